@@ -1,0 +1,73 @@
+# `make` alone says what there is. Set-up happens by itself, and again only when requirements.lock or pyproject.toml change.
+# All paths are relative, so that the project may lie in a folder with spaces.
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup jars demo test kill-test check sql bench lock clean
+
+BIN := .venv/bin
+READY := .venv/ready
+# Another interpreter: make PYTHON=/path/to/python3.12 test
+PYTHON ?=
+# Kills of make kill-test
+RUNS ?= 10
+# More arguments for the command: make test ARGS="-k craft"
+ARGS ?=
+SUPPORTED := import sys; sys.exit(not ((3, 11) <= sys.version_info < (3, 13)))
+
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-9s %s\n", $$1, $$2}' Makefile
+
+setup: $(READY) ## Virtual environment .venv from requirements.lock (every other target does it when needed)
+
+jars: $(READY) ## Jars of Spark and Kafka into the cache folder, checked against jars.lock
+	@$(BIN)/python -m ticdc_lakehouse.local.jars
+
+demo: jars ## Real Kafka, two feeds, the bundle's job, gold compared with TiDB's answers; leaves the lake behind
+	@$(BIN)/ticdc-lake demo $(ARGS)
+
+test: jars ## All tests
+	@$(BIN)/python -m pytest $(ARGS)
+
+kill-test: jars ## Kill -9 of the job at RUNS random moments (default 10), then gold compared with TiDB's answer
+	@$(BIN)/python tests/lake/kill.py --runs $(RUNS)
+
+check: $(READY) ## Format, lint, types, import contracts
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/python -m mypy
+	@$(BIN)/lint-imports
+
+sql: jars ## Spark SQL prompt on the lake that the demo left
+	@$(BIN)/ticdc-lake sql $(ARGS)
+
+bench: jars ## Benchmarks against yardsticks of the same run: make bench ARGS="codec silver --rows 100000"
+	@$(BIN)/python -m bench $(ARGS)
+
+lock: ## Resolve requirements.lock anew (needs uv)
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-emit-find-links \
+	    --no-annotate --no-header --quiet --upgrade --extra local --extra dev -o requirements.lock pyproject.toml
+
+clean: ## Delete .venv, the demo's lake and caches inside the project (not the jars' cache folder)
+	rm -rf .venv .lake build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+
+# setuptools goes in first, also from the lock: pyspark comes as source, and built in isolation pip would fetch whatever
+# setuptools is newest, unchecked.
+$(READY): requirements.lock pyproject.toml
+	@found=; if ! $(BIN)/python -c '$(SUPPORTED)' 2>/dev/null; then \
+	    for candidate in $(if $(PYTHON),'$(PYTHON)',python3.12 python3.11 python3 python); do \
+	        if "$$candidate" -c '$(SUPPORTED)' 2>/dev/null; then found="$$candidate"; break; fi; \
+	    done; \
+	    if [ -z "$$found" ]; then \
+	        echo "Python 3.11 or 3.12 is needed; $(if $(PYTHON),$(PYTHON) is neither,none is on PATH). Install one, or name it: make PYTHON=/path/to/python3.12" >&2; \
+	        exit 1; \
+	    fi; \
+	    echo "Creating .venv with $$("$$found" --version)"; \
+	    rm -rf .venv && "$$found" -m venv .venv || exit 1; \
+	fi
+	@echo "Installing requirements.lock into .venv (the first time about 600 MB are downloaded)"
+	@sed -n '/^setuptools==/,/[^\\]$$/p' requirements.lock > .venv/setuptools.lock
+	@$(BIN)/python -m pip install --quiet --require-hashes -r .venv/setuptools.lock
+	@$(BIN)/python -m pip install --require-hashes --use-pep517 --no-build-isolation -r requirements.lock
+	@$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $(READY)
