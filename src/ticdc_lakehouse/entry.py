@@ -1,0 +1,134 @@
+"""What the notebooks and the command line call: one layer's run for one feed, from the job's parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ticdc_lakehouse.config.feed import Feed, load_feed, security_options
+from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.lake import ops
+from ticdc_lakehouse.lake.bronze import Landed, Source, land
+from ticdc_lakehouse.lake.gold import Applied, apply
+from ticdc_lakehouse.lake.place import Lake, Layer
+from ticdc_lakehouse.lake.plan import Applying
+from ticdc_lakehouse.lake.silver import Decoded, Decoding, decode
+
+ROOT_CONF = "spark.ticdc_lake.root"
+"""Session setting that names the folder of the lake on a laptop; absent on Databricks."""
+
+Secret = Callable[[str, str], str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """One feed in one lake."""
+
+    lake: Lake
+    feed: Feed
+    secret: Secret
+    continuous: bool = False
+    max_offsets_per_trigger: int | None = None
+    until_tso: int | None = None
+
+    @classmethod
+    def from_widgets(cls, spark: SparkSession, dbutils: Any) -> Run:
+        """The run that a notebook's widgets describe. Raises ConfigError for a parameter or feed file that is wrong."""
+        return cls.from_parameters(spark, dbutils.widgets.getAll(), dbutils.secrets.get)
+
+    @classmethod
+    def from_parameters(cls, spark: SparkSession, parameters: Mapping[str, str], secret: Secret) -> Run:
+        """The run that job parameters describe: the names of ``resources/ticdc_lake.job.yml``, and ``feed``."""
+        path = Path(parameters["feeds_root"]) / f"{parameters['feed']}.yml"
+        feed = load_feed(path, bootstrap_servers=parameters.get("bootstrap_servers") or None)
+        lake = lake_from(spark, parameters)
+        return cls(
+            lake=lake,
+            feed=feed,
+            secret=secret,
+            continuous=_choice(parameters, "trigger", ("available_now", "continuous")) == "continuous",
+            max_offsets_per_trigger=_number(parameters, "max_offsets_per_trigger"),
+            until_tso=_number(parameters, "until_tso"),
+        )
+
+    def bronze(self) -> Landed:
+        """Land what Kafka has."""
+        source = Source(
+            feed=self.feed.name,
+            kafka_options={**self.feed.kafka_options, **security_options(self.feed, self.secret)},
+            starting_offsets=self.feed.starting_offsets,
+        )
+        return land(
+            self.lake,
+            source,
+            continuous=self.continuous,
+            max_offsets_per_trigger=self.max_offsets_per_trigger,
+        )
+
+    def silver(self) -> Decoded:
+        """Decode what bronze has."""
+        return decode(self.lake, self.decoding, continuous=self.continuous)
+
+    def gold(self) -> Applied:
+        """Apply what is complete."""
+        return apply(self.lake, self.applying, until_tso=self.until_tso)
+
+    def status(self) -> DataFrame:
+        """The feed's tables at the published watermark."""
+        ops.create_feed(self.lake, self.feed.name)
+        return ops.status_frame(self.lake, self.feed.name)
+
+    @property
+    def decoding(self) -> Decoding:
+        """How the feed's messages are decoded."""
+        return Decoding(
+            feed=self.feed.name,
+            protocol=self.feed.protocol,
+            options=self.feed.sink_options,
+            max_message_bytes=self.feed.max_message_bytes,
+        )
+
+    @property
+    def applying(self) -> Applying:
+        """How the feed's changes become tables."""
+        return Applying(
+            feed=self.feed.name,
+            time_zone=self.feed.sink_options.time_zone.key,
+            tables=self.feed.schema_tables,
+            matches=self.feed.tables.matches,
+            craft_float=self.feed.sink_options.craft_float,
+        )
+
+
+def lake_from(spark: SparkSession, parameters: Mapping[str, str]) -> Lake:
+    """The lake that job parameters describe, with its tables registered where the catalog forgets them."""
+    root = spark.conf.get(ROOT_CONF, "") or ""
+    lake = Lake(
+        spark=spark,
+        catalog=parameters["catalog"],
+        schemas={layer: parameters[f"{layer}_schema"] for layer in Layer},
+        checkpoints=parameters["checkpoint_root"],
+        root=Path(root) if root else None,
+    )
+    lake.register()
+    return lake
+
+
+def _choice(parameters: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:
+    value = parameters.get(name, "") or allowed[0]
+    if value not in allowed:
+        raise ConfigError(f"parameter {name}: expected one of {', '.join(allowed)}, found {value!r}")
+    return value
+
+
+def _number(parameters: Mapping[str, str], name: str) -> int | None:
+    value = parameters.get(name, "").strip()
+    if not value:
+        return None
+    if not value.isdecimal():
+        raise ConfigError(f"parameter {name}: expected a whole number or nothing, found {value!r}")
+    return int(value)

@@ -1,0 +1,52 @@
+"""Every error this package raises, by who must act.
+
+LakehouseError
+├── ConfigError          the operator: the job stops before it touches data
+│   └── OffsetGapError   Kafka deleted messages before they were read
+├── DecodeError          the message: it goes to quarantine whole, the job goes on
+└── ApplyError           the table's owner: this table stands still and says why, the others go on
+"""
+
+from __future__ import annotations
+
+
+class LakehouseError(Exception):
+    """Any error of this package."""
+
+
+class ConfigError(LakehouseError):
+    """A setting is missing or wrong; names where it stands and what was expected."""
+
+
+class OffsetGapError(ConfigError):
+    """Kafka's retention overtook the reader: messages are gone that were never read."""
+
+
+class DecodeError(LakehouseError):
+    """A message that is not what its protocol allows.
+
+    ``reason`` is one of a small fixed set of words (``truncated``, ``trailing_bytes``, ``bad_json`` …) to group by;
+    ``detail`` says what was wanted and what was found; ``offset`` is the byte position in the message's value, or None
+    where the fault has no single place. ``database`` and ``table`` are given when the message was read far enough to
+    know that it holds rows of that one table and nothing else.
+    """
+
+    def __init__(
+        self,
+        reason: str,
+        detail: str,
+        *,
+        offset: int | None = None,
+        database: str | None = None,
+        table: str | None = None,
+    ) -> None:
+        super().__init__(f"{reason}: {detail}" if offset is None else f"{reason} at byte {offset}: {detail}")
+        self.reason = reason
+        self.detail = detail
+        self.offset = offset
+        self.database = database
+        self.table = table
+
+
+class ApplyError(LakehouseError):
+    """A table cannot follow its changes; it stays at its last right state."""

@@ -1,0 +1,275 @@
+"""What a change is: the events of a changefeed, as Python values and as the columns of one Arrow schema.
+
+A row image maps column names to MySQL's own text of the value, in one form for all protocols:
+
+    NULL                      None
+    BINARY, VARBINARY, BLOBs  lower-case hexadecimal digits, two a byte (``unhex`` reads it back)
+    BIT                       the bits as a decimal integer
+    FLOAT, DOUBLE             the shortest text that reads back to the same float32 or float64; plain digits from 1e-6
+                              up to below 1e21, else ``1e-07``, ``1e+21``
+    ENUM, SET                 index or bit mask as a decimal integer, or the names: ``Column.by`` says which it is
+    YEAR                      four digits
+    TIMESTAMP                 text in the feed's server time zone
+    everything else           the text that a MySQL client prints
+
+In columns an image is one JSON object text of the same (``before``, ``after``), a handle key the JSON array text of the
+key columns' values; handle key texts are equal if and only if the keys are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+import orjson
+import pyarrow as pa
+
+Image = Mapping[str, str | None]
+"""Column name to MySQL's text of the value (module docstring), None for NULL."""
+
+
+class Kind(StrEnum):
+    """What a line of the events table is."""
+
+    ROW = "row"
+    DDL = "ddl"
+    RESOLVED = "resolved"
+    """A watermark: every change of this partition with commit_ts at or below it has been sent."""
+    BOOTSTRAP = "bootstrap"
+    """A table's schema, sent by the Simple protocol beside its rows."""
+    ERROR = "error"
+    """A whole message that could not be decoded."""
+
+
+class Op(StrEnum):
+    """What happened to a row, as far as the wire tells."""
+
+    INSERT = "insert"
+    UPDATE = "update"
+    DELETE = "delete"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column as one message describes it."""
+
+    name: str
+    type: str
+    """MySQL type text as far as the wire knows it: ``bigint unsigned``, ``varchar``, ``enum('a','b')``."""
+    key: bool = False
+    """Whether it belongs to the handle key."""
+    flags: int | None = None
+    """TiCDC's column flag bits (wire.md 1.2.5), None where the protocol sends none."""
+    by: str | None = None
+    """ENUM and SET: ``index`` or ``name``, what the values are. None for other types."""
+    doubt: str | None = None
+    """A known defect of the writer that may have falsified the values, such as ``craft-float``; None if none."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Layout:
+    """A table's columns as messages describe them; decoders keep one object for as long as the description repeats."""
+
+    database: str | None
+    table: str | None
+    columns: tuple[Column, ...]
+    text: str | None
+    """``columns`` as JSON (``columns_text``), None for an event that has none (DDL)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowChange:
+    """One row's change."""
+
+    op: Op
+    database: str
+    table: str
+    commit_ts: int | None
+    """None only from Canal-JSON without the TiDB extension."""
+    commit_ms: int
+    """Commit time in milliseconds since the Unix epoch."""
+    before: Image | None
+    after: Image | None
+    columns: tuple[Column, ...]
+    handle_key: str | None = None
+    """JSON array text of the handle key's values (of ``after``, or of a deleted row), None if the wire names no key."""
+    old_handle_key: str | None = None
+    """The key before an update that changed it, else None."""
+    table_id: int | None = None
+    """Physical table (partition) id, where the wire tells it."""
+    handle_only: bool = False
+    """True if the images hold the handle key alone because the row was too large for a message."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ddl:
+    """A schema change."""
+
+    database: str | None
+    table: str | None
+    commit_ts: int | None
+    commit_ms: int
+    query: str
+    type: str | None
+    """The type as the wire writes it: TiDB's number (Craft, Open) or a word such as ``CREATE``."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolved:
+    """A watermark."""
+
+    commit_ts: int
+    """0 to 2^64 - 1, unsigned: a watermark may lie above every commit_ts that a change can have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bootstrap:
+    """A table's schema, as the Simple protocol repeats it."""
+
+    database: str
+    table: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """A message that did not decode: the fields of the DecodeError."""
+
+    reason: str
+    detail: str
+    offset: int | None
+    database: str | None
+    table: str | None
+
+
+_UNSIGNED = (1 << 64) - 1
+
+Event = RowChange | Ddl | Resolved | Bootstrap | Failure
+
+EVENTS = pa.schema(
+    [
+        pa.field("message", pa.int32(), nullable=False),
+        pa.field("index", pa.int32(), nullable=False),
+        pa.field("kind", pa.string(), nullable=False),
+        pa.field("op", pa.string()),
+        pa.field("commit_ts", pa.int64()),
+        pa.field("commit_time", pa.timestamp("us", tz="UTC")),
+        pa.field("database", pa.string()),
+        pa.field("table", pa.string()),
+        pa.field("table_id", pa.int64()),
+        pa.field("handle_key", pa.string()),
+        pa.field("old_handle_key", pa.string()),
+        pa.field("before", pa.string()),
+        pa.field("after", pa.string()),
+        pa.field("columns", pa.string()),
+        pa.field("handle_only", pa.bool_()),
+        pa.field("query", pa.string()),
+        pa.field("ddl_type", pa.string()),
+        pa.field("reason", pa.string()),
+        pa.field("detail", pa.string()),
+        pa.field("error_offset", pa.int64()),
+    ]
+)
+"""Columns that every codec decodes into. ``message`` counts the messages of the batch from 0, ``index`` the events of a
+message.
+
+``commit_ts`` has the 64 bits of the unsigned number, as Spark has no unsigned type: a watermark of 2^63 and more is
+negative here (``commit_time`` is right, ``Resolved`` gives the number back). Row changes and DDLs stay below 2^63. Gold
+asks for ``commit_ts > W`` and so never goes by a negative one.
+"""
+
+
+def columns_text(columns: tuple[Column, ...]) -> str:
+    """The columns as JSON array text, ``[{"name": …, "type": …, "key": true, "flags": 3, "by": …, "doubt": …}]``.
+
+    Members that do not apply are left out.
+    """
+    return orjson.dumps([_column_members(column) for column in columns]).decode()
+
+
+def _column_members(column: Column) -> dict[str, object]:
+    members: dict[str, object] = {"name": column.name, "type": column.type}
+    if column.key:
+        members["key"] = True
+    optional = (("flags", column.flags), ("by", column.by), ("doubt", column.doubt))
+    return members | {name: value for name, value in optional if value is not None}
+
+
+@lru_cache(maxsize=1024)
+def columns_from(text: str | None) -> tuple[Column, ...]:
+    """What ``columns_text`` wrote, read back; no columns for None. Equal texts give one object, which rows share."""
+    return () if text is None else tuple(Column(**members) for members in orjson.loads(text))
+
+
+def handle_key_text(values: list[str | None]) -> str:
+    """The one JSON array text of a handle key's values."""
+    return orjson.dumps(values).decode()
+
+
+def events_of(batch: pa.RecordBatch) -> Iterator[tuple[int, Event]]:
+    """The events of a batch of EVENTS columns, each with the number of its message."""
+    for line in batch.to_pylist():
+        yield line["message"], event_of(line)
+
+
+def event_of(line: Mapping[str, object]) -> Event:
+    """One line of the EVENTS columns as a typed event."""
+    get: Mapping[str, object] = line
+    match Kind(str(line["kind"])):
+        case Kind.ROW:
+            return _row_of(line)
+        case Kind.DDL:
+            return Ddl(
+                database=_text(get["database"]),
+                table=_text(get["table"]),
+                commit_ts=_integer(get["commit_ts"]),
+                commit_ms=_milliseconds(get["commit_time"]),
+                query=str(get["query"]),
+                type=_text(get["ddl_type"]),
+            )
+        case Kind.RESOLVED:
+            return Resolved(commit_ts=_UNSIGNED & int(str(get["commit_ts"])))
+        case Kind.BOOTSTRAP:
+            return Bootstrap(database=str(get["database"]), table=str(get["table"]))
+        case Kind.ERROR:
+            return Failure(
+                reason=str(get["reason"]),
+                detail=str(get["detail"]),
+                offset=_integer(get["error_offset"]),
+                database=_text(get["database"]),
+                table=_text(get["table"]),
+            )
+
+
+def _row_of(line: Mapping[str, object]) -> RowChange:
+    return RowChange(
+        op=Op(str(line["op"])),
+        database=str(line["database"]),
+        table=str(line["table"]),
+        commit_ts=_integer(line["commit_ts"]),
+        commit_ms=_milliseconds(line["commit_time"]),
+        before=_image(line["before"]),
+        after=_image(line["after"]),
+        columns=columns_from(_text(line["columns"])),
+        handle_key=_text(line["handle_key"]),
+        old_handle_key=_text(line["old_handle_key"]),
+        table_id=_integer(line["table_id"]),
+        handle_only=line["handle_only"] is True,
+    )
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else str(value)
+
+
+def _integer(value: object) -> int | None:
+    return None if value is None else int(str(value))
+
+
+def _milliseconds(value: object) -> int:
+    return int(pa.scalar(value, pa.timestamp("us", tz="UTC")).value) // 1000
+
+
+def _image(text: object) -> Image | None:
+    return None if text is None else orjson.loads(str(text))

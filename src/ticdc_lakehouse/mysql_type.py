@@ -1,0 +1,104 @@
+"""MySQL column types as TiDB writes them: ``bigint(20) unsigned``, ``decimal(10,2)``, ``enum('a','b''c')``."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import lru_cache
+
+
+class Family(Enum):
+    """Types whose values have the same text form (``event`` docstring) and the same home in the lake."""
+
+    INTEGER = auto()
+    FLOAT = auto()
+    DOUBLE = auto()
+    DECIMAL = auto()
+    BIT = auto()
+    YEAR = auto()
+    DATE = auto()
+    DATETIME = auto()
+    TIMESTAMP = auto()
+    TIME = auto()
+    TEXT = auto()
+    BINARY = auto()
+    ENUM = auto()
+    SET = auto()
+    JSON = auto()
+    VECTOR = auto()
+    OTHER = auto()
+
+
+_FAMILY_OF_NAME = {
+    **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "integer", "bigint"), Family.INTEGER),
+    **dict.fromkeys(("decimal", "numeric", "dec", "fixed"), Family.DECIMAL),
+    **dict.fromkeys(("char", "varchar", "tinytext", "text", "mediumtext", "longtext"), Family.TEXT),
+    **dict.fromkeys(("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), Family.BINARY),
+    "bool": Family.INTEGER,
+    "boolean": Family.INTEGER,
+    "float": Family.FLOAT,
+    "double": Family.DOUBLE,
+    "real": Family.DOUBLE,
+    "bit": Family.BIT,
+    "year": Family.YEAR,
+    "date": Family.DATE,
+    "datetime": Family.DATETIME,
+    "timestamp": Family.TIMESTAMP,
+    "time": Family.TIME,
+    "enum": Family.ENUM,
+    "set": Family.SET,
+    "json": Family.JSON,
+    "vector": Family.VECTOR,
+}
+
+_TYPE = re.compile(r"\s*(?P<name>[a-zA-Z]+)\s*(?:\((?P<inside>.*)\))?(?P<rest>[^()]*)$", re.DOTALL)
+_ELEMENT = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
+_ESCAPED = re.compile(r"''|\\(.)", re.DOTALL)
+_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MysqlType:
+    """A type text taken apart."""
+
+    text: str
+    name: str
+    """Lower-case first word: ``bigint``."""
+    family: Family
+    size: tuple[int, ...] = ()
+    """Numbers in brackets: display width, length, fraction digits, or (precision, scale). Empty where the text has
+    none."""
+    unsigned: bool = False
+    elements: tuple[str, ...] = ()
+    """Names of an ENUM or SET; empty where the text does not list them."""
+
+
+@lru_cache(maxsize=4096)
+def parse_type(text: str) -> MysqlType:
+    """Take a type text apart; an unknown type is of family OTHER, never an error."""
+    match = _TYPE.match(text)
+    if match is None:
+        return MysqlType(text=text, name=text.lower(), family=Family.OTHER)
+    name = match["name"].lower()
+    inside = match["inside"] or ""
+    family = _FAMILY_OF_NAME.get(name, Family.OTHER)
+    named = family in (Family.ENUM, Family.SET)
+    return MysqlType(
+        text=text,
+        name=name,
+        family=family,
+        size=() if named else tuple(int(number) for number in re.findall(r"\d+", inside)),
+        unsigned="unsigned" in match["rest"].lower() or "zerofill" in match["rest"].lower(),
+        elements=tuple(_unquoted(element) for element in _ELEMENT.findall(inside)) if named else (),
+    )
+
+
+def family_of(text: str) -> Family:
+    """The family of a type text."""
+    return parse_type(text).family
+
+
+def _unquoted(element: str) -> str:
+    """The name inside an ENUM's quotes: ``''`` is one quote, a backslash escapes as in any MySQL string."""
+    return _ESCAPED.sub(lambda m: "'" if m[1] is None else _ESCAPES.get(m[1], m[1]), element)

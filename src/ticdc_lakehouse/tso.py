@@ -1,0 +1,31 @@
+"""TSO: TiDB's timestamp. 46 bits of milliseconds since the Unix epoch, then 18 bits of a logical counter."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import NewType
+
+Tso = NewType("Tso", int)
+
+LOGICAL_BITS = 18
+MAX_TSO = Tso((1 << 63) - 1)
+"""The largest commit_ts of a row change or DDL."""
+MAX_WATERMARK = (1 << 64) - 1
+"""The largest watermark: all 64 bits, which is no time that a change could have."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def milliseconds(tso: int) -> int:
+    """The physical part: milliseconds since the Unix epoch."""
+    return tso >> LOGICAL_BITS
+
+
+def time_of(tso: int) -> datetime:
+    """The physical part as a time in UTC, exact to the millisecond."""
+    return _EPOCH + timedelta(milliseconds=milliseconds(tso))
+
+
+def first_of(milliseconds_since_epoch: int) -> Tso:
+    """The smallest TSO of this millisecond."""
+    return Tso(milliseconds_since_epoch << LOGICAL_BITS)

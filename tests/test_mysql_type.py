@@ -1,0 +1,56 @@
+"""MySQL type texts taken apart."""
+
+from __future__ import annotations
+
+import pytest
+
+from ticdc_lakehouse.mysql_type import Family, family_of, parse_type
+
+F = Family
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "family", "size", "unsigned"),
+    [
+        ("bigint(20) unsigned", "bigint", F.INTEGER, (20,), True),
+        ("INT", "int", F.INTEGER, (), False),
+        ("int(5) unsigned zerofill", "int", F.INTEGER, (5,), True),
+        ("int zerofill", "int", F.INTEGER, (), True),
+        ("tinyint(1)", "tinyint", F.INTEGER, (1,), False),
+        ("decimal(10,2)", "decimal", F.DECIMAL, (10, 2), False),
+        ("numeric ( 10 , 2 ) unsigned", "numeric", F.DECIMAL, (10, 2), True),
+        ("double(10,4)", "double", F.DOUBLE, (10, 4), False),
+        ("double precision", "double", F.DOUBLE, (), False),
+        ("float", "float", F.FLOAT, (), False),
+        ("bit(64)", "bit", F.BIT, (64,), False),
+        ("datetime(6)", "datetime", F.DATETIME, (6,), False),
+        ("timestamp", "timestamp", F.TIMESTAMP, (), False),
+        ("varbinary(300)", "varbinary", F.BINARY, (300,), False),
+        ("mediumtext", "mediumtext", F.TEXT, (), False),
+        ("json", "json", F.JSON, (), False),
+        ("vector(3)", "vector", F.VECTOR, (3,), False),
+        ("vector<float>", "vector", F.VECTOR, (), False),
+        ("geometry", "geometry", F.OTHER, (), False),
+        ("", "", F.OTHER, (), False),
+        ("(3)", "(3)", F.OTHER, (), False),
+    ],
+)
+def test_parts(text: str, name: str, family: Family, size: tuple[int, ...], unsigned: bool) -> None:
+    kind = parse_type(text)
+    assert (kind.text, kind.name, kind.family, kind.size, kind.unsigned) == (text, name, family, size, unsigned)
+    assert family_of(text) is family
+
+
+@pytest.mark.parametrize(
+    ("text", "elements"),
+    [
+        ("enum('a','b,c','d''e','ü','x\"y','')", ("a", "b,c", "d'e", "ü", 'x"y', "")),
+        ("set('a)','(b')", ("a)", "(b")),
+        (r"enum('a\'b','c\\d','e\nf')", ("a'b", "c\\d", "e\nf")),
+        ("ENUM ( 'unsigned' )", ("unsigned",)),
+        ("enum", ()),
+    ],
+)
+def test_elements(text: str, elements: tuple[str, ...]) -> None:
+    assert parse_type(text).elements == elements
+    assert parse_type(text).unsigned is False
