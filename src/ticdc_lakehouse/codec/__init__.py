@@ -1,0 +1,60 @@
+"""TiCDC's Kafka protocols: bytes to events and back. Pure functions of bytes; no Spark, no files, no clock.
+
+The table ``PROTOCOLS`` names each protocol's module; adding a protocol is one module and one line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import pyarrow as pa
+
+from ticdc_lakehouse.codec import canal_json, craft
+from ticdc_lakehouse.codec.batch import DecodeBatch
+from ticdc_lakehouse.codec.message import Message
+from ticdc_lakehouse.codec.options import SinkOptions
+from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.event import Event
+
+NOTHING_STORED: Mapping[str, bytes] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """One protocol's two directions."""
+
+    decoder: Callable[[SinkOptions, Mapping[str, bytes]], DecodeBatch]
+    """Compiles the options and the store of claim-check objects (location to content) into a decoder of batches.
+    A decoder keeps caches of what repeats and is used by one thread."""
+    encode: Callable[[Sequence[Event], SinkOptions], list[Message]]
+    """Messages that TiCDC's own decoder accepts, in order."""
+
+
+PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
+    {
+        "craft": Protocol(decoder=craft.decoder, encode=craft.encode),
+        "canal_json": Protocol(decoder=canal_json.decoder, encode=canal_json.encode),
+    }
+)
+
+
+def protocol_named(name: str) -> Protocol:
+    """The protocol with this sink-uri name; ``-`` and ``_`` are the same. Raises ConfigError for any other name."""
+    found = PROTOCOLS.get(name.replace("-", "_"))
+    if found is None:
+        raise ConfigError(f"protocol: expected one of {', '.join(PROTOCOLS)}, found {name!r}")
+    return found
+
+
+class Decoder:
+    """Decodes batches of messages of one feed; keeps what repeats from batch to batch."""
+
+    def __init__(self, protocol: str, options: SinkOptions, stored: Mapping[str, bytes] = NOTHING_STORED) -> None:
+        self._decode = protocol_named(protocol).decoder(options, stored)
+
+    def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
+        """The messages' events as EVENTS columns, in order; a message that is not valid is one line of kind
+        ``error``."""
+        return self._decode(keys, values)

@@ -1,0 +1,267 @@
+"""Messages into events. Options say what the bytes do not (wire.md 1.6): compression, and the TiDB extension."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+import pyarrow as pa
+
+from ticdc_lakehouse.codec.batch import DecodeBatch, Events, checked_tso, checked_watermark, collect_one, in_order
+from ticdc_lakehouse.codec.canal_json.envelope import (
+    NULL,
+    Envelope,
+    Extension,
+    Unreadable,
+    names_of,
+    read_envelope,
+    unreadable,
+)
+from ticdc_lakehouse.codec.canal_json.gathered import Gathered
+from ticdc_lakehouse.codec.canal_json.row import Row
+from ticdc_lakehouse.codec.canal_json.table import Table, Tables, begin_of
+from ticdc_lakehouse.codec.compression import decompress
+from ticdc_lakehouse.codec.options import Compression, SinkOptions
+from ticdc_lakehouse.errors import DecodeError
+from ticdc_lakehouse.event import Layout, Op
+from ticdc_lakehouse.tso import MAX_TSO, milliseconds
+
+_OPS = {"INSERT": Op.INSERT, "UPDATE": Op.UPDATE, "DELETE": Op.DELETE}
+_WATERMARK = "TIDB_WATERMARK"
+_DDL_TYPES = frozenset({"CREATE", "RENAME", "CINDEX", "DINDEX", "ALTER", "ERASE", "TRUNCATE", "QUERY"})
+"""All that the writers' convertDdlEventType gives (wire.md 1.4.4)."""
+
+_NO_EXTENSION = Extension()
+
+
+class _Stored(msgspec.Struct, forbid_unknown_fields=True):
+    """A claim-check object without claim-check-raw-value: key and value of the message in base64 (wire.md 1.4.3)."""
+
+    key: str | None
+    value: str
+
+
+_STORED = msgspec.json.Decoder(_Stored)
+
+
+_TOGETHER = 512
+"""Messages that are read before their rows are added: so many stay in a processor's cache."""
+_FEW = 8
+"""Rows that are no longer halved to find the one that is not like the others."""
+
+
+def decoder(options: SinkOptions, stored: Mapping[str, bytes]) -> DecodeBatch:
+    """A decoder of batches of messages; ``stored`` maps a claim check's location to the object's content."""
+    return _Decoder(options, stored).decode
+
+
+class _Decoder:
+    __slots__ = ("_alike", "_compressed", "_options", "_rows", "_stored", "_tables")
+
+    def __init__(self, options: SinkOptions, stored: Mapping[str, bytes]) -> None:
+        self._options = options
+        self._stored = stored
+        self._tables = Tables()
+        self._alike: dict[bytes, tuple[Table, list[int], list[bytes]]] = {}
+        """Rows to be added, by their begin: the table it is known by, numbers and values of the messages."""
+        self._rows = Gathered()
+        self._compressed = options.large_message_handle_compression
+
+    def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
+        """The messages' events. The key is null in every dialect, and nothing is read from it."""
+        out, self._rows = Events(), Gathered()
+        messages = [value for _, value in zip(keys, values, strict=True)]
+        for start in range(0, len(messages), _TOGETHER):
+            self._read(start, messages[start : start + _TOGETHER], out)
+            for table, numbers, rows in self._alike.values():
+                self._together(table, numbers, rows, out)
+            self._alike.clear()
+        gathered, self._rows = self._rows.rows(), Gathered()
+        return in_order(gathered, out, [0] * len(out))
+
+    def _read(self, start: int, values: list[bytes | None], out: Events) -> None:
+        """Keep or add messages from number ``start`` on."""
+        bare = self._compressed is Compression.NONE
+        for number, value in enumerate(values, start):
+            # begin_of, not called
+            if bare and value and (alike := self._alike.get(value[: value.find(b',"es":')])) is not None:
+                alike[1].append(number)
+                alike[2].append(value)
+            else:
+                collect_one(self._message, number, None, value, out)
+
+    def _message(self, _: bytes | None, value: bytes | None, out: Events) -> None:
+        """Keep a row that begins as one before, and add any other event. Raises DecodeError."""
+        if not value:
+            return self._by_envelope(None, value, out)
+        if self._compressed is not Compression.NONE:
+            value = decompress(value, self._compressed)
+        begin = begin_of(value)
+        alike = self._alike.get(begin)
+        if alike is None:
+            table = self._tables.known(begin)
+            if table is None:
+                return self._by_envelope(None, value, out)
+            alike = self._alike[begin] = (table, [], [])
+        alike[1].append(out.message)
+        alike[2].append(value)
+        return None
+
+    def _together(self, table: Table, numbers: list[int], values: list[bytes], out: Events) -> None:
+        """Add rows. One that has any fault, or is not like the others, is left to its envelope."""
+        try:
+            rows = [*map(table.read, values)]
+            if table.are_like(rows):
+                return self._add(table, numbers, values, rows)
+        except (DecodeError, *Unreadable):
+            pass  # which row it is, and what its fault is, comes out below
+        if len(values) > _FEW:
+            half = len(values) // 2
+            self._together(table, numbers[:half], values[:half], out)
+            return self._together(table, numbers[half:], values[half:], out)
+        for number, value in zip(numbers, values, strict=True):
+            collect_one(self._by_envelope, number, None, value, out)
+        return None
+
+    def _by_envelope(self, _: bytes | None, value: bytes | None, out: Events) -> None:
+        """Add the message's event, whatever it is. Raises DecodeError."""
+        if not value:
+            raise DecodeError("empty", "expected a JSON object, found no bytes")
+        envelope = read_envelope(value)
+        if envelope.type in _OPS and not envelope.is_ddl:
+            self._row(value, envelope, out)
+        elif envelope.type == _WATERMARK and not envelope.is_ddl:
+            out.resolved(_watermark(value, envelope))
+        elif envelope.type in _DDL_TYPES and envelope.is_ddl:
+            self._ddl(value, envelope, out)
+        else:
+            raise envelope.fault("unknown_type", f"type {envelope.type!r} with isDdl {envelope.is_ddl}")
+
+    def _row(self, value: bytes, envelope: Envelope, out: Events) -> None:
+        location = _claim(envelope.tidb)
+        if location is not None:
+            value, envelope = self._claimed(envelope, location)
+        table = self._tables.described(envelope)
+        try:
+            self._add(table, [out.message], [value], [table.read(value)])
+        except DecodeError as error:
+            raise envelope.fault(error.reason, error.detail, offset=error.offset) from None
+        except Unreadable as error:
+            raise _image_fault(value, envelope, error) from None
+        self._tables.learn(value, envelope, table)
+
+    def _add(self, table: Table, numbers: list[int], values: list[bytes], rows: list[Row]) -> None:
+        """Add rows of one type, all with or all without ``old``. Raises DecodeError if one has a fault."""
+        op = _OPS[rows[0].type]
+        data = [row.data[0] for row in rows]
+        old = [row.old[0] for row in rows if row.old is not None]
+        wire, texts = table.texts(data)
+        wire_old, old_texts = table.texts(old)
+        _check_old(op, wire_old, wire)
+        table.shortest.check_names(values, rows, wire, wire_old)
+        self._rows.add(
+            numbers,
+            op,
+            self._commits(rows),
+            table.layout,
+            (table.handle_keys(data), table.old_handle_keys(old, data) if op is Op.UPDATE else [None] * len(rows)),
+            (texts, b"") if op is Op.DELETE else (old_texts, texts),
+            [row.tidb is not None and row.tidb.only_handle_key for row in rows],
+        )
+
+    def _commits(self, rows: list[Row]) -> tuple[Sequence[int | None], Sequence[int | None]]:
+        """``_commit`` of many."""
+        commit_ts = [row.tidb.commit_ts for row in rows if row.tidb is not None and row.tidb.commit_ts is not None]
+        if len(commit_ts) == len(rows) and min(commit_ts) >= 0 and max(commit_ts) <= MAX_TSO:
+            return commit_ts, [None] * len(rows)
+        found = [*map(self._commit, rows)]
+        return [commit_ts for commit_ts, _ in found], [commit_ms for _, commit_ms in found]
+
+    def _commit(self, message: Envelope | Row) -> tuple[int | None, int | None]:
+        """commit_ts, else the milliseconds of ``es``. A commit_ts is used whatever the option says."""
+        tidb = message.tidb
+        if tidb is not None:
+            if tidb.commit_ts is None:
+                raise DecodeError("missing_member", "expected commitTs in _tidb")
+            return checked_tso(tidb.commit_ts), None
+        if self._options.enable_tidb_extension:
+            raise DecodeError("no_extension", "expected _tidb, as the feed's option enable-tidb-extension says")
+        if not 0 <= message.es <= milliseconds(MAX_TSO):
+            raise DecodeError("out_of_range", f"expected milliseconds of a TSO in es, found {message.es}")
+        return None, message.es
+
+    def _ddl(self, value: bytes, envelope: Envelope, out: Events) -> None:
+        _check_bare(value, envelope)
+        commit_ts, commit_ms = self._commit(envelope)
+        layout = Layout(envelope.database, envelope.table, (), None)
+        out.ddl(commit_ts, commit_ms, layout, envelope.sql, envelope.type)
+
+    def _claimed(self, envelope: Envelope, location: str) -> tuple[bytes, Envelope]:
+        """The whole message that lies in claim-check storage, in place of the one that names it."""
+        try:
+            content = self._stored[location]
+        except KeyError:
+            raise envelope.fault("claim_check_missing", f"expected an object at {location}, found none") from None
+        try:
+            value = decompress(self._unwrapped(content), self._compressed)
+            claimed = read_envelope(value)
+        except DecodeError as error:
+            raise envelope.fault(error.reason, f"in the object at {location}: {error.detail}") from None
+        _check_claimed(envelope, claimed, location)
+        return value, claimed
+
+    def _unwrapped(self, content: bytes) -> bytes:
+        if self._options.claim_check_raw_value:
+            return content
+        try:
+            return base64.b64decode(_STORED.decode(content).value, validate=True)
+        except Unreadable as error:
+            raise unreadable(error, content) from None
+        except binascii.Error as error:
+            raise DecodeError("bad_value", f"expected base64: {error}") from None
+
+
+def _claim(tidb: Extension | None) -> str | None:
+    return None if tidb is None else tidb.claim_check_location
+
+
+def _image_fault(value: bytes, envelope: Envelope, error: BaseException) -> DecodeError:
+    """What is wrong with ``data`` or ``old``: all other members have been read."""
+    fault = unreadable(error, value)
+    reason = "wrong_columns" if fault.reason in ("missing_member", "unknown_member") else fault.reason
+    return envelope.fault(reason, f"in a row image: {fault.detail}", offset=fault.offset)
+
+
+def _watermark(value: bytes, envelope: Envelope) -> int:
+    _check_bare(value, envelope)
+    if envelope.tidb is None or envelope.tidb.watermark_ts is None:
+        raise DecodeError("no_extension", "expected watermarkTs in _tidb, as every TIDB_WATERMARK has it")
+    return checked_watermark(envelope.tidb.watermark_ts)
+
+
+def _check_bare(value: bytes, envelope: Envelope) -> None:
+    """A DDL or a watermark has no row and no columns (wire.md 1.4.1)."""
+    names_of(value)
+    if envelope.data is not None or envelope.old is not None or envelope.pk_names is not None:
+        raise DecodeError("wrong_type", f"expected null for data, old and pkNames of a {envelope.type}")
+    if bytes(envelope.sql_type) != NULL or bytes(envelope.mysql_type) != NULL:
+        raise DecodeError("wrong_type", f"expected null for sqlType and mysqlType of a {envelope.type}")
+
+
+def _check_claimed(envelope: Envelope, claimed: Envelope, location: str) -> None:
+    tidb, stored = envelope.tidb or _NO_EXTENSION, claimed.tidb or _NO_EXTENSION
+    one = (envelope.database, envelope.table, envelope.type, tidb.commit_ts, None)
+    other = (claimed.database, claimed.table, claimed.type, stored.commit_ts, stored.claim_check_location)
+    if one != other or claimed.is_ddl:
+        raise envelope.fault("claim_check_mismatch", f"expected the row {one[:4]} at {location}, found {other}")
+
+
+def _check_old(op: Op, old: bytes, data: bytes) -> None:
+    """An UPDATE has ``old``, an INSERT and a DELETE have null; before v5.4 a DELETE repeated ``data`` there."""
+    if op is Op.UPDATE:
+        if not old:
+            raise DecodeError("wrong_type", "expected a row in old of an UPDATE, found null")
+    elif old and (op is Op.INSERT or old != data):
+        raise DecodeError("wrong_type", f"expected null in old of an {op.upper()}, found a row")

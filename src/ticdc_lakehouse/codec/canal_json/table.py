@@ -1,0 +1,172 @@
+"""What repeats in every row of a table, compiled once: how to read its messages, its columns, which texts to change.
+
+A table's messages are read by a Struct type of their own, in which all that repeats is typed by its value: names, and
+``mysqlType`` whatever its order is (a Go map's). ``sqlType`` has the columns in order, and few texts (wire.md 1.4.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from ticdc_lakehouse.codec.canal_json.envelope import Envelope, Unreadable, names_of, unreadable
+from ticdc_lakehouse.codec.canal_json.row import Image, Row, Shortest, is_odd, odd_reader, reader
+from ticdc_lakehouse.codec.canal_json.value import converter
+from ticdc_lakehouse.errors import DecodeError
+from ticdc_lakehouse.event import Column, Layout, columns_text
+from ticdc_lakehouse.mysql_type import Family, family_of
+
+_ENCODE = msgspec.json.Encoder().encode
+_ENCODE_LINES = msgspec.json.Encoder().encode_lines
+_SQL_TYPES = msgspec.json.Decoder(dict[str, int] | None)
+_MYSQL_TYPES = msgspec.json.Decoder(dict[str, str] | None)
+
+_MOST = 4096
+"""Tables, and texts that find them, that are kept before all are forgotten: some MB."""
+
+
+class Table:
+    """One description of a table."""
+
+    __slots__ = ("_changes", "_has_key", "_key", "_set", "layout", "read", "shortest", "sql_types")
+
+    def __init__(self, database: str, table: str, keys: tuple[str, ...], types: dict[str, str]) -> None:
+        columns = tuple(_column(name, kind, name in keys) for name, kind in types.items())
+        self.layout = Layout(database, table, columns, columns_text(columns))
+        odd = is_odd(types)
+        self.read: Callable[[bytes], Row] = (odd_reader if odd else reader)(database, table, keys, types)
+        """Reads a message of this table. Raises DecodeError or one of ``Unreadable`` if it is none."""
+        self.shortest = Shortest(database, table, keys, types)
+        self.sql_types: set[bytes] = set()
+        """Texts of ``sqlType`` that have these columns in this order."""
+        fields = {name: name if odd else f"c{at}" for at, name in enumerate(types)}
+        self._set: Callable[..., None] = dict.__setitem__ if odd else setattr
+        self._changes = [
+            (fields[name], _getter(fields[name], odd=odd), *change)
+            for name, kind in types.items()
+            if (change := converter(kind))
+        ]
+        self._has_key = bool(keys)
+        self._key = [_getter(fields[name], odd=odd) for name in keys]
+
+    def are_like(self, rows: list[Row]) -> bool:
+        """Whether the messages describe these columns in this order, and are of one kind with their rows in them."""
+        return (
+            len({row.type for row in rows}) == 1
+            and [row.old for row in rows].count(None) in (0, len(rows))
+            and not [row for row in rows if row.is_ddl or (row.tidb and row.tidb.claim_check_location is not None)]
+            and self.sql_types.issuperset([bytes(row.sql_type) for row in rows])
+        )
+
+    def texts(self, images: list[Image]) -> tuple[bytes, bytes]:
+        """Images as lines of JSON in the columns' order: with the wire's texts, and with those of ``event``.
+
+        They are changed to those of ``event``. Raises DecodeError.
+        """
+        theirs = _ENCODE_LINES(images)
+        changed = False
+        for field, get, is_ours, change in self._changes:
+            texts = [text for text in map(get, images) if isinstance(text, str)]
+            if all(map(is_ours, texts)):
+                continue
+            others = [x for x in images if isinstance(text := get(x), str) and not is_ours(text)]
+            for image in others:
+                self._set(image, field, change(get(image)))
+                changed = True
+        return theirs, _ENCODE_LINES(images) if changed else theirs
+
+    def handle_keys(self, images: list[Image]) -> bytes:
+        """The handle keys' texts as lines, none if the table names no key."""
+        return _ENCODE_LINES([*self._keys(images)])
+
+    def old_handle_keys(self, old: list[Image], new: list[Image]) -> list[bytes | None]:
+        """The keys before updates, None for one that is the same."""
+        was, now = [*self._keys(old)], [*self._keys(new)]
+        return [None] * len(new) if was == now else [*map(_changed, was, now)]
+
+    def _keys(self, images: list[Image]) -> Iterable[tuple[Any, ...]]:
+        return zip(*(map(get, images) for get in self._key), strict=True) if self._has_key else ()
+
+
+def _changed(was: tuple[Any, ...], now: tuple[Any, ...]) -> bytes | None:
+    """A key's text before an update, None if it is the same. A column that is not in ``old`` has not changed."""
+    before = tuple(b if a is UNSET else a for a, b in zip(was, now, strict=True))
+    return None if before == now else _ENCODE(before)
+
+
+def _column(name: str, kind: str, key: bool) -> Column:
+    # ENUM and SET come as numbers in every dialect, also where content-compatible lists the names (wire.md 1.4.2).
+    by = "index" if family_of(kind) in (Family.ENUM, Family.SET) else None
+    return Column(name=name, type=kind, key=key, by=by)
+
+
+def _getter(field: str, *, odd: bool) -> Callable[[Image], Any]:
+    return (lambda image: image.get(field, UNSET)) if odd else attrgetter(field)
+
+
+def begin_of(value: bytes) -> bytes:
+    """What a message has before ``es`` in both writers: it tells the table and the type, but is no more than a hint."""
+    return value[: value.find(b',"es":')]
+
+
+class Tables:
+    """The tables of a feed that messages have described so far."""
+
+    __slots__ = ("_by_begin", "_by_description")
+
+    def __init__(self) -> None:
+        self._by_begin: dict[bytes, Table] = {}
+        self._by_description: dict[tuple[Any, ...], Table] = {}
+
+    def known(self, begin: bytes) -> Table | None:
+        """The table of the last row that began so."""
+        return self._by_begin.get(begin)
+
+    def learn(self, value: bytes, envelope: Envelope, table: Table) -> None:
+        """Remember by what the messages that are like this one are found."""
+        _make_room(self._by_begin)
+        self._by_begin[begin_of(value)] = table
+        _make_room(table.sql_types)
+        table.sql_types.add(bytes(envelope.sql_type))
+
+    def described(self, envelope: Envelope) -> Table:
+        """The table as this row describes it. Raises DecodeError."""
+        names = _members(envelope, "sqlType", envelope.sql_type, _SQL_TYPES)
+        types = _members(envelope, "mysqlType", envelope.mysql_type, _MYSQL_TYPES)
+        keys = envelope.pk_names or ()
+        if names.keys() != types.keys():
+            raise envelope.fault(
+                "wrong_columns", f"expected equal names in sqlType {[*names]} and mysqlType {[*types]}"
+            )
+        if not names.keys() >= set(keys) or len(set(keys)) != len(keys):
+            raise envelope.fault("wrong_columns", f"expected pkNames among {[*names]}, found {[*keys]}")
+        ordered = {name: types[name] for name in names}
+        description = (envelope.database, envelope.table, keys, *ordered.items())
+        table = self._by_description.get(description)
+        if table is None:
+            _make_room(self._by_description)
+            table = self._by_description[description] = Table(envelope.database, envelope.table, keys, ordered)
+        return table
+
+
+def _make_room(kept: dict[Any, Table] | set[bytes]) -> None:
+    if len(kept) >= _MOST:
+        kept.clear()
+
+
+def _members(envelope: Envelope, member: str, text: Any, decoder: msgspec.json.Decoder[Any]) -> dict[str, Any]:
+    """The members of ``sqlType`` or ``mysqlType``; none for null, which ticdc writes for a row without any column."""
+    try:
+        members: dict[str, Any] | None = decoder.decode(text)
+    except Unreadable as error:
+        fault = unreadable(error, bytes(text))
+        raise envelope.fault(fault.reason, f"in {member}: {fault.detail}") from None
+    try:
+        names_of(bytes(text))
+    except DecodeError as error:
+        raise envelope.fault(error.reason, error.detail) from None
+    return members or {}

@@ -1,0 +1,68 @@
+"""``large-message-handle-compression``: lz4 frames and snappy blocks (wire.md 1.2.6). Nothing in a message says
+which."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from ticdc_lakehouse.codec.options import Compression
+from ticdc_lakehouse.errors import DecodeError
+
+MAX_DECOMPRESSED = 256 * 1024 * 1024
+"""Bytes; a message that claims or holds more is refused (a decompression bomb)."""
+
+
+def compress(data: bytes, compression: Compression) -> bytes:
+    """``data`` in this compression's framing."""
+    match compression:
+        case Compression.NONE:
+            return data
+        case Compression.LZ4:
+            return pa.compress(data, codec="lz4", asbytes=True)  # type: ignore[no-any-return]
+        case Compression.SNAPPY:
+            return pa.compress(data, codec="snappy", asbytes=True)  # type: ignore[no-any-return]
+
+
+def decompress(data: bytes, compression: Compression, limit: int = MAX_DECOMPRESSED) -> bytes:
+    """The content of ``data``. Raises DecodeError ``bad_compression``, or ``too_large`` above ``limit`` bytes."""
+    match compression:
+        case Compression.NONE:
+            return data
+        case Compression.LZ4:
+            return _lz4(data, limit)
+        case Compression.SNAPPY:
+            return _snappy(data, limit)
+
+
+def _lz4(data: bytes, limit: int) -> bytes:
+    try:
+        with pa.CompressedInputStream(pa.BufferReader(data), "lz4") as stream:
+            content: bytes = stream.read(limit + 1)
+    except OSError as error:
+        raise DecodeError("bad_compression", f"expected an lz4 frame: {error}", offset=0) from None
+    return _within(content, len(content), limit)
+
+
+def _snappy(data: bytes, limit: int) -> bytes:
+    size = _snappy_size(data)
+    _within(b"", size, limit)
+    try:
+        return pa.decompress(data, decompressed_size=size, codec="snappy", asbytes=True)  # type: ignore[no-any-return]
+    except OSError as error:
+        raise DecodeError("bad_compression", f"expected a snappy block: {error}", offset=0) from None
+
+
+def _snappy_size(data: bytes) -> int:
+    """A snappy block begins with its content's length: at most five bytes of seven bits each."""
+    size = 0
+    for position, byte in enumerate(data[:5]):
+        size |= (byte & 0x7F) << (7 * position)
+        if byte < 0x80:
+            return size
+    raise DecodeError("bad_compression", "expected a snappy block, its length does not end", offset=0)
+
+
+def _within(content: bytes, size: int, limit: int) -> bytes:
+    if size > limit:
+        raise DecodeError("too_large", f"expected at most {limit} bytes after decompression, found {size} or more")
+    return content

@@ -1,0 +1,291 @@
+"""A column group's head: which columns follow, in which form. What repeats with every row of a table is read once.
+
+    uvarint               number of columns n
+    delta varint chunk    n term ids: names
+    uvarint chunk         n type codes
+    uvarint chunk         n flags
+
+Source: wire.md 1.1.2, 1.1.3; tiflow pkg/sink/codec/craft/model.go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import IntEnum, IntFlag
+from itertools import accumulate, pairwise
+
+import numpy as np
+import orjson
+
+from ticdc_lakehouse.codec.craft.messages import Bits, Messages, RefusedError
+from ticdc_lakehouse.codec.craft.number import Places, read_uvarint, zigzag
+from ticdc_lakehouse.codec.options import CraftFloat
+from ticdc_lakehouse.errors import DecodeError
+from ticdc_lakehouse.event import Column, Layout, columns_text
+from ticdc_lakehouse.mysql_type import parse_type
+
+
+class Flag(IntFlag):
+    """Column flags that decide how a value reads (wire.md 1.2.5)."""
+
+    BINARY = 0x01
+    """Charset ``binary``: set on numbers too, so it means bytes only together with a string type."""
+    HANDLE_KEY = 0x02
+    UNSIGNED = 0x80
+
+
+class Form(IntEnum):
+    """How a value lies in its bytes."""
+
+    NULL = 0
+    SIGNED = 1
+    UNSIGNED = 2
+    YEAR = 3
+    DOUBLE = 4
+    FLOAT = 5
+    TEXT = 6
+    BINARY = 7
+    IGNORED = 8
+    """There may be bytes, and the value is read as NULL all the same."""
+
+
+_INTEGERS = {1: "tinyint", 2: "smallint", 3: "int", 8: "bigint", 9: "mediumint"}
+_STRINGS = {
+    15: ("varchar", "varbinary"),
+    249: ("tinytext", "tinyblob"),
+    250: ("mediumtext", "mediumblob"),
+    251: ("longtext", "longblob"),
+    252: ("text", "blob"),
+    253: ("varchar", "varbinary"),
+    254: ("char", "binary"),
+}
+_OTHERS = {
+    4: ("float", Form.FLOAT),
+    5: ("double", Form.DOUBLE),
+    6: ("null", Form.NULL),
+    0: ("null", Form.NULL),
+    7: ("timestamp", Form.TEXT),
+    10: ("date", Form.TEXT),
+    11: ("time", Form.TEXT),
+    12: ("datetime", Form.TEXT),
+    # The unsigned flag stands on YEAR, and its value is zigzag nevertheless (wire.md 1.1.3).
+    13: ("year", Form.YEAR),
+    14: ("date", Form.TEXT),
+    16: ("bit", Form.UNSIGNED),
+    225: ("vector", Form.TEXT),
+    245: ("json", Form.TEXT),
+    246: ("decimal", Form.TEXT),
+    247: ("enum", Form.UNSIGNED),
+    248: ("set", Form.UNSIGNED),
+    255: ("geometry", Form.NULL),
+}
+
+
+def form_of(code: int, flags: int) -> tuple[str, Form]:
+    """MySQL's type text and the value's form. Raises KeyError for a type code that TiDB does not have."""
+    if code in _INTEGERS:
+        if flags & Flag.UNSIGNED:
+            return f"{_INTEGERS[code]} unsigned", Form.UNSIGNED
+        return _INTEGERS[code], Form.SIGNED
+    if code in _STRINGS:
+        text, binary = _STRINGS[code]
+        return (binary, Form.BINARY) if flags & Flag.BINARY else (text, Form.TEXT)
+    return _OTHERS[code]
+
+
+_CODES = {
+    "integer": 3,
+    # One way back where several codes have the same name: what TiDB uses for columns of a table.
+    **{text: code for code, (text, _) in reversed(_OTHERS.items())},
+    **{text: code for code, text in _INTEGERS.items()},
+    **{text: code for code, both in reversed(_STRINGS.items()) for text in both},
+}
+
+
+def code_of(text: str) -> int:
+    """The type code of a MySQL type text. Raises ValueError for a type that Craft does not have."""
+    code = _CODES.get(parse_type(text).name)
+    if code is None:
+        raise ValueError(f"Craft has no type code for {text}")
+    return code
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Shape:
+    """A column group's columns, compiled for reading."""
+
+    layout: Layout
+    forms: bytes
+    """``Form`` of each column, a byte each."""
+    names: tuple[str, ...]
+    """JSON text of each column's name with its colon."""
+    keys: tuple[int, ...]
+    """Positions of the handle key's columns."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Terms:
+    """A message's dictionary, with what was read by means of it: term ids mean nothing outside."""
+
+    names: tuple[str, ...]
+    heads: dict[tuple[int, int], tuple[bytes, Shape]] = field(default_factory=dict)
+    """For schema id and table id: the last group head of this table and what it says."""
+
+
+class Shapes:
+    """The shapes seen so far, one object for each table and description of its columns."""
+
+    LIMIT = 10_000
+
+    def __init__(self, craft_float: CraftFloat) -> None:
+        self._craft_float = craft_float
+        self._known: dict[tuple[str, str, tuple[str, ...], tuple[int, ...]], Shape] = {}
+
+    def read(self, data: bytes, start: int, end: int, terms: Terms, table: tuple[int, int]) -> tuple[bytes, Shape]:
+        """The group head at ``start`` (its bytes) and its shape."""
+        if min(table) < 0:
+            raise DecodeError("out_of_range", "a row change without a database or a table", offset=start)
+        count, at = read_uvarint(data, start, end)
+        if not 0 < count <= (end - at) // 4:
+            raise DecodeError("out_of_range", f"{count} columns in a group of {end - at} bytes", offset=start)
+        numbers, after = _next_uvarints(data, at, end, 3 * count)
+        ids = list(accumulate(zigzag(number) for number in numbers[:count]))
+        if min(ids) < 0 or max(ids) >= len(terms.names):
+            detail = f"column names are terms {min(ids)} to {max(ids)} of {len(terms.names)}"
+            raise DecodeError("out_of_range", detail, offset=at)
+        names = tuple(terms.names[number] for number in ids)
+        key = (terms.names[table[0]], terms.names[table[1]], names, tuple(numbers[count:]))
+        shape = self._known.get(key)
+        if shape is None:
+            shape = self._add(key, at)
+        terms.heads[table] = data[start:after], shape
+        return terms.heads[table]
+
+    def _add(self, key: tuple[str, str, tuple[str, ...], tuple[int, ...]], at: int) -> Shape:
+        database, table, names, numbers = key
+        if len(set(names)) < len(names):
+            twice = next(name for number, name in enumerate(names) if name in names[:number])
+            raise DecodeError("duplicate_column", f"column {twice} twice in a group", offset=at)
+        if len(self._known) >= self.LIMIT:
+            self._known.clear()
+        described = [
+            self._column(*column, at)
+            for column in zip(names, numbers[: len(names)], numbers[len(names) :], strict=True)
+        ]
+        columns = tuple(column for column, _ in described)
+        shape = Shape(
+            layout=Layout(database, table, columns, columns_text(columns)),
+            forms=bytes(form for _, form in described),
+            names=tuple(orjson.dumps(name).decode() + ":" for name in names),
+            keys=tuple(position for position, column in enumerate(columns) if column.key),
+        )
+        self._known[key] = shape
+        return shape
+
+    def _column(self, name: str, code: int, flags: int, at: int) -> tuple[Column, Form]:
+        try:
+            text, form = form_of(code, flags)
+        except KeyError:
+            raise DecodeError("unknown_type", f"column {name} is of type {code}", offset=at) from None
+        if flags >> 63:
+            raise DecodeError("out_of_range", f"column {name} has flags {flags}", offset=at)
+        doubt = None
+        if form is Form.FLOAT and self._craft_float is CraftFloat.REFUSE:
+            doubt = "craft-float"
+        if form is Form.FLOAT and self._craft_float is CraftFloat.NULL:
+            form = Form.IGNORED
+        by = "index" if text in ("enum", "set") else None
+        key = bool(flags & Flag.HANDLE_KEY)
+        return Column(name=name, type=text, key=key, flags=flags, by=by, doubt=doubt), form
+
+
+class Groups:
+    """The column groups of a batch: arrays are of each group, positions count from its message's begin."""
+
+    __slots__ = ("_messages", "end", "kinds", "message", "shape", "shapes", "start", "values")
+
+    def __init__(
+        self,
+        messages: Messages,
+        terms: list[Terms],
+        shapes: Shapes,
+        message: Places,
+        databases: Places,
+        tables: Places,
+        start: Places,
+        end: Places,
+    ) -> None:
+        self._messages = messages
+        self.message = message
+        self.start, self.end = start, end
+        self.kinds = messages.octets[messages.begins[message] + start]
+        """Each one's first byte."""
+        names = zip(databases.tolist(), tables.tolist(), strict=True)
+        self.values, found = self._read(terms, shapes, names)
+        """Where each one's value lengths begin."""
+        numbers: dict[Shape, int] = {}
+        self.shape = np.array([numbers.setdefault(shape, len(numbers)) for shape in found], np.int64)
+        """Number of each one's shape in ``shapes``."""
+        self.shapes = list(numbers)
+
+    def _read(self, terms: list[Terms], shapes: Shapes, names: Iterable[tuple[int, int]]) -> tuple[Places, list[Shape]]:
+        """The end of each group's head, and its shape."""
+        ends: list[int] = []
+        found: list[Shape] = []
+        errors: dict[int, DecodeError] = {}
+        places = zip(self.message.tolist(), names, (self.start + 1).tolist(), self.end.tolist(), strict=True)
+        for message, table, at, end in places:
+            data = self._messages.data[message]
+            head, shape = terms[message].heads.get(table, _NO_HEAD)
+            if shape is None or not data.startswith(head, at, end):
+                try:
+                    head, shape = shapes.read(data, at, end, terms[message], table)
+                except DecodeError as error:
+                    errors.setdefault(self._messages.numbers[message], error)
+                    continue
+            ends.append(at + len(head))
+            found.append(shape)
+        if errors:
+            raise RefusedError(errors)
+        return np.array(ends, np.int64), found
+
+    def refuse(self, bad: Bits, wanted: str, group: Places, found: Places | None = None) -> None:
+        """Refuse messages for the ``bad`` ones of these groups."""
+        self._messages.refuse(bad, "bad_group", self.message[group], self.start[group], wanted, found)
+
+
+_NO_HEAD: tuple[bytes, None] = (b"", None)
+
+
+def _next_uvarints(data: bytes, start: int, end: int, count: int) -> tuple[list[int], int]:
+    """The next ``count`` uvarints and the position after them."""
+    if data[start : start + count].isascii() and start + count <= end:
+        return list(data[start : start + count]), start + count
+    numbers, at = [], start
+    for _ in range(count):
+        number, at = read_uvarint(data, at, end)
+        numbers.append(number)
+    return numbers, at
+
+
+def read_terms(data: bytes, start: int) -> tuple[str, ...]:
+    """The names of the term dictionary that begins at byte ``start``: uvarint count, so many uvarint lengths, names."""
+    end = len(data)
+    count, at = read_uvarint(data, 0, end)
+    if not 0 < count <= end - at:
+        raise DecodeError("out_of_range", f"{count} terms in a dictionary of {end} bytes", offset=start)
+    lengths, at = _next_uvarints(data, at, end, count)
+    ends = list(accumulate(lengths, initial=at))
+    if ends[-1] != end:
+        reason = "truncated" if ends[-1] > end else "trailing_bytes"
+        raise DecodeError(reason, f"terms take {ends[-1]} bytes, their dictionary has {end}", offset=start)
+    return tuple(text_of(data[first:last], start + first) for first, last in pairwise(ends))
+
+
+def text_of(data: bytes, start: int) -> str:
+    """UTF-8 bytes, which begin at byte ``start`` of the message, as text."""
+    try:
+        return data.decode()
+    except UnicodeDecodeError as fault:
+        raise DecodeError("bad_utf8", f"expected UTF-8, found {fault.reason}", offset=start + fault.start) from None

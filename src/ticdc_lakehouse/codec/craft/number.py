@@ -1,0 +1,171 @@
+"""Craft's whole numbers (wire.md 1.1.1): one at a time, or a batch's at a time.
+
+uvarint           7 bits a byte, least significant first, top bit set on all bytes but the last
+varint            zigzag over 64 bits (0, -1, 1, -2 …), then uvarint
+reversed uvarint  a uvarint's bytes backwards: read leftwards from its end
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ticdc_lakehouse.errors import DecodeError
+
+Numbers = npt.NDArray[np.uint64]
+Places = npt.NDArray[np.int64]
+
+LONGEST = 10
+"""Bytes of the longest uvarint; its last byte may hold one bit only."""
+
+
+def read_uvarint(data: bytes, start: int, end: int) -> tuple[int, int]:
+    """The uvarint that begins at ``start``, and the position after it; it must end before ``end``."""
+    value = 0
+    for at in range(start, min(end, start + LONGEST)):
+        value |= (data[at] & 0x7F) << 7 * (at - start)
+        if data[at] < 0x80:
+            return _checked(value, start), at + 1
+    raise _endless(start, end)
+
+
+def read_reversed_uvarint(data: bytes) -> tuple[int, int]:
+    """The reversed uvarint that ends ``data``, and the position where it begins."""
+    value = 0
+    for size in range(1, min(len(data), LONGEST) + 1):
+        byte = data[-size]
+        value |= (byte & 0x7F) << 7 * (size - 1)
+        if byte < 0x80:
+            return _checked(value, len(data) - size), len(data) - size
+    raise _endless(0, len(data))
+
+
+def zigzag(number: int) -> int:
+    """The signed number that a varint holds as ``number``."""
+    return (number >> 1) ^ -(number & 1)
+
+
+def uvarints_of(octets: npt.NDArray[np.uint8]) -> tuple[Numbers, Places, Places]:
+    """The numbers of a run of nothing but uvarints, with place and size of each. The caller finds too large ones."""
+    ends = np.flatnonzero(octets < 0x80)
+    starts = np.append(0, ends + 1)[:-1]
+    sizes = ends - starts + 1
+    return uvarints_at(octets, starts, sizes), starts, sizes
+
+
+def uvarints_at(octets: npt.NDArray[np.uint8], starts: Places, sizes: Places) -> Numbers:
+    """The uvarints at ``starts``, ``sizes`` bytes each (at least 1; the bytes after the tenth do not count)."""
+    values = (octets[starts] & 0x7F).astype(np.uint64)
+    for at in range(1, min(int(sizes.max(initial=0)), LONGEST)):
+        longer = np.flatnonzero(sizes > at)
+        values[longer] |= (octets[starts[longer] + at] & 0x7F).astype(np.uint64) << np.uint64(7 * at)
+    return values
+
+
+def no_uvarint(octets: npt.NDArray[np.uint8], starts: Places, sizes: Places) -> npt.NDArray[np.bool_]:
+    """Where ``sizes`` bytes at ``starts`` are not one uvarint of at most 64 bits."""
+    bad = (sizes < 1) | (sizes > LONGEST)
+    good = np.flatnonzero(~bad)
+    last = octets[starts[good] + sizes[good] - 1]
+    bad[good] = (last >= 0x80) | ((sizes[good] == LONGEST) & (last > 1))
+    for at in range(LONGEST - 1):
+        inner = np.flatnonzero(~bad & (sizes > at + 1))
+        if not len(inner):
+            break
+        bad[inner] = octets[starts[inner] + at] < 0x80
+    return bad
+
+
+def zigzags(numbers: Numbers) -> Places:
+    """``zigzag`` of each."""
+    return (numbers >> np.uint64(1)).astype(np.int64) ^ -(numbers & np.uint64(1)).astype(np.int64)
+
+
+def zigzagged(numbers: Places) -> Numbers:
+    """``zigzags`` backwards."""
+    return ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
+
+
+def octets_of(numbers: Numbers) -> tuple[npt.NDArray[np.uint8], Places]:
+    """The numbers as uvarints one after another, and the size of each."""
+    width = max(1, -(-int(numbers.max(initial=0)).bit_length() // 7))
+    rest = numbers[:, np.newaxis] >> np.arange(0, 7 * width, 7, dtype=np.uint64)
+    octets = (rest & np.uint64(0x7F)).astype(np.uint8) | (rest > np.uint64(0x7F)).view(np.uint8) << 7
+    used = rest != 0
+    used[:, 0] = True
+    return octets[used], np.count_nonzero(used, axis=1)
+
+
+Whole = TypeVar("Whole", Numbers, Places)
+
+
+def running(numbers: Whole, first: Places, owner: Places) -> Whole:
+    """Running sums modulo 2^64, begun anew with each owner's ``first``; ``owner`` is of each number."""
+    sums = np.cumsum(numbers, dtype=numbers.dtype)
+    return sums - (sums[first] - numbers[first])[owner]
+
+
+def uvarint(number: int) -> bytes:
+    """The bytes of 0 <= ``number`` < 2^64."""
+    if number < _SMALL_LIMIT:
+        return _SMALL[number]
+    digits = b""
+    while number >= _SMALL_LIMIT:
+        digits += _PAIRS[number & _SMALL_LIMIT - 1]
+        number >>= 14
+    return digits + _SMALL[number]
+
+
+def varint(number: int) -> bytes:
+    """The bytes of ``number``; what is outside 64 bits wraps, as Go's differences do."""
+    doubled = number << 1 if number >= 0 else ~(number << 1)
+    if doubled < _SMALL_LIMIT:
+        return _SMALL[doubled]
+    if doubled > _MASK:
+        return varint((number + _HALF & _MASK) - _HALF)
+    return uvarint(doubled)
+
+
+def delta_varints(numbers: Sequence[int]) -> bytes:
+    """A delta varint chunk: the first number, then each one's difference from the one before."""
+    first = varint(numbers[0])
+    if len(numbers) == 1:
+        return first
+    if numbers.count(numbers[0]) == len(numbers):
+        return first + bytes(len(numbers) - 1)
+    return first + b"".join([varint(b - a) for a, b in pairwise(numbers)])
+
+
+def delta_uvarints(numbers: Sequence[int]) -> bytes:
+    """The same unsigned: differences wrap modulo 2^64."""
+    return uvarint(numbers[0]) + b"".join([uvarint(b - a & _MASK) for a, b in pairwise(numbers)])
+
+
+_HALF = 1 << 63
+_MASK = (1 << 64) - 1
+_SMALL_LIMIT = 1 << 14
+_PAIRS = tuple(bytes([number & 0x7F | 0x80, number >> 7 | 0x80]) for number in range(_SMALL_LIMIT))
+"""Two bytes with more to follow."""
+_SMALL = tuple(
+    bytes([number]) if number < 0x80 else bytes([number & 0x7F | 0x80, number >> 7]) for number in range(_SMALL_LIMIT)
+)
+
+
+def _checked(value: int, start: int) -> int:
+    if value >> 64:
+        raise _too_large(start)
+    return value
+
+
+def _too_large(start: int) -> DecodeError:
+    return DecodeError("out_of_range", "expected a number of at most 64 bits in 10 bytes", offset=start)
+
+
+def _endless(start: int, end: int) -> DecodeError:
+    if end - start >= LONGEST:
+        return _too_large(start)
+    return DecodeError("truncated", f"a number runs over the end of its part at byte {end}", offset=max(start, 0))

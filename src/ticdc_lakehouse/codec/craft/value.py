@@ -1,0 +1,293 @@
+"""Column values of a whole batch at once: bytes to the texts of ``event``, then to images and handle keys.
+
+Values of all rows and tables are one flat run, in wire order; each form of value is read in one pass over the batch.
+Source: wire.md 1.1.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ticdc_lakehouse.codec.craft.group import Form, Groups, Shape
+from ticdc_lakehouse.codec.craft.messages import Messages
+from ticdc_lakehouse.codec.craft.number import Places, no_uvarint, uvarints_at, zigzags
+from ticdc_lakehouse.event import Column
+
+_NULL_LENGTH = -1
+_MAX_LENGTH = (1 << 31) - 1
+_MAX_LENGTH_BYTES = 5
+
+
+class Values:
+    """The values of a batch's column groups. Raises RefusedError: it names every message that fails at one check."""
+
+    def __init__(self, messages: Messages, groups: Groups) -> None:
+        self._messages = messages
+        self._groups = groups
+        self._octets = messages.octets
+        begins = messages.begins[groups.message]
+        counts = np.array([len(shape.forms) for shape in groups.shapes])[groups.shape]
+        self._first = np.cumsum(counts) - counts
+        """Number of each group's first value."""
+        self._group = np.repeat(np.arange(len(counts)), counts)
+        """Group of each value."""
+        self._lengths, at = self._read_lengths(counts, groups.values + begins)
+        self._starts = self._lay_out(at, groups.end + begins)
+        self._forms = np.frombuffer(b"".join([groups.shapes[n].forms for n in groups.shape.tolist()]), np.uint8)
+        self._texts, self._place = self._read_texts()
+
+    def _read_lengths(self, counts: Places, at: Places) -> tuple[Places, Places]:
+        """The values' lengths, and where each group's values begin."""
+        numbers = np.empty(len(self._group), np.uint64)
+        at = at.copy()
+        for column in range(int(counts.max())):
+            chosen = np.flatnonzero(counts > column)
+            numbers[self._first[chosen] + column], at[chosen] = self._next_lengths(at[chosen])
+        end = self._groups.end + self._messages.begins[self._groups.message]
+        self._refuse_groups(at > end, "truncated", "lengths run over the end of their group", at - end)
+        lengths = zigzags(numbers)
+        bad = (lengths < _NULL_LENGTH) | (lengths > _MAX_LENGTH)
+        group = self._group
+        self._messages.refuse(
+            bad,
+            "out_of_range",
+            self._groups.message[group],
+            self._groups.values[group],
+            "a length of -1 to 2^31 - 1",
+            lengths,
+        )
+        return lengths, at
+
+    def _next_lengths(self, at: Places) -> tuple[npt.NDArray[np.uint64], Places]:
+        """The uvarints at ``at`` and the positions after them. One of more than five bytes is a length too large."""
+        last = len(self._octets) - 1
+        octet = self._octets[np.minimum(at, last)]
+        numbers = (octet & 0x7F).astype(np.uint64)
+        after = at + 1
+        longer = np.flatnonzero(octet >= 0x80)
+        for size in range(1, _MAX_LENGTH_BYTES):
+            if not len(longer):
+                break
+            octet = self._octets[np.minimum(after[longer], last)]
+            numbers[longer] |= (octet & 0x7F).astype(np.uint64) << np.uint64(7 * size)
+            after[longer] += 1
+            longer = longer[octet >= 0x80]
+        numbers[longer] = np.iinfo(np.uint64).max
+        return numbers, after
+
+    def _lay_out(self, starts: Places, ends: Places) -> Places:
+        """Where each value begins; each group must end exactly where its size says."""
+        sizes = np.maximum(self._lengths, 0)
+        before = np.cumsum(sizes) - sizes
+        offsets = starts - before[self._first]
+        found = np.append(before[self._first[1:]], before[-1] + sizes[-1]) + offsets
+        self._refuse_groups(found > ends, "truncated", "values run over the end of their group", found - ends)
+        self._refuse_groups(found < ends, "trailing_bytes", "values miss the end of their group", ends - found)
+        laid: Places = before + offsets[self._group]
+        return laid
+
+    def _refuse_groups(self, bad: npt.NDArray[np.bool_], reason: str, what: str, found: Places) -> None:
+        groups = self._groups
+        self._messages.refuse(
+            bad, reason, groups.message, groups.values, lambda group: f"{what} by {found[group]} bytes"
+        )
+
+    def _read_texts(self) -> tuple[pa.Array, Places]:
+        """All values' JSON string contents, those of one form together, and where each one lies (-1 for NULL)."""
+        place = np.full(len(self._forms), -1, np.int64)
+        texts = []
+        total = 0
+        given = self._lengths >= 0
+        for form, read in _READERS.items():
+            chosen = np.flatnonzero((self._forms == form) & given)
+            if len(chosen):
+                texts.append(read(self, chosen))
+                place[chosen] = np.arange(total, total + len(chosen))
+                total += len(chosen)
+        return pa.concat_arrays(texts) if texts else pa.array([], pa.string()), place
+
+    def _name(self, value: int) -> str:
+        group = int(self._group[value])
+        shape = self._groups.shapes[self._groups.shape[group]]
+        column: Column = shape.layout.columns[value - int(self._first[group])]
+        return column.name
+
+    def _refuse_chosen(self, bad: npt.NDArray[np.bool_], chosen: Places, wanted: str) -> None:
+        """Refuse the messages of the ``bad`` ones of the ``chosen`` values."""
+        message = self._groups.message[self._group[chosen]]
+
+        def detail(item: int) -> str:
+            value = int(chosen[item])
+            start, size = int(self._starts[value]), int(self._lengths[value])
+            found = self._octets[start : start + min(size, 32)].tobytes().hex(" ")
+            return f"column {self._name(value)}: expected {wanted}, found {size} bytes {found}"
+
+        at = self._starts[chosen] - self._messages.begins[message]
+        self._messages.refuse(bad, "bad_value", message, at, detail)
+
+    def _uvarints(self, chosen: Places) -> npt.NDArray[np.uint64]:
+        starts, sizes = self._starts[chosen], self._lengths[chosen]
+        self._refuse_chosen(no_uvarint(self._octets, starts, sizes), chosen, "one number")
+        return uvarints_at(self._octets, starts, sizes)
+
+    def unsigned(self, chosen: Places) -> pa.Array:
+        return pa.array(self._uvarints(chosen)).cast(pa.string())
+
+    def signed(self, chosen: Places) -> pa.Array:
+        return pa.array(zigzags(self._uvarints(chosen))).cast(pa.string())
+
+    def years(self, chosen: Places) -> pa.Array:
+        years = zigzags(self._uvarints(chosen))
+        self._refuse_chosen((years < 0) | (years > 9999), chosen, "a year of four digits")
+        return pc.utf8_lpad(pa.array(years).cast(pa.string()), 4, "0")
+
+    def _float64s(self, chosen: Places) -> npt.NDArray[np.float64]:
+        self._refuse_chosen(self._lengths[chosen] != 8, chosen, "8 bytes")
+        octets = self._octets[self._starts[chosen][:, np.newaxis] + np.arange(8)]
+        numbers: npt.NDArray[np.float64] = octets.view("<f8")[:, 0]
+        self._refuse_chosen(~np.isfinite(numbers), chosen, "a finite number")
+        return numbers
+
+    def doubles(self, chosen: Places) -> pa.Array:
+        return pa.array(_shortest(self._float64s(chosen)), pa.string())
+
+    def floats(self, chosen: Places) -> pa.Array:
+        """float32 text of what is a float32; what is none (craft-float) keeps the text of its eight bytes."""
+        wide = self._float64s(chosen)
+        with np.errstate(over="ignore"):
+            narrow = wide.astype(np.float32)
+        is_narrow = narrow == wide
+        texts = np.empty(len(wide), object)
+        texts[is_narrow] = _shortest(narrow[is_narrow])
+        texts[~is_narrow] = _shortest(wide[~is_narrow])
+        return pa.array(texts, pa.string())
+
+    def _slices(self, chosen: Places) -> pa.Array:
+        """The bytes of values. Starts of all values and ends of all groups make one ascending run of Arrow offsets."""
+        last = self._starts + np.maximum(self._lengths, 0)
+        offsets = np.stack((self._starts, last), axis=1).ravel()
+        everything = pa.Array.from_buffers(
+            pa.large_binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), self._messages.buffer]
+        )
+        return everything.take(pa.array(2 * chosen))
+
+    def texts(self, chosen: Places) -> pa.Array:
+        try:
+            texts = self._slices(chosen).cast(pa.string())
+        except pa.ArrowInvalid:
+            bad = np.array([not _is_utf8(text) for text in self._slices(chosen).to_pylist()])
+            self._refuse_chosen(bad, chosen, "UTF-8")
+            raise
+        return _escaped(texts)
+
+    def binaries(self, chosen: Places) -> pa.Array:
+        slices = self._slices(chosen)
+        _, offsets, data = slices.buffers()
+        places = np.frombuffer(offsets, np.int64)[: len(slices) + 1]
+        digits = data.to_pybytes().hex().encode() if data is not None else b""
+        buffers = [None, pa.py_buffer(2 * places), pa.py_buffer(digits)]
+        return pa.Array.from_buffers(pa.large_string(), len(slices), buffers).cast(pa.string())
+
+    def nulls(self, chosen: Places) -> pa.Array:
+        self._refuse_chosen(np.ones(len(chosen), bool), chosen, "NULL")
+        raise AssertionError("unreachable")
+
+    def ignored(self, chosen: Places) -> pa.Array:
+        return pa.nulls(len(chosen), pa.string())
+
+    def objects(self) -> tuple[pa.Array, pa.Array]:
+        """Image and handle key of each group, as JSON texts; the key is null where the table has none."""
+        shape = self._groups.shape
+        order = np.argsort(shape, kind="stable")
+        parts = np.split(order, np.searchsorted(shape[order], np.arange(1, len(self._groups.shapes))))
+        made = [self._objects_of(*each) for each in zip(self._groups.shapes, parts, strict=True)]
+        images, keys = zip(*made, strict=True)
+        if len(made) == 1:
+            return images[0], keys[0]
+        back = pa.array(np.argsort(order))
+        return pa.concat_arrays(images).take(back), pa.concat_arrays(keys).take(back)
+
+    def _objects_of(self, shape: Shape, groups: Places) -> tuple[pa.Array, pa.Array]:
+        columns = [self._column(self._first[groups] + number) for number in range(len(shape.forms))]
+        images = _joined("{", zip(shape.names, columns, strict=True), "}")
+        if not shape.keys:
+            return images, pa.nulls(len(groups), pa.string())
+        return images, _joined("[", [("", columns[number]) for number in shape.keys], "]")
+
+    def _column(self, values: Places) -> pa.Array:
+        place = self._place[values]
+        missing = place < 0
+        return self._texts.take(pa.array(place, mask=missing if missing.any() else None))
+
+
+_READERS: dict[Form, Callable[[Values, Places], pa.Array]] = {
+    Form.NULL: Values.nulls,
+    Form.SIGNED: Values.signed,
+    Form.UNSIGNED: Values.unsigned,
+    Form.YEAR: Values.years,
+    Form.DOUBLE: Values.doubles,
+    Form.FLOAT: Values.floats,
+    Form.TEXT: Values.texts,
+    Form.BINARY: Values.binaries,
+    Form.IGNORED: Values.ignored,
+}
+
+
+def _joined(opening: str, members: Iterable[tuple[str, pa.Array]], closing: str) -> pa.Array:
+    """JSON texts, one a row: each member's label, then its value between quotes or ``null``."""
+    pieces: list[Any] = []
+    text = opening
+    for label, column in members:
+        if column.null_count:
+            quoted = pc.binary_join_element_wise('"', column, '"', "").fill_null("null")
+            pieces += [text + label, quoted]
+            text = ","
+        else:
+            pieces += [text + label + '"', column]
+            text = '",'
+    return pc.binary_join_element_wise(*pieces, text.removesuffix(",") + closing, "")
+
+
+def _escaped(texts: pa.Array) -> pa.Array:
+    """The texts as contents of JSON strings, escaped as orjson does it."""
+    _, offsets, data = texts.buffers()
+    octets = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    special = np.flatnonzero((octets < 0x20) | (octets == 0x22) | (octets == 0x5C))
+    if not len(special):
+        return texts
+    places = np.frombuffer(offsets, np.int32)[: len(texts) + 1]
+    numbers = np.unique(np.searchsorted(places, special, side="right") - 1)
+    mask = np.zeros(len(texts), bool)
+    mask[numbers] = True
+    escaped = [orjson.dumps(text)[1:-1] for text in texts.take(pa.array(numbers)).to_pylist()]
+    return pc.replace_with_mask(texts, pa.array(mask), pa.array(escaped, pa.string()))
+
+
+def _shortest(numbers: npt.NDArray[Any]) -> list[str]:
+    """The shortest texts that read back to the same float32 or float64 (``event`` docstring)."""
+    texts = orjson.dumps(numbers, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].decode().split(",") if len(numbers) else []
+    return [text[:-2] if text.endswith(".0") else _plain(text) if "e" in text else text for text in texts]
+
+
+def _plain(text: str) -> str:
+    """A number in exponent form as ``event`` wants it: digits from 1e-6 to below 1e21, else an exponent."""
+    mantissa, exponent = text.split("e")
+    if -6 <= int(exponent) < 21:
+        return format(Decimal(text), "f").removesuffix(".0")
+    return f"{mantissa.removesuffix('.0')}e{int(exponent):+03d}"
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

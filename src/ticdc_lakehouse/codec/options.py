@@ -1,0 +1,122 @@
+"""The sink-uri options of a changefeed that its bytes do not tell (wire.md 1.6), by their documented names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from ticdc_lakehouse.errors import ConfigError
+
+
+class Compression(StrEnum):
+    """``large-message-handle-compression``."""
+
+    NONE = "none"
+    LZ4 = "lz4"
+    SNAPPY = "snappy"
+
+
+class LargeMessage(StrEnum):
+    """``large-message-handle-option``."""
+
+    NONE = "none"
+    HANDLE_KEY_ONLY = "handle-key-only"
+    CLAIM_CHECK = "claim-check"
+
+
+class CraftFloat(StrEnum):
+    """What to do with Craft's FLOAT, which TiCDC 8.2 and later write wrongly (wire.md 8.1)."""
+
+    REFUSE = "refuse"
+    """Keep the bytes' value, mark the column, let no table take it."""
+    TRUST = "trust"
+    """The writer is known to be older than 8.2: the value is right."""
+    NULL = "null"
+    """Read every FLOAT as NULL."""
+
+
+_UTC = ZoneInfo("UTC")
+
+
+def _only(*protocols: str, default: Any) -> Any:
+    return field(default=default, metadata={"protocols": protocols})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SinkOptions:
+    """Field names are the option names with ``_`` for ``-``; ``protocols`` in a field's metadata limits where it may
+    stand."""
+
+    time_zone: ZoneInfo = _UTC
+    """Time zone of the TiCDC server, in which TIMESTAMP texts are written."""
+    max_batch_size: int = 16
+    """Rows a message, at most; encoders obey it."""
+    max_message_bytes: int = 10 * 1024 * 1024
+    large_message_handle_option: LargeMessage = _only("canal_json", default=LargeMessage.NONE)
+    large_message_handle_compression: Compression = _only("canal_json", default=Compression.NONE)
+    claim_check_storage_uri: str | None = _only("canal_json", default=None)
+    claim_check_raw_value: bool = _only("canal_json", default=False)
+    delete_only_output_handle_key_columns: bool = False
+    output_raw_change_event: bool = False
+    enable_tidb_extension: bool = _only("canal_json", default=False)
+    content_compatible: bool = _only("canal_json", default=False)
+    only_output_updated_columns: bool = _only("canal_json", default=False)
+    output_row_key: bool = _only("canal_json", default=False)
+    craft_float: CraftFloat = _only("craft", default=CraftFloat.REFUSE)
+
+
+def sink_options(protocol: str, given: Mapping[str, object]) -> SinkOptions:
+    """The options of one feed. Values may be typed or text, as a sink-uri has them.
+
+    Raises ConfigError for an option that the protocol does not have and for a value that is none of its values.
+    """
+    known = {entry.name.replace("_", "-"): entry for entry in fields(SinkOptions)}
+    values: dict[str, Any] = {}
+    for name, value in given.items():
+        entry = known.get(name)
+        if entry is None or protocol not in entry.metadata.get("protocols", (protocol,)):
+            allowed = [n for n, e in known.items() if protocol in e.metadata.get("protocols", (protocol,))]
+            raise ConfigError(f"{name}: no option of protocol {protocol}; expected one of {', '.join(sorted(allowed))}")
+        values[entry.name] = _typed(name, str(entry.type), value)
+    return SinkOptions(**values)
+
+
+def _typed(name: str, kind: str, value: object) -> object:
+    if kind == "bool":
+        return _boolean(name, value)
+    if kind == "int":
+        return _count(name, value)
+    if kind == "ZoneInfo":
+        return _zone(name, value)
+    words = {"Compression": Compression, "LargeMessage": LargeMessage, "CraftFloat": CraftFloat}
+    return _word(name, words[kind], value) if kind in words else str(value)
+
+
+def _boolean(name: str, value: object) -> bool:
+    text = str(value).lower()
+    if text not in ("true", "false"):
+        raise ConfigError(f"{name}: expected true or false, found {value!r}")
+    return text == "true"
+
+
+def _count(name: str, value: object) -> int:
+    if not str(value).isdecimal() or int(str(value)) == 0:
+        raise ConfigError(f"{name}: expected a positive whole number, found {value!r}")
+    return int(str(value))
+
+
+def _zone(name: str, value: object) -> ZoneInfo:
+    try:
+        return ZoneInfo(str(value))
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ConfigError(f"{name}: expected an IANA time zone such as Asia/Shanghai, found {value!r}") from None
+
+
+def _word(name: str, words: type[StrEnum], value: object) -> StrEnum:
+    try:
+        return words(str(value))
+    except ValueError:
+        raise ConfigError(f"{name}: expected one of {', '.join(words)}, found {value!r}") from None
