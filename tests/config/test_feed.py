@@ -1,0 +1,279 @@
+"""Feed files: what a right one gives, and every mistake by its name."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from ticdc_lakehouse.codec.options import CraftFloat
+from ticdc_lakehouse.config.feed import SecretReference, load_feed, load_feeds, security_options
+from ticdc_lakehouse.config.table_filter import TableFilter
+from ticdc_lakehouse.errors import ConfigError
+
+EXAMPLES = Path(__file__).parents[2] / "resources" / "feeds"
+RIGHT = """
+protocol: canal-json
+time_zone: Asia/Shanghai
+options: {enable-tidb-extension: true}
+kafka:
+  bootstrap_servers: [a.example:9092, b.example:9092]
+  topics: [one, two]
+"""
+
+
+def written(folder: Path, text: str, name: str = "feed") -> Path:
+    path = folder / f"{name}.yml"
+    path.write_text(text)
+    return path
+
+
+def mistakes(path: Path) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        load_feed(path)
+    return str(caught.value).splitlines()
+
+
+def test_a_right_file_gives_a_feed(tmp_path: Path) -> None:
+    feed = load_feed(written(tmp_path, RIGHT))
+    assert (feed.name, feed.protocol, feed.starting_offsets) == ("feed", "canal_json", "earliest")
+    assert feed.sink_options.time_zone.key == "Asia/Shanghai"
+    assert feed.sink_options.enable_tidb_extension
+    assert feed.max_message_bytes == 16 * 1024 * 1024
+    assert feed.kafka_options == {
+        "kafka.bootstrap.servers": "a.example:9092,b.example:9092",
+        "subscribe": "one,two",
+    }
+    assert feed.tables.matches("any", "table")
+
+
+def test_a_pattern_of_topics_is_subscribed_as_such(tmp_path: Path) -> None:
+    feed = load_feed(written(tmp_path, RIGHT.replace("topics: [one, two]", "topic_pattern: shop-.*")))
+    assert feed.kafka_options["subscribePattern"] == "shop-.*"
+    assert "subscribe" not in feed.kafka_options
+
+
+def test_the_runner_can_give_another_broker(tmp_path: Path) -> None:
+    feed = load_feed(written(tmp_path, RIGHT), bootstrap_servers="localhost:1234, localhost:1235")
+    assert feed.bootstrap_servers == ("localhost:1234", "localhost:1235")
+
+
+# name of the mistake -> what replaces what in RIGHT, and the one line that must be said of it.
+MISTAKES = {
+    "unknown key": ("protocol:", "protocl: x\nprotocol:", "protocl: unknown key; did you mean protocol?"),
+    "unknown key, nothing alike": ("protocol:", "zzz: 1\nprotocol:", "zzz: unknown key; expected one of kafka, "),
+    "no protocol": ("protocol: canal-json", "", "protocol: missing; expected a value"),
+    "protocol": ("canal-json", "avro", "protocol: expected one of craft, canal_json, found 'avro'"),
+    "protocol no text": ("canal-json", "[craft]", "protocol: expected text, found ['craft']"),
+    "no time zone": ("time_zone: Asia/Shanghai", "", "time_zone: missing; expected a value"),
+    "time zone": ("Asia/Shanghai", "Asia/Shanghay", "time_zone: expected an IANA time zone"),
+    "time zone as option": (
+        "{enable-tidb-extension: true}",
+        "{time-zone: UTC}",
+        "options.time-zone: no option here; expected as the key time_zone",
+    ),
+    "option of no protocol": ("enable-tidb-", "tidb-", "options.tidb-extension: no option of protocol canal_json"),
+    "option of another protocol": (
+        "enable-tidb-extension: true",
+        "craft-float: trust",
+        "options.craft-float: no option of protocol canal_json",
+    ),
+    "option's value": ("true}", "maybe}", "options.enable-tidb-extension: expected true or false, found 'maybe'"),
+    "options no mapping": ("{enable-tidb-extension: true}", "[a]", "options: expected a mapping of keys to values"),
+    "bootstrap servers": (
+        "[a.example:9092, b.example:9092]",
+        "a.example",
+        "kafka.bootstrap_servers: expected host:port, a list of them or comma text, found 'a.example'",
+    ),
+    "bootstrap port": ("[a.example:9092, b.example:9092]", "a:70000", "kafka.bootstrap_servers: expected host:port"),
+    "no bootstrap servers": (
+        "bootstrap_servers: [a.example:9092, b.example:9092]",
+        "security: {}",
+        "kafka.bootstrap_servers: missing; expected a value",
+    ),
+    "topics and pattern": (
+        "topics: [one, two]",
+        "topics: [one]\n  topic_pattern: a",
+        "kafka.topics: expected either topics or topic_pattern, found both",
+    ),
+    "neither topics nor pattern": (
+        "topics: [one, two]",
+        "",
+        "kafka.topics: expected either topics or topic_pattern, found neither",
+    ),
+    "topics no list": ("[one, two]", "one", "kafka.topics: expected a list of texts, found 'one'"),
+    "topic name": ("[one, two]", "[one, 't w o']", "kafka.topics: expected topic names of letters, digits"),
+    "topic pattern": (
+        "topics: [one, two]",
+        "topic_pattern: 'a('",
+        "kafka.topic_pattern: expected a regular expression, found 'a('",
+    ),
+    "unknown Kafka key": ("topics: [", "topic: x\n  topics: [", "kafka.topic: unknown key; did you mean topics?"),
+    "literal password": (
+        "topics: [one, two]",
+        "topics: [one]\n  security: {ssl.key.password: hunter2}",
+        "kafka.security.ssl.key.password: expected a reference {secret: scope/key}, found a literal value",
+    ),
+    "literal jaas": (
+        "topics: [one, two]",
+        "topics: [one]\n  security: {sasl.jaas.config: hunter2}",
+        "kafka.security.sasl.jaas.config: expected a reference {secret: scope/key}, found a literal value",
+    ),
+    "secret reference": (
+        "topics: [one, two]",
+        "topics: [one]\n  security: {sasl.jaas.config: {secret: hunter2}}",
+        "kafka.security.sasl.jaas.config: expected {secret: scope/key}, found a mapping of secret",
+    ),
+    "security option": (
+        "topics: [one, two]",
+        "topics: [one]\n  security: {group.id: x}",
+        "kafka.security.group.id: expected a Kafka client option that begins with security.,",
+    ),
+    "security value": (
+        "topics: [one, two]",
+        "topics: [one]\n  security: {security.protocol: [a]}",
+        "kafka.security.security.protocol: expected text or a reference",
+    ),
+    "table pattern": (
+        "kafka:",
+        "tables: {include: [orders]}\nkafka:",
+        "tables.include: expected database.table, each with * and ? as you like, found 'orders'",
+    ),
+    "table key": ("kafka:", "tables: {includes: [a.b]}\nkafka:", "tables.includes: unknown key; did you mean include?"),
+    "schema file": ("kafka:", "schema_file: no.sql\nkafka:", "schema_file: expected a readable file of CREATE TABLE"),
+    "schema statement": ("kafka:", "schema_file: feed.yml\nkafka:", "schema_file: "),
+    "starting offsets": (
+        "kafka:",
+        "starting_offsets: newest\nkafka:",
+        "starting_offsets: expected one of earliest, latest, found 'newest'",
+    ),
+    "message size": (
+        "kafka:",
+        "max_message_bytes: 16MB\nkafka:",
+        "max_message_bytes: expected a positive whole number, found '16MB'",
+    ),
+    "key twice": ("kafka:", "time_zone: UTC\nkafka:", "time_zone: stands twice (line 5); expected once"),
+    "no YAML": ("kafka:", "kafka: {", "expected a readable YAML file: while parsing"),
+    "no mapping": (RIGHT, "- a", "expected a mapping of keys to values, found ['a']"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_mistake_is_named_with_file_key_and_what_was_expected(tmp_path: Path, mistake: str) -> None:
+    before, after, expected = MISTAKES[mistake]
+    assert before in RIGHT
+    path = written(tmp_path, RIGHT.replace(before, after, 1))
+    said = mistakes(path)
+    assert len(said) == 1
+    assert said[0].startswith(f"{path}: {expected}")
+    assert "hunter2" not in said[0]
+
+
+def test_all_mistakes_are_listed_at_once(tmp_path: Path) -> None:
+    text = "protocol: craft\ntime_zone: Nowhere\noptions: {a: 1, b: 2}\nkafka: {}\nmax_message_bytes: 0\n"
+    path = written(tmp_path, text)
+    keys = [line.removeprefix(f"{path}: ").partition(":")[0] for line in mistakes(path)]
+    assert keys == [
+        "options.a",
+        "options.b",
+        "time_zone",
+        "kafka.bootstrap_servers",
+        "kafka.topics",
+        "max_message_bytes",
+    ]
+
+
+@pytest.mark.parametrize("name", ["Shop", "1shop", "shop-canal", "x" * 41])
+def test_a_name_that_is_no_part_of_a_table_name_is_a_mistake(tmp_path: Path, name: str) -> None:
+    assert "expected a file name of at most 40 letters" in mistakes(written(tmp_path, RIGHT, name))[0]
+
+
+def test_several_files_are_checked_before_any_is_used(tmp_path: Path) -> None:
+    written(tmp_path, RIGHT.replace("time_zone", "timezone"), "shop")
+    written(tmp_path, RIGHT.replace("canal-json", "avro"), "bank")
+    with pytest.raises(ConfigError) as caught:
+        load_feeds(tmp_path, ["shop", "bank", "shopp"])
+    text = str(caught.value)
+    assert "shop.yml: timezone: unknown key; did you mean time_zone?" in text
+    assert "bank.yml: protocol: expected one of" in text
+    assert "shopp.yml: no such feed; did you mean shop?" in text
+
+
+def test_secrets_are_resolved_when_asked_for(tmp_path: Path) -> None:
+    text = RIGHT + "\n".join(
+        [
+            "  security:",
+            "    security.protocol: SASL_SSL",
+            "    sasl.oauthbearer.token.endpoint.url: https://id.example/token",
+            "    sasl.jaas.config: {secret: kafka/jaas}",
+        ]
+    )
+    feed = load_feed(written(tmp_path, text))
+    assert feed.security["sasl.jaas.config"] == SecretReference(scope="kafka", key="jaas")
+    assert security_options(feed, lambda scope, key: f"<{scope} {key}>") == {
+        "kafka.security.protocol": "SASL_SSL",
+        "kafka.sasl.oauthbearer.token.endpoint.url": "https://id.example/token",
+        "kafka.sasl.jaas.config": "<kafka jaas>",
+    }
+
+
+def test_schema_tables_are_read_from_beside_the_file(tmp_path: Path) -> None:
+    (tmp_path / "old.sql").write_text("CREATE TABLE a.t (id int PRIMARY KEY);\nUSE b;\nCREATE TABLE u (v int);")
+    feed = load_feed(written(tmp_path, RIGHT + "schema_file: old.sql\n"))
+    assert [(table.database, table.table, table.key) for table in feed.schema_tables] == [
+        ("a", "t", ("id",)),
+        ("b", "u", ()),
+    ]
+
+
+def test_a_schema_statement_that_is_none_is_named_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "old.sql").write_text("USE a;\nDROP TABLE t;\n")
+    path = written(tmp_path, RIGHT + "schema_file: old.sql\n")
+    assert mistakes(path) == [
+        f"{path}: schema_file: {tmp_path / 'old.sql'}, line 2: expected CREATE TABLE or USE, found 'DROP'"
+    ]
+
+
+# (include, exclude, database, table, whether it matches)
+FILTERS = [
+    (["shop.*"], [], "shop", "orders", True),
+    (["shop.*"], [], "SHOP", "Orders", True),
+    (["shop.*"], [], "shop2", "orders", False),
+    (["shop.*"], ["shop.tmp_*"], "shop", "tmp_1", False),
+    (["shop?.o*s"], [], "shop1", "orders", True),
+    (["s*.x"], [], "s.y", "x", True),
+    (["s*.x"], [], "s", "y.x", False),
+    (["a.b.c"], [], "a", "b.c", True),
+    (["a.[b]"], [], "a", "b", False),
+    (["a.b", "c.d"], [], "c", "d", True),
+]
+
+
+@pytest.mark.parametrize(("include", "exclude", "database", "table", "expected"), FILTERS)
+def test_table_filter(include: list[str], exclude: list[str], database: str, table: str, expected: bool) -> None:
+    chosen = TableFilter(include=tuple(include), exclude=tuple(exclude))
+    assert chosen.matches(database, table) is expected
+
+
+def test_the_example_feeds_are_right() -> None:
+    craft, canal = load_feeds(EXAMPLES, ["shop_craft", "shop_canal"])
+    assert (craft.protocol, craft.sink_options.craft_float) == ("craft", CraftFloat.TRUST)
+    assert (canal.protocol, canal.sink_options.enable_tidb_extension) == ("canal_json", True)
+    assert [table.table for table in craft.schema_tables] == ["customers", "orders", "products"]
+    assert craft.schema_tables == canal.schema_tables
+
+
+def test_the_examples_have_no_key_twice_and_no_literal_secret() -> None:
+    for path in EXAMPLES.glob("*.yml"):
+        assert isinstance(yaml.safe_load(path.read_text()), dict)
+
+
+def test_codec_and_config_do_not_load_spark() -> None:
+    code = (
+        "import sys, ticdc_lakehouse.codec, ticdc_lakehouse.config.feed; "
+        "sys.exit(any(name.split('.')[0] in ('pyspark', 'py4j', 'delta') for name in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
