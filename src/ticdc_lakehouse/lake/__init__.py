@@ -1,0 +1,2 @@
+"""The three layers on Spark and Delta. The session is an argument; nothing here knows widgets, YAML or files of
+configuration."""

@@ -1,0 +1,129 @@
+"""Where tables lie: Unity Catalog's own storage on Databricks, a folder of Delta tables on a laptop."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from delta.tables import DeltaTable
+from pyspark.sql import DataFrame, SparkSession
+
+
+class Layer(StrEnum):
+    """The schemas of the lake."""
+
+    BRONZE = "bronze"
+    SILVER = "silver"
+    GOLD = "gold"
+    OPS = "ops"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lake:
+    """The places of one lake."""
+
+    spark: SparkSession
+    catalog: str
+    schemas: dict[Layer, str]
+    """Each layer's schema name; a bundle in development mode prefixes them."""
+    checkpoints: str
+    """Folder of the streams' checkpoints (a volume on Databricks)."""
+    root: Path | None = None
+    """Folder of the tables on a laptop, as ``<root>/<layer>/<table>``; None where the catalog stores them."""
+
+    def table(self, layer: Layer, name: str) -> str:
+        """The quoted three-part name of a table or view."""
+        return ".".join(quoted(part) for part in (self.catalog, self.schemas[layer], name))
+
+    def location(self, layer: Layer, name: str) -> str:
+        """The LOCATION clause that a new table needs, empty where the catalog stores it."""
+        return "" if self.root is None else f"LOCATION {literal(str(self.root / layer / name))}"
+
+    def checkpoint(self, stream: str) -> str:
+        """The checkpoint folder of a stream."""
+        return f"{self.checkpoints.rstrip('/')}/{stream}"
+
+    def exists(self, layer: Layer, name: str) -> bool:
+        """Whether the table or view is there."""
+        return self.spark.catalog.tableExists(self.table(layer, name))
+
+    def create(self, layer: Layer, name: str, columns: str, *, comment: str, properties: str = "") -> str:
+        """Create a Delta table if it is not there (or register the one in its folder); gives its quoted name.
+
+        ``columns`` is the SQL column list; ``properties`` more clauses such as CLUSTER BY and TBLPROPERTIES.
+        """
+        name_sql = self.table(layer, name)
+        self.spark.sql(
+            f"CREATE TABLE IF NOT EXISTS {name_sql} ({columns}) USING delta COMMENT {literal(comment)} "
+            f"{properties} {self.location(layer, name)}"
+        )
+        return name_sql
+
+    def history(self, table: str, limit: int | None = None) -> DataFrame:
+        """The Delta versions of a table, named as ``table`` gives it, the newest first."""
+        return DeltaTable.forName(self.spark, table).history(limit)
+
+    def version(self, table: str) -> int:
+        """The newest Delta version of a table."""
+        newest = self.history(table, 1).first()
+        assert newest is not None
+        return int(newest["version"])
+
+    def view(self, layer: Layer, name: str, query: str, *, comment: str, columns: str = "") -> None:
+        """Create or replace a view."""
+        self.spark.sql(
+            f"CREATE OR REPLACE VIEW {self.table(layer, name)} {columns} COMMENT {literal(comment)} AS {query}"
+        )
+
+    def register(self) -> None:
+        """Make the session fit. On a laptop: make the schemas and register every Delta table found under ``root`` with
+        the session's catalog."""
+        # Else Spark puts settings and environment variables in place of ${…}, also within the quotes of a name.
+        self.spark.conf.set("spark.sql.variable.substitute", "false")
+        if self.root is None:
+            return
+        for layer, schema in self.schemas.items():
+            self.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {quoted(self.catalog)}.{quoted(schema)}")
+            for log in sorted((self.root / layer).glob("*/_delta_log")):
+                name = log.parent.name
+                self.spark.sql(
+                    f"CREATE TABLE IF NOT EXISTS {self.table(layer, name)} USING delta {self.location(layer, name)}"
+                )
+
+
+def session_lake(spark: SparkSession) -> Lake:
+    """The lake of the session's current catalog, with the layers' plain names: enough to read."""
+    return Lake(
+        spark=spark,
+        catalog=spark.catalog.currentCatalog(),
+        schemas={layer: layer.value for layer in Layer},
+        checkpoints="",
+    )
+
+
+def quoted(name: str) -> str:
+    """A name as an SQL identifier, whatever it holds."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def literal(text: str) -> str:
+    """A text as an SQL string literal, whatever it holds."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024") + "'"
+
+
+_PLAIN = re.compile(r"[a-z0-9_]+")
+
+
+def object_name(*parts: str) -> str:
+    """One catalog name for these parts: joined by ``_`` when plain, else made plain and told apart by a hash.
+
+    Catalogs take ``[A-Za-z0-9_]`` and ignore case; MySQL takes anything. ``shop`` and ``orders`` give ``shop_orders``.
+    """
+    joined = "_".join(parts)
+    if _PLAIN.fullmatch(joined) and len(joined) <= 150:
+        return joined
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]
+    return f"{re.sub('[^a-z0-9_]', '_', joined.lower())[:150]}_{digest}"

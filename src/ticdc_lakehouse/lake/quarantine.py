@@ -1,0 +1,147 @@
+"""Messages that could not be decoded: which are open, decoding them again, dismissing them with a reason.
+
+    ops.quarantine   one line an action: feed, topic, partition, offset, action (replayed or dismissed), note, acted_at
+
+A message is open until an action names it; a dismissed one can still be replayed by its position. Replaying decodes
+the raw bytes of bronze again, with today's code and options, and appends what comes out to silver at the message's old
+position, marked with ``replayed_at``; gold puts it in its place by commit_ts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ticdc_lakehouse.event import Kind
+from ticdc_lakehouse.lake import bronze, silver
+from ticdc_lakehouse.lake.place import Lake, Layer
+
+ACTIONS = "quarantine"
+_POSITION = ["topic", "partition", "offset"]
+_ACTION_COLUMNS = """
+    feed STRING NOT NULL,
+    topic STRING NOT NULL,
+    partition INT NOT NULL,
+    offset BIGINT NOT NULL,
+    action STRING NOT NULL COMMENT 'replayed or dismissed',
+    note STRING COMMENT 'the reason given by who acted',
+    acted_at TIMESTAMP NOT NULL
+"""
+
+
+class Action(StrEnum):
+    """What was done about a quarantined message."""
+
+    REPLAYED = "replayed"
+    DISMISSED = "dismissed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """What a replay did."""
+
+    decoded: int
+    """Messages that are decoded now."""
+    still_open: int
+    """Messages that failed again and stay in quarantine."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenHold:
+    """The first open message of one partition that is of one table, or of none that is known."""
+
+    topic: str
+    partition: int
+    offset: int
+    reason: str
+    database: str | None
+    table: str | None
+    """None where the message may have been anything."""
+
+
+def create_tables(lake: Lake) -> None:
+    """Create the table of actions where it is missing."""
+    lake.create(Layer.OPS, ACTIONS, _ACTION_COLUMNS, comment="What was done about quarantined messages")
+
+
+def open_messages(lake: Lake, feed: str) -> DataFrame:
+    """The quarantined messages of a feed that nothing was done about: columns of ``silver.<feed>_quarantine``."""
+    return _without(lake, feed, tuple(Action))
+
+
+def _without(lake: Lake, feed: str, done: tuple[Action, ...]) -> DataFrame:
+    """The quarantined messages of a feed on which none of these actions was taken."""
+    # `reason` is NULL but for errors: its null count lets Delta skip every file without one.
+    errors = lake.spark.table(lake.table(Layer.SILVER, silver.events_table(feed))).where(
+        F.col("reason").isNotNull() & (F.col("kind") == Kind.ERROR.value) & F.col("replayed_at").isNull()
+    )
+    actions = lake.spark.table(lake.table(Layer.OPS, ACTIONS)).where(
+        (F.col("feed") == feed) & F.col("action").isin([action.value for action in done])
+    )
+    columns = [*_POSITION, "timestamp", "batch", "reason", "detail", "error_offset", "database", "table"]
+    return errors.join(actions, _POSITION, "left_anti").select(*columns)
+
+
+def open_holds(lake: Lake, feed: str) -> list[OpenHold]:
+    """The first open message of each partition and table."""
+    lines = (
+        open_messages(lake, feed)
+        .groupBy("topic", "partition", "database", "table")
+        .agg(F.min("offset").alias("offset"), F.min_by("reason", "offset").alias("reason"))
+        .collect()
+    )
+    return [OpenHold(**line.asDict()) for line in lines]
+
+
+def replay(lake: Lake, decoding: silver.Decoding, positions: Sequence[tuple[str, int, int]] = ()) -> Replayed:
+    """Decode messages again and append to silver what decodes now: all open ones, or those at these positions, also
+    dismissed ones."""
+    feed = decoding.feed
+    done_with = (Action.REPLAYED,) if positions else tuple(Action)
+    waiting = _selected(lake, _without(lake, feed, done_with), positions).select(*_POSITION, "batch")
+    messages = lake.spark.table(lake.table(Layer.BRONZE, bronze.messages_table(feed)))
+    raw = messages.join(F.broadcast(waiting), [*_POSITION, "batch"])
+    lines = silver.decoded(raw, decoding).withColumn("replayed_at", F.current_timestamp()).localCheckpoint()
+    good = lines.where(F.col("kind") != Kind.ERROR.value)
+    done = good.select(*_POSITION).distinct()
+    count = done.count()
+    if count:
+        # Events first: a crash before the action leaves the message open, and a second replay adds only repeats.
+        _append(good, lake.table(Layer.SILVER, silver.events_table(feed)))
+        _record(lake, feed, done, Action.REPLAYED, "decoded again")
+    return Replayed(decoded=count, still_open=waiting.count())
+
+
+def dismiss(lake: Lake, feed: str, positions: Sequence[tuple[str, int, int]], note: str) -> int:
+    """Record that open messages (all, or those at these positions) will not be decoded, and why. Gives their number."""
+    chosen = _selected(lake, open_messages(lake, feed), positions).select(*_POSITION).localCheckpoint()
+    count = chosen.count()
+    if count:
+        _record(lake, feed, chosen, Action.DISMISSED, note)
+    return count
+
+
+def _selected(lake: Lake, messages: DataFrame, positions: Sequence[tuple[str, int, int]]) -> DataFrame:
+    if not positions:
+        return messages
+    chosen = lake.spark.createDataFrame(list(positions), "topic STRING, partition INT, offset BIGINT")
+    return messages.join(F.broadcast(chosen), _POSITION, "left_semi")
+
+
+def _record(lake: Lake, feed: str, positions: DataFrame, action: Action, note: str) -> None:
+    lines = positions.select(
+        F.lit(feed).alias("feed"),
+        *_POSITION,
+        F.lit(action.value).alias("action"),
+        F.lit(note).alias("note"),
+        F.current_timestamp().alias("acted_at"),
+    )
+    _append(lines, lake.table(Layer.OPS, ACTIONS))
+
+
+def _append(lines: DataFrame, table: str) -> None:
+    lines.write.format("delta").mode("append").saveAsTable(table)

@@ -1,0 +1,157 @@
+"""A row image (JSON text of MySQL's texts) as typed columns: SQL that views and gold share. docs/types.md is this
+table in words.
+
+Every value is cast with ``try_cast``: a text that its Spark type cannot hold (``0000-00-00``, ``2024-05-00``)
+becomes NULL in the typed
+column and stands in ``_ticdc_irregular`` (column name to exact text), so that nothing is lost and nothing guessed,
+whatever the session's ANSI mode and time zone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ticdc_lakehouse.definition import ColumnDefinition, Table
+from ticdc_lakehouse.lake.place import literal, quoted
+from ticdc_lakehouse.mysql_type import Family, MysqlType
+
+IRREGULAR = "_ticdc_irregular"
+_EXACT_TEXT = "exact text: the protocol does not tell "
+
+_INTEGER_TYPES = {  # name: (signed, unsigned)
+    "tinyint": ("TINYINT", "SMALLINT"),
+    "bool": ("TINYINT", "TINYINT"),
+    "boolean": ("TINYINT", "TINYINT"),
+    "smallint": ("SMALLINT", "INT"),
+    "mediumint": ("INT", "INT"),
+    "int": ("INT", "BIGINT"),
+    "integer": ("INT", "BIGINT"),
+    "bigint": ("BIGINT", "DECIMAL(20,0)"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedColumn:
+    """One column of a typed table."""
+
+    name: str
+    spark_type: str
+    comment: str
+    definition: ColumnDefinition
+
+    def sql(self, text: str, time_zone: str) -> str:
+        """The typed value of SQL expression ``text``; NULL for NULL and for what the type cannot hold."""
+        return _value_sql(self.definition, self.spark_type, text, time_zone)
+
+
+def typed_columns(table: Table) -> tuple[TypedColumn, ...]:
+    """The typed columns of a table, in its order, without the virtual ones."""
+    return tuple(_typed(column) for column in table.sent)
+
+
+def image_sql(table: Table, json_text: str) -> str:
+    """A row image as a struct of texts, one field a column. A malformed image is an error, never NULL."""
+    fields = ", ".join(f"{quoted(column.name)} STRING" for column in table.sent)
+    return f"from_json({json_text}, {literal(fields)}, map('mode', 'FAILFAST'))"
+
+
+def values_sql(columns: tuple[TypedColumn, ...], texts: Sequence[str], time_zone: str) -> str:
+    """The typed values of the columns' texts (SQL expressions) as one struct."""
+    values = (f"{c.sql(text, time_zone)} AS {quoted(c.name)}" for c, text in zip(columns, texts, strict=True))
+    return f"struct({', '.join(values)})"
+
+
+def lost_sql(columns: tuple[TypedColumn, ...], texts: Sequence[str], values: Sequence[str]) -> str:
+    """Those texts that their typed values could not hold, as a JSON object text: ``{}`` where they hold all."""
+    lost = (
+        f"CASE WHEN {value} IS NULL THEN {text} END AS {quoted(column.name)}"
+        for column, text, value in zip(columns, texts, values, strict=True)
+        if column.spark_type != "STRING" or column.definition.type.elements
+    )
+    members = ", ".join(lost)
+    return f"to_json(struct({members}))" if members else "'{}'"
+
+
+def irregular_sql(lost: str) -> str:
+    """What ``lost_sql`` gave as a map, NULL where nothing was lost."""
+    return f"CASE WHEN {lost} <> '{{}}' THEN from_json({lost}, 'map<string,string>') END"
+
+
+def _typed(column: ColumnDefinition) -> TypedColumn:
+    spark_type, remark = _home(column)
+    comment = column.type.text if remark == "" else f"{column.type.text} ({remark})"
+    return TypedColumn(name=column.name, spark_type=spark_type, comment=comment, definition=column)
+
+
+_HOMES = {
+    Family.FLOAT: ("FLOAT", ""),
+    Family.DOUBLE: ("DOUBLE", ""),
+    Family.YEAR: ("SMALLINT", ""),
+    Family.DATE: ("DATE", f"zero and partial dates: see {IRREGULAR}"),
+    Family.DATETIME: ("TIMESTAMP_NTZ", f"zero and partial dates: see {IRREGULAR}"),
+    Family.TIMESTAMP: ("TIMESTAMP", f"zero dates: see {IRREGULAR}"),
+    Family.BINARY: ("BINARY", ""),
+}
+
+
+def _home(column: ColumnDefinition) -> tuple[str, str]:
+    """The Spark type of a column, and what its comment must say beside the MySQL type."""
+    kind = column.type
+    match kind.family:
+        case Family.INTEGER:
+            return _INTEGER_TYPES[kind.name][kind.unsigned], ""
+        case Family.DECIMAL:
+            return _decimal(kind)
+        case Family.BIT:
+            return ("BIGINT", "") if kind.size and kind.size[0] < 64 else ("DECIMAL(20,0)", "")
+        case Family.ENUM | Family.SET:
+            return "STRING", _names_remark(column)
+        case family:
+            return _HOMES.get(family, ("STRING", ""))
+
+
+def _decimal(kind: MysqlType) -> tuple[str, str]:
+    if not kind.size:
+        return "STRING", _EXACT_TEXT + "precision and scale"
+    precision, scale = kind.size[0], kind.size[1] if len(kind.size) > 1 else 0
+    if precision > 38:
+        return "STRING", "exact text: more than the 38 digits of DECIMAL"
+    return f"DECIMAL({precision},{scale})", ""
+
+
+def _names_remark(column: ColumnDefinition) -> str:
+    if column.by == "name" or column.type.elements:
+        return ""
+    number = "index" if column.type.family is Family.ENUM else "bit mask"
+    return f"{number} as text: the protocol does not tell the names"
+
+
+def _value_sql(column: ColumnDefinition, spark_type: str, text: str, time_zone: str) -> str:
+    match column.type.family:
+        case Family.TIMESTAMP:
+            return f"try_cast(concat({text}, {literal(' ' + time_zone)}) AS TIMESTAMP)"
+        case Family.BINARY:
+            return f"unhex({text})"
+        case Family.ENUM if column.by != "name" and column.type.elements:
+            return _enum_sql(column.type.elements, text)
+        case Family.SET if column.by != "name" and column.type.elements:
+            return _set_sql(column.type.elements, text)
+        case _ if spark_type == "STRING":
+            return text
+        case _:
+            return f"try_cast({text} AS {spark_type})"
+
+
+def _enum_sql(elements: tuple[str, ...], text: str) -> str:
+    """Index 0 is MySQL's error value, which prints as the empty string."""
+    names = ", ".join(literal(name) for name in ("", *elements))
+    return f"get(array({names}), try_cast({text} AS INT))"
+
+
+def _set_sql(elements: tuple[str, ...], text: str) -> str:
+    """Bit i of the mask (up to 64, as a signed BIGINT) stands for element i."""
+    names = ", ".join(literal(name) for name in elements)
+    mask = f"CAST(conv({text}, 10, -10) AS BIGINT)"
+    chosen = f"filter(array({names}), (name, i) -> ({mask} & shiftleft(1L, i)) <> 0)"
+    return f"CASE WHEN {text} IS NOT NULL THEN concat_ws(',', {chosen}) END"

@@ -1,0 +1,168 @@
+"""Up to which TSO a feed is complete: W = the minimum, over all its partitions, of the highest watermark each has
+shown.
+
+A watermark counts only where everything before it in its partition is decoded: in bronze batches that silver has
+whole, and before the
+first message that lies undecoded in quarantine and might have been anything (a watermark, a DDL, a row of any
+table). A quarantined message that is known to hold rows of one table holds back that table alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from ticdc_lakehouse.event import Kind
+from ticdc_lakehouse.lake import bronze, quarantine, silver
+from ticdc_lakehouse.lake.place import Lake, Layer
+from ticdc_lakehouse.lake.state import Published, TableName
+
+UNSEEN = 0
+"""In place of a watermark where a partition has shown none."""
+
+Partition = tuple[str, int]
+"""(topic, partition)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hold:
+    """A TSO that may not be passed, and why."""
+
+    tso: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completeness:
+    """How far a feed's changes are known to be complete."""
+
+    tso: int
+    """W; not above the published watermark if nothing new is complete."""
+    batch: int
+    """Last bronze batch that silver has decoded whole."""
+    waits: str | None
+    """What keeps W where it is, None if nothing but the source does."""
+    table_holds: dict[TableName, Hold] = field(default_factory=dict)
+    """Tables that must stop below W."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Progress:
+    """What silver has of one bronze batch and partition."""
+
+    batch: int
+    partition: Partition
+    decoded: int
+    resolved: int
+    """Highest watermark above the published one, UNSEEN if there is none."""
+
+
+def completeness(lake: Lake, feed: str, since: Published) -> Completeness:
+    """How far the feed is complete, looking only at what came after the published state ``since``."""
+    landed = _landed(lake, feed, since.batch)
+    holds = quarantine.open_holds(lake, feed)
+    progress = _progress(lake, feed, since, [hold for hold in holds if hold.table is None])
+    batch, gap = _decoded_through(since.batch, landed, progress)
+    shown = _shown(landed, progress, batch)
+    lowest = min(shown, key=lambda partition: shown[partition], default=None)
+    tso = max(since.tso, shown[lowest] if lowest is not None else UNSEEN)
+    return Completeness(
+        tso=tso,
+        batch=batch,
+        waits=gap or (_waits(lowest, since.tso, holds) if tso == since.tso else None),
+        table_holds=_table_holds(lake, feed, since.tso, [hold for hold in holds if hold.table is not None]),
+    )
+
+
+def _landed(lake: Lake, feed: str, since: int) -> dict[int, dict[Partition, int]]:
+    """Messages by bronze batch and partition, from batch ``since`` on: a batch names every partition, also silent
+    ones."""
+    offsets = lake.spark.table(lake.table(Layer.BRONZE, bronze.offsets_table(feed))).where(F.col("batch") >= since)
+    found: dict[int, dict[Partition, int]] = {}
+    for batch, topic, partition, messages in offsets.select("batch", "topic", "partition", "messages").collect():
+        found.setdefault(batch, {})[topic, partition] = messages
+    return found
+
+
+def _progress(lake: Lake, feed: str, since: Published, holds: list[quarantine.OpenHold]) -> list[_Progress]:
+    """One scan of what is new: messages decoded, and watermarks, but none that stand behind a held message."""
+    events = lake.spark.table(lake.table(Layer.SILVER, silver.events_table(feed)))
+    resolved = (F.col("kind") == Kind.RESOLVED.value) & (F.col("commit_ts") > since.tso)
+    new = (F.col("batch") > since.batch) & (F.col("index") == 0) & F.col("replayed_at").isNull()
+    counts = resolved
+    for hold in holds:
+        counts = counts & ~_behind(hold)
+    lines = (
+        events.where(new | resolved)
+        .groupBy("batch", "topic", "partition")
+        .agg(F.count(F.when(new, 1)), F.max(F.when(counts, F.col("commit_ts"))))
+        .collect()
+    )
+    return [
+        _Progress(batch=batch, partition=(topic, partition), decoded=decoded, resolved=tso or UNSEEN)
+        for batch, topic, partition, decoded, tso in lines
+    ]
+
+
+def _behind(hold: quarantine.OpenHold) -> Column:
+    """Whether an event stands behind a held message in its partition."""
+    same = (F.col("topic") == hold.topic) & (F.col("partition") == hold.partition)
+    return same & (F.col("offset") >= hold.offset)
+
+
+def _decoded_through(
+    since: int, landed: dict[int, dict[Partition, int]], progress: list[_Progress]
+) -> tuple[int, str | None]:
+    """The last batch up to which silver has every message, and what is missing in the next one."""
+    last = since
+    for batch in sorted(batch for batch in landed if batch > since):
+        expected = sum(landed[batch].values())
+        decoded = sum(entry.decoded for entry in progress if entry.batch == batch)
+        if decoded != expected:
+            return last, f"silver has {decoded} of the {expected} messages of bronze batch {batch}: run silver"
+        last = batch
+    return last, None
+
+
+def _shown(landed: dict[int, dict[Partition, int]], progress: list[_Progress], batch: int) -> dict[Partition, int]:
+    """The highest watermark of each partition that the newest decoded batch knows."""
+    shown = dict.fromkeys(landed.get(batch, {}), UNSEEN)
+    for entry in progress:
+        if entry.partition in shown and entry.batch <= batch:
+            shown[entry.partition] = max(shown[entry.partition], entry.resolved)
+    return shown
+
+
+def _waits(lowest: Partition | None, since: int, holds: list[quarantine.OpenHold]) -> str:
+    if lowest is None:
+        return "silver has decoded no message yet"
+    place = f"{lowest[0]}/{lowest[1]}"
+    for hold in holds:
+        if hold.table is None and (hold.topic, hold.partition) == lowest:
+            return (
+                f"the message at {place} offset {hold.offset} is in quarantine ({hold.reason}) and may have been a "
+                "watermark or DDL: `ticdc-lake quarantine` lists, replays or dismisses it"
+            )
+    return f"partition {place} has shown no watermark above {since}"
+
+
+def _table_holds(lake: Lake, feed: str, since: int, holds: list[quarantine.OpenHold]) -> dict[TableName, Hold]:
+    """For each table with a quarantined message: the highest watermark before that message in its partition."""
+    events = lake.spark.table(lake.table(Layer.SILVER, silver.events_table(feed)))
+    resolved = (F.col("kind") == Kind.RESOLVED.value) & (F.col("commit_ts") > since)
+    found: dict[TableName, Hold] = {}
+    for hold in holds:
+        before = (
+            (F.col("topic") == hold.topic) & (F.col("partition") == hold.partition) & (F.col("offset") < hold.offset)
+        )
+        line = events.where(resolved & before).agg(F.max("commit_ts")).first()
+        reason = (
+            f"a message of this table at {hold.topic}/{hold.partition} offset {hold.offset} is in quarantine "
+            f"({hold.reason}): `ticdc-lake quarantine`"
+        )
+        stop = Hold(tso=UNSEEN if line is None or line[0] is None else line[0], reason=reason)
+        name = (str(hold.database), str(hold.table))
+        found[name] = min(found.get(name, stop), stop, key=lambda h: h.tso)
+    return found

@@ -1,0 +1,225 @@
+"""A changefeed that a test makes up: events into a real topic, the feed file, and the layers' runs."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pyspark.sql import Row, SparkSession
+
+from ticdc_lakehouse.codec import PROTOCOLS
+from ticdc_lakehouse.codec.options import sink_options
+from ticdc_lakehouse.config.feed import load_feed
+from ticdc_lakehouse.entry import Run
+from ticdc_lakehouse.event import Column, Ddl, Event, Op, Resolved, RowChange
+from ticdc_lakehouse.lake import ops, silver
+from ticdc_lakehouse.lake.gold import Applied
+from ticdc_lakehouse.lake.merge import data_name
+from ticdc_lakehouse.lake.place import Lake, Layer
+from ticdc_lakehouse.lake.state import Published, published
+from ticdc_lakehouse.local.broker import Broker, KafkaMessage
+from ticdc_lakehouse.tso import Tso, first_of, milliseconds
+
+ID = Column(name="id", type="bigint", key=True)
+V = Column(name="v", type="varchar")
+
+_NUMBER = count()
+
+
+def at(second: int, logical: int = 0) -> Tso:
+    """A TSO so many seconds after a fixed time."""
+    return Tso(first_of(1_700_000_000_000 + 1000 * second) + logical)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A table of the database that the changefeed is of."""
+
+    table: str
+    database: str = "shop"
+    columns: tuple[Column, ...] = (ID, V)
+
+    def insert(self, commit_ts: int, *values: object) -> RowChange:
+        return self._change(Op.INSERT, commit_ts, None, values)
+
+    def update(self, commit_ts: int, old: Sequence[object], new: Sequence[object]) -> RowChange:
+        return self._change(Op.UPDATE, commit_ts, old, new)
+
+    def delete(self, commit_ts: int, *values: object) -> RowChange:
+        return self._change(Op.DELETE, commit_ts, values, None)
+
+    def _change(
+        self, op: Op, commit_ts: int, before: Sequence[object] | None, after: Sequence[object] | None
+    ) -> RowChange:
+        return RowChange(
+            op=op,
+            database=self.database,
+            table=self.table,
+            commit_ts=commit_ts,
+            commit_ms=milliseconds(commit_ts),
+            before=self._image(before),
+            after=self._image(after),
+            columns=self.columns,
+        )
+
+    def _image(self, values: Sequence[object] | None) -> dict[str, str | None] | None:
+        if values is None:
+            return None
+        texts = (None if value is None else str(value) for value in values)
+        return {column.name: text for column, text in zip(self.columns, texts, strict=True)}
+
+
+def ddl(commit_ts: int, query: str, database: str, table: str | None = None, kind: str = "QUERY") -> Ddl:
+    """A DDL as Canal-JSON sends it."""
+    return Ddl(
+        database=database,
+        table=table,
+        commit_ts=commit_ts,
+        commit_ms=milliseconds(commit_ts),
+        query=query,
+        type=kind,
+    )
+
+
+@dataclass(slots=True)
+class Changefeed:
+    """A Canal-JSON changefeed with a topic and a lake of its own in the shared broker and session."""
+
+    spark: SparkSession
+    broker: Broker
+    folder: Path
+    partitions: int = 1
+    schema: str = ""
+    options: Mapping[str, object] = field(default_factory=dict)
+    described: Mapping[str, object] = field(default_factory=dict)
+    """More members of the feed file."""
+    name: str = field(default_factory=lambda: f"feed{next(_NUMBER)}")
+    sent: list[KafkaMessage] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.options = {"enable-tidb-extension": True, **self.options}
+        self.broker.create_topic(self.topic, self.partitions)
+        self.lake.register()
+
+    @property
+    def topic(self) -> str:
+        return f"topic-{self.name}"
+
+    @property
+    def lake(self) -> Lake:
+        """Schemas of its own keep it apart from the other lakes of the session."""
+        return Lake(
+            spark=self.spark,
+            catalog="spark_catalog",
+            schemas={layer: f"{self.name}_{layer}" for layer in Layer},
+            checkpoints=str(self.folder / "checkpoints"),
+            root=self.folder,
+        )
+
+    @property
+    def run(self) -> Run:
+        """The run that the feed file describes now."""
+        return Run(lake=self.lake, feed=load_feed(self.write_file()), secret=lambda scope, key: f"{scope}/{key}")
+
+    def write_file(self) -> Path:
+        (self.folder / f"{self.name}.sql").write_text(self.schema, encoding="utf-8")
+        described = {
+            "protocol": "canal-json",
+            "time_zone": "UTC",
+            "options": dict(self.options),
+            "kafka": {"bootstrap_servers": self.broker.bootstrap_servers, "topics": [self.topic]},
+            "schema_file": f"{self.name}.sql",
+            **self.described,
+        }
+        path = self.folder / f"{self.name}.yml"
+        path.write_text(yaml.safe_dump(described), encoding="utf-8")
+        return path
+
+    def encoded(self, events: Sequence[Event]) -> list[bytes]:
+        """The events as TiCDC would write them; what is to be a claim check, a test makes of that."""
+        large = ("large-message", "claim-check")
+        given = {name: value for name, value in self.options.items() if not name.startswith(large)}
+        options = sink_options("canal_json", given)
+        return [message.value or b"" for message in PROTOCOLS["canal_json"].encode(events, options)]
+
+    def send(self, partition: int, *events: Event | bytes) -> None:
+        """Write events, or bytes as they stand, to a partition."""
+        self.produce(
+            KafkaMessage(partition=partition, key=None, value=e if isinstance(e, bytes) else self.encoded([e])[0])
+            for e in events
+        )
+
+    def produce(self, messages: Iterable[KafkaMessage]) -> None:
+        messages = list(messages)
+        self.broker.produce(self.topic, messages)
+        self.sent.extend(messages)
+
+    def resolve(self, commit_ts: int, *partitions: int) -> None:
+        """A watermark in these partitions, or in all."""
+        for partition in partitions or range(self.partitions):
+            self.send(partition, Resolved(commit_ts=commit_ts))
+
+    def load(self, *, max_offsets_per_trigger: int | None = None) -> None:
+        """Bronze and silver."""
+        replace(self.run, max_offsets_per_trigger=max_offsets_per_trigger).bronze()
+        self.run.silver()
+
+    def apply(self, until_tso: int | None = None) -> Applied:
+        """Gold alone."""
+        return replace(self.run, until_tso=until_tso).gold()
+
+    def go(self, until_tso: int | None = None) -> Applied:
+        """All three layers."""
+        self.load()
+        return self.apply(until_tso)
+
+    @property
+    def state(self) -> Published:
+        return published(self.lake, self.name)
+
+    @property
+    def status(self) -> ops.FeedStatus:
+        ops.create_feed(self.lake, self.name)
+        return ops.feed_status(self.lake, self.name)
+
+    def view(self, table: str, database: str = "shop") -> str:
+        """The quoted name of a table's gold view."""
+        return self.lake.table(Layer.GOLD, self.state.tables[database, table].name)
+
+    def rows(self, table: str, database: str = "shop") -> dict[Any, tuple[Any, ...]]:
+        """What analysts see: first column to the others."""
+        lines = [tuple(row) for row in self.spark.table(self.view(table, database)).collect()]
+        found = {line[0]: line[1:] for line in lines}
+        assert len(found) == len(lines), f"a key twice in {lines}"
+        return found
+
+    def data_versions(self) -> dict[str, int]:
+        """The newest Delta version of every data table."""
+        names = (data_name(table.name) for table in self.state.tables.values() if table.version >= 0)
+        logs = {name: self.folder / Layer.GOLD / name / "_delta_log" for name in names}
+        return {name: max(int(commit.stem) for commit in log.glob("*.json")) for name, log in logs.items()}
+
+    def events(self, columns: str = "*", where: str = "true") -> list[Row]:
+        table = self.lake.table(Layer.SILVER, silver.events_table(self.name))
+        return self.spark.sql(f"SELECT {columns} FROM {table} WHERE {where}").collect()
+
+    def check_nothing_lost_or_doubled(self) -> None:
+        """Every message sent is in bronze once, byte for byte, and is counted in silver."""
+        messages = self.spark.table(self.lake.table(Layer.BRONZE, f"{self.name}_messages")).collect()
+        ends = Counter(message.partition for message in self.sent)
+        expected = [(p, offset) for p, end in sorted(ends.items()) for offset in range(end)]
+        assert sorted((m["partition"], m["offset"]) for m in messages) == expected
+        values = Counter((m["partition"], None if m["value"] is None else bytes(m["value"])) for m in messages)
+        assert values == Counter((message.partition, message.value) for message in self.sent)
+        lines = self.events("partition, offset", "index = 0 AND replayed_at IS NULL")
+        assert sorted(map(tuple, lines)) == expected
+        accounting = self.spark.table(self.lake.table(Layer.SILVER, f"{self.name}_accounting")).collect()
+        assert sum(line["messages"] for line in accounting) == len(self.sent)
+        assert all(line["waiting"] == 0 for line in accounting)
+        assert all(line["messages"] == line["decoded"] + line["quarantined"] for line in accounting)

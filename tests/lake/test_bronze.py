@@ -1,0 +1,74 @@
+"""Bronze: bytes as they came, once each, and every partition's offsets."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from changefeed import Changefeed
+
+from ticdc_lakehouse.errors import OffsetGapError
+from ticdc_lakehouse.lake.bronze import Landed
+from ticdc_lakehouse.lake.place import Layer
+from ticdc_lakehouse.local.broker import KafkaMessage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import Row, SparkSession
+
+    from ticdc_lakehouse.local.broker import Broker
+
+
+def lines(feed: Changefeed, table: str, order: str) -> list[Row]:
+    name = feed.lake.table(Layer.BRONZE, f"{feed.name}_{table}")
+    return feed.spark.sql(f"SELECT * FROM {name} ORDER BY {order}").collect()
+
+
+def offsets(feed: Changefeed) -> list[tuple[int, ...]]:
+    """(batch, partition, start_offset, end_offset, messages)."""
+    found = lines(feed, "offsets", "batch, partition")
+    return [(o["batch"], o["partition"], o["start_offset"], o["end_offset"], o["messages"]) for o in found]
+
+
+def test_lands_everything_once(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    feed = Changefeed(spark, broker, tmp_path, partitions=2)
+    headers = (("a", b"\x00\xff"), ("a", b""), ("b", None))
+    feed.produce(
+        [
+            KafkaMessage(partition=0, key=b"\xfe\x00", value=b"\x00\xff\r\n", timestamp=1_700_000_000_123),
+            KafkaMessage(partition=0, key=None, value=None, headers=headers),
+            KafkaMessage(partition=0, key=b"", value=b""),
+        ]
+    )
+    assert feed.run.bronze() == Landed(feed=feed.name, batches=1, messages=3)
+    first, second, third = lines(feed, "messages", "partition, offset")
+    assert (bytes(first["key"]), bytes(first["value"]), first["headers"]) == (b"\xfe\x00", b"\x00\xff\r\n", None)
+    assert spark.sql("SELECT timestamp_millis(1700000000123)").first() == (first["timestamp"],)
+    assert (second["key"], second["value"]) == (None, None)
+    assert [(h["key"], h["value"]) for h in second["headers"]] == list(headers)
+    assert (bytes(third["key"]), bytes(third["value"])) == (b"", b"")
+    assert offsets(feed) == [(0, 0, 0, 3, 3), (0, 1, 0, 0, 0)], "a silent partition is named too"
+
+    # Nothing new is no batch; a limit makes several.
+    assert feed.run.bronze() == Landed(feed=feed.name, batches=0, messages=0)
+    feed.send(0, *(b"%d" % number for number in range(6)))
+    assert replace(feed.run, max_offsets_per_trigger=2).bronze() == Landed(feed=feed.name, batches=3, messages=6)
+    assert offsets(feed)[2::2] == [(1, 0, 3, 5, 2), (2, 0, 5, 7, 2), (3, 0, 7, 9, 2)]
+
+    # A lost checkpoint: the new query goes on where bronze ends, with the next batch number.
+    shutil.rmtree(feed.lake.checkpoint(f"bronze_{feed.name}"))
+    feed.send(1, b"after")
+    assert feed.run.bronze() == Landed(feed=feed.name, batches=1, messages=1)
+    assert offsets(feed)[8:] == [(4, 0, 9, 9, 0), (4, 1, 0, 1, 1)]
+    feed.run.silver()
+    feed.check_nothing_lost_or_doubled()
+
+    # Kafka's retention overtakes the reader.
+    feed.send(0, b"deleted before it was read", b"still there")
+    broker.delete_records(feed.topic, {0: 10})
+    with pytest.raises(OffsetGapError, match=rf"feed {feed.name}: Kafka deleted messages before they were read"):
+        feed.run.bronze()
+    assert len(offsets(feed)) == 10

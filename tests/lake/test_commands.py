@@ -1,0 +1,95 @@
+"""``status``, ``quarantine`` and ``sql`` on a lake with a message that does not decode."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from changefeed import Changefeed, Source, at
+
+from ticdc_lakehouse.cli import lake as opened
+from ticdc_lakehouse.cli import main, quarantine, sql, status
+from ticdc_lakehouse.lake.place import Layer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from ticdc_lakehouse.local.broker import Broker
+
+ORDERS = Source(table="orders")
+
+
+@pytest.fixture
+def feed(spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Changefeed:
+    """A feed whose lake the commands open."""
+    opened.silence_query_log()
+    made = Changefeed(spark, broker, tmp_path / "lake")
+    for command in (quarantine, sql, status, opened):
+        monkeypatch.setattr(command, "feed_files", lambda _: {made.name: made.write_file()})
+    for command in (quarantine, sql, status):
+        monkeypatch.setattr(command, "open_lake", lambda _: made.lake)
+    return made
+
+
+def test_a_poison_message_from_status_to_dismissal(feed: Changefeed, capsys: pytest.CaptureFixture[str]) -> None:
+    def told(*arguments: str, code: int = 0) -> str:
+        assert main(arguments) == code
+        return capsys.readouterr().out
+
+    assert told("status") == f"{feed.name}\n  bronze has not run for this feed\n"
+    assert told("quarantine", "list") == f"{feed.name}: bronze has not run for this feed\n"
+
+    feed.send(0, ORDERS.insert(at(1), 1, "a"))
+    feed.resolve(at(2))
+    feed.send(0, b"{not JSON")
+    feed.send(0, ORDERS.insert(at(3), 2, "b"))
+    feed.resolve(at(4))
+    feed.go()
+
+    place = f"{feed.topic}/0/2"
+    standing = told("status", "--feed", feed.name)
+    assert "  decoded      4 messages\n" in standing
+    assert "  quarantined  1 messages open, 0 dismissed\n" in standing
+    assert f"  next         waits: the message at {feed.topic}/0 offset 2 is in quarantine" in standing
+    assert "  behind       0:00:02 of source time\n" in standing
+    assert "  shop.orders  at the watermark\n" in standing
+
+    listed = told("quarantine", "list").splitlines()
+    assert listed[0] == f"{feed.name}: 1 open (1 bad_json)"
+    assert listed[1].startswith(f"  {place}  any table  bad_json")
+    assert told("quarantine", "list", "--at", f"{feed.topic}/0/1") == f"{feed.name}: no open message\n"
+
+    assert told("quarantine", "replay", code=1) == f"{feed.name}: 0 decoded, 1 still open\n"
+    nowhere = told("quarantine", "dismiss", "--at", f"{feed.topic}/0/1", "--reason", "no", code=1)
+    assert nowhere == f"{feed.name}: 0 dismissed\n1 of the positions given with --at name no open message\n"
+    assert told("quarantine", "dismiss", "--at", place, "--reason", "made up") == f"{feed.name}: 1 dismissed\n"
+    assert told("quarantine", "list") == f"{feed.name}: no open message\n"
+    assert "  next         gold can go on: run it\n" in told("status")
+
+    feed.run.gold()
+    assert "1 dismissed" in told("status")
+
+
+def test_sql_makes_the_views_and_stops_a_script_at_its_first_error(
+    feed: Changefeed, capfd: pytest.CaptureFixture[str]
+) -> None:
+    feed.send(0, ORDERS.insert(at(1), 1, "a"), ORDERS.update(at(1, 1), (1, "a"), (1, "ä; ö")))
+    feed.resolve(at(2))
+    feed.go()
+    gold = feed.lake.table(Layer.GOLD, f"{feed.name}_shop_orders")
+    changes = feed.lake.table(Layer.SILVER, f"{feed.name}_shop_orders")
+    for view in (gold, changes):
+        feed.spark.sql(f"DROP VIEW {view}")
+
+    assert main(["sql", "-e", f"SELECT v FROM {gold} WHERE v = 'ä; ö'", "-e", f"SELECT count(*) FROM {changes}"]) == 0
+    out = capfd.readouterr().out
+    assert "|ä; ö|" in out
+    assert "|       2|" in out
+
+    assert main(["sql", "-e", "SELECT nothing", "-e", "SELECT 'after'"]) == 1
+    out, err = capfd.readouterr()
+    assert "after" not in out
+    assert err.startswith("error: [UNRESOLVED_COLUMN")
+    assert err.count("\n") == 1

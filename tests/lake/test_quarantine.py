@@ -1,0 +1,145 @@
+"""Messages that do not decode: who stands still, what is said, and that a replay puts every row in its place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import orjson
+from changefeed import Changefeed, Source, at
+
+from ticdc_lakehouse.lake import quarantine
+from ticdc_lakehouse.lake.place import Layer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from ticdc_lakehouse.event import RowChange
+    from ticdc_lakehouse.local.broker import Broker
+
+CLAIMS = {"large-message-handle-option": "claim-check", "claim-check-raw-value": True}
+MENDED, DISMISSED, FINE = (Source(table=name) for name in ("mended", "dismissed", "fine"))
+
+
+class Claims:
+    """A changefeed whose large rows lie in a folder that may not be there yet."""
+
+    def __init__(self, feed: Changefeed, folder: Path) -> None:
+        self.feed = feed
+        self.folder = folder
+        self.kept: list[tuple[str, bytes]] = []
+
+    def message(self, row: RowChange) -> bytes:
+        """The message that names the row's object, which is kept back."""
+        whole = self.feed.encoded([row])[0]
+        name = f"{len(self.kept)}.json"
+        self.kept.append((name, whole))
+        members: dict[str, Any] = orjson.loads(whole)
+        members["_tidb"]["claimCheckLocation"] = f"file://{self.folder}/{name}"
+        return orjson.dumps(members)
+
+    def deliver(self, *numbers: int) -> None:
+        """Put objects into the folder."""
+        self.folder.mkdir(exist_ok=True)
+        for number in numbers:
+            name, content = self.kept[number]
+            (self.folder / name).write_bytes(content)
+
+
+def test_rows_of_a_known_table(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    claims_folder = tmp_path / "claims"
+    feed = Changefeed(
+        spark, broker, tmp_path / "lake", options={**CLAIMS, "claim-check-storage-uri": f"file://{claims_folder}"}
+    )
+    claims = Claims(feed, claims_folder)
+
+    feed.send(0, MENDED.insert(at(1), 1, "a"), DISMISSED.insert(at(1), 1, "a"), DISMISSED.insert(at(1), 2, "a"))
+    feed.resolve(at(2))
+    feed.send(0, claims.message(MENDED.update(at(3), (1, "a"), (1, "b"))))
+    feed.send(0, *(claims.message(DISMISSED.update(at(3), (key, "a"), (key, "b"))) for key in (1, 2)))
+    feed.send(0, claims.message(DISMISSED.insert(at(3), 3, "b")))
+    feed.send(0, MENDED.insert(at(4), 2, "c"), FINE.insert(at(4), 1, "a"))
+    feed.send(0, DISMISSED.update(at(4), (1, "b"), (1, "c")), DISMISSED.delete(at(4), 2, "b"))
+    feed.resolve(at(5))
+
+    # Both tables stop at the watermark before the message; the other goes on, and every message is accounted for.
+    assert feed.go().tso == at(5)
+    assert feed.rows("fine") == {1: ("a",)}
+    assert feed.rows("mended") == {1: ("a",)}
+    assert feed.rows("dismissed") == {1: ("a",), 2: ("a",)}
+    feed.check_nothing_lost_or_doubled()
+    status = feed.status
+    assert (status.quarantined, status.waiting, status.tso) == (4, 0, at(5))
+    stopped = status.tables["shop", "mended"]
+    assert stopped.applied_tso == at(2)
+    assert stopped.reason is not None
+    assert f"{feed.topic}/0 offset 4 is in quarantine (claim_check_missing)" in stopped.reason
+    assert status.tables["shop", "fine"].reason is None
+    held = spark.table(feed.lake.table(Layer.SILVER, f"{feed.name}_quarantine")).orderBy("offset").collect()
+    assert [(q["offset"], q["reason"], q["table"]) for q in held] == [
+        (4, "claim_check_missing", "mended"),
+        *((offset, "claim_check_missing", "dismissed") for offset in (5, 6, 7)),
+    ]
+
+    # Nothing changed: a second run tries again and changes nothing.
+    assert quarantine.replay(feed.lake, feed.run.decoding) == quarantine.Replayed(decoded=0, still_open=4)
+    assert feed.apply().merged == 0
+
+    # The fix arrives for one table; the other's messages are given up for the time being.
+    claims.deliver(0)
+    assert quarantine.replay(feed.lake, feed.run.decoding) == quarantine.Replayed(decoded=1, still_open=3)
+    places = [(feed.topic, 0, offset) for offset in (5, 6, 7)]
+    assert quarantine.dismiss(feed.lake, feed.name, places, "the bucket is lost") == 3
+    assert feed.apply().stopped == {}
+    assert feed.rows("mended") == {1: ("b",), 2: ("c",)}
+    assert feed.rows("dismissed") == {1: ("c",)}
+    actions = spark.table(feed.lake.table(Layer.OPS, quarantine.ACTIONS)).collect()
+    assert {a["note"] for a in actions if a["action"] == "dismissed"} == {"the bucket is lost"}
+    assert feed.status.quarantined == 0
+
+    # It is found after all. An older row neither overwrites a newer one nor brings a deleted one back.
+    claims.deliver(1, 2, 3)
+    assert quarantine.replay(feed.lake, feed.run.decoding).decoded == 0, "without a position only open ones are tried"
+    assert quarantine.replay(feed.lake, feed.run.decoding, places).decoded == 3
+    assert quarantine.replay(feed.lake, feed.run.decoding, places).decoded == 0, "once is enough"
+    feed.apply()
+    assert feed.rows("dismissed") == {1: ("c",), 3: ("b",)}
+    versions = feed.data_versions()
+    feed.apply()
+    assert feed.data_versions() == versions
+
+
+def test_what_may_have_been_anything_holds_the_feed(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    feed = Changefeed(spark, broker, tmp_path, partitions=2, described={"max_message_bytes": 1000})
+    feed.send(0, FINE.insert(at(1), 1, "a"))
+    feed.resolve(at(2))
+    feed.send(0, FINE.update(at(3), (1, "a"), (1, "b" * 2000)))
+    feed.send(0, FINE.update(at(4), (1, "not in full"), (1, "c")))
+    feed.resolve(at(5))
+    feed.send(1, b"\xff not JSON")
+    feed.resolve(at(6))
+
+    applied = feed.go()
+    assert applied.tso == at(2)
+    assert feed.rows("fine") == {1: ("a",)}
+    feed.check_nothing_lost_or_doubled()
+
+    # A partition without a message in quarantine does not wait for itself.
+    applied = feed.apply()
+    assert applied.tso == at(2)
+    assert applied.waits is not None
+    assert f"{feed.topic}/0 offset 2 is in quarantine (message_too_large)" in applied.waits
+
+    # Too large: raised and replayed, the row takes its place before the newer one.
+    feed.described = {}
+    assert quarantine.replay(feed.lake, feed.run.decoding) == quarantine.Replayed(decoded=1, still_open=1)
+    assert feed.apply().tso == at(5)
+    assert feed.rows("fine") == {1: ("c",)}
+    assert feed.status.waits is not None
+    assert f"{feed.topic}/1 offset 2 is in quarantine (bad_json)" in feed.status.waits
+
+    # Garbage: dismissed with a reason, the feed goes on.
+    assert quarantine.dismiss(feed.lake, feed.name, [(feed.topic, 1, 2)], "written by hand") == 1
+    applied = feed.apply()
+    assert (applied.tso, applied.waits) == (at(6), None)

@@ -1,0 +1,40 @@
+"""Streams that TiCDC wrote, against what TiDB held: gold at a few watermarks of each, the last one always."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ticdc_lakehouse.local.recorded import recorded_stream
+from ticdc_lakehouse.local.verify import load_stream, verify
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ticdc_lakehouse.local.broker import Broker
+
+STREAMS = Path(__file__).parents[1] / "data" / "streams"
+TRUST = {"craft-float": "trust"}
+
+
+@pytest.mark.parametrize(
+    ("stream", "file", "options", "every"),
+    [
+        ("tiflow-basic", "canal_json.jsonl.gz", {}, 25),
+        ("tiflow-bank", "craft.jsonl.gz", TRUST, 20),
+        ("tiflow-types", "craft.jsonl.gz", TRUST, 30),
+        ("ticdc-bank", "canal_json.jsonl.gz", {}, 25),
+        ("ticdc-types", "canal_json.jsonl.gz", {}, 20),
+    ],
+)
+def test_gold_is_what_tidb_held(
+    spark: SparkSession, broker: Broker, tmp_path: Path, stream: str, file: str, options: dict[str, str], every: int
+) -> None:
+    recorded = recorded_stream(STREAMS / stream, file, options)
+    run = load_stream(spark, broker, recorded, tmp_path, name=f"s_{stream.replace('-', '_')}")
+    verdicts = list(verify(run, recorded, every))
+    assert len(verdicts) >= 2
+    assert all(verdict.rows > 0 for verdict in verdicts[1:])
+    assert [str(difference) for verdict in verdicts for difference in verdict.differences][:20] == []

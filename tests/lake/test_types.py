@@ -1,0 +1,163 @@
+"""What analysts read: exact types, irregular dates, hostile names, and the past."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from changefeed import ID, Changefeed, Source, at, ddl
+
+from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.event import Column
+from ticdc_lakehouse.lake.history import as_of
+from ticdc_lakehouse.lake.place import Layer, quoted
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ticdc_lakehouse.local.broker import Broker
+
+# (column, MySQL type, Spark type, text on the wire, value)
+EXACT: list[tuple[str, str, str, str | None, Any]] = [
+    ("id", "bigint unsigned", "decimal(20,0)", "18446744073709551615", Decimal(2**64 - 1)),
+    ("tiny", "tinyint unsigned", "smallint", "200", 200),
+    ("small", "smallint", "smallint", "-32768", -32768),
+    ("medium", "mediumint unsigned", "int", "16777215", 16777215),
+    ("whole", "int unsigned", "bigint", "4294967295", 4294967295),
+    ("big", "bigint", "bigint", str(-(2**63)), -(2**63)),
+    ("amount", "decimal(12,4)", "decimal(12,4)", "-1.5000", Decimal("-1.5000")),
+    ("huge", "decimal(65,30)", "string", "1." + "0" * 29 + "1", "1." + "0" * 29 + "1"),
+    ("single", "float", "float", "0.1", 0.10000000149011612),
+    ("wide", "double", "double", "1e+308", 1e308),
+    ("year", "year", "smallint", "2024", 2024),
+    ("day", "date", "date", "2024-02-29", dt.date(2024, 2, 29)),
+    ("moment", "datetime(6)", "timestamp_ntz", "9999-12-31 23:59:59.999999", dt.datetime.max),
+    ("noon", "timestamp(3)", "timestamp", "2024-01-01 20:00:00.500", None),
+    ("span", "time", "string", "-838:59:59", "-838:59:59"),
+    ("kind", "enum('a','b''${c}\\\\')", "string", "2", "b'${c}\\"),
+    ("flags", "set('x','y','z')", "string", "5", "x,z"),
+    ("bits", "bit(64)", "decimal(20,0)", "18446744073709551615", Decimal(2**64 - 1)),
+    ("few", "bit(8)", "bigint", "129", 129),
+    ("doc", "json", "string", '{"a": 1.10}', '{"a": 1.10}'),
+    ("raw", "varbinary(8)", "binary", "00ff", bytearray(b"\x00\xff")),
+    ("empty", "varchar(9)", "string", "", ""),
+    ("nothing", "int", "int", None, None),
+]
+IRREGULAR = {"day": "0000-00-00", "moment": "2024-05-00 00:00:00.000000", "noon": "0000-00-00 00:00:00.000"}
+CREATE = "CREATE TABLE shop.exact ({}, twice int AS (small * 2) VIRTUAL, PRIMARY KEY (id));".format(
+    ", ".join(f"{name} {kind}" for name, kind, *_ in EXACT)
+)
+
+LONG = "l" * 64
+NASTY = ("`", "a.b", "a b", "'; DROP TABLE x --", '"', "\\", "größe", "名", LONG, "CASE", "s", "${x}", "%s", "{y}")
+ABOUT = ("commit_ts", "op", "topic", "partition", "offset", "index", "_before", "gone", "lost", "image", "key", "t0")
+
+
+def source(table: str, *columns: str, database: str = "shop") -> Source:
+    return Source(database=database, table=table, columns=(ID, *(Column(name=c, type="varchar") for c in columns)))
+
+
+HOSTILE = [
+    source("columns", *NASTY),
+    source("about", *ABOUT),
+    *(source(name, "v") for name in ("Mixed", "mixed", "x__data", "x", "'; SELECT 1 --", "表", LONG)),
+    source("y_z", "v", database="x"),
+    source("z", "v", database="x_y"),
+    source("t", "v", database="`d`.'e'"),
+]
+
+
+@pytest.fixture(scope="module")
+def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Changefeed:
+    """Published at 2 and at 4 seconds."""
+    feed = Changefeed(
+        spark,
+        broker,
+        tmp_path_factory.mktemp("types"),
+        schema=CREATE,
+        described={"time_zone": "Asia/Shanghai"},
+    )
+    columns = tuple(
+        Column(name=name, type=kind, key=name == "id", by="index" if kind[:3] in ("enu", "set") else None)
+        for name, kind, *_ in EXACT
+    )
+    exact = Source(table="exact", columns=columns)
+    texts = [text for *_, text, _ in EXACT]
+    feed.send(0, exact.insert(at(1), *texts))
+    for number, table in enumerate(HOSTILE):
+        row = [str(number), *(f"{number} {c.name}" for c in table.columns[1:])]
+        feed.send(0, table.insert(at(1), *row))
+    irregular = ["1", *(IRREGULAR.get(name, text) for name, _, _, text, _ in EXACT[1:])]
+    feed.send(0, exact.insert(at(3), *irregular))
+    feed.send(0, ddl(at(3), "CREATE TABLE `late` (`id` INT PRIMARY KEY)", "shop", "late", "CREATE"))
+    feed.resolve(at(4))
+    feed.load()
+    feed.apply(until_tso=at(2))
+    feed.apply()
+    assert feed.state.tso == at(4)
+    return feed
+
+
+@pytest.mark.parametrize("layer", [Layer.GOLD, Layer.SILVER])
+def test_exact_types_values_and_comments(feed: Changefeed, layer: Layer) -> None:
+    view = feed.spark.table(feed.lake.table(layer, feed.state.tables["shop", "exact"].name))
+    fields = {field.name: field for field in view.schema}
+    row = view.where("id > 1").select(*(name for name, *_ in EXACT)).collect()[0]
+    for name, _, spark_type, _, value in EXACT:
+        assert fields[name].dataType.simpleString() == spark_type, name
+        if name != "noon":
+            assert row[name] == value, name
+    noon = view.where("id > 1").selectExpr("unix_millis(noon)").first()
+    assert noon == (int(dt.datetime(2024, 1, 1, 12, tzinfo=dt.UTC).timestamp()) * 1000 + 500,)
+    assert "twice" not in fields
+    if layer is Layer.GOLD:
+        for name, kind, *_ in EXACT:
+            assert fields[name].metadata["comment"].startswith(kind), name
+
+
+def test_irregular_dates_are_null_and_kept_exact(feed: Changefeed) -> None:
+    view = feed.spark.table(feed.view("exact"))
+    rows = {row["id"]: row for row in view.collect()}
+    assert {name: rows[1][name] for name in IRREGULAR} == dict.fromkeys(IRREGULAR)
+    assert rows[1]["_ticdc_irregular"] == IRREGULAR
+    assert rows[2**64 - 1]["_ticdc_irregular"] is None
+
+
+@pytest.mark.parametrize("number", range(len(HOSTILE)), ids=[f"{t.database}.{t.table}"[:20] for t in HOSTILE])
+def test_hostile_names(feed: Changefeed, number: int) -> None:
+    table = HOSTILE[number]
+    state = feed.state.tables[table.database, table.table]
+    assert state.reason is None
+    view = feed.spark.table(feed.lake.table(Layer.GOLD, state.name))
+    names = [column.name for column in table.columns]
+    row = (number, *(f"{number} {name}" for name in names[1:]))
+    assert view.columns == names
+    assert [tuple(line) for line in view.collect()] == [row]
+    changes = feed.spark.table(feed.lake.table(Layer.SILVER, state.name))
+    op = "_ticdc_op" if table.table == "about" else "op"
+    assert [tuple(line) for line in changes.select(op, *map(quoted, names)).collect()] == [("insert", *row)]
+
+
+def test_names_in_the_lake_differ(feed: Changefeed) -> None:
+    names = [state.name for state in feed.state.tables.values()]
+    assert len({name.lower() for name in names}) == len(names)
+
+
+def test_as_of(feed: Changefeed) -> None:
+    lake = feed.lake
+    with pytest.raises(ConfigError, match="published no watermark at or before"):
+        as_of(feed.spark, feed.name, at(2) - 1, lake=lake)
+    for tso in (at(2), at(3), at(4) - 1):
+        past = as_of(feed.spark, feed.name, tso, lake=lake)
+        assert past.tso == at(2)
+        assert past.behind == {}
+        assert past["shop.exact"].count() == 1
+        assert "shop.late" not in past.tables
+    for tso in (at(4), at(99)):
+        now = as_of(feed.spark, feed.name, tso, lake=lake)
+        assert now.tso == at(4)
+        assert now["shop.exact"].count() == 2
+        assert now["shop.late"].count() == 0
+        assert set(now["shop.exact"].columns) == set(feed.spark.table(feed.view("exact")).columns)

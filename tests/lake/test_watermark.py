@@ -1,0 +1,61 @@
+"""Up to where gold goes, and what it says it waits for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from changefeed import Changefeed, Source, at
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from ticdc_lakehouse.local.broker import Broker
+
+T = Source(table="t")
+
+
+def test_slowest_partition_decides(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    feed = Changefeed(spark, broker, tmp_path, partitions=2)
+
+    # A partition that never showed a watermark, although the other is far ahead.
+    feed.send(0, T.insert(at(1), 1, "a"))
+    feed.resolve(at(5), 0)
+    applied = feed.go()
+    assert (applied.tso, feed.state.tables) == (0, {})
+    assert applied.waits == f"partition {feed.topic}/1 has shown no watermark above 0"
+
+    # until_tso stops between watermarks; the rest follows.
+    feed.send(1, T.insert(at(2), 2, "b"), T.insert(at(4), 4, "d"))
+    feed.resolve(at(5), 1)
+    assert feed.go(until_tso=at(3)).tso == at(3)
+    assert feed.rows("t") == {1: ("a",), 2: ("b",)}
+    assert feed.apply(until_tso=at(2)).tso == at(3), "an earlier until_tso never takes gold back"
+    applied = feed.apply()
+    assert (applied.tso, applied.waits) == (at(5), None)
+    assert feed.rows("t") == {1: ("a",), 2: ("b",), 4: ("d",)}
+
+    # Bronze has the watermark, silver has not.
+    feed.send(0, T.insert(at(6), 6, "f"))
+    feed.resolve(at(7))
+    feed.run.bronze()
+    applied = feed.apply()
+    assert applied.tso == at(5)
+    assert applied.waits == "silver has 0 of the 3 messages of bronze batch 2: run silver"
+    feed.run.silver()
+    assert feed.apply().tso == at(7)
+
+    # A partition that is added must show a watermark first, also when it is empty.
+    broker.add_partitions(feed.topic, 3)
+    feed.partitions = 3
+    feed.send(0, T.insert(at(8), 8, "h"))
+    feed.resolve(at(9), 0, 1)
+    applied = feed.go()
+    assert applied.tso == at(7)
+    assert applied.waits == f"partition {feed.topic}/2 has shown no watermark above {at(7)}"
+    assert feed.rows("t").keys() == {1, 2, 4, 6}
+    feed.resolve(at(9), 2)
+    assert feed.go().tso == at(9)
+    assert feed.rows("t").keys() == {1, 2, 4, 6, 8}
+    feed.check_nothing_lost_or_doubled()
