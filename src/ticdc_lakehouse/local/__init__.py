@@ -1,0 +1,1 @@
+"""Runs the bundle's jobs on a laptop: Java, jars, Spark session, Kafka broker, runner."""

@@ -1,0 +1,124 @@
+"""Messages into a Kafka without security: recorded ones, and whatever a test makes up."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from confluent_kafka import KafkaError, KafkaException, Producer
+
+from ticdc_lakehouse.errors import LakehouseError
+
+REQUEST_SECONDS = 30
+LARGEST_MESSAGE = 64 * 1024 * 1024
+PRODUCER = {
+    # One attempt's order is the order in the log, also after a retry.
+    "enable.idempotence": True,
+    "linger.ms": 20,
+    "batch.num.messages": 10_000,
+    "batch.size": 4 * 1024 * 1024,
+    "queue.buffering.max.messages": 200_000,
+    "queue.buffering.max.kbytes": 256 * 1024,
+    "message.max.bytes": LARGEST_MESSAGE,
+    "message.timeout.ms": REQUEST_SECONDS * 1000,
+    "delivery.report.only.error": True,
+    # A topic that is not there fails after this long, not after the whole time-out.
+    "topic.metadata.propagation.max.ms": 5000,
+}
+SILENT = logging.getLogger("ticdc_lakehouse.local.librdkafka")
+SILENT.disabled = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaMessage:
+    """A message to produce, or one that was recorded."""
+
+    partition: int
+    key: bytes | None
+    value: bytes | None
+    timestamp: int | None = None
+    """Milliseconds since 1970; None lets Kafka take the present."""
+    offset: int | None = None
+    """Where it lay when it was recorded; producing does not look at it."""
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+def recorded_messages(path: Path) -> Iterator[KafkaMessage]:
+    """The messages of a recorded stream in order.
+
+    The file is gzipped JSON lines with partition, offset, timestamp (ms), key and value (base64 or null).
+    """
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        for line in lines:
+            record = json.loads(line)
+            yield KafkaMessage(
+                partition=record["partition"],
+                offset=record["offset"],
+                timestamp=record["timestamp"],
+                key=_bytes(record["key"]),
+                value=_bytes(record["value"]),
+            )
+
+
+def produce(bootstrap_servers: str, topic: str, messages: Iterable[KafkaMessage]) -> int:
+    """Write the messages to a topic, in their order within each partition.
+
+    Gives their number once all are acknowledged. Raises LakehouseError when one was not taken.
+    """
+    failed: list[KafkaError] = []
+
+    def delivered(error: KafkaError | None, _: object) -> None:
+        if error is not None:
+            failed.append(error)
+
+    options = client_options(bootstrap_servers) | PRODUCER | {"on_delivery": delivered, "error_cb": lambda _: None}
+    producer = Producer(options, logger=SILENT)
+    count = 0
+    for message in messages:
+        _enqueue(producer, topic, message)
+        count += 1
+    unsent = producer.flush(REQUEST_SECONDS)
+    if failed or unsent:
+        reason = failed[0].str() if failed else f"no answer in {REQUEST_SECONDS} s"
+        raise LakehouseError(f"topic {topic}: {len(failed) + unsent} of {count} messages were not taken: {reason}")
+    return count
+
+
+def _enqueue(producer: Producer, topic: str, message: KafkaMessage) -> None:
+    """Hand one message over, waiting while the producer's queue is full."""
+    while True:
+        try:
+            producer.produce(
+                topic,
+                partition=message.partition,
+                key=message.key,
+                value=message.value,
+                timestamp=message.timestamp or 0,
+                headers=list(message.headers) or None,
+            )
+        except BufferError:
+            producer.poll(1)
+        except KafkaException as error:
+            raise LakehouseError(f"topic {topic}: a message of {len(message.value or b'')} bytes: {error}") from error
+        else:
+            return
+
+
+def client_options(bootstrap_servers: str) -> dict[str, Any]:
+    """Options of any client of this broker: quiet, and quick to come back to a broker that was restarted."""
+    return {
+        "bootstrap.servers": bootstrap_servers,
+        "log_level": 0,
+        "reconnect.backoff.ms": 50,
+        "reconnect.backoff.max.ms": 200,
+    }
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)

@@ -1,0 +1,85 @@
+"""Recorded change streams with TiDB's own answers: a folder with ``stream.json``, message files and
+``answers.jsonl.gz``."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from ticdc_lakehouse.errors import ConfigError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordedStream:
+    """One workload, written in one protocol."""
+
+    folder: Path
+    file: str
+    protocol: str
+    options: Mapping[str, Any]
+    """Sink-uri options that the file was written with."""
+    time_zone: str
+    partitions: int
+
+    @property
+    def messages(self) -> Path:
+        """The file of messages in arrival order."""
+        return self.folder / self.file
+
+    def create_statements(self) -> str:
+        """CREATE TABLE statements of the tables that existed before the feed: those of the first answer if none are
+        recorded."""
+        start = _described(self.folder).get("tables_at_start")
+        if start is None and "create table" not in _described(self.folder).get("ddl_kinds", {}):
+            start = {name: table["create"] for name, table in next(answers(self.folder)).tables.items()}
+        return "".join(f"USE `{name.split('.')[0]}`;\n{create};\n" for name, create in (start or {}).items())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What TiDB held at a watermark."""
+
+    watermark: int
+    tables: Mapping[str, Any]
+    """``database.table`` to ``{"create", "columns": [{"name", "type", "nullable", "key"}], "rows": [[value, …],
+    …]}``."""
+
+
+def recorded_stream(folder: Path, file: str, options: Mapping[str, str]) -> RecordedStream:
+    """The stream of one message file; ``options`` are added to those recorded. Raises ConfigError for an unknown
+    file."""
+    described = _described(folder)
+    entry = next((entry for entry in described["files"] if entry["file"] == file), None)
+    if entry is None:
+        names = ", ".join(entry["file"] for entry in described["files"])
+        raise ConfigError(f"{folder}: expected one of {names}, found {file!r}")
+    topics = described.get("topics")
+    return RecordedStream(
+        folder=folder,
+        file=file,
+        protocol=entry["protocol"],
+        options={**entry["options"], **options},
+        time_zone=described["time_zone"],
+        partitions=topics[0]["partitions"] if isinstance(topics, list) else described["partitions"],
+    )
+
+
+def answers(folder: Path) -> Iterator[Answer]:
+    """The recorded answers, by rising watermark."""
+    with gzip.open(folder / "answers.jsonl.gz") as lines:
+        for line in lines:
+            answer = orjson.loads(line)
+            yield Answer(watermark=answer["watermark"], tables=answer["tables"])
+
+
+def _described(folder: Path) -> dict[str, Any]:
+    try:
+        described: dict[str, Any] = orjson.loads((folder / "stream.json").read_bytes())
+    except OSError as error:
+        raise ConfigError(f"{folder}: expected a folder with stream.json: {error}") from None
+    return described

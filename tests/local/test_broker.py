@@ -1,0 +1,122 @@
+"""A real broker: what is produced is there, also after it was killed."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import os
+import subprocess
+import sys
+import time
+import uuid
+from pathlib import Path
+
+import pytest
+from confluent_kafka import TIMESTAMP_CREATE_TIME, Consumer, TopicPartition
+from confluent_kafka import Message as Consumed
+
+from ticdc_lakehouse.errors import LakehouseError
+from ticdc_lakehouse.local.broker import Broker
+from ticdc_lakehouse.local.kafka import KafkaMessage, recorded_messages
+
+
+def consumed(bootstrap_servers: str, topic: str, partition: int, count: int) -> list[Consumed]:
+    consumer = Consumer(
+        {"bootstrap.servers": bootstrap_servers, "group.id": "test", "fetch.message.max.bytes": 50_000_000}
+    )
+    consumer.assign([TopicPartition(topic, partition, 0)])
+    messages: list[Consumed] = []
+    while len(messages) < count and (message := consumer.poll(20)) is not None:
+        assert message.error() is None
+        messages.append(message)
+    consumer.close()
+    return messages
+
+
+def new_topic(broker: Broker, partitions: int = 1) -> str:
+    name = f"test-{uuid.uuid4().hex}"
+    broker.create_topic(name, partitions)
+    return name
+
+
+def test_messages_arrive_as_they_were_given(broker: Broker) -> None:
+    topic = new_topic(broker, 2)
+    given = [
+        KafkaMessage(partition=1, key=None, value=b"a", timestamp=1_600_000_000_123),
+        KafkaMessage(
+            partition=1, key=b"\0k", value=None, timestamp=1_600_000_000_000, headers=(("h", None), ("h", b"1"))
+        ),
+        KafkaMessage(partition=1, key=b"", value=b"x" * 17_000_000, timestamp=4_000_000_000_000),
+    ]
+    assert broker.produce(topic, given) == 3
+    found = consumed(broker.bootstrap_servers, topic, 1, 3)
+    assert [(each.key(), each.value()) for each in found] == [(each.key, each.value) for each in given]
+    assert [each.timestamp() for each in found] == [(TIMESTAMP_CREATE_TIME, each.timestamp) for each in given]
+    assert found[1].headers() == [("h", None), ("h", b"1")]
+
+
+def test_order_within_a_partition_is_kept(broker: Broker) -> None:
+    topic = new_topic(broker)
+    broker.produce(topic, (KafkaMessage(partition=0, key=None, value=b"%d" % i) for i in range(20_000)))
+    found = consumed(broker.bootstrap_servers, topic, 0, 20_000)
+    assert [int(each.value() or b"") for each in found] == list(range(20_000))
+
+
+def test_a_message_that_is_not_taken_raises(broker: Broker) -> None:
+    topic = new_topic(broker)
+    with pytest.raises(LakehouseError, match="2 of 2 messages were not taken"):
+        broker.produce(topic, [KafkaMessage(partition=9, key=None, value=b"")] * 2)
+
+
+def test_a_topic_cannot_be_created_twice(broker: Broker) -> None:
+    topic = new_topic(broker)
+    with pytest.raises(LakehouseError, match="already exists"):
+        broker.create_topic(topic, 1)
+
+
+def test_a_killed_broker_comes_back_with_its_data_and_address(tmp_path: Path) -> None:
+    broker = Broker(tmp_path / "a broker")
+    with broker:
+        address = broker.bootstrap_servers
+        topic = new_topic(broker)
+        broker.produce(topic, [KafkaMessage(partition=0, key=b"k", value=b"v")])
+        broker.kill()
+        assert broker.pid is None
+        broker.start()
+        assert broker.bootstrap_servers == address
+        assert consumed(address, topic, 0, 1)[0].value() == b"v"
+
+
+def test_the_broker_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    code = (
+        "import os, pathlib, sys; from ticdc_lakehouse.local.broker import Broker; "
+        "broker = Broker(pathlib.Path(sys.argv[1])); broker.start(); "
+        "print(broker.pid, flush=True); os.kill(os.getpid(), 9)"
+    )
+    said = subprocess.run([sys.executable, "-c", code, tmp_path / "kafka"], capture_output=True, text=True, check=False)
+    assert said.returncode == -9
+    pid = int(said.stdout)
+    deadline = time.monotonic() + 20
+    while _alive(pid) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not _alive(pid)
+
+
+def _alive(pid: int) -> bool:
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False)
+    return bool(state.stdout.strip()) and not state.stdout.startswith("Z")
+
+
+def test_recorded_messages(tmp_path: Path) -> None:
+    path = tmp_path / "stream.jsonl.gz"
+    value = base64.b64encode(b"\0\xff").decode()
+    records = [
+        {"partition": 1, "offset": 7, "timestamp": 1_700_000_000_000, "key": None, "value": value},
+        {"partition": 0, "offset": 0, "timestamp": 1_700_000_000_001, "key": "", "value": None},
+    ]
+    path.write_bytes(gzip.compress("".join(f"{json.dumps(each)}{os.linesep}" for each in records).encode()))
+    assert list(recorded_messages(path)) == [
+        KafkaMessage(partition=1, offset=7, timestamp=1_700_000_000_000, key=None, value=b"\0\xff"),
+        KafkaMessage(partition=0, offset=0, timestamp=1_700_000_000_001, key=b"", value=None),
+    ]

@@ -1,0 +1,139 @@
+"""The bundle is read whole or refused with file and key."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.local.bundle import Bundle, load_bundle
+
+MAIN: dict[str, Any] = {
+    "bundle": {"name": "b"},
+    "include": ["resources/*.yml"],
+    "variables": {
+        "catalog": {"default": "main"},
+        "mails": {"type": "complex", "default": ["a@b"]},
+        "whole": {"default": "${var.catalog}.x"},
+        "count": {"default": 3},
+    },
+    "targets": {
+        "dev": {"mode": "development", "default": True, "variables": {"catalog": "dev_catalog"}},
+        "prod": {"mode": "production", "workspace": {"root_path": "/W/${bundle.name}/${bundle.target}"}},
+    },
+}
+
+
+def bundle_of(folder: Path, main: dict[str, Any], resources: dict[str, Any], target: str | None = None) -> Bundle:
+    (folder / "resources").mkdir(exist_ok=True)
+    (folder / "databricks.yml").write_text(yaml.safe_dump(main))
+    (folder / "resources" / "r.yml").write_text(yaml.safe_dump({"resources": resources}))
+    return load_bundle(folder, target)
+
+
+def schema(name: object) -> dict[str, Any]:
+    return {"schemas": {"s": {"name": name, "catalog_name": "c"}}}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain", "plain"),
+        ("${var.catalog}", "dev_catalog"),
+        ("a_${var.catalog}_z", "a_dev_catalog_z"),
+        ("${var.whole}", "dev_catalog.x"),
+        ("${var.mails}", ["a@b"]),
+        ("${var.count}", 3),
+        ("n${var.count}", "n3"),
+        ("${bundle.name}-${bundle.target}", "b-dev"),
+        ("${resources.schemas.s.catalog_name}", "c"),
+        ("${workspace.current_user.short_name}", "local"),
+        ("{{job.parameters.x}}", "{{job.parameters.x}}"),
+    ],
+)
+def test_references_are_resolved(tmp_path: Path, text: str, expected: object) -> None:
+    bundle = bundle_of(tmp_path, MAIN, schema(text))
+    assert bundle.resource("schemas", "s").definition["name"] == expected
+
+
+def test_the_project_folder_is_the_workspace(tmp_path: Path) -> None:
+    bundle = bundle_of(tmp_path, MAIN, schema("${workspace.file_path}/feeds"))
+    assert bundle.resource("schemas", "s").definition["name"] == f"{tmp_path}/feeds"
+
+
+def test_target_and_given_variables(tmp_path: Path) -> None:
+    bundle = bundle_of(tmp_path, MAIN, schema("${var.catalog}"), "prod")
+    assert bundle.resource("schemas", "s").definition["name"] == "main"
+    assert bundle.settings["workspace"]["root_path"] == "/W/b/prod"
+    assert load_bundle(tmp_path, None, {"catalog": "given"}).variables["whole"] == "given.x"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("${var.nothing}", r"resources/r.yml: resources.schemas.s.name: \$\{var.nothing\} is not known"),
+        ("${resources.schemas.other.name}", "no 'other' among s"),
+        ("${workspace.host}", "no 'host'"),
+        ("${nothing.at.all}", "no 'nothing'"),
+        ("a ${var.mails}", "is a list and cannot stand inside a text"),
+        ("${resources.schemas.s.name}", "in a circle: resources.schemas.s.name -> resources.schemas.s.name"),
+    ],
+)
+def test_a_reference_that_leads_nowhere_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        bundle_of(tmp_path, MAIN, schema(text))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"scripts": {}}, "databricks.yml: scripts"),
+        ({"include": ["nothing/*.yml"]}, "include: 'nothing/.*' matches no file"),
+        ({"bundle": {"name": 7}}, "bundle.name: expected a text"),
+        ({"bundle": {"name": "b", "deployment": {}}}, "databricks.yml: bundle: deployment"),
+        ({"targets": {"a": {}, "b": {}}}, "expected one with default: true"),
+        ({"targets": {"a": {"default": True, "resources": {}}}}, "targets.a: resources"),
+        ({"targets": []}, "targets: expected a mapping"),
+        ({"variables": {"v": {"lookup": {"cluster": "c"}}}}, "variables.v: lookup"),
+        ({"variables": {"catalog": {}, "v": {}}}, "variables.v: has no value"),
+        ({"variables": {"catalog": {}, "v": {"default": []}}}, "variables.v: lists and mappings"),
+        ({"variables": {"catalog": {}, "v": {"type": "complex", "default": "a"}}}, "variables.v: lists and mappings"),
+        ({"variables": {"catalog": {}, "v": {"type": "text", "default": "a"}}}, "variables.v.type"),
+        ({"variables": {}}, "variable 'catalog', which is not declared"),
+    ],
+)
+def test_what_is_not_understood_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        bundle_of(tmp_path, MAIN | change, schema("s"))
+
+
+def test_unknown_kinds_targets_and_resources(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="resources: pipelines"):
+        bundle_of(tmp_path, MAIN, {"pipelines": {}})
+    with pytest.raises(ConfigError, match="no target 'x'; there are: dev, prod"):
+        bundle_of(tmp_path, MAIN, schema("s"), "x")
+    with pytest.raises(ConfigError, match="no schemas named 'x'; there are: s"):
+        bundle_of(tmp_path, MAIN, schema("s")).resource("schemas", "x")
+
+
+def test_a_key_may_stand_once(tmp_path: Path) -> None:
+    bundle_of(tmp_path, MAIN, schema("s"))
+    (tmp_path / "resources" / "q.yml").write_text(yaml.safe_dump({"resources": {"volumes": {"s": {}}}}))
+    with pytest.raises(ConfigError, match="has a resource of this key too"):
+        load_bundle(tmp_path)
+    (tmp_path / "resources" / "q.yml").write_text("resources:\n  schemas: {}\n  schemas: {}\n")
+    with pytest.raises(ConfigError, match="line 3: key 'schemas' stands twice"):
+        load_bundle(tmp_path)
+
+
+@pytest.mark.parametrize(("text", "message"), [("a: [", "is not YAML"), ("- a", "expected a mapping, found list")])
+def test_files_that_are_no_mapping(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "databricks.yml").write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        load_bundle(tmp_path)
+
+
+def test_no_bundle(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        load_bundle(tmp_path)

@@ -1,0 +1,254 @@
+"""Notebooks are read as Databricks reads them and run as they stand, without Spark."""
+
+import traceback
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.local.notebook import (
+    CellKind,
+    Surroundings,
+    read_notebook,
+    run_notebook,
+    sql_arguments,
+    sql_statements,
+)
+
+SOURCE = """# Databricks notebook source
+# MAGIC %md
+# MAGIC # Title
+# MAGIC
+# MAGIC Text.
+
+# COMMAND ----------
+
+# DBTITLE 1,Two lines
+a = 1
+b = a + 1
+
+# COMMAND ----------
+
+# MAGIC %sql SELECT 1
+
+# COMMAND ----------
+
+# COMMAND ----------
+
+# MAGIC %sql
+# MAGIC SELECT ';' AS x;
+# MAGIC SELECT :feed
+"""
+
+
+class Session:
+    """Stands for a Spark session: keeps what it was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, dict[str, str]]] = []
+
+    def sql(self, text: str, args: dict[str, str] | None = None) -> "Session":
+        self.asked.append((text, args or {}))
+        return self
+
+    columns = ()
+
+
+def notebook(folder: Path, *cells: str, name: str = "n.py") -> Path:
+    path = folder / name
+    path.write_text("# Databricks notebook source\n" + "\n\n# COMMAND ----------\n\n".join(cells) + "\n")
+    return path
+
+
+def run(path: Path, **parameters: str) -> str | None:
+    return run_notebook(path, parameters, Surroundings(spark=Session(), files_root=path.parent))
+
+
+def test_cells_of_a_source_file(tmp_path: Path) -> None:
+    path = tmp_path / "n.py"
+    path.write_text(SOURCE)
+    cells = read_notebook(path).cells
+    assert [(cell.kind, cell.line, cell.title) for cell in cells] == [
+        (CellKind.MARKDOWN, 3, ""),
+        (CellKind.PYTHON, 10, "Two lines"),
+        (CellKind.SQL, 15, ""),
+        (CellKind.SQL, 22, ""),
+    ]
+    assert [cell.source for cell in cells] == [
+        "# Title\n\nText.",
+        "a = 1\nb = a + 1",
+        "SELECT 1",
+        "SELECT ';' AS x;\nSELECT :feed",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1\n", "n.py:1: expected '# Databricks notebook source'"),
+        ("# Databricks notebook source \n", "n.py:1: expected"),
+        ("\ufeff# Databricks notebook source\n", "n.py:1: expected"),
+        ("# Databricks notebook source\n\n# MAGIC %pip install x\n", "n.py:3: %pip is not supported"),
+        ("# Databricks notebook source\n# MAGIC %scala\n", "n.py:2: '%scala': the local runner knows"),
+        ("# Databricks notebook source\n# MAGIC text\n", "n.py:2: 'text'"),
+        ("# Databricks notebook source\nx = 1\n# MAGIC %md\n", "n.py:2: a cell has '# MAGIC' before every line"),
+    ],
+)
+def test_what_cannot_be_run_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "n.py"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=message):
+        read_notebook(path)
+
+
+def test_no_notebook(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no such notebook"):
+        read_notebook(tmp_path / "n.py")
+    (tmp_path / "n.txt").touch()
+    with pytest.raises(ConfigError, match=r"expected a notebook, \.py or \.ipynb"):
+        read_notebook(tmp_path / "n.txt")
+
+
+def test_cells_share_one_namespace(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = notebook(
+        tmp_path,
+        'dbutils.widgets.text("feed", "none")\nfeed = dbutils.widgets.get("feed")',
+        "# MAGIC %python\n# MAGIC twice = feed * 2",
+        "display(twice)\ndisplayHTML('<p>page</p>')",
+        "len(twice)",
+        "None",
+    )
+    assert run(path, feed="ab") is None
+    assert capsys.readouterr().out == "abab\npage\n4\n"
+
+
+def test_the_runners_future_imports_stay_out(tmp_path: Path) -> None:
+    assert (
+        run(notebook(tmp_path, "def f(x: int): ...", "dbutils.notebook.exit(f.__annotations__['x'] is int)")) == "True"
+    )
+
+
+def test_exit_ends_the_notebook_past_its_own_handlers(tmp_path: Path) -> None:
+    path = notebook(tmp_path, "try:\n    dbutils.notebook.exit('done')\nexcept Exception:\n    pass", "1 / 0")
+    assert run(path) == "done"
+
+
+def test_a_traceback_points_into_the_notebook(tmp_path: Path) -> None:
+    path = notebook(tmp_path, "def f():\n    return 1 / 0", "f()")
+    with pytest.raises(ZeroDivisionError) as raised:
+        run(path)
+    frames = [(f.lineno, f.line) for f in traceback.extract_tb(raised.value.__traceback__) if f.filename == str(path)]
+    assert frames == [(7, "f()"), (3, "return 1 / 0")]
+
+
+def test_a_syntax_error_names_file_and_line(tmp_path: Path) -> None:
+    path = notebook(tmp_path, "a = 1", "b = (")
+    with pytest.raises(SyntaxError) as raised:
+        run(path)
+    assert (raised.value.filename, raised.value.lineno) == (str(path), 6)
+
+
+def test_sql_cells(tmp_path: Path) -> None:
+    session = Session()
+    path = notebook(
+        tmp_path,
+        'dbutils.widgets.text("feed", "f")',
+        "# MAGIC %sql\n# MAGIC USE x; -- no; not here\n# MAGIC SELECT :feed, a:feed, ':feed'",
+        "dbutils.notebook.exit(_sqldf is spark)",
+    )
+    assert run_notebook(path, {}, Surroundings(spark=session, files_root=tmp_path)) == "True"
+    assert session.asked == [("USE x", {}), ("-- no; not here\nSELECT :feed, a:feed, ':feed'", {"feed": "f"})]
+
+
+@pytest.mark.parametrize(
+    ("text", "statements"),
+    [
+        ("a;b", ["a", "b"]),
+        ("a;;\n;", ["a"]),
+        ("a /* ; */; -- end;", ["a /* ; */"]),
+        ("""a ';' ";" `;` '\\';' ; b""", ["""a ';' ";" `;` '\\';'""", "b"]),
+        ("BEGIN a; b; END;", ["BEGIN a; b; END"]),
+        ("a - b / c", ["a - b / c"]),
+    ],
+)
+def test_sql_is_parted_into_statements(text: str, statements: list[str]) -> None:
+    assert list(sql_statements(text)) == statements
+
+
+@pytest.mark.parametrize("text", ["a:x", "'x'::x", "':x'", "-- :x", "a[0]:x", "`a`:x", "f():x"])
+def test_what_is_no_marker(text: str) -> None:
+    assert sql_arguments(text, {"x": "1"}) == {}
+
+
+def test_legacy_sql_parameters_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"n.py:3: \$\{…\} in SQL is not supported"):
+        run(notebook(tmp_path, "# MAGIC %sql\n# MAGIC SELECT '${feed}'"))
+
+
+def test_run_brings_another_notebooks_names(tmp_path: Path) -> None:
+    notebook(tmp_path, "found = dbutils.widgets.get('feed')", name="other.py")
+    path = notebook(tmp_path, "# MAGIC %run ./other", "dbutils.notebook.exit(found)")
+    assert run(path, feed="f") == "f"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("# MAGIC %run ./n", r"n.py:2: %run goes in a circle: n.py -> n.py"),
+        ("# MAGIC %run ./none", r"no notebook './none'"),
+        ("# MAGIC %run ./n $a=1", r"n.py:2: %run: expected one path"),
+    ],
+)
+def test_run_that_cannot_be(tmp_path: Path, line: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        run(notebook(tmp_path, line))
+
+
+def test_notebook_run_has_names_of_its_own(tmp_path: Path) -> None:
+    notebook(tmp_path, "dbutils.notebook.exit(dbutils.widgets.get('a') + str('mine' in globals()))", name="other.py")
+    path = notebook(tmp_path, "mine = 1\ndbutils.notebook.exit(dbutils.notebook.run('other', 0, {'a': 'x'}))")
+    assert run(path) == "xFalse"
+
+
+def ipynb(folder: Path, *sources: str) -> Path:
+    cells = [nbformat.v4.new_code_cell(source) for source in sources]
+    path = folder / "n.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# T"), *cells]), path)
+    return path
+
+
+def test_ipynb(tmp_path: Path) -> None:
+    path = ipynb(tmp_path, "a = 1", "%sql\nSELECT 1", "def f():\n    return a / 0", "f()")
+    kinds = [cell.kind for cell in read_notebook(path).cells]
+    assert kinds == [CellKind.MARKDOWN, CellKind.PYTHON, CellKind.SQL, CellKind.PYTHON, CellKind.PYTHON]
+    with pytest.raises(ZeroDivisionError) as raised:
+        run(path)
+    last = traceback.extract_tb(raised.value.__traceback__)[-1]
+    assert (last.filename, last.lineno, last.line) == (f"{path}[cell 4]", 2, "return a / 0")
+
+
+@pytest.mark.parametrize(("source", "message"), [("!ls", "cell 2]:1: '!ls'"), ("%pip install x", "%pip is not")])
+def test_ipynb_magic(tmp_path: Path, source: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read_notebook(ipynb(tmp_path, source))
+
+
+@pytest.mark.parametrize("text", ["no json", "{}"])
+def test_no_ipynb(tmp_path: Path, text: str) -> None:
+    (tmp_path / "n.ipynb").write_text(text)
+    with pytest.raises(ConfigError, match=r"is not an \.ipynb notebook"):
+        read_notebook(tmp_path / "n.ipynb")
+
+
+def test_dbutils_in_a_notebook_names_what_is_missing(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"dbutils\.fs\.mount: not supported locally"):
+        run(notebook(tmp_path, "dbutils.fs.mount('s3a://b', '/mnt')"))
+
+
+def test_task_values_reach_the_notebook(tmp_path: Path) -> None:
+    values: dict[tuple[str, str], Any] = {}
+    around = Surroundings(spark=None, files_root=tmp_path, task_key="t", task_values=values)
+    run_notebook(notebook(tmp_path, "dbutils.jobs.taskValues.set('n', 1)"), {}, around)
+    assert values == {("t", "n"): 1}

@@ -1,0 +1,60 @@
+"""The local session does what the lake needs of a cluster."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from ticdc_lakehouse.local.broker import Broker
+from ticdc_lakehouse.local.kafka import KafkaMessage
+
+
+def measured(frame: DataFrame) -> list[Row]:
+    """What the Python workers see: the rows of each Arrow batch, and their own interpreter."""
+
+    # A function inside a function reaches the workers by value: they cannot import this file.
+    def measure(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield pa.record_batch({"rows": [batch.num_rows], "python": [sys.executable]})
+
+    return frame.mapInArrow(measure, "rows long, python string").collect()
+
+
+def test_delta_merges(spark: SparkSession, lake_root: Path) -> None:
+    path = lake_root / "numbers"
+    spark.range(10).selectExpr("id", "id AS value").write.format("delta").save(str(path))
+    spark.range(5, 15).createOrReplaceTempView("newer")
+    spark.sql(
+        f"MERGE INTO delta.`{path}` t USING newer n ON t.id = n.id "
+        "WHEN MATCHED THEN UPDATE SET value = 0 WHEN NOT MATCHED THEN INSERT (id, value) VALUES (n.id, 1)"
+    )
+    merged = spark.read.format("delta").load(str(path))
+    assert merged.selectExpr("count(*)", "sum(value)").first() == (15, 0 + 1 + 2 + 3 + 4 + 5)
+
+
+def test_arrow_batches_are_bounded_by_rows_and_by_bytes(spark: SparkSession) -> None:
+    small = measured(spark.range(25_000, numPartitions=1))
+    assert [row.rows for row in small] == [10_000, 10_000, 5_000]
+    large = measured(spark.range(20, numPartitions=1).selectExpr("repeat('x', 4 * 1024 * 1024) AS text"))
+    assert [row.rows for row in large] == [2] * 10
+
+
+def test_workers_run_this_python(spark: SparkSession) -> None:
+    assert [row.python for row in measured(spark.range(1))] == [sys.executable]
+
+
+def test_times_are_utc_and_the_heap_is_a_gigabyte(spark: SparkSession) -> None:
+    assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert spark.sparkContext.getConf().get("spark.driver.memory") == "1g"
+
+
+def test_kafka_is_read(spark: SparkSession, broker: Broker) -> None:
+    broker.create_topic("session", 2)
+    broker.produce("session", [KafkaMessage(partition=1, key=b"k", value=b"v")])
+    options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribe": "session"}
+    rows = spark.read.format("kafka").options(**options).load().select("partition", "key", "value").collect()
+    assert rows == [(1, bytearray(b"k"), bytearray(b"v"))]
