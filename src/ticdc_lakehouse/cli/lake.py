@@ -1,0 +1,73 @@
+"""Opens the lake that a command's arguments mean. Apart from ``place``, because this needs Spark."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from pyspark.logger import PySparkLogger
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from ticdc_lakehouse.cli.place import lake_root, project_root
+from ticdc_lakehouse.config.feed import Feed, load_feed
+from ticdc_lakehouse.entry import Run, lake_from
+from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.lake import bronze
+from ticdc_lakehouse.lake.place import Lake, Layer
+from ticdc_lakehouse.lake.state import WINDOWS
+from ticdc_lakehouse.local.dbutils import Secrets
+from ticdc_lakehouse.local.job import local_parameters
+from ticdc_lakehouse.local.session import local_session
+
+
+def open_lake(options: argparse.Namespace) -> Lake:
+    """The lake, its tables registered with a Spark session. Raises ConfigError if there is none in the folder."""
+    root = lake_root(options)
+    if not (root / Layer.BRONZE).is_dir():
+        raise ConfigError(f"{root}: expected a lake, found none; `ticdc-lake run` or `make demo` makes one")
+    return lake_from(quiet_session(root), local_parameters(project_root(options), root))
+
+
+def quiet_session(lake: Path) -> SparkSession:
+    """The process's session, with PySpark's own log of failed queries off."""
+    silence_query_log()
+    return local_session(lake)
+
+
+def silence_query_log() -> None:
+    """Keep PySpark from writing each failed query to stderr as a page of JSON: the error says all that is in it."""
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True
+
+
+def feed_files(options: argparse.Namespace) -> dict[str, Path]:
+    """The file of each feed, by the feed's name: those of the project, and those that verify-stream left in a lake."""
+    folders = (lake_root(options) / "feeds", project_root(options) / "resources" / "feeds")
+    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yml"))}
+
+
+def feed_named(options: argparse.Namespace, name: str) -> Feed:
+    """The feed of this name. Raises ConfigError for one that has no file, or whose file is wrong."""
+    files = feed_files(options)
+    if name not in files:
+        raise ConfigError(f"no feed {name!r} in resources/feeds; there are: {', '.join(files) or 'none'}")
+    return load_feed(files[name])
+
+
+def feed_run(options: argparse.Namespace, lake: Lake, name: str) -> Run:
+    """One feed in an open lake."""
+    return Run(lake=lake, feed=feed_named(options, name), secret=Secrets().get)
+
+
+def landed(lake: Lake, feed: str) -> bool:
+    """Whether bronze has run for a feed."""
+    return lake.exists(Layer.BRONZE, bronze.offsets_table(feed))
+
+
+def published_feeds(lake: Lake) -> list[str]:
+    """The feeds that gold has published a watermark of."""
+    if not lake.exists(Layer.OPS, WINDOWS):
+        return []
+    windows = lake.spark.table(lake.table(Layer.OPS, WINDOWS))
+    return sorted(line["feed"] for line in windows.select(F.col("feed")).distinct().collect())

@@ -1,0 +1,125 @@
+"""``ticdc-lake sql``: a Spark SQL prompt on the lake."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+
+from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from ticdc_lakehouse.cli.lake import feed_files, open_lake, published_feeds
+from ticdc_lakehouse.cli.place import place_arguments
+from ticdc_lakehouse.config.feed import load_feed
+from ticdc_lakehouse.lake import ops, views
+from ticdc_lakehouse.lake.place import Lake
+from ticdc_lakehouse.lake.state import published
+from ticdc_lakehouse.local.notebook import sql_statements
+from ticdc_lakehouse.tso import time_of
+
+PROMPT, MORE = "sql> ", "  -> "
+ROWS, WIDTH = 20, 40
+_LEAVE = ("quit", "exit")
+# Quoted texts, quoted names and comments that end; and the beginning of one that does not.
+_CLOSED = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL)
+_OPENED = re.compile(r"""['"`]|/\*""")
+_HINT = "Every table's changes: silver. in place of gold. A statement ends with ; and the prompt with quit."
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    place_arguments(parser)
+    parser.add_argument(
+        "-e", dest="statements", action="append", default=[], metavar="STATEMENT", help="run this and end; repeatable"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the statements of ``-e``, of standard input, or those typed at a prompt; 1 if one of a script fails."""
+    lake = open_lake(options)
+    feeds = refresh_views(options, lake)
+    if options.statements or not sys.stdin.isatty():
+        text = ";\n".join(options.statements) or sys.stdin.read()
+        return run_all(lake.spark, sql_statements(text))
+    print("\n".join([*(feed_line(lake, feed) for feed in feeds), _HINT]))
+    for statement in typed(_read_line):
+        execute(lake.spark, statement)
+    return 0
+
+
+def refresh_views(options: argparse.Namespace, lake: Lake) -> list[str]:
+    """Make all views of the published feeds, which this session's catalog has forgotten; gives the feeds."""
+    files = feed_files(options)
+    feeds = published_feeds(lake)
+    for feed in feeds:
+        if feed not in files:
+            print(f"{feed}: no file in resources/feeds, so its views are not made", file=sys.stderr)
+            continue
+        ops.create_feed(lake, feed)
+        views.refresh(lake, feed, load_feed(files[feed]).sink_options.time_zone.key)
+    return feeds
+
+
+def feed_line(lake: Lake, feed: str) -> str:
+    """What there is of a feed, and of when it is."""
+    now = published(lake, feed)
+    names = ", ".join(f"gold.{state.name}" for state in now.tables.values() if state.version >= 0)
+    return f"{feed} as of {time_of(now.tso):%Y-%m-%d %H:%M:%S} UTC: {names}"
+
+
+def run_all(spark: SparkSession, statements: Iterator[str]) -> int:
+    """Run statements up to the first that fails; 1 if one does."""
+    return 0 if all(execute(spark, statement) for statement in statements) else 1
+
+
+def execute(spark: SparkSession, statement: str) -> bool:
+    """Run one statement and print its result, or its error as one line; gives whether it went well."""
+    try:
+        result = spark.sql(statement)
+        if result.columns:
+            result.show(ROWS, truncate=WIDTH)
+        else:
+            print("done")
+    except (PySparkException, Py4JJavaError) as error:
+        print(f"error: {_first_line(error)}", file=sys.stderr, flush=True)
+        return False
+    return True
+
+
+def _first_line(error: Exception) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
+
+
+def typed(read_line: Callable[[str], str | None]) -> Iterator[str]:
+    """Statements from lines, each when its ``;`` is there, until ``quit`` or the end (``read_line`` gives None)."""
+    text = ""
+    while (line := read_line(MORE if text.strip() else PROMPT)) is not None:
+        if not text.strip() and line.strip().rstrip(";").strip().lower() in _LEAVE:
+            return
+        text += line + "\n"
+        if complete(text):
+            yield from sql_statements(text)
+            text = ""
+    if text.strip():
+        yield from sql_statements(text)
+
+
+def complete(text: str) -> bool:
+    """Whether the text ends with a ``;`` that stands outside quotes and comments."""
+    rest = _CLOSED.sub(" ", text).rstrip()
+    return rest.endswith(";") and not _OPENED.search(rest)
+
+
+def _read_line(prompt: str) -> str | None:
+    with suppress(ImportError):
+        import readline  # noqa: F401 - gives `input` a history, where Python has it
+    try:
+        return input(prompt)
+    except (EOFError, KeyboardInterrupt):
+        print()
+        return None

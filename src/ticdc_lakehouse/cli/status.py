@@ -1,0 +1,90 @@
+"""``ticdc-lake status``: where each feed stands, and why a table stands still."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from pyspark.sql import functions as F
+
+from ticdc_lakehouse.cli.lake import feed_files, landed, open_lake, published_feeds
+from ticdc_lakehouse.cli.place import place_arguments
+from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.lake import ops, quarantine
+from ticdc_lakehouse.lake.ops import FeedStatus
+from ticdc_lakehouse.lake.place import Lake, Layer
+from ticdc_lakehouse.lake.state import TableName, TableState
+from ticdc_lakehouse.tso import time_of
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    place_arguments(parser)
+    parser.add_argument("--feed", help="this feed only")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print each feed's status."""
+    lake = open_lake(options)
+    print("\n\n".join(status_text(lake, feed) for feed in _chosen(options, lake)))
+    return 0
+
+
+def _chosen(options: argparse.Namespace, lake: Lake) -> list[str]:
+    known = sorted({*feed_files(options), *published_feeds(lake)})
+    if options.feed is None:
+        return known
+    if options.feed not in known:
+        raise ConfigError(f"no feed {options.feed!r}; there are: {', '.join(known) or 'none'}")
+    return [options.feed]
+
+
+def status_text(lake: Lake, feed: str) -> str:
+    """One feed's status as lines of text."""
+    if not landed(lake, feed):
+        return f"{feed}\n  bronze has not run for this feed"
+    ops.create_feed(lake, feed)
+    return feed_text(ops.feed_status(lake, feed), _dismissed(lake, feed))
+
+
+def _dismissed(lake: Lake, feed: str) -> int:
+    actions = lake.spark.table(lake.table(Layer.OPS, quarantine.ACTIONS))
+    chosen = actions.where((F.col("feed") == feed) & (F.col("action") == quarantine.Action.DISMISSED.value))
+    return chosen.select("topic", "partition", "offset").distinct().count()
+
+
+def feed_text(status: FeedStatus, dismissed: int) -> str:
+    """A feed's name, its counts of messages, its watermark, and a line a table."""
+    decoded = status.landed - status.waiting - status.quarantined - dismissed
+    facts = {
+        "landed": f"{status.landed} messages",
+        "decoded": f"{decoded} messages",
+        "waiting": f"{status.waiting} messages that silver has not decoded",
+        "quarantined": f"{status.quarantined} messages open, {dismissed} dismissed",
+        "watermark": f"{status.tso}, {_time(status.time)}" if status.time else "none published yet",
+        "behind": f"{timedelta(seconds=round(status.behind_seconds))} of source time",
+        "next": "gold can go on: run it" if status.waits is None else f"waits: {status.waits}",
+    }
+    lines = [f"  {name:11}  {value}" for name, value in facts.items()]
+    return "\n".join([status.feed, *lines, *tables_text(status.tables, status.tso)])
+
+
+def tables_text(tables: Mapping[TableName, TableState], tso: int) -> list[str]:
+    """A line a table: at the watermark, or since when it stands still and why."""
+    width = max((len(".".join(name)) for name in tables), default=0)
+    return [f"  {'.'.join(name):{width}}  {_state(state, tso)}" for name, state in sorted(tables.items())]
+
+
+def _state(state: TableState, tso: int) -> str:
+    if state.reason is None:
+        return "at the watermark" if state.applied_tso == tso else f"at TSO {state.applied_tso}"
+    way_out = "until somebody acts" if state.final else "the next run tries again"
+    since = (
+        f"at TSO {state.applied_tso}, {_time(time_of(state.applied_tso))}" if state.applied_tso else "from the start"
+    )
+    return f"STANDS STILL {since} ({way_out}): {state.reason}"
+
+
+def _time(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M:%S}.{time.microsecond // 1000:03} UTC"

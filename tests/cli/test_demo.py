@@ -1,0 +1,49 @@
+"""The demo's parts that need neither Spark nor Kafka."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ticdc_lakehouse.cli.demo import FEEDS, MARK, STREAM, chosen, clean
+from ticdc_lakehouse.config.feed import load_feeds
+from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.local.recorded import Answer, answers, recorded_stream
+
+PROJECT = Path(__file__).parents[2]
+ANSWERS = [Answer(watermark=tso, tables={}) for tso in range(46)]
+
+
+@pytest.mark.parametrize("steps", [1, 2, 4, 6, 45])
+def test_steps_rise_and_end_with_the_last_answer(steps: int) -> None:
+    tsos = [answer.watermark for answer in chosen(ANSWERS, steps)]
+    assert (len(tsos), tsos[-1], sorted(set(tsos))) == (steps, 45, tsos)
+
+
+def test_there_are_no_more_steps_than_answers() -> None:
+    assert len(chosen(ANSWERS, 1000)) == 46
+
+
+def test_the_project_carries_a_stream_for_each_feed_of_the_demo() -> None:
+    for feed, file in zip(load_feeds(PROJECT / "resources" / "feeds", FEEDS), FEEDS.values(), strict=True):
+        stream = recorded_stream(PROJECT / STREAM, file, {})
+        assert stream.messages.is_file()
+        assert (stream.protocol, stream.time_zone) == (feed.protocol, feed.sink_options.time_zone.key)
+        assert len(feed.topics) == 1
+    assert len(list(answers(PROJECT / STREAM))) == 46
+
+
+@pytest.mark.parametrize("left", [(), (MARK, "bronze", "ops"), ("scratch", "warehouse")])
+def test_a_lake_of_the_demo_or_of_an_empty_prompt_is_made_anew(left: tuple[str, ...], tmp_path: Path) -> None:
+    for name in left:
+        (tmp_path / "lake" / name).mkdir(parents=True)
+    clean(tmp_path / "lake")
+    assert [path.name for path in (tmp_path / "lake").iterdir()] == [MARK]
+
+
+def test_what_the_demo_did_not_make_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "bronze").mkdir()
+    with pytest.raises(ConfigError, match="did not make"):
+        clean(tmp_path)
+    assert (tmp_path / "bronze").is_dir()

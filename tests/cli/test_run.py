@@ -1,0 +1,63 @@
+"""What ``ticdc-lake run`` prints of a job."""
+
+from __future__ import annotations
+
+import pytest
+
+from ticdc_lakehouse.cli.run import first_line, progress_text, result_text
+from ticdc_lakehouse.local.outcome import Event, JobResult, JobState, Progress, TaskResult, TaskState
+
+
+class CausedError(Exception):
+    """Names its cause as PySpark's captured exceptions do."""
+
+    def __init__(self, text: str, cause: Exception | None = None) -> None:
+        super().__init__(text)
+        self._cause = cause
+
+
+def progress(event: Event, **more: object) -> Progress:
+    return Progress(task="gold[shop]", event=event, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("happened", "text"),
+    [
+        (progress(Event.STARTED), "gold[shop]: started"),
+        (progress(Event.FINISHED, seconds=1.25), "gold[shop]: finished in 1.2 s"),
+        (progress(Event.FAILED, seconds=3), "gold[shop]: FAILED after 3.0 s"),
+        (progress(Event.SKIPPED, state=TaskState.UPSTREAM_FAILED), "gold[shop]: not run (upstream_failed)"),
+        (
+            progress(Event.RETRYING, attempt=1, error=ValueError("no\nmore")),
+            "gold[shop]: attempt 1 failed, trying again: ValueError: no",
+        ),
+    ],
+)
+def test_progress_is_one_line(happened: Progress, text: str) -> None:
+    assert progress_text(happened) == text
+
+
+def test_an_error_without_a_text_is_its_name() -> None:
+    assert first_line(KeyError()) == "KeyError"
+    assert first_line(None) == ""
+
+
+def test_a_failure_shows_its_traceback_and_causes_without_java() -> None:
+    cause = CausedError("Traceback of a worker\nTypeError: odd\n\n\tat org.apache.spark.A\n\t... 3 more")
+    error = CausedError("stream failed\n=== Streaming Query ===\nplan", cause)
+    failed = TaskResult(task="silver[shop]", state=TaskState.FAILED, attempts=3, error=error)
+    result = JobResult(job="j", run_id="1", state=JobState.FAILED, seconds=2.0, tasks=(failed,))
+    assert result_text(result).splitlines() == [
+        "",
+        "silver[shop] failed (3 attempts):",
+        f"{CausedError.__module__}.CausedError: stream failed",
+        "caused by:",
+        "Traceback of a worker",
+        "TypeError: odd",
+        "job j: failed in 2.0 s",
+    ]
+
+
+def test_a_good_run_is_one_line() -> None:
+    result = JobResult(job="j", run_id="1", state=JobState.SUCCESS, seconds=2.0, tasks=())
+    assert result_text(result) == "job j: success in 2.0 s"

@@ -1,0 +1,91 @@
+"""What ``status``, ``quarantine`` and ``doctor`` print."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from pyspark.sql import Row
+
+from ticdc_lakehouse.cli import doctor, quarantine
+from ticdc_lakehouse.cli.status import feed_text
+from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.lake.ops import FeedStatus
+from ticdc_lakehouse.lake.state import TableState
+from ticdc_lakehouse.local.doctor import Finding
+from ticdc_lakehouse.tso import time_of
+
+TSO = 470613127470252033
+EARLIER = 470613127326072832
+STATUS = FeedStatus(
+    feed="shop",
+    landed=100,
+    waiting=10,
+    quarantined=3,
+    tso=TSO,
+    time=time_of(TSO),
+    newest_commit=time_of(TSO + (90_000 << 18)),
+    waits="partition shop/0 has shown no watermark",
+    tables={
+        ("shop", "orders"): TableState(name="shop_shop_orders", version=3, applied_tso=TSO),
+        ("shop", "a"): TableState(name="shop_shop_a", version=2, applied_tso=EARLIER, reason="a DDL", final=True),
+        ("shop", "b"): TableState(name="", version=-1, applied_tso=0, reason="no key"),
+    },
+)
+
+
+def test_a_status_has_every_count_and_each_table() -> None:
+    assert feed_text(STATUS, 2).splitlines() == [
+        "shop",
+        "  landed       100 messages",
+        "  decoded      85 messages",
+        "  waiting      10 messages that silver has not decoded",
+        "  quarantined  3 messages open, 2 dismissed",
+        f"  watermark    {TSO}, 2026-11-21 07:36:50.528 UTC",
+        "  behind       0:01:30 of source time",
+        "  next         waits: partition shop/0 has shown no watermark",
+        f"  shop.a       STANDS STILL at TSO {EARLIER}, 2026-11-21 07:36:49.978 UTC (until somebody acts): a DDL",
+        "  shop.b       STANDS STILL from the start (the next run tries again): no key",
+        "  shop.orders  at the watermark",
+    ]
+
+
+def test_a_feed_that_published_nothing_says_so() -> None:
+    lines = feed_text(replace(STATUS, tso=0, time=None, waits=None, tables={}), 0).splitlines()
+    assert lines[5:] == [
+        "  watermark    none published yet",
+        "  behind       0:00:00 of source time",
+        "  next         gold can go on: run it",
+    ]
+
+
+def test_a_position_is_read_as_it_is_printed() -> None:
+    line = Row(
+        topic="a.b-c",
+        partition=3,
+        offset=17,
+        reason="truncated",
+        detail="4 bytes",
+        error_offset=9,
+        database=None,
+        table=None,
+    )
+    assert quarantine.message_text(line) == "  a.b-c/3/17  any table  truncated at byte 9: 4 bytes"
+    assert quarantine.position("a.b-c/3/17") == ("a.b-c", 3, 17)
+
+
+@pytest.mark.parametrize("text", ["", "a", "a/1", "a/1/2/3", "/1/2", "a/x/2", "a/1/-2", "a/1/²"])
+def test_no_other_position_is_taken(text: str) -> None:
+    with pytest.raises(ConfigError, match="expected topic/partition/offset"):
+        quarantine.position(text)
+
+
+def test_a_summary_begins_with_the_most_frequent_reason() -> None:
+    assert quarantine.summary("shop", Counter(bad_json=1, truncated=4)) == "shop: 5 open (4 truncated, 1 bad_json)"
+    assert quarantine.summary("shop", Counter()) == "shop: no open message"
+
+
+def test_a_bad_finding_stands_out() -> None:
+    findings = [Finding(subject="Java", good=False, detail="none"), Finding(subject="disk", good=True, detail="9 GB")]
+    assert doctor.text_of(findings) == "BAD   Java  none\ngood  disk  9 GB"
