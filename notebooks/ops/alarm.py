@@ -1,0 +1,19 @@
+# Databricks notebook source
+# MAGIC %md
+# MAGIC # Alarm: make the run fail, so that people are told
+# MAGIC - **In**: how the tasks before it ended. It starts only if one of them failed; see
+# MAGIC   `resources/ticdc_lake.job.yml`.
+# MAGIC - **Out**: nothing.
+# MAGIC - **Contract**: always raises. Why a task failed stands in that task; `ticdc-lake status` tells where each
+# MAGIC   feed stands.
+
+# COMMAND ----------
+
+dbutils.widgets.text("bronze", "", "How bronze ended")
+dbutils.widgets.text("silver", "", "How silver ended")
+dbutils.widgets.text("gold", "", "How gold ended")
+
+# COMMAND ----------
+
+states = {task: dbutils.widgets.get(task) for task in ("bronze", "silver", "gold")}
+raise RuntimeError(", ".join(f"{task}: {state}" for task, state in states.items()))

@@ -1,0 +1,302 @@
+"""What ``databricks bundle validate`` would check of the project's bundle, and more, without a workspace."""
+
+import ast
+import json
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from databricks.sdk.service.catalog import SchemaInfo, VolumeInfo
+from databricks.sdk.service.jobs import JobSettings
+
+from ticdc_lakehouse.local.bundle import Bundle, Resource, load_bundle, read_yaml
+from ticdc_lakehouse.local.graph import ForEachTask, Job, NotebookTask, read_job
+from ticdc_lakehouse.local.job import local_parameters
+from ticdc_lakehouse.local.notebook import HEADER, CellKind, read_notebook
+from ticdc_lakehouse.local.reference import DYNAMIC, STATIC, names_in
+
+ROOT = Path(__file__).parents[2]
+FILES = [ROOT / "databricks.yml", *sorted((ROOT / "resources").glob("*.yml"))]
+MAIN = read_yaml(ROOT / "databricks.yml")
+GIVEN = {"service_principal": "app-id", "alert_emails": ["ops@example.com"]}
+NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.py"))
+LAYERS = {"bronze", "silver", "gold"}
+
+
+@pytest.fixture(scope="module", params=MAIN["targets"])
+def bundle(request: pytest.FixtureRequest) -> Bundle:
+    return load_bundle(ROOT, request.param, GIVEN)
+
+
+def jobs(bundle: Bundle) -> list[Resource]:
+    return [resource for resource in bundle.resources if resource.kind == "jobs"]
+
+
+def all_tasks(definition: Any) -> Iterator[dict[str, Any]]:
+    """The tasks of a job's definition and the tasks nested in them."""
+    for task in definition["tasks"]:
+        yield task
+        if "for_each_task" in task:
+            yield task["for_each_task"]["task"]
+
+
+def notebook_tasks(job: Job) -> Iterator[NotebookTask]:
+    for task in job.tasks:
+        work = task.work.task.work if isinstance(task.work, ForEachTask) else task.work
+        if isinstance(work, NotebookTask):
+            yield work
+
+
+def scalars(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every value with the key it stands under."""
+    match value:
+        case dict():
+            for key, item in value.items():
+                yield from ((key, found) if inner == "" else (inner, found) for inner, found in scalars(item))
+        case list():
+            for item in value:
+                yield from scalars(item)
+        case _:
+            yield "", value
+
+
+# The bundle.
+
+
+def test_the_bundle_is_what_was_agreed(bundle: Bundle) -> None:
+    assert bundle.name == "ticdc_lakehouse"
+    assert list(MAIN["targets"]) == ["dev", "prod"]
+    assert {(r.kind, r.key) for r in bundle.resources} == {
+        ("jobs", "ticdc_lake"),
+        ("volumes", "checkpoints"),
+        *(("schemas", name) for name in ("bronze", "silver", "gold", "ops")),
+    }
+
+
+@pytest.mark.parametrize("file", FILES[1:], ids=lambda file: file.name)
+def test_one_resource_a_file_named_after_it(file: Path) -> None:
+    ((kind, resources),) = read_yaml(file)["resources"].items()
+    assert file.name in {f"{key}.{kind.removesuffix('s')}.yml" for key in resources}
+    assert len(resources) == 1
+
+
+def test_the_bundles_name_holds_no_reference() -> None:
+    assert not STATIC.search(MAIN["bundle"]["name"])
+
+
+def test_every_variable_is_described_and_used() -> None:
+    text = "".join(file.read_text() for file in FILES)
+    for name, definition in MAIN["variables"].items():
+        assert definition["description"].endswith("."), name
+        assert f"${{var.{name}}}" in text, name
+
+
+def test_targets() -> None:
+    dev, prod = MAIN["targets"]["dev"], MAIN["targets"]["prod"]
+    assert dev["mode"] == "development"
+    assert dev["default"] is True
+    assert prod["mode"] == "production"
+    assert prod["workspace"]["root_path"].startswith("/Workspace/")
+    assert prod["run_as"]["service_principal_name"]
+    assert "default" not in MAIN["variables"]["service_principal"], "forgetting it must stop a deployment to prod"
+
+
+def test_sync_and_include_patterns_match_something() -> None:
+    for pattern in (*MAIN["include"], *MAIN["sync"]["exclude"]):
+        assert any(path.is_file() for path in ROOT.glob(pattern.replace("**", "**/*"))), pattern
+
+
+def test_the_feeds_are_synced() -> None:
+    assert not any(pattern.startswith(("resources", "notebooks")) for pattern in MAIN["sync"]["exclude"])
+
+
+def test_no_secret_and_no_machine_stands_in_the_bundle() -> None:
+    secret = re.compile(r"(?i)password|secret|token|api_?key")
+    for file in FILES:
+        for key, value in scalars(read_yaml(file)):
+            assert not secret.search(key), f"{file.name}: {key}"
+            assert not re.search(r"dapi[0-9a-f]{8}|AKIA[0-9A-Z]{8}|https?://|/home/|/Users/[a-z]", str(value)), value
+
+
+# What the platform's own types say.
+
+
+def test_jobs_are_what_the_sdk_knows(bundle: Bundle) -> None:
+    for job in jobs(bundle):
+        assert JobSettings.from_dict(job.definition).as_dict() == job.definition  # type: ignore[arg-type]
+
+
+def test_schemas_and_volumes_are_what_the_sdk_knows(bundle: Bundle) -> None:
+    kinds = {"schemas": SchemaInfo, "volumes": VolumeInfo}
+    for resource in bundle.resources:
+        if resource.kind in kinds:
+            assert kinds[resource.kind].from_dict(resource.definition).as_dict() == resource.definition  # type: ignore[arg-type]
+
+
+def test_the_sdk_drops_what_it_does_not_know(bundle: Bundle) -> None:
+    for job in jobs(bundle):
+        wrong = json.loads(json.dumps(job.definition))
+        wrong["tasks"][0]["for_each_task"]["task"]["max_retires"] = 1
+        assert JobSettings.from_dict(wrong).as_dict() != wrong
+
+
+def test_the_clis_schema_takes_the_bundle() -> None:
+    file = os.environ.get("DATABRICKS_BUNDLE_SCHEMA")
+    if file is None:
+        pytest.skip("set DATABRICKS_BUNDLE_SCHEMA to a file written by `databricks bundle schema`")
+    jsonschema = pytest.importorskip("jsonschema")
+    text = Path(file).read_text()
+    text = text.replace(r"\\p{L}\\p{N}", "A-Za-z0-9").replace(r"\\p{L}", "[A-Za-z]")  # Python's re has no \p
+    validator = jsonschema.Draft202012Validator(json.loads(text))
+    whole = {**MAIN, "resources": {}}
+    for path in FILES[1:]:
+        for kind, resources in read_yaml(path)["resources"].items():
+            whole["resources"].setdefault(kind, {}).update(resources)
+    assert [error.message for error in validator.iter_errors(whole)] == []
+
+
+# Jobs.
+
+
+def test_jobs_hold_together(bundle: Bundle) -> None:
+    for resource in jobs(bundle):
+        job = read_job(bundle, resource.key)  # acyclic, notebooks exist, references known
+        assert [task.key for task in job.tasks] == ["bronze", "silver", "gold", "alarm"]
+
+
+def test_every_task_has_compute_that_is_defined(bundle: Bundle) -> None:
+    for job in jobs(bundle):
+        clusters = {cluster["job_cluster_key"] for cluster in job.definition["job_clusters"]}
+        used = {task["job_cluster_key"] for task in all_tasks(job.definition) if "notebook_task" in task}
+        assert used == clusters
+
+
+def test_a_cluster_without_workers_would_need_single_node_settings(bundle: Bundle) -> None:
+    for job in jobs(bundle):
+        for cluster in job.definition["job_clusters"]:
+            assert "num_workers" not in cluster["new_cluster"]
+            assert cluster["new_cluster"]["autoscale"]["min_workers"] >= 1
+            assert cluster["new_cluster"]["spark_conf"]["spark.sql.session.timeZone"] == "UTC"
+
+
+def test_tasks_that_import_the_package_have_the_wheel(bundle: Bundle) -> None:
+    assert [a["type"] for a in MAIN["artifacts"].values()] == ["whl"]
+    for job in jobs(bundle):
+        for task in all_tasks(job.definition):
+            if "notebook_task" not in task:
+                continue
+            notebook = (job.file.parent / task["notebook_task"]["notebook_path"]).read_text()
+            wheel = [{"whl": "../dist/*.whl"}] if "ticdc_lakehouse" in notebook.replace("ticdc_lake.job", "") else []
+            assert task.get("libraries", []) == wheel, task["task_key"]
+
+
+def test_runs_do_not_overlap_and_wait_for_each_other(bundle: Bundle) -> None:
+    for job in jobs(bundle):
+        assert job.definition["max_concurrent_runs"] == 1, "not said, development mode allows 4"
+        assert job.definition["queue"] == {"enabled": True}
+
+
+def test_exactly_one_trigger_that_development_mode_can_pause(bundle: Bundle) -> None:
+    for job in jobs(bundle):
+        (trigger,) = {"schedule", "trigger", "continuous"} & job.definition.keys()
+        assert "pause_status" not in job.definition[trigger], "said here, development mode would not pause it"
+
+
+def test_one_broken_feed_neither_holds_the_others_nor_passes_unseen(bundle: Bundle) -> None:
+    for resource in jobs(bundle):
+        tasks = {task.key: task for task in read_job(bundle, resource.key).tasks}
+        assert tasks["silver"].run_if == tasks["gold"].run_if == "ALL_DONE"
+        depended_on = {d.task_key for task in tasks.values() for d in task.depends_on}
+        assert set(tasks) - depended_on == {"alarm"}, "the leaf decides how the run ends"
+        assert {d.task_key for d in tasks["alarm"].depends_on} == LAYERS
+        assert tasks["alarm"].run_if == "AT_LEAST_ONE_FAILED"
+
+
+def test_work_is_retried_and_the_alarm_is_not(bundle: Bundle) -> None:
+    for job in jobs(bundle):
+        for task in all_tasks(job.definition):
+            if "notebook_task" in task:
+                assert task.get("max_retries", 0) == (0 if task["task_key"] == "alarm" else 2)
+
+
+def test_names_of_schemas_come_by_reference() -> None:
+    parameters = read_yaml(ROOT / "resources" / "ticdc_lake.job.yml")["resources"]["jobs"]["ticdc_lake"]["parameters"]
+    defaults = {parameter["name"]: parameter["default"] for parameter in parameters}
+    for name in ("bronze", "silver", "gold", "ops"):
+        assert defaults[f"{name}_schema"] == f"${{resources.schemas.{name}.name}}", "in dev mode the name has a prefix"
+    assert "${resources.volumes.checkpoints" in defaults["checkpoint_root"]
+
+
+def test_the_laptop_sets_only_parameters_that_there_are(bundle: Bundle, tmp_path: Path) -> None:
+    for resource in jobs(bundle):
+        assert local_parameters(ROOT, tmp_path).keys() <= read_job(bundle, resource.key).parameters.keys()
+
+
+def test_the_default_feeds_are_a_list_of_names(bundle: Bundle) -> None:
+    for resource in jobs(bundle):
+        feeds = json.loads(read_job(bundle, resource.key).parameters["feeds"])
+        assert feeds == ["shop_craft", "shop_canal"]
+
+
+# Jobs and notebooks.
+
+
+def widgets(path: Path) -> dict[str, str]:
+    """The widgets that a notebook declares, with their defaults."""
+    found = re.findall(r'dbutils\.widgets\.\w+\("(\w+)", "([^"]*)"', path.read_text())
+    return dict(found)
+
+
+def test_widgets_are_the_parameters(bundle: Bundle) -> None:
+    for resource in jobs(bundle):
+        job = read_job(bundle, resource.key)
+        used = set(names_in(json.loads(json.dumps(resource.definition)), DYNAMIC))
+        known = {name.removeprefix("job.parameters.") for name in used}
+        for work in notebook_tasks(job):
+            assert widgets(work.path).keys() <= job.parameters.keys() | work.parameters.keys(), work.path
+            assert work.parameters.keys() <= widgets(work.path).keys(), work.path
+            known |= widgets(work.path).keys()
+        assert job.parameters.keys() <= known, "a parameter that nothing reads"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_are_thin(path: Path) -> None:
+    assert path.read_text(encoding="utf-8").startswith(f"{HEADER}\n")
+    first, *cells = read_notebook(path).cells
+    assert first.kind is CellKind.MARKDOWN
+    for word in ("# ", "**In**", "**Out**", "**Contract**"):
+        assert word in first.source
+    assert len(cells) <= 5
+    for cell in cells:
+        assert len(cell.source.splitlines()) <= 12, cell.where
+        assert cell.kind is CellKind.PYTHON, cell.where
+        nodes = list(ast.walk(ast.parse(cell.source)))
+        assert not any(isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Lambda) for node in nodes), cell.where
+        assert not any(alias.name == "*" for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names)
+    imports = re.findall(r"^(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
+    assert imports == ([] if path.stem == "alarm" else ["ticdc_lakehouse"])
+
+
+def test_no_two_notebooks_get_one_name() -> None:
+    notebooks = [path for path in (ROOT / "notebooks").rglob("*") if path.suffix in (".py", ".ipynb")]
+    names = [path.with_suffix("") for path in notebooks]
+    assert len(set(names)) == len(names), "the import to the workspace drops the ending"
+
+
+def test_notebooks_of_the_layers_lie_in_their_folders(bundle: Bundle) -> None:
+    for resource in jobs(bundle):
+        for task in read_job(bundle, resource.key).tasks:
+            if isinstance(task.work, ForEachTask) and isinstance(task.work.task.work, NotebookTask):
+                assert task.work.task.work.path.parent.name == task.key
+
+
+def test_yaml_lines_are_readable() -> None:
+    for file in FILES:
+        text = file.read_text()
+        assert "\t" not in text
+        assert yaml.safe_load(text)
+        assert max(map(len, text.splitlines())) <= 130, file.name
