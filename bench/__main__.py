@@ -1,0 +1,52 @@
+"""``python -m bench [codec|silver|gold|memory …] [--rows N]``: all four without a name; 1 if a target is missed."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+
+from bench import codec
+from bench.report import Target
+
+NAMES = ("codec", "silver", "gold", "memory")
+
+
+def main() -> int:
+    """Run the benchmarks that were asked for."""
+    parser = argparse.ArgumentParser(prog="bench", description="Benchmarks with yardsticks of the same run.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; all if none is given")
+    parser.add_argument(
+        "--rows", type=int, default=1_000_000, help="row changes of silver and memory; gold takes a tenth"
+    )
+    options = parser.parse_args()
+    names = options.names or list(NAMES)
+    if unknown := [name for name in names if name not in NAMES]:
+        parser.error(f"expected any of {', '.join(NAMES)}, found {unknown[0]!r}")
+    found = codec.main() if "codec" in names else []
+    on_spark = [name for name in NAMES if name in names and name != "codec"]
+    if on_spark:
+        found += _on_spark(on_spark, options.rows)
+    print()
+    for target in found:
+        print(target)
+    return 0 if all(target.met for target in found) else 1
+
+
+def _on_spark(names: list[str], rows: int) -> list[Target]:
+    from bench import gold, memory, silver  # noqa: PLC0415 - the codec alone must not wait for Spark
+    from bench.place import temporary_lake  # noqa: PLC0415
+
+    found: list[Target] = []
+    with temporary_lake() as lake:
+        runs: dict[str, Callable[[], list[Target]]] = {
+            "silver": lambda: silver.main(lake, rows),
+            "gold": lambda: gold.main(lake, max(1000, rows // 10)),
+            "memory": lambda: memory.main(lake, rows),
+        }
+        for name in names:
+            found += runs[name]()
+    return found
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

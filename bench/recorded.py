@@ -1,0 +1,85 @@
+"""The recorded benchmark rows (tests/data/vectors/bench-*): one sysbench table, 420 row changes, by protocol."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from ticdc_lakehouse.codec.options import SinkOptions, sink_options
+
+FOLDER = Path(__file__).parent.parent / "tests" / "data" / "vectors"
+FILES = {"canal_json": "bench-canal_json-ext", "craft": "bench-craft", "open_protocol": "bench-open_protocol"}
+YARDSTICK_ONLY = "open_protocol"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """The benchmark's messages in one protocol."""
+
+    protocol: str
+    options: SinkOptions
+    create: str
+    """The table's CREATE TABLE statement."""
+    rows: int
+    """Row changes in the messages."""
+    keys: tuple[bytes | None, ...]
+    values: tuple[bytes, ...]
+
+    def repeated(self, rows: int) -> Recorded:
+        """The same messages over and over, to about ``rows`` row changes and once at least."""
+        times = max(1, rows // self.rows)
+        return Recorded(
+            protocol=self.protocol,
+            options=self.options,
+            create=self.create,
+            rows=self.rows * times,
+            keys=self.keys * times,
+            values=self.values * times,
+        )
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the values."""
+        return sum(len(value) for value in self.values)
+
+
+@lru_cache
+def recorded(protocol: str) -> Recorded:
+    """The recorded messages of one protocol, by its sink-uri name."""
+    with gzip.open(FOLDER / f"{FILES[protocol]}.jsonl.gz", "rt", encoding="utf-8") as lines:
+        head, case = (json.loads(next(lines)) for _ in range(2))
+    return Recorded(
+        protocol=protocol,
+        # The yardstick's protocol may have no codec here: its bytes are read, its options are not.
+        options=SinkOptions() if protocol == YARDSTICK_ONLY else sink_options(protocol, head["options"]),
+        create=case["create"],
+        rows=head["events"],
+        keys=tuple(_bytes(message["key"]) for message in case["messages"]),
+        values=tuple(base64.b64decode(message["value"]) for message in case["messages"]),
+    )
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)
+
+
+def open_texts(messages: Recorded) -> list[bytes]:
+    """The JSON texts in Open's keys and values: a version before the keys, each text behind its length."""
+    texts: list[bytes] = []
+    for key, value in zip(messages.keys, messages.values, strict=True):
+        texts += _framed(key or b"", 8)
+        texts += _framed(value, 0)
+    return texts
+
+
+def _framed(data: bytes, start: int) -> list[bytes]:
+    texts = []
+    while start < len(data):
+        end = start + 8 + int.from_bytes(data[start : start + 8], "big")
+        texts.append(data[start + 8 : end])
+        start = end
+    return texts

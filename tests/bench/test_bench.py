@@ -1,0 +1,46 @@
+"""The benchmarks of the codecs run and say what they measured; nothing is asserted of speed."""
+
+from __future__ import annotations
+
+import pytest
+from bench.recorded import open_texts, recorded
+from bench.report import Target
+from bench.timing import interleaved
+
+from bench import codec
+from ticdc_lakehouse.codec import Decoder
+from ticdc_lakehouse.event import Kind
+
+
+@pytest.mark.parametrize("protocol", codec.PROTOCOLS)
+def test_every_recorded_row_decodes(protocol: str) -> None:
+    messages = recorded(protocol)
+    decoded = Decoder(protocol, messages.options).decode(messages.keys, messages.values)
+    assert decoded.column("kind").to_pylist() == [Kind.ROW] * messages.rows
+
+
+def test_open_texts_are_a_key_and_a_value_for_each_row() -> None:
+    texts = open_texts(recorded("open_protocol"))
+    assert len(texts) == 2 * recorded("open_protocol").rows
+    assert all(text.startswith(b"{") and text.endswith(b"}") for text in texts)
+
+
+def test_codec_benchmark_measures_every_contestant() -> None:
+    result = codec.measure(rows=420, repetitions=1)
+    text = codec.report(result)
+    assert all(name in text for name in result.times)
+    assert [target.bound for target in codec.targets(result)] == [0.5, 0.5]
+
+
+def test_repetitions_are_interleaved_and_each_contestant_begins() -> None:
+    ran: list[str] = []
+    contestants = {"a": lambda: ran.append("a"), "b": lambda: ran.append("b")}
+    times = interleaved(contestants, 2, {"steps": lambda: float(len(ran))})
+    assert ran == ["a", "b", "b", "a"]
+    assert times["steps"]["a"].seconds == (1.0, 1.0)
+
+
+def test_target_says_whether_it_is_met() -> None:
+    slow = Target(what="decode", measured=0.6, bound=0.5, at_most=True)
+    assert (slow.met, str(slow)) == (False, "MISSED  decode: 0.6 (target ≤ 0.5)")
+    assert Target(what="rate", measured=0.9, bound=0.85, at_most=False).met
