@@ -1,12 +1,10 @@
-"""Events as the plain JSON values that ``ticdc-lake decode`` prints: the form in which recorded test vectors hold
-their answers.
+"""Events as the plain JSON values that ``ticdc-lake decode`` prints, in which test vectors hold their answers.
 
     {"kind": "row", "op", "schema", "table", "commit_ts", "before", "after"}    {"kind": "resolved", "commit_ts"}
     {"kind": "ddl", "schema", "table", "commit_ts", "query", "type"}            {"kind": "bootstrap", "schema", "table"}
 
 A value is null, MySQL's text (``event``), ``{"hex"}`` of binary, ``{"index"}`` or ``{"name"}`` of an ENUM,
-``{"mask"}`` or ``{"names"}``
-of a SET. A row or DDL without commit_ts carries ``es``, its commit time in milliseconds.
+``{"mask"}`` or ``{"names"}`` of a SET. A row or DDL without commit_ts carries ``es``, its commit time in milliseconds.
 """
 
 from __future__ import annotations

@@ -137,6 +137,9 @@ def _create_table(tokens: list[Token], text: str, database: str | None, source: 
         raise _unreadable(
             tokens[opening - 1], source, "a table name with its database (`db`.`table`, or USE before it)"
         )
+    kinds = [token.token_type for token in tokens]
+    if kinds.count(TokenType.L_PAREN) != kinds.count(TokenType.R_PAREN):
+        raise _unreadable(tokens[-1], source, "as many ) as (")
     entries = list(_entries(tokens[opening:]))
     columns = tuple(_column(entry, text, source) for entry in entries if not _is_index(entry))
     return Table(database=database, table=tokens[opening - 1].text, columns=columns, key=_handle_key(entries, columns))

@@ -7,7 +7,7 @@ import pytest
 
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.local.dbutils import DbUtils, NotebookExit, secret_variable
-from ticdc_lakehouse.local.display import html_text, text_of
+from ticdc_lakehouse.local.display import html_text, table, text_of
 
 
 def dbutils_of(root: Path, **given: Any) -> DbUtils:
@@ -134,38 +134,16 @@ def test_everything_else_says_what_there_is(tmp_path: Path, use: Any, message: s
         use(dbutils_of(tmp_path))
 
 
-class Frame:
-    """Looks like a DataFrame with ``count`` rows."""
-
-    isStreaming = False  # noqa: N815
-    columns = ("id", "text")
-
-    def __init__(self, count: int) -> None:
-        self.rows = [(i, None if i == 1 else "x" * 60) for i in range(count)]
-
-    def limit(self, count: int) -> "Frame":
-        return Frame(min(count, len(self.rows)))
-
-    def collect(self) -> list[tuple[int, str | None]]:
-        return self.rows
-
-
-def test_a_frame_is_shown_as_a_table() -> None:
-    assert text_of(Frame(2)).splitlines() == [
-        "id  text",
-        "--  " + "-" * 40,
-        "0   " + "x" * 39 + "…",
-        "1   NULL",
+def test_a_table_keeps_its_lines() -> None:
+    assert table(["a", "b\tc"], [("x" * 60, None), ("1\n2\t3\r\x1b", 4)]).splitlines() == [
+        "a" + " " * 41 + "b\\tc",
+        "-" * 40 + "  ----",
+        "x" * 39 + "…  NULL",
+        "1\\n2\\t3\\r\\x1b" + " " * 29 + "4",
     ]
-    assert text_of(Frame(21)).endswith("\n(first 20 rows)")
-    assert text_of(Frame(0)).splitlines() == ["id  text", "--  ----"]
 
 
-def test_streams_and_values() -> None:
-    stream = Frame(1)
-    stream.isStreaming = True
-    with pytest.raises(ConfigError, match="streaming DataFrame"):
-        text_of(stream)
+def test_other_values() -> None:
     assert text_of("as it is") == "as it is"
     assert text_of({"a": 1}) == "{'a': 1}"
 

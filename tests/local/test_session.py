@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.local.broker import Broker
+from ticdc_lakehouse.local.display import text_of
 from ticdc_lakehouse.local.kafka import KafkaMessage
 
 
@@ -50,6 +53,21 @@ def test_workers_run_this_python(spark: SparkSession) -> None:
 def test_times_are_utc_and_the_heap_is_a_gigabyte(spark: SparkSession) -> None:
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.sparkContext.getConf().get("spark.driver.memory") == "1g"
+
+
+def test_a_frame_is_displayed_as_a_table(spark: SparkSession) -> None:
+    frame = spark.sql("SELECT TIMESTAMP '2024-03-10 02:30:00 UTC' AS a, X'0aff' AS a, map('k', 1.50) AS m, NULL AS n")
+    assert text_of(frame).splitlines() == [
+        "a                    a     m            n",
+        "-------------------  ----  -----------  ----",
+        "2024-03-10 02:30:00  0AFF  {k -> 1.50}  NULL",
+    ]
+    assert text_of(spark.range(21)).endswith("\n19\n(first 20 rows)")
+
+
+def test_a_stream_is_not_displayed(spark: SparkSession) -> None:
+    with pytest.raises(ConfigError, match="streaming DataFrame"):
+        text_of(spark.readStream.format("rate").load())
 
 
 def test_kafka_is_read(spark: SparkSession, broker: Broker) -> None:

@@ -1,5 +1,4 @@
-"""``ticdc-lake run``: a job of the bundle on this machine, as ``databricks.yml`` and ``resources/`` define it, or one
-of its notebooks."""
+"""``ticdc-lake run``: a job or a notebook of the bundle on this machine, as the bundle's YAML defines it."""
 
 from __future__ import annotations
 

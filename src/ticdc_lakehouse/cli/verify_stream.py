@@ -1,5 +1,4 @@
-"""``ticdc-lake verify-stream``: a recorded stream through Kafka, bronze, silver and gold, compared with TiDB's
-answers."""
+"""``ticdc-lake verify-stream``: a recorded stream through the whole pipeline, compared with TiDB's answers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""``large-message-handle-compression``: lz4 frames and snappy blocks (wire.md 1.2.6). Nothing in a message says
-which."""
+"""``large-message-handle-compression``: lz4 frames and snappy blocks; no message says which (wire.md 1.2.6)."""
 
 from __future__ import annotations
 

@@ -1,2 +1,1 @@
-"""The three layers on Spark and Delta. The session is an argument; nothing here knows widgets, YAML or files of
-configuration."""
+"""The three layers on Spark and Delta. The session is an argument; nothing here knows widgets or YAML."""

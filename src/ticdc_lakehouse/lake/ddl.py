@@ -1,5 +1,4 @@
-"""What a DDL text is about, as far as gold follows it today: CREATE DATABASE and CREATE TABLE. Any other DDL stops
-its tables."""
+"""What a DDL text is about. Gold follows CREATE DATABASE and CREATE TABLE; any other DDL stops its tables."""
 
 from __future__ import annotations
 

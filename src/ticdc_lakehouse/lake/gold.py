@@ -4,11 +4,9 @@
     gold.<feed>_<database>_<table>         view for analysts: pinned to the published Delta version
 
 ``apply`` takes the window (W_prev, W] as a whole: each table's newest change per handle key in one MERGE, then W and
-the Delta version of
-every table in one append (``state.publish``), then the views. A run that dies in between leaves the published state
-as it was; the
-next run first puts back what the dead one wrote (``merge.mend``), so that every window starts from the published
-tables.
+the Delta version of every table in one append (``state.publish``), then the views. A run that dies in between leaves
+the published state as it was; the next run first puts back what the dead one wrote (``merge.mend``), so that every
+window starts from the published tables.
 """
 
 from __future__ import annotations

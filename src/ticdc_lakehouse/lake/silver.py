@@ -1,12 +1,12 @@
 """Silver: messages decoded on the executors into one events table per feed, one append a micro-batch.
 
-    silver.<feed>_events       position (topic, partition, offset, index), kind, commit_ts, … : event.EVENTS and
-    where it came from silver.<feed>_quarantine   view: the undecodable messages, with reason and position
-    silver.<feed>_accounting   view: per batch and partition, messages = decoded + quarantined
+    silver.<feed>_events       where an event came from (topic, partition, offset, index), and event.EVENTS
+    silver.<feed>_quarantine   view: the undecodable messages, with reason and position
+    silver.<feed>_accounting   view: per batch and partition, messages = decoded + quarantined + waiting
 
 Row changes, DDL, watermarks and quarantined messages are lines of one table, told apart by ``kind``: one append is
-one Delta
-commit, so that a message is never in two places or in none, whatever fails, without a second stream over bronze.
+one Delta commit, so that a message is never in two places or in none, whatever fails, without a second stream over
+bronze.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""What gold has published: the windows of each feed and the tables' definitions. Append-only; the newest line is the
-state.
+"""What gold has published: the windows of each feed and the tables' definitions.
 
-    ops.windows       one line a published watermark: every table's Delta version, how far it is applied, why it
-    stands still ops.definitions   one line a table definition, by the commit_ts from which it holds
+Append-only: the newest line is the state.
+
+    ops.windows       one line a published watermark: each table's Delta version, TSO, and why it stands still
+    ops.definitions   one line a table definition, by the commit_ts from which it holds
 
 One append publishes a window, so that it is there whole or not at all.
 """

@@ -1,10 +1,8 @@
-"""A row image (JSON text of MySQL's texts) as typed columns: SQL that views and gold share. docs/types.md is this
-table in words.
+"""A row image (JSON text of MySQL's texts) as typed columns: SQL that views and gold share.
 
 Every value is cast with ``try_cast``: a text that its Spark type cannot hold (``0000-00-00``, ``2024-05-00``)
-becomes NULL in the typed
-column and stands in ``_ticdc_irregular`` (column name to exact text), so that nothing is lost and nothing guessed,
-whatever the session's ANSI mode and time zone.
+becomes NULL in the typed column and stands in ``_ticdc_irregular`` (column name to exact text), so that nothing is
+lost and nothing guessed, whatever the session's ANSI mode and time zone. docs/types.md is this table in words.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""The views that analysts read: gold pinned to a published version, and each table's changes in silver with typed
-columns."""
+"""The views that analysts read: gold pinned to a published version, and each table's changes in silver, typed."""
 
 from __future__ import annotations
 

@@ -1,10 +1,8 @@
-"""Up to which TSO a feed is complete: W = the minimum, over all its partitions, of the highest watermark each has
-shown.
+"""Up to which TSO a feed is complete: W = the minimum, over all its partitions, of the highest watermark shown.
 
 A watermark counts only where everything before it in its partition is decoded: in bronze batches that silver has
-whole, and before the
-first message that lies undecoded in quarantine and might have been anything (a watermark, a DDL, a row of any
-table). A quarantined message that is known to hold rows of one table holds back that table alone.
+whole, and before the first message that lies undecoded in quarantine and might have been anything (a watermark, a
+DDL, a row of any table). A quarantined message that is known to hold rows of one table holds back that table alone.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""What a window (W_prev, W] of silver holds, table by table, before anything is applied: one scan, a few lines a
-table."""
+"""What a window (W_prev, W] of silver holds, table by table, before anything is applied."""
 
 from __future__ import annotations
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from html.parser import HTMLParser
 from pprint import pformat
 from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType
 
 from ticdc_lakehouse.errors import ConfigError
 
@@ -28,19 +33,23 @@ def display_html(html: str) -> None:
 
 def text_of(value: Any) -> str:
     """What ``display`` prints."""
-    if getattr(value, "isStreaming", False) is True:
-        raise ConfigError(
-            "display of a streaming DataFrame: not supported locally; write it to a table and display that"
-        )
-    if hasattr(value, "limit") and hasattr(value, "columns"):
+    if isinstance(value, DataFrame):
         return _frame(value)
     if hasattr(value, "to_string"):
         return str(value.to_string(max_rows=ROWS))
     return value if isinstance(value, str) else pformat(value)
 
 
-def _frame(frame: Any) -> str:
-    rows = frame.limit(ROWS + 1).collect()
+def _frame(frame: DataFrame) -> str:
+    if frame.isStreaming:
+        raise ConfigError(
+            "display of a streaming DataFrame: not supported locally; write it to a table and display that"
+        )
+    # Spark renders the values, so that times are in the session's zone. Names may stand twice; numbers do not.
+    numbered = frame.limit(ROWS + 1).toDF(*(f"c{i}" for i in range(len(frame.columns))))
+    binary = {field.name for field in numbered.schema if isinstance(field.dataType, BinaryType)}
+    texts = (F.hex(c) if c in binary else F.col(c).cast("string") for c in numbered.columns)
+    rows = numbered.select(*texts).collect()
     lines = table(frame.columns, rows[:ROWS])
     return f"{lines}\n(first {ROWS} rows)" if len(rows) > ROWS else lines
 
@@ -54,7 +63,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    text = "NULL" if value is None else str(value).replace("\n", "\\n")
+    text = "NULL" if value is None else re.sub(r"[\x00-\x1f\x7f]", lambda control: repr(control[0])[1:-1], str(value))
     return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
 
 

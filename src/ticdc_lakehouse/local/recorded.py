@@ -1,5 +1,4 @@
-"""Recorded change streams with TiDB's own answers: a folder with ``stream.json``, message files and
-``answers.jsonl.gz``."""
+"""Recorded change streams with TiDB's answers: ``stream.json``, message files and ``answers.jsonl.gz``."""
 
 from __future__ import annotations
 
