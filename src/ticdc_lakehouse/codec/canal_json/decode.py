@@ -21,7 +21,7 @@ from ticdc_lakehouse.codec.canal_json.envelope import (
 )
 from ticdc_lakehouse.codec.canal_json.gathered import Gathered
 from ticdc_lakehouse.codec.canal_json.row import Row
-from ticdc_lakehouse.codec.canal_json.table import Table, Tables, begin_of
+from ticdc_lakehouse.codec.canal_json.table import Table, Tables, head_of, without_heads
 from ticdc_lakehouse.codec.compression import decompress
 from ticdc_lakehouse.codec.options import Compression, SinkOptions
 from ticdc_lakehouse.errors import DecodeError
@@ -64,8 +64,8 @@ class _Decoder:
         self._options = options
         self._stored = stored
         self._tables = Tables()
-        self._alike: dict[bytes, tuple[Table, list[int], list[bytes]]] = {}
-        """Rows to be added, by their begin: the table it is known by, numbers and values of the messages."""
+        self._alike: dict[bytes, tuple[Table, Op, list[int], list[bytes]]] = {}
+        """Rows to be added, by their head: its table and op, numbers and values of the messages."""
         self._rows = Gathered()
         self._compressed = options.large_message_handle_compression
 
@@ -75,8 +75,8 @@ class _Decoder:
         messages = [value for _, value in zip(keys, values, strict=True)]
         for start in range(0, len(messages), _TOGETHER):
             self._read(start, messages[start : start + _TOGETHER], out)
-            for table, numbers, rows in self._alike.values():
-                self._together(table, numbers, rows, out)
+            for head, (table, op, numbers, rows) in self._alike.items():
+                self._together(head, table, op, numbers, rows, out)
             self._alike.clear()
         gathered, self._rows = self._rows.rows(), Gathered()
         return in_order(gathered, out, [0] * len(out))
@@ -85,42 +85,44 @@ class _Decoder:
         """Keep or add messages from number ``start`` on."""
         bare = self._compressed is Compression.NONE
         for number, value in enumerate(values, start):
-            # begin_of, not called
+            # head_of, not called
             if bare and value and (alike := self._alike.get(value[: value.find(b',"es":')])) is not None:
-                alike[1].append(number)
-                alike[2].append(value)
+                alike[2].append(number)
+                alike[3].append(value)
             else:
                 collect_one(self._message, number, None, value, out)
 
     def _message(self, _: bytes | None, value: bytes | None, out: Events) -> None:
-        """Keep a row that begins as one before, and add any other event. Raises DecodeError."""
+        """Keep a row with the head of one before, and add any other event. Raises DecodeError."""
         if not value:
             return self._by_envelope(None, value, out)
         if self._compressed is not Compression.NONE:
             value = decompress(value, self._compressed)
-        begin = begin_of(value)
-        alike = self._alike.get(begin)
+        head = head_of(value)
+        alike = self._alike.get(head)
         if alike is None:
-            table = self._tables.known(begin)
-            if table is None:
+            known = self._tables.known(head)
+            if known is None:
                 return self._by_envelope(None, value, out)
-            alike = self._alike[begin] = (table, [], [])
-        alike[1].append(out.message)
-        alike[2].append(value)
+            alike = self._alike[head] = (known[0], _OPS[known[1]], [], [])
+        alike[2].append(out.message)
+        alike[3].append(value)
         return None
 
-    def _together(self, table: Table, numbers: list[int], values: list[bytes], out: Events) -> None:
-        """Add rows. One that has any fault, or is not like the others, is left to its envelope."""
+    def _together(
+        self, head: bytes, table: Table, op: Op, numbers: list[int], values: list[bytes], out: Events
+    ) -> None:
+        """Add rows of one head. One that has any fault, or is not like the others, is left to its envelope."""
         try:
-            rows = [*map(table.read, values)]
+            rows = [*map(table.read_rest, without_heads(values, head))]
             if table.are_like(rows):
-                return self._add(table, numbers, values, rows)
+                return self._add(table, op, numbers, values, rows)
         except (DecodeError, *Unreadable):
             pass  # which row it is, and what its fault is, comes out below
         if len(values) > _FEW:
             half = len(values) // 2
-            self._together(table, numbers[:half], values[:half], out)
-            return self._together(table, numbers[half:], values[half:], out)
+            self._together(head, table, op, numbers[:half], values[:half], out)
+            return self._together(head, table, op, numbers[half:], values[half:], out)
         for number, value in zip(numbers, values, strict=True):
             collect_one(self._by_envelope, number, None, value, out)
         return None
@@ -145,16 +147,15 @@ class _Decoder:
             value, envelope = self._claimed(envelope, location)
         table = self._tables.described(envelope)
         try:
-            self._add(table, [out.message], [value], [table.read(value)])
+            self._add(table, _OPS[envelope.type], [out.message], [value], [table.read(value)])
         except DecodeError as error:
             raise envelope.fault(error.reason, error.detail, offset=error.offset) from None
         except Unreadable as error:
             raise _image_fault(value, envelope, error) from None
         self._tables.learn(value, envelope, table)
 
-    def _add(self, table: Table, numbers: list[int], values: list[bytes], rows: list[Row]) -> None:
-        """Add rows of one type, all with or all without ``old``. Raises DecodeError if one has a fault."""
-        op = _OPS[rows[0].type]
+    def _add(self, table: Table, op: Op, numbers: list[int], values: list[bytes], rows: list[Row]) -> None:
+        """Add rows, all with or all without ``old``. Raises DecodeError if one has a fault."""
         data = [row.data[0] for row in rows]
         old = [row.old[0] for row in rows if row.old is not None]
         wire, texts = table.texts(data)

@@ -24,15 +24,20 @@ _LITERAL: Any = Literal
 _UNNAMEABLE = re.compile(r'["\\\x00-\x1f]')
 
 
-class Row(msgspec.Struct, gc=False):
-    """A row's message; a table's own type narrows the fields to what repeats."""
+class Head(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """What both writers put before ``es``: it repeats from row to row, byte for byte."""
 
     id: int
     database: str
     table: str
-    pk_names: tuple[str, ...] | None
-    is_ddl: bool
+    pk_names: tuple[str, ...] | None = msgspec.field(name="pkNames")
+    is_ddl: bool = msgspec.field(name="isDdl")
     type: Literal["INSERT", "UPDATE", "DELETE"]
+
+
+class Row(msgspec.Struct, gc=False):
+    """A row's message from ``es`` on; a table's own type narrows the fields to what repeats."""
+
     es: int
     ts: int
     sql: str
@@ -51,12 +56,20 @@ def is_odd(names: Iterable[str]) -> bool:
     return any(_UNNAMEABLE.search(name) for name in names)
 
 
-def reader(database: str, table: str, keys: tuple[str, ...], types: dict[str, str]) -> Callable[[bytes], Row]:
-    """Reads the messages of a table that is described so, and no others. Raises one of ``Unreadable``."""
-    return _reader(
-        database,
-        table,
-        keys,
+Reader = Callable[[bytes], Row]
+"""Reads messages. Raises one of ``Unreadable``, and with odd names DecodeError."""
+
+
+def readers(types: dict[str, str]) -> tuple[Reader, Reader]:
+    """What reads the rows of a table with these columns, and no others: whole messages, and such without their head.
+
+    The head of a whole message is that of an envelope which has been read.
+    """
+    if is_odd(types):
+        texts = dict[str, str | None]
+        whole, rest = _readers(mysql_type=dict[str, str], whole=texts, partial=texts, empty=False)
+        return _odd_reader(whole, types), _odd_reader(rest, types)
+    return _readers(
         mysql_type=_object(types, [(_LITERAL[kind],) for kind in types.values()]),
         whole=_object(types, [(str | None,)] * len(types)),
         partial=_object(types, [(str | None | UnsetType, UNSET)] * len(types)),
@@ -64,11 +77,7 @@ def reader(database: str, table: str, keys: tuple[str, ...], types: dict[str, st
     )
 
 
-def odd_reader(database: str, table: str, keys: tuple[str, ...], types: dict[str, str]) -> Callable[[bytes], Row]:
-    """The same for odd names. Raises DecodeError too."""
-    texts = dict[str, str | None]
-    read = _reader(database, table, keys, mysql_type=dict[str, str], whole=texts, partial=texts, empty=False)
-
+def _odd_reader(read: Reader, types: dict[str, str]) -> Reader:
     def read_odd(value: bytes) -> Row:
         row = read(value)
         if row.mysql_type != types:
@@ -88,17 +97,10 @@ def _ordered(texts: dict[str, str | None], types: dict[str, str]) -> dict[str, s
     return {name: texts[name] for name in types if name in texts}
 
 
-def _reader(
-    database: str, table: str, keys: tuple[str, ...], *, mysql_type: Any, whole: Any, partial: Any, empty: bool
-) -> Callable[[bytes], Row]:
+def _readers(*, mysql_type: Any, whole: Any, partial: Any, empty: bool) -> tuple[Reader, Reader]:
     one: Any = tuple
-    fields: list[Any] = [
-        ("id", int),
-        ("database", _LITERAL[database]),
-        ("table", _LITERAL[table]),
-        ("pk_names", one[tuple(_LITERAL[name] for name in keys)] if keys else one[()] | None),
-        ("is_ddl", bool),
-        ("type", Literal["INSERT", "UPDATE", "DELETE"]),
+    head: list[Any] = [(name, Raw) for name in Head.__struct_fields__]
+    rest: list[Any] = [
         ("es", int),
         ("ts", int),
         ("sql", str),
@@ -108,7 +110,13 @@ def _reader(
         ("data", one[whole]),
         ("tidb", Extension | None, None),
     ]
-    row = msgspec.defstruct("TableRow", fields, bases=(Row,), rename=_NAMES, forbid_unknown_fields=True, gc=False)
+    return _reader([*head, *rest]), _reader(rest)
+
+
+def _reader(fields: list[Any]) -> Reader:
+    row = msgspec.defstruct(
+        "TableRow", fields, bases=(Row,), rename=_NAMES, forbid_unknown_fields=True, kw_only=True, gc=False
+    )
     read: Callable[[bytes], Any] = msgspec.json.Decoder(row).decode
     return read
 

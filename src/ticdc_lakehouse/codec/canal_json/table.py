@@ -14,7 +14,7 @@ import msgspec
 from msgspec import UNSET
 
 from ticdc_lakehouse.codec.canal_json.envelope import Envelope, Unreadable, names_of, unreadable
-from ticdc_lakehouse.codec.canal_json.row import Image, Row, Shortest, is_odd, odd_reader, reader
+from ticdc_lakehouse.codec.canal_json.row import Head, Image, Row, Shortest, is_odd, readers
 from ticdc_lakehouse.codec.canal_json.value import converter
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Column, Layout, columns_text
@@ -32,14 +32,13 @@ _MOST = 4096
 class Table:
     """One description of a table."""
 
-    __slots__ = ("_changes", "_has_key", "_key", "_set", "layout", "read", "shortest", "sql_types")
+    __slots__ = ("_changes", "_has_key", "_key", "_set", "layout", "read", "read_rest", "shortest", "sql_types")
 
     def __init__(self, database: str, table: str, keys: tuple[str, ...], types: dict[str, str]) -> None:
         columns = tuple(_column(name, kind, name in keys) for name, kind in types.items())
         self.layout = Layout(database, table, columns, columns_text(columns))
         odd = is_odd(types)
-        self.read: Callable[[bytes], Row] = (odd_reader if odd else reader)(database, table, keys, types)
-        """Reads a message of this table. Raises DecodeError or one of ``Unreadable`` if it is none."""
+        self.read, self.read_rest = readers(types)
         self.shortest = Shortest(database, table, keys, types)
         self.sql_types: set[bytes] = set()
         """Texts of ``sqlType`` that have these columns in this order."""
@@ -54,11 +53,10 @@ class Table:
         self._key = [_getter(fields[name], odd=odd) for name in keys]
 
     def are_like(self, rows: list[Row]) -> bool:
-        """Whether the messages describe these columns in this order, and are of one kind with their rows in them."""
+        """Whether the messages describe these columns in this order, and all have ``old`` or none, and their rows."""
         return (
-            len({row.type for row in rows}) == 1
-            and [row.old for row in rows].count(None) in (0, len(rows))
-            and not [row for row in rows if row.is_ddl or (row.tidb and row.tidb.claim_check_location is not None)]
+            [row.old for row in rows].count(None) in (0, len(rows))
+            and not [row for row in rows if row.tidb and row.tidb.claim_check_location is not None]
             and self.sql_types.issuperset([bytes(row.sql_type) for row in rows])
         )
 
@@ -108,28 +106,49 @@ def _getter(field: str, *, odd: bool) -> Callable[[Image], Any]:
     return (lambda image: image.get(field, UNSET)) if odd else attrgetter(field)
 
 
-def begin_of(value: bytes) -> bytes:
-    """What a message has before ``es`` in both writers: it tells the table and the type, but is no more than a hint."""
+def head_of(value: bytes) -> bytes:
+    """What a message of either writer has before ``es``, without a bracket at its end; any bytes of another."""
     return value[: value.find(b',"es":')]
+
+
+def without_heads(values: list[bytes], head: bytes) -> list[bytes]:
+    """Messages that begin with ``head`` as objects of their other members."""
+    start = len(head) + 1
+    return [b"{" + value[start:] for value in values]
+
+
+_HEAD = msgspec.json.Decoder(Head)
+
+
+def _is_head(head: bytes) -> bool:
+    """Whether the members before ``es`` are those of a Head, each once: then messages may be read without them."""
+    try:
+        names_of(head + b"}")
+        return not _HEAD.decode(head + b"}").is_ddl
+    except (DecodeError, *Unreadable, ValueError):
+        return False
 
 
 class Tables:
     """The tables of a feed that messages have described so far."""
 
-    __slots__ = ("_by_begin", "_by_description")
+    __slots__ = ("_by_description", "_by_head")
 
     def __init__(self) -> None:
-        self._by_begin: dict[bytes, Table] = {}
+        self._by_head: dict[bytes, tuple[Table, str]] = {}
         self._by_description: dict[tuple[Any, ...], Table] = {}
 
-    def known(self, begin: bytes) -> Table | None:
-        """The table of the last row that began so."""
-        return self._by_begin.get(begin)
+    def known(self, head: bytes) -> tuple[Table, str] | None:
+        """The table of the last row with this head, and the head's type."""
+        return self._by_head.get(head)
 
     def learn(self, value: bytes, envelope: Envelope, table: Table) -> None:
         """Remember by what the messages that are like this one are found."""
-        _make_room(self._by_begin)
-        self._by_begin[begin_of(value)] = table
+        head = head_of(value)
+        if head not in self._by_head and not _is_head(head):
+            return
+        _make_room(self._by_head)
+        self._by_head[head] = (table, envelope.type)
         _make_room(table.sql_types)
         table.sql_types.add(bytes(envelope.sql_type))
 
@@ -153,7 +172,7 @@ class Tables:
         return table
 
 
-def _make_room(kept: dict[Any, Table] | set[bytes]) -> None:
+def _make_room(kept: dict[Any, Any] | set[bytes]) -> None:
     if len(kept) >= _MOST:
         kept.clear()
 
