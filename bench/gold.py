@@ -15,7 +15,7 @@ from bench.report import Target, table
 from bench.timing import Times
 from ticdc_lakehouse.definition import Table, tables_from_sql
 from ticdc_lakehouse.lake import gold, silver
-from ticdc_lakehouse.lake.merge import COMMIT_TS, KEY, Span, create_data_table, data_name, newest_sql
+from ticdc_lakehouse.lake.merge import COMMIT_TS, GONE, KEY, Span, create_data_table, data_name, newest_sql
 from ticdc_lakehouse.lake.place import Lake, Layer, object_name
 from ticdc_lakehouse.lake.plan import Applying
 
@@ -99,9 +99,9 @@ def _bare_merge(lake: Lake, feed: str, number: int) -> None:
     assignments = ", ".join(f"{column} = s.{column}" for column in stored)
     lake.spark.sql(f"""
         MERGE INTO {target} t USING {source} s ON t.{KEY} = s.{KEY}
-        WHEN MATCHED AND s.gone THEN DELETE
+        WHEN MATCHED AND s.{GONE} THEN DELETE
         WHEN MATCHED THEN UPDATE SET {assignments}
-        WHEN NOT MATCHED AND NOT s.gone THEN
+        WHEN NOT MATCHED AND NOT s.{GONE} THEN
             INSERT ({", ".join(stored)}) VALUES ({", ".join(f"s.{column}" for column in stored)})""")
 
 

@@ -11,6 +11,7 @@ window starts from the published tables.
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from ticdc_lakehouse.lake import quarantine, state, views
@@ -20,6 +21,9 @@ from ticdc_lakehouse.lake.plan import Applying, Situation, TablePlan, plan_table
 from ticdc_lakehouse.lake.state import Definition, Published, TableName, TableState
 from ticdc_lakehouse.lake.watermark import completeness
 from ticdc_lakehouse.lake.window import read_window
+
+_TOGETHER = 4
+"""Tables that are merged at the same time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,7 +74,7 @@ def apply(lake: Lake, applying: Applying, *, until_tso: int | None = None) -> Ap
         )
     )
     state.record_definitions(lake, feed, _new_definitions(plans, known))
-    tables = {plan.name: _apply_table(lake, applying, before, plan) for plan in plans}
+    tables = _apply_tables(lake, applying, before, plans)
     now = Published(tso=tso, batch=complete.batch, replays_seen=window.replays_seen, tables=tables)
     if now != before:
         _publish(lake, applying, before, now, plans, window.row_changes)
@@ -80,6 +84,15 @@ def apply(lake: Lake, applying: Applying, *, until_tso: int | None = None) -> Ap
 
 def _new_definitions(plans: tuple[TablePlan, ...], known: dict[TableName, Definition]) -> list[Definition]:
     return [plan.definition for plan in plans if plan.definition is not None and plan.name not in known]
+
+
+def _apply_tables(
+    lake: Lake, applying: Applying, before: Published, plans: tuple[TablePlan, ...]
+) -> dict[TableName, TableState]:
+    """Some at a time: much of a MERGE is planning, which keeps one core busy and the others idle."""
+    with ThreadPoolExecutor(_TOGETHER) as pool:
+        states = pool.map(lambda plan: _apply_table(lake, applying, before, plan), plans)
+        return {plan.name: state for plan, state in zip(plans, states, strict=True)}
 
 
 def _apply_table(lake: Lake, applying: Applying, before: Published, plan: TablePlan) -> TableState:

@@ -19,7 +19,7 @@ from ticdc_lakehouse.lake.typed import IRREGULAR, image_sql, irregular_sql, lost
 
 KEY = "_ticdc_key"
 COMMIT_TS = "_ticdc_commit_ts"
-_GONE = "_ticdc_gone"
+GONE = "_ticdc_gone"
 
 _UPKEEP = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "COMPUTE STATS", "CLUSTER BY")
 """Operations that change no row: they may follow a published version."""
@@ -85,9 +85,9 @@ def merge(lake: Lake, feed: str, name: str, table: Table, span: Span, time_zone:
         MERGE INTO {lake.table(Layer.GOLD, data_name(name))} t
         USING ({newest_sql(lake, feed, table, span, time_zone)}) s
         ON t.{KEY} = s.{KEY}
-        WHEN MATCHED AND s.{COMMIT_TS} >= t.{COMMIT_TS} AND s.{_GONE} THEN DELETE
+        WHEN MATCHED AND s.{COMMIT_TS} >= t.{COMMIT_TS} AND s.{GONE} THEN DELETE
         WHEN MATCHED AND s.{COMMIT_TS} >= t.{COMMIT_TS} THEN UPDATE SET {assignments}
-        WHEN NOT MATCHED AND NOT s.{_GONE} THEN
+        WHEN NOT MATCHED AND NOT s.{GONE} THEN
             INSERT ({", ".join(stored)}) VALUES ({", ".join(f"s.{column}" for column in stored)})""")
 
 
@@ -101,11 +101,11 @@ def newest_sql(lake: Lake, feed: str, table: Table, span: Span, time_zone: str) 
     texts, values = [f"t{i}" for i in range(len(typed))], [f"v{i}" for i in range(len(typed))]
     columns = "".join(f", {v} AS {quoted(c.name)}" for v, c in zip(values, typed, strict=True))
     return f"""
-        SELECT {KEY}, {COMMIT_TS}, {_GONE}, {irregular_sql("lost")} AS {IRREGULAR}{columns}
-        FROM (SELECT {KEY}, {COMMIT_TS}, {_GONE}, {", ".join(values)}, {lost_sql(typed, texts, values)} AS lost
-        FROM (SELECT {KEY}, {COMMIT_TS}, {_GONE}, {", ".join(texts)},
+        SELECT {KEY}, {COMMIT_TS}, {GONE}, {irregular_sql("lost")} AS {IRREGULAR}{columns}
+        FROM (SELECT {KEY}, {COMMIT_TS}, {GONE}, {", ".join(values)}, {lost_sql(typed, texts, values)} AS lost
+        FROM (SELECT {KEY}, {COMMIT_TS}, {GONE}, {", ".join(texts)},
                      inline(array({values_sql(typed, texts, time_zone)})) AS ({", ".join(values)})
-        FROM (SELECT {KEY}, {COMMIT_TS}, image IS NULL AS {_GONE},
+        FROM (SELECT {KEY}, {COMMIT_TS}, image IS NULL AS {GONE},
                      inline(array({image_sql(table, "coalesce(image, '{}')")})) AS ({", ".join(texts)})
         FROM (SELECT {KEY}, max(commit_ts) AS {COMMIT_TS}, max_by(image, struct(commit_ts, image IS NOT NULL)) AS image
         FROM ({_keyed_changes_sql(lake, feed, table, span)}) GROUP BY {KEY}))))"""

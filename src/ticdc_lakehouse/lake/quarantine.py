@@ -75,19 +75,24 @@ def open_messages(lake: Lake, feed: str) -> DataFrame:
 
 def _without(lake: Lake, feed: str, done: tuple[Action, ...]) -> DataFrame:
     """The quarantined messages of a feed on which none of these actions was taken."""
-    # `reason` is NULL but for errors: its null count lets Delta skip every file without one.
-    errors = lake.spark.table(lake.table(Layer.SILVER, silver.events_table(feed))).where(
-        F.col("reason").isNotNull() & (F.col("kind") == Kind.ERROR.value) & F.col("replayed_at").isNull()
-    )
     actions = lake.spark.table(lake.table(Layer.OPS, ACTIONS)).where(
         (F.col("feed") == feed) & F.col("action").isin([action.value for action in done])
     )
     columns = [*_POSITION, "timestamp", "batch", "reason", "detail", "error_offset", "database", "table"]
-    return errors.join(actions, _POSITION, "left_anti").select(*columns)
+    return _errors(lake, feed).join(actions, _POSITION, "left_anti").select(*columns)
+
+
+def _errors(lake: Lake, feed: str) -> DataFrame:
+    # `reason` is NULL but for errors: its null count lets Delta skip every file without one.
+    return lake.spark.table(lake.table(Layer.SILVER, silver.events_table(feed))).where(
+        F.col("reason").isNotNull() & (F.col("kind") == Kind.ERROR.value) & F.col("replayed_at").isNull()
+    )
 
 
 def open_holds(lake: Lake, feed: str) -> list[OpenHold]:
     """The first open message of each partition and table."""
+    if not _errors(lake, feed).head(1):  # as it should be, and quickly seen
+        return []
     lines = (
         open_messages(lake, feed)
         .groupBy("topic", "partition", "database", "table")

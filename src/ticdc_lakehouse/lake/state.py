@@ -184,10 +184,11 @@ def record_definitions(lake: Lake, feed: str, found: Iterable[Definition]) -> No
 
 def new_names(lake: Lake, feed: str) -> Callable[[TableName], str]:
     """Gives a new table's name in silver and gold: ``<feed>_<database>_<table>``, with a hash if that is taken."""
-    lines = lake.spark.table(lake.table(Layer.OPS, DEFINITIONS)).select("name", "feed", "database", "table").distinct()
-    taken = {line["name"]: (line["feed"], line["database"], line["table"]) for line in lines.collect()}
+    taken: dict[str, tuple[str, str, str]] = {}
 
     def name_of(table: TableName) -> str:
+        if not taken:  # most windows have no new table, and do not ask
+            taken.update(_names(lake))
         plain = object_name(feed, *table)
         # A table `t__data` would stand where the rows of a table `t` lie.
         free = taken.get(plain, (feed, *table)) == (feed, *table) and not plain.endswith("__data")
@@ -196,6 +197,12 @@ def new_names(lake: Lake, feed: str) -> Callable[[TableName], str]:
         return name
 
     return name_of
+
+
+def _names(lake: Lake) -> dict[str, tuple[str, str, str]]:
+    """Feed, database and table by their name in the lake."""
+    lines = lake.spark.table(lake.table(Layer.OPS, DEFINITIONS)).select("name", "feed", "database", "table").distinct()
+    return {line["name"]: (line["feed"], line["database"], line["table"]) for line in lines.collect()}
 
 
 def _append(lake: Lake, name: str, lines: Sequence[tuple[object, ...]]) -> None:
