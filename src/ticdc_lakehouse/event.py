@@ -77,6 +77,8 @@ class Layout:
     columns: tuple[Column, ...]
     text: str | None
     """``columns`` as JSON (``columns_text``), None for an event that has none (DDL)."""
+    version: int | None = None
+    """Schema version (the TSO of the table's last schema change), where the protocol sends one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +132,9 @@ class Bootstrap:
 
     database: str
     table: str
+    columns: tuple[Column, ...] = ()
+    schema_version: int | None = None
+    """TSO of the table's last schema change; rows name the schema that they need by it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +168,7 @@ EVENTS = pa.schema(
         pa.field("before", pa.string()),
         pa.field("after", pa.string()),
         pa.field("columns", pa.string()),
+        pa.field("schema_version", pa.int64()),
         pa.field("handle_only", pa.bool_()),
         pa.field("query", pa.string()),
         pa.field("ddl_type", pa.string()),
@@ -231,7 +237,12 @@ def event_of(line: Mapping[str, object]) -> Event:
         case Kind.RESOLVED:
             return Resolved(commit_ts=_UNSIGNED & int(str(get["commit_ts"])))
         case Kind.BOOTSTRAP:
-            return Bootstrap(database=str(get["database"]), table=str(get["table"]))
+            return Bootstrap(
+                database=str(get["database"]),
+                table=str(get["table"]),
+                columns=columns_from(_text(get["columns"])),
+                schema_version=_integer(get["schema_version"]),
+            )
         case Kind.ERROR:
             return Failure(
                 reason=str(get["reason"]),

@@ -66,7 +66,8 @@ class Events:
     def ddl(
         self, commit_ts: int | None, commit_ms: int | None, layout: Layout, query: str, ddl_type: str | None
     ) -> None:
-        """Add a DDL; ``layout`` names its database and table and has no columns."""
+        """Add a DDL; ``layout`` names its database and table, and the columns and the version that
+        the table has after it where the protocol sends them."""
         self._lines.append(
             (self.message, Kind.DDL, commit_ts, commit_ms, layout, *_NO_IMAGE, (query, ddl_type), _NO_ERROR)
         )
@@ -74,6 +75,10 @@ class Events:
     def resolved(self, commit_ts: int) -> None:
         """Add a watermark."""
         self._lines.append((self.message, Kind.RESOLVED, commit_ts, None, _NO_LAYOUT, *_NO_IMAGE, _NO_DDL, _NO_ERROR))
+
+    def bootstrap(self, layout: Layout) -> None:
+        """Add a table's schema: the layout's columns and version."""
+        self._lines.append((self.message, Kind.BOOTSTRAP, None, None, layout, *_NO_IMAGE, _NO_DDL, _NO_ERROR))
 
     def error(self, error: DecodeError) -> None:
         """Add a message that did not decode."""
@@ -98,7 +103,7 @@ def _columns(lists: list[list[Any]]) -> pa.RecordBatch:
     message, kind, commit_ts, commit_ms, layouts, op, table_id, key, old_key, before, after, handle_only, ddl, error = (
         lists
     )
-    databases, tables, columns = _layout_columns(layouts)
+    databases, tables, columns, versions = _layout_columns(layouts)
     message_array = pa.array(message, pa.int32())
     tso = pa.array(commit_ts, pa.uint64())
     query, ddl_type = ([*map(itemgetter(place), ddl)] for place in range(len(_NO_DDL)))
@@ -119,6 +124,7 @@ def _columns(lists: list[list[Any]]) -> pa.RecordBatch:
             pa.array(before, pa.string()),
             pa.array(after, pa.string()),
             columns,
+            versions,
             pa.array(handle_only, pa.bool_()),
             pa.array(query, pa.string()),
             pa.array(ddl_type, pa.string()),
@@ -135,13 +141,13 @@ def _times(tso: pa.Array, commit_ms: pa.Array) -> pa.Array:
     return pc.multiply(milliseconds, 1000).cast(EVENTS.field("commit_time").type)
 
 
-def _layout_columns(layouts: list[Layout]) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """database, table and columns of each event: a layout's texts are laid down once and taken by number."""
+def _layout_columns(layouts: list[Layout]) -> tuple[pa.Array, pa.Array, pa.Array, pa.Array]:
+    """database, table, columns and version of each event: a layout's are laid down once and taken by number."""
     number: dict[Layout, int] = {}
     numbers = pa.array([number.setdefault(layout, len(number)) for layout in layouts], pa.int32())
     texts = ([x.database for x in number], [x.table for x in number], [x.text for x in number])
     database, table, text = (pa.array(column, pa.string()).take(numbers) for column in texts)
-    return database, table, text
+    return database, table, text, pa.array([x.version for x in number], pa.int64()).take(numbers)
 
 
 def _index_in_message(message: pa.Array) -> pa.Array:
@@ -198,7 +204,9 @@ def _row_columns(rows: Rows) -> pa.RecordBatch:
     handle_only = pa.repeat(pa.scalar(False), len(layout)) if rows.handle_only is None else rows.handle_only
     names = ("database", "table", "text")
     texts = (pa.array([getattr(each, name) for each in rows.layouts], pa.string()).take(layout) for name in names)
+    versions = pa.array([each.version for each in rows.layouts], pa.int64()).take(layout)
     columns = dict(zip(("database", "table", "columns"), texts, strict=True)) | {
+        "schema_version": versions,
         "message": pa.array(rows.message),
         "index": pa.array(rows.index, pa.int32()),
         "kind": pa.repeat(pa.scalar(Kind.ROW, pa.string()), len(layout)),

@@ -23,6 +23,7 @@ from ticdc_lakehouse.codec.canal_json.gathered import Gathered
 from ticdc_lakehouse.codec.canal_json.row import Row
 from ticdc_lakehouse.codec.canal_json.table import Table, Tables, begin_of
 from ticdc_lakehouse.codec.compression import decompress
+from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.codec.options import Compression, SinkOptions
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Layout, Op
@@ -52,9 +53,9 @@ _FEW = 8
 """Rows that are no longer halved to find the one that is not like the others."""
 
 
-def decoder(options: SinkOptions, stored: Mapping[str, bytes]) -> DecodeBatch:
-    """A decoder of batches of messages; ``stored`` maps a claim check's location to the object's content."""
-    return _Decoder(options, stored).decode
+def decoder(options: SinkOptions, known: Known) -> DecodeBatch:
+    """A decoder of batches of messages, which reads claim-check objects of ``known``."""
+    return _Decoder(options, known.objects).decode
 
 
 class _Decoder:
