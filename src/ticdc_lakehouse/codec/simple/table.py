@@ -1,0 +1,97 @@
+"""What repeats in every row of a table with the same columns, compiled once: reading, changing texts, handle keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from operator import attrgetter, itemgetter
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from ticdc_lakehouse.codec.json_text import is_odd
+from ticdc_lakehouse.codec.simple.row import Image, Row, Shortest, odd_reader, reader
+from ticdc_lakehouse.codec.simple.value import converter
+from ticdc_lakehouse.errors import DecodeError
+from ticdc_lakehouse.event import Layout, columns_text
+
+_ENCODE = msgspec.json.Encoder().encode
+_ENCODE_LINES = msgspec.json.Encoder().encode_lines
+
+
+class Table:
+    """A table's rows of one schema version and of one choice of its columns."""
+
+    __slots__ = ("_changes", "_encode_lines", "_key", "_set", "layout", "read", "shortest")
+
+    def __init__(self, layout: Layout, zone: ZoneInfo) -> None:
+        self.layout = layout
+        names = [column.name for column in layout.columns]
+        odd = is_odd(names)
+        self.read: Callable[[bytes], Row] = (odd_reader if odd else reader)(layout)
+        """Reads a message of this table. Raises DecodeError or one of ``Unreadable`` if it is none."""
+        self.shortest = Shortest(layout)
+        fields = {name: name if odd else f"c{at}" for at, name in enumerate(names)}
+        getter = itemgetter if odd else attrgetter
+        self._set: Callable[..., None] = dict.__setitem__ if odd else setattr
+        self._changes = [
+            (fields[column.name], getter(fields[column.name]), *change)
+            for column in layout.columns
+            if (change := converter(column.type, zone))
+        ]
+        self._key = [getter(fields[column.name]) for column in layout.columns if column.key]
+
+    def are_like(self, rows: list[Row]) -> bool:
+        """Whether the messages are of one kind, with their rows in them."""
+        return (
+            len({row.type for row in rows}) == 1
+            and [row.data for row in rows].count(None) in (0, len(rows))
+            and [row.old for row in rows].count(None) in (0, len(rows))
+            and not [row for row in rows if row.claim_check_location is not None]
+        )
+
+    def texts(self, images: list[Image]) -> tuple[bytes, bytes]:
+        """Images as lines of JSON: with the wire's values, and with the texts of ``event``.
+
+        They are changed to those of ``event``. Raises DecodeError.
+        """
+        theirs = _ENCODE_LINES(images)
+        changed = False
+        for field, get, is_ours, change in self._changes:
+            if all(map(is_ours, [value for value in map(get, images) if value is not None])):
+                continue
+            changed = True
+            for image in images:
+                value = get(image)
+                if value is not None and not is_ours(value):
+                    self._set(image, field, change(value))
+        return theirs, _ENCODE_LINES(images) if changed else theirs
+
+    def handle_keys(self, images: list[Image]) -> bytes:
+        """The handle keys' texts as lines, none if the table has no key."""
+        return _ENCODE_LINES([*self._keys(images)])
+
+    def old_handle_keys(self, old: list[Image], new: list[Image]) -> list[bytes | None]:
+        """The keys before updates, None for one that is the same."""
+        was, now = [*self._keys(old)], [*self._keys(new)]
+        if was == now:
+            return [None] * len(new)
+        return [None if before == after else _ENCODE(before) for before, after in zip(was, now, strict=True)]
+
+    def _keys(self, images: list[Image]) -> Iterable[tuple[Any, ...]]:
+        return zip(*(map(get, images) for get in self._key), strict=True) if self._key else ()
+
+
+@lru_cache(maxsize=4096)
+def layout_with(layout: Layout, names: frozenset[str]) -> Layout:
+    """The layout of rows that have these columns: all, or all but virtual ones, or the handle key alone; one object
+    for equal arguments. Raises DecodeError for other names, and if the handle key is not among them.
+    """
+    columns = tuple(column for column in layout.columns if column.name in names)
+    if len(columns) != len(names) or not names >= {column.name for column in layout.columns if column.key}:
+        expected = [column.name for column in layout.columns]
+        raise DecodeError("wrong_columns", f"expected columns among {expected} with the key, found {sorted(names)}")
+    if len(columns) == len(layout.columns):
+        return layout
+    return Layout(layout.database, layout.table, columns, columns_text(columns), layout.version)

@@ -1,0 +1,95 @@
+"""The texts of values that Simple-JSON writes in another form than ``event`` (wire.md 1.3.1).
+
+BINARY, VARBINARY, BLOBs    base64                                     lower-case hex here
+TIMESTAMP                   an object of a time zone and a text        text in the feed's zone here
+FLOAT, DOUBLE               plain digits, however many                 exponent below 1e-6 and from 1e21 here
+YEAR                        as a number: 0                             four digits here
+ENUM, SET                   before v8.0 the names                      index and mask here
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from ticdc_lakehouse.codec.number_text import float_text, is_plain, is_year, plain_text, short_year, year_text
+from ticdc_lakehouse.codec.simple.zone import in_zone
+from ticdc_lakehouse.errors import DecodeError
+from ticdc_lakehouse.mysql_type import Family, MysqlType, parse_type
+
+IsOurs = Callable[[Any], object]
+Change = Callable[[Any], str]
+
+_NOTHING = re.compile(r"(?!)")
+_NUMBER = re.compile(r"\d+", re.ASCII)
+
+
+class Timestamp(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A TIMESTAMP value."""
+
+    location: str
+    value: str
+
+
+def converter(type_text: str, zone: ZoneInfo) -> tuple[IsOurs, Change] | None:
+    """What says that a wire value of this type is ``event``'s text as it stands, and what makes it so; None if it
+    always is. The latter raises DecodeError."""
+    kind = parse_type(type_text)
+    match kind.family:
+        case Family.BINARY:
+            return _NOTHING.search, hex_of
+        case Family.TIMESTAMP:
+            return lambda _: None, lambda stamp: in_zone(stamp.value, stamp.location, zone)
+        case Family.FLOAT | Family.DOUBLE:
+            return is_plain, float_text
+        case Family.YEAR:
+            return is_year, year_text
+        case Family.ENUM | Family.SET:
+            return _NUMBER.fullmatch, number_of(kind)
+        case _:
+            return None
+
+
+def wire_converter(type_text: str, zone: ZoneInfo) -> Callable[[str], Any] | None:
+    """The other way round."""
+    match parse_type(type_text).family:
+        case Family.BINARY:
+            return lambda digits: base64.b64encode(bytes.fromhex(digits)).decode()
+        case Family.TIMESTAMP:
+            return lambda text: {"location": zone.key, "value": text}
+        case Family.FLOAT | Family.DOUBLE:
+            return plain_text
+        case Family.YEAR:
+            return short_year
+        case _:
+            return None
+
+
+def hex_of(text: str) -> str:
+    """The bytes of a base64 text. Raises DecodeError."""
+    try:
+        return binascii.a2b_base64(text, strict_mode=True).hex()
+    except ValueError as error:
+        raise DecodeError("bad_value", f"expected base64: {error}") from None
+
+
+def number_of(kind: MysqlType) -> Change:
+    """What turns names of an ENUM or SET into index or mask. Raises DecodeError for others."""
+    bits = kind.family is Family.SET
+    numbers = {name: 1 << place if bits else place + 1 for place, name in enumerate(kind.elements)}
+
+    def number(text: str) -> str:
+        names = text.split(",") if bits and text else [text]
+        if not text and (bits or text not in numbers):
+            return "0"
+        if not numbers.keys() >= set(names):
+            raise DecodeError("bad_value", f"expected a value of {kind.text[:80]}, found {text[:40]!r}")
+        return str(sum(numbers[name] for name in names))
+
+    return number
