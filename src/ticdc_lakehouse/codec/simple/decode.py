@@ -9,8 +9,9 @@ import pyarrow as pa
 from ticdc_lakehouse.codec.batch import DecodeBatch, Events, in_order
 from ticdc_lakehouse.codec.compression import decompress
 from ticdc_lakehouse.codec.known import Known
-from ticdc_lakehouse.codec.options import Compression, SinkOptions
-from ticdc_lakehouse.codec.simple.decode_json import JsonMessages
+from ticdc_lakehouse.codec.options import Compression, EncodingFormat, SinkOptions
+from ticdc_lakehouse.codec.simple.avro.decode import AvroMessages
+from ticdc_lakehouse.codec.simple.json.decode import JsonMessages
 from ticdc_lakehouse.codec.simple.schemas import Schemas
 from ticdc_lakehouse.errors import DecodeError
 
@@ -30,7 +31,8 @@ class _Decoder:
     def __init__(self, options: SinkOptions, known: Known) -> None:
         self._compression = options.large_message_handle_compression
         self._schemas = Schemas(known.schemas)
-        self._messages = JsonMessages(options, self._schemas, known.objects)
+        read = AvroMessages if options.encoding_format is EncodingFormat.AVRO else JsonMessages
+        self._messages = read(options, self._schemas, known.objects)
 
     def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
         """The messages' events. The key is null, and nothing is read from it."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 
 from ticdc_lakehouse.codec.known import SchemaName
 from ticdc_lakehouse.errors import DecodeError
@@ -49,3 +50,17 @@ class Schemas:
             detail = f"expected a schema of version {version} of {database}.{table} before its rows, found none"
             raise DecodeError("schema_missing", detail, database=database, table=table)
         return self.learn(Layout(database, table, columns, columns_text(columns), version))
+
+
+@lru_cache(maxsize=4096)
+def layout_with(layout: Layout, names: frozenset[str]) -> Layout:
+    """The layout of rows that have these columns: all, or all but virtual ones, or the handle key alone; one object
+    for equal arguments. Raises DecodeError for other names, and if the handle key is not among them.
+    """
+    columns = tuple(column for column in layout.columns if column.name in names)
+    if len(columns) != len(names) or not names >= {column.name for column in layout.columns if column.key}:
+        expected = [column.name for column in layout.columns]
+        raise DecodeError("wrong_columns", f"expected columns among {expected} with the key, found {sorted(names)}")
+    if len(columns) == len(layout.columns):
+        return layout
+    return Layout(layout.database, layout.table, columns, columns_text(columns), layout.version)

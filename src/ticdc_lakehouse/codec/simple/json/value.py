@@ -19,9 +19,10 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from ticdc_lakehouse.codec.number_text import float_text, is_plain, is_year, plain_text, short_year, year_text
+from ticdc_lakehouse.codec.simple.element import number_of
 from ticdc_lakehouse.codec.simple.zone import in_zone
 from ticdc_lakehouse.errors import DecodeError
-from ticdc_lakehouse.mysql_type import Family, MysqlType, parse_type
+from ticdc_lakehouse.mysql_type import Family, parse_type
 
 IsOurs = Callable[[Any], object]
 Change = Callable[[Any], str]
@@ -77,19 +78,3 @@ def hex_of(text: str) -> str:
         return binascii.a2b_base64(text, strict_mode=True).hex()
     except ValueError as error:
         raise DecodeError("bad_value", f"expected base64: {error}") from None
-
-
-def number_of(kind: MysqlType) -> Change:
-    """What turns names of an ENUM or SET into index or mask. Raises DecodeError for others."""
-    bits = kind.family is Family.SET
-    numbers = {name: 1 << place if bits else place + 1 for place, name in enumerate(kind.elements)}
-
-    def number(text: str) -> str:
-        names = text.split(",") if bits and text else [text]
-        if not text and (bits or text not in numbers):
-            return "0"
-        if not numbers.keys() >= set(names):
-            raise DecodeError("bad_value", f"expected a value of {kind.text[:80]}, found {text[:40]!r}")
-        return str(sum(numbers[name] for name in names))
-
-    return number

@@ -11,17 +11,21 @@ from ticdc_lakehouse.codec.batch import Events, Rows, checked_tso, collect_one
 from ticdc_lakehouse.codec.claim_check import stored_value
 from ticdc_lakehouse.codec.gathered import Gathered
 from ticdc_lakehouse.codec.json_text import Unreadable, names_of, unreadable
-from ticdc_lakehouse.codec.options import SinkOptions
+from ticdc_lakehouse.codec.options import Corruption, SinkOptions
 from ticdc_lakehouse.codec.simple.control import add_control
+from ticdc_lakehouse.codec.simple.json.row import Row
+from ticdc_lakehouse.codec.simple.json.table import Table
 from ticdc_lakehouse.codec.simple.message import OPS, Envelope, read_envelope
-from ticdc_lakehouse.codec.simple.row import Row
-from ticdc_lakehouse.codec.simple.schemas import Schemas
-from ticdc_lakehouse.codec.simple.table import Table, layout_with
+from ticdc_lakehouse.codec.simple.schemas import Schemas, layout_with
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Layout, Op
 
 _ROW_BEGIN = b'{"version":1,"database":'
 """What both writers begin a row with, and nothing else; no more than a hint."""
+_COMMIT_TS = b',"commitTs":'
+_TO_VERSION = len(',"commitTs":,"buildTs":,"schemaVersion":') + 18 + 13
+"""Bytes from there to the schema's version: a TSO has 18 digits since 2014, a time in milliseconds 13 since 2001."""
+_AFTER_VERSION = _TO_VERSION + 18
 _NAMES = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _NO_NAMES: frozenset[str] = frozenset()
 
@@ -45,14 +49,14 @@ class JsonMessages:
 
     def read(self, values: Mapping[int, bytes], out: Events) -> Rows | None:
         """The row changes of messages (by number); other events and errors are added to ``out``."""
-        rows: dict[int, bytes] = {}
-        for number, value in values.items():
-            if value.startswith(_ROW_BEGIN) or not self._is_control(number, value, out):
-                rows[number] = value
+        rows = [
+            (number, value)
+            for number, value in values.items()
+            if value.startswith(_ROW_BEGIN) or not self._is_control(number, value, out)
+        ]
         gathered = Gathered()
-        numbers = [*rows]
-        for start in range(0, len(numbers), _TOGETHER):
-            self._read_rows(numbers[start : start + _TOGETHER], rows, gathered, out)
+        for start in range(0, len(rows), _TOGETHER):
+            self._read_rows(rows[start : start + _TOGETHER], gathered, out)
         return gathered.rows()
 
     def _is_control(self, number: int, value: bytes, out: Events) -> bool:
@@ -67,18 +71,23 @@ class JsonMessages:
             names_of(value or b"")
             add_control(envelope, self._schemas, out)
 
-    def _read_rows(self, numbers: list[int], rows: Mapping[int, bytes], gathered: Gathered, out: Events) -> None:
+    def _read_rows(self, rows: list[tuple[int, bytes]], gathered: Gathered, out: Events) -> None:
         """Add rows: those of a table that is known together, others by their envelopes."""
-        alike: dict[bytes, list[int]] = {}
-        for number in numbers:
-            value = rows[number]
-            begin = begin_of(value)
-            if begin in self._by_begin:
-                alike.setdefault(begin, []).append(number)
-            else:
-                self._alone(number, value, gathered, out)
-        for begin, some in alike.items():
-            self._together(self._by_begin[begin], some, [rows[number] for number in some], gathered, out)
+        alike: dict[bytes, tuple[list[int], list[bytes]]] = {}
+        for number, value in rows:
+            # begin_of, not called
+            at = value.find(_COMMIT_TS)
+            begin = value[:at] + value[at + _TO_VERSION : at + _AFTER_VERSION]
+            some = alike.get(begin)
+            if some is None:
+                if begin not in self._by_begin:
+                    self._alone(number, value, gathered, out)
+                    continue
+                some = alike[begin] = ([], [])
+            some[0].append(number)
+            some[1].append(value)
+        for begin, (numbers, values) in alike.items():
+            self._together(self._by_begin[begin], numbers, values, gathered, out)
 
     def _together(self, table: Table, numbers: list[int], values: list[bytes], gathered: Gathered, out: Events) -> None:
         """Add rows. One that has any fault, or is not like the others, is left to its envelope."""
@@ -147,9 +156,7 @@ class JsonMessages:
         layout = self._schemas.find(database, table, version)
         try:
             data, old = (_columns_of(image) for image in (envelope.data, envelope.old))
-            if data and old and data != old:
-                raise DecodeError("wrong_columns", f"expected one choice of columns, found {[*data]} and {[*old]}")
-            layout = layout_with(layout, data or old or _NO_NAMES)
+            layout = layout_with(layout, _one_choice(data, old))
         except DecodeError as error:
             raise envelope.fault(error.reason, error.detail) from None
         except Unreadable as error:
@@ -169,10 +176,12 @@ class JsonMessages:
         wire, after = table.texts(data)
         wire_old, before = table.texts(old)
         table.shortest.check_names(values, rows, wire, wire_old)
+        if self._options.corruption_handle_level is Corruption.ERROR:
+            table.check_sums(rows)
         gathered.add(
             numbers,
             op,
-            ([checked_tso(row.commit_ts) for row in rows], [None] * len(rows)),
+            (_checked([row.commit_ts for row in rows]), [None] * len(rows)),
             table.layout,
             (
                 table.handle_keys(data or old),
@@ -180,18 +189,24 @@ class JsonMessages:
             ),
             (before, after),
             [row.handle_key_only for row in rows],
-            [_checked_id(row.table_id) for row in rows],
+            _checked_ids([row.table_id for row in rows]),
         )
 
 
 def begin_of(value: bytes) -> bytes:
     """What tells a row's table, type and schema version in both writers; no more than a hint."""
-    at = value.find(b',"schemaVersion":')
-    return value[: value.find(b',"commitTs":')] + value[at : value.find(b",", at + 17)]
+    at = value.find(_COMMIT_TS)
+    return value[:at] + value[at + _TO_VERSION : at + _AFTER_VERSION]
 
 
 def _columns_of(image: Any) -> frozenset[str]:
     return frozenset(_NAMES.decode(image)) if bytes(image) else _NO_NAMES
+
+
+def _one_choice(data: frozenset[str], old: frozenset[str]) -> frozenset[str]:
+    if data and old and data != old:
+        raise DecodeError("wrong_columns", f"expected one choice of columns, found {sorted(data)} and {sorted(old)}")
+    return data or old
 
 
 def _check_row(envelope: Envelope) -> None:
@@ -206,10 +221,17 @@ def _check_row(envelope: Envelope) -> None:
         raise envelope.fault("unknown_member", f"expected none of {others} in a row")
 
 
-def _checked_id(table_id: int) -> int:
-    if not -(1 << 63) <= table_id < 1 << 63:
-        raise DecodeError("out_of_range", f"expected a tableID of 64 bits, found {table_id}")
-    return table_id
+def _checked(commit_ts: list[int]) -> list[int]:
+    """Values of commitTs that are all TSOs. Raises DecodeError else."""
+    checked_tso(min(commit_ts)), checked_tso(max(commit_ts))
+    return commit_ts
+
+
+def _checked_ids(table_ids: list[int]) -> list[int]:
+    for table_id in (min(table_ids), max(table_ids)):
+        if not -(1 << 63) <= table_id < 1 << 63:
+            raise DecodeError("out_of_range", f"expected a tableID of 64 bits, found {table_id}")
+    return table_ids
 
 
 def _make_room(kept: dict[Any, Table]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import lru_cache
 from operator import attrgetter, itemgetter
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -11,10 +10,10 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from ticdc_lakehouse.codec.json_text import is_odd
-from ticdc_lakehouse.codec.simple.row import Image, Row, Shortest, odd_reader, reader
-from ticdc_lakehouse.codec.simple.value import converter
-from ticdc_lakehouse.errors import DecodeError
-from ticdc_lakehouse.event import Layout, columns_text
+from ticdc_lakehouse.codec.simple.checksum import check
+from ticdc_lakehouse.codec.simple.json.row import Image, Row, Shortest, odd_reader, reader
+from ticdc_lakehouse.codec.simple.json.value import converter
+from ticdc_lakehouse.event import Layout
 
 _ENCODE = msgspec.json.Encoder().encode
 _ENCODE_LINES = msgspec.json.Encoder().encode_lines
@@ -23,7 +22,7 @@ _ENCODE_LINES = msgspec.json.Encoder().encode_lines
 class Table:
     """A table's rows of one schema version and of one choice of its columns."""
 
-    __slots__ = ("_changes", "_encode_lines", "_key", "_set", "layout", "read", "shortest")
+    __slots__ = ("_changes", "_get", "_key", "_set", "_zone", "layout", "read", "shortest")
 
     def __init__(self, layout: Layout, zone: ZoneInfo) -> None:
         self.layout = layout
@@ -40,6 +39,8 @@ class Table:
             for column in layout.columns
             if (change := converter(column.type, zone))
         ]
+        self._get = [getter(field) for field in fields.values()]
+        self._zone = zone
         self._key = [getter(fields[column.name]) for column in layout.columns if column.key]
 
     def are_like(self, rows: list[Row]) -> bool:
@@ -68,6 +69,13 @@ class Table:
                     self._set(image, field, change(value))
         return theirs, _ENCODE_LINES(images) if changed else theirs
 
+    def check_sums(self, rows: list[Row]) -> None:
+        """Check rows with checksums, which have been changed to the texts of ``event``. Raises DecodeError."""
+        for row in rows:
+            if row.checksum is not None and not row.handle_key_only:
+                images = (None if image is None else [get(image) for get in self._get] for image in (row.data, row.old))
+                check(row.checksum, self.layout.columns, *images, self._zone)
+
     def handle_keys(self, images: list[Image]) -> bytes:
         """The handle keys' texts as lines, none if the table has no key."""
         return _ENCODE_LINES([*self._keys(images)])
@@ -81,17 +89,3 @@ class Table:
 
     def _keys(self, images: list[Image]) -> Iterable[tuple[Any, ...]]:
         return zip(*(map(get, images) for get in self._key), strict=True) if self._key else ()
-
-
-@lru_cache(maxsize=4096)
-def layout_with(layout: Layout, names: frozenset[str]) -> Layout:
-    """The layout of rows that have these columns: all, or all but virtual ones, or the handle key alone; one object
-    for equal arguments. Raises DecodeError for other names, and if the handle key is not among them.
-    """
-    columns = tuple(column for column in layout.columns if column.name in names)
-    if len(columns) != len(names) or not names >= {column.name for column in layout.columns if column.key}:
-        expected = [column.name for column in layout.columns]
-        raise DecodeError("wrong_columns", f"expected columns among {expected} with the key, found {sorted(names)}")
-    if len(columns) == len(layout.columns):
-        return layout
-    return Layout(layout.database, layout.table, columns, columns_text(columns), layout.version)

@@ -10,8 +10,8 @@ import msgspec
 import orjson
 
 from ticdc_lakehouse.codec.json_text import names_of, quotes_of
+from ticdc_lakehouse.codec.simple.json.value import Timestamp
 from ticdc_lakehouse.codec.simple.message import VERSION, Checksum
-from ticdc_lakehouse.codec.simple.value import Timestamp
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Layout
 from ticdc_lakehouse.mysql_type import Family, family_of
