@@ -103,6 +103,8 @@ class RowChange:
     """Physical table (partition) id, where the wire tells it."""
     handle_only: bool = False
     """True if the images hold the handle key alone because the row was too large for a message."""
+    schema_version: int | None = None
+    """Version of the schema by which the row was read, where the protocol sends one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,6 +118,9 @@ class Ddl:
     query: str
     type: str | None
     """The type as the wire writes it: TiDB's number (Craft, Open) or a word such as ``CREATE``."""
+    columns: tuple[Column, ...] = ()
+    """What the table has after it, where the protocol sends it."""
+    schema_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,6 +238,8 @@ def event_of(line: Mapping[str, object]) -> Event:
                 commit_ms=_milliseconds(get["commit_time"]),
                 query=str(get["query"]),
                 type=_text(get["ddl_type"]),
+                columns=columns_from(_text(get["columns"])),
+                schema_version=_integer(get["schema_version"]),
             )
         case Kind.RESOLVED:
             return Resolved(commit_ts=_UNSIGNED & int(str(get["commit_ts"])))
@@ -267,6 +274,7 @@ def _row_of(line: Mapping[str, object]) -> RowChange:
         old_handle_key=_text(line["old_handle_key"]),
         table_id=_integer(line["table_id"]),
         handle_only=line["handle_only"] is True,
+        schema_version=_integer(line["schema_version"]),
     )
 
 

@@ -25,9 +25,9 @@ from ticdc_lakehouse.codec.craft.frame import (
 )
 from ticdc_lakehouse.codec.craft.group import Groups, Shapes, Terms, read_terms, text_of
 from ticdc_lakehouse.codec.craft.messages import Messages, RefusedError
-from ticdc_lakehouse.codec.craft.number import Places, read_uvarint
 from ticdc_lakehouse.codec.craft.value import Values
 from ticdc_lakehouse.codec.known import Known
+from ticdc_lakehouse.codec.number import Places, read_uvarint
 from ticdc_lakehouse.codec.options import SinkOptions
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Layout, Op

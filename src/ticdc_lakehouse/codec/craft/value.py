@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from ticdc_lakehouse.codec.craft.group import Form, Groups, Shape
 from ticdc_lakehouse.codec.craft.messages import Messages
-from ticdc_lakehouse.codec.craft.number import Places, no_uvarint, uvarints_at, zigzags
 from ticdc_lakehouse.codec.json_column import digits_of, escaped, joined, shortest
+from ticdc_lakehouse.codec.number import Places, no_uvarint, uvarints_at, zigzags
 from ticdc_lakehouse.event import Column
 
 _NULL_LENGTH = -1

@@ -25,10 +25,12 @@ import numpy as np
 
 from ticdc_lakehouse.codec.simple.message import Checksum
 from ticdc_lakehouse.codec.simple.zone import utc_text
-from ticdc_lakehouse.errors import DecodeError
-from ticdc_lakehouse.event import Column
+from ticdc_lakehouse.errors import ConfigError, DecodeError, LakehouseError
+from ticdc_lakehouse.event import Column, RowChange
 from ticdc_lakehouse.mysql_type import Family, family_of
 
+_VERSION = 2
+"""Of both writers (wire.md 8.13)."""
 _MASK = (1 << 64) - 1
 _NUMBER = re.compile(r"[^\[\],\s]+")
 
@@ -65,6 +67,20 @@ def check(
             raise DecodeError("bad_value", f"expected values that have a checksum: {error}") from None
         if found != expected:
             raise DecodeError("checksum_mismatch", f"expected checksum {expected} of {name}, found {found}")
+
+
+def written(row: RowChange, zone: ZoneInfo) -> Checksum:
+    """The checksums that TiCDC sends with a row. Raises ConfigError if it has none."""
+    images = (
+        None if image is None else [image[column.name] for column in row.columns] for image in (row.after, row.before)
+    )
+    try:
+        sums = [0 if texts is None else checksum_of(row.columns, texts, zone) for texts in images]
+    except (LakehouseError, ValueError, OverflowError) as error:
+        raise ConfigError(
+            f"integrity-check-level: no checksum of a row of {row.database}.{row.table}: {error}"
+        ) from None
+    return Checksum(version=_VERSION, corrupted=False, current=sums[0], previous=sums[1])
 
 
 @lru_cache(maxsize=1024)

@@ -18,6 +18,8 @@ VERSION = 1
 WATERMARK = "WATERMARK"
 BOOTSTRAP = "BOOTSTRAP"
 OPS = {"INSERT": Op.INSERT, "UPDATE": Op.UPDATE, "DELETE": Op.DELETE}
+IMAGES = {Op.INSERT: (True, False), Op.UPDATE: (True, True), Op.DELETE: (False, True)}
+"""Whether a row has ``data`` and ``old``."""
 DDL_TYPES = frozenset({"CREATE", "RENAME", "CINDEX", "DINDEX", "ERASE", "TRUNCATE", "ALTER", "QUERY"})
 
 
@@ -33,18 +35,18 @@ class Checksum(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     previous: int
 
 
-class Envelope(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class Envelope(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """One message; ``data`` and ``old`` are empty where there are none."""
 
     version: int
-    type: str
-    commit_ts: int = msgspec.field(name="commitTs")
-    build_ts: int = msgspec.field(name="buildTs")
-    """The writer's clock in milliseconds since the Unix epoch: nothing is read from it."""
     database: str | None = None
     table: str | None = None
     table_id: int | None = msgspec.field(default=None, name="tableID")
+    type: str
     sql: str | None = None
+    commit_ts: int = msgspec.field(name="commitTs")
+    build_ts: int = msgspec.field(name="buildTs")
+    """The writer's clock in milliseconds since the Unix epoch: nothing is read from it."""
     schema_version: int | None = msgspec.field(default=None, name="schemaVersion")
     claim_check_location: str | None = msgspec.field(default=None, name="claimCheckLocation")
     handle_key_only: bool = msgspec.field(default=False, name="handleKeyOnly")

@@ -19,7 +19,7 @@ _HIDDEN = "_V$_"
 """How TiDB names the generated columns behind indexes of expressions: rows never have them."""
 
 
-class DataType(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+class DataType(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """``dataType``; numbers that are 0 are left out."""
 
     mysql_type: str = msgspec.field(name="mysqlType")

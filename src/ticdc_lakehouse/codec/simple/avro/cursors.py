@@ -121,7 +121,8 @@ class Cursors:
         numbers = self.longs(who)
         bad = (numbers < 0) | (numbers > most)
         self.refuse(who, bad, "wrong_type", lambda n: f"expected {what} 0 to {most}, found {numbers[n]}", start)
-        return np.where(bad, 0, numbers)
+        valid: Places = np.where(bad, 0, numbers)
+        return valid
 
     def optionals(self, who: Places) -> Places:
         """Those of whom the next union is not null."""
@@ -132,7 +133,7 @@ class Cursors:
         start = self.skip(who, 1)
         octets = self.octets[start]
         self.refuse(who, octets > 1, "wrong_type", lambda n: f"expected 0 or 1, found {octets[n]}", start)
-        return octets == 1
+        return np.equal(octets, 1)
 
     def finish(self, who: Places) -> None:
         """Refuse those of whom bytes are left."""

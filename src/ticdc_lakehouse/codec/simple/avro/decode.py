@@ -136,10 +136,10 @@ def _check_sums(cursors: Cursors, headers: Headers, images: Images, zone: ZoneIn
     for message, checksum in headers.checksums.items():
         if message in cursors.errors or headers.handle_only[message]:
             continue
-        texts = (images.texts_of(number) for number in (message, message + count))
+        data, old = (images.texts_of(number) for number in (message, message + count))
         columns = images.shapes[images.shape[message if headers.op[message] != _DELETE else message + count]].columns
         try:
-            check(checksum, columns, *texts, zone)
+            check(checksum, columns, data, old, zone)
         except DecodeError as error:
             cursors.fail(message, error)
 

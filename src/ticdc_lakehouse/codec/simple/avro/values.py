@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from functools import partial
 from typing import Any
@@ -170,7 +170,7 @@ class Values:
         changes = [partial(in_zone, location=location, zone=self._zone) for location in locations.to_pylist()]
         return self._each(chosen, texts.to_pylist(), changes)
 
-    def _each(self, chosen: Places, texts: list[str], changes: list[Callable[[str], str]]) -> pa.Array:
+    def _each(self, chosen: Places, texts: list[str], changes: Sequence[Callable[[str], str]]) -> pa.Array:
         """Texts that are changed one by one."""
         found, bad = [], np.zeros(len(texts), bool)
         faults = {}

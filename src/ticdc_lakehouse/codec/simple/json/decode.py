@@ -15,7 +15,7 @@ from ticdc_lakehouse.codec.options import Corruption, SinkOptions
 from ticdc_lakehouse.codec.simple.control import add_control
 from ticdc_lakehouse.codec.simple.json.row import Row
 from ticdc_lakehouse.codec.simple.json.table import Table
-from ticdc_lakehouse.codec.simple.message import OPS, Envelope, read_envelope
+from ticdc_lakehouse.codec.simple.message import IMAGES, OPS, Envelope, read_envelope
 from ticdc_lakehouse.codec.simple.schemas import Schemas, layout_with
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Layout, Op
@@ -211,7 +211,7 @@ def _one_choice(data: frozenset[str], old: frozenset[str]) -> frozenset[str]:
 
 def _check_row(envelope: Envelope) -> None:
     """Which images a row has, and what it has not."""
-    expected = {Op.INSERT: (True, False), Op.UPDATE: (True, True), Op.DELETE: (False, True)}[OPS[envelope.type]]
+    expected = IMAGES[OPS[envelope.type]]
     found = (bytes(envelope.data) != b"", bytes(envelope.old) != b"")
     if found != expected:
         detail = f"expected data and old of an {envelope.type} to be there as {expected}, found {found}"

@@ -13,6 +13,7 @@ from ticdc_lakehouse.codec.json_text import is_odd
 from ticdc_lakehouse.codec.simple.checksum import check
 from ticdc_lakehouse.codec.simple.json.row import Image, Row, Shortest, odd_reader, reader
 from ticdc_lakehouse.codec.simple.json.value import converter
+from ticdc_lakehouse.codec.simple.message import IMAGES, OPS
 from ticdc_lakehouse.event import Layout
 
 _ENCODE = msgspec.json.Encoder().encode
@@ -44,11 +45,12 @@ class Table:
         self._key = [getter(fields[column.name]) for column in layout.columns if column.key]
 
     def are_like(self, rows: list[Row]) -> bool:
-        """Whether the messages are of one kind, with their rows in them."""
+        """Whether the messages are of one kind, with its images in them."""
+        data, old = IMAGES[OPS[rows[0].type]]
         return (
             len({row.type for row in rows}) == 1
-            and [row.data for row in rows].count(None) in (0, len(rows))
-            and [row.old for row in rows].count(None) in (0, len(rows))
+            and [row.data for row in rows].count(None) == (0 if data else len(rows))
+            and [row.old for row in rows].count(None) == (0 if old else len(rows))
             and not [row for row in rows if row.claim_check_location is not None]
         )
 
@@ -73,8 +75,10 @@ class Table:
         """Check rows with checksums, which have been changed to the texts of ``event``. Raises DecodeError."""
         for row in rows:
             if row.checksum is not None and not row.handle_key_only:
-                images = (None if image is None else [get(image) for get in self._get] for image in (row.data, row.old))
-                check(row.checksum, self.layout.columns, *images, self._zone)
+                data, old = (
+                    None if image is None else [get(image) for get in self._get] for image in (row.data, row.old)
+                )
+                check(row.checksum, self.layout.columns, data, old, self._zone)
 
     def handle_keys(self, images: list[Image]) -> bytes:
         """The handle keys' texts as lines, none if the table has no key."""

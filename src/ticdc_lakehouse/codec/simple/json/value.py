@@ -18,10 +18,12 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
+from ticdc_lakehouse.codec.element import number_of_names
 from ticdc_lakehouse.codec.number_text import float_text, is_plain, is_year, plain_text, short_year, year_text
 from ticdc_lakehouse.codec.simple.element import number_of
 from ticdc_lakehouse.codec.simple.zone import in_zone
 from ticdc_lakehouse.errors import DecodeError
+from ticdc_lakehouse.event import Column
 from ticdc_lakehouse.mysql_type import Family, parse_type
 
 IsOurs = Callable[[Any], object]
@@ -57,17 +59,20 @@ def converter(type_text: str, zone: ZoneInfo) -> tuple[IsOurs, Change] | None:
             return None
 
 
-def wire_converter(type_text: str, zone: ZoneInfo) -> Callable[[str], Any] | None:
+def wire_converter(column: Column, zone: ZoneInfo) -> Callable[[str], Any] | None:
     """The other way round."""
-    match parse_type(type_text).family:
+    kind = parse_type(column.type)
+    match kind.family:
         case Family.BINARY:
             return lambda digits: base64.b64encode(bytes.fromhex(digits)).decode()
         case Family.TIMESTAMP:
-            return lambda text: {"location": zone.key, "value": text}
+            return lambda text: Timestamp(zone.key, text)
         case Family.FLOAT | Family.DOUBLE:
             return plain_text
         case Family.YEAR:
             return short_year
+        case Family.ENUM | Family.SET if column.by == "name":
+            return number_of_names(kind)
         case _:
             return None
 
