@@ -25,7 +25,7 @@ _ABSENT = -2
 class Images:
     """The images of all messages: ``data`` of message m is number m, and ``old`` number m plus all messages."""
 
-    __slots__ = ("_cells", "_first", "_texts", "keys", "number", "shape", "shapes", "texts")
+    __slots__ = ("_cells", "_first", "_texts", "_widths", "keys", "number", "shape", "shapes", "texts")
 
     def __init__(
         self,
@@ -42,6 +42,8 @@ class Images:
         columns = [each for layout in layouts for each in layout.columns]
         values = Values(cursors, columns, (message, *entries[1:]), zone)
         widths = np.where(exists, np.diff(names.first)[layout], 0) if len(layouts) else np.zeros(len(layout), np.int64)
+        self._widths = widths
+        """Columns of each one's layout."""
         self._first = np.cumsum(widths) - widths
         """Number of each image's first cell: a cell is a column of an image."""
         cell = self._first[image] + column - names.first[layout[image]]
@@ -108,7 +110,7 @@ class Images:
     def _objects(self, images: Places) -> tuple[pa.Array, pa.Array]:
         """Images of one shape, and their handle keys."""
         labels, key = _labels(self.shapes[self.shape[images[0]]])
-        cells = self._cells[self._first[images][:, np.newaxis] + np.arange(self._width(images))]
+        cells = self._cells[self._first[images][:, np.newaxis] + np.arange(self._widths[images[0]])]
         # Images of one shape have the same columns.
         columns = [self._column(cell) for cell in cells.T[cells[0] != _ABSENT]]
         if not columns:
@@ -117,12 +119,6 @@ class Images:
         if not key:
             return whole, pa.nulls(len(images), pa.string())
         return whole, joined("[", [("", columns[place]) for place in key], "]")
-
-    def _width(self, images: Places) -> int:
-        image = int(images[0])
-        after = np.searchsorted(self._first, self._first[image], side="right")
-        end = self._first[after] if after < len(self._first) else len(self._cells)
-        return int(end - self._first[image])
 
     def _column(self, texts: Places) -> pa.Array:
         missing = texts < 0

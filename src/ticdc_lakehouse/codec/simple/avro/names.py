@@ -58,8 +58,8 @@ class ColumnNames:
 def _hashes(words: Numbers, starts: Places, sizes: Places, salt: Places) -> Numbers:
     hashes = (salt * 257 + sizes).astype(np.uint64) * _PRIME
     for at in range(0, int(sizes.max(initial=0)), _WORD):
-        some = np.flatnonzero(sizes > at) if at else np.arange(len(sizes))
-        word = words[starts[some] + at] & _MASKS[np.clip(sizes[some] - at, 0, _WORD)]
+        some = np.flatnonzero(sizes > at)
+        word = words[starts[some] + at] & _MASKS[np.minimum(sizes[some] - at, _WORD)]
         mixed = (hashes[some] ^ word) * _PRIME
         hashes[some] = mixed ^ (mixed >> _SHIFT)
     return hashes
