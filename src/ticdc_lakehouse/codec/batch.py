@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 
@@ -25,6 +26,8 @@ Text = str | bytes
 """UTF-8: codecs hand over slices of the wire as bytes where they can."""
 
 _LOGICAL_BITS = pa.scalar(LOGICAL_BITS, pa.uint64())
+_FEW = 16
+"""Rows to each other event from which on the rows are moved as runs."""
 _NO_LAYOUT = Layout(None, None, (), None)
 _NO_IMAGE = (None,) * 7
 _NO_DDL = (None, None)
@@ -189,6 +192,8 @@ def in_order(rows: Rows | None, others: Events, index: Sequence[int]) -> pa.Reco
         return _row_columns(rows)
     batch = others.finish()
     if rows is not None:
+        if len(others) * _FEW <= len(rows.message) and not np.isin(batch["message"], rows.message).any():
+            return _interleaved(_row_columns(rows), batch)
         batch = pa.RecordBatch.from_arrays(
             [pa.concat_arrays(both) for both in zip(batch, _row_columns(rows), strict=True)], schema=EVENTS
         )
@@ -196,6 +201,18 @@ def in_order(rows: Rows | None, others: Events, index: Sequence[int]) -> pa.Reco
     batch = batch.take(pa.array(np.lexsort((numbers, batch["message"]))))
     place = EVENTS.get_field_index("index")
     return batch.set_column(place, EVENTS.field(place), _index_in_message(batch["message"]))
+
+
+def _interleaved(rows: pa.RecordBatch, others: pa.RecordBatch) -> pa.RecordBatch:
+    """Both in the order of their messages, none of which has events in both: rows between others move as runs."""
+    places = np.searchsorted(rows["message"], others["message"])
+    cuts = [0, *(np.flatnonzero(np.diff(places)) + 1).tolist(), len(places)]
+    pieces, begin = [], 0
+    for first, last in pairwise(cuts):
+        end = int(places[first])
+        pieces += [rows.slice(begin, end - begin), others.slice(first, last - first)]
+        begin = end
+    return pa.concat_batches([*pieces, rows.slice(begin)])
 
 
 def _row_columns(rows: Rows) -> pa.RecordBatch:

@@ -11,6 +11,8 @@ import pyarrow as pa
 from ticdc_lakehouse.codec.batch import Rows
 from ticdc_lakehouse.event import Layout, Op
 
+Numbers = npt.NDArray[np.int64]
+
 _NONE = -1
 _NEWLINE = ord("\n")
 _OPS = (Op.INSERT, Op.UPDATE, Op.DELETE)
@@ -19,10 +21,12 @@ _OPS = (Op.INSERT, Op.UPDATE, Op.DELETE)
 class Lines:
     """JSON texts: each ends in a line feed, which JSON has escaped in its strings."""
 
-    __slots__ = ("_count", "_texts")
+    __slots__ = ("_count", "_ends", "_size", "_texts")
 
     def __init__(self) -> None:
         self._texts: list[bytes] = []
+        self._ends: list[Numbers] = []
+        self._size = 0
         self._count = 0
 
     def add(self, lines: bytes, count: int) -> int:
@@ -30,16 +34,20 @@ class Lines:
         if not lines:
             return _NONE
         self._texts.append(lines)
+        # Now, while they are in the processor's cache.
+        self._ends.append(np.flatnonzero(np.frombuffer(lines, np.uint8) == _NEWLINE) + self._size)
+        self._size += len(lines)
         self._count += count
         return self._count - count
 
     def array(self) -> pa.Array:
-        """All of them, as large strings without their line feeds."""
-        lines = b"".join(self._texts)
-        offsets = np.zeros(self._count + 1, np.int64)
-        offsets[1:] = np.flatnonzero(np.frombuffer(lines, np.uint8) == _NEWLINE) - np.arange(self._count)
-        texts = lines.replace(b"\n", b"")
-        return pa.LargeStringArray.from_buffers(self._count, pa.py_buffer(offsets), pa.py_buffer(texts))
+        """The texts and the line feeds between them, in turn, as large strings: text n is item 2 n."""
+        if not self._texts:
+            return pa.nulls(0, pa.large_string())
+        ends = np.concatenate(self._ends)
+        offsets = np.stack((np.append(0, ends + 1)[:-1], ends), axis=1).ravel()
+        buffers = (pa.py_buffer(offsets), pa.py_buffer(b"".join(self._texts)))
+        return pa.LargeStringArray.from_buffers(len(offsets) - 1, *buffers)
 
 
 class Gathered:
@@ -112,10 +120,7 @@ class Gathered:
         )
 
 
-Numbers = npt.NDArray[np.int64]
-
-
 def _places(first: Numbers, counts: Numbers, group: Numbers, order: Numbers) -> pa.Array:
-    """The number of each row's text, null for none; ``first`` and ``counts`` are those of groups."""
+    """The item of each row's text in ``Lines.array``, null for none; ``first`` and ``counts`` are those of groups."""
     start = np.cumsum(counts) - counts
-    return pa.array((first - start)[group] + order, mask=(first == _NONE)[group])
+    return pa.array(2 * ((first - start)[group] + order), mask=(first == _NONE)[group])

@@ -7,7 +7,9 @@ from decimal import Decimal
 
 from ticdc_lakehouse.errors import DecodeError
 
-_PLAIN = re.compile(r"-?(?!0\.000000)(?:0|[1-9]\d{0,20})(?:\.\d+)?", re.ASCII)
+_PLAIN_NUMBER = r"-?(?!0\.000000)(?:0|[1-9]\d{0,20})(?:\.\d+)?"
+_PLAIN = re.compile(_PLAIN_NUMBER, re.ASCII)
+_PLAIN_LINES = re.compile(rf"(?:{_PLAIN_NUMBER}\n)*+", re.ASCII)
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _YEAR = re.compile(r"\d{4}", re.ASCII)
 _SHORT_YEAR = re.compile(r"\d{1,4}", re.ASCII)
@@ -16,6 +18,12 @@ is_plain = _PLAIN.fullmatch
 """Whether a number's text is ``float_text`` of itself."""
 is_year = _YEAR.fullmatch
 """Whether a year's text is ``year_text`` of itself."""
+
+
+def are_plain(texts: list[str]) -> bool:
+    """``is_plain`` of all of them, in one call."""
+    lines = "\n".join([*texts, ""])
+    return _PLAIN_LINES.fullmatch(lines) is not None and lines.count("\n") == len(texts)
 
 
 def float_text(text: str) -> str:

@@ -9,12 +9,14 @@ from ticdc_lakehouse.mysql_type import Family, MysqlType
 
 
 def number_of(kind: MysqlType) -> Callable[[str], str]:
-    """What turns names of an ENUM or SET into index or mask. Raises DecodeError for others."""
+    """What turns names of an ENUM or SET into index or mask, and leaves numbers. Raises DecodeError for others."""
     bits = kind.family is Family.SET
     numbers = {name: 1 << place if bits else place + 1 for place, name in enumerate(kind.elements)}
 
     def number(text: str) -> str:
         names = text.split(",") if bits and text else [text]
+        if text.isascii() and text.isdecimal():
+            return text
         if not text and (bits or text not in numbers):
             return "0"
         if not numbers.keys() >= set(names):

@@ -10,7 +10,7 @@ import msgspec
 from ticdc_lakehouse.codec.batch import Events, Rows, checked_tso, collect_one
 from ticdc_lakehouse.codec.claim_check import stored_value
 from ticdc_lakehouse.codec.gathered import Gathered
-from ticdc_lakehouse.codec.json_text import Unreadable, names_of, unreadable
+from ticdc_lakehouse.codec.json_text import Unreadable, names_of, quotes_of, unreadable
 from ticdc_lakehouse.codec.options import Corruption, SinkOptions
 from ticdc_lakehouse.codec.simple.control import add_control
 from ticdc_lakehouse.codec.simple.json.row import Row
@@ -27,10 +27,11 @@ _TO_VERSION = len(',"commitTs":,"buildTs":,"schemaVersion":') + 18 + 13
 """Bytes from there to the schema's version: a TSO has 18 digits since 2014, a time in milliseconds 13 since 2001."""
 _AFTER_VERSION = _TO_VERSION + 18
 _NAMES = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ENCODE = msgspec.json.Encoder().encode
 _NO_NAMES: frozenset[str] = frozenset()
 
 _TOGETHER = 512
-"""Messages that are read before their rows are added: so many stay in a processor's cache."""
+"""Rows that are read before they are added: so many stay in a processor's cache."""
 _FEW = 8
 """Rows that are no longer halved to find the one that is not like the others."""
 _MOST = 4096
@@ -45,18 +46,19 @@ class JsonMessages:
         self._schemas = schemas
         self._stored = stored
         self._tables: dict[Layout, Table] = {}
-        self._by_begin: dict[bytes, Table] = {}
+        self._tables_by_begin: dict[bytes, Table] = {}
 
     def read(self, values: Mapping[int, bytes], out: Events) -> Rows | None:
         """The row changes of messages (by number); other events and errors are added to ``out``."""
-        rows = [
-            (number, value)
-            for number, value in values.items()
-            if value.startswith(_ROW_BEGIN) or not self._is_control(number, value, out)
-        ]
+        rows = []
+        for begin, some in _by_begin(values).items():
+            if some[0][1].startswith(_ROW_BEGIN):
+                rows.append((begin, some))
+            else:
+                rows += [(begin, [one]) for one in some if not self._is_control(*one, out)]
         gathered = Gathered()
-        for start in range(0, len(rows), _TOGETHER):
-            self._read_rows(rows[start : start + _TOGETHER], gathered, out)
+        for begin, some in rows:
+            self._read_rows(begin, some, gathered, out)
         return gathered.rows()
 
     def _is_control(self, number: int, value: bytes, out: Events) -> bool:
@@ -68,26 +70,22 @@ class JsonMessages:
     def _control(self, _: bytes | None, value: bytes | None, out: Events) -> None:
         envelope = read_envelope(value or b"")
         if not envelope.is_row:
-            names_of(value or b"")
+            _check_names(value or b"", envelope)
             add_control(envelope, self._schemas, out)
 
-    def _read_rows(self, rows: list[tuple[int, bytes]], gathered: Gathered, out: Events) -> None:
-        """Add rows: those of a table that is known together, others by their envelopes."""
-        alike: dict[bytes, tuple[list[int], list[bytes]]] = {}
-        for number, value in rows:
-            # begin_of, not called
-            at = value.find(_COMMIT_TS)
-            begin = value[:at] + value[at + _TO_VERSION : at + _AFTER_VERSION]
-            some = alike.get(begin)
-            if some is None:
-                if begin not in self._by_begin:
+    def _read_rows(self, begin: bytes, some: list[tuple[int, bytes]], gathered: Gathered, out: Events) -> None:
+        """Add rows that begin alike: together if their table is known, or after the first has told it."""
+        if begin not in self._tables_by_begin:
+            first, *some = some
+            self._alone(*first, gathered, out)
+        for start in range(0, len(some), _TOGETHER):
+            numbers, values = zip(*some[start : start + _TOGETHER], strict=True)
+            table = self._tables_by_begin.get(begin)
+            if table is None:
+                for number, value in zip(numbers, values, strict=True):
                     self._alone(number, value, gathered, out)
-                    continue
-                some = alike[begin] = ([], [])
-            some[0].append(number)
-            some[1].append(value)
-        for begin, (numbers, values) in alike.items():
-            self._together(self._by_begin[begin], numbers, values, gathered, out)
+            else:
+                self._together(table, numbers, values, gathered, out)
 
     def _together(self, table: Table, numbers: list[int], values: list[bytes], gathered: Gathered, out: Events) -> None:
         """Add rows. One that has any fault, or is not like the others, is left to its envelope."""
@@ -128,8 +126,8 @@ class JsonMessages:
         except Unreadable as error:
             fault = unreadable(error, value)
             raise envelope.fault(fault.reason, f"in a row image: {fault.detail}", offset=fault.offset) from None
-        _make_room(self._by_begin)
-        self._by_begin[begin_of(value)] = table
+        _make_room(self._tables_by_begin)
+        self._tables_by_begin[_begin_of(value)] = table
         return None
 
     def _claimed(self, envelope: Envelope, location: str) -> tuple[bytes, Envelope]:
@@ -193,10 +191,28 @@ class JsonMessages:
         )
 
 
-def begin_of(value: bytes) -> bytes:
+def _begin_of(value: bytes) -> bytes:
     """What tells a row's table, type and schema version in both writers; no more than a hint."""
     at = value.find(_COMMIT_TS)
     return value[:at] + value[at + _TO_VERSION : at + _AFTER_VERSION]
+
+
+def _by_begin(values: Mapping[int, bytes]) -> dict[bytes, list[tuple[int, bytes]]]:
+    """The messages by ``_begin_of``."""
+    alike: dict[bytes, list[tuple[int, bytes]]] = {}
+    for message in values.items():
+        begin = _begin_of(message[1])
+        if begin in alike:
+            alike[begin].append(message)
+        else:
+            alike[begin] = [message]
+    return alike
+
+
+def _check_names(value: bytes, envelope: Envelope) -> None:
+    """Raise DecodeError if a name stands twice: that makes two more quotes than the members that were read need."""
+    if quotes_of(value) != quotes_of(_ENCODE(envelope)):
+        names_of(value)
 
 
 def _columns_of(image: Any) -> frozenset[str]:

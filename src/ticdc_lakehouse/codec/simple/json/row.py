@@ -152,9 +152,14 @@ class Shortest:
         # A line feed stands for the comma before each image's name.
         images = sum(len(image) + len('"":') * len(rows) + size * len(rows)
                      for image, size in ((data, len("data")), (old, len("old"))) if image)  # fmt: skip
-        return len(rows) * self._length + sum([len(str(row.table_id)) for row in rows]) + images
+        return len(rows) * self._length + _digits([row.table_id for row in rows]) + images
 
     def _quotes_with(self, row: Row, data: bytes | None, old: bytes | None) -> int:
         quotes = self._quotes + 2 * row.handle_key_only + 4 * (row.claim_check_location is not None)
         quotes += 0 if row.checksum is None else 10
         return quotes + sum(2 + quotes_of(image) for image in (data, old) if image is not None)
+
+
+def _digits(numbers: list[int]) -> int:
+    """Digits of all of them; rows that are read together seldom have more than one table id."""
+    return sum(len(str(number)) * numbers.count(number) for number in set(numbers))

@@ -61,14 +61,12 @@ class Table:
         """
         theirs = _ENCODE_LINES(images)
         changed = False
-        for field, get, is_ours, change in self._changes:
-            if all(map(is_ours, [value for value in map(get, images) if value is not None])):
-                continue
-            changed = True
-            for image in images:
-                value = get(image)
-                if value is not None and not is_ours(value):
-                    self._set(image, field, change(value))
+        for field, get, are_ours, change in self._changes:
+            given = [image for image in images if get(image) is not None]
+            if not are_ours([*map(get, given)]):
+                changed = True
+                for image in given:
+                    self._set(image, field, change(get(image)))
         return theirs, _ENCODE_LINES(images) if changed else theirs
 
     def check_sums(self, rows: list[Row]) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import operator
 import re
 from collections.abc import Callable
 from typing import Any
@@ -19,17 +20,16 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from ticdc_lakehouse.codec.element import number_of_names
-from ticdc_lakehouse.codec.number_text import float_text, is_plain, is_year, plain_text, short_year, year_text
+from ticdc_lakehouse.codec.number_text import are_plain, float_text, is_year, plain_text, short_year, year_text
 from ticdc_lakehouse.codec.simple.element import number_of
 from ticdc_lakehouse.codec.simple.zone import in_zone
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Column
 from ticdc_lakehouse.mysql_type import Family, parse_type
 
-IsOurs = Callable[[Any], object]
+AreOurs = Callable[[list[Any]], bool]
 Change = Callable[[Any], str]
 
-_NOTHING = re.compile(r"(?!)")
 _NUMBER = re.compile(r"\d+", re.ASCII)
 
 
@@ -40,21 +40,21 @@ class Timestamp(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     value: str
 
 
-def converter(type_text: str, zone: ZoneInfo) -> tuple[IsOurs, Change] | None:
-    """What says that a wire value of this type is ``event``'s text as it stands, and what makes it so; None if it
-    always is. The latter raises DecodeError."""
+def converter(type_text: str, zone: ZoneInfo) -> tuple[AreOurs, Change] | None:
+    """What says that wire values of this type are all ``event``'s texts as they stand, and what makes any of them so;
+    None if they always are. The latter raises DecodeError."""
     kind = parse_type(type_text)
     match kind.family:
         case Family.BINARY:
-            return _NOTHING.search, hex_of
+            return operator.not_, hex_of
         case Family.TIMESTAMP:
-            return lambda _: None, lambda stamp: in_zone(stamp.value, stamp.location, zone)
+            return operator.not_, lambda stamp: in_zone(stamp.value, stamp.location, zone)
         case Family.FLOAT | Family.DOUBLE:
-            return is_plain, float_text
+            return are_plain, float_text
         case Family.YEAR:
-            return is_year, year_text
+            return lambda texts: all(map(is_year, texts)), year_text
         case Family.ENUM | Family.SET:
-            return _NUMBER.fullmatch, number_of(kind)
+            return lambda texts: all(map(_NUMBER.fullmatch, texts)), number_of(kind)
         case _:
             return None
 
