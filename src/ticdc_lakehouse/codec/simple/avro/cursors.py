@@ -22,6 +22,18 @@ LONGEST = 10
 """Bytes of the longest number."""
 _PAD = 16
 _WORD = 8
+_MORE = np.uint64(0x80)
+"""The bit of a byte that another one follows."""
+_MORE_OF_EIGHT = np.uint64(0x8080808080808080)
+_HALVES = tuple(
+    (np.uint64(low), np.uint64(high), np.uint64(shift))
+    for low, high, shift in (
+        (0x007F007F007F007F, 0x7F007F007F007F00, 1),
+        (0x00003FFF00003FFF, 0x3FFF00003FFF0000, 2),
+        (0x000000000FFFFFFF, 0x0FFFFFFF00000000, 4),
+    )
+)
+"""How groups of 7 bits become one number: neighbours join, and pairs of them, and pairs of those."""
 
 
 class Cursors:
@@ -73,18 +85,28 @@ class Cursors:
 
     def _uvarints(self, at: Places) -> tuple[Numbers, Places]:
         """The numbers at these places as they lie, and the places after them; -1 for one that is too large."""
-        octet = self.octets[at]
-        numbers = (octet & 0x7F).astype(np.uint64)
+        numbers = self.octets[at].astype(np.uint64)
         after = at + 1
-        longer = np.flatnonzero(octet >= 0x80)
-        for size in range(1, LONGEST):
-            if not len(longer):
-                return numbers, after
-            octet = self.octets[np.minimum(at[longer] + size, len(self.octets) - 1)]
-            numbers[longer] |= (octet & 0x7F).astype(np.uint64) << np.uint64(7 * size)
-            after[longer] = at[longer] + size + 1
-            longer = longer[octet >= (2 if size == LONGEST - 1 else 0x80)]
-        after[longer] = -1
+        longer = np.flatnonzero(numbers >= _MORE)
+        if len(longer):
+            numbers[longer], after[longer] = self._long_uvarints(at[longer])
+        return numbers, after
+
+    def _long_uvarints(self, at: Places) -> tuple[Numbers, Places]:
+        """The same for numbers of any size: eight bytes at once, then a ninth and a tenth."""
+        words = self.words[at]
+        last = ~words & _MORE_OF_EIGHT
+        last &= -last.astype(np.int64).view(np.uint64)  # the bit that ends the number, 0 for none
+        numbers = words & (2 * last - 1) & ~_MORE_OF_EIGHT
+        for low, high, shift in _HALVES:
+            numbers = (numbers & low) | ((numbers & high) >> shift)
+        # A power of two has its exponent in a float64's bits 52 and up.
+        after = at + ((last.astype(np.float64).view(np.int64) >> 52) - 1022 >> 3)
+        rest = np.flatnonzero(last == 0)
+        if len(rest):
+            ninth, tenth = (self.octets[at[rest] + place].astype(np.uint64) for place in (8, 9))
+            numbers[rest] |= (ninth & ~_MORE) << np.uint64(56) | np.where(ninth < _MORE, 0, tenth) << np.uint64(63)
+            after[rest] = np.where(ninth < _MORE, at[rest] + 9, np.where(tenth < 2, at[rest] + 10, -1))
         return numbers, after
 
     def _move(self, who: Places, start: Places, after: Places, what: str) -> None:
@@ -96,10 +118,10 @@ class Cursors:
             self.refuse(who, large, "out_of_range", lambda _: f"expected {what} of at most 64 bits", start)
             self.refuse(who, bad, "truncated", lambda _: f"expected {what}, the message ends", start)
 
-    def skip(self, who: Places, size: int) -> Places:
+    def skip(self, who: Places, size: int | Places) -> Places:
         """Where the next ``size`` bytes begin."""
         start = self.at[who]
-        self._move(who, start, start + size, f"{size} bytes")
+        self._move(who, start, start + size, "a value of some bytes")
         return start
 
     def sized(self, who: Places) -> tuple[Places, Places]:

@@ -23,6 +23,13 @@ class Tag(IntEnum):
     UNSIGNED_BIGINT = 7
 
 
+_SIZES = np.array([{Tag.FLOAT: 4, Tag.DOUBLE: 8}.get(tag, 0) for tag in Tag])
+"""Bytes of values of one size."""
+_IS_TEXT, _IS_NUMBER, _IS_STAMP = (
+    np.array([tag in kinds for tag in Tag])
+    for kinds in ({Tag.STRING, Tag.BYTES, Tag.TIMESTAMP}, {Tag.LONG, Tag.UNSIGNED_BIGINT}, {Tag.TIMESTAMP})
+)
+
 _LEAST_ENTRY = 2
 """Bytes of an entry: a name's size and a value's type."""
 _FIELDS = 7
@@ -97,17 +104,14 @@ def _read_entries(cursors: Cursors, who: Places, layouts: Places, names: ColumnN
 
     cursors.refuse(who, column < 0, "wrong_columns", unknown, start)
     tag = cursors.numbers_to(who, Tag.UNSIGNED_BIGINT, "a type of value")
-    first, second, place, length = (np.zeros(len(who), np.int64) for _ in range(4))
-    stamps = np.flatnonzero(tag == Tag.TIMESTAMP)
+    first, second, place, length = np.zeros((4, len(who)), np.int64)
+    texts, numbers, stamps = (np.flatnonzero(kind[tag]) for kind in (_IS_TEXT, _IS_NUMBER, _IS_STAMP))
     if len(stamps):
         place[stamps], length[stamps] = cursors.sized(who[stamps])
-    texts = np.flatnonzero((tag >= Tag.STRING) & (tag <= Tag.TIMESTAMP))
     first[texts], second[texts] = cursors.sized(who[texts])
-    numbers = np.flatnonzero((tag == Tag.LONG) | (tag == Tag.UNSIGNED_BIGINT))
     first[numbers] = cursors.at[who[numbers]]
     second[numbers] = cursors.longs(who[numbers])
-    for kind, octets in ((Tag.FLOAT, 4), (Tag.DOUBLE, 8)):
-        some = np.flatnonzero(tag == kind)
-        if len(some):
-            first[some] = cursors.skip(who[some], octets)
+    fixed = np.flatnonzero(_SIZES[tag])
+    if len(fixed):
+        first[fixed] = cursors.skip(who[fixed], _SIZES[tag[fixed]])
     entries.add(who, column, tag, first, second, place, length)
