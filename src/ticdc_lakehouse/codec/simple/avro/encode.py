@@ -6,6 +6,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterable
 from functools import partial
+from typing import Any
 from zoneinfo import ZoneInfo
 
 from ticdc_lakehouse.codec.element import number_of_names
@@ -26,6 +27,8 @@ _SOME = b"\2"
 _END = b"\0"
 _ROW = ROW + varint(VERSION)
 _SIGN = 1 << 63
+_SIZES = tuple(map(varint, range(1 << 10)))
+"""Sizes of most texts."""
 
 Write = Callable[[str], bytes]
 
@@ -35,6 +38,7 @@ class AvroWriter:
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
+        self._heads: dict[tuple[Any, ...], bytes] = {}
         self._forms: dict[int, tuple[tuple[Column, ...], dict[str, tuple[bytes, bytes, Write]]]] = {}
 
     def control(self, message: Envelope) -> bytes:
@@ -56,11 +60,7 @@ class AvroWriter:
             checksum = _SOME + _checksum(written(row, self._options.time_zone))
         return b"".join(
             (
-                _ROW,
-                _text(row.database),
-                _text(row.table),
-                varint(row.table_id or 0),
-                varint(OPS.index(row.op)),
+                self._head(row.database, row.table, row.table_id or 0, row.op),
                 varint(commit_ts),
                 varint(row.commit_ms),
                 varint(version),
@@ -72,18 +72,26 @@ class AvroWriter:
             )
         )
 
+    def _head(self, *names: Any) -> bytes:
+        """What stands before ``commitTs``: the same in many rows."""
+        head = self._heads.get(names)
+        if head is None:
+            database, table, table_id, op = names
+            places = varint(table_id) + varint(OPS.index(op))
+            head = self._heads[names] = _ROW + _text(database) + _text(table) + places
+        return head
+
     def _image(self, image: Image | None, columns: tuple[Column, ...]) -> bytes:
         if image is None:
             return _NULL
         if not image:
             return _SOME + _END
         form = self._form(columns)
-        parts = [_SOME, varint(len(image))]
-        for name, text in image.items():
-            null, some, write = form[name]
-            parts.append(null if text is None else some + write(text))
-        parts.append(_END)
-        return b"".join(parts)
+        entries = [
+            some + write(text) if text is not None else null
+            for (null, some, write), text in zip(map(form.__getitem__, image), image.values(), strict=True)
+        ]
+        return b"".join((_SOME, varint(len(image)), *entries, _END))
 
     def _form(self, columns: tuple[Column, ...]) -> dict[str, tuple[bytes, bytes, Write]]:
         """Of each column its name before NULL, its name before a value, and what writes a value."""
@@ -109,7 +117,8 @@ def _column_form(column: Column, zone: ZoneInfo) -> tuple[bytes, bytes, Write]:
 
 def _text(text: str) -> bytes:
     content = text.encode()
-    return varint(len(content)) + content
+    size = len(content)
+    return (_SIZES[size] if size < len(_SIZES) else varint(size)) + content
 
 
 def _bytes(digits: str) -> bytes:
