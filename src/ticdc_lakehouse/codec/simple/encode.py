@@ -31,7 +31,7 @@ def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
     if options.large_message_handle_option is not LargeMessage.NONE:
         raise ConfigError("large-message-handle-option: encoding simple supports only none")
     avro = options.encoding_format is EncodingFormat.AVRO
-    writer: Writer = AvroWriter(options) if avro else JsonWriter(options)
+    writer: Writer = AvroWriter(options, events) if avro else JsonWriter(options)
     compression = options.large_message_handle_compression
     return [Message(key=None, value=compress(value, compression)) for value in _values(events, writer)]
 

@@ -120,7 +120,7 @@ class Cursors:
 
     def skip(self, who: Places, size: int | Places) -> Places:
         """Where the next ``size`` bytes begin."""
-        start = self.at[who]
+        start: Places = self.at[who]
         self._move(who, start, start + size, "a value of some bytes")
         return start
 

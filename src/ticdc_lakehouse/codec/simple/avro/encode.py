@@ -4,42 +4,45 @@ there and that of the columns here."""
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterable
-from functools import partial
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import repeat
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import numpy as np
+
 from ticdc_lakehouse.codec.element import number_of_names
-from ticdc_lakehouse.codec.number import varint
+from ticdc_lakehouse.codec.number import octets_of, varint, zigzagged
 from ticdc_lakehouse.codec.options import IntegrityCheck, SinkOptions
 from ticdc_lakehouse.codec.simple.avro.control import DDL_TYPES, MESSAGE, ROW
+from ticdc_lakehouse.codec.simple.avro.cursors import Places
 from ticdc_lakehouse.codec.simple.avro.header import OPS
 from ticdc_lakehouse.codec.simple.avro.maps import Tag
 from ticdc_lakehouse.codec.simple.avro.values import Form, form_of
 from ticdc_lakehouse.codec.simple.checksum import written
 from ticdc_lakehouse.codec.simple.message import BOOTSTRAP, VERSION, WATERMARK, Checksum, Envelope
 from ticdc_lakehouse.codec.simple.schema import ColumnSchema, DataType, IndexSchema, TableSchema
-from ticdc_lakehouse.event import Column, Image, RowChange
+from ticdc_lakehouse.event import Column, Event, Image, RowChange
 from ticdc_lakehouse.mysql_type import parse_type
 
 _NULL = b"\0"
 _SOME = b"\2"
 _END = b"\0"
 _ROW = ROW + varint(VERSION)
-_SIGN = 1 << 63
+_repeated = lru_cache(maxsize=4096)(varint)
+"""Numbers that many rows share."""
 _SIZES = tuple(map(varint, range(1 << 10)))
 """Sizes of most texts."""
-
-Write = Callable[[str], bytes]
 
 
 class AvroWriter:
     """Writes messages of one run of events."""
 
-    def __init__(self, options: SinkOptions) -> None:
+    def __init__(self, options: SinkOptions, events: Sequence[Event]) -> None:
         self._options = options
+        self._images = _written(events, options.time_zone)
         self._heads: dict[tuple[Any, ...], bytes] = {}
-        self._forms: dict[int, tuple[tuple[Column, ...], dict[str, tuple[bytes, bytes, Write]]]] = {}
 
     def control(self, message: Envelope) -> bytes:
         """A message without a row."""
@@ -62,13 +65,13 @@ class AvroWriter:
             (
                 self._head(row.database, row.table, row.table_id or 0, row.op),
                 varint(commit_ts),
-                varint(row.commit_ms),
-                varint(version),
+                _repeated(row.commit_ms),
+                _repeated(version),
                 _NULL,
                 b"\2\1" if row.handle_only else _NULL,
                 checksum,
-                self._image(row.after, row.columns),
-                self._image(row.before, row.columns),
+                _NULL if row.after is None else self._images[id(row.after)],
+                _NULL if row.before is None else self._images[id(row.before)],
             )
         )
 
@@ -81,38 +84,41 @@ class AvroWriter:
             head = self._heads[names] = _ROW + _text(database) + _text(table) + places
         return head
 
-    def _image(self, image: Image | None, columns: tuple[Column, ...]) -> bytes:
-        if image is None:
-            return _NULL
-        if not image:
-            return _SOME + _END
-        form = self._form(columns)
+
+def _written(events: Iterable[Event], zone: ZoneInfo) -> dict[int, bytes]:
+    """The images of row changes as maps, by their identity: those of a table are written a column at a time."""
+    alike: dict[tuple[int, tuple[str, ...]], tuple[tuple[Column, ...], list[Image]]] = {}
+    for event in events:
+        for image in (event.before, event.after) if isinstance(event, RowChange) else ():
+            if image is not None:
+                key = (id(event.columns), () if len(image) == len(event.columns) else tuple(image))
+                alike.setdefault(key, (event.columns, []))[1].append(image)
+    maps: dict[int, bytes] = {}
+    for columns, images in alike.values():
+        begin = _SOME + (varint(len(images[0])) if images[0] else b"")
         entries = [
-            some + write(text) if text is not None else null
-            for (null, some, write), text in zip(map(form.__getitem__, image), image.values(), strict=True)
+            _entries(column, zone, [image[column.name] for image in images])
+            for column in columns
+            if column.name in images[0]
         ]
-        return b"".join((_SOME, varint(len(image)), *entries, _END))
-
-    def _form(self, columns: tuple[Column, ...]) -> dict[str, tuple[bytes, bytes, Write]]:
-        """Of each column its name before NULL, its name before a value, and what writes a value."""
-        form = self._forms.get(id(columns))
-        if form is None:
-            written_columns = {column.name: _column_form(column, self._options.time_zone) for column in columns}
-            # The form holds the columns, so that no others can have their id.
-            form = self._forms[id(columns)] = (columns, written_columns)
-        return form[1]
+        parts = zip(*entries, strict=True) if entries else repeat(())
+        maps |= {id(image): b"".join((begin, *some, _END)) for image, some in zip(images, parts, strict=False)}
+    return maps
 
 
-def _column_form(column: Column, zone: ZoneInfo) -> tuple[bytes, bytes, Write]:
-    tag, write = _WRITERS[form_of(column.type)]
+def _entries(column: Column, zone: ZoneInfo, texts: list[str | None]) -> list[bytes]:
+    """One entry of many maps: name, type and value."""
+    form = form_of(column.type)
+    given = [text for text in texts if text is not None]
     if column.by == "name":
-        number = number_of_names(parse_type(column.type))
-        plain = write
-        write = lambda names: plain(number(names))  # noqa: E731
-    if tag is Tag.TIMESTAMP:
-        write = partial(_located, _text(zone.key))
-    name = _text(column.name)
-    return name + varint(Tag.NULL), name + varint(tag), write
+        given = [*map(number_of_names(parse_type(column.type)), given)]
+    contents = _WRITERS[form](given)
+    name, tag = _text(column.name), varint(_TAGS[form])
+    null, some = name + varint(Tag.NULL), name + tag + (_text(zone.key) if form is Form.TIMESTAMP else b"")
+    if len(given) == len(texts):
+        return [some + content for content in contents]
+    following = iter(contents)
+    return [null if text is None else some + next(following) for text in texts]
 
 
 def _text(text: str) -> bytes:
@@ -121,36 +127,62 @@ def _text(text: str) -> bytes:
     return (_SIZES[size] if size < len(_SIZES) else varint(size)) + content
 
 
-def _bytes(digits: str) -> bytes:
-    content = bytes.fromhex(digits)
-    return varint(len(content)) + content
+def _sized(contents: Iterable[bytes]) -> list[bytes]:
+    most = len(_SIZES)
+    return [(_SIZES[size] if (size := len(each)) < most else varint(size)) + each for each in contents]
 
 
-def _located(location: bytes, text: str) -> bytes:
-    return location + _text(text)
+def _texts(texts: list[str]) -> list[bytes]:
+    return _sized(map(str.encode, texts))
 
 
-def _number(text: str) -> bytes:
-    return varint(int(text))
+def _binaries(texts: list[str]) -> list[bytes]:
+    return _sized(map(bytes.fromhex, texts))
 
 
-def _bits(text: str) -> bytes:
-    """All 64 bits of an unsigned number."""
-    number = int(text)
-    return varint(number - 2 * _SIGN if number >= _SIGN else number)
+def _signed(texts: list[str]) -> list[bytes]:
+    return _numbers(np.array([*map(int, texts)], np.int64))
 
 
-_WRITERS: dict[Form, tuple[Tag, Write]] = {
-    Form.SIGNED: (Tag.LONG, _number),
-    Form.UNSIGNED: (Tag.LONG, _number),
-    Form.BITS: (Tag.LONG, _bits),
-    Form.BIGINT: (Tag.UNSIGNED_BIGINT, _bits),
-    Form.YEAR: (Tag.LONG, _number),
-    Form.FLOAT: (Tag.FLOAT, lambda text: struct.pack("<f", float(text))),
-    Form.DOUBLE: (Tag.DOUBLE, lambda text: struct.pack("<d", float(text))),
-    Form.TEXT: (Tag.STRING, _text),
-    Form.BINARY: (Tag.BYTES, _bytes),
-    Form.TIMESTAMP: (Tag.TIMESTAMP, _text),
+def _unsigned(texts: list[str]) -> list[bytes]:
+    """All 64 bits, as a number with a sign."""
+    return _numbers(np.array([*map(int, texts)], np.uint64).view(np.int64))
+
+
+def _numbers(numbers: Places) -> list[bytes]:
+    octets, sizes = octets_of(zigzagged(numbers))
+    content, ends = octets.tobytes(), np.cumsum(sizes).tolist()
+    return [content[begin:end] for begin, end in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
+
+
+def _floats(texts: list[str]) -> list[bytes]:
+    return [struct.pack("<f", float(text)) for text in texts]
+
+
+def _doubles(texts: list[str]) -> list[bytes]:
+    return [struct.pack("<d", float(text)) for text in texts]
+
+
+_WRITERS: dict[Form, Callable[[list[str]], list[bytes]]] = {
+    Form.SIGNED: _signed,
+    Form.UNSIGNED: _signed,
+    Form.BITS: _unsigned,
+    Form.BIGINT: _unsigned,
+    Form.YEAR: _signed,
+    Form.FLOAT: _floats,
+    Form.DOUBLE: _doubles,
+    Form.TEXT: _texts,
+    Form.BINARY: _binaries,
+    Form.TIMESTAMP: _texts,
+}
+_TAGS = {
+    **dict.fromkeys((Form.SIGNED, Form.UNSIGNED, Form.BITS, Form.YEAR), Tag.LONG),
+    Form.BIGINT: Tag.UNSIGNED_BIGINT,
+    Form.FLOAT: Tag.FLOAT,
+    Form.DOUBLE: Tag.DOUBLE,
+    Form.TEXT: Tag.STRING,
+    Form.BINARY: Tag.BYTES,
+    Form.TIMESTAMP: Tag.TIMESTAMP,
 }
 
 

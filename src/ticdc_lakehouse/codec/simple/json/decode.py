@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -87,7 +87,9 @@ class JsonMessages:
             else:
                 self._together(table, numbers, values, gathered, out)
 
-    def _together(self, table: Table, numbers: list[int], values: list[bytes], gathered: Gathered, out: Events) -> None:
+    def _together(
+        self, table: Table, numbers: Sequence[int], values: Sequence[bytes], gathered: Gathered, out: Events
+    ) -> None:
         """Add rows. One that has any fault, or is not like the others, is left to its envelope."""
         try:
             rows = [*map(table.read, values)]
@@ -166,7 +168,9 @@ class JsonMessages:
             found = self._tables[layout] = Table(layout, self._options.time_zone)
         return found
 
-    def _add(self, table: Table, numbers: list[int], values: list[bytes], rows: list[Row], gathered: Gathered) -> None:
+    def _add(
+        self, table: Table, numbers: Sequence[int], values: Sequence[bytes], rows: list[Row], gathered: Gathered
+    ) -> None:
         """Add rows of one kind. Raises DecodeError if one has a fault."""
         op = OPS[rows[0].type]
         data = [row.data for row in rows if row.data is not None]
