@@ -281,7 +281,11 @@ def test_blocks() -> None:
     assert row(sized, encoding_format="avro") == expected
     wrong = PREFIX + b"\x02" + varint(-1) + varint(len(one) + 1) + one + rest
     assert failure(wrong, encoding_format="avro").reason == "wrong_type"
-    assert failure(PREFIX + b"\x02\x04" + one + one + rest, encoding_format="avro").reason == "duplicate_name"
+    twice, keyless = PREFIX + b"\x02\x04" + one + one + rest, PREFIX + b"\x02\x02" + two + rest
+    bad, worse, good = decode(twice, keyless, plain, encoding_format="avro")
+    assert isinstance(bad, Failure)
+    assert isinstance(worse, Failure)
+    assert (bad.reason, worse.reason, good) == ("duplicate_name", "wrong_columns", expected)
 
 
 PLACE = "file:///claim-check"

@@ -21,8 +21,6 @@ from functools import lru_cache
 from zlib import crc32
 from zoneinfo import ZoneInfo
 
-import numpy as np
-
 from ticdc_lakehouse.codec.simple.message import Checksum
 from ticdc_lakehouse.codec.simple.zone import utc_text
 from ticdc_lakehouse.errors import ConfigError, DecodeError, LakehouseError
@@ -97,7 +95,8 @@ def _integer(text: str) -> bytes:
 
 
 def _float(text: str) -> bytes:
-    return struct.pack("<d", np.float32(text))
+    """A float32 is widened; OverflowError for none."""
+    return struct.pack("<d", *struct.unpack("<f", struct.pack("<f", float(text))))
 
 
 def _double(text: str) -> bytes:
@@ -105,8 +104,8 @@ def _double(text: str) -> bytes:
 
 
 def _vector(text: str) -> bytes:
-    numbers = np.array(_NUMBER.findall(text), np.float32)
-    return struct.pack("<I", len(numbers)) + numbers.astype("<f4").tobytes()
+    numbers = [*map(float, _NUMBER.findall(text))]
+    return struct.pack(f"<I{len(numbers)}f", len(numbers), *numbers)
 
 
 def _text(text: str) -> bytes:

@@ -148,7 +148,8 @@ class Cursors:
 
     def optionals(self, who: Places) -> Places:
         """Those of whom the next union is not null."""
-        return who[self.numbers_to(who, 1, "a type of a union") == 1]
+        some: Places = who[self.numbers_to(who, 1, "a type of a union") == 1]
+        return some
 
     def booleans(self, who: Places) -> Bits:
         """The next boolean."""

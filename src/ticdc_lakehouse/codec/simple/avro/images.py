@@ -56,11 +56,12 @@ class Images:
         self._texts = values.texts
         self.shapes = [*layouts]
         """Layouts, with the columns that images have."""
-        self.shape = self._shapes(cursors, layout, exists, widths, np.bincount(image, minlength=len(layout)))
+        present = np.bincount(image, minlength=len(layout))
+        self.shape = self._shapes(cursors, layout, _whole(cursors, exists), widths, present)
         """Number of each image's layout in ``shapes``."""
         self.number = np.full(len(layout), _NULL)
         """Number of each image's text and key in ``texts`` and ``keys``, -1 of one that is not there."""
-        self.texts, self.keys = self._lay_out(exists)
+        self.texts, self.keys = self._lay_out(_whole(cursors, exists))
 
     def texts_of(self, image: int) -> list[str | None] | None:
         """One image's texts in the order of its columns."""
@@ -123,6 +124,13 @@ class Images:
     def _column(self, texts: Places) -> pa.Array:
         missing = texts < 0
         return self._texts.take(pa.array(texts, mask=missing if missing.any() else None))
+
+
+def _whole(cursors: Cursors, exists: Bits) -> Bits:
+    """The images of messages that have no error."""
+    messages = len(exists) // 2
+    alive = np.isin(np.arange(messages), cursors.living(np.arange(messages)))
+    return exists & np.tile(alive, 2)
 
 
 @lru_cache(maxsize=4096)
