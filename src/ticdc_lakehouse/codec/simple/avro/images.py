@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from zoneinfo import ZoneInfo
 
@@ -47,9 +47,7 @@ class Images:
         self._first = np.cumsum(widths) - widths
         """Number of each image's first cell: a cell is a column of an image."""
         cell = self._first[image] + column - names.first[layout[image]]
-        twice = np.bincount(cell, minlength=int(widths.sum()))[cell] > 1
-        name = [each.name for each in columns].__getitem__
-        cursors.refuse(message, twice, "duplicate_name", lambda n: f"column {name(column[n])} twice", entries[3])
+        _refuse_doubles(cursors, message, cell, lambda entry: columns[column[entry]].name)
         self._cells = np.full(int(widths.sum()), _ABSENT)
         """Number of each cell's text."""
         self._cells[cell] = values.number
@@ -124,6 +122,13 @@ class Images:
     def _column(self, texts: Places) -> pa.Array:
         missing = texts < 0
         return self._texts.take(pa.array(texts, mask=missing if missing.any() else None))
+
+
+def _refuse_doubles(cursors: Cursors, message: Places, cell: Places, name: Callable[[int], str]) -> None:
+    """Refuse messages of which an image has a column twice; the arguments are of each entry."""
+    twice = np.bincount(cell)[cell] > 1
+    at = cursors.begin[message]
+    cursors.refuse(message, twice, "duplicate_name", lambda entry: f"expected column {name(entry)} once", at)
 
 
 def _whole(cursors: Cursors, exists: Bits) -> Bits:
