@@ -88,8 +88,8 @@ class AvroWriter:
 def _written(events: Iterable[Event], zone: ZoneInfo) -> dict[int, bytes]:
     """The images of row changes as maps, by their identity: those of a table are written a column at a time."""
     alike: dict[tuple[int, tuple[str, ...]], tuple[tuple[Column, ...], list[Image]]] = {}
-    for event in events:
-        for image in (event.before, event.after) if isinstance(event, RowChange) else ():
+    for event in (event for event in events if isinstance(event, RowChange)):
+        for image in (event.before, event.after):
             if image is not None:
                 key = (id(event.columns), () if len(image) == len(event.columns) else tuple(image))
                 alike.setdefault(key, (event.columns, []))[1].append(image)
