@@ -77,6 +77,8 @@ class Layout:
     columns: tuple[Column, ...]
     text: str | None
     """``columns`` as JSON (``columns_text``), None for an event that has none (DDL)."""
+    version: int | None = None
+    """Schema version (the TSO of the table's last schema change), where the protocol sends one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,6 +103,8 @@ class RowChange:
     """Physical table (partition) id, where the wire tells it."""
     handle_only: bool = False
     """True if the images hold the handle key alone because the row was too large for a message."""
+    schema_version: int | None = None
+    """Version of the schema by which the row was read, where the protocol sends one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,6 +118,9 @@ class Ddl:
     query: str
     type: str | None
     """The type as the wire writes it: TiDB's number (Craft, Open) or a word such as ``CREATE``."""
+    columns: tuple[Column, ...] = ()
+    """What the table has after it, where the protocol sends it."""
+    schema_version: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +137,9 @@ class Bootstrap:
 
     database: str
     table: str
+    columns: tuple[Column, ...] = ()
+    schema_version: int | None = None
+    """TSO of the table's last schema change; rows name the schema that they need by it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,6 +173,7 @@ EVENTS = pa.schema(
         pa.field("before", pa.string()),
         pa.field("after", pa.string()),
         pa.field("columns", pa.string()),
+        pa.field("schema_version", pa.int64()),
         pa.field("handle_only", pa.bool_()),
         pa.field("query", pa.string()),
         pa.field("ddl_type", pa.string()),
@@ -227,11 +238,18 @@ def event_of(line: Mapping[str, object]) -> Event:
                 commit_ms=_milliseconds(get["commit_time"]),
                 query=str(get["query"]),
                 type=_text(get["ddl_type"]),
+                columns=columns_from(_text(get["columns"])),
+                schema_version=_integer(get["schema_version"]),
             )
         case Kind.RESOLVED:
             return Resolved(commit_ts=_UNSIGNED & int(str(get["commit_ts"])))
         case Kind.BOOTSTRAP:
-            return Bootstrap(database=str(get["database"]), table=str(get["table"]))
+            return Bootstrap(
+                database=str(get["database"]),
+                table=str(get["table"]),
+                columns=columns_from(_text(get["columns"])),
+                schema_version=_integer(get["schema_version"]),
+            )
         case Kind.ERROR:
             return Failure(
                 reason=str(get["reason"]),
@@ -256,6 +274,7 @@ def _row_of(line: Mapping[str, object]) -> RowChange:
         old_handle_key=_text(line["old_handle_key"]),
         table_id=_integer(line["table_id"]),
         handle_only=line["handle_only"] is True,
+        schema_version=_integer(line["schema_version"]),
     )
 
 

@@ -14,6 +14,7 @@ from vectors import FOLDER, Case, as_expected, cases, header
 from ticdc_lakehouse.codec import Decoder
 from ticdc_lakehouse.codec.canal_json import encode
 from ticdc_lakehouse.codec.compression import decompress
+from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.codec.options import Compression, LargeMessage, SinkOptions, sink_options
 from ticdc_lakehouse.event import Ddl, Event, Resolved, RowChange, events_of, handle_key_text
 
@@ -33,7 +34,7 @@ def stored_of(case: Case) -> dict[str, bytes]:
 
 
 def decode(case: Case) -> list[Event]:
-    batch = Decoder("canal_json", options_of(case), stored_of(case)).decode(case.keys, case.values)
+    batch = Decoder("canal_json", options_of(case), Known(objects=stored_of(case))).decode(case.keys, case.values)
     return [event for _, event in events_of(batch)]
 
 
@@ -138,7 +139,7 @@ def test_a_batch_decodes_as_its_messages_do(file: str) -> None:
     some = cases_of(file)
     stored = {place: content for case in some for place, content in stored_of(case).items()}
     values = [value for case in some for value in case.values]
-    decoder = Decoder("canal_json", options_of(some[0]), stored)
+    decoder = Decoder("canal_json", options_of(some[0]), Known(objects=stored))
     alone = [event for case in some for event in decode(case)]
     for _ in range(2):
         batch = decoder.decode([None] * len(values), values)

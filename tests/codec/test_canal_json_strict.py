@@ -14,6 +14,7 @@ from vectors import cases
 from ticdc_lakehouse.codec import Decoder
 from ticdc_lakehouse.codec.canal_json import encode
 from ticdc_lakehouse.codec.compression import compress
+from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.codec.options import Compression, sink_options
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.event import (
@@ -36,7 +37,7 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
 
 def decode(*values: bytes | None, stored: dict[str, bytes] | None = None, **options: object) -> list[Event]:
     given_options = EXTENSION | {name.replace("_", "-"): value for name, value in options.items()}
-    batch = Decoder("canal_json", sink_options("canal_json", given_options), stored or {}).decode(
+    batch = Decoder("canal_json", sink_options("canal_json", given_options), Known(objects=stored or {})).decode(
         [None] * len(values), values
     )
     batch.validate(full=True)

@@ -13,7 +13,7 @@ from vectors import cases
 
 from ticdc_lakehouse.codec import Decoder
 from ticdc_lakehouse.codec.craft import encode
-from ticdc_lakehouse.codec.craft.number import delta_varints, uvarint, varint
+from ticdc_lakehouse.codec.number import delta_varints, uvarint, varint
 from ticdc_lakehouse.codec.options import sink_options
 from ticdc_lakehouse.event import Column, Ddl, Event, Failure, Op, Resolved, RowChange, events_of, handle_key_text
 

@@ -17,6 +17,7 @@ import orjson
 from ticdc_lakehouse.canonical import canonical
 from ticdc_lakehouse.cli.place import named_values
 from ticdc_lakehouse.codec import PROTOCOLS, Decoder, protocol_named
+from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.codec.options import sink_options
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.event import Failure, events_of
@@ -42,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     protocol_named(options.protocol)
     protocol = options.protocol.replace("-", "_")
     sink = sink_options(protocol, given)
-    decoder = Decoder(protocol, sink, StoredObjects(sink.claim_check_storage_uri))
+    decoder = Decoder(protocol, sink, Known(objects=StoredObjects(sink.claim_check_storage_uri)))
     lines = sys.stdin.buffer if options.file is None else _opened(options.file)
     for number, result in decoded_lines(decoder, lines):
         # ASCII only: a raw U+2028 in a value would be the end of a line to some readers of lines.

@@ -11,23 +11,22 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
-from ticdc_lakehouse.codec import canal_json, craft
+from ticdc_lakehouse.codec import canal_json, craft, simple
 from ticdc_lakehouse.codec.batch import DecodeBatch
+from ticdc_lakehouse.codec.known import NOTHING_KNOWN, Known
 from ticdc_lakehouse.codec.message import Message
 from ticdc_lakehouse.codec.options import SinkOptions
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.event import Event
-
-NOTHING_STORED: Mapping[str, bytes] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Protocol:
     """One protocol's two directions."""
 
-    decoder: Callable[[SinkOptions, Mapping[str, bytes]], DecodeBatch]
-    """Compiles the options and the store of claim-check objects (location to content) into a decoder of batches.
-    A decoder keeps caches of what repeats and is used by one thread."""
+    decoder: Callable[[SinkOptions, Known], DecodeBatch]
+    """Compiles the options and what is known beside the messages into a decoder of batches. A decoder keeps caches of
+    what repeats and is used by one thread."""
     encode: Callable[[Sequence[Event], SinkOptions], list[Message]]
     """Messages that TiCDC's own decoder accepts, in order."""
 
@@ -36,6 +35,7 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
     {
         "craft": Protocol(decoder=craft.decoder, encode=craft.encode),
         "canal_json": Protocol(decoder=canal_json.decoder, encode=canal_json.encode),
+        "simple": Protocol(decoder=simple.decoder, encode=simple.encode),
     }
 )
 
@@ -51,8 +51,8 @@ def protocol_named(name: str) -> Protocol:
 class Decoder:
     """Decodes batches of messages of one feed; keeps what repeats from batch to batch."""
 
-    def __init__(self, protocol: str, options: SinkOptions, stored: Mapping[str, bytes] = NOTHING_STORED) -> None:
-        self._decode = protocol_named(protocol).decoder(options, stored)
+    def __init__(self, protocol: str, options: SinkOptions, known: Known = NOTHING_KNOWN) -> None:
+        self._decode = protocol_named(protocol).decoder(options, known)
 
     def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
         """The messages' events as EVENTS columns, in order; a message that is not valid is one line of kind

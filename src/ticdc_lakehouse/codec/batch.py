@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import itemgetter
 from typing import Any
 
@@ -25,6 +26,8 @@ Text = str | bytes
 """UTF-8: codecs hand over slices of the wire as bytes where they can."""
 
 _LOGICAL_BITS = pa.scalar(LOGICAL_BITS, pa.uint64())
+_FEW = 16
+"""Rows to each other event from which on the rows are moved as runs."""
 _NO_LAYOUT = Layout(None, None, (), None)
 _NO_IMAGE = (None,) * 7
 _NO_DDL = (None, None)
@@ -66,7 +69,8 @@ class Events:
     def ddl(
         self, commit_ts: int | None, commit_ms: int | None, layout: Layout, query: str, ddl_type: str | None
     ) -> None:
-        """Add a DDL; ``layout`` names its database and table and has no columns."""
+        """Add a DDL; ``layout`` names its database and table, and the columns and the version that
+        the table has after it where the protocol sends them."""
         self._lines.append(
             (self.message, Kind.DDL, commit_ts, commit_ms, layout, *_NO_IMAGE, (query, ddl_type), _NO_ERROR)
         )
@@ -74,6 +78,10 @@ class Events:
     def resolved(self, commit_ts: int) -> None:
         """Add a watermark."""
         self._lines.append((self.message, Kind.RESOLVED, commit_ts, None, _NO_LAYOUT, *_NO_IMAGE, _NO_DDL, _NO_ERROR))
+
+    def bootstrap(self, layout: Layout) -> None:
+        """Add a table's schema: the layout's columns and version."""
+        self._lines.append((self.message, Kind.BOOTSTRAP, None, None, layout, *_NO_IMAGE, _NO_DDL, _NO_ERROR))
 
     def error(self, error: DecodeError) -> None:
         """Add a message that did not decode."""
@@ -98,7 +106,7 @@ def _columns(lists: list[list[Any]]) -> pa.RecordBatch:
     message, kind, commit_ts, commit_ms, layouts, op, table_id, key, old_key, before, after, handle_only, ddl, error = (
         lists
     )
-    databases, tables, columns = _layout_columns(layouts)
+    databases, tables, columns, versions = _layout_columns(layouts)
     message_array = pa.array(message, pa.int32())
     tso = pa.array(commit_ts, pa.uint64())
     query, ddl_type = ([*map(itemgetter(place), ddl)] for place in range(len(_NO_DDL)))
@@ -119,6 +127,7 @@ def _columns(lists: list[list[Any]]) -> pa.RecordBatch:
             pa.array(before, pa.string()),
             pa.array(after, pa.string()),
             columns,
+            versions,
             pa.array(handle_only, pa.bool_()),
             pa.array(query, pa.string()),
             pa.array(ddl_type, pa.string()),
@@ -135,13 +144,13 @@ def _times(tso: pa.Array, commit_ms: pa.Array) -> pa.Array:
     return pc.multiply(milliseconds, 1000).cast(EVENTS.field("commit_time").type)
 
 
-def _layout_columns(layouts: list[Layout]) -> tuple[pa.Array, pa.Array, pa.Array]:
-    """database, table and columns of each event: a layout's texts are laid down once and taken by number."""
+def _layout_columns(layouts: list[Layout]) -> tuple[pa.Array, pa.Array, pa.Array, pa.Array]:
+    """database, table, columns and version of each event: a layout's are laid down once and taken by number."""
     number: dict[Layout, int] = {}
     numbers = pa.array([number.setdefault(layout, len(number)) for layout in layouts], pa.int32())
     texts = ([x.database for x in number], [x.table for x in number], [x.text for x in number])
     database, table, text = (pa.array(column, pa.string()).take(numbers) for column in texts)
-    return database, table, text
+    return database, table, text, pa.array([x.version for x in number], pa.int64()).take(numbers)
 
 
 def _index_in_message(message: pa.Array) -> pa.Array:
@@ -183,6 +192,8 @@ def in_order(rows: Rows | None, others: Events, index: Sequence[int]) -> pa.Reco
         return _row_columns(rows)
     batch = others.finish()
     if rows is not None:
+        if len(others) * _FEW <= len(rows.message) and not np.isin(batch["message"], rows.message).any():
+            return _interleaved(_row_columns(rows), batch)
         batch = pa.RecordBatch.from_arrays(
             [pa.concat_arrays(both) for both in zip(batch, _row_columns(rows), strict=True)], schema=EVENTS
         )
@@ -192,13 +203,27 @@ def in_order(rows: Rows | None, others: Events, index: Sequence[int]) -> pa.Reco
     return batch.set_column(place, EVENTS.field(place), _index_in_message(batch["message"]))
 
 
+def _interleaved(rows: pa.RecordBatch, others: pa.RecordBatch) -> pa.RecordBatch:
+    """Both in the order of their messages, none of which has events in both: rows between others move as runs."""
+    places = np.searchsorted(rows["message"], others["message"])
+    cuts = [0, *(np.flatnonzero(np.diff(places)) + 1).tolist(), len(places)]
+    pieces, begin = [], 0
+    for first, last in pairwise(cuts):
+        end = int(places[first])
+        pieces += [rows.slice(begin, end - begin), others.slice(first, last - first)]
+        begin = end
+    return pa.concat_batches([*pieces, rows.slice(begin)])
+
+
 def _row_columns(rows: Rows) -> pa.RecordBatch:
     layout = pa.array(rows.layout)
     commit_ms = pa.nulls(len(layout), pa.int64()) if rows.commit_ms is None else rows.commit_ms
     handle_only = pa.repeat(pa.scalar(False), len(layout)) if rows.handle_only is None else rows.handle_only
     names = ("database", "table", "text")
     texts = (pa.array([getattr(each, name) for each in rows.layouts], pa.string()).take(layout) for name in names)
+    versions = pa.array([each.version for each in rows.layouts], pa.int64()).take(layout)
     columns = dict(zip(("database", "table", "columns"), texts, strict=True)) | {
+        "schema_version": versions,
         "message": pa.array(rows.message),
         "index": pa.array(rows.index, pa.int32()),
         "kind": pa.repeat(pa.scalar(Kind.ROW, pa.string()), len(layout)),

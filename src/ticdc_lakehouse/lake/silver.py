@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ticdc_lakehouse.codec import Decoder
+from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.codec.options import SinkOptions
 from ticdc_lakehouse.event import EVENTS, Kind
 from ticdc_lakehouse.lake import bronze
@@ -201,7 +202,9 @@ _OUTPUT_SCHEMA = _spark_schema()
 
 def _decode_batches(decoding: Decoding, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Runs in a Python worker: Arrow batches of messages to Arrow batches of events."""
-    decoder = Decoder(decoding.protocol, decoding.options, StoredObjects(decoding.options.claim_check_storage_uri))
+    decoder = Decoder(
+        decoding.protocol, decoding.options, Known(objects=StoredObjects(decoding.options.claim_check_storage_uri))
+    )
     for batch in batches:
         for part in _slices(batch):
             yield _decode_slice(decoder, part, decoding.max_message_bytes)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Iterable, Mapping, Sequence
 
-import msgspec
 import pyarrow as pa
 
 from ticdc_lakehouse.codec.batch import DecodeBatch, Events, checked_tso, checked_watermark, collect_one, in_order
@@ -14,15 +11,15 @@ from ticdc_lakehouse.codec.canal_json.envelope import (
     NULL,
     Envelope,
     Extension,
-    Unreadable,
-    names_of,
     read_envelope,
-    unreadable,
 )
-from ticdc_lakehouse.codec.canal_json.gathered import Gathered
 from ticdc_lakehouse.codec.canal_json.row import Row
 from ticdc_lakehouse.codec.canal_json.table import Table, Tables, head_of, without_heads
+from ticdc_lakehouse.codec.claim_check import stored_value
 from ticdc_lakehouse.codec.compression import decompress
+from ticdc_lakehouse.codec.gathered import Gathered
+from ticdc_lakehouse.codec.json_text import Unreadable, names_of, unreadable
+from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.codec.options import Compression, SinkOptions
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Layout, Op
@@ -36,25 +33,15 @@ _DDL_TYPES = frozenset({"CREATE", "RENAME", "CINDEX", "DINDEX", "ALTER", "ERASE"
 _NO_EXTENSION = Extension()
 
 
-class _Stored(msgspec.Struct, forbid_unknown_fields=True):
-    """A claim-check object without claim-check-raw-value: key and value of the message in base64 (wire.md 1.4.3)."""
-
-    key: str | None
-    value: str
-
-
-_STORED = msgspec.json.Decoder(_Stored)
-
-
 _TOGETHER = 512
 """Messages that are read before their rows are added: so many stay in a processor's cache."""
 _FEW = 8
 """Rows that are no longer halved to find the one that is not like the others."""
 
 
-def decoder(options: SinkOptions, stored: Mapping[str, bytes]) -> DecodeBatch:
-    """A decoder of batches of messages; ``stored`` maps a claim check's location to the object's content."""
-    return _Decoder(options, stored).decode
+def decoder(options: SinkOptions, known: Known) -> DecodeBatch:
+    """A decoder of batches of messages, which reads claim-check objects of ``known``."""
+    return _Decoder(options, known.objects).decode
 
 
 class _Decoder:
@@ -202,26 +189,12 @@ class _Decoder:
     def _claimed(self, envelope: Envelope, location: str) -> tuple[bytes, Envelope]:
         """The whole message that lies in claim-check storage, in place of the one that names it."""
         try:
-            content = self._stored[location]
-        except KeyError:
-            raise envelope.fault("claim_check_missing", f"expected an object at {location}, found none") from None
-        try:
-            value = decompress(self._unwrapped(content), self._compressed)
+            value = stored_value(self._stored, location, self._options)
             claimed = read_envelope(value)
         except DecodeError as error:
-            raise envelope.fault(error.reason, f"in the object at {location}: {error.detail}") from None
+            raise envelope.fault(error.reason, f"at {location}: {error.detail}") from None
         _check_claimed(envelope, claimed, location)
         return value, claimed
-
-    def _unwrapped(self, content: bytes) -> bytes:
-        if self._options.claim_check_raw_value:
-            return content
-        try:
-            return base64.b64decode(_STORED.decode(content).value, validate=True)
-        except Unreadable as error:
-            raise unreadable(error, content) from None
-        except binascii.Error as error:
-            raise DecodeError("bad_value", f"expected base64: {error}") from None
 
 
 def _claim(tidb: Extension | None) -> str | None:

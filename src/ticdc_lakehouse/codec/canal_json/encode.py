@@ -11,6 +11,8 @@ from msgspec import Raw
 
 from ticdc_lakehouse.codec.canal_json.value import Convert, sql_type, wire_converter
 from ticdc_lakehouse.codec.compression import compress
+from ticdc_lakehouse.codec.ddl_word import ddl_word
+from ticdc_lakehouse.codec.element import number_of_names
 from ticdc_lakehouse.codec.message import Message
 from ticdc_lakehouse.codec.options import LargeMessage, SinkOptions
 from ticdc_lakehouse.errors import ConfigError
@@ -20,17 +22,6 @@ from ticdc_lakehouse.tso import milliseconds
 
 # orjson asks for more room than it fills, and gives it back: 4 us a message that is kept.
 _ENCODE = msgspec.json.Encoder().encode
-
-_WORDS = {
-    **dict.fromkeys((3, 60), "CREATE"),
-    **dict.fromkeys((14, 47), "RENAME"),
-    **dict.fromkeys((7, 9, 32), "CINDEX"),
-    **dict.fromkeys((8, 10, 33), "DINDEX"),
-    **dict.fromkeys((5, 6, 12, 13, 15, 17, 18, 19, 20, 22, 23, 37, 38, 41, 61, 64, 71, 72), "ALTER"),
-    4: "ERASE",
-    11: "TRUNCATE",
-}
-"""TiDB's DDL type numbers; all others are QUERY (wire.md 1.4.4)."""
 
 
 def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
@@ -154,18 +145,8 @@ def _kind(type_text: str, by: str | None) -> _Kind:
     return (
         kind,
         " ".join([kind.name, *attributes]),
-        (_number_of_names(kind) if by == "name" else None) or wire_converter(type_text),
+        (number_of_names(kind) if by == "name" else None) or wire_converter(type_text),
     )
-
-
-def _number_of_names(kind: MysqlType) -> Convert:
-    """ENUM and SET are numbers on this wire: their names need the type's list."""
-    places = {name: place for place, name in enumerate(kind.elements)}
-    if not places:
-        raise ConfigError(f"canal_json writes numbers of ENUM and SET, and {kind.text!r} does not list the names")
-    if kind.name == "enum":
-        return lambda name: str(places[name] + 1 if name in places else 0)
-    return lambda names: str(sum(1 << places[name] for name in names.split(",") if names))
 
 
 def _mysql_types(form: _Form, texts: Image) -> Raw | dict[str, str]:
@@ -184,10 +165,7 @@ def _texts(image: Image, form: _Form) -> dict[str, str | None]:
 
 
 def _ddl(ddl: Ddl, options: SinkOptions) -> dict[str, Any]:
-    word = ddl.type or "QUERY"
-    if word.isdecimal():
-        word = _WORDS.get(int(word), "QUERY")
-    members = _bare(ddl.database or "", ddl.table or "", word, ddl.commit_ms, ddl.query, is_ddl=True)
+    members = _bare(ddl.database or "", ddl.table or "", ddl_word(ddl.type), ddl.commit_ms, ddl.query, is_ddl=True)
     return members | _extension(ddl.commit_ts, options)
 
 

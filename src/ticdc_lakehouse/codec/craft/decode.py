@@ -25,8 +25,9 @@ from ticdc_lakehouse.codec.craft.frame import (
 )
 from ticdc_lakehouse.codec.craft.group import Groups, Shapes, Terms, read_terms, text_of
 from ticdc_lakehouse.codec.craft.messages import Messages, RefusedError
-from ticdc_lakehouse.codec.craft.number import Places, read_uvarint
 from ticdc_lakehouse.codec.craft.value import Values
+from ticdc_lakehouse.codec.known import Known
+from ticdc_lakehouse.codec.number import Places, read_uvarint
 from ticdc_lakehouse.codec.options import SinkOptions
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Layout, Op
@@ -35,9 +36,9 @@ _NONE = -1
 _OPS = pa.array([Op.INSERT, Op.DELETE, Op.UPDATE], pa.string())
 
 
-def decoder(options: SinkOptions, stored: Mapping[str, bytes]) -> DecodeBatch:
-    """A decoder of batches of Craft messages; ``stored`` is not used, Craft has no claim check."""
-    del stored
+def decoder(options: SinkOptions, known: Known) -> DecodeBatch:
+    """A decoder of batches of Craft messages. Nothing is asked of ``known``: rows describe themselves, whole."""
+    del known
     return _Decoder(options).decode
 
 

@@ -9,14 +9,14 @@ from typing import NamedTuple
 
 from ticdc_lakehouse.codec.craft.frame import NO_TERM, VERSION, EventType, GroupType
 from ticdc_lakehouse.codec.craft.group import Flag, code_of, form_of
-from ticdc_lakehouse.codec.craft.number import (
+from ticdc_lakehouse.codec.craft.text import group_bytes
+from ticdc_lakehouse.codec.message import Message
+from ticdc_lakehouse.codec.number import (
     delta_uvarints,
     delta_varints,
     uvarint,
     varint,
 )
-from ticdc_lakehouse.codec.craft.text import group_bytes
-from ticdc_lakehouse.codec.message import Message
 from ticdc_lakehouse.codec.options import SinkOptions
 from ticdc_lakehouse.event import Bootstrap, Column, Ddl, Event, Failure, Image, Resolved, RowChange
 from ticdc_lakehouse.mysql_type import Family, parse_type

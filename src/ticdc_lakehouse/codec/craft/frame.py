@@ -15,7 +15,7 @@ from enum import IntEnum
 import numpy as np
 
 from ticdc_lakehouse.codec.craft.messages import Bits, Messages, RefusedError
-from ticdc_lakehouse.codec.craft.number import (
+from ticdc_lakehouse.codec.number import (
     LONGEST,
     Numbers,
     Places,

@@ -19,7 +19,7 @@ import numpy as np
 import orjson
 
 from ticdc_lakehouse.codec.craft.messages import Bits, Messages, RefusedError
-from ticdc_lakehouse.codec.craft.number import Places, read_uvarint, zigzag
+from ticdc_lakehouse.codec.number import Places, read_uvarint, zigzag
 from ticdc_lakehouse.codec.options import CraftFloat
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Column, Layout, columns_text

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ticdc_lakehouse.codec.craft.number import LONGEST, Numbers, Places
+from ticdc_lakehouse.codec.number import LONGEST, Numbers, Places
 from ticdc_lakehouse.errors import DecodeError
 
 Bits = npt.NDArray[np.bool_]

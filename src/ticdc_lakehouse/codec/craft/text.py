@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ticdc_lakehouse.codec.craft.group import Form
-from ticdc_lakehouse.codec.craft.number import Places, octets_of, zigzagged
+from ticdc_lakehouse.codec.number import Places, octets_of, zigzagged
 
 
 def group_bytes(texts: list[str | None], forms: bytes, counts: list[int]) -> list[bytes]:

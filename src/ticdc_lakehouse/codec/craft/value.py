@@ -6,19 +6,17 @@ Source: wire.md 1.1.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from decimal import Decimal
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ticdc_lakehouse.codec.craft.group import Form, Groups, Shape
 from ticdc_lakehouse.codec.craft.messages import Messages
-from ticdc_lakehouse.codec.craft.number import Places, no_uvarint, uvarints_at, zigzags
+from ticdc_lakehouse.codec.json_column import digits_of, escaped, joined, shortest
+from ticdc_lakehouse.codec.number import Places, no_uvarint, uvarints_at, zigzags
 from ticdc_lakehouse.event import Column
 
 _NULL_LENGTH = -1
@@ -157,7 +155,7 @@ class Values:
         return numbers
 
     def doubles(self, chosen: Places) -> pa.Array:
-        return pa.array(_shortest(self._float64s(chosen)), pa.string())
+        return pa.array(shortest(self._float64s(chosen)), pa.string())
 
     def floats(self, chosen: Places) -> pa.Array:
         """float32 text of what is a float32; what is none (craft-float) keeps the text of its eight bytes."""
@@ -166,8 +164,8 @@ class Values:
             narrow = wide.astype(np.float32)
         is_narrow = narrow == wide
         texts = np.empty(len(wide), object)
-        texts[is_narrow] = _shortest(narrow[is_narrow])
-        texts[~is_narrow] = _shortest(wide[~is_narrow])
+        texts[is_narrow] = shortest(narrow[is_narrow])
+        texts[~is_narrow] = shortest(wide[~is_narrow])
         return pa.array(texts, pa.string())
 
     def _slices(self, chosen: Places) -> pa.Array:
@@ -186,15 +184,10 @@ class Values:
             bad = np.array([not _is_utf8(text) for text in self._slices(chosen).to_pylist()])
             self._refuse_chosen(bad, chosen, "UTF-8")
             raise
-        return _escaped(texts)
+        return escaped(texts)
 
     def binaries(self, chosen: Places) -> pa.Array:
-        slices = self._slices(chosen)
-        _, offsets, data = slices.buffers()
-        places = np.frombuffer(offsets, np.int64)[: len(slices) + 1]
-        digits = data.to_pybytes().hex().encode() if data is not None else b""
-        buffers = [None, pa.py_buffer(2 * places), pa.py_buffer(digits)]
-        return pa.Array.from_buffers(pa.large_string(), len(slices), buffers).cast(pa.string())
+        return digits_of(self._slices(chosen))
 
     def nulls(self, chosen: Places) -> pa.Array:
         self._refuse_chosen(np.ones(len(chosen), bool), chosen, "NULL")
@@ -217,10 +210,10 @@ class Values:
 
     def _objects_of(self, shape: Shape, groups: Places) -> tuple[pa.Array, pa.Array]:
         columns = [self._column(self._first[groups] + number) for number in range(len(shape.forms))]
-        images = _joined("{", zip(shape.names, columns, strict=True), "}")
+        images = joined("{", zip(shape.names, columns, strict=True), "}")
         if not shape.keys:
             return images, pa.nulls(len(groups), pa.string())
-        return images, _joined("[", [("", columns[number]) for number in shape.keys], "]")
+        return images, joined("[", [("", columns[number]) for number in shape.keys], "]")
 
     def _column(self, values: Places) -> pa.Array:
         place = self._place[values]
@@ -239,50 +232,6 @@ _READERS: dict[Form, Callable[[Values, Places], pa.Array]] = {
     Form.BINARY: Values.binaries,
     Form.IGNORED: Values.ignored,
 }
-
-
-def _joined(opening: str, members: Iterable[tuple[str, pa.Array]], closing: str) -> pa.Array:
-    """JSON texts, one a row: each member's label, then its value between quotes or ``null``."""
-    pieces: list[Any] = []
-    text = opening
-    for label, column in members:
-        if column.null_count:
-            quoted = pc.binary_join_element_wise('"', column, '"', "").fill_null("null")
-            pieces += [text + label, quoted]
-            text = ","
-        else:
-            pieces += [text + label + '"', column]
-            text = '",'
-    return pc.binary_join_element_wise(*pieces, text.removesuffix(",") + closing, "")
-
-
-def _escaped(texts: pa.Array) -> pa.Array:
-    """The texts as contents of JSON strings, escaped as orjson does it."""
-    _, offsets, data = texts.buffers()
-    octets = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-    special = np.flatnonzero((octets < 0x20) | (octets == 0x22) | (octets == 0x5C))
-    if not len(special):
-        return texts
-    places = np.frombuffer(offsets, np.int32)[: len(texts) + 1]
-    numbers = np.unique(np.searchsorted(places, special, side="right") - 1)
-    mask = np.zeros(len(texts), bool)
-    mask[numbers] = True
-    escaped = [orjson.dumps(text)[1:-1] for text in texts.take(pa.array(numbers)).to_pylist()]
-    return pc.replace_with_mask(texts, pa.array(mask), pa.array(escaped, pa.string()))
-
-
-def _shortest(numbers: npt.NDArray[Any]) -> list[str]:
-    """The shortest texts that read back to the same float32 or float64 (``event`` docstring)."""
-    texts = orjson.dumps(numbers, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].decode().split(",") if len(numbers) else []
-    return [text[:-2] if text.endswith(".0") else _plain(text) if "e" in text else text for text in texts]
-
-
-def _plain(text: str) -> str:
-    """A number in exponent form as ``event`` wants it: digits from 1e-6 to below 1e21, else an exponent."""
-    mantissa, exponent = text.split("e")
-    if -6 <= int(exponent) < 21:
-        return format(Decimal(text), "f").removesuffix(".0")
-    return f"{mantissa.removesuffix('.0')}e{int(exponent):+03d}"
 
 
 def _is_utf8(data: bytes) -> bool:

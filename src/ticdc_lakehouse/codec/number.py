@@ -1,4 +1,4 @@
-"""Craft's whole numbers (wire.md 1.1.1): one at a time, or a batch's at a time.
+"""Whole numbers in as many bytes as they need (Craft, wire.md 1.1.1; Avro's int and long): one, or a batch's at a time.
 
 uvarint           7 bits a byte, least significant first, top bit set on all bytes but the last
 varint            zigzag over 64 bits (0, -1, 1, -2 …), then uvarint

@@ -11,6 +11,8 @@ import pyarrow as pa
 from ticdc_lakehouse.codec.batch import Rows
 from ticdc_lakehouse.event import Layout, Op
 
+Numbers = npt.NDArray[np.int64]
+
 _NONE = -1
 _NEWLINE = ord("\n")
 _OPS = (Op.INSERT, Op.UPDATE, Op.DELETE)
@@ -19,10 +21,12 @@ _OPS = (Op.INSERT, Op.UPDATE, Op.DELETE)
 class Lines:
     """JSON texts: each ends in a line feed, which JSON has escaped in its strings."""
 
-    __slots__ = ("_count", "_texts")
+    __slots__ = ("_count", "_ends", "_size", "_texts")
 
     def __init__(self) -> None:
         self._texts: list[bytes] = []
+        self._ends: list[Numbers] = []
+        self._size = 0
         self._count = 0
 
     def add(self, lines: bytes, count: int) -> int:
@@ -30,23 +34,27 @@ class Lines:
         if not lines:
             return _NONE
         self._texts.append(lines)
+        # Now, while they are in the processor's cache.
+        self._ends.append(np.flatnonzero(np.frombuffer(lines, np.uint8) == _NEWLINE) + self._size)
+        self._size += len(lines)
         self._count += count
         return self._count - count
 
     def array(self) -> pa.Array:
-        """All of them, as large strings without their line feeds."""
-        lines = b"".join(self._texts)
-        offsets = np.zeros(self._count + 1, np.int64)
-        offsets[1:] = np.flatnonzero(np.frombuffer(lines, np.uint8) == _NEWLINE) - np.arange(self._count)
-        texts = lines.replace(b"\n", b"")
-        return pa.LargeStringArray.from_buffers(self._count, pa.py_buffer(offsets), pa.py_buffer(texts))
+        """The texts and the line feeds between them, in turn, as large strings: text n is item 2 n."""
+        if not self._texts:
+            return pa.nulls(0, pa.large_string())
+        ends = np.concatenate(self._ends)
+        offsets = np.stack((np.append(0, ends + 1)[:-1], ends), axis=1).ravel()
+        buffers = (pa.py_buffer(offsets), pa.py_buffer(b"".join(self._texts)))
+        return pa.LargeStringArray.from_buffers(len(offsets) - 1, *buffers)
 
 
 class Gathered:
     """Row changes, one a message, in any order."""
 
     __slots__ = ("_commit_ms", "_commit_ts", "_groups", "_handle_only", "_images", "_keys", "_layouts", "_messages",
-                 "_old_keys")  # fmt: skip
+                 "_old_keys", "_table_ids")  # fmt: skip
 
     def __init__(self) -> None:
         self._messages: list[int] = []
@@ -54,6 +62,7 @@ class Gathered:
         self._commit_ms: list[int | None] = []
         self._old_keys: list[bytes | None] = []
         self._handle_only: list[bool] = []
+        self._table_ids: list[int | None] = []
         self._images, self._keys = Lines(), Lines()
         self._layouts: dict[Layout, int] = {}
         self._groups: list[tuple[int, ...]] = []
@@ -68,15 +77,17 @@ class Gathered:
         keys: tuple[bytes, Sequence[bytes | None]],
         images: tuple[bytes, bytes],
         handle_only: Sequence[bool],
+        table_ids: Sequence[int | None] | None = None,
     ) -> None:
         """Add rows as columns: commit_ts and commit_ms, keys (lines, or none) and old keys, before and after (both
-        lines, or none).
+        lines, or none); without ``table_ids`` where the wire does not tell them.
         """
         self._messages += messages
         self._commit_ts += commits[0]
         self._commit_ms += commits[1]
         self._old_keys += keys[1]
         self._handle_only += handle_only
+        self._table_ids += [None] * len(messages) if table_ids is None else table_ids
         count, number = len(messages), self._layouts.setdefault(layout, len(self._layouts))
         firsts = (self._keys.add(keys[0], count), *(self._images.add(lines, count) for lines in images))
         self._groups.append((count, _OPS.index(op), number, *firsts))
@@ -100,7 +111,7 @@ class Gathered:
             commit_ms=pa.array(self._commit_ms, pa.int64()).take(at),
             layouts=[*self._layouts],
             layout=layout[group],
-            table_id=pa.nulls(len(message), pa.int64()),
+            table_id=pa.array(self._table_ids, pa.int64()).take(at),
             handle_key=self._keys.array().take(key).cast(pa.string()),
             old_handle_key=pa.array(self._old_keys, pa.string()).take(at),
             before=images.take(before).cast(pa.string()),
@@ -109,10 +120,7 @@ class Gathered:
         )
 
 
-Numbers = npt.NDArray[np.int64]
-
-
 def _places(first: Numbers, counts: Numbers, group: Numbers, order: Numbers) -> pa.Array:
-    """The number of each row's text, null for none; ``first`` and ``counts`` are those of groups."""
+    """The item of each row's text in ``Lines.array``, null for none; ``first`` and ``counts`` are those of groups."""
     start = np.cumsum(counts) - counts
-    return pa.array((first - start)[group] + order, mask=(first == _NONE)[group])
+    return pa.array(2 * ((first - start)[group] + order), mask=(first == _NONE)[group])

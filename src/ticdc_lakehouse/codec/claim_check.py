@@ -1,0 +1,46 @@
+"""Claim-check objects: messages too large for Kafka, which lie in storage (wire.md 1.3.6, 1.4.3)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Mapping
+
+import msgspec
+
+from ticdc_lakehouse.codec.compression import decompress
+from ticdc_lakehouse.codec.json_text import Unreadable, unreadable
+from ticdc_lakehouse.codec.options import SinkOptions
+from ticdc_lakehouse.errors import DecodeError
+
+
+class _Stored(msgspec.Struct, forbid_unknown_fields=True):
+    """An object without claim-check-raw-value: key and value of the message in base64."""
+
+    key: str | None
+    value: str
+
+
+_STORED = msgspec.json.Decoder(_Stored)
+
+
+def stored_value(objects: Mapping[str, bytes], location: str, options: SinkOptions) -> bytes:
+    """The value of the message that lies at ``location``, without its compression.
+
+    Raises DecodeError ``claim_check_missing`` if nothing lies there, and others for an object that is none.
+    """
+    try:
+        content = objects[location]
+    except KeyError:
+        raise DecodeError("claim_check_missing", "expected an object, found none") from None
+    value = content if options.claim_check_raw_value else _unwrapped(content)
+    return decompress(value, options.large_message_handle_compression)
+
+
+def _unwrapped(content: bytes) -> bytes:
+    try:
+        return base64.b64decode(_STORED.decode(content).value, validate=True)
+    except Unreadable as error:
+        raise unreadable(error, content) from None
+    except binascii.Error as error:
+        raise DecodeError("bad_value", f"expected base64: {error}") from None

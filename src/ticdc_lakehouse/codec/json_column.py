@@ -1,0 +1,66 @@
+"""Columns of values as contents of JSON strings, and JSON texts joined from such columns: a batch in a few calls."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+
+def joined(opening: str, members: Iterable[tuple[str, pa.Array]], closing: str) -> pa.Array:
+    """JSON texts, one a row: each member's label, then its value between quotes or ``null``."""
+    pieces: list[Any] = []
+    text = opening
+    for label, column in members:
+        if column.null_count:
+            quoted = pc.binary_join_element_wise('"', column, '"', "").fill_null("null")
+            pieces += [text + label, quoted]
+            text = ","
+        else:
+            pieces += [text + label + '"', column]
+            text = '",'
+    return pc.binary_join_element_wise(*pieces, text.removesuffix(",") + closing, "")
+
+
+def escaped(texts: pa.Array) -> pa.Array:
+    """The texts as contents of JSON strings, escaped as orjson does it."""
+    _, offsets, data = texts.buffers()
+    octets = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    special = np.flatnonzero((octets < 0x20) | (octets == 0x22) | (octets == 0x5C))
+    if not len(special):
+        return texts
+    places = np.frombuffer(offsets, np.int32)[: len(texts) + 1]
+    numbers = np.unique(np.searchsorted(places, special, side="right") - 1)
+    mask = np.zeros(len(texts), bool)
+    mask[numbers] = True
+    escaped = [orjson.dumps(text)[1:-1] for text in texts.take(pa.array(numbers)).to_pylist()]
+    return pc.replace_with_mask(texts, pa.array(mask), pa.array(escaped, pa.string()))
+
+
+def digits_of(slices: pa.Array) -> pa.Array:
+    """Large binaries as lower-case hexadecimal digits."""
+    _, offsets, data = slices.buffers()
+    places = np.frombuffer(offsets, np.int64)[: len(slices) + 1]
+    digits = data.to_pybytes().hex().encode() if data is not None else b""
+    buffers = [None, pa.py_buffer(2 * places), pa.py_buffer(digits)]
+    return pa.Array.from_buffers(pa.large_string(), len(slices), buffers).cast(pa.string())
+
+
+def shortest(numbers: npt.NDArray[Any]) -> list[str]:
+    """The shortest texts that read back to the same float32 or float64 (``event`` docstring)."""
+    texts = orjson.dumps(numbers, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].decode().split(",") if len(numbers) else []
+    return [text[:-2] if text.endswith(".0") else _plain(text) if "e" in text else text for text in texts]
+
+
+def _plain(text: str) -> str:
+    """A number in exponent form as ``event`` wants it: digits from 1e-6 to below 1e21, else an exponent."""
+    mantissa, exponent = text.split("e")
+    if -6 <= int(exponent) < 21:
+        return format(Decimal(text), "f").removesuffix(".0")
+    return f"{mantissa.removesuffix('.0')}e{int(exponent):+03d}"

@@ -1,0 +1,234 @@
+"""Messages in Avro: the bytes that TiCDC writes for the same datum, but for the order of map entries, which is random
+there and that of the columns here."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+from itertools import repeat
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import numpy as np
+
+from ticdc_lakehouse.codec.element import number_of_names
+from ticdc_lakehouse.codec.number import octets_of, varint, zigzagged
+from ticdc_lakehouse.codec.options import IntegrityCheck, SinkOptions
+from ticdc_lakehouse.codec.simple.avro.control import DDL_TYPES, MESSAGE, ROW
+from ticdc_lakehouse.codec.simple.avro.cursors import Places
+from ticdc_lakehouse.codec.simple.avro.header import OPS
+from ticdc_lakehouse.codec.simple.avro.maps import Tag
+from ticdc_lakehouse.codec.simple.avro.values import Form, form_of
+from ticdc_lakehouse.codec.simple.checksum import written
+from ticdc_lakehouse.codec.simple.message import BOOTSTRAP, VERSION, WATERMARK, Checksum, Envelope
+from ticdc_lakehouse.codec.simple.schema import ColumnSchema, DataType, IndexSchema, TableSchema
+from ticdc_lakehouse.event import Column, Event, Image, RowChange
+from ticdc_lakehouse.mysql_type import parse_type
+
+_NULL = b"\0"
+_SOME = b"\2"
+_END = b"\0"
+_ROW = ROW + varint(VERSION)
+_repeated = lru_cache(maxsize=4096)(varint)
+"""Numbers that many rows share."""
+_SIZES = tuple(map(varint, range(1 << 10)))
+"""Sizes of most texts."""
+
+
+class AvroWriter:
+    """Writes messages of one run of events."""
+
+    def __init__(self, options: SinkOptions, events: Sequence[Event]) -> None:
+        self._options = options
+        self._images = _written(events, options.time_zone)
+        self._heads: dict[tuple[Any, ...], bytes] = {}
+
+    def control(self, message: Envelope) -> bytes:
+        """A message without a row."""
+        match message.type:
+            case str(kind) if kind == WATERMARK:
+                payload = 0, varint(message.commit_ts) + varint(message.build_ts)
+            case str(kind) if kind == BOOTSTRAP and message.table_schema is not None:
+                payload = 1, varint(message.build_ts) + _schema(message.table_schema)
+            case _:
+                payload = 2, _ddl(message)
+        number = varint(payload[0])
+        return MESSAGE + number + number + varint(VERSION) + payload[1]
+
+    def row(self, row: RowChange, commit_ts: int, version: int) -> bytes:
+        """A row's message."""
+        checksum = _NULL
+        if self._options.integrity_check_level is IntegrityCheck.CORRECTNESS:
+            checksum = _SOME + _checksum(written(row, self._options.time_zone))
+        return b"".join(
+            (
+                self._head(row.database, row.table, row.table_id or 0, row.op),
+                varint(commit_ts),
+                _repeated(row.commit_ms),
+                _repeated(version),
+                _NULL,
+                b"\2\1" if row.handle_only else _NULL,
+                checksum,
+                _NULL if row.after is None else self._images[id(row.after)],
+                _NULL if row.before is None else self._images[id(row.before)],
+            )
+        )
+
+    def _head(self, *names: Any) -> bytes:
+        """What stands before ``commitTs``: the same in many rows."""
+        head = self._heads.get(names)
+        if head is None:
+            database, table, table_id, op = names
+            places = varint(table_id) + varint(OPS.index(op))
+            head = self._heads[names] = _ROW + _text(database) + _text(table) + places
+        return head
+
+
+def _written(events: Iterable[Event], zone: ZoneInfo) -> dict[int, bytes]:
+    """The images of row changes as maps, by their identity: those of a table are written a column at a time."""
+    alike: dict[tuple[int, tuple[str, ...]], tuple[tuple[Column, ...], list[Image]]] = {}
+    for event in (event for event in events if isinstance(event, RowChange)):
+        for image in (event.before, event.after):
+            if image is not None:
+                key = (id(event.columns), () if len(image) == len(event.columns) else tuple(image))
+                alike.setdefault(key, (event.columns, []))[1].append(image)
+    maps: dict[int, bytes] = {}
+    for columns, images in alike.values():
+        begin = _SOME + (varint(len(images[0])) if images[0] else b"")
+        entries = [
+            _entries(column, zone, [image[column.name] for image in images])
+            for column in columns
+            if column.name in images[0]
+        ]
+        parts = zip(*entries, strict=True) if entries else repeat(())
+        maps |= {id(image): b"".join((begin, *some, _END)) for image, some in zip(images, parts, strict=False)}
+    return maps
+
+
+def _entries(column: Column, zone: ZoneInfo, texts: list[str | None]) -> list[bytes]:
+    """One entry of many maps: name, type and value."""
+    form = form_of(column.type)
+    given = [text for text in texts if text is not None]
+    if column.by == "name":
+        given = [*map(number_of_names(parse_type(column.type)), given)]
+    contents = _WRITERS[form](given)
+    name, tag = _text(column.name), varint(_TAGS[form])
+    null, some = name + varint(Tag.NULL), name + tag + (_text(zone.key) if form is Form.TIMESTAMP else b"")
+    if len(given) == len(texts):
+        return [some + content for content in contents]
+    following = iter(contents)
+    return [null if text is None else some + next(following) for text in texts]
+
+
+def _text(text: str) -> bytes:
+    content = text.encode()
+    size = len(content)
+    return (_SIZES[size] if size < len(_SIZES) else varint(size)) + content
+
+
+def _sized(contents: Iterable[bytes]) -> list[bytes]:
+    most = len(_SIZES)
+    return [(_SIZES[size] if (size := len(each)) < most else varint(size)) + each for each in contents]
+
+
+def _texts(texts: list[str]) -> list[bytes]:
+    return _sized(map(str.encode, texts))
+
+
+def _binaries(texts: list[str]) -> list[bytes]:
+    return _sized(map(bytes.fromhex, texts))
+
+
+def _signed(texts: list[str]) -> list[bytes]:
+    return _numbers(np.array([*map(int, texts)], np.int64))
+
+
+def _unsigned(texts: list[str]) -> list[bytes]:
+    """All 64 bits, as a number with a sign."""
+    return _numbers(np.array([*map(int, texts)], np.uint64).view(np.int64))
+
+
+def _numbers(numbers: Places) -> list[bytes]:
+    octets, sizes = octets_of(zigzagged(numbers))
+    content, ends = octets.tobytes(), np.cumsum(sizes).tolist()
+    return [content[begin:end] for begin, end in zip([0, *ends[:-1]], ends, strict=True)] if ends else []
+
+
+def _floats(texts: list[str]) -> list[bytes]:
+    return [struct.pack("<f", float(text)) for text in texts]
+
+
+def _doubles(texts: list[str]) -> list[bytes]:
+    return [struct.pack("<d", float(text)) for text in texts]
+
+
+_WRITERS: dict[Form, Callable[[list[str]], list[bytes]]] = {
+    Form.SIGNED: _signed,
+    Form.UNSIGNED: _signed,
+    Form.BITS: _unsigned,
+    Form.BIGINT: _unsigned,
+    Form.YEAR: _signed,
+    Form.FLOAT: _floats,
+    Form.DOUBLE: _doubles,
+    Form.TEXT: _texts,
+    Form.BINARY: _binaries,
+    Form.TIMESTAMP: _texts,
+}
+_TAGS = {
+    **dict.fromkeys((Form.SIGNED, Form.UNSIGNED, Form.BITS, Form.YEAR), Tag.LONG),
+    Form.BIGINT: Tag.UNSIGNED_BIGINT,
+    Form.FLOAT: Tag.FLOAT,
+    Form.DOUBLE: Tag.DOUBLE,
+    Form.TEXT: Tag.STRING,
+    Form.BINARY: Tag.BYTES,
+    Form.TIMESTAMP: Tag.TIMESTAMP,
+}
+
+
+def _boolean(value: bool) -> bytes:
+    return b"\1" if value else b"\0"
+
+
+def _optional(content: bytes | None) -> bytes:
+    return _NULL if content is None else _SOME + content
+
+
+def _array(items: Iterable[bytes]) -> bytes:
+    found = [*items]
+    return (varint(len(found)) + b"".join(found) if found else b"") + _END
+
+
+def _checksum(checksum: Checksum) -> bytes:
+    numbers = varint(checksum.current) + varint(checksum.previous)
+    return varint(checksum.version) + _boolean(checksum.corrupted) + numbers
+
+
+def _ddl(message: Envelope) -> bytes:
+    kind = varint(DDL_TYPES.index(message.type))
+    times = varint(message.commit_ts) + varint(message.build_ts)
+    schemas = (None if each is None else _schema(each) for each in (message.table_schema, message.pre_table_schema))
+    return kind + _text(message.sql or "") + times + b"".join(map(_optional, schemas))
+
+
+def _schema(schema: TableSchema) -> bytes:
+    names = _text(schema.database) + _text(schema.table) + varint(schema.table_id) + varint(schema.version)
+    return names + _array(map(_column, schema.columns or ())) + _array(map(_index, schema.indexes or ()))
+
+
+def _column(column: ColumnSchema) -> bytes:
+    default = None if column.default is None else _text(str(column.default))
+    return _text(column.name) + _data_type(column.data_type) + _boolean(column.nullable) + _optional(default)
+
+
+def _data_type(kind: DataType) -> bytes:
+    texts = _text(kind.mysql_type) + _text(kind.charset) + _text(kind.collate) + varint(kind.length)
+    decimal = varint(kind.decimal) if kind.decimal else None
+    elements = _array(map(_text, kind.elements)) if kind.elements else None
+    flags = (_boolean(flag) if flag else None for flag in (kind.unsigned, kind.zerofill))
+    return texts + b"".join(map(_optional, (decimal, elements, *flags)))
+
+
+def _index(index: IndexSchema) -> bytes:
+    flags = b"".join(map(_boolean, (index.unique, index.primary, index.nullable)))
+    return _text(index.name) + flags + _array(map(_text, index.columns))

@@ -1,0 +1,259 @@
+"""Rows of Simple-JSON: read together by the type of their table, and one by one where one is not like the others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from ticdc_lakehouse.codec.batch import Events, Rows, checked_tso, collect_one
+from ticdc_lakehouse.codec.claim_check import stored_value
+from ticdc_lakehouse.codec.gathered import Gathered
+from ticdc_lakehouse.codec.json_text import Unreadable, names_of, quotes_of, unreadable
+from ticdc_lakehouse.codec.options import Corruption, SinkOptions
+from ticdc_lakehouse.codec.simple.control import add_control
+from ticdc_lakehouse.codec.simple.json.row import Row
+from ticdc_lakehouse.codec.simple.json.table import Table
+from ticdc_lakehouse.codec.simple.message import IMAGES, OPS, Envelope, read_envelope
+from ticdc_lakehouse.codec.simple.schemas import Schemas, layout_with
+from ticdc_lakehouse.errors import DecodeError
+from ticdc_lakehouse.event import Layout, Op
+
+_ROW_BEGIN = b'{"version":1,"database":'
+"""What both writers begin a row with, and nothing else; no more than a hint."""
+_COMMIT_TS = b',"commitTs":'
+_TO_VERSION = len(',"commitTs":,"buildTs":,"schemaVersion":') + 18 + 13
+"""Bytes from there to the schema's version: a TSO has 18 digits since 2014, a time in milliseconds 13 since 2001."""
+_AFTER_VERSION = _TO_VERSION + 18
+_NAMES = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ENCODE = msgspec.json.Encoder().encode
+_NO_NAMES: frozenset[str] = frozenset()
+
+_TOGETHER = 512
+"""Rows that are read before they are added: so many stay in a processor's cache."""
+_FEW = 8
+"""Rows that are no longer halved to find the one that is not like the others."""
+_MOST = 4096
+"""Tables, and texts that find them, that are kept before all are forgotten: some MB."""
+
+
+class JsonMessages:
+    """Reads the messages of one batch after the other."""
+
+    def __init__(self, options: SinkOptions, schemas: Schemas, stored: Mapping[str, bytes]) -> None:
+        self._options = options
+        self._schemas = schemas
+        self._stored = stored
+        self._tables: dict[Layout, Table] = {}
+        self._tables_by_begin: dict[bytes, Table] = {}
+
+    def read(self, values: Mapping[int, bytes], out: Events) -> Rows | None:
+        """The row changes of messages (by number); other events and errors are added to ``out``."""
+        rows = []
+        for begin, some in _by_begin(values).items():
+            if some[0][1].startswith(_ROW_BEGIN):
+                rows.append((begin, some))
+            else:
+                rows += [(begin, [one]) for one in some if not self._is_control(*one, out)]
+        gathered = Gathered()
+        for begin, some in rows:
+            self._read_rows(begin, some, gathered, out)
+        return gathered.rows()
+
+    def _is_control(self, number: int, value: bytes, out: Events) -> bool:
+        """Whether the message is no row; then its event or its error has been added."""
+        length = len(out)
+        collect_one(self._control, number, None, value, out)
+        return len(out) > length
+
+    def _control(self, _: bytes | None, value: bytes | None, out: Events) -> None:
+        envelope = read_envelope(value or b"")
+        if not envelope.is_row:
+            _check_names(value or b"", envelope)
+            add_control(envelope, self._schemas, out)
+
+    def _read_rows(self, begin: bytes, some: list[tuple[int, bytes]], gathered: Gathered, out: Events) -> None:
+        """Add rows that begin alike: together if their table is known, or after the first has told it."""
+        if begin not in self._tables_by_begin:
+            first, *some = some
+            self._alone(*first, gathered, out)
+        for start in range(0, len(some), _TOGETHER):
+            numbers, values = zip(*some[start : start + _TOGETHER], strict=True)
+            table = self._tables_by_begin.get(begin)
+            if table is None:
+                for number, value in zip(numbers, values, strict=True):
+                    self._alone(number, value, gathered, out)
+            else:
+                self._together(table, numbers, values, gathered, out)
+
+    def _together(
+        self, table: Table, numbers: Sequence[int], values: Sequence[bytes], gathered: Gathered, out: Events
+    ) -> None:
+        """Add rows. One that has any fault, or is not like the others, is left to its envelope."""
+        try:
+            rows = [*map(table.read, values)]
+            if table.are_like(rows):
+                return self._add(table, numbers, values, rows, gathered)
+        except (DecodeError, *Unreadable):
+            pass  # which row it is, and what its fault is, comes out below
+        if len(values) > _FEW:
+            half = len(values) // 2
+            self._together(table, numbers[:half], values[:half], gathered, out)
+            return self._together(table, numbers[half:], values[half:], gathered, out)
+        for number, value in zip(numbers, values, strict=True):
+            self._alone(number, value, gathered, out)
+        return None
+
+    def _alone(self, number: int, value: bytes, gathered: Gathered, out: Events) -> None:
+        """Add the row of one message."""
+
+        def add(_: bytes | None, value: bytes | None, out: Events) -> None:
+            self._by_envelope(number, value or b"", gathered, out)
+
+        collect_one(add, number, None, value, out)
+
+    def _by_envelope(self, number: int, value: bytes, gathered: Gathered, out: Events) -> None:
+        envelope = read_envelope(value)
+        if not envelope.is_row:
+            # It began as rows do.
+            return self._control(None, value, out)
+        if envelope.claim_check_location is not None:
+            value, envelope = self._claimed(envelope, envelope.claim_check_location)
+        table = self._table_of(value, envelope)
+        try:
+            self._add(table, [number], [value], [table.read(value)], gathered)
+        except DecodeError as error:
+            raise envelope.fault(error.reason, error.detail, offset=error.offset) from None
+        except Unreadable as error:
+            fault = unreadable(error, value)
+            raise envelope.fault(fault.reason, f"in a row image: {fault.detail}", offset=fault.offset) from None
+        _make_room(self._tables_by_begin)
+        self._tables_by_begin[_begin_of(value)] = table
+        return None
+
+    def _claimed(self, envelope: Envelope, location: str) -> tuple[bytes, Envelope]:
+        """The whole message that lies in claim-check storage, in place of the one that names it."""
+        try:
+            value = stored_value(self._stored, location, self._options)
+            claimed = read_envelope(value)
+        except DecodeError as error:
+            raise envelope.fault(error.reason, f"at {location}: {error.detail}") from None
+        one, other = (
+            (each.database, each.table, each.type, each.commit_ts, each.schema_version) for each in (envelope, claimed)
+        )
+        if one != other or claimed.claim_check_location is not None or claimed.handle_key_only:
+            raise envelope.fault("claim_check_mismatch", f"expected the row {one} at {location}, found {other}")
+        return value, claimed
+
+    def _table_of(self, value: bytes, envelope: Envelope) -> Table:
+        """The table of a row, as its schema and the columns of its images describe it. Raises DecodeError."""
+        database, table, version = envelope.database, envelope.table, envelope.schema_version
+        if database is None or table is None or version is None or envelope.table_id is None:
+            detail = "expected database, table, tableID and schemaVersion in a row"
+            raise DecodeError("missing_member", detail)
+        _check_row(envelope)
+        layout = self._schemas.find(database, table, version)
+        try:
+            data, old = (_columns_of(image) for image in (envelope.data, envelope.old))
+            layout = layout_with(layout, _one_choice(data, old))
+        except DecodeError as error:
+            raise envelope.fault(error.reason, error.detail) from None
+        except Unreadable as error:
+            fault = unreadable(error, value)
+            raise envelope.fault(fault.reason, f"in a row image: {fault.detail}") from None
+        found = self._tables.get(layout)
+        if found is None:
+            _make_room(self._tables)
+            found = self._tables[layout] = Table(layout, self._options.time_zone)
+        return found
+
+    def _add(
+        self, table: Table, numbers: Sequence[int], values: Sequence[bytes], rows: list[Row], gathered: Gathered
+    ) -> None:
+        """Add rows of one kind. Raises DecodeError if one has a fault."""
+        op = OPS[rows[0].type]
+        data = [row.data for row in rows if row.data is not None]
+        old = [row.old for row in rows if row.old is not None]
+        wire, after = table.texts(data)
+        wire_old, before = table.texts(old)
+        table.shortest.check_names(values, rows, wire, wire_old)
+        if self._options.corruption_handle_level is Corruption.ERROR:
+            table.check_sums(rows)
+        gathered.add(
+            numbers,
+            op,
+            (_checked([row.commit_ts for row in rows]), [None] * len(rows)),
+            table.layout,
+            (
+                table.handle_keys(data or old),
+                table.old_handle_keys(old, data) if op is Op.UPDATE else [None] * len(rows),
+            ),
+            (before, after),
+            [row.handle_key_only for row in rows],
+            _checked_ids([row.table_id for row in rows]),
+        )
+
+
+def _begin_of(value: bytes) -> bytes:
+    """What tells a row's table, type and schema version in both writers; no more than a hint."""
+    at = value.find(_COMMIT_TS)
+    return value[:at] + value[at + _TO_VERSION : at + _AFTER_VERSION]
+
+
+def _by_begin(values: Mapping[int, bytes]) -> dict[bytes, list[tuple[int, bytes]]]:
+    """The messages by ``_begin_of``."""
+    alike: dict[bytes, list[tuple[int, bytes]]] = {}
+    for message in values.items():
+        begin = _begin_of(message[1])
+        if begin in alike:
+            alike[begin].append(message)
+        else:
+            alike[begin] = [message]
+    return alike
+
+
+def _check_names(value: bytes, envelope: Envelope) -> None:
+    """Raise DecodeError if a name stands twice: that makes two more quotes than the members that were read need."""
+    if quotes_of(value) != quotes_of(_ENCODE(envelope)):
+        names_of(value)
+
+
+def _columns_of(image: Any) -> frozenset[str]:
+    return frozenset(_NAMES.decode(image)) if bytes(image) else _NO_NAMES
+
+
+def _one_choice(data: frozenset[str], old: frozenset[str]) -> frozenset[str]:
+    if data and old and data != old:
+        raise DecodeError("wrong_columns", f"expected one choice of columns, found {sorted(data)} and {sorted(old)}")
+    return data or old
+
+
+def _check_row(envelope: Envelope) -> None:
+    """Which images a row has, and what it has not."""
+    expected = IMAGES[OPS[envelope.type]]
+    found = (bytes(envelope.data) != b"", bytes(envelope.old) != b"")
+    if found != expected:
+        detail = f"expected data and old of an {envelope.type} to be there as {expected}, found {found}"
+        raise envelope.fault("missing_member" if found < expected else "wrong_type", detail)
+    others = ("sql", "table_schema", "pre_table_schema")
+    if any(getattr(envelope, name) is not None for name in others):
+        raise envelope.fault("unknown_member", f"expected none of {others} in a row")
+
+
+def _checked(commit_ts: list[int]) -> list[int]:
+    """Values of commitTs that are all TSOs. Raises DecodeError else."""
+    checked_tso(min(commit_ts)), checked_tso(max(commit_ts))
+    return commit_ts
+
+
+def _checked_ids(table_ids: list[int]) -> list[int]:
+    for table_id in (min(table_ids), max(table_ids)):
+        if not -(1 << 63) <= table_id < 1 << 63:
+            raise DecodeError("out_of_range", f"expected a tableID of 64 bits, found {table_id}")
+    return table_ids
+
+
+def _make_room(kept: dict[Any, Table]) -> None:
+    if len(kept) >= _MOST:
+        kept.clear()

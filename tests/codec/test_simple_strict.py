@@ -1,0 +1,228 @@
+"""Simple that is not as TiCDC writes it: a DecodeError with the right reason."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from simple_messages import (
+    AFTER,
+    AVRO_VALID,
+    BARE,
+    BOOTSTRAP,
+    COMMIT_TS,
+    DATA,
+    DDL,
+    DEEP,
+    SCHEMA,
+    UPDATE,
+    VALID,
+    VERSION,
+    WATERMARK,
+    decode,
+    failure,
+    row,
+    with_data,
+    written,
+)
+from vectors import cases
+
+from ticdc_lakehouse.codec.compression import compress
+from ticdc_lakehouse.codec.known import Known
+from ticdc_lakehouse.codec.options import Compression, sink_options
+from ticdc_lakehouse.codec.simple import encode
+from ticdc_lakehouse.event import Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange
+
+
+@pytest.mark.parametrize(("values", "encoding"), [(VALID, "json"), (AVRO_VALID, "avro")])
+def test_the_messages_here_are_valid(values: tuple[bytes, ...], encoding: str) -> None:
+    update, schema, ddl, watermark = decode(*values, encoding_format=encoding)
+    assert isinstance(update, RowChange)
+    assert (update.before, update.after, update.handle_key, update.table_id) == (AFTER, AFTER, '["1"]', 7)
+    assert isinstance(schema, Bootstrap)
+    types = [(column.name, column.type, column.key) for column in schema.columns]
+    assert types == [("id", "int(11)", True), ("e", "enum('a''b','c\\\\d')", False)]
+    assert isinstance(ddl, Ddl)
+    assert (ddl.type, ddl.columns, ddl.schema_version) == ("ALTER", schema.columns, VERSION)
+    assert watermark == Resolved(commit_ts=5)
+
+
+REFUSED = {
+    "no bytes": (b"", "empty"),
+    "null value": (None, "empty"),
+    "no object": (b"[]", "wrong_type"),
+    "text": (b"hello", "bad_json"),
+    "Avro": (AVRO_VALID[0], "bad_json"),
+    "deep": (DEEP, "wrong_type"),
+    "deep member": (UPDATE.replace(b'"f":"0.5"', b'"f":' + DEEP), "bad_json"),
+    "not UTF-8": (UPDATE.replace("é".encode(), b"\xe9"), "bad_json"),
+    "surrogate": (UPDATE.replace("é".encode(), b"\\ud800"), "bad_json"),
+    "left over": (UPDATE + b"x", "trailing_bytes"),
+    "two messages": (UPDATE + UPDATE, "trailing_bytes"),
+    "version 2": (written(version=2), "unknown_version"),
+    "unknown type": (written(type="UPSERT"), "unknown_type"),
+    "lower case": (written(type="update"), "unknown_type"),
+    "negative": (written(commitTs=-1), "out_of_range"),
+    "2^63": (written(commitTs=2**63), "out_of_range"),
+    "huge": (written(commitTs=10**4000), "out_of_range"),
+    "table id": (written(tableID=2**63), "out_of_range"),
+    "unknown member": (written(gtid=""), "unknown_member"),
+    "sql in a row": (written(sql=""), "unknown_member"),
+    "schema in a row": (written(tableSchema=SCHEMA), "unknown_member"),
+    "no data": (written(data=...), "missing_member"),
+    "null data": (written(data=None), "wrong_type"),
+    "no old": (written(old=...), "missing_member"),
+    "old in an insert": (written(type="INSERT"), "wrong_type"),
+    "data in a delete": (written(type="DELETE"), "wrong_type"),
+    "no version": (written(schemaVersion=...), "missing_member"),
+    "no table": (written(table=...), "missing_member"),
+    "number": (with_data(y=0), "wrong_type"),
+    "text for a timestamp": (with_data(t="2024-01-01 00:00:00"), "wrong_type"),
+    "timestamp for a text": (with_data(s=DATA["t"]), "wrong_type"),
+    "column too many": (with_data(x="1"), "wrong_columns"),
+    "key is missing": (written(data={"b": None}, old={"b": None}), "wrong_columns"),
+    "old has fewer": (written(old={"id": "1"}), "wrong_columns"),
+    "no base64": (with_data(b="/w="), "bad_value"),
+    "no number": (with_data(f="NaN"), "bad_value"),
+    "no year": (with_data(y="19x9"), "bad_value"),
+    "no element": (with_data(e="c"), "bad_value"),
+    "no zone": (with_data(t={"location": "Local", "value": "2024-01-01 00:00:00"}), "bad_value"),
+    "no time": (with_data(t={"location": "UTC", "value": "2024-01-32 00:00:00"}), "bad_value"),
+    "a path as zone": (with_data(t={"location": "../etc/passwd", "value": "2024-01-01 00:00:00"}), "bad_value"),
+    "hour that comes twice": (with_data(t={"location": "Europe/Berlin", "value": "2024-10-27 02:30:00"}), "bad_value"),
+    "hour that never comes": (with_data(t={"location": "Europe/Berlin", "value": "2024-03-31 02:30:00"}), "bad_value"),
+    "other version": (written(schemaVersion=VERSION + 1), "schema_missing"),
+    "other table": (written(table="x"), "schema_missing"),
+    "watermark of a table": (written(type="WATERMARK", data=..., old=...), "unknown_member"),
+    "bootstrap without": (written(**BARE, type="BOOTSTRAP"), "missing_member"),
+    "DDL without SQL": (written(**BARE, type="ALTER"), "missing_member"),
+    "column twice": (BOOTSTRAP.replace(b'"name":"e"', b'"name":"id"'), "duplicate_column"),
+    "key of no column": (BOOTSTRAP.replace(b'["id"]', b'["x"]'), "wrong_columns"),
+    "no TSO": (BOOTSTRAP.replace(str(VERSION).encode(), b"-1"), "out_of_range"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str) -> None:
+    """Alone, and after a message of the same table was read."""
+    value, reason = REFUSED[name]
+    assert failure(value).reason == reason
+    last = decode(UPDATE, value)[-1]
+    assert isinstance(last, Failure)
+    assert last.reason == reason
+
+
+@pytest.mark.parametrize("change", [(b'"tableID":', b'"tableID":1,"tableID":'), (b'"data":{', b'"data":{"f":null,'),
+                                    (b'"data":{', b'"data":{"\\u0066":"2",'), (b'"old":{', b'"old":{"s":"\\"\\\\",'),
+                                    (b'"location":', b'"location":"UTC","location":')])  # fmt: skip
+@pytest.mark.parametrize("known", [False, True])
+def test_a_name_twice_is_refused(change: tuple[bytes, bytes], known: bool) -> None:
+    doubled = UPDATE.replace(*change)
+    last = decode(*([UPDATE] if known else []), doubled)[-1]
+    assert isinstance(last, Failure)
+    assert last.reason == "duplicate_name"
+
+
+@pytest.mark.parametrize("value", [BOOTSTRAP, DDL, WATERMARK])
+def test_a_name_twice_is_refused_outside_of_rows(value: bytes) -> None:
+    assert failure(value.replace(b'"commitTs":', b'"commitTs":1,"commitTs":')).reason == "duplicate_name"
+
+
+def test_a_fault_in_a_row_names_its_table() -> None:
+    for value, encoding in ((UPDATE.replace(b'"0.5"', b"5"), "json"), (AVRO_VALID[0] + b"x", "avro")):
+        found = failure(value, encoding_format=encoding)
+        assert (found.database, found.table) == ("d", "t")
+    assert failure(DDL + b"x").table is None
+
+
+def test_times_of_another_zone() -> None:
+    berlin = with_data(t={"location": "Europe/Berlin", "value": "2024-10-27 01:59:59.5"})
+    after = row(berlin).after
+    assert after is not None
+    assert after["t"] == "2024-10-27 07:59:59.5"
+    zero = row(with_data(t={"location": "UTC", "value": "0000-00-00 00:00:00"})).after
+    assert zero is not None
+    assert zero["t"] == "0000-00-00 00:00:00"
+
+
+def test_names_of_an_enum_are_numbers_here() -> None:
+    assert [row(with_data(e=text)).after["e"] for text in ("b", "a", "", "1")] == ["2", "1", "0", "1"]  # type: ignore[index]
+
+
+ODD_NAMES = ['a"b', "a\\", "\n", "<&>", "名", "", "\x01"]
+
+
+@pytest.mark.parametrize("encoding", ["json", "avro"])
+def test_any_column_name(encoding: str) -> None:
+    texts: dict[str, str | None] = {name: f'{name}":' for name in ODD_NAMES}
+    columns = tuple(Column(name=name, type="varchar(9)", key=name < "a") for name in ODD_NAMES)
+    event = RowChange(op=Op.INSERT, database="d", table="o", commit_ts=COMMIT_TS, commit_ms=0, before=None, after=texts,
+                      columns=columns)  # fmt: skip
+    values = [m.value for m in encode([event, event], sink_options("simple", {"encoding-format": encoding}))]
+    events = decode(*values, encoding_format=encoding)
+    assert [e.after for e in events if isinstance(e, RowChange)] == [texts, texts]
+
+
+def checked(value: bytes, change: tuple[bytes, bytes], **options: Any) -> Event:
+    return decode(value.replace(*change), known=Known(schemas=SUMMED_SCHEMAS), **options)[0]
+
+
+SUMMED = next(case for case in cases("ticdc-simple-json-checksum") if case.name == "defaults.update.to_null")
+SUMMED_SCHEMAS = {
+    (event.database, event.table, event.schema_version or 0): event.columns
+    for event in decode(*SUMMED.values) if isinstance(event, Bootstrap)
+}  # fmt: skip
+
+
+def test_checksums() -> None:
+    value = SUMMED.values[-1] or b""
+    sums = json.loads(value)["checksum"]
+    assert isinstance(checked(value, (b"", b"")), RowChange)
+    for name, change in (("current", b'"data"'), ("previous", b'"old"')):
+        wrong = (f'"{name}":{sums[name]}'.encode(), f'"{name}":4711'.encode())
+        found = checked(value, wrong)
+        assert isinstance(found, Failure), change
+        assert found.reason == "checksum_mismatch"
+        assert "4711" in found.detail
+        assert str(sums[name]) in found.detail
+        assert isinstance(checked(value, wrong, corruption_handle_level="warn"), RowChange)
+    corrupted = checked(value, (b'"corrupted":false', b'"corrupted":true'))
+    assert isinstance(corrupted, Failure)
+    assert corrupted.reason == "checksum_mismatch"
+
+
+PLACE = "file:///claim-check"
+
+
+@pytest.mark.parametrize("file", ["ticdc-simple-json-claim-check", "ticdc-simple-avro-claim-check"])
+def test_claim_check_objects_that_are_not_right(file: str) -> None:
+    case = next(case for case in cases(file) if case.name == "large.insert")
+    ((name, text),) = case.content["claim_check"].items()
+    content = base64.b64decode(text)
+    other = base64.b64encode(case.values[0] or b"").decode()
+
+    def claimed(stored: dict[str, bytes], **options: object) -> Event:
+        encoding = "avro" if "avro" in file else "json"
+        known = Known(objects={f"{PLACE}/{at}": value for at, value in stored.items()})
+        return decode(*case.values, known=known, encoding_format=encoding, **options)[-1]
+
+    def reason(content: bytes | None, **options: object) -> str:
+        found = claimed({} if content is None else {name: content}, **options)
+        assert isinstance(found, Failure)
+        assert (found.database, found.table) == ("vec", "large")
+        return found.reason
+
+    assert isinstance(claimed({name: content}), RowChange)
+    assert reason(None) == "claim_check_missing"
+    assert reason(content[:-1]) == "truncated"
+    assert reason(b'{"key":null,"value":"*"}') == "bad_value"
+    assert reason(content, claim_check_raw_value=True) in ("missing_member", "unknown_member", "claim_check_mismatch")
+    assert reason(json.dumps({"key": None, "value": other}).encode()) == "claim_check_mismatch"
+
+
+@pytest.mark.parametrize("compression", [Compression.LZ4, Compression.SNAPPY])
+def test_compression(compression: Compression) -> None:
+    assert decode(compress(UPDATE, compression), large_message_handle_compression=compression) == decode(UPDATE)
+    assert failure(UPDATE, large_message_handle_compression=compression).reason in ("bad_compression", "too_large")
