@@ -9,9 +9,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from ticdc_lakehouse.codec import protocol_named
 from ticdc_lakehouse.config.feed import Feed, load_feed, security_options
 from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.lake import ops
+from ticdc_lakehouse.lake import ops, schemas
 from ticdc_lakehouse.lake.bronze import Landed, Source, land
 from ticdc_lakehouse.lake.gold import Applied, apply
 from ticdc_lakehouse.lake.place import Lake, Layer
@@ -70,8 +71,15 @@ class Run:
         )
 
     def silver(self) -> Decoded:
-        """Decode what bronze has."""
-        return decode(self.lake, self.decoding, continuous=self.continuous)
+        """Decode what bronze has. Raises ConfigError if the protocol cannot be decoded continuously."""
+        if not self._schemas_apart:
+            return decode(self.lake, self.decoding, continuous=self.continuous)
+        if self.continuous:
+            raise ConfigError(
+                f"feed {self.feed.name}: silver of protocol {self.feed.protocol} runs with trigger available_now: "
+                "between runs it learns the schemas that rows need"
+            )
+        return schemas.decode(self.lake, self.decoding)
 
     def gold(self) -> Applied:
         """Apply what is complete."""
@@ -83,12 +91,17 @@ class Run:
         return ops.status_frame(self.lake, self.feed.name)
 
     @property
+    def _schemas_apart(self) -> bool:
+        return protocol_named(self.feed.protocol).schemas_apart
+
+    @property
     def decoding(self) -> Decoding:
         """How the feed's messages are decoded."""
         return Decoding(
             feed=self.feed.name,
             protocol=self.feed.protocol,
             options=self.feed.sink_options,
+            schemas=schemas.known(self.lake, self.feed.name) if self._schemas_apart else {},
             max_message_bytes=self.feed.max_message_bytes,
         )
 

@@ -88,12 +88,13 @@ def ddl(commit_ts: int, query: str, database: str, table: str | None = None, kin
 
 @dataclass(slots=True)
 class Changefeed:
-    """A Canal-JSON changefeed with a topic and a lake of its own in the shared broker and session."""
+    """A changefeed with a topic and a lake of its own in the shared broker and session."""
 
     spark: SparkSession
     broker: Broker
     folder: Path
     partitions: int = 1
+    protocol: str = "canal-json"
     schema: str = ""
     options: Mapping[str, object] = field(default_factory=dict)
     described: Mapping[str, object] = field(default_factory=dict)
@@ -103,7 +104,8 @@ class Changefeed:
 
     def __post_init__(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True)
-        self.options = {"enable-tidb-extension": True, **self.options}
+        if self.protocol == "canal-json":
+            self.options = {"enable-tidb-extension": True, **self.options}
         self.broker.create_topic(self.topic, self.partitions)
         self.lake.register()
 
@@ -130,7 +132,7 @@ class Changefeed:
     def write_file(self) -> Path:
         (self.folder / f"{self.name}.sql").write_text(self.schema, encoding="utf-8")
         described = {
-            "protocol": "canal-json",
+            "protocol": self.protocol,
             "time_zone": "UTC",
             "options": dict(self.options),
             "kafka": {"bootstrap_servers": self.broker.bootstrap_servers, "topics": [self.topic]},
@@ -145,8 +147,9 @@ class Changefeed:
         """The events as TiCDC would write them; what is to be a claim check, a test makes of that."""
         large = ("large-message", "claim-check")
         given = {name: value for name, value in self.options.items() if not name.startswith(large)}
-        options = sink_options("canal_json", given)
-        return [message.value or b"" for message in PROTOCOLS["canal_json"].encode(events, options)]
+        protocol = self.protocol.replace("-", "_")
+        options = sink_options(protocol, given)
+        return [message.value or b"" for message in PROTOCOLS[protocol].encode(events, options)]
 
     def send(self, partition: int, *events: Event | bytes) -> None:
         """Write events, or bytes as they stand, to a partition."""

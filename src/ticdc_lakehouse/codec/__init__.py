@@ -29,13 +29,15 @@ class Protocol:
     what repeats and is used by one thread."""
     encode: Callable[[Sequence[Event], SinkOptions], list[Message]]
     """Messages that TiCDC's own decoder accepts, in order."""
+    schemas_apart: bool = False
+    """Whether rows do not describe themselves, but name a schema that another message has told."""
 
 
 PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
     {
         "craft": Protocol(decoder=craft.decoder, encode=craft.encode),
         "canal_json": Protocol(decoder=canal_json.decoder, encode=canal_json.encode),
-        "simple": Protocol(decoder=simple.decoder, encode=simple.encode),
+        "simple": Protocol(decoder=simple.decoder, encode=simple.encode, schemas_apart=True),
     }
 )
 

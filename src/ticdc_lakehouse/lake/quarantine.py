@@ -102,12 +102,23 @@ def open_holds(lake: Lake, feed: str) -> list[OpenHold]:
     return [OpenHold(**line.asDict()) for line in lines]
 
 
-def replay(lake: Lake, decoding: silver.Decoding, positions: Sequence[tuple[str, int, int]] = ()) -> Replayed:
-    """Decode messages again and append to silver what decodes now: all open ones, or those at these positions, also
-    dismissed ones."""
+def replay(
+    lake: Lake,
+    decoding: silver.Decoding,
+    positions: Sequence[tuple[str, int, int]] = (),
+    *,
+    reason: str | None = None,
+) -> Replayed:
+    """Decode messages again and append to silver what decodes now: all open ones, or those of one ``reason``, or those
+    at these positions, also dismissed ones."""
     feed = decoding.feed
     done_with = (Action.REPLAYED,) if positions else tuple(Action)
-    waiting = _selected(lake, _without(lake, feed, done_with), positions).select(*_POSITION, "batch")
+    candidates = _without(lake, feed, done_with)
+    if reason is not None:
+        candidates = candidates.where(F.col("reason") == reason)
+    waiting = _selected(lake, candidates, positions).select(*_POSITION, "batch")
+    if not waiting.head(1):
+        return Replayed(decoded=0, still_open=0)
     messages = lake.spark.table(lake.table(Layer.BRONZE, bronze.messages_table(feed)))
     raw = messages.join(F.broadcast(waiting), [*_POSITION, "batch"])
     lines = silver.decoded(raw, decoding).withColumn("replayed_at", F.current_timestamp()).localCheckpoint()

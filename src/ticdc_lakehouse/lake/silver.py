@@ -11,9 +11,9 @@ bronze.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 
 import pyarrow as pa
@@ -22,9 +22,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.codec.known import Known
+from ticdc_lakehouse.codec.known import Known, SchemaName
 from ticdc_lakehouse.codec.options import SinkOptions
-from ticdc_lakehouse.event import EVENTS, Kind
+from ticdc_lakehouse.event import EVENTS, Column, Kind
 from ticdc_lakehouse.lake import bronze
 from ticdc_lakehouse.lake.claim import StoredObjects
 from ticdc_lakehouse.lake.place import Lake, Layer
@@ -59,6 +59,7 @@ EVENT_COLUMNS = """
     before STRING COMMENT 'JSON object: column to MySQL text (binary as hex)',
     after STRING COMMENT 'JSON object: column to MySQL text (binary as hex)',
     columns STRING COMMENT 'JSON array of the columns: name, MySQL type, key, flags, as the wire gives them',
+    schema_version BIGINT COMMENT 'TSO of the last schema change, where the protocol sends it',
     handle_only BOOLEAN COMMENT 'the images hold the handle key alone: the row was too large for a message',
     query STRING COMMENT 'text of a DDL',
     ddl_type STRING COMMENT 'type of a DDL as the wire writes it',
@@ -75,6 +76,8 @@ class Decoding:
     feed: str
     protocol: str
     options: SinkOptions
+    schemas: Mapping[SchemaName, tuple[Column, ...]] = field(default_factory=dict)
+    """Schemas of tables whose rows do not describe themselves, as far as they are known."""
     max_message_bytes: int = 16 * 1024 * 1024
     """A message above this size is quarantined by name; its value never reaches a Python worker."""
 
@@ -202,9 +205,8 @@ _OUTPUT_SCHEMA = _spark_schema()
 
 def _decode_batches(decoding: Decoding, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Runs in a Python worker: Arrow batches of messages to Arrow batches of events."""
-    decoder = Decoder(
-        decoding.protocol, decoding.options, Known(objects=StoredObjects(decoding.options.claim_check_storage_uri))
-    )
+    objects = StoredObjects(decoding.options.claim_check_storage_uri)
+    decoder = Decoder(decoding.protocol, decoding.options, Known(objects=objects, schemas=decoding.schemas))
     for batch in batches:
         for part in _slices(batch):
             yield _decode_slice(decoder, part, decoding.max_message_bytes)

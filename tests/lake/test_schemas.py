@@ -1,0 +1,62 @@
+"""Simple: rows find the schema that they name, whenever and wherever it comes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from changefeed import Changefeed, Source, at
+
+from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.event import Bootstrap, Column
+from ticdc_lakehouse.lake import quarantine, schemas
+from ticdc_lakehouse.lake.place import Layer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from ticdc_lakehouse.event import RowChange
+    from ticdc_lakehouse.local.broker import Broker
+
+COLUMNS = (Column(name="id", type="bigint", key=True), Column(name="v", type="varchar(10)"))
+T = Source(table="t", columns=COLUMNS)
+VERSION = 7
+
+
+def row(commit_ts: int, *values: object) -> RowChange:
+    return replace(T.insert(commit_ts, *values), schema_version=VERSION)
+
+
+def test_rows_before_their_schema(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    feed = Changefeed(spark, broker, tmp_path / "lake", protocol="simple", partitions=2)
+    feed.send(1, row(at(1), 1, "early"))
+    feed.resolve(at(2))
+    feed.go()
+    [waiting] = quarantine.open_messages(feed.lake, feed.name).collect()
+    assert (waiting["reason"], waiting["database"], waiting["table"]) == (schemas.MISSING, "shop", "t")
+
+    feed.send(0, Bootstrap(database="shop", table="t", columns=COLUMNS, schema_version=VERSION))
+    feed.send(1, row(at(3), 2, "late"))
+    feed.resolve(at(4))
+    assert feed.go().tso == at(4)
+    assert quarantine.open_messages(feed.lake, feed.name).collect() == []
+    assert spark.table(feed.lake.table(Layer.GOLD, f"{feed.name}_shop_t")).orderBy("id").collect() == [
+        (1, "early"),
+        (2, "late"),
+    ]
+
+    # A later run needs no schema of its own, and learns nothing twice.
+    feed.send(0, Bootstrap(database="shop", table="t", columns=COLUMNS, schema_version=VERSION))
+    feed.send(1, row(at(5), 3, "later"))
+    feed.resolve(at(6))
+    assert feed.go().row_changes == 1
+    assert spark.table(feed.lake.table(Layer.SILVER, schemas.schemas_table(feed.name))).count() == 1
+
+
+def test_silver_of_simple_is_not_continuous(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    feed = Changefeed(spark, broker, tmp_path / "lake", protocol="simple")
+    with pytest.raises(ConfigError, match="runs with trigger available_now"):
+        replace(feed.run, continuous=True).silver()
