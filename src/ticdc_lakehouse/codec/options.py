@@ -89,6 +89,10 @@ class SinkOptions:
     only_output_updated_columns: bool = _only("canal_json", default=False)
     output_row_key: bool = _only("canal_json", default=False)
     encoding_format: EncodingFormat = _only("simple", default=EncodingFormat.JSON)
+    send_bootstrap_interval_in_sec: int = _only("simple", default=120)
+    """With the next two: when and where a table's schema is sent again. Decoders take it whenever it comes."""
+    send_bootstrap_in_msg_count: int = _only("simple", default=10_000)
+    send_bootstrap_to_all_partition: bool = _only("simple", default=True)
     integrity_check_level: IntegrityCheck = _only("simple", default=IntegrityCheck.NONE)
     """Encoders obey it; decoders check every checksum that a message has."""
     corruption_handle_level: Corruption = _only("simple", default=Corruption.ERROR)

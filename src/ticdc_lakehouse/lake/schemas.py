@@ -40,6 +40,7 @@ def decode(lake: Lake, decoding: silver.Decoding) -> silver.Decoded:
     """``silver.decode``, and then the rows that waited for the schemas which it brought."""
     done = silver.decode(lake, decoding)
     _learn(lake, decoding.feed)
+    quarantine.create_tables(lake)
     quarantine.replay(lake, replace(decoding, schemas=known(lake, decoding.feed)), reason=MISSING)
     return done
 
