@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
 from collections.abc import Iterable, Mapping, Sequence
 
-import msgspec
 import pyarrow as pa
 
 from ticdc_lakehouse.codec.batch import DecodeBatch, Events, checked_tso, checked_watermark, collect_one, in_order
-from ticdc_lakehouse.codec.canal_json.envelope import (
-    NULL,
-    Envelope,
-    Extension,
-    Unreadable,
-    names_of,
-    read_envelope,
-    unreadable,
-)
-from ticdc_lakehouse.codec.canal_json.gathered import Gathered
+from ticdc_lakehouse.codec.canal_json.envelope import NULL, Envelope, Extension, read_envelope
 from ticdc_lakehouse.codec.canal_json.row import Row
 from ticdc_lakehouse.codec.canal_json.table import Table, Tables, begin_of
+from ticdc_lakehouse.codec.claim_check import stored_message
 from ticdc_lakehouse.codec.compression import decompress
+from ticdc_lakehouse.codec.gathered import Gathered
+from ticdc_lakehouse.codec.json_text import Unreadable, names_of, unreadable
 from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.codec.options import Compression, SinkOptions
 from ticdc_lakehouse.errors import DecodeError
@@ -35,16 +26,6 @@ _DDL_TYPES = frozenset({"CREATE", "RENAME", "CINDEX", "DINDEX", "ALTER", "ERASE"
 """All that the writers' convertDdlEventType gives (wire.md 1.4.4)."""
 
 _NO_EXTENSION = Extension()
-
-
-class _Stored(msgspec.Struct, forbid_unknown_fields=True):
-    """A claim-check object without claim-check-raw-value: key and value of the message in base64 (wire.md 1.4.3)."""
-
-    key: str | None
-    value: str
-
-
-_STORED = msgspec.json.Decoder(_Stored)
 
 
 _TOGETHER = 512
@@ -163,7 +144,7 @@ class _Decoder:
         _check_old(op, wire_old, wire)
         table.shortest.check_names(values, rows, wire, wire_old)
         self._rows.add(
-            numbers,
+            (numbers, [0] * len(numbers)),
             op,
             self._commits(rows),
             table.layout,
@@ -216,12 +197,7 @@ class _Decoder:
     def _unwrapped(self, content: bytes) -> bytes:
         if self._options.claim_check_raw_value:
             return content
-        try:
-            return base64.b64decode(_STORED.decode(content).value, validate=True)
-        except Unreadable as error:
-            raise unreadable(error, content) from None
-        except binascii.Error as error:
-            raise DecodeError("bad_value", f"expected base64: {error}") from None
+        return stored_message(content).value
 
 
 def _claim(tidb: Extension | None) -> str | None:

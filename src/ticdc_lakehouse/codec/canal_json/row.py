@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import repeat
 from typing import Any, Literal
 
@@ -11,7 +10,8 @@ import msgspec
 import orjson
 from msgspec import UNSET, Raw, UnsetType
 
-from ticdc_lakehouse.codec.canal_json.envelope import Extension, names_of, quotes_of
+from ticdc_lakehouse.codec.canal_json.envelope import Extension
+from ticdc_lakehouse.codec.json_text import names_of, object_type, quotes_of
 from ticdc_lakehouse.errors import DecodeError
 
 Image = Any
@@ -21,7 +21,6 @@ What ``old`` leaves out is UNSET in a Struct and not in a dict.
 """
 
 _LITERAL: Any = Literal
-_UNNAMEABLE = re.compile(r'["\\\x00-\x1f]')
 
 
 class Row(msgspec.Struct, gc=False):
@@ -46,20 +45,15 @@ class Row(msgspec.Struct, gc=False):
 _NAMES = {"pk_names": "pkNames", "is_ddl": "isDdl", "sql_type": "sqlType", "mysql_type": "mysqlType", "tidb": "_tidb"}
 
 
-def is_odd(names: Iterable[str]) -> bool:
-    """Whether msgspec takes a name for no Struct: it has a quote, a backslash or a control character."""
-    return any(_UNNAMEABLE.search(name) for name in names)
-
-
 def reader(database: str, table: str, keys: tuple[str, ...], types: dict[str, str]) -> Callable[[bytes], Row]:
     """Reads the messages of a table that is described so, and no others. Raises one of ``Unreadable``."""
     return _reader(
         database,
         table,
         keys,
-        mysql_type=_object(types, [(_LITERAL[kind],) for kind in types.values()]),
-        whole=_object(types, [(str | None,)] * len(types)),
-        partial=_object(types, [(str | None | UnsetType, UNSET)] * len(types)),
+        mysql_type=object_type(types, [(_LITERAL[kind],) for kind in types.values()]),
+        whole=object_type(types, [(str | None,)] * len(types)),
+        partial=object_type(types, [(str | None | UnsetType, UNSET)] * len(types)),
         empty=not types,
     )
 
@@ -111,13 +105,6 @@ def _reader(
     row = msgspec.defstruct("TableRow", fields, bases=(Row,), rename=_NAMES, forbid_unknown_fields=True, gc=False)
     read: Callable[[bytes], Any] = msgspec.json.Decoder(row).decode
     return read
-
-
-def _object(names: Iterable[str], fields: list[tuple[Any, ...]]) -> type:
-    """A Struct type of objects with these names."""
-    rename = {f"c{at}": name for at, name in enumerate(names)}
-    named: list[Any] = [(name, *field) for name, field in zip(rename, fields, strict=True)]
-    return msgspec.defstruct("Image", named, rename=rename, forbid_unknown_fields=True, gc=False)
 
 
 # es and ts have 13 digits since 2001, a commitTs has 18 since 2014 (and until 2090).

@@ -7,7 +7,6 @@ Source: wire.md 1.1.3.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -19,6 +18,7 @@ import pyarrow.compute as pc
 from ticdc_lakehouse.codec.craft.group import Form, Groups, Shape
 from ticdc_lakehouse.codec.craft.messages import Messages
 from ticdc_lakehouse.codec.craft.number import Places, no_uvarint, uvarints_at, zigzags
+from ticdc_lakehouse.codec.float_text import shortest
 from ticdc_lakehouse.event import Column
 
 _NULL_LENGTH = -1
@@ -157,7 +157,7 @@ class Values:
         return numbers
 
     def doubles(self, chosen: Places) -> pa.Array:
-        return pa.array(_shortest(self._float64s(chosen)), pa.string())
+        return pa.array(shortest(self._float64s(chosen)), pa.string())
 
     def floats(self, chosen: Places) -> pa.Array:
         """float32 text of what is a float32; what is none (craft-float) keeps the text of its eight bytes."""
@@ -166,8 +166,8 @@ class Values:
             narrow = wide.astype(np.float32)
         is_narrow = narrow == wide
         texts = np.empty(len(wide), object)
-        texts[is_narrow] = _shortest(narrow[is_narrow])
-        texts[~is_narrow] = _shortest(wide[~is_narrow])
+        texts[is_narrow] = shortest(narrow[is_narrow])
+        texts[~is_narrow] = shortest(wide[~is_narrow])
         return pa.array(texts, pa.string())
 
     def _slices(self, chosen: Places) -> pa.Array:
@@ -269,20 +269,6 @@ def _escaped(texts: pa.Array) -> pa.Array:
     mask[numbers] = True
     escaped = [orjson.dumps(text)[1:-1] for text in texts.take(pa.array(numbers)).to_pylist()]
     return pc.replace_with_mask(texts, pa.array(mask), pa.array(escaped, pa.string()))
-
-
-def _shortest(numbers: npt.NDArray[Any]) -> list[str]:
-    """The shortest texts that read back to the same float32 or float64 (``event`` docstring)."""
-    texts = orjson.dumps(numbers, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].decode().split(",") if len(numbers) else []
-    return [text[:-2] if text.endswith(".0") else _plain(text) if "e" in text else text for text in texts]
-
-
-def _plain(text: str) -> str:
-    """A number in exponent form as ``event`` wants it: digits from 1e-6 to below 1e21, else an exponent."""
-    mantissa, exponent = text.split("e")
-    if -6 <= int(exponent) < 21:
-        return format(Decimal(text), "f").removesuffix(".0")
-    return f"{mantissa.removesuffix('.0')}e{int(exponent):+03d}"
 
 
 def _is_utf8(data: bytes) -> bool:
