@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
@@ -18,6 +18,9 @@ _REASONS = (
     ("truncated", "truncated"),
     ("trailing characters", "trailing_bytes"),
     ("out of range", "out_of_range"),
+    ("Expected `int` >=", "out_of_range"),
+    ("Expected `int` <=", "out_of_range"),
+    ("base64", "bad_value"),
     ("missing required field", "missing_member"),
     ("unknown field", "unknown_member"),
     ("Expected", "wrong_type"),
@@ -42,10 +45,11 @@ def unreadable(error: BaseException, value: bytes) -> DecodeError:
 
 def names_of(value: bytes) -> Any:
     """``value`` as plain JSON values. Raises DecodeError ``duplicate_name`` if an object in it has one name twice."""
-    return json.loads(value, object_pairs_hook=_unique, parse_int=str)
+    return json.loads(value, object_pairs_hook=unique, parse_int=str)
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of its members. Raises DecodeError ``duplicate_name``."""
     members = dict(pairs)
     if len(members) != len(pairs):
         names = [name for name, _ in pairs]
