@@ -11,6 +11,7 @@ from msgspec import Raw
 
 from ticdc_lakehouse.codec.canal_json.value import Convert, sql_type, wire_converter
 from ticdc_lakehouse.codec.compression import compress
+from ticdc_lakehouse.codec.element import number_of_names
 from ticdc_lakehouse.codec.message import Message
 from ticdc_lakehouse.codec.options import LargeMessage, SinkOptions
 from ticdc_lakehouse.errors import ConfigError
@@ -154,18 +155,8 @@ def _kind(type_text: str, by: str | None) -> _Kind:
     return (
         kind,
         " ".join([kind.name, *attributes]),
-        (_number_of_names(kind) if by == "name" else None) or wire_converter(type_text),
+        (number_of_names(kind) if by == "name" else None) or wire_converter(type_text),
     )
-
-
-def _number_of_names(kind: MysqlType) -> Convert:
-    """ENUM and SET are numbers on this wire: their names need the type's list."""
-    places = {name: place for place, name in enumerate(kind.elements)}
-    if not places:
-        raise ConfigError(f"canal_json writes numbers of ENUM and SET, and {kind.text!r} does not list the names")
-    if kind.name == "enum":
-        return lambda name: str(places[name] + 1 if name in places else 0)
-    return lambda names: str(sum(1 << places[name] for name in names.split(",") if names))
 
 
 def _mysql_types(form: _Form, texts: Image) -> Raw | dict[str, str]:

@@ -8,6 +8,7 @@ from functools import partial
 import msgspec
 import pyarrow as pa
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from ticdc_lakehouse.codec.batch import DecodeBatch, Events, checked_tso, checked_watermark, in_order
 from ticdc_lakehouse.codec.claim_check import stored_message
@@ -15,14 +16,14 @@ from ticdc_lakehouse.codec.compression import MAX_DECOMPRESSED, decompress
 from ticdc_lakehouse.codec.json_text import Unreadable, names_of, unreadable
 from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.codec.open_protocol.frame import key_texts, place_of, texts_of
-from ticdc_lakehouse.codec.open_protocol.key import DDL, RESOLVED, ROW, Key, check_row, read_key
+from ticdc_lakehouse.codec.open_protocol.key import DDL, RESOLVED, ROW, Key, read_key
 from ticdc_lakehouse.codec.open_protocol.row import read_images
 from ticdc_lakehouse.codec.open_protocol.rows import RowEvent, Rows, Tables
 from ticdc_lakehouse.codec.options import Compression, SinkOptions
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Layout
 
-_TOGETHER = 512
+_TOGETHER = 32
 """Messages that are read before their rows are: so many stay in a processor's cache."""
 
 
@@ -93,30 +94,43 @@ class _Batch:
         keys = [*map(read_key, key_texts(key))]
         try:
             texts = texts_of(value or b"")
-            if len(keys) != len(texts):
-                reason = "truncated" if len(keys) > len(texts) else "trailing_bytes"
-                raise DecodeError(reason, f"expected {len(keys)} events, as in the key, found {len(texts)}")
-            rest = MAX_DECOMPRESSED
-            for index, (event_key, text) in enumerate(zip(keys, texts, strict=True)):
-                if self._compression is not Compression.NONE and text:
-                    text = decompress(text, self._compression, rest)
-                    rest -= len(text)
-                self._event(RowEvent(number, index, event_key, text))
+            _check_count(len(keys), len(texts))
+            for index, (event_key, text) in enumerate(zip(keys, self._decompressed(texts), strict=True)):
+                event = RowEvent(number, index, event_key, text)
+                if event_key.t == ROW and event_key.ccl is UNSET:
+                    self._rows.keep(event)
+                else:
+                    self._other(event)
         except DecodeError as error:
             raise _named(error, keys) from None
 
-    def _event(self, event: RowEvent) -> None:
-        """Keep an event. Raises DecodeError."""
+    def _decompressed(self, texts: list[bytes]) -> Iterable[bytes]:
+        """The texts of a message. A watermark has none, and so nothing to decompress."""
+        if self._compression is Compression.NONE:
+            return texts
+        rest, found = MAX_DECOMPRESSED, []
+        for text in texts:
+            try:
+                found.append(decompress(text, self._compression, rest) if text else text)
+            except DecodeError as error:
+                raise DecodeError(error.reason, error.detail, offset=place_of(texts, len(found))) from None
+            rest -= len(found[-1])
+        return found
+
+    def _other(self, event: RowEvent) -> None:
+        """Keep a DDL, a watermark or a row that lies elsewhere."""
         key, text = event.key, event.text
-        if key.t == ROW:
-            check_row(key)
-            self._rows.keep(event if key.ccl is UNSET else event._replace(text=self._claimed(key, key.ccl, text)))
-        elif key.t == DDL:
-            self._others.append((event.message, event.index, _ddl(key, text)))
-        elif key.t == RESOLVED:
-            self._others.append((event.message, event.index, _resolved(key, text)))
-        else:
-            raise DecodeError("unknown_type", f"expected t of 1, 2 or 3 in the key, found {key.t}")
+        try:
+            if key.t == ROW and key.ccl is not UNSET:
+                self._rows.keep(replace(event, text=self._claimed(key, key.ccl, text)))
+            elif key.t == DDL:
+                self._others.append((event.message, event.index, _ddl(key, text)))
+            elif key.t == RESOLVED:
+                self._others.append((event.message, event.index, _resolved(key, text)))
+            else:
+                self._refuse(event, DecodeError("unknown_type", f"expected t of 1, 2 or 3 in the key, found {key.t}"))
+        except DecodeError as error:
+            self._refuse(event, error)
 
     def _refuse(self, event: RowEvent, error: DecodeError) -> None:
         """Remember that a row has a fault, and with it its message."""
@@ -146,6 +160,12 @@ class _Batch:
         if not same:
             raise DecodeError("claim_check_mismatch", f"expected the row {key} at {location}, found {keys[:2]}")
         return texts[0]
+
+
+def _check_count(keys: int, values: int) -> None:
+    if keys != values:
+        reason = "truncated" if keys > values else "trailing_bytes"
+        raise DecodeError(reason, f"expected {keys} events, as in the key, found {values}")
 
 
 def _named(error: DecodeError, keys: list[Key]) -> DecodeError:

@@ -9,7 +9,6 @@ from msgspec import UNSET, UnsetType
 
 from ticdc_lakehouse.codec.json_text import Unreadable, names_of, unreadable
 from ticdc_lakehouse.errors import DecodeError
-from ticdc_lakehouse.tso import MAX_TSO
 
 ROW, DDL, RESOLVED = 1, 2, 3
 
@@ -51,11 +50,3 @@ def read_key(text: bytes) -> Key:
     except DecodeError as error:
         raise DecodeError(error.reason, f"in the key: {error.detail}") from None
     return key
-
-
-def check_row(key: Key) -> None:
-    """Raise DecodeError if it is no key of a row."""
-    if not key.scm or not key.tbl:
-        raise DecodeError("missing_member", "expected scm and tbl in the key of a row")
-    if not 0 <= key.ts <= MAX_TSO:
-        raise DecodeError("out_of_range", f"a commit_ts is 0 to {MAX_TSO}, found {key.ts}")

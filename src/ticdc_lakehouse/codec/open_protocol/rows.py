@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from msgspec import UNSET
+import msgspec
+from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from ticdc_lakehouse.codec import batch
+from ticdc_lakehouse.codec.batch import checked_tso
 from ticdc_lakehouse.codec.gathered import Gathered
-from ticdc_lakehouse.codec.json_text import Unreadable, names_of, quotes_of, unreadable
+from ticdc_lakehouse.codec.json_text import Unreadable, names_of, quotes_of_all, unreadable
 from ticdc_lakehouse.codec.open_protocol.key import Key
 from ticdc_lakehouse.codec.open_protocol.row import Row, described, op_of
 from ticdc_lakehouse.codec.open_protocol.table import Description, Table
@@ -22,7 +25,7 @@ _MOST = 4096
 """Tables, and what finds them, that are kept before all are forgotten: some MB."""
 
 
-class RowEvent(NamedTuple):
+class RowEvent(msgspec.Struct, frozen=True, gc=False):
     """A row that is to be read."""
 
     message: int
@@ -31,8 +34,8 @@ class RowEvent(NamedTuple):
     text: bytes
 
 
-_Like = tuple[str, str, bool, bytes]
-"""Database, table, whether it is partitioned, first bytes: rows for which it is equal mostly have the same columns."""
+_Like = tuple[str | UnsetType, str | UnsetType, bool, bytes]
+"""Database, table, whether it is no partition, first bytes: rows with equal ones mostly have the same columns."""
 
 Refuse = Callable[[RowEvent, DecodeError], None]
 
@@ -70,14 +73,16 @@ class Rows:
         self._alike: dict[_Like, list[RowEvent]] = {}
 
     def keep(self, event: RowEvent) -> None:
-        """Take a row whose key has been checked."""
+        """Take a row. Raises DecodeError if its key names no table."""
         key = event.key
-        like = (str(key.scm), str(key.tbl), key.ptn is not UNSET, event.text[:4])
+        like = (key.scm, key.tbl, key.ptn is UNSET, event.text[:4])
         alike = self._alike.get(like)
-        if alike is None:
-            self._alike[like] = [event]
-        else:
+        if alike is not None:
             alike.append(event)
+            return
+        if not key.scm or not key.tbl:
+            raise DecodeError("missing_member", "expected scm and tbl in the key of a row")
+        self._alike[like] = [event]
 
     def read(self) -> None:
         """Read the rows that were kept."""
@@ -114,8 +119,8 @@ class Rows:
         """Add a row of a table that need not be known."""
         try:
             text, cells, lost = described(event.text)
-            table = self._tables.described(Description(*like[:3], cells, lost))
-            self._add(table, [event._replace(text=text)], [_read(table, text)])
+            table = self._tables.described(Description(str(like[0]), str(like[1]), not like[2], cells, lost))
+            self._add(table, [replace(event, text=text)], [_read(table, text)])
         except DecodeError as error:
             self._refuse(event, error)
         else:
@@ -150,10 +155,13 @@ def _columns(op: Op, table: Table, events: Sequence[RowEvent], rows: Sequence[Ro
     _check_names(events, quotes + old_quotes + 2 * len(rows) * (2 if op is Op.UPDATE else 1))
     images = table.images(new)
     keys = [event.key for event in events]
+    commit_ts = [key.ts for key in keys]
+    for extreme in (min(commit_ts), max(commit_ts)):
+        checked_tso(extreme)
     return (
         ([event.message for event in events], [event.index for event in events]),
         op,
-        ([key.ts for key in keys], [None] * len(keys)),
+        (commit_ts, [None] * len(keys)),
         table.layout,
         (table.handle_keys(new), table.old_handle_keys(old, new) if old else [None] * len(keys)),
         (images, b"") if op is Op.DELETE else (table.images(old) if old else b"", images),
@@ -164,6 +172,6 @@ def _columns(op: Op, table: Table, events: Sequence[RowEvent], rows: Sequence[Ro
 
 def _check_names(events: Sequence[RowEvent], quotes: int) -> None:
     """Raise DecodeError ``duplicate_name`` if an object has a name twice: rows then have more quotes than these."""
-    if quotes_of(b" ".join([event.text for event in events])) != quotes:
+    if quotes_of_all([event.text for event in events]) != quotes:
         for event in events:
             names_of(event.text)

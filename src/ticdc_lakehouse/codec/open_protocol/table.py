@@ -1,7 +1,8 @@
 """What repeats in every row of a table, compiled once: how its values are read, its columns, their texts.
 
-A row is ``{"u": image, "p": image}`` or ``{"d": image}``, an image ``{"name": {"t": code, "h": true, "f": flags, "v": …}}``
-(wire.md 1.2.3). A table's rows are read by a Struct type of their own, in which codes and flags are literals.
+A row is ``{"u": image, "p": image}`` or ``{"d": image}``, an image is ``{"name": cell}``, a cell
+``{"t": code, "h": true, "f": flags, "v": …}`` (wire.md 1.2.3). A table's rows are read by a Struct type of their own, in
+which codes and flags are literals.
 """
 
 from __future__ import annotations
@@ -151,9 +152,7 @@ def _reader(cells: tuple[Cell, ...], forms: list[Form]) -> Callable[[bytes], Row
     whole = object_type(fields if odd else names, [(kind,) for kind in types])
     partial = object_type(fields if odd else names, [(kind | UnsetType, UNSET) for kind in types])
     members: list[Any] = [
-        ("u", whole | UnsetType, UNSET),
-        ("p", partial | UnsetType, UNSET),
-        ("d", whole | UnsetType, UNSET),
+        (name, kind | UnsetType, UNSET) for name, kind in (("u", whole), ("p", partial), ("d", whole))
     ]
     row = msgspec.defstruct("TableRow", members, bases=(Row,), forbid_unknown_fields=True, gc=False)
     read: Callable[[bytes], Row] = msgspec.json.Decoder(row).decode

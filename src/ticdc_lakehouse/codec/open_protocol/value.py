@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import base64
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 import orjson
@@ -29,7 +29,8 @@ from ticdc_lakehouse.mysql_type import Family, parse_type
 
 Texts = list[str | None]
 
-_NULL = Raw(b"null")
+_NEGATIVE_ZERO = re.compile(rb"(?<![^,])-0(?![^,])")
+"""Readers make an integer of it, which has no sign."""
 _BASE64 = frozenset({249, 250, 251, 252})
 
 
@@ -56,20 +57,27 @@ def form_of(code: int, flags: int) -> tuple[str, Form]:
     return text, _UNSIGNED if kind.unsigned else _FORMS.get(kind.family, _PLAIN)
 
 
-def _integers(values: list[int | None]) -> Texts:
-    try:
-        texts: Texts = [*orjson.dumps(values).decode()[1:-1].split(",")]
-    except orjson.JSONEncodeError:
-        raise DecodeError("out_of_range", "expected numbers of 64 bits") from None
-    return [None if text == "null" else text for text in texts] if None in values else texts
+def _signed(values: list[int | None]) -> Texts:
+    return _integers(_digits(values))
 
 
 def _unsigned(values: list[int | None]) -> Texts:
-    texts = _integers(values)
-    negative = next((text for text in texts if text is not None and text[0] == "-"), None)
-    if negative is not None:
-        raise DecodeError("out_of_range", f"expected a number of 0 to 2^64 - 1, found {negative}")
-    return texts
+    digits = _digits(values)
+    if "-" in digits:
+        raise DecodeError("out_of_range", "expected numbers of 0 to 2^64 - 1, found one below")
+    return _integers(digits)
+
+
+def _digits(values: list[int | None]) -> str:
+    try:
+        return orjson.dumps(values).decode()[1:-1]
+    except orjson.JSONEncodeError:
+        raise DecodeError("out_of_range", "expected numbers of 64 bits") from None
+
+
+def _integers(digits: str) -> Texts:
+    texts = digits.split(",")
+    return [None if text == "null" else text for text in texts] if "null" in digits else [*texts]
 
 
 def _years(values: list[int | None]) -> Texts:
@@ -87,22 +95,22 @@ def _singles(values: list[Raw]) -> Texts:
 
 
 def _floats(values: list[Raw], size: type[np.float32 | np.float64]) -> Texts:
-    """Read one at a time: msgspec makes no float of ``-0`` that has its sign."""
-    given = [value for value in values if value != _NULL]
-    try:
-        numbers = [float(bytes(value)) for value in given]
-    except ValueError:
-        raise DecodeError("wrong_type", f"expected numbers, found {[bytes(each)[:40] for each in given[:3]]}") from None
+    joined = b",".join(values)
+    numbers = orjson.loads(b"[" + (_NEGATIVE_ZERO.sub(b"-0.0", joined) if b"-0" in joined else joined) + b"]")
+    given = [number for number in numbers if number is not None]
+    if not {float, int}.issuperset(map(type, given)):
+        raise DecodeError(
+            "wrong_type", f"expected numbers, found {[each for each in given if type(each) is not float][:3]}"
+        )
     with np.errstate(over="ignore"):
-        array: npt.NDArray[Any] = np.array(numbers, size)
+        array: npt.NDArray[Any] = np.array(given, np.float64).astype(size)
     if not np.isfinite(array).all():
         raise DecodeError("out_of_range", f"expected numbers of a {size.__name__}")
-    return _scattered(shortest(array), [value != _NULL for value in values])
-
-
-def _scattered(texts: list[str], given: list[bool]) -> Texts:
+    texts = shortest(array)
+    if len(texts) == len(numbers):
+        return [*texts]
     following = iter(texts)
-    return [next(following) if one else None for one in given]
+    return [None if number is None else next(following) for number in numbers]
 
 
 def _plain(values: Texts) -> Texts:
@@ -147,7 +155,7 @@ def _nothing(text: str) -> str:
     raise ValueError(f"a column of this type is always NULL, found {text}")
 
 
-_SIGNED = Form(wire=int | None, texts=_integers, written=_number)
+_SIGNED = Form(wire=int | None, texts=_signed, written=_number)
 _UNSIGNED = Form(wire=int | None, texts=_unsigned, written=_number)
 _TEXT = Form(wire=bytes | None, texts=_utf8, written=lambda text: _in_base64(text.encode()), in_quotes=True)
 _BLOB = Form(wire=bytes | None, texts=_blobs, written=lambda text: _in_base64(bytes.fromhex(text)), in_quotes=True)
