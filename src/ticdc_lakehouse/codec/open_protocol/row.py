@@ -75,6 +75,8 @@ def described(value: bytes) -> tuple[bytes, tuple[Cell, ...], frozenset[str]]:
     the row. Raises DecodeError."""
     try:
         images = read_images(value)
+        if not images.keys() <= {"u", "p", "d"}:
+            raise DecodeError("unknown_member", f"expected u, p or d in a row, found {[*images]}")
         whole = images.get("u", images.get("d"))
         if not whole:
             raise DecodeError("wrong_columns", "expected columns in u or d of a row, found none")

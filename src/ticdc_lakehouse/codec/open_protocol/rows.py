@@ -144,7 +144,8 @@ def _read(table: Table, text: bytes) -> Row:
         return table.read(text)
     except Unreadable as error:
         fault = unreadable(error, text)
-        reason = "wrong_columns" if fault.reason in ("missing_member", "unknown_member") else fault.reason
+        other = fault.reason in ("missing_member", "unknown_member") or "enum value" in fault.detail
+        reason = "wrong_columns" if other else fault.reason
         raise DecodeError(reason, fault.detail, offset=fault.offset) from None
 
 

@@ -1,8 +1,8 @@
 """What repeats in every row of a table, compiled once: how its values are read, its columns, their texts.
 
 A row is ``{"u": image, "p": image}`` or ``{"d": image}``, an image is ``{"name": cell}``, a cell
-``{"t": code, "h": true, "f": flags, "v": …}`` (wire.md 1.2.3). A table's rows are read by a Struct type of their own, in
-which codes and flags are literals.
+``{"t": code, "h": true, "f": flags, "v": …}`` (wire.md 1.2.3). A table's rows are read by a Struct type of their own,
+in which codes and flags are literals.
 """
 
 from __future__ import annotations

@@ -95,13 +95,8 @@ def _singles(values: list[Raw]) -> Texts:
 
 
 def _floats(values: list[Raw], size: type[np.float32 | np.float64]) -> Texts:
-    joined = b",".join(values)
-    numbers = orjson.loads(b"[" + (_NEGATIVE_ZERO.sub(b"-0.0", joined) if b"-0" in joined else joined) + b"]")
+    numbers = _numbers(b",".join(values))
     given = [number for number in numbers if number is not None]
-    if not {float, int}.issuperset(map(type, given)):
-        raise DecodeError(
-            "wrong_type", f"expected numbers, found {[each for each in given if type(each) is not float][:3]}"
-        )
     with np.errstate(over="ignore"):
         array: npt.NDArray[Any] = np.array(given, np.float64).astype(size)
     if not np.isfinite(array).all():
@@ -111,6 +106,16 @@ def _floats(values: list[Raw], size: type[np.float32 | np.float64]) -> Texts:
         return [*texts]
     following = iter(texts)
     return [None if number is None else next(following) for number in numbers]
+
+
+def _numbers(joined: bytes) -> list[float | None]:
+    try:
+        numbers = orjson.loads(b"[" + (_NEGATIVE_ZERO.sub(b"-0.0", joined) if b"-0" in joined else joined) + b"]")
+    except orjson.JSONDecodeError as error:
+        raise DecodeError("out_of_range" if "infinity" in str(error) else "wrong_type", str(error)) from None
+    if not {float, int, type(None)}.issuperset(map(type, numbers)):
+        raise DecodeError("wrong_type", f"expected numbers, found {joined[:100]!r}")
+    return numbers  # type: ignore[no-any-return]
 
 
 def _plain(values: Texts) -> Texts:
