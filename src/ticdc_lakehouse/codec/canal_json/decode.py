@@ -197,7 +197,7 @@ class _Decoder:
     def _unwrapped(self, content: bytes) -> bytes:
         if self._options.claim_check_raw_value:
             return content
-        return stored_message(content).value
+        return stored_message(content).value or b""
 
 
 def _claim(tidb: Extension | None) -> str | None:

@@ -113,7 +113,7 @@ def _without_loose(value: bytes) -> tuple[bytes, frozenset[str]]:
     for was in _cells_of([member for member in before if not isinstance(member[1], tuple)]):
         candidates = [n for n, cell in became_null.items() if all(was.get(m) == cell.get(m) for m in "tfh")]
         if not candidates:
-            raise DecodeError("wrong_columns", f"expected in p the old value of a column that became NULL, found {was}")
+            raise DecodeError("wrong_columns", "expected in p only old values of columns that became NULL")
         lost.update(candidates)
     return _ENCODE(row), frozenset(lost)
 

@@ -155,7 +155,7 @@ def _reader(cells: tuple[Cell, ...], forms: list[Form]) -> Callable[[bytes], Row
         (name, kind | UnsetType, UNSET) for name, kind in (("u", whole), ("p", partial), ("d", whole))
     ]
     row = msgspec.defstruct("TableRow", members, bases=(Row,), forbid_unknown_fields=True, gc=False)
-    read: Callable[[bytes], Row] = msgspec.json.Decoder(row).decode
+    read: Callable[[bytes], Any] = msgspec.json.Decoder(row).decode
     if not odd:
         return read
     renamed = dict(zip(names, fields, strict=True))
