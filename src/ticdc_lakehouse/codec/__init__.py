@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
-from ticdc_lakehouse.codec import canal_json, craft, simple
+from ticdc_lakehouse.codec import canal_json, craft, open_protocol, simple
 from ticdc_lakehouse.codec.batch import DecodeBatch
 from ticdc_lakehouse.codec.known import NOTHING_KNOWN, Known
 from ticdc_lakehouse.codec.message import Message
@@ -37,6 +37,7 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
     {
         "craft": Protocol(decoder=craft.decoder, encode=craft.encode),
         "canal_json": Protocol(decoder=canal_json.decoder, encode=canal_json.encode),
+        "open_protocol": Protocol(decoder=open_protocol.decoder, encode=open_protocol.encode),
         "simple": Protocol(decoder=simple.decoder, encode=simple.encode, schemas_apart=True),
     }
 )

@@ -10,6 +10,7 @@ import msgspec
 
 from ticdc_lakehouse.codec.compression import decompress
 from ticdc_lakehouse.codec.json_text import Unreadable, unreadable
+from ticdc_lakehouse.codec.message import Message
 from ticdc_lakehouse.codec.options import SinkOptions
 from ticdc_lakehouse.errors import DecodeError
 
@@ -33,13 +34,16 @@ def stored_value(objects: Mapping[str, bytes], location: str, options: SinkOptio
         content = objects[location]
     except KeyError:
         raise DecodeError("claim_check_missing", "expected an object, found none") from None
-    value = content if options.claim_check_raw_value else _unwrapped(content)
+    value = content if options.claim_check_raw_value else stored_message(content).value or b""
     return decompress(value, options.large_message_handle_compression)
 
 
-def _unwrapped(content: bytes) -> bytes:
+def stored_message(content: bytes) -> Message:
+    """The message in an object that is not raw. Raises DecodeError."""
     try:
-        return base64.b64decode(_STORED.decode(content).value, validate=True)
+        stored = _STORED.decode(content)
+        key = None if stored.key is None else base64.b64decode(stored.key, validate=True)
+        return Message(key=key, value=base64.b64decode(stored.value, validate=True))
     except Unreadable as error:
         raise unreadable(error, content) from None
     except binascii.Error as error:

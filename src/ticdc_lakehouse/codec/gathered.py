@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -51,13 +51,14 @@ class Lines:
 
 
 class Gathered:
-    """Row changes, one a message, in any order."""
+    """Row changes in any order."""
 
-    __slots__ = ("_commit_ms", "_commit_ts", "_groups", "_handle_only", "_images", "_keys", "_layouts", "_messages",
-                 "_old_keys", "_table_ids")  # fmt: skip
+    __slots__ = ("_commit_ms", "_commit_ts", "_groups", "_handle_only", "_images", "_index", "_keys", "_layouts",
+                 "_messages", "_old_keys", "_table_ids")  # fmt: skip
 
     def __init__(self) -> None:
         self._messages: list[int] = []
+        self._index: list[int] = []
         self._commit_ts: list[int | None] = []
         self._commit_ms: list[int | None] = []
         self._old_keys: list[bytes | None] = []
@@ -70,7 +71,7 @@ class Gathered:
 
     def add(
         self,
-        messages: Sequence[int],
+        places: tuple[Sequence[int], Sequence[int]],
         op: Op,
         commits: tuple[Sequence[int | None], Sequence[int | None]],
         layout: Layout,
@@ -79,25 +80,29 @@ class Gathered:
         handle_only: Sequence[bool],
         table_ids: Sequence[int | None] | None = None,
     ) -> None:
-        """Add rows as columns: commit_ts and commit_ms, keys (lines, or none) and old keys, before and after (both
-        lines, or none); without ``table_ids`` where the wire does not tell them.
+        """Add rows as columns: numbers of the message and of the event in it, commit_ts and commit_ms, keys (lines, or
+        none) and old keys, before and after (both lines, or none); without ``table_ids`` where the wire has none.
         """
-        self._messages += messages
+        count = len(places[0])
+        self._messages += places[0]
+        self._index += places[1]
         self._commit_ts += commits[0]
         self._commit_ms += commits[1]
         self._old_keys += keys[1]
         self._handle_only += handle_only
-        self._table_ids += [None] * len(messages) if table_ids is None else table_ids
-        count, number = len(messages), self._layouts.setdefault(layout, len(self._layouts))
+        self._table_ids += [None] * count if table_ids is None else table_ids
+        number = self._layouts.setdefault(layout, len(self._layouts))
         firsts = (self._keys.add(keys[0], count), *(self._images.add(lines, count) for lines in images))
         self._groups.append((count, _OPS.index(op), number, *firsts))
 
-    def rows(self) -> Rows | None:
-        """The rows in the order of their messages, None if there are none."""
-        if not self._messages:
+    def rows(self, without: Collection[int] = ()) -> Rows | None:
+        """The rows in order but for those of some messages, None if there are none."""
+        message, index = np.array(self._messages, np.int32), np.array(self._index, np.int64)
+        order = np.lexsort((index, message))
+        if without:
+            order = order[~np.isin(message[order], [*without])]
+        if not len(order):
             return None
-        message = np.array(self._messages, np.int32)
-        order = np.argsort(message, kind="stable")
         at = pa.array(order)
         counts, op, layout, *firsts = np.array(self._groups, np.int64).T
         group = np.repeat(np.arange(len(counts)), counts)[order]
@@ -105,7 +110,7 @@ class Gathered:
         images = self._images.array()
         return Rows(
             message=message[order],
-            index=np.zeros(len(message), np.int64),
+            index=index[order],
             op=pa.array(_OPS, pa.string()).take(pa.array(op[group])),
             commit_ts=pa.array(self._commit_ts, pa.uint64()).take(at),
             commit_ms=pa.array(self._commit_ms, pa.int64()).take(at),

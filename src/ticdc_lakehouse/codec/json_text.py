@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import msgspec
+import numpy as np
 
 from ticdc_lakehouse.errors import DecodeError
 
 _BYTE = re.compile(r"\(byte (\d+)\)")
 _UNNAMEABLE = re.compile(r'["\\\x00-\x1f]')
 
+_QUOTE = b'"'
+
 # What msgspec says, and the reason it is to us.
 _REASONS = (
     ("truncated", "truncated"),
     ("trailing characters", "trailing_bytes"),
     ("out of range", "out_of_range"),
+    ("Expected `int` >=", "out_of_range"),
+    ("Expected `int` <=", "out_of_range"),
+    ("base64", "bad_value"),
     ("missing required field", "missing_member"),
     ("unknown field", "unknown_member"),
     ("Expected", "wrong_type"),
@@ -43,10 +49,11 @@ def unreadable(error: BaseException, value: bytes) -> DecodeError:
 
 def names_of(value: bytes) -> Any:
     """``value`` as plain JSON values. Raises DecodeError ``duplicate_name`` if an object in it has one name twice."""
-    return json.loads(value, object_pairs_hook=_unique, parse_int=str)
+    return json.loads(value, object_pairs_hook=unique, parse_int=str)
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of its members. Raises DecodeError ``duplicate_name``."""
     members = dict(pairs)
     if len(members) != len(pairs):
         names = [name for name, _ in pairs]
@@ -57,12 +64,29 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def quotes_of(value: bytes) -> int:
     """Quotes in ``value`` (valid JSON) that open or close a string: two for each name and each text, and no more."""
+    return _without_escapes(value).count(_QUOTE)
+
+
+def quotes_of_all(values: Iterable[bytes]) -> int:
+    """``quotes_of`` of many together."""
+    octets = np.frombuffer(_without_escapes(b" ".join(values)), np.uint8)
+    return int(np.count_nonzero(octets == ord(_QUOTE)))
+
+
+def _without_escapes(value: bytes) -> bytes:
     if b"\\" in value:
         # A run of backslashes begins with an escape, so pairs from its left are escaped backslashes.
-        value = value.replace(b"\\\\", b"").replace(b'\\"', b"")
-    return value.count(b'"')
+        return value.replace(b"\\\\", b"").replace(b'\\"', b"")
+    return value
 
 
 def is_odd(names: Iterable[str]) -> bool:
     """Whether msgspec takes a name for no Struct: it has a quote, a backslash or a control character."""
     return any(_UNNAMEABLE.search(name) for name in names)
+
+
+def object_type(names: Iterable[str], fields: list[tuple[Any, ...]]) -> type:
+    """A Struct type of objects with these names: fields c0, c1 … of these types, with defaults where they have any."""
+    rename = {f"c{at}": name for at, name in enumerate(names)}
+    named: list[Any] = [(name, *field) for name, field in zip(rename, fields, strict=True)]
+    return msgspec.defstruct("Object", named, rename=rename, forbid_unknown_fields=True, gc=False)

@@ -78,15 +78,20 @@ class SinkOptions:
     max_batch_size: int = 16
     """Rows a message, at most; encoders obey it."""
     max_message_bytes: int = 10 * 1024 * 1024
-    large_message_handle_option: LargeMessage = _only("canal_json", "simple", default=LargeMessage.NONE)
-    large_message_handle_compression: Compression = _only("canal_json", "simple", default=Compression.NONE)
-    claim_check_storage_uri: str | None = _only("canal_json", "simple", default=None)
+    large_message_handle_option: LargeMessage = _only(
+        "canal_json", "open_protocol", "simple", default=LargeMessage.NONE
+    )
+    large_message_handle_compression: Compression = _only(
+        "canal_json", "open_protocol", "simple", default=Compression.NONE
+    )
+    claim_check_storage_uri: str | None = _only("canal_json", "open_protocol", "simple", default=None)
     claim_check_raw_value: bool = _only("canal_json", "simple", default=False)
     delete_only_output_handle_key_columns: bool = False
     output_raw_change_event: bool = False
     enable_tidb_extension: bool = _only("canal_json", default=False)
     content_compatible: bool = _only("canal_json", default=False)
-    only_output_updated_columns: bool = _only("canal_json", default=False)
+    only_output_updated_columns: bool = _only("canal_json", "open_protocol", default=False)
+    output_old_value: bool = _only("open_protocol", default=True)
     output_row_key: bool = _only("canal_json", default=False)
     encoding_format: EncodingFormat = _only("simple", default=EncodingFormat.JSON)
     send_bootstrap_interval_in_sec: int = _only("simple", default=120)

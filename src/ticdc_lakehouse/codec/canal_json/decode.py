@@ -150,7 +150,7 @@ class _Decoder:
         _check_old(op, wire_old, wire)
         table.shortest.check_names(values, rows, wire, wire_old)
         self._rows.add(
-            numbers,
+            (numbers, [0] * len(numbers)),
             op,
             self._commits(rows),
             table.layout,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from itertools import repeat
 from typing import Any, Literal
 
@@ -11,7 +11,7 @@ import orjson
 from msgspec import UNSET, Raw, UnsetType
 
 from ticdc_lakehouse.codec.canal_json.envelope import Extension
-from ticdc_lakehouse.codec.json_text import is_odd, names_of, quotes_of
+from ticdc_lakehouse.codec.json_text import is_odd, names_of, object_type, quotes_of
 from ticdc_lakehouse.errors import DecodeError
 
 Image = Any
@@ -64,9 +64,9 @@ def readers(types: dict[str, str]) -> tuple[Reader, Reader]:
         whole, rest = _readers(mysql_type=dict[str, str], whole=texts, partial=texts, empty=False)
         return _odd_reader(whole, types), _odd_reader(rest, types)
     return _readers(
-        mysql_type=_object(types, [(_LITERAL[kind],) for kind in types.values()]),
-        whole=_object(types, [(str | None,)] * len(types)),
-        partial=_object(types, [(str | None | UnsetType, UNSET)] * len(types)),
+        mysql_type=object_type(types, [(_LITERAL[kind],) for kind in types.values()]),
+        whole=object_type(types, [(str | None,)] * len(types)),
+        partial=object_type(types, [(str | None | UnsetType, UNSET)] * len(types)),
         empty=not types,
     )
 
@@ -113,13 +113,6 @@ def _reader(fields: list[Any]) -> Reader:
     )
     read: Callable[[bytes], Any] = msgspec.json.Decoder(row).decode
     return read
-
-
-def _object(names: Iterable[str], fields: list[tuple[Any, ...]]) -> type:
-    """A Struct type of objects with these names."""
-    rename = {f"c{at}": name for at, name in enumerate(names)}
-    named: list[Any] = [(name, *field) for name, field in zip(rename, fields, strict=True)]
-    return msgspec.defstruct("Image", named, rename=rename, forbid_unknown_fields=True, gc=False)
 
 
 # es and ts have 13 digits since 2001, a commitTs has 18 since 2014 (and until 2090).

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import NamedTuple
 
+from ticdc_lakehouse.codec.column_code import code_of, flags_of
 from ticdc_lakehouse.codec.craft.frame import NO_TERM, VERSION, EventType, GroupType
-from ticdc_lakehouse.codec.craft.group import Flag, code_of, form_of
+from ticdc_lakehouse.codec.craft.group import form_of
 from ticdc_lakehouse.codec.craft.text import group_bytes
 from ticdc_lakehouse.codec.message import Message
 from ticdc_lakehouse.codec.number import (
@@ -174,7 +175,7 @@ class _Writer:
 
 def _plan_of(columns: tuple[Column, ...], chosen: Sequence[Column], image: tuple[str, ...]) -> _Plan:
     codes = [code_of(column.type) for column in chosen]
-    flags = [_flags(column) for column in chosen]
+    flags = [flags_of(column) for column in chosen]
     names = tuple(column.name for column in chosen)
     indexed = tuple((number, _indexed(column)) for number, column in enumerate(chosen) if column.by == "name")
     return _Plan(
@@ -185,17 +186,6 @@ def _plan_of(columns: tuple[Column, ...], chosen: Sequence[Column], image: tuple
         forms=bytes(form_of(*described)[1] for described in zip(codes, flags, strict=True)),
         indexed=indexed,
     )
-
-
-def _flags(column: Column) -> int:
-    """The column's flag bits; where the source told none, those that a reader needs."""
-    if column.flags is not None:
-        return column.flags
-    kind = parse_type(column.type)
-    flags = Flag.HANDLE_KEY if column.key else Flag(0)
-    if kind.unsigned:
-        flags |= Flag.UNSIGNED
-    return flags | Flag.BINARY if kind.family is Family.BINARY else flags
 
 
 def _indexed(column: Column) -> Callable[[str], str]:

@@ -12,27 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from enum import IntEnum, IntFlag
+from enum import IntEnum
 from itertools import accumulate, pairwise
 
 import numpy as np
 import orjson
 
+from ticdc_lakehouse.codec.column_code import Flag, type_of
 from ticdc_lakehouse.codec.craft.messages import Bits, Messages, RefusedError
 from ticdc_lakehouse.codec.number import Places, read_uvarint, zigzag
 from ticdc_lakehouse.codec.options import CraftFloat
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Column, Layout, columns_text
-from ticdc_lakehouse.mysql_type import parse_type
-
-
-class Flag(IntFlag):
-    """Column flags that decide how a value reads (wire.md 1.2.5)."""
-
-    BINARY = 0x01
-    """Charset ``binary``: set on numbers too, so it means bytes only together with a string type."""
-    HANDLE_KEY = 0x02
-    UNSIGNED = 0x80
+from ticdc_lakehouse.mysql_type import Family, parse_type
 
 
 class Form(IntEnum):
@@ -50,65 +42,26 @@ class Form(IntEnum):
     """There may be bytes, and the value is read as NULL all the same."""
 
 
-_INTEGERS = {1: "tinyint", 2: "smallint", 3: "int", 8: "bigint", 9: "mediumint"}
-_STRINGS = {
-    15: ("varchar", "varbinary"),
-    249: ("tinytext", "tinyblob"),
-    250: ("mediumtext", "mediumblob"),
-    251: ("longtext", "longblob"),
-    252: ("text", "blob"),
-    253: ("varchar", "varbinary"),
-    254: ("char", "binary"),
-}
-_OTHERS = {
-    4: ("float", Form.FLOAT),
-    5: ("double", Form.DOUBLE),
-    6: ("null", Form.NULL),
-    0: ("null", Form.NULL),
-    7: ("timestamp", Form.TEXT),
-    10: ("date", Form.TEXT),
-    11: ("time", Form.TEXT),
-    12: ("datetime", Form.TEXT),
+_FORMS = {
+    Family.INTEGER: Form.SIGNED,
     # The unsigned flag stands on YEAR, and its value is zigzag nevertheless (wire.md 1.1.3).
-    13: ("year", Form.YEAR),
-    14: ("date", Form.TEXT),
-    16: ("bit", Form.UNSIGNED),
-    225: ("vector", Form.TEXT),
-    245: ("json", Form.TEXT),
-    246: ("decimal", Form.TEXT),
-    247: ("enum", Form.UNSIGNED),
-    248: ("set", Form.UNSIGNED),
-    255: ("geometry", Form.NULL),
+    Family.YEAR: Form.YEAR,
+    Family.FLOAT: Form.FLOAT,
+    Family.DOUBLE: Form.DOUBLE,
+    Family.BIT: Form.UNSIGNED,
+    Family.ENUM: Form.UNSIGNED,
+    Family.SET: Form.UNSIGNED,
+    Family.BINARY: Form.BINARY,
+    # NULL and GEOMETRY, which TiDB has no values of
+    Family.OTHER: Form.NULL,
 }
 
 
 def form_of(code: int, flags: int) -> tuple[str, Form]:
     """MySQL's type text and the value's form. Raises KeyError for a type code that TiDB does not have."""
-    if code in _INTEGERS:
-        if flags & Flag.UNSIGNED:
-            return f"{_INTEGERS[code]} unsigned", Form.UNSIGNED
-        return _INTEGERS[code], Form.SIGNED
-    if code in _STRINGS:
-        text, binary = _STRINGS[code]
-        return (binary, Form.BINARY) if flags & Flag.BINARY else (text, Form.TEXT)
-    return _OTHERS[code]
-
-
-_CODES = {
-    "integer": 3,
-    # One way back where several codes have the same name: what TiDB uses for columns of a table.
-    **{text: code for code, (text, _) in reversed(_OTHERS.items())},
-    **{text: code for code, text in _INTEGERS.items()},
-    **{text: code for code, both in reversed(_STRINGS.items()) for text in both},
-}
-
-
-def code_of(text: str) -> int:
-    """The type code of a MySQL type text. Raises ValueError for a type that Craft does not have."""
-    code = _CODES.get(parse_type(text).name)
-    if code is None:
-        raise ValueError(f"Craft has no type code for {text}")
-    return code
+    text = type_of(code, flags)
+    kind = parse_type(text)
+    return text, Form.UNSIGNED if kind.unsigned else _FORMS.get(kind.family, Form.TEXT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -181,7 +181,7 @@ class JsonMessages:
         if self._options.corruption_handle_level is Corruption.ERROR:
             table.check_sums(rows)
         gathered.add(
-            numbers,
+            (numbers, [0] * len(numbers)),
             op,
             (_checked([row.commit_ts for row in rows]), [None] * len(rows)),
             table.layout,

@@ -1,0 +1,166 @@
+"""Events into messages: tiflow's members, columns in the order of the event. Escapes are other than TiCDC's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import msgspec
+import orjson
+from msgspec import UNSET
+
+from ticdc_lakehouse.codec.column_code import Flag, code_of, flags_of
+from ticdc_lakehouse.codec.compression import compress
+from ticdc_lakehouse.codec.element import number_of_names
+from ticdc_lakehouse.codec.message import Message
+from ticdc_lakehouse.codec.open_protocol.frame import VERSION, framed
+from ticdc_lakehouse.codec.open_protocol.key import DDL, RESOLVED, ROW, Key
+from ticdc_lakehouse.codec.open_protocol.value import form_of
+from ticdc_lakehouse.codec.options import LargeMessage, SinkOptions
+from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.event import Column, Ddl, Event, Image, Op, Resolved, RowChange
+from ticdc_lakehouse.mysql_type import parse_type
+
+_ENCODE = msgspec.json.Encoder().encode
+_FRAME = 16
+"""Bytes of an event's two lengths."""
+
+
+def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
+    """Row changes in batches, DDLs and watermarks alone.
+
+    Raises ConfigError for an option that is not supported and for an event that Open Protocol cannot carry.
+    """
+    if options.large_message_handle_option is not LargeMessage.NONE:
+        raise ConfigError("large-message-handle-option: encoding open_protocol supports only none")
+    writer, plans = _Writer(options), _Plans()
+    for event in events:
+        match event:
+            case RowChange():
+                writer.add(*_row(event, options, plans))
+            case Ddl():
+                writer.add_alone(*_ddl(event))
+            case Resolved(commit_ts=watermark):
+                writer.add_alone(Key(ts=watermark, t=RESOLVED), "")
+            case _:
+                raise ConfigError(f"open_protocol carries rows, DDL and watermarks, found {type(event).__name__}")
+    writer.flush()
+    return writer.messages
+
+
+class _Writer:
+    """Collects row changes into messages."""
+
+    def __init__(self, options: SinkOptions) -> None:
+        self.messages: list[Message] = []
+        self._options = options
+        self._keys: list[bytes] = []
+        self._values: list[bytes] = []
+        self._size = len(VERSION)
+
+    def add(self, key: Key, value: str) -> None:
+        """Add an event to the message that is being collected, or to a new one if it has no room there."""
+        key_text, text = _ENCODE(key), value.encode()
+        if text:  # a watermark's value has length 0 in every compression
+            text = compress(text, self._options.large_message_handle_compression)
+        size = len(key_text) + len(text) + _FRAME
+        if len(self._keys) >= self._options.max_batch_size or self._size + size > self._options.max_message_bytes:
+            self.flush()
+        self._keys.append(key_text)
+        self._values.append(text)
+        self._size += size
+
+    def add_alone(self, key: Key, value: str) -> None:
+        """Add an event as a message of its own."""
+        self.flush()
+        self.add(key, value)
+        self.flush()
+
+    def flush(self) -> None:
+        """Close the message that is being collected."""
+        if self._keys:
+            self.messages.append(Message(key=VERSION + framed(self._keys), value=framed(self._values)))
+        self._keys, self._values, self._size = [], [], len(VERSION)
+
+
+def _row(row: RowChange, options: SinkOptions, plans: _Plans) -> tuple[Key, str]:
+    image = row.before if row.op is Op.DELETE else row.after
+    if image is None or row.commit_ts is None:
+        raise ConfigError(f"open_protocol: {row.op} of {row.database}.{row.table} without its row or its commit_ts")
+    key = Key(
+        ts=row.commit_ts,
+        scm=row.database,
+        tbl=row.table,
+        ptn=UNSET if row.table_id is None else row.table_id,
+        t=ROW,
+        ohk=True if row.handle_only else UNSET,
+    )
+    plan = plans.of(row.columns)
+    if row.op is Op.DELETE:
+        # A row that names no key keeps its columns: TiCDC would refuse it.
+        if options.delete_only_output_handle_key_columns and plan.keys:
+            image = {name: image[name] for name in plan.keys}
+        return key, f'{{"d":{plan.written(image)}}}'
+    before = row.before if row.op is Op.UPDATE and options.output_old_value else None
+    if before is None:
+        return key, f'{{"u":{plan.written(image)}}}'
+    if options.only_output_updated_columns:
+        before = {name: text for name, text in before.items() if text != image[name]}
+    return key, f'{{"u":{plan.written(image)},"p":{plan.written(before)}}}'
+
+
+def _ddl(ddl: Ddl) -> tuple[Key, str]:
+    if ddl.type is None or not ddl.type.isdecimal() or ddl.commit_ts is None:
+        raise ConfigError(f"open_protocol needs a DDL's commit_ts and TiDB's number of its type, found {ddl}")
+    key = Key(ts=ddl.commit_ts, scm=ddl.database or UNSET, tbl=ddl.table or UNSET, t=DDL)
+    return key, _ENCODE({"q": ddl.query, "t": int(ddl.type)}).decode()
+
+
+class _Plan:
+    """How the images of one set of columns are written."""
+
+    __slots__ = ("_cells", "columns", "keys")
+
+    def __init__(self, columns: tuple[Column, ...]) -> None:
+        self.columns = columns
+        self.keys = [column.name for column in columns if column.key]
+        self._cells = {column.name: _cell(column) for column in columns}
+
+    def written(self, image: Image) -> str:
+        """The image as JSON. Raises ConfigError."""
+        members = []
+        for name, text in image.items():
+            head, written = self._cells[name]
+            try:
+                members.append(f"{head}null}}" if text is None else f"{head}{written(text)}}}")
+            except ValueError as error:
+                raise ConfigError(f"open_protocol: column {name} cannot have this value: {error}") from None
+        return f"{{{','.join(members)}}}"
+
+
+class _Plans:
+    """The plans of the columns met so far, by the identity of the tuple: rows of a table share one."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, _Plan] = {}
+
+    def of(self, columns: tuple[Column, ...]) -> _Plan:
+        """The plan of these columns."""
+        plan = self._by_id.get(id(columns))
+        if plan is None:
+            # The plan holds the tuple, so that no other can have its id.
+            plan = self._by_id[id(columns)] = _Plan(columns)
+        return plan
+
+
+def _cell(column: Column) -> tuple[str, Callable[[str], str]]:
+    """A cell's JSON as far as its value, and what writes the value."""
+    try:
+        code, flags = code_of(column.type), flags_of(column)
+    except ValueError as error:
+        raise ConfigError(f"open_protocol: column {column.name}: {error}") from None
+    head: dict[str, Any] = {"t": code, **({"h": True} if flags & Flag.HANDLE_KEY else {}), "f": flags}
+    name = orjson.dumps(column.name).decode()
+    named = column.by == "name"
+    written = number_of_names(parse_type(column.type)) if named else form_of(code, flags)[1].written
+    return f'{name}:{orjson.dumps(head).decode()[:-1]},"v":', written

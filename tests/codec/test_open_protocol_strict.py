@@ -1,0 +1,286 @@
+"""Open Protocol that is not as TiCDC writes it: a DecodeError with the right reason, or a well-typed event."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from vectors import cases
+
+from ticdc_lakehouse.codec import Decoder
+from ticdc_lakehouse.codec.known import Known
+from ticdc_lakehouse.codec.open_protocol.frame import VERSION, framed, texts_of
+from ticdc_lakehouse.codec.options import sink_options
+from ticdc_lakehouse.event import (
+    Bootstrap,
+    Ddl,
+    Event,
+    Failure,
+    Resolved,
+    RowChange,
+    events_of,
+)
+
+COMMIT_TS = 470613139966656514
+DEEP = b"[" * 100_000 + b"]" * 100_000
+Pair = tuple[bytes | None, bytes | None]
+
+
+def decode(*messages: Pair, stored: dict[str, bytes] | None = None, **options: object) -> list[Event]:
+    given_options = {name.replace("_", "-"): value for name, value in options.items()}
+    decoder = Decoder("open_protocol", sink_options("open_protocol", given_options), Known(objects=stored or {}))
+    batch = decoder.decode([key for key, _ in messages], [value for _, value in messages])
+    batch.validate(full=True)
+    return [event for _, event in events_of(batch)]
+
+
+def failure(message: Pair, **options: Any) -> Failure:
+    (event,) = decode(message, **options)
+    assert isinstance(event, Failure), event
+    return event
+
+
+def row(message: Pair, **options: Any) -> RowChange:
+    (event,) = decode(message, **options)
+    assert isinstance(event, RowChange), event
+    return event
+
+
+def written(*events: tuple[dict[str, Any] | bytes, Any]) -> Pair:
+    """A message of keys and values."""
+
+    def text(part: Any) -> bytes:
+        return part if isinstance(part, bytes) else json.dumps(part, ensure_ascii=False, separators=(",", ":")).encode()
+
+    return VERSION + framed([text(key) for key, _ in events]), framed([text(value) for _, value in events])
+
+
+def key(**members: Any) -> dict[str, Any]:
+    return {"ts": COMMIT_TS, "scm": "d", "tbl": "t", "t": 1} | members
+
+
+CELLS = {
+    "id": {"t": 3, "h": True, "f": 11, "v": 1},
+    "q": {"t": 15, "f": 65, "v": "a\\x00\\u00a0"},
+    "b": {"t": 252, "f": 64, "v": "YcOp"},
+    "g": {"t": 5, "f": 65, "v": 0.5},
+    "n": {"t": 8, "f": 193, "v": None},
+}
+
+
+def cells(**changed: Any) -> dict[str, Any]:
+    """An image, with other values of some columns."""
+    return {name: cell | {"v": changed[name]} if name in changed else cell for name, cell in CELLS.items()}
+
+
+ROW = {"u": cells(), "p": cells(id=2)}
+UPDATE = written((key(), ROW))
+DDL = written((key(t=2), {"q": "CREATE TABLE t (id INT)", "t": 3}))
+WATERMARK = written(({"ts": 5, "t": 3}, b""))
+BATCH = written((key(), ROW), (key(tbl="s"), {"d": cells()}), (key(t=2), {"q": "x", "t": 11}), ({"ts": 5, "t": 3}, b""))
+VALID = (UPDATE, DDL, WATERMARK, BATCH)
+
+
+def test_the_messages_here_are_valid() -> None:
+    update, ddl, watermark, *batch = decode(*VALID)
+    assert isinstance(update, RowChange)
+    assert update.after == {"id": "1", "q": "6100c2a0", "b": "aé", "g": "0.5", "n": None}
+    assert (update.handle_key, update.old_handle_key) == ('["1"]', '["2"]')
+    assert [column.type for column in update.columns] == ["int", "varbinary", "text", "double", "bigint unsigned"]
+    assert isinstance(ddl, Ddl)
+    assert (ddl.type, ddl.query) == ("3", "CREATE TABLE t (id INT)")
+    assert watermark == Resolved(commit_ts=5)
+    assert [type(event) for event in batch] == [RowChange, RowChange, Ddl, Resolved]
+
+
+def u(**changed: Any) -> Pair:
+    return written((key(), {"u": cells(**changed)}))
+
+
+def cell(**members: Any) -> Pair:
+    return written((key(), {"u": {"c": members}}))
+
+
+REFUSED = {
+    "no key": ((None, UPDATE[1]), "empty"),
+    "empty key": ((b"", b""), "empty"),
+    "half a version": ((VERSION[:5], b""), "truncated"),
+    "version 2": (((2).to_bytes(8) + framed([b"{}"]), b""), "unknown_version"),
+    "null value": ((UPDATE[0], None), "truncated"),
+    "watermark without its length": ((WATERMARK[0], b""), "truncated"),
+    "length of 2^31": ((UPDATE[0], (1 << 31).to_bytes(8) + b"{}"), "truncated"),
+    "length of 2^63": ((UPDATE[0], (1 << 63).to_bytes(8) + b"{}"), "truncated"),
+    "length of 2^64 - 1": ((VERSION + b"\xff" * 8 + b"{}", UPDATE[1]), "truncated"),
+    "one value too many": ((UPDATE[0], (UPDATE[1] or b"") * 2), "trailing_bytes"),
+    "value without a key": ((VERSION, UPDATE[1]), "trailing_bytes"),
+    "key is no object": (written((b"[]", ROW)), "wrong_type"),
+    "deep key": (written((DEEP, ROW)), "wrong_type"),
+    "key with more after it": (written((b'{"ts":1,"t":3} x', b"")), "trailing_bytes"),
+    "unknown member of the key": (written((key(x=1), ROW)), "unknown_member"),
+    "no ts": (written(({"scm": "d", "tbl": "t", "t": 1}, ROW)), "missing_member"),
+    "name twice in the key": (written((b'{"ts":1,"ts":5,"t":3}', b"")), "duplicate_name"),
+    "ohk twice": (written((b'{"ts":1,"scm":"d","tbl":"t","t":1,"ohk":true,"ohk":false}', ROW)), "duplicate_name"),
+    "key not UTF-8": (written((b'{"ts":1,"scm":"\xe9","tbl":"t","t":1}', ROW)), "bad_json"),
+    "t of 4": (written((key(t=4), ROW)), "unknown_type"),
+    "row without a table": (written(({"ts": 1, "scm": "d", "t": 1}, ROW)), "missing_member"),
+    "row with an empty name": (written((key(tbl=""), ROW)), "missing_member"),
+    "negative ts": (written((key(ts=-1), ROW)), "out_of_range"),
+    "ts of 2^63": (written((key(ts=2**63), ROW)), "out_of_range"),
+    "watermark of 2^64": (written(({"ts": 2**64, "t": 3}, b"")), "out_of_range"),
+    "huge ts": (written((key(ts=10**4000), ROW)), "out_of_range"),
+    "ts of 1e3": (written((b'{"ts":1e3,"t":3}', b"")), "wrong_type"),
+    "ptn of 2^63": (written((key(ptn=2**63), ROW)), "out_of_range"),
+    "watermark with a value": (written(({"ts": 5, "t": 3}, b"{}")), "trailing_bytes"),
+    "value is no JSON": (written((key(), b"hello")), "bad_json"),
+    "value is a list": (written((key(), [])), "wrong_type"),
+    "empty row": (written((key(), b"")), "truncated"),
+    "deep value": (written((key(), b'{"u":' + DEEP + b"}")), "wrong_type"),
+    "deep v": (written((key(), b'{"u":{"c":{"t":5,"f":65,"v":' + DEEP + b"}}}")), "bad_json"),
+    "more after the row": (written((key(), json.dumps(ROW).encode() + b"x")), "trailing_bytes"),
+    "no image": (written((key(), {})), "wrong_columns"),
+    "only p": (written((key(), {"p": cells()})), "wrong_columns"),
+    "u and d": (written((key(), {"u": cells(), "d": cells()})), "wrong_type"),
+    "null p": (written((key(), {"u": cells(), "p": None})), "wrong_type"),
+    "no columns": (written((key(), {"u": {}})), "wrong_columns"),
+    "unknown member": (written((key(), ROW | {"x": {}})), "unknown_member"),
+    "unknown member of a column": (cell(t=3, f=1, v=1, x=1), "unknown_member"),
+    "no f": (cell(t=15, v="YWE="), "missing_member"),
+    "no v": (cell(t=3, f=1), "missing_member"),
+    "unknown code": (cell(t=99, f=1, v=1), "unknown_type"),
+    "flags of 2^63": (cell(t=3, f=2**63, v=1), "out_of_range"),
+    "column twice": (written((key(), b'{"u":{"a":{"t":3,"f":1,"v":1},"a":{"t":3,"f":1,"v":2}}}')), "duplicate_name"),
+    "v twice": (written((key(), b'{"u":{"a":{"t":3,"f":1,"v":1,"v":2}}}')), "duplicate_name"),
+    "u twice": (written((key(), b'{"u":{"a":{"t":3,"f":1,"v":1}},"u":{"a":{"t":3,"f":1,"v":2}}}')), "duplicate_name"),
+    "p has more": (written((key(), {"u": cells(), "p": cells() | {"x": CELLS["id"]}})), "wrong_columns"),
+    "p of another type": (written((key(), {"u": cells(), "p": {"id": {"t": 8, "f": 11, "v": 1}}})), "wrong_columns"),
+    "loose members of no column": (written((key(), {"u": cells(), "p": {"t": 9, "f": 65, "v": 1}})), "wrong_columns"),
+    "loose members that are none": (written((key(), {"u": cells(), "p": {"t": 8, "v": 1}})), "wrong_type"),
+    "a loose type that is none": (written((key(), {"u": cells(), "p": {"t": "x", "f": 65, "v": 1}})), "wrong_columns"),
+    "text for a number": (u(id="1"), "wrong_type"),
+    "fraction": (u(id=1.5), "wrong_type"),
+    "true": (u(id=True), "wrong_type"),
+    "number for a text": (u(b=1), "wrong_type"),
+    "text for a float": (u(g="1"), "wrong_type"),
+    "list for a float": (u(g=[1]), "wrong_type"),
+    "true for a float": (u(g=True), "wrong_type"),
+    "2^64": (u(n=2**64), "out_of_range"),
+    "below zero": (u(n=-1), "out_of_range"),
+    "a float too large": (written((key(), b'{"u":{"g":{"t":5,"f":65,"v":1e999}}}')), "out_of_range"),
+    "no float32": (cell(t=4, f=65, v=1e39), "out_of_range"),
+    "a year of five digits": (cell(t=13, f=193, v=12345), "out_of_range"),
+    "a value of NULL": (cell(t=6, f=0, v=1), "wrong_type"),
+    "no base64": (u(b="*"), "bad_value"),
+    "base64 of no UTF-8": (u(b="/w=="), "bad_utf8"),
+    "raw bytes": (written((key(), b'{"u":{"c":{"t":15,"f":64,"v":"\xe9"}}}')), "bad_json"),
+    "not quoted": (u(q='"'), "bad_value"),
+    "unknown escape": (u(q="\\0"), "bad_value"),
+    "ASCII as a code point": (u(q="\\u005cn"), "bad_value"),
+    "surrogate": (u(q="\\ud800"), "bad_value"),
+    "DDL without a type": (written((key(t=2), {"q": ""})), "missing_member"),
+    "DDL twice": (written((key(t=2), b'{"q":"","t":1,"t":3}')), "duplicate_name"),
+    "DDL of 2^63": (written((key(t=2, ts=2**63), {"q": "", "t": 3})), "out_of_range"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name: str) -> None:
+    message, reason = REFUSED[name]
+    assert failure(message).reason == reason
+    # beside rows of the same table too
+    before, refused, after = decode(UPDATE, message, UPDATE)
+    assert before == after == row(UPDATE)
+    assert refused == failure(message)
+
+
+def test_a_fault_has_its_place_and_names_its_table() -> None:
+    bad = written((key(), ROW), (key(), b'{"u":{"c":{"t":15,"f":64,"v":"\xe9"}}}'))
+    found = failure(bad)
+    assert (found.database, found.table, found.offset) == ("d", "t", (bad[1] or b"").index(b"\xe9"))
+    other = written((key(tbl="s"), ROW), (key(), b"{}"))
+    assert (failure(other).database, failure(other).table) == (None, None)
+    assert failure(written((key(t=2), b"{}"))).table is None
+
+
+def test_every_truncation() -> None:
+    for good_key, value in (*VALID, *SAMPLE):
+        assert good_key is not None
+        assert value is not None
+        cut = [(good_key, value[:length]) for length in range(len(value))]
+        # the version alone is a message of no events
+        cut += [(good_key[:length], value) for length in range(len(good_key))]
+        assert all(isinstance(event, Failure) for event in decode(*cut))
+        assert len(decode(*cut)) == len(cut)
+
+
+SAMPLE = [
+    message
+    for file in ("ticdc-open_protocol", "tiflow-open_protocol")
+    for case in cases(file)[::60]
+    for message in zip(case.keys, case.values, strict=True)
+]
+
+
+def test_a_message_of_no_events() -> None:
+    assert decode((VERSION, b""), (VERSION, None)) == []
+
+
+def test_of_a_message_with_a_fault_nothing_stays() -> None:
+    bad = written((key(), ROW), (key(t=2), {"q": "", "t": 3}), (key(), {"u": cells(id="x")}))
+    first, fault, last = decode(UPDATE, bad, WATERMARK)
+    assert isinstance(fault, Failure)
+    assert (first, last) == (row(UPDATE), Resolved(commit_ts=5))
+
+
+WRONG: tuple[Any, ...] = (
+    None, 0, 7, -1, 2**63, 2**64, 10**400, 1.5, True, "", "x", "\0", "é", "YQ==", [], [[]], [{}], {}, {"id": None},
+    {"t": 3, "f": 1, "v": 1},
+)  # fmt: skip
+
+
+def mutations(value: bytes) -> list[bytes]:
+    whole = json.loads(value)
+    wrong = [json.dumps(each) for each in WRONG] + ["[" * 2000 + "]" * 2000, "1e999", "NaN", "", '"\\ud800"', "-0"]
+    return [replaced(value, at, text) for at in places(whole) for text in wrong]
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *[place for name, member in inner for place in places(member, (*path, name))]]
+
+
+def replaced(value: bytes, path: tuple[Any, ...], text: str) -> bytes:
+    """The JSON with the member at ``path`` written as ``text``."""
+    whole = holder = {"": json.loads(value)}
+    for name in ("", *path)[:-1]:
+        holder = holder[name]
+    holder[("", *path)[-1]] = "@@@"
+    return json.dumps(whole[""]).replace('"@@@"', text).encode()
+
+
+@pytest.mark.parametrize("message", [UPDATE, DDL, *SAMPLE[::4]])
+def test_any_member_may_be_anything(message: Pair) -> None:
+    """An error or an event whose columns hold their types, and the same one beside others as alone."""
+    (first_key, *_), (first, *_) = texts_of(message[0] or b"", 8), texts_of(message[1] or b"")
+    changed = [written((other, first)) for other in mutations(first_key)]
+    changed += [written((first_key, other)) for other in mutations(first)] if first else []
+    good = written((first_key, first))
+    _, *together = decode(good, *changed)
+    for event in together:
+        well_typed(event)
+    assert together[::7] == [decode(one)[0] for one in changed[::7]]
+
+
+def well_typed(event: Event) -> None:
+    match event:
+        case RowChange():
+            texts = [*(event.before or {}).values(), *(event.after or {}).values()]
+            assert all(text is None or isinstance(text, str) for text in texts)
+            assert event.before is not None or event.after is not None
+        case Resolved(commit_ts=commit_ts):
+            assert 0 <= commit_ts < 2**64
+        case Failure(reason=reason, detail=detail):
+            assert reason
+            assert detail
+        case Bootstrap():
+            pytest.fail("no bootstrap on this wire")

@@ -1,0 +1,152 @@
+"""Open Protocol: values, quoting, claim checks, compression, and what the encoder refuses."""
+
+from __future__ import annotations
+
+import base64
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from test_open_protocol_strict import CELLS, ROW, UPDATE, WATERMARK, Pair, cells, decode, failure, key, row, u, written
+
+from ticdc_lakehouse.codec.compression import compress
+from ticdc_lakehouse.codec.open_protocol import encode
+from ticdc_lakehouse.codec.open_protocol.frame import framed, texts_of
+from ticdc_lakehouse.codec.open_protocol.quote import quoted, unquoted
+from ticdc_lakehouse.codec.options import Compression, SinkOptions, sink_options
+from ticdc_lakehouse.errors import ConfigError, DecodeError
+from ticdc_lakehouse.event import Bootstrap, Column, Ddl, Event, Failure, Op, RowChange, handle_key_text
+
+
+def changed(**of: Any) -> dict[str, str | None]:
+    after = row(u(**of)).after
+    assert after is not None
+    return {name: after[name] for name in of}
+
+
+def test_values() -> None:
+    assert changed(n=2**64 - 1, id=-(2**63)) == {"n": "18446744073709551615", "id": "-9223372036854775808"}
+    assert changed(b=None, q=None) == {"b": None, "q": None}
+    assert changed(q='\\a\\"\\\\u0041é\\xe9') == {"q": (b'\a"\\u0041' + "é".encode() + b"\xe9").hex()}
+
+
+@pytest.mark.parametrize(
+    ("wire", "text"), [(b"0", "0"), (b"-0", "-0"), (b"-0.0", "-0"), (b" -0 ", "-0"), (b"1e-7", "1e-07"), (b"2", "2"),
+     (b"1e+21", "1e+21"), (b"0.000001", "0.000001"), (b"123456789012345680000", "123456789012345680000"),
+     (b"5e-324", "5e-324"), (b"null", None)],
+)  # fmt: skip
+def test_floats(wire: bytes, text: str | None) -> None:
+    assert row(written((key(), b'{"u":{"g":{"t":5,"f":65,"v":%b}}}' % wire))).after == {"g": text}
+
+
+def test_flags_that_ticdc_forgets_are_a_doubt() -> None:
+    """wire.md 8.4: an integer always has the binary flag; a text without flags may be NOT NULL, but for a partition."""
+
+    def doubt(table_key: dict[str, Any], **members: Any) -> str | None:
+        return row(written((table_key, {"u": {"c": members}}))).columns[0].doubt
+
+    assert doubt(key(), t=8, f=0, v=1) == doubt(key(ptn=7), t=15, f=0, v="x") == "open-flags"
+    assert doubt(key(), t=15, f=0, v="x") is doubt(key(ptn=7), t=15, f=64, v="x") is None
+    assert doubt(key(), t=3, f=4099, v=1) == "open-flags"
+
+
+ODD_NAMES = ['a"b', "a\\", "\n", "<&>", "名", "", "\x01"]
+
+
+def test_any_column_name() -> None:
+    image = {name: {"t": 15, "f": 66, "v": name} for name in ODD_NAMES}
+    found = row(written((key(), {"u": image, "p": {"<&>": image["<&>"] | {"v": "x"}}})))
+    assert found.after == {name: name for name in ODD_NAMES}
+    assert found.before == {"<&>": "x"}
+    assert found.handle_key == handle_key_text([*ODD_NAMES])
+    first, second = decode(*[written((key(), {"u": image}))] * 2)
+    assert first == second
+
+
+@given(st.binary())
+def test_quoting_is_undone(data: bytes) -> None:
+    assert unquoted(quoted(data)) == data
+
+
+def test_quotes_as_go_does() -> None:
+    assert quoted(b"\x89PNG\r\n\x1a\n\x7f\0") == "\\x89PNG\\r\\n\\x1a\\n\\x7f\\x00"
+    assert quoted("é\u00a0\U000e0001\ufffd".encode()) == "é\\u00a0\\U000e0001\ufffd"
+    with pytest.raises(DecodeError, match="bad_value"):
+        unquoted("\\U00110000")
+
+
+PLACE = "file:///claims/1.json"
+
+
+def claim(content: Pair | bytes | None, **options: Any) -> list[Event]:
+    text = content
+    if isinstance(content, tuple):
+        texts = [None if part is None else base64.b64encode(part).decode() for part in content]
+        text = json.dumps(dict(zip(("key", "value"), texts, strict=True))).encode()
+    stored = {PLACE: text} if isinstance(text, bytes) else {}
+    shortened = json.dumps(key(ccl=PLACE)).replace('"ccl"', '"ohk":true,"ohk":false,"ccl"').encode()
+    return decode(written((shortened, {member: {"id": CELLS["id"]} for member in ROW})), stored=stored, **options)
+
+
+def test_claim_checks() -> None:
+    assert claim(UPDATE) == decode(UPDATE)
+    for content, reason in (
+        (None, "claim_check_missing"),
+        (b"{}", "missing_member"),
+        (b'{"key":"*","value":""}', "bad_value"),
+        ((None, UPDATE[1]), "empty"),
+        (written((key(ts=1), ROW)), "claim_check_mismatch"),
+        (written((key(), {"u": cells()})), "claim_check_mismatch"),
+        (written((key(), ROW), (key(), ROW)), "claim_check_mismatch"),
+        (written((key(ccl=PLACE), ROW)), "claim_check_mismatch"),
+        (written((key(), ROW | {"u": cells(id="x")})), "wrong_type"),
+    ):
+        (found,) = claim(content)
+        assert isinstance(found, Failure)
+        assert (found.reason, found.database, found.table) == (reason, "d", "t")
+
+
+@pytest.mark.parametrize("compression", [Compression.LZ4, Compression.SNAPPY])
+def test_compression(compression: Compression) -> None:
+    def compressed(message: Pair) -> Pair:
+        return message[0], framed([compress(text, compression) for text in texts_of(message[1] or b"")])
+
+    options = {"large_message_handle_compression": compression}
+    assert decode(compressed(UPDATE), WATERMARK, **options) == decode(UPDATE, WATERMARK)
+    assert failure(UPDATE, **options).reason in ("bad_compression", "too_large")
+    bomb = UPDATE[0], framed([compress(bytes(300 << 20), compression)])
+    assert failure(bomb, **options).reason == "too_large"
+
+
+def test_encode_refuses_what_it_cannot_write() -> None:
+    update = row(UPDATE)
+    with pytest.raises(ConfigError):
+        encode([update], sink_options("open_protocol", {"large-message-handle-option": "claim-check"}))
+    odd = Column(name="c", type="geometry2")
+    for event in (
+        Bootstrap(database="d", table="t"),
+        Ddl(database="d", table="t", commit_ts=1, commit_ms=0, query="", type="CREATE"),
+        RowChange(op=Op.INSERT, database="d", table="t", commit_ts=1, commit_ms=0, before=None, after={"c": "x"},
+                  columns=(odd,)),
+        RowChange(op=Op.INSERT, database="d", table="t", commit_ts=1, commit_ms=0, before=None, after={"c": "x"},
+                  columns=(Column(name="c", type="int"),)),
+    ):  # fmt: skip
+        with pytest.raises(ConfigError):
+            encode([event], SinkOptions())
+
+
+def test_batches_keep_to_the_options() -> None:
+    update = row(UPDATE)
+    assert [len(texts_of(m.value or b"")) for m in encode([update] * 40, SinkOptions())] == [16, 16, 8]
+    small = sink_options("open_protocol", {"max-message-bytes": 900})
+    assert all(len(m.key or b"") + len(m.value or b"") <= 900 for m in encode([update] * 9, small))
+
+
+def test_names_of_an_enum_become_numbers() -> None:
+    columns = (Column(name="e", type="enum('a','b')", by="name"), Column(name="s", type="set('a','b','c')", by="name"))
+    named = RowChange(op=Op.INSERT, database="d", table="t", commit_ts=1, commit_ms=0, before=None,
+                      after={"e": "b", "s": "a,c"}, columns=columns)  # fmt: skip
+    (message,) = encode([named], SinkOptions())
+    assert row((message.key, message.value)).after == {"e": "2", "s": "5"}
