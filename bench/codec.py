@@ -1,8 +1,8 @@
 """Decoding and encoding: CPU time a row of one thread, against json.loads of the same rows.
 
-The yardsticks are those by which TiCDC's own Go decoders were measured: Canal-JSON's bytes, and the JSON texts in
-Open's keys and values. Decoding ends with finished Arrow columns, json.loads with Python objects that somebody would
-still have to put into columns.
+The yardsticks are those by which TiCDC's own Go decoders were measured: the JSON texts of the same bytes, and for
+Craft, which has none, those in Open's keys and values; for Simple in Avro those of Simple in JSON. Decoding ends with
+finished Arrow columns, json.loads with Python objects that somebody would still have to put into columns.
 """
 
 from __future__ import annotations
@@ -12,19 +12,35 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from bench.recorded import Recorded, open_texts, recorded
+from bench.recorded import Recorded, json_texts, recorded
 from bench.report import Target, table
 from bench.timing import Times, cpu, interleaved
 from ticdc_lakehouse.codec import Decoder, protocol_named
-from ticdc_lakehouse.event import events_of
+from ticdc_lakehouse.event import RowChange, events_of
 
 ROWS = 8400
 REPETITIONS = 15
-PROTOCOLS = ("canal_json", "craft")
-YARDSTICK = {"canal_json": "json.loads, Canal-JSON", "craft": "json.loads, Open"}
-GO = {"canal_json": 1.5, "craft": 0.64}
-"""TiCDC's decoders in Go, as multiples of the same yardsticks (its Open decoder: 2.2)."""
-BOUND = 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contest:
+    """One protocol's decoder and what it is measured by."""
+
+    yardstick: str
+    """Whose JSON texts json.loads reads."""
+    bound: float | None
+    """What the decoder may take, as a multiple of that."""
+    go: float | None = None
+    """What TiCDC's own decoder in Go takes, roughly."""
+
+
+CONTESTS = {
+    "craft": Contest(yardstick="open_protocol", bound=0.5, go=0.64),
+    "open_protocol": Contest(yardstick="open_protocol", bound=0.8, go=2.2),
+    "canal_json": Contest(yardstick="canal_json", bound=0.5, go=1.5),
+    "simple_json": Contest(yardstick="simple_json", bound=0.8, go=1.7),
+    "simple_avro": Contest(yardstick="simple_json", bound=None),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,21 +50,20 @@ class CodecResult:
     rows: int
     times: dict[str, Times]
 
-    def ratio(self, name: str, yardstick: str) -> float:
-        """Best time of one contestant as a multiple of another's."""
-        return self.times[name].best / self.times[yardstick].best
+    def ratio(self, what: str, name: str) -> float:
+        """Best time of ``what`` (decode or encode) of one protocol as a multiple of its yardstick's."""
+        return self.times[f"{what} {name}"].best / self.times[f"json.loads {CONTESTS[name].yardstick}"].best
 
 
 def measure(rows: int = ROWS, repetitions: int = REPETITIONS) -> CodecResult:
     """Time decoders, encoders and yardsticks, interleaved."""
-    samples = {name: recorded(name).repeated(rows) for name in (*PROTOCOLS, "open_protocol")}
-    contestants: dict[str, Callable[[], object]] = {
-        YARDSTICK["canal_json"]: partial(_load_all, list(samples["canal_json"].values)),
-        YARDSTICK["craft"]: partial(_load_all, open_texts(samples["open_protocol"])),
-    }
-    for protocol in PROTOCOLS:
-        contestants[f"decode {protocol}"] = _decoding(samples[protocol])
-        contestants[f"encode {protocol}"] = _encoding(samples[protocol])
+    samples = {name: recorded(name).repeated(rows) for name in CONTESTS}
+    contestants: dict[str, Callable[[], object]] = {}
+    for name in dict.fromkeys(contest.yardstick for contest in CONTESTS.values()):
+        contestants[f"json.loads {name}"] = partial(_load_all, json_texts(samples[name]))
+    for name, sample in samples.items():
+        contestants[f"decode {name}"] = _decoding(sample)
+        contestants[f"encode {name}"] = _encoding(sample)
     for contestant in contestants.values():
         contestant()
     return CodecResult(rows=samples["craft"].rows, times=interleaved(contestants, repetitions, {"cpu": cpu})["cpu"])
@@ -66,7 +81,7 @@ def _decoding(messages: Recorded) -> Callable[[], object]:
 
 def _encoding(messages: Recorded) -> Callable[[], object]:
     decoded = Decoder(messages.protocol, messages.options).decode(messages.keys, messages.values)
-    events = [event for _, event in events_of(decoded)]
+    events = [event for _, event in events_of(decoded) if isinstance(event, RowChange)]
     return partial(protocol_named(messages.protocol).encode, events, messages.options)
 
 
@@ -74,31 +89,36 @@ def targets(result: CodecResult) -> list[Target]:
     """What decoding has to keep."""
     return [
         Target(
-            what=f"decode {protocol} / {YARDSTICK[protocol]}",
-            measured=result.ratio(f"decode {protocol}", YARDSTICK[protocol]),
-            bound=BOUND,
+            what=f"decode {name} / json.loads {contest.yardstick}",
+            measured=result.ratio("decode", name),
+            bound=contest.bound,
             at_most=True,
         )
-        for protocol in PROTOCOLS
+        for name, contest in CONTESTS.items()
+        if contest.bound is not None
     ]
 
 
 def report(result: CodecResult) -> str:
-    """The times, their ratios, and TiCDC's."""
-    canal, open_form = YARDSTICK.values()
-    lines = [
-        (
-            name,
-            f"{times.best / result.rows * 1e6:.2f}",
-            f"{times.middle / result.rows * 1e6:.2f}",
-            f"{result.ratio(name, canal):.2f}",
-            f"{result.ratio(name, open_form):.2f}",
-        )
-        for name, times in result.times.items()
-    ]
-    heads = ("", "µs a row, best", "median", "of json.loads Canal", "of json.loads Open")
-    go = f"TiCDC in Go: Canal-JSON {GO['canal_json']} of the first; Open 2.2 and Craft {GO['craft']} of the second."
-    return table(f"codec: CPU time of one thread, {result.rows} rows", heads, lines) + f"\n{go}\n"
+    """The times, their ratios to each one's own yardstick, and TiCDC's."""
+    lines = [_line(result, name) for name in result.times]
+    heads = ("", "µs a row, best", "median", "of json.loads", "TiCDC in Go")
+    return table(f"codec: CPU time of one thread, {result.rows} rows", heads, lines)
+
+
+def _line(result: CodecResult, contestant: str) -> tuple[str, ...]:
+    times = result.times[contestant]
+    what, _, name = contestant.partition(" ")
+    ratio = f"{result.ratio(what, name):.2f} {CONTESTS[name].yardstick}" if name in CONTESTS and what in _CODED else ""
+    go = str(CONTESTS[name].go or "") if what == "decode" else ""
+    return contestant, _micros(times.best, result.rows), _micros(times.middle, result.rows), ratio, go
+
+
+_CODED = ("decode", "encode")
+
+
+def _micros(seconds: float, rows: int) -> str:
+    return f"{seconds / rows * 1e6:.2f}"
 
 
 def main() -> list[Target]:

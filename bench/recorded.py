@@ -12,8 +12,13 @@ from pathlib import Path
 from ticdc_lakehouse.codec.options import SinkOptions, sink_options
 
 FOLDER = Path(__file__).parent.parent / "tests" / "data" / "vectors"
-FILES = {"canal_json": "bench-canal_json-ext", "craft": "bench-craft", "open_protocol": "bench-open_protocol"}
-YARDSTICK_ONLY = "open_protocol"
+FILES = {
+    "canal_json": "bench-canal_json-ext",
+    "craft": "bench-craft",
+    "open_protocol": "bench-open_protocol",
+    "simple_json": "bench-simple-json",
+    "simple_avro": "bench-simple-avro",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,14 +53,13 @@ class Recorded:
 
 
 @lru_cache
-def recorded(protocol: str) -> Recorded:
-    """The recorded messages of one protocol, by its sink-uri name."""
-    with gzip.open(FOLDER / f"{FILES[protocol]}.jsonl.gz", "rt", encoding="utf-8") as lines:
+def recorded(name: str) -> Recorded:
+    """The recorded messages of one of ``FILES``."""
+    with gzip.open(FOLDER / f"{FILES[name]}.jsonl.gz", "rt", encoding="utf-8") as lines:
         head, case = (json.loads(next(lines)) for _ in range(2))
     return Recorded(
-        protocol=protocol,
-        # The yardstick's protocol may have no codec here: its bytes are read, its options are not.
-        options=SinkOptions() if protocol == YARDSTICK_ONLY else sink_options(protocol, head["options"]),
+        protocol=head["protocol"],
+        options=sink_options(head["protocol"], head["options"]),
         create=case["create"],
         rows=head["events"],
         keys=tuple(_bytes(message["key"]) for message in case["messages"]),
@@ -67,8 +71,10 @@ def _bytes(text: str | None) -> bytes | None:
     return None if text is None else base64.b64decode(text)
 
 
-def open_texts(messages: Recorded) -> list[bytes]:
-    """The JSON texts in Open's keys and values: a version before the keys, each text behind its length."""
+def json_texts(messages: Recorded) -> list[bytes]:
+    """The JSON texts of messages: their values; of Open those in its keys, behind a version, and in its values."""
+    if messages.protocol != "open_protocol":
+        return list(messages.values)
     texts: list[bytes] = []
     for key, value in zip(messages.keys, messages.values, strict=True):
         texts += _framed(key or b"", 8)

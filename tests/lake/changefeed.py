@@ -13,6 +13,7 @@ import yaml
 from pyspark.sql import Row, SparkSession
 
 from ticdc_lakehouse.codec import PROTOCOLS
+from ticdc_lakehouse.codec.message import Message
 from ticdc_lakehouse.codec.options import sink_options
 from ticdc_lakehouse.config.feed import load_feed
 from ticdc_lakehouse.entry import Run
@@ -144,19 +145,21 @@ class Changefeed:
         return path
 
     def encoded(self, events: Sequence[Event]) -> list[bytes]:
+        """The values of ``messages``."""
+        return [message.value or b"" for message in self.messages(events)]
+
+    def messages(self, events: Sequence[Event]) -> list[Message]:
         """The events as TiCDC would write them; what is to be a claim check, a test makes of that."""
         large = ("large-message", "claim-check")
         given = {name: value for name, value in self.options.items() if not name.startswith(large)}
         protocol = self.protocol.replace("-", "_")
         options = sink_options(protocol, given)
-        return [message.value or b"" for message in PROTOCOLS[protocol].encode(events, options)]
+        return PROTOCOLS[protocol].encode(events, options)
 
     def send(self, partition: int, *events: Event | bytes) -> None:
         """Write events, or bytes as they stand, to a partition."""
-        self.produce(
-            KafkaMessage(partition=partition, key=None, value=e if isinstance(e, bytes) else self.encoded([e])[0])
-            for e in events
-        )
+        given = (Message(key=None, value=e) if isinstance(e, bytes) else self.messages([e])[0] for e in events)
+        self.produce(KafkaMessage(partition=partition, key=m.key, value=m.value) for m in given)
 
     def produce(self, messages: Iterable[KafkaMessage]) -> None:
         messages = list(messages)

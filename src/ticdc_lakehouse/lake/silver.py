@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
@@ -30,6 +31,8 @@ from ticdc_lakehouse.lake.claim import StoredObjects
 from ticdc_lakehouse.lake.place import Lake, Layer
 
 TOO_LARGE = "message_too_large"
+EMPTY = "empty"
+"""The ``kind`` of a message without any event."""
 _DECODED = [name for name in EVENTS.names if name != "message"]
 _POSITION = ["topic", "partition", "offset", "timestamp", "batch"]
 _SLICE_BYTES = 8 * 1024 * 1024
@@ -47,7 +50,7 @@ EVENT_COLUMNS = """
     timestamp TIMESTAMP COMMENT 'Kafka record timestamp',
     batch BIGINT NOT NULL COMMENT 'bronze batch of the message',
     replayed_at TIMESTAMP COMMENT 'when the message was decoded again from quarantine; NULL for a first decoding',
-    kind STRING NOT NULL COMMENT 'row, ddl, resolved (a watermark), bootstrap, or error (a quarantined message)',
+    kind STRING NOT NULL COMMENT 'row, ddl, resolved (a watermark), bootstrap, error (a quarantined message), or empty',
     op STRING COMMENT 'insert, update or delete, as far as the wire tells',
     commit_ts BIGINT COMMENT 'TSO of the commit, or the watermark',
     commit_time TIMESTAMP COMMENT 'physical part of commit_ts',
@@ -230,13 +233,22 @@ def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
 
 def _decode_slice(decoder: Decoder, batch: pa.RecordBatch, limit: int) -> pa.RecordBatch:
     keys, values = batch.column("key").to_pylist(), batch.column("value").to_pylist()
-    events = decoder.decode(keys, values)
+    events = _with_empty(decoder.decode(keys, values), batch.num_rows)
     too_large = batch.column("too_large")
     if too_large.null_count < len(too_large):
         events = _name_too_large(events, too_large, limit)
     message = events.column("message")
     position = [batch.column(name).take(message) for name in _POSITION]
     return pa.RecordBatch.from_arrays(position + [events.column(name) for name in _DECODED], names=_POSITION + _DECODED)
+
+
+def _with_empty(events: pa.RecordBatch, messages: int) -> pa.RecordBatch:
+    """A message without any event, which Open Protocol allows, gets a line too: each has one by which it is counted."""
+    silent = np.setdiff1d(np.arange(messages), events.column("message").to_numpy())
+    if not len(silent):
+        return events
+    lines = [{"message": number, "index": 0, "kind": EMPTY} for number in silent.tolist()]
+    return pa.concat_batches([events, pa.RecordBatch.from_pylist(lines, schema=EVENTS)])
 
 
 def _name_too_large(events: pa.RecordBatch, too_large: pa.Array, limit: int) -> pa.RecordBatch:
