@@ -14,15 +14,13 @@ from ticdc_lakehouse.codec.canal_json.envelope import (
     NULL,
     Envelope,
     Extension,
-    Unreadable,
-    names_of,
     read_envelope,
-    unreadable,
 )
-from ticdc_lakehouse.codec.canal_json.gathered import Gathered
 from ticdc_lakehouse.codec.canal_json.row import Row
 from ticdc_lakehouse.codec.canal_json.table import Table, Tables, begin_of
 from ticdc_lakehouse.codec.compression import decompress
+from ticdc_lakehouse.codec.gathered import Gathered
+from ticdc_lakehouse.codec.json_text import Unreadable, names_of, unreadable
 from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.codec.options import Compression, SinkOptions
 from ticdc_lakehouse.errors import DecodeError

@@ -10,13 +10,10 @@ a wrong table cannot.
 
 from __future__ import annotations
 
-import json
-import re
-from typing import Any
-
 import msgspec
 from msgspec import Raw
 
+from ticdc_lakehouse.codec.json_text import Unreadable, unreadable
 from ticdc_lakehouse.errors import DecodeError
 
 NULL = b"null"
@@ -62,20 +59,6 @@ class Envelope(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 _ENVELOPE = msgspec.json.Decoder(Envelope)
-_BYTE = re.compile(r"\(byte (\d+)\)")
-
-# What msgspec says, and the reason it is to us.
-_REASONS = (
-    ("truncated", "truncated"),
-    ("trailing characters", "trailing_bytes"),
-    ("out of range", "out_of_range"),
-    ("missing required field", "missing_member"),
-    ("unknown field", "unknown_member"),
-    ("Expected", "wrong_type"),
-)
-
-Unreadable = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for bytes that are not the JSON it was asked for."""
 
 
 def read_envelope(value: bytes) -> Envelope:
@@ -84,38 +67,3 @@ def read_envelope(value: bytes) -> Envelope:
         return _ENVELOPE.decode(value)
     except Unreadable as error:
         raise unreadable(error, value) from None
-
-
-def unreadable(error: BaseException, value: bytes) -> DecodeError:
-    """The DecodeError that one of ``Unreadable``, raised for ``value``, means."""
-    if isinstance(error, UnicodeDecodeError):
-        # The error has the string alone: all of it stands in the value if it has no escapes.
-        begin = value.find(error.object)
-        place = None if begin < 0 else begin + error.start
-        return DecodeError("bad_json", f"expected UTF-8, found byte 0x{error.object[error.start]:02x}", offset=place)
-    text = str(error)
-    byte = _BYTE.search(text)
-    reason = next((ours for theirs, ours in _REASONS if theirs in text), "bad_json")
-    return DecodeError(reason, text, offset=int(byte[1]) if byte else None)
-
-
-def names_of(value: bytes) -> Any:
-    """``value`` as plain JSON values. Raises DecodeError ``duplicate_name`` if an object in it has one name twice."""
-    return json.loads(value, object_pairs_hook=_unique, parse_int=str)
-
-
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    members = dict(pairs)
-    if len(members) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DecodeError("duplicate_name", f"expected each name once in an object, found {twice!r} again")
-    return members
-
-
-def quotes_of(value: bytes) -> int:
-    """Quotes in ``value`` (valid JSON) that open or close a string: two for each name and each text, and no more."""
-    if b"\\" in value:
-        # A run of backslashes begins with an escape, so pairs from its left are escaped backslashes.
-        value = value.replace(b"\\\\", b"").replace(b'\\"', b"")
-    return value.count(b'"')

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from itertools import repeat
 from typing import Any, Literal
@@ -11,7 +10,8 @@ import msgspec
 import orjson
 from msgspec import UNSET, Raw, UnsetType
 
-from ticdc_lakehouse.codec.canal_json.envelope import Extension, names_of, quotes_of
+from ticdc_lakehouse.codec.canal_json.envelope import Extension
+from ticdc_lakehouse.codec.json_text import names_of, quotes_of
 from ticdc_lakehouse.errors import DecodeError
 
 Image = Any
@@ -21,7 +21,6 @@ What ``old`` leaves out is UNSET in a Struct and not in a dict.
 """
 
 _LITERAL: Any = Literal
-_UNNAMEABLE = re.compile(r'["\\\x00-\x1f]')
 
 
 class Row(msgspec.Struct, gc=False):
@@ -44,11 +43,6 @@ class Row(msgspec.Struct, gc=False):
 
 
 _NAMES = {"pk_names": "pkNames", "is_ddl": "isDdl", "sql_type": "sqlType", "mysql_type": "mysqlType", "tidb": "_tidb"}
-
-
-def is_odd(names: Iterable[str]) -> bool:
-    """Whether msgspec takes a name for no Struct: it has a quote, a backslash or a control character."""
-    return any(_UNNAMEABLE.search(name) for name in names)
 
 
 def reader(database: str, table: str, keys: tuple[str, ...], types: dict[str, str]) -> Callable[[bytes], Row]:

@@ -13,9 +13,10 @@ from typing import Any
 import msgspec
 from msgspec import UNSET
 
-from ticdc_lakehouse.codec.canal_json.envelope import Envelope, Unreadable, names_of, unreadable
-from ticdc_lakehouse.codec.canal_json.row import Image, Row, Shortest, is_odd, odd_reader, reader
+from ticdc_lakehouse.codec.canal_json.envelope import Envelope
+from ticdc_lakehouse.codec.canal_json.row import Image, Row, Shortest, odd_reader, reader
 from ticdc_lakehouse.codec.canal_json.value import converter
+from ticdc_lakehouse.codec.json_text import Unreadable, is_odd, names_of, unreadable
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Column, Layout, columns_text
 from ticdc_lakehouse.mysql_type import Family, family_of

@@ -9,17 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from decimal import Decimal
 
+from ticdc_lakehouse.codec.number_text import float_text, is_plain, is_year, plain_text, short_year, year_text
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.mysql_type import Family, MysqlType, parse_type
 
 Convert = Callable[[str], str]
 
-_PLAIN = re.compile(r"-?(?!0\.000000)(?:0|[1-9]\d{0,20})(?:\.\d+)?", re.ASCII)
-_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?", re.ASCII)
-_YEAR = re.compile(r"\d{4}", re.ASCII)
-_SHORT_YEAR = re.compile(r"\d{1,4}", re.ASCII)
 _NOTHING = re.compile(r"(?!)")
 
 
@@ -33,11 +29,11 @@ def converter(type_text: str) -> tuple[Callable[[str], object], Convert] | None:
     """What says that a text of this type is ``event``'s as it stands, and what makes it so; None if it always is."""
     if is_binary(type_text):
         return _NOTHING.fullmatch, hex_of
-    plain = (_PLAIN.fullmatch, float_text)
+    plain = (is_plain, float_text)
     changes: dict[Family, tuple[Callable[[str], object], Convert]] = {
         Family.FLOAT: plain,
         Family.DOUBLE: plain,
-        Family.YEAR: (_YEAR.fullmatch, year_text),
+        Family.YEAR: (is_year, year_text),
     }
     return changes.get(parse_type(type_text).family)
 
@@ -63,43 +59,6 @@ def hex_of(text: str) -> str:
 def latin1_of(digits: str) -> str:
     """Each byte as the code point of the same number."""
     return bytes.fromhex(digits).decode("latin-1")
-
-
-def float_text(text: str) -> str:
-    """Plain digits from 1e-6 up to below 1e21, else an exponent: ``1e-07``; the digits stay those of the wire."""
-    if not _NUMBER.fullmatch(text):
-        raise DecodeError("bad_value", f"expected a number in decimal digits, found {text[:40]!r}")
-    sign, digits, exponent = Decimal(text).as_tuple()
-    return _rendered(sign, "".join(map(str, digits)).lstrip("0"), int(exponent))
-
-
-def _rendered(sign: int, digits: str, exponent: int) -> str:
-    minus = "-" if sign else ""
-    if not digits:
-        return f"{minus}0"
-    power = len(digits) + exponent - 1
-    if -6 <= power < 21:
-        return f"{minus}{Decimal(f'{digits}e{exponent}'):f}"
-    digits = digits.rstrip("0")
-    fraction = f".{digits[1:]}" if len(digits) > 1 else ""
-    return f"{minus}{digits[0]}{fraction}e{power:+03d}"
-
-
-def plain_text(text: str) -> str:
-    """A number in plain digits, as the wire has it."""
-    return f"{Decimal(text):f}" if "e" in text else text
-
-
-def year_text(text: str) -> str:
-    """Four digits."""
-    if not _SHORT_YEAR.fullmatch(text):
-        raise DecodeError("bad_value", f"expected a year, found {text[:40]!r}")
-    return text.zfill(4)
-
-
-def short_year(text: str) -> str:
-    """A year without leading zeros: the year 0 is ``0``."""
-    return text.lstrip("0") or "0"
 
 
 # wire.md 1.4.2; java.sql.Types.

@@ -46,7 +46,7 @@ class Gathered:
     """Row changes, one a message, in any order."""
 
     __slots__ = ("_commit_ms", "_commit_ts", "_groups", "_handle_only", "_images", "_keys", "_layouts", "_messages",
-                 "_old_keys")  # fmt: skip
+                 "_old_keys", "_table_ids")  # fmt: skip
 
     def __init__(self) -> None:
         self._messages: list[int] = []
@@ -54,6 +54,7 @@ class Gathered:
         self._commit_ms: list[int | None] = []
         self._old_keys: list[bytes | None] = []
         self._handle_only: list[bool] = []
+        self._table_ids: list[int | None] = []
         self._images, self._keys = Lines(), Lines()
         self._layouts: dict[Layout, int] = {}
         self._groups: list[tuple[int, ...]] = []
@@ -68,15 +69,17 @@ class Gathered:
         keys: tuple[bytes, Sequence[bytes | None]],
         images: tuple[bytes, bytes],
         handle_only: Sequence[bool],
+        table_ids: Sequence[int | None] | None = None,
     ) -> None:
         """Add rows as columns: commit_ts and commit_ms, keys (lines, or none) and old keys, before and after (both
-        lines, or none).
+        lines, or none); without ``table_ids`` where the wire does not tell them.
         """
         self._messages += messages
         self._commit_ts += commits[0]
         self._commit_ms += commits[1]
         self._old_keys += keys[1]
         self._handle_only += handle_only
+        self._table_ids += [None] * len(messages) if table_ids is None else table_ids
         count, number = len(messages), self._layouts.setdefault(layout, len(self._layouts))
         firsts = (self._keys.add(keys[0], count), *(self._images.add(lines, count) for lines in images))
         self._groups.append((count, _OPS.index(op), number, *firsts))
@@ -100,7 +103,7 @@ class Gathered:
             commit_ms=pa.array(self._commit_ms, pa.int64()).take(at),
             layouts=[*self._layouts],
             layout=layout[group],
-            table_id=pa.nulls(len(message), pa.int64()),
+            table_id=pa.array(self._table_ids, pa.int64()).take(at),
             handle_key=self._keys.array().take(key).cast(pa.string()),
             old_handle_key=pa.array(self._old_keys, pa.string()).take(at),
             before=images.take(before).cast(pa.string()),

@@ -1,0 +1,68 @@
+"""JSON texts that are not what was asked for, and names that stand twice: what every JSON protocol checks alike."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from ticdc_lakehouse.errors import DecodeError
+
+_BYTE = re.compile(r"\(byte (\d+)\)")
+_UNNAMEABLE = re.compile(r'["\\\x00-\x1f]')
+
+# What msgspec says, and the reason it is to us.
+_REASONS = (
+    ("truncated", "truncated"),
+    ("trailing characters", "trailing_bytes"),
+    ("out of range", "out_of_range"),
+    ("missing required field", "missing_member"),
+    ("unknown field", "unknown_member"),
+    ("Expected", "wrong_type"),
+)
+
+Unreadable = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What msgspec raises for bytes that are not the JSON it was asked for."""
+
+
+def unreadable(error: BaseException, value: bytes) -> DecodeError:
+    """The DecodeError that one of ``Unreadable``, raised for ``value``, means."""
+    if isinstance(error, UnicodeDecodeError):
+        # The error has the string alone: all of it stands in the value if it has no escapes.
+        begin = value.find(error.object)
+        place = None if begin < 0 else begin + error.start
+        return DecodeError("bad_json", f"expected UTF-8, found byte 0x{error.object[error.start]:02x}", offset=place)
+    text = str(error)
+    byte = _BYTE.search(text)
+    reason = next((ours for theirs, ours in _REASONS if theirs in text), "bad_json")
+    return DecodeError(reason, text, offset=int(byte[1]) if byte else None)
+
+
+def names_of(value: bytes) -> Any:
+    """``value`` as plain JSON values. Raises DecodeError ``duplicate_name`` if an object in it has one name twice."""
+    return json.loads(value, object_pairs_hook=_unique, parse_int=str)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DecodeError("duplicate_name", f"expected each name once in an object, found {twice!r} again")
+    return members
+
+
+def quotes_of(value: bytes) -> int:
+    """Quotes in ``value`` (valid JSON) that open or close a string: two for each name and each text, and no more."""
+    if b"\\" in value:
+        # A run of backslashes begins with an escape, so pairs from its left are escaped backslashes.
+        value = value.replace(b"\\\\", b"").replace(b'\\"', b"")
+    return value.count(b'"')
+
+
+def is_odd(names: Iterable[str]) -> bool:
+    """Whether msgspec takes a name for no Struct: it has a quote, a backslash or a control character."""
+    return any(_UNNAMEABLE.search(name) for name in names)

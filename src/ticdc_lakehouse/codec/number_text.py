@@ -1,0 +1,55 @@
+"""Texts of FLOAT, DOUBLE and YEAR: plain digits as JSON protocols write them, and those of ``event``, both ways."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+from ticdc_lakehouse.errors import DecodeError
+
+_PLAIN = re.compile(r"-?(?!0\.000000)(?:0|[1-9]\d{0,20})(?:\.\d+)?", re.ASCII)
+_NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?", re.ASCII)
+_YEAR = re.compile(r"\d{4}", re.ASCII)
+_SHORT_YEAR = re.compile(r"\d{1,4}", re.ASCII)
+
+is_plain = _PLAIN.fullmatch
+"""Whether a number's text is ``float_text`` of itself."""
+is_year = _YEAR.fullmatch
+"""Whether a year's text is ``year_text`` of itself."""
+
+
+def float_text(text: str) -> str:
+    """Plain digits from 1e-6 up to below 1e21, else an exponent: ``1e-07``; the digits stay those of the wire."""
+    if not _NUMBER.fullmatch(text):
+        raise DecodeError("bad_value", f"expected a number in decimal digits, found {text[:40]!r}")
+    sign, digits, exponent = Decimal(text).as_tuple()
+    return _rendered(sign, "".join(map(str, digits)).lstrip("0"), int(exponent))
+
+
+def _rendered(sign: int, digits: str, exponent: int) -> str:
+    minus = "-" if sign else ""
+    if not digits:
+        return f"{minus}0"
+    power = len(digits) + exponent - 1
+    if -6 <= power < 21:
+        return f"{minus}{Decimal(f'{digits}e{exponent}'):f}"
+    digits = digits.rstrip("0")
+    fraction = f".{digits[1:]}" if len(digits) > 1 else ""
+    return f"{minus}{digits[0]}{fraction}e{power:+03d}"
+
+
+def plain_text(text: str) -> str:
+    """A number in plain digits, as the wire has it."""
+    return f"{Decimal(text):f}" if "e" in text else text
+
+
+def year_text(text: str) -> str:
+    """Four digits."""
+    if not _SHORT_YEAR.fullmatch(text):
+        raise DecodeError("bad_value", f"expected a year, found {text[:40]!r}")
+    return text.zfill(4)
+
+
+def short_year(text: str) -> str:
+    """A year without leading zeros: the year 0 is ``0``."""
+    return text.lstrip("0") or "0"
