@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
-from ticdc_lakehouse.codec import canal_json, craft
+from ticdc_lakehouse.codec import canal_json, craft, debezium
 from ticdc_lakehouse.codec.batch import DecodeBatch
 from ticdc_lakehouse.codec.known import NOTHING_KNOWN, Known
 from ticdc_lakehouse.codec.message import Message
@@ -35,6 +35,7 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
     {
         "craft": Protocol(decoder=craft.decoder, encode=craft.encode),
         "canal_json": Protocol(decoder=canal_json.decoder, encode=canal_json.encode),
+        "debezium": Protocol(decoder=debezium.decoder, encode=debezium.encode),
     }
 )
 

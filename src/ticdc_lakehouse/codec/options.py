@@ -56,15 +56,18 @@ class SinkOptions:
     """Rows a message, at most; encoders obey it."""
     max_message_bytes: int = 10 * 1024 * 1024
     large_message_handle_option: LargeMessage = _only("canal_json", default=LargeMessage.NONE)
-    large_message_handle_compression: Compression = _only("canal_json", default=Compression.NONE)
+    large_message_handle_compression: Compression = _only("canal_json", "debezium", default=Compression.NONE)
     claim_check_storage_uri: str | None = _only("canal_json", default=None)
     claim_check_raw_value: bool = _only("canal_json", default=False)
     delete_only_output_handle_key_columns: bool = False
     output_raw_change_event: bool = False
-    enable_tidb_extension: bool = _only("canal_json", default=False)
+    enable_tidb_extension: bool = _only("canal_json", "debezium", default=False)
     content_compatible: bool = _only("canal_json", default=False)
     only_output_updated_columns: bool = _only("canal_json", default=False)
     output_row_key: bool = _only("canal_json", default=False)
+    debezium_disable_schema: bool = _only("debezium", default=False)
+    debezium_include_start_ts: bool = _only("debezium", default=False)
+    output_old_value: bool = _only("debezium", default=True)
     craft_float: CraftFloat = _only("craft", default=CraftFloat.REFUSE)
 
 
