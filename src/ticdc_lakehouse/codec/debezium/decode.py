@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+import msgspec
 import pyarrow as pa
 from msgspec import UNSET, Raw, UnsetType
 
@@ -12,7 +13,6 @@ from ticdc_lakehouse.codec.batch import DecodeBatch, Events, checked_tso, checke
 from ticdc_lakehouse.codec.compression import decompress
 from ticdc_lakehouse.codec.debezium.ddl import layout_of
 from ticdc_lakehouse.codec.debezium.envelope import (
-    SOURCE_QUOTES,
     DdlPayload,
     RowPayload,
     Source,
@@ -25,7 +25,7 @@ from ticdc_lakehouse.codec.debezium.row import Image, Row, names_in
 from ticdc_lakehouse.codec.debezium.table import BEGIN, Description, Table, Tables, begin_of
 from ticdc_lakehouse.codec.debezium.twin import without_twins
 from ticdc_lakehouse.codec.gathered import Gathered
-from ticdc_lakehouse.codec.json_text import Unreadable, names_of, quotes_of, unreadable
+from ticdc_lakehouse.codec.json_text import Unreadable, names_of, unreadable
 from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.codec.options import Compression, SinkOptions
 from ticdc_lakehouse.errors import DecodeError
@@ -38,8 +38,7 @@ _TOGETHER = 512
 _FEW = 8
 """Rows that are no longer halved to find the one that is not like the others."""
 
-_ROW_QUOTES = SOURCE_QUOTES + 2 * 6
-"""Those of payload, source, ts_ms, transaction, op, and op's value; ``before`` and ``after`` come and go."""
+_ENCODE_LINES = msgspec.json.Encoder().encode_lines
 
 Message = tuple[int, bytes | None, bytes]
 """Number, key and value of a message."""
@@ -65,29 +64,31 @@ class _Decoder:
         out, self._rows = Events(), Gathered()
         messages = [*zip(keys, values, strict=True)]
         for start in range(0, len(messages), _TOGETHER):
-            for number, (key, value) in enumerate(messages[start : start + _TOGETHER], start):
-                collect_one(self._message, number, key, value, out)
+            self._read(start, messages[start : start + _TOGETHER], out)
             for table, rows in self._alike.values():
                 self._together(table, rows, out)
             self._alike.clear()
         gathered, self._rows = self._rows.rows(), Gathered()
         return in_order(gathered, out, [0] * len(out))
 
+    def _read(self, start: int, messages: list[tuple[bytes | None, bytes | None]], out: Events) -> None:
+        """Keep or add messages from number ``start`` on."""
+        bare = self._compressed is Compression.NONE
+        for number, (key, value) in enumerate(messages, start):
+            if bare and value and (alike := self._alike.get(begin_of(value))) is not None:
+                alike[1].append((number, key, value))
+            else:
+                collect_one(self._message, number, key, value, out)
+
     def _message(self, key: bytes | None, value: bytes | None, out: Events) -> None:
         """Keep a row that begins as one before, and add any other event. Raises DecodeError."""
         if value and self._compressed is not Compression.NONE:
             value = decompress(value, self._compressed)
             key = key and decompress(key, self._compressed)
-        if not value:
-            raise DecodeError("empty", "expected a JSON object, found no bytes")
-        begin = begin_of(value)
-        alike = self._alike.get(begin)
-        if alike is None:
-            table = self._tables.known(begin)
-            if table is None:
-                return self._alone(key, value, out)
-            alike = self._alike[begin] = (table, [])
-        alike[1].append((out.message, key, value))
+        table = self._tables.known(begin_of(value)) if value else None
+        if table is None or not value:
+            return self._alone(key, value, out)
+        self._alike.setdefault(begin_of(value), (table, []))[1].append((out.message, key, value))
         return None
 
     def _together(self, table: Table, messages: list[Message], out: Events) -> None:
@@ -106,14 +107,14 @@ class _Decoder:
 
     def _add(self, table: Table, messages: list[Message], bare: list[bytes]) -> None:
         """Add rows of one table, or none of them. Raises DecodeError, or one of ``Unreadable``, if one has a fault."""
-        rows = [message.payload for message in map(table.read, bare)]
+        read = [*map(table.read, bare)]
+        _check_names(bare, read)
+        rows = [message.payload for message in read]
         parts = [
             _part(table, op, chosen)
             for letter, op in _OPS.items()
             if (chosen := [pair for pair in zip(messages, rows, strict=True) if pair[1].op == letter])
         ]
-        if quotes_of(b"".join(bare)) != sum(part.quotes for part in parts):
-            raise DecodeError("duplicate_name", "expected each name once in an object")
         for part in parts:
             nothing = [None] * len(part.numbers)
             self._rows.add(
@@ -128,7 +129,9 @@ class _Decoder:
 
     def _alone(self, key: bytes | None, value: bytes | None, out: Events) -> None:
         """Add the message's event, whatever it is. Raises DecodeError."""
-        plain = _named_once(value or b"")
+        if not value:
+            raise DecodeError("empty", "expected a JSON object, found no bytes")
+        plain = _named_once(value)
         whole = read_whole(plain)
         match read_payload(plain, whole.payload):
             case RowPayload(source=source) as row:
@@ -136,7 +139,7 @@ class _Decoder:
                     table = self._row(key, plain, whole, row, out.message)
                 except (DecodeError, *Unreadable) as error:
                     raise _row_fault(error, plain, source) from None
-                self._tables.learn(begin_of(value or b""), table)
+                self._tables.learn(begin_of(value), table)
             case WatermarkPayload(source=source):
                 out.resolved(checked_watermark(source.commit_ts))
             case DdlPayload(source=source, ddl=query, changes=changes) as ddl:
@@ -199,8 +202,6 @@ class _Part:
     keys: tuple[bytes, list[bytes | None]]
     images: tuple[bytes, bytes]
     """Before and after."""
-    quotes: int
-    """Quotes that open or close a string, if no name is there twice."""
 
 
 def _part(table: Table, op: Op, pairs: list[tuple[Message, Row]]) -> _Part:
@@ -210,21 +211,27 @@ def _part(table: Table, op: Op, pairs: list[tuple[Message, Row]]) -> _Part:
     named = old if op is Op.DELETE else new
     if table.keys(named) != [key for _, key, _ in messages]:
         raise DecodeError("key_mismatch", "expected the key to have the values of the row's key columns")
-    commits = [checked_tso(row.source.commit_ts) for row in rows]
-    before, old_strings = table.texts(old)
-    after, new_strings = table.texts(new)
-    names = sum(
-        (row.before is not UNSET) + (row.after is not UNSET) + (row.source.start_ts is not UNSET) for row in rows
-    )
-    columns = len(table.layout.columns) * (len(old) + len(new))
+    images = (table.texts(old), table.texts(new))
     return _Part(
         numbers=[number for number, _, _ in messages],
         op=op,
-        commits=commits,
+        commits=[checked_tso(row.source.commit_ts) for row in rows],
         keys=(table.handle_keys(named), table.old_handle_keys(old, new if op is Op.UPDATE else named)),
-        images=(before, after),
-        quotes=_ROW_QUOTES * len(rows) + 2 * (names + columns + old_strings + new_strings),
+        images=images,
     )
+
+
+def _check_names(values: list[bytes], messages: list[Row]) -> None:
+    """Raise DecodeError ``duplicate_name`` if an object in a value has a name twice.
+
+    A second name would make a value longer than the shortest that reads so, and all of them together.
+    """
+    shortest = _ENCODE_LINES(messages)
+    if sum(map(len, values)) + len(values) == len(shortest):
+        return
+    for value, line in zip(values, shortest.splitlines(), strict=True):
+        if len(value) != len(line):
+            names_of(value)
 
 
 def _images(op: Op, rows: list[Row]) -> tuple[list[Image], list[Image]]:

@@ -26,6 +26,8 @@ _CLUSTER = "default"
 _LETTERS = {Op.INSERT: "c", Op.UPDATE: "u", Op.DELETE: "d"}
 _WATERMARK = (_CLUSTER, "watermark")
 
+_Values = dict[str, Any]
+"""An image as JSON values."""
 _Pair = tuple[dict[str, Any], dict[str, Any]]
 """Key and value."""
 
@@ -47,10 +49,11 @@ def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
 
 def _messages(events: Sequence[Event], options: SinkOptions) -> Iterator[_Pair]:
     writer = _Writer(options)
+    rows = writer.rows([event for event in events if isinstance(event, RowChange)])
     for event in events:
         match event:
             case RowChange():
-                yield writer.row(event)
+                yield next(rows)
             case Ddl():
                 yield writer.ddl(event)
             case Resolved(commit_ts=watermark):
@@ -80,36 +83,36 @@ class _Writer:
             return [{} for _ in schemas]
         return [{"schema": Raw(_ENCODE(each))} for each in schemas]
 
-    def row(self, row: RowChange) -> _Pair:
-        """A row change."""
-        form = self._form(row)
-        images = self._images(row, form)
-        named = images["before"] if row.op is Op.DELETE else images["after"]
+    def rows(self, rows: list[RowChange]) -> Iterator[_Pair]:
+        """Row changes, in order; the images of rows with the same columns are written together."""
+        forms = [*map(self._form, rows)]
+        images: dict[_Form, list[Image]] = {form: [] for form in forms}
+        for form, row in zip(forms, rows, strict=True):
+            images[form] += [image for image in (row.before, row.after) if image is not None]
+        written = {form: iter(form.values(found)) for form, found in images.items()}
+        for form, row in zip(forms, rows, strict=True):
+            before = None if row.before is None else next(written[form])
+            after = None if row.after is None else next(written[form])
+            yield self._row(row, form, before, after)
+
+    def _row(self, row: RowChange, form: _Form, before: _Values | None, after: _Values | None) -> _Pair:
+        named = before if row.op is Op.DELETE else after
+        if named is None or (row.op is Op.DELETE and after is not None):
+            raise ConfigError(f"debezium: the images of an {row.op} of {row.database}.{row.table} are not those of one")
         payload = {
             "source": _source(row.database, row.table, row.commit_ts, row.commit_ms),
             "ts_ms": row.commit_ms,
             "transaction": None,
             "op": _LETTERS[row.op],
-            **images,
         }
-        return {"payload": {name: named[name] for name in form.keys}, **form.schemas[0]}, {
-            "payload": payload,
-            **form.schemas[1],
-        }
-
-    def _images(self, row: RowChange, form: _Form) -> dict[str, Any]:
-        """``before`` and ``after``, as many as this op has. Raises ConfigError if one is missing."""
-        before = None if row.before is None else form.values(row.before)
-        after = None if row.after is None else form.values(row.after)
-        match row.op:
-            case Op.INSERT if after is not None:
-                return {"before": None, "after": after}
-            case Op.UPDATE if after is not None:
-                with_old = before is not None and self._options.output_old_value
-                return {"before": before, "after": after} if with_old else {"after": after}
-            case Op.DELETE if before is not None:
-                return {"after": None, "before": before}
-        raise ConfigError(f"debezium: the image of an {row.op} of {row.database}.{row.table} is missing")
+        if row.op is Op.DELETE:
+            payload |= {"after": None, "before": before}
+        elif row.op is Op.INSERT or (before is not None and self._options.output_old_value):
+            payload |= {"before": before, "after": after}
+        else:
+            payload["after"] = after
+        key, value = form.schemas
+        return {"payload": {name: named[name] for name in form.keys}, **key}, {"payload": payload, **value}
 
     def _form(self, row: RowChange) -> _Form:
         place = (id(row.columns), row.database, row.table)
@@ -157,13 +160,14 @@ class _Form:
         writers = ((c.name, writer(parse_type(c.type), c.by, options.time_zone)) for c in columns)
         self._writers = [(name, write) for name, write in writers if write is not None]
 
-    def values(self, image: Image) -> dict[str, Any]:
-        """The image as JSON values."""
-        values: dict[str, Any] = dict(image)
+    def values(self, images: list[Image]) -> list[_Values]:
+        """The images as JSON values, column by column."""
+        values: list[_Values] = [*map(dict, images)]
         for name, write in self._writers:
-            text = values[name]
-            if text is not None:
-                values[name] = write(text)
+            given = [image for image in values if image[name] is not None]
+            found = write([image[name] for image in given]) if given else ()
+            for image, value in zip(given, found, strict=True):
+                image[name] = value
         return values
 
     def fields(self) -> list[schema.Schema]:

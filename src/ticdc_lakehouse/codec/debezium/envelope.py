@@ -45,10 +45,6 @@ class Source(msgspec.Struct, forbid_unknown_fields=True, gc=False, kw_only=True)
     cluster_id: str
 
 
-SOURCE_QUOTES = 2 * (16 + 8)
-"""Quotes that open or close a string in a source: its names but start_ts, and its strings."""
-
-
 class Whole(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     """A value, or a key."""
 

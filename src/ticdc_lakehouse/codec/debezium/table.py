@@ -9,14 +9,13 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
-from msgspec import Raw
 
 from ticdc_lakehouse.codec.debezium.column import Described, described
 from ticdc_lakehouse.codec.debezium.field import columns_of
 from ticdc_lakehouse.codec.debezium.form import Form
 from ticdc_lakehouse.codec.debezium.row import Image, Read, image_reader, reader
 from ticdc_lakehouse.codec.debezium.value import Texts, texts
-from ticdc_lakehouse.codec.json_text import is_odd, quotes_of
+from ticdc_lakehouse.codec.json_text import is_odd
 from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Column, Layout, columns_text
@@ -48,7 +47,9 @@ class Table:
         fields = {name: name if odd else f"c{at}" for at, name in enumerate(forms)}
         get: Callable[[str], Callable[[Image], Any]] = itemgetter if odd else attrgetter
         self._set: Callable[..., None] = dict.__setitem__ if odd else setattr
-        self._columns = [(fields[name], get(fields[name]), form) for name, form in forms.items()]
+        self._columns = [
+            (fields[name], get(fields[name]), form) for name, form in forms.items() if form.texts is not texts
+        ]
         self._handle = [get(fields[column.name]) for column in layout if column.key]
         self._named = None if description.keys is None else [get(fields[name]) for name in description.keys]
         self._read_key, self._make_key = image_reader({name: forms[name] for name in description.keys or ()})
@@ -61,22 +62,15 @@ class Table:
             raise DecodeError("wrong_columns", "expected the schema of the table's last row")
         return value[: -len(self._end)] + b"}"
 
-    def texts(self, images: list[Image]) -> tuple[bytes, int]:
-        """Images as lines of JSON in the columns' order with the texts of ``event``, and how many strings the wire had.
+    def texts(self, images: list[Image]) -> bytes:
+        """Images as lines of JSON in the columns' order with the texts of ``event``, to which the images are changed.
 
-        The images are changed to these texts. Raises DecodeError, or one of ``Unreadable``.
+        Raises DecodeError, or one of ``Unreadable``.
         """
-        strings = 0
-        if not images:
-            return b"", strings
-        for field, get, form in self._columns:
-            values = [*map(get, images)]
-            strings += _strings_in(values, form)
-            if form.texts is texts:
-                continue
-            for _ in map(self._set, images, repeat(field), _texts(values, form)):
+        for field, get, form in self._columns if images else ():
+            for _ in map(self._set, images, repeat(field), _texts([*map(get, images)], form)):
                 pass
-        return _ENCODE_LINES(images), strings
+        return _ENCODE_LINES(images) if images else b""
 
     def keys(self, images: list[Image]) -> list[bytes | None]:
         """The Kafka keys of rows with these images, if they have no needless escapes; before ``texts``."""
@@ -110,13 +104,6 @@ class Table:
 
 def _end_of(schema: bytes) -> bytes:
     return b',"schema":' + schema + b"}" if schema else b""
-
-
-def _strings_in(values: list[Any], form: Form) -> int:
-    if form.read is Raw:
-        return quotes_of(b"\n".join(values)) // 2
-    kinds = [*map(type, values)]
-    return kinds.count(str) + kinds.count(bytes)
 
 
 def _texts(values: list[Any], form: Form) -> Texts:

@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from decimal import Decimal
+from math import isinf
 from zoneinfo import ZoneInfo
 
 import msgspec
@@ -32,7 +33,10 @@ Texts = list[str | None]
 
 _OF_NUMBERS = b"+-.0123456789Eenul\n"
 """All that numbers and ``null`` are made of: nothing else of JSON is made of these alone."""
+_STRINGS = msgspec.json.Decoder(Texts)
 _SCALARS = msgspec.json.Decoder(list[str | bool | int | None])
+_PLAIN_DIGITS = 21
+"""Characters of a number that is surely below 1e21."""
 _HOUR = 3_600_000_000
 _ZONED = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?Z", re.ASCII)
 _NO_TIME = re.compile(r"1970-01-01T00:00:00(?:\.0+)?Z", re.ASCII)
@@ -85,7 +89,11 @@ def scalars(values: list[Raw]) -> Texts:
     tokens = b"\n".join(values)
     if not tokens.translate(None, _OF_NUMBERS):
         return _numbers(tokens)
-    found = _SCALARS.decode(b"[" + b",".join(values) + b"]")
+    listed = b"[" + b",".join(values) + b"]"
+    try:
+        return _STRINGS.decode(listed)
+    except msgspec.ValidationError:
+        found = _SCALARS.decode(listed)
     return [None if value is None else str(int(value)) if isinstance(value, bool) else str(value) for value in found]
 
 
@@ -94,34 +102,46 @@ def _numbers(tokens: bytes) -> Texts:
     return [None if text == "null" else text for text in found] if b"null" in tokens else found
 
 
-def _checked_numbers(values: list[Raw]) -> Texts:
+def floats(values: list[Raw]) -> Texts:
+    """FLOAT, DOUBLE; ``null`` among them is NULL."""
     tokens = b"\n".join(values)
     if tokens.translate(None, _OF_NUMBERS):
         raise DecodeError("wrong_type", "expected a number or null for a FLOAT, DOUBLE or DECIMAL")
-    return _numbers(tokens)
+    found = _numbers(tokens)
+    if _exponent_in(tokens) or max(map(len, tokens.split(b"\n"))) > _PLAIN_DIGITS:
+        return [text if text is None or is_plain(text) else _float(text) for text in found]
+    return found
 
 
-def floats(values: list[Raw]) -> Texts:
-    """FLOAT, DOUBLE; ``null`` among them is NULL."""
-    return [text if text is None or is_plain(text) else float_text(text) for text in _checked_numbers(values)]
+def _exponent_in(tokens: bytes) -> bool:
+    """Whether a number has an exponent, or should have one."""
+    return b"e" in tokens or b"E" in tokens or b"0.000000" in tokens
+
+
+def _float(text: str) -> str:
+    if isinf(float(text)):
+        raise DecodeError("out_of_range", f"expected a float64, found {text[:40]}")
+    return float_text(text)
 
 
 def decimals(scale: int | None) -> Callable[[list[Raw]], Texts]:
     """DECIMAL; ``null`` among them is NULL."""
 
     def convert(values: list[Raw]) -> Texts:
-        return [None if text is None else _decimal(text, scale) for text in _checked_numbers(values)]
+        return [None if text is None else _decimal(text, scale) for text in floats(values)]
 
     return convert
 
 
 def _decimal(text: str, scale: int | None) -> str:
-    whole, _, fraction = (text if is_plain(text) else f"{Decimal(float_text(text)):f}").partition(".")
-    if scale is not None:
-        if len(fraction) > scale:  # the shortest text of a float64 has no more digits than the DECIMAL it was made of
-            raise DecodeError("bad_value", f"expected at most {scale} digits after the point, found {text}")
-        fraction = fraction.ljust(scale, "0")
-    return f"{whole}.{fraction}" if fraction else whole
+    if "e" in text:
+        text = f"{Decimal(text):f}"
+    if scale is None:
+        return text
+    whole, _, fraction = text.partition(".")
+    if len(fraction) > scale:  # the shortest text of a float64 has no more digits than the DECIMAL it was made of
+        raise DecodeError("bad_value", f"expected at most {scale} digits after the point, found {text[:80]}")
+    return f"{whole}.{fraction:0<{scale}}" if scale else whole
 
 
 def dates(values: list[int]) -> Texts:
