@@ -188,7 +188,8 @@ def _bytes(schema: Raw | UnsetType) -> bytes:
 def _row_fault(error: BaseException, value: bytes, source: Source) -> DecodeError:
     """What is wrong with a row, naming its table."""
     fault = error if isinstance(error, DecodeError) else unreadable(error, value)
-    reason = "wrong_columns" if fault.reason in ("missing_member", "unknown_member") else fault.reason
+    in_image = fault.reason in ("missing_member", "unknown_member") and "`$.payload." in fault.detail
+    reason = "wrong_columns" if in_image else fault.reason
     return DecodeError(reason, fault.detail, offset=fault.offset, database=source.db, table=source.table)
 
 
@@ -211,13 +212,14 @@ def _part(table: Table, op: Op, pairs: list[tuple[Message, Row]]) -> _Part:
     named = old if op is Op.DELETE else new
     if table.keys(named) != [key for _, key, _ in messages]:
         raise DecodeError("key_mismatch", "expected the key to have the values of the row's key columns")
-    images = (table.texts(old), table.texts(new))
+    before, after = table.texts(old), table.texts(new)
+    changed = table.old_handle_keys(before, after) if op is Op.UPDATE and old else []
     return _Part(
         numbers=[number for number, _, _ in messages],
         op=op,
         commits=[checked_tso(row.source.commit_ts) for row in rows],
-        keys=(table.handle_keys(named), table.old_handle_keys(old, new if op is Op.UPDATE else named)),
-        images=images,
+        keys=(table.handle_keys(before if op is Op.DELETE else after), changed or [None] * len(rows)),
+        images=(table.lines(before, len(old)), table.lines(after, len(new))),
     )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from itertools import repeat
 from operator import attrgetter, itemgetter
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -33,7 +32,7 @@ class Table:
     """One description of a table: its columns, its handle key, and the bytes that follow the payloads."""
 
     __slots__ = (
-        "_columns", "_end", "_handle", "_key_end", "_make_key", "_named", "_read_key", "_set", "layout", "read"
+        "_columns", "_end", "_handle", "_key_end", "_make", "_make_key", "_named", "_read_key", "layout", "read"
     )  # fmt: skip
 
     def __init__(self, description: Description, columns: Mapping[str, Described]) -> None:
@@ -44,14 +43,12 @@ class Table:
         self.read: Read = reader(description.database, description.table, forms)
         """Reads a value without its schema. Raises DecodeError or one of ``Unreadable`` if it is no row of this."""
         self._end, self._key_end = _end_of(description.schema), _end_of(description.key_schema)
-        fields = {name: name if odd else f"c{at}" for at, name in enumerate(forms)}
         get: Callable[[str], Callable[[Image], Any]] = itemgetter if odd else attrgetter
-        self._set: Callable[..., None] = dict.__setitem__ if odd else setattr
-        self._columns = [
-            (fields[name], get(fields[name]), form) for name, form in forms.items() if form.texts is not texts
-        ]
-        self._handle = [get(fields[column.name]) for column in layout if column.key]
-        self._named = None if description.keys is None else [get(fields[name]) for name in description.keys]
+        getters = {name: get(name if odd else f"c{at}") for at, name in enumerate(forms)}
+        self._columns = [(getters[name], form) for name, form in forms.items()]
+        _, self._make = image_reader(forms)
+        self._handle = [at for at, column in enumerate(layout) if column.key]
+        self._named = None if description.keys is None else [getters[name] for name in description.keys]
         self._read_key, self._make_key = image_reader({name: forms[name] for name in description.keys or ()})
 
     def bare(self, value: bytes) -> bytes:
@@ -62,18 +59,16 @@ class Table:
             raise DecodeError("wrong_columns", "expected the schema of the table's last row")
         return value[: -len(self._end)] + b"}"
 
-    def texts(self, images: list[Image]) -> bytes:
-        """Images as lines of JSON in the columns' order with the texts of ``event``, to which the images are changed.
+    def texts(self, images: list[Image]) -> list[Texts]:
+        """Each column's texts as in ``event``. Raises DecodeError, or one of ``Unreadable``."""
+        return [_texts([*map(get, images)], form) for get, form in self._columns]
 
-        Raises DecodeError, or one of ``Unreadable``.
-        """
-        for field, get, form in self._columns if images else ():
-            for _ in map(self._set, images, repeat(field), _texts([*map(get, images)], form)):
-                pass
-        return _ENCODE_LINES(images) if images else b""
+    def lines(self, columns: list[Texts], count: int) -> bytes:
+        """Images of so many rows as lines of JSON."""
+        return _ENCODE_LINES([*map(self._make, *columns)] if columns else [{}] * count)
 
     def keys(self, images: list[Image]) -> list[bytes | None]:
-        """The Kafka keys of rows with these images, if they have no needless escapes; before ``texts``."""
+        """The Kafka keys of rows with these images, if they have no needless escapes."""
         if self._named is None:
             return [None] * len(images)
         end = self._key_end or b"}"
@@ -87,19 +82,17 @@ class Table:
         """The Kafka key with this payload as ``keys`` has it. Raises DecodeError, or one of ``Unreadable``."""
         return BEGIN + _ENCODE(self._read_key(payload)) + (self._key_end or b"}")
 
-    def handle_keys(self, images: list[Image]) -> bytes:
-        """The handle keys' texts as lines, none if there are none; after ``texts``."""
-        return _ENCODE_LINES([*self._handles(images)]) if self._handle else b""
+    def handle_keys(self, columns: list[Texts]) -> bytes:
+        """The handle keys' texts as lines, none if there are none."""
+        return _ENCODE_LINES([*self._handles(columns)]) if self._handle else b""
 
-    def old_handle_keys(self, old: list[Image], new: list[Image]) -> list[bytes | None]:
-        """The keys before updates, None for one that is the same; after ``texts``."""
-        if not self._handle or not old:
-            return [None] * len(new)
+    def old_handle_keys(self, old: list[Texts], new: list[Texts]) -> list[bytes | None]:
+        """The keys before updates, None for one that is the same."""
         both = zip(self._handles(old), self._handles(new), strict=True)
         return [None if before == after else _ENCODE(before) for before, after in both]
 
-    def _handles(self, images: list[Image]) -> Iterable[tuple[Any, ...]]:
-        return zip(*(map(get, images) for get in self._handle), strict=True)
+    def _handles(self, columns: list[Texts]) -> Iterable[tuple[str | None, ...]]:
+        return zip(*(columns[at] for at in self._handle), strict=True)
 
 
 def _end_of(schema: bytes) -> bytes:
@@ -107,6 +100,8 @@ def _end_of(schema: bytes) -> bytes:
 
 
 def _texts(values: list[Any], form: Form) -> Texts:
+    if form.texts is texts or not values:
+        return values
     if None not in values:
         return form.texts(values)
     given = [value for value in values if value is not None]
