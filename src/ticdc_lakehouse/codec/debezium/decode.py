@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -223,7 +223,7 @@ def _part(table: Table, op: Op, pairs: list[tuple[Message, Row]]) -> _Part:
     )
 
 
-def _check_names(values: list[bytes], messages: list[Row]) -> None:
+def _check_names(values: list[bytes], messages: Sequence[msgspec.Struct]) -> None:
     """Raise DecodeError ``duplicate_name`` if an object in a value has a name twice.
 
     A second name would make a value longer than the shortest that reads so, and all of them together.
