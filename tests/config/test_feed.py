@@ -66,7 +66,7 @@ MISTAKES = {
     "unknown key": ("protocol:", "protocl: x\nprotocol:", "protocl: unknown key; did you mean protocol?"),
     "unknown key, nothing alike": ("protocol:", "zzz: 1\nprotocol:", "zzz: unknown key; expected one of kafka, "),
     "no protocol": ("protocol: canal-json", "", "protocol: missing; expected a value"),
-    "protocol": ("canal-json", "avro", "protocol: expected one of craft, canal_json, found 'avro'"),
+    "protocol": ("canal-json", "avro", "protocol: expected one of craft, canal_json, debezium, found 'avro'"),
     "protocol no text": ("canal-json", "[craft]", "protocol: expected text, found ['craft']"),
     "no time zone": ("time_zone: Asia/Shanghai", "", "time_zone: missing; expected a value"),
     "time zone": ("Asia/Shanghai", "Asia/Shanghay", "time_zone: expected an IANA time zone"),
