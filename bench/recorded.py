@@ -18,6 +18,8 @@ FILES = {
     "open_protocol": "bench-open_protocol",
     "simple_json": "bench-simple-json",
     "simple_avro": "bench-simple-avro",
+    "debezium": "bench-debezium-ext",
+    "debezium_no_schema": "bench-debezium-no-schema",
 }
 
 

@@ -58,6 +58,11 @@ class Table:
         """The columns that row images hold: all but the virtual ones."""
         return tuple(column for column in self.columns if not column.virtual)
 
+    @property
+    def described(self) -> tuple[Column, ...]:
+        """The columns of row images as a message would describe them."""
+        return tuple(Column(name=c.name, type=c.type.text, key=c.name in self.key, by=c.by) for c in self.sent)
+
 
 def table_to_json(table: Table) -> str:
     """The definition as one JSON text."""

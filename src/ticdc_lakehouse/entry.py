@@ -10,8 +10,10 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from ticdc_lakehouse.codec import protocol_named
+from ticdc_lakehouse.codec.known import SchemaName
 from ticdc_lakehouse.config.feed import Feed, load_feed, security_options
 from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.event import Column
 from ticdc_lakehouse.lake import ops, schemas
 from ticdc_lakehouse.lake.bronze import Landed, Source, land
 from ticdc_lakehouse.lake.gold import Applied, apply
@@ -95,13 +97,21 @@ class Run:
         return protocol_named(self.feed.protocol).schemas_apart
 
     @property
+    def _schemas(self) -> Mapping[SchemaName, tuple[Column, ...]]:
+        if self._schemas_apart:
+            return schemas.known(self.lake, self.feed.name)
+        if protocol_named(self.feed.protocol).wants_definitions:
+            return {(t.database, t.table, 0): t.described for t in self.feed.schema_tables}
+        return {}
+
+    @property
     def decoding(self) -> Decoding:
         """How the feed's messages are decoded."""
         return Decoding(
             feed=self.feed.name,
             protocol=self.feed.protocol,
             options=self.feed.sink_options,
-            schemas=schemas.known(self.lake, self.feed.name) if self._schemas_apart else {},
+            schemas=self._schemas,
             max_message_bytes=self.feed.max_message_bytes,
         )
 

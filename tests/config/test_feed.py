@@ -69,7 +69,7 @@ MISTAKES = {
     "protocol": (
         "canal-json",
         "avro",
-        "protocol: expected one of craft, canal_json, open_protocol, simple, found 'avro'",
+        "protocol: expected one of craft, canal_json, debezium, open_protocol, simple, found 'avro'",
     ),
     "protocol no text": ("canal-json", "[craft]", "protocol: expected text, found ['craft']"),
     "no time zone": ("time_zone: Asia/Shanghai", "", "time_zone: missing; expected a value"),

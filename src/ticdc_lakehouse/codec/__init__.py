@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 import pyarrow as pa
 
-from ticdc_lakehouse.codec import canal_json, craft, open_protocol, simple
+from ticdc_lakehouse.codec import canal_json, craft, debezium, open_protocol, simple
 from ticdc_lakehouse.codec.batch import DecodeBatch
 from ticdc_lakehouse.codec.known import NOTHING_KNOWN, Known
 from ticdc_lakehouse.codec.message import Message
@@ -31,12 +31,15 @@ class Protocol:
     """Messages that TiCDC's own decoder accepts, in order."""
     schemas_apart: bool = False
     """Whether rows do not describe themselves, but name a schema that another message has told."""
+    wants_definitions: bool = False
+    """Whether rows may lack types, which the tables' definitions (``Known.schemas``, version 0) make up for."""
 
 
 PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
     {
         "craft": Protocol(decoder=craft.decoder, encode=craft.encode),
         "canal_json": Protocol(decoder=canal_json.decoder, encode=canal_json.encode),
+        "debezium": Protocol(decoder=debezium.decoder, encode=debezium.encode, wants_definitions=True),
         "open_protocol": Protocol(decoder=open_protocol.decoder, encode=open_protocol.encode),
         "simple": Protocol(decoder=simple.decoder, encode=simple.encode, schemas_apart=True),
     }

@@ -50,6 +50,15 @@ class Lines:
         return pa.LargeStringArray.from_buffers(len(offsets) - 1, *buffers)
 
 
+Places = tuple[Sequence[int], Sequence[int]]
+"""Of each event the number of its message, and its number in that message."""
+
+
+def alone(messages: Sequence[int]) -> Places:
+    """The places of events of which a message has one."""
+    return messages, [0] * len(messages)
+
+
 class Gathered:
     """Row changes in any order."""
 
@@ -71,7 +80,7 @@ class Gathered:
 
     def add(
         self,
-        places: tuple[Sequence[int], Sequence[int]],
+        places: Places,
         op: Op,
         commits: tuple[Sequence[int | None], Sequence[int | None]],
         layout: Layout,
@@ -80,7 +89,7 @@ class Gathered:
         handle_only: Sequence[bool],
         table_ids: Sequence[int | None] | None = None,
     ) -> None:
-        """Add rows as columns: numbers of the message and of the event in it, commit_ts and commit_ms, keys (lines, or
+        """Add rows as columns: places, commit_ts and commit_ms, keys (lines, or
         none) and old keys, before and after (both lines, or none); without ``table_ids`` where the wire has none.
         """
         count = len(places[0])

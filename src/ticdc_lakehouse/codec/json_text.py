@@ -28,6 +28,7 @@ _REASONS = (
     ("missing required field", "missing_member"),
     ("unknown field", "unknown_member"),
     ("Expected", "wrong_type"),
+    ("Invalid", "bad_value"),
 )
 
 Unreadable = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)

@@ -82,16 +82,16 @@ class SinkOptions:
         "canal_json", "open_protocol", "simple", default=LargeMessage.NONE
     )
     large_message_handle_compression: Compression = _only(
-        "canal_json", "open_protocol", "simple", default=Compression.NONE
+        "canal_json", "debezium", "open_protocol", "simple", default=Compression.NONE
     )
     claim_check_storage_uri: str | None = _only("canal_json", "open_protocol", "simple", default=None)
     claim_check_raw_value: bool = _only("canal_json", "simple", default=False)
     delete_only_output_handle_key_columns: bool = False
     output_raw_change_event: bool = False
-    enable_tidb_extension: bool = _only("canal_json", default=False)
+    enable_tidb_extension: bool = _only("canal_json", "debezium", default=False)
     content_compatible: bool = _only("canal_json", default=False)
     only_output_updated_columns: bool = _only("canal_json", "open_protocol", default=False)
-    output_old_value: bool = _only("open_protocol", default=True)
+    output_old_value: bool = _only("debezium", "open_protocol", default=True)
     output_row_key: bool = _only("canal_json", default=False)
     encoding_format: EncodingFormat = _only("simple", default=EncodingFormat.JSON)
     send_bootstrap_interval_in_sec: int = _only("simple", default=120)
@@ -102,6 +102,8 @@ class SinkOptions:
     """Encoders obey it; decoders check every checksum that a message has."""
     corruption_handle_level: Corruption = _only("simple", default=Corruption.ERROR)
     """Not TiCDC's own default, which lets such rows pass with a line in its log."""
+    debezium_disable_schema: bool = _only("debezium", default=False)
+    debezium_include_start_ts: bool = _only("debezium", default=False)
     craft_float: CraftFloat = _only("craft", default=CraftFloat.REFUSE)
 
 

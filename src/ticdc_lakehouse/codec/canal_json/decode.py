@@ -17,7 +17,7 @@ from ticdc_lakehouse.codec.canal_json.row import Row
 from ticdc_lakehouse.codec.canal_json.table import Table, Tables, head_of, without_heads
 from ticdc_lakehouse.codec.claim_check import stored_value
 from ticdc_lakehouse.codec.compression import decompress
-from ticdc_lakehouse.codec.gathered import Gathered
+from ticdc_lakehouse.codec.gathered import Gathered, alone
 from ticdc_lakehouse.codec.json_text import Unreadable, names_of, unreadable
 from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.codec.options import Compression, SinkOptions
@@ -150,7 +150,7 @@ class _Decoder:
         _check_old(op, wire_old, wire)
         table.shortest.check_names(values, rows, wire, wire_old)
         self._rows.add(
-            (numbers, [0] * len(numbers)),
+            alone(numbers),
             op,
             self._commits(rows),
             table.layout,

@@ -9,7 +9,7 @@ import msgspec
 
 from ticdc_lakehouse.codec.batch import Events, Rows, checked_tso, collect_one
 from ticdc_lakehouse.codec.claim_check import stored_value
-from ticdc_lakehouse.codec.gathered import Gathered
+from ticdc_lakehouse.codec.gathered import Gathered, alone
 from ticdc_lakehouse.codec.json_text import Unreadable, names_of, quotes_of, unreadable
 from ticdc_lakehouse.codec.options import Corruption, SinkOptions
 from ticdc_lakehouse.codec.simple.control import add_control
@@ -181,7 +181,7 @@ class JsonMessages:
         if self._options.corruption_handle_level is Corruption.ERROR:
             table.check_sums(rows)
         gathered.add(
-            (numbers, [0] * len(numbers)),
+            alone(numbers),
             op,
             (_checked([row.commit_ts for row in rows]), [None] * len(rows)),
             table.layout,

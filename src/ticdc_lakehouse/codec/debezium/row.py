@@ -1,0 +1,108 @@
+"""A row's message, read by a Struct type of its table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Literal
+
+import msgspec
+from msgspec import UNSET, Raw, UnsetType
+
+from ticdc_lakehouse.codec.debezium.envelope import Source
+from ticdc_lakehouse.codec.debezium.form import Form
+from ticdc_lakehouse.codec.json_text import is_odd
+from ticdc_lakehouse.errors import DecodeError
+
+Image = Any
+"""A row's values, by column: a Struct with fields c0, c1 …, or for odd names a dict. None or ``null`` is NULL."""
+
+_LITERAL: Any = Literal
+
+
+class Row(msgspec.Struct, gc=False, kw_only=True):
+    """A row's payload; a table's own type narrows the fields to what repeats."""
+
+    source: Source
+    ts_ms: int
+    transaction: None
+    op: Literal["c", "u", "d"]
+    before: Image | UnsetType | None = UNSET
+    after: Image | UnsetType | None = UNSET
+
+
+class Message(msgspec.Struct, gc=False):
+    """A value without its schema."""
+
+    payload: Row
+
+
+Read = Callable[[bytes], Message]
+
+
+def reader(database: str, table: str, forms: Mapping[str, Form]) -> Read:
+    """Reads the values, without schema, of rows with these columns, and no others. Raises DecodeError, or one of
+    ``Unreadable``."""
+    names: list[Any] = [("db", _LITERAL[database]), ("table", _LITERAL[table])]
+    source = msgspec.defstruct(
+        "TableSource", names, bases=(Source,), forbid_unknown_fields=True, gc=False, kw_only=True
+    )
+    if not is_odd(forms):
+        return _reader(source, _image_type(forms))
+    read, read_image = _reader(source, dict[str, Raw]), _odd_reader(forms)
+
+    def read_odd(value: bytes) -> Message:
+        message = read(value)
+        row = message.payload
+        row.before, row.after = (read_image(x) if isinstance(x, dict) else x for x in (row.before, row.after))
+        return message
+
+    return read_odd
+
+
+def image_reader(forms: Mapping[str, Form]) -> tuple[Callable[[bytes], Image], Callable[..., Image]]:
+    """What reads one image with these columns, and what makes one of their values. The former raises as ``reader``."""
+    if not is_odd(forms):
+        image = _image_type(forms)
+        return msgspec.json.Decoder(image).decode, image
+    read = _odd_reader(forms)
+    return lambda text: read(_ODD.decode(text)), lambda *values: dict(zip(forms, values, strict=True))
+
+
+def _image_type(forms: Mapping[str, Form]) -> type:
+    rename = {f"c{at}": name for at, name in enumerate(forms)}
+    fields: list[Any] = [(f"c{at}", _nullable(form.read)) for at, form in enumerate(forms.values())]
+    return msgspec.defstruct("Image", fields, rename=rename, forbid_unknown_fields=True, gc=False)
+
+
+def _nullable(read: Any) -> Any:
+    return Raw if read is Raw else read | None
+
+
+def _reader(source: type, image: Any) -> Read:
+    images = image | None | UnsetType
+    fields: list[Any] = [("source", source), ("before", images, UNSET), ("after", images, UNSET)]
+    row = msgspec.defstruct("TableRow", fields, bases=(Row,), forbid_unknown_fields=True, gc=False, kw_only=True)
+    message = msgspec.defstruct(
+        "TableMessage", [("payload", row)], bases=(Message,), forbid_unknown_fields=True, gc=False
+    )
+    read: Callable[[bytes], Any] = msgspec.json.Decoder(message).decode
+    return read
+
+
+def _odd_reader(forms: Mapping[str, Form]) -> Callable[[dict[str, Raw]], Image]:
+    types = {name: msgspec.json.Decoder(_nullable(form.read)) for name, form in forms.items()}
+
+    def read(image: dict[str, Raw]) -> Image:
+        if image.keys() != types.keys():
+            raise DecodeError("wrong_columns", f"expected columns {[*types]}, found {[*image]}")
+        return {name: decoder.decode(image[name]) for name, decoder in types.items()}
+
+    return read
+
+
+def names_in(image: bytes) -> Iterable[str]:
+    """The names of an image's columns, in order. Raises one of ``Unreadable``."""
+    return _ODD.decode(image)
+
+
+_ODD = msgspec.json.Decoder(dict[str, Raw])

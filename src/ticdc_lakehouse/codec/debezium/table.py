@@ -1,0 +1,181 @@
+"""What repeats in every row of a table, compiled once: how to read its messages, its columns, and their texts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from operator import attrgetter, itemgetter
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from ticdc_lakehouse.codec.debezium.column import Described, described
+from ticdc_lakehouse.codec.debezium.field import columns_of
+from ticdc_lakehouse.codec.debezium.form import Form
+from ticdc_lakehouse.codec.debezium.row import Image, Read, image_reader, reader
+from ticdc_lakehouse.codec.debezium.value import Texts, texts
+from ticdc_lakehouse.codec.json_text import is_odd
+from ticdc_lakehouse.codec.known import Known
+from ticdc_lakehouse.errors import DecodeError
+from ticdc_lakehouse.event import Column, Layout, columns_text
+
+_ENCODE = msgspec.json.Encoder().encode
+_ENCODE_LINES = msgspec.json.Encoder().encode_lines
+
+BEGIN = b'{"payload":'
+
+_MOST = 4096
+"""Tables, and texts that find them, that are kept before all are forgotten: some MB."""
+
+
+class Table:
+    """One description of a table: its columns, its handle key, and the bytes that follow the payloads."""
+
+    __slots__ = (
+        "_columns", "_end", "_handle", "_key_end", "_make", "_make_key", "_named", "_read_key", "layout", "read"
+    )  # fmt: skip
+
+    def __init__(self, description: Description, columns: Mapping[str, Described]) -> None:
+        layout = tuple(each.column for each in columns.values())
+        forms = {name: each.form for name, each in columns.items()}
+        odd = is_odd(forms)
+        self.layout = Layout(description.database, description.table, layout, columns_text(layout))
+        self.read: Read = reader(description.database, description.table, forms)
+        """Reads a value without its schema. Raises DecodeError or one of ``Unreadable`` if it is no row of this."""
+        self._end, self._key_end = _end_of(description.schema), _end_of(description.key_schema)
+        get: Callable[[str], Callable[[Image], Any]] = itemgetter if odd else attrgetter
+        getters = {name: get(name if odd else f"c{at}") for at, name in enumerate(forms)}
+        self._columns = [(getters[name], form) for name, form in forms.items()]
+        _, self._make = image_reader(forms)
+        self._handle = [at for at, column in enumerate(layout) if column.key]
+        self._named = None if description.keys is None else [getters[name] for name in description.keys]
+        self._read_key, self._make_key = image_reader({name: forms[name] for name in description.keys or ()})
+
+    def bare(self, value: bytes) -> bytes:
+        """The value without its schema. Raises DecodeError if it has another one than this table."""
+        if not self._end:
+            return value
+        if not value.endswith(self._end):
+            raise DecodeError("wrong_columns", "expected the schema of the table's last row")
+        return value[: -len(self._end)] + b"}"
+
+    def texts(self, images: list[Image]) -> list[Texts]:
+        """Each column's texts as in ``event``. Raises DecodeError, or one of ``Unreadable``."""
+        return [_texts([*map(get, images)], form) for get, form in self._columns]
+
+    def lines(self, columns: list[Texts], count: int) -> bytes:
+        """Images of so many rows as lines of JSON."""
+        return _ENCODE_LINES([*map(self._make, *columns)] if columns else [{}] * count)
+
+    def keys(self, images: list[Image]) -> list[bytes | None]:
+        """The Kafka keys of rows with these images, if they have no needless escapes."""
+        if self._named is None:
+            return [None] * len(images)
+        end = self._key_end or b"}"
+        if not self._named:
+            return [BEGIN + b"{}" + end] * len(images)
+        values = [[*map(get, images)] for get in self._named]
+        lines = _ENCODE_LINES([*map(self._make_key, *values)]).splitlines()
+        return [BEGIN + line + end for line in lines]
+
+    def plain_key(self, payload: bytes) -> bytes:
+        """The Kafka key with this payload as ``keys`` has it. Raises DecodeError, or one of ``Unreadable``."""
+        return BEGIN + _ENCODE(self._read_key(payload)) + (self._key_end or b"}")
+
+    def handle_keys(self, columns: list[Texts]) -> bytes:
+        """The handle keys' texts as lines, none if there are none."""
+        return _ENCODE_LINES([*self._handles(columns)]) if self._handle else b""
+
+    def old_handle_keys(self, old: list[Texts], new: list[Texts]) -> list[bytes | None]:
+        """The keys before updates, None for one that is the same."""
+        both = zip(self._handles(old), self._handles(new), strict=True)
+        return [None if before == after else _ENCODE(before) for before, after in both]
+
+    def _handles(self, columns: list[Texts]) -> Iterable[tuple[str | None, ...]]:
+        return zip(*(columns[at] for at in self._handle), strict=True)
+
+
+def _end_of(schema: bytes) -> bytes:
+    return b',"schema":' + schema + b"}" if schema else b""
+
+
+def _texts(values: list[Any], form: Form) -> Texts:
+    if form.texts is texts or not values:
+        return values
+    if None not in values:
+        return form.texts(values)
+    given = [value for value in values if value is not None]
+    found = iter(form.texts(given) if given else ())
+    return [None if value is None else next(found) for value in values]
+
+
+def begin_of(value: bytes) -> bytes:
+    """What tells the table in both writers: ``source.db`` and ``table``; no more than a hint."""
+    return value[value.find(b',"db":') : value.find(b',"server_id":')]
+
+
+class Description(msgspec.Struct, frozen=True, kw_only=True):
+    """What one message says of its table."""
+
+    database: str
+    table: str
+    names: tuple[str, ...]
+    """The columns of its images."""
+    keys: tuple[str, ...] | None
+    """The columns of the Kafka key, None if it has no key (before v8.5)."""
+    schema: bytes
+    """The schema of the value, as it stands; empty with debezium-disable-schema."""
+    key_schema: bytes
+
+
+class Tables:
+    """The tables of a feed that messages have described so far."""
+
+    __slots__ = ("_by_begin", "_by_description", "_known", "_zone")
+
+    def __init__(self, known: Known, zone: ZoneInfo) -> None:
+        self._known = known
+        self._zone = zone
+        self._by_begin: dict[bytes, Table] = {}
+        self._by_description: dict[Description, Table] = {}
+
+    def known(self, begin: bytes) -> Table | None:
+        """The table of the last row that began so."""
+        return self._by_begin.get(begin)
+
+    def learn(self, begin: bytes, table: Table) -> None:
+        """Remember by what the messages that are like this one are found."""
+        _make_room(self._by_begin)
+        self._by_begin[begin] = table
+
+    def described(self, description: Description) -> Table:
+        """The table as this row describes it. Raises DecodeError, or one of ``Unreadable``."""
+        table = self._by_description.get(description)
+        if table is None:
+            _make_room(self._by_description)
+            table = self._by_description[description] = Table(description, self._columns(description))
+        return table
+
+    def _columns(self, description: Description) -> dict[str, Described]:
+        fields = columns_of(description.schema) if description.schema else {}
+        if fields and not fields.keys() >= {*description.names}:
+            raise DecodeError("wrong_columns", f"expected columns {[*fields]}, found {[*description.names]}")
+        if description.keys is not None and not {*description.names} >= {*description.keys}:
+            raise DecodeError(
+                "wrong_columns", f"expected key columns among {[*description.names]}, found {[*description.keys]}"
+            )
+        defined = self._defined(description)
+        keys = description.keys if description.keys is not None else [name for name in defined if defined[name].key]
+        return {
+            name: described(name, fields.get(name), defined.get(name), self._zone, key=name in keys)
+            for name in description.names
+        }
+
+    def _defined(self, description: Description) -> dict[str, Column]:
+        columns = self._known.schemas.get((description.database, description.table, 0), ())
+        return {column.name: column for column in columns}
+
+
+def _make_room(kept: dict[Any, Table]) -> None:
+    if len(kept) >= _MOST:
+        kept.clear()

@@ -1,0 +1,322 @@
+"""Debezium that is not as TiCDC writes it: a DecodeError with the right reason, or a well-typed event."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from vectors import cases
+
+from ticdc_lakehouse.codec import Decoder
+from ticdc_lakehouse.codec.compression import compress
+from ticdc_lakehouse.codec.debezium import encode
+from ticdc_lakehouse.codec.known import Known
+from ticdc_lakehouse.codec.options import Compression, sink_options
+from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.event import Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange, events_of
+
+COMMIT_TS = 470613139966656514
+DEEP = b"[" * 100_000 + b"]" * 100_000
+FIELDS = (
+    {"type": "int32", "optional": False, "field": "id", "tidb_type": "int"},
+    {"type": "string", "optional": True, "field": "b", "tidb_type": "varbinary", "default": "x"},
+    {"type": "int64", "optional": True, "field": "u", "tidb_type": "bigint unsigned"},
+    {"type": "double", "optional": True, "field": "f", "tidb_type": "double"},
+    {"type": "double", "optional": True, "field": "m", "tidb_type": "decimal"},
+    {"type": "int32", "optional": True, "name": "io.debezium.time.Date", "field": "d", "tidb_type": "date"},
+    {"type": "int64", "optional": True, "name": "io.debezium.time.MicroTime", "field": "t", "tidb_type": "time"},
+    {"type": "string", "optional": True, "name": "io.debezium.time.ZonedTimestamp", "field": "z"},
+    {"type": "bytes", "optional": True, "name": "io.debezium.data.Bits", "parameters": {"length": "10"}, "field": "x"},
+)
+IMAGE = {
+    "id": 1, "b": "AP8=", "u": -1, "f": 0.5, "m": 1.5, "d": 1, "t": 1, "z": "2024-01-01T00:00:00Z", "x": "AQI="
+}  # fmt: skip
+
+
+def source(**members: Any) -> dict[str, Any]:
+    whole = {
+        "version": "2.4.0.Final", "connector": "TiCDC", "name": "default", "ts_ms": 1795246658000, "snapshot": "false",
+        "db": "d", "table": "t", "server_id": 0, "gtid": None, "file": "", "pos": 0, "row": 0, "thread": 0,
+        "query": None, "commit_ts": COMMIT_TS, "cluster_id": "default",
+    }  # fmt: skip
+    return whole | members
+
+
+def text(message: object) -> bytes:
+    return json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def schema(fields: object = FIELDS) -> dict[str, Any]:
+    images = [{"type": "struct", "optional": True, "field": image, "fields": fields} for image in ("before", "after")]
+    return {"type": "struct", "optional": False, "name": "default.d.t.Envelope", "version": 1, "fields": images}
+
+
+def value(*, fields: object = FIELDS, typed: bool = True, **members: Any) -> bytes:
+    payload = {"source": source(), "ts_ms": 1, "transaction": None, "op": "c", "before": None, "after": IMAGE} | members
+    return text({"payload": {name: member for name, member in payload.items() if member is not ...}}
+                | ({"schema": schema(fields)} if typed else {}))  # fmt: skip
+
+
+def after(**values: Any) -> bytes:
+    return value(after=IMAGE | values)
+
+
+KEY = text({"payload": {"id": 1}})
+INSERT = value()
+UPDATE = value(op="u", before=IMAGE | {"b": None})
+DELETE = value(op="d", before=IMAGE, after=None)
+BARE = value(typed=False)
+DDL = text({
+    "payload": {"source": source(), "ts_ms": 1, "databaseName": "d", "schemaName": None, "ddl": "DROP TABLE `t`",
+                "tableChanges": [{"type": "DROP", "id": '"d"."t"', "table": None}]}
+})  # fmt: skip
+WATERMARK = value(typed=False, op="m", source=source(db="", table="", commit_ts=5), before=..., after=...)
+VALID = (INSERT, UPDATE, DELETE, BARE, DDL, WATERMARK)
+
+
+def decode(
+    *messages: bytes | None, key: bytes | None = KEY, known: Known | None = None, **options: object
+) -> list[Event]:
+    given_options = {name.replace("_", "-"): option for name, option in options.items()}
+    decoder = Decoder("debezium", sink_options("debezium", given_options), known or Known())
+    batch = decoder.decode([key] * len(messages), messages)
+    batch.validate(full=True)
+    return [event for _, event in events_of(batch)]
+
+
+def failure(message: bytes | None, **options: Any) -> Failure:
+    (event,) = decode(message, **options)
+    assert isinstance(event, Failure), event
+    return event
+
+
+def row(message: bytes, **options: Any) -> RowChange:
+    (event,) = decode(message, **options)
+    assert isinstance(event, RowChange), event
+    return event
+
+
+def test_the_messages_here_are_valid() -> None:
+    insert, update, delete, bare, ddl, watermark = decode(*VALID, time_zone="Asia/Shanghai")
+    assert isinstance(insert, RowChange)
+    assert insert.after == {
+        "id": "1", "b": "00ff", "u": "18446744073709551615", "f": "0.5", "m": "1.5", "d": "1970-01-02",
+        "t": "00:00:00.000001", "z": "2024-01-01 08:00:00", "x": "513",
+    }  # fmt: skip
+    assert [column.doubt for column in insert.columns if column.doubt] == ["debezium-default", "debezium-decimal"]
+    assert isinstance(update, RowChange)
+    assert (update.before, update.old_handle_key) == ({**insert.after, "b": None}, None)
+    assert isinstance(delete, RowChange)
+    assert (delete.op, delete.before, delete.after, delete.handle_key) == (Op.DELETE, insert.after, None, '["1"]')
+    assert isinstance(bare, RowChange)
+    assert {column.type for column in bare.columns} == {"unknown"}
+    assert bare.after is not None
+    assert bare.after == {name: str(found) for name, found in IMAGE.items()}
+    assert isinstance(ddl, Ddl)
+    assert (ddl.database, ddl.table, ddl.type, ddl.query) == ("d", "t", "DROP", "DROP TABLE `t`")
+    assert watermark == Resolved(commit_ts=5)
+
+
+REFUSED = {
+    "no bytes": (b"", "empty"),
+    "null value": (None, "empty"),
+    "no object": (b"[]", "wrong_type"),
+    "text": (b"hello", "bad_json"),
+    "deep": (DEEP, "wrong_type"),
+    "deep member": (INSERT.replace(b'{"payload":{', b'{"payload":{"x":' + DEEP + b","), "bad_json"),
+    "deep image": (INSERT.replace(b'"after":{', b'"after":{"x":' + DEEP + b","), "bad_json"),
+    "deep schema": (INSERT.replace(b'"schema":{', b'"schema":{"x":' + DEEP + b","), "bad_json"),
+    "not UTF-8": (BARE.replace(b'"AP8="', b'"\xe9"'), "bad_json"),
+    "not UTF-8 in the schema": (INSERT.replace(b"default.d.t.", b"\xe9"), "bad_json"),
+    "encoded surrogate": (BARE.replace(b'"AP8="', b'"\xed\xa0\x80"'), "bad_json"),
+    "left over": (INSERT + b"x", "trailing_bytes"),
+    "two messages": (BARE + BARE, "trailing_bytes"),
+    "unknown member": (value(_tidb={}), "unknown_member"),
+    "unknown member of source": (value(source=source(sequence=None)), "unknown_member"),
+    "unknown member beside": (BARE[:-1] + b',"headers":{}}', "unknown_member"),
+    "missing member": (value(ts_ms=...), "missing_member"),
+    "no source": (value(source=...), "missing_member"),
+    "another connector": (value(source=source(connector="mysql")), "bad_value"),
+    "no commit_ts": (value(source={k: v for k, v in source().items() if k != "commit_ts"}), "missing_member"),
+    "commit_ts is text": (value(source=source(commit_ts="1")), "wrong_type"),
+    "commit_ts below 0": (value(source=source(commit_ts=-1)), "out_of_range"),
+    "commit_ts of 2^63": (value(source=source(commit_ts=1 << 63)), "out_of_range"),
+    "watermark of 2^64": (WATERMARK.replace(b'"commit_ts":5', b'"commit_ts":18446744073709551616'), "out_of_range"),
+    "huge watermark": (WATERMARK.replace(b'"commit_ts":5', b'"commit_ts":' + b"9" * 4000), "out_of_range"),
+    "watermark with a row": (value(op="m"), "unknown_member"),
+    "snapshot read": (value(op="r"), "unknown_type"),
+    "neither op nor ddl": (value(op=...), "unknown_type"),
+    "insert without after": (value(after=None), "wrong_type"),
+    "insert with before": (value(before=IMAGE), "wrong_type"),
+    "update without after": (value(op="u", before=IMAGE, after=None), "wrong_type"),
+    "delete without before": (value(op="d", before=None, after=None), "wrong_type"),
+    "delete with after": (value(op="d", before=IMAGE), "wrong_type"),
+    "image is a list": (value(after=[IMAGE]), "wrong_type"),
+    "column too few": (value(op="u", before={"id": 1}), "wrong_columns"),
+    "column too many": (value(op="u", before=IMAGE | {"q": 1}), "wrong_columns"),
+    "not in the schema": (value(after=IMAGE | {"q": 1}), "wrong_columns"),
+    "text for INT": (after(id="1"), "wrong_type"),
+    "float for INT": (after(id=1.5), "wrong_type"),
+    "INT of 2^31": (after(id=1 << 31), "out_of_range"),
+    "BIGINT of 2^63": (after(u=1 << 63), "out_of_range"),
+    "number for VARBINARY": (after(b=1), "wrong_type"),
+    "no base64": (after(b="AP8"), "bad_value"),
+    "BIT in too few bytes": (after(x="AQ=="), "bad_value"),
+    "BIT of 11 bits": (after(x="AQQ="), "bad_value"),
+    "text for DOUBLE": (after(f="1"), "wrong_type"),
+    "true for DOUBLE": (after(f=True), "wrong_type"),
+    "list for DOUBLE": (after(f=[]), "wrong_type"),
+    "DOUBLE of 1e400": (INSERT.replace(b'"f":0.5', b'"f":1e400'), "out_of_range"),
+    "DECIMAL of 1e400": (INSERT.replace(b'"m":1.5', b'"m":1e400'), "out_of_range"),
+    "date in year 10000": (after(d=2_932_897), "out_of_range"),
+    "date before year 1": (after(d=-719_163), "out_of_range"),
+    "time of 839 hours": (after(t=839 * 3_600_000_000), "out_of_range"),
+    "time without zone": (after(z="2024-01-01T00:00:00"), "bad_value"),
+    "time in another zone": (after(z="2024-01-01T00:00:00+01:00"), "bad_value"),
+    "month 13": (after(z="2024-13-01T00:00:00Z"), "bad_value"),
+    "object of unknown type": (value(typed=False, after={"id": 1, "q": {}}), "wrong_type"),
+    "key column in no image": (value(typed=False, after={"q": 1}), "wrong_columns"),
+    "key of another row": (after(id=2), "key_mismatch"),
+    "fields differ": (INSERT.replace(b'"type":"int32"', b'"type":"int16"', 1), "bad_schema"),
+    "no field list": (INSERT.replace(b'"field":"after"', b'"field":"later"'), "bad_schema"),
+    "unknown Connect type": (value(fields=[FIELDS[0], {**FIELDS[1], "type": "map"}, *FIELDS[2:]]), "bad_schema"),
+    "type against tidb_type": (value(fields=[{**FIELDS[0], "type": "int64"}, *FIELDS[1:]]), "bad_schema"),
+    "member twice": (INSERT.replace(b'"op":"c"', b'"op":"c","op":"c"'), "duplicate_name"),
+    "database twice": (INSERT.replace(b'"db":"d"', b'"db":"d","db":"d"'), "duplicate_name"),
+    "column twice": (INSERT.replace(b'"id":1', b'"id":1,"id":1'), "duplicate_name"),
+    "column twice, spaced": (BARE.replace(b'"id":1', b'"id" : 1,"id":1'), "duplicate_name"),
+    "schema twice": (INSERT[:-1] + b',"schema":{}}', "duplicate_name"),
+    "DDL without changes": (DDL.replace(b',"tableChanges"', b',"changes"'), "unknown_member"),
+    "DDL of numbers": (DDL.replace(b'"DROP TABLE `t`"', b"5"), "wrong_type"),
+    "DDL member twice": (DDL.replace(b'"ts_ms":1,', b'"ts_ms":1,"ts_ms":1,'), "duplicate_name"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refuses(name: str) -> None:
+    message, reason = REFUSED[name]
+    assert failure(message).reason == reason
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refuses_among_good_ones(name: str) -> None:
+    """Also when its table is known and its neighbours are read together."""
+    message, reason = REFUSED[name]
+    found = decode(INSERT, BARE, *[INSERT] * 9, message, *[UPDATE] * 9, BARE)
+    assert [event.reason for event in found if isinstance(event, Failure)] == [reason]
+    assert len(found) == 22
+
+
+@pytest.mark.parametrize("message", VALID)
+def test_every_truncation_is_refused(message: bytes) -> None:
+    found = decode(*(message[:end] for end in range(len(message))))
+    assert all(isinstance(event, Failure) for event in found)
+    assert {event.reason for event in found if isinstance(event, Failure)} <= {"empty", "truncated", "bad_json"}
+
+
+def test_a_fault_in_a_row_names_its_table() -> None:
+    for message in (after(id="1"), after(b="AP8"), value(after=None), value(_tidb={})):
+        assert (failure(message).database, failure(message).table) == ("d", "t")
+    for message in (INSERT.replace(b'"id":1', b'"id":1,"id":1'), DDL.replace(b'"ts_ms":1,', b""), WATERMARK[:-1]):
+        assert failure(message).table is None
+
+
+KEYS = {
+    "left over": (KEY + b"x", "trailing_bytes"),
+    "truncated": (KEY[:-1], "truncated"),
+    "no object": (b"[]", "wrong_type"),
+    "column twice": (b'{"payload":{"id":1,"id":1}}', "duplicate_name"),
+    "another type": (b'{"payload":{"id":"1"}}', "wrong_type"),
+    "another row": (b'{"payload":{"id":2}}', "key_mismatch"),
+    "unknown column": (b'{"payload":{"q":1}}', "wrong_columns"),
+    "unknown member": (b'{"payload":{"id":1},"x":1}', "unknown_member"),
+}
+
+
+@pytest.mark.parametrize("name", KEYS)
+def test_refuses_a_key(name: str) -> None:
+    key, reason = KEYS[name]
+    found = [failure(message, key=key).reason for message in (INSERT, BARE)]
+    assert found in ([reason] * 2, [reason, "key_mismatch"])  # a column of unknown type has no wrong type
+
+
+def test_keys_that_name_nothing() -> None:
+    assert row(INSERT, key=None).handle_key is None
+    assert row(INSERT, key=b'{"payload":{}}').handle_key is None
+    assert row(INSERT, key=b' {"payload" : { "id":1}} ').handle_key == '["1"]'
+
+
+def test_a_null_that_tiflow_writes_twice() -> None:
+    twice = INSERT.replace(b'"b":"AP8="', b'"b":"YWI=","b":"ab"')
+    assert (row(twice).after or {})["b"] is None
+    assert (row(twice.replace(b'"f":0.5', b'"f":-0')).after or {})["f"] == "-0"
+    assert failure(twice.replace(b'"YWI="', b'"YWJj"')).reason == "duplicate_name"
+
+
+def test_numbers_keep_their_digits() -> None:
+    for wire, text_ in (("-0", "-0"), ("1e-07", "1e-07"), ("1E5", "100000"), ("100000000000000000000", "1" + 20 * "0"),
+                        ("1e+21", "1e+21"), ("0.0000001", "1e-07"), ("1e+35", "1e+35")):  # fmt: skip
+        image = row(INSERT.replace(b'"f":0.5,"m":1.5', f'"f":{wire},"m":{wire}'.encode())).after or {}
+        assert image["f"] == text_
+        assert "e" not in str(image["m"])
+
+
+def test_white_space_and_order_mean_nothing() -> None:
+    message = json.loads(INSERT)
+    reordered = {"schema": message["schema"], "payload": dict(reversed(message["payload"].items()))}
+    (plain, *others) = decode(INSERT, json.dumps(message, indent=2).encode() + b"\r\n", text(reordered))
+    assert others == [plain, plain]
+
+
+def test_a_definition_gives_digits_and_types() -> None:
+    types = {"id": "int(11)", "b": "varbinary(9)", "u": "bigint(20) unsigned", "f": "double", "m": "decimal(10,2)",
+             "d": "date", "t": "time(6)", "z": "timestamp(3)", "x": "bit(10)"}  # fmt: skip
+    known = Known(schemas={("d", "t", 0): tuple(Column(name=n, type=t, key=n == "id") for n, t in types.items())})
+    typed, bare = (row(message, known=known) for message in (INSERT, BARE))
+    assert (typed.after, typed.handle_key) == (bare.after, bare.handle_key)
+    assert (bare.after or {})["m"] == "1.50"
+    assert [column.type for column in bare.columns] == [*types.values()]
+    assert row(BARE, key=None, known=known).handle_key == '["1"]'
+    shorter = Known(schemas={("d", "t", 0): (Column(name="t", type="time"), Column(name="m", type="decimal(9,0)"))})
+    assert failure(BARE, known=shorter).reason == "bad_value"
+
+
+@pytest.mark.parametrize("compression", ["lz4", "snappy"])
+def test_compressed(compression: str) -> None:
+    kind = Compression(compression)
+    assert row(compress(INSERT, kind), key=compress(KEY, kind), large_message_handle_compression=kind).op is Op.INSERT
+    for broken in (INSERT, b"\xff\xff\xff\xff\x07" + b"x" * 20, compress(INSERT, kind)[:-5], b"\x04\x22\x4d\x18"):
+        found = failure(broken, key=compress(KEY, kind), large_message_handle_compression=kind)
+        assert found.reason in ("bad_compression", "too_large", "truncated", "bad_json")
+    bomb = compress(b"0" * (257 << 20), kind)
+    assert failure(bomb, key=None, large_message_handle_compression=kind).reason == "too_large"
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(VALID), st.data())
+def test_any_bytes_give_an_event_or_a_failure(message: bytes, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(message) - 1))
+    some = data.draw(st.binary(max_size=3))
+    (event,) = decode(message[:at] + some + message[at + data.draw(st.integers(0, 3)) :])
+    assert isinstance(event, RowChange | Ddl | Resolved | Failure)
+
+
+def test_what_cannot_be_encoded() -> None:
+    (bare,) = decode(BARE)
+    options = sink_options("debezium", {"enable-tidb-extension": True})
+    connect = row(value(fields=[{"type": "int64", "optional": True, "field": "id"}], after={"id": 1}))
+    for event in (bare, connect, Bootstrap(database="d", table="t")):
+        with pytest.raises(ConfigError):
+            encode([event], options)
+    with pytest.raises(ConfigError):
+        encode([], sink_options("debezium", {"debezium-include-start-ts": True}))
+    assert encode([Resolved(commit_ts=5)], sink_options("debezium", {})) == []
+
+
+def test_every_message_of_a_stream_with_one_byte_less() -> None:
+    (case,) = cases("bench-debezium-no-schema")
+    batch = Decoder("debezium", sink_options("debezium", {})).decode(case.keys, [v[:-1] for v in case.values if v])
+    assert batch["reason"].unique().to_pylist() == ["truncated"]
