@@ -158,8 +158,8 @@ class Changefeed:
 
     def send(self, partition: int, *events: Event | bytes) -> None:
         """Write events, or bytes as they stand, to a partition."""
-        given = (Message(key=None, value=e) if isinstance(e, bytes) else self.messages([e])[0] for e in events)
-        self.produce(KafkaMessage(partition=partition, key=m.key, value=m.value) for m in given)
+        given = ([Message(key=None, value=e)] if isinstance(e, bytes) else self.messages([e]) for e in events)
+        self.produce(KafkaMessage(partition=partition, key=m.key, value=m.value) for each in given for m in each)
 
     def produce(self, messages: Iterable[KafkaMessage]) -> None:
         messages = list(messages)

@@ -28,6 +28,8 @@ def are_plain(texts: list[str]) -> bool:
 
 def float_text(text: str) -> str:
     """Plain digits from 1e-6 up to below 1e21, else an exponent: ``1e-07``; the digits stay those of the wire."""
+    if is_plain(text):
+        return text
     if not _NUMBER.fullmatch(text):
         raise DecodeError("bad_value", f"expected a number in decimal digits, found {text[:40]!r}")
     sign, digits, exponent = Decimal(text).as_tuple()

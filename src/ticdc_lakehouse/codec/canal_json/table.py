@@ -68,14 +68,12 @@ class Table:
         """
         theirs = _ENCODE_LINES(images)
         changed = False
-        for field, get, is_ours, change in self._changes:
-            texts = [text for text in map(get, images) if isinstance(text, str)]
-            if all(map(is_ours, texts)):
-                continue
-            others = [x for x in images if isinstance(text := get(x), str) and not is_ours(text)]
-            for image in others:
-                self._set(image, field, change(get(image)))
+        for field, get, are_ours, change in self._changes:
+            given = [image for image in images if isinstance(get(image), str)]
+            if not are_ours([*map(get, given)]):
                 changed = True
+                for image in given:
+                    self._set(image, field, change(get(image)))
         return theirs, _ENCODE_LINES(images) if changed else theirs
 
     def handle_keys(self, images: list[Image]) -> bytes:

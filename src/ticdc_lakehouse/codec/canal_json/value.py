@@ -7,16 +7,14 @@ YEAR                        as a number: 0                                     f
 
 from __future__ import annotations
 
-import re
+import operator
 from collections.abc import Callable
 
-from ticdc_lakehouse.codec.number_text import float_text, is_plain, is_year, plain_text, short_year, year_text
+from ticdc_lakehouse.codec.number_text import are_plain, float_text, is_year, plain_text, short_year, year_text
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.mysql_type import Family, MysqlType, parse_type
 
 Convert = Callable[[str], str]
-
-_NOTHING = re.compile(r"(?!)")
 
 
 def is_binary(type_text: str) -> bool:
@@ -25,17 +23,17 @@ def is_binary(type_text: str) -> bool:
     return "blob" in name or "binary" in name
 
 
-def converter(type_text: str) -> tuple[Callable[[str], object], Convert] | None:
-    """What says that a text of this type is ``event``'s as it stands, and what makes it so; None if it always is."""
+def converter(type_text: str) -> tuple[Callable[[list[str]], bool], Convert] | None:
+    """What says that texts of a type are ``event``'s as they stand, and what makes one so; None if they always are."""
     if is_binary(type_text):
-        return _NOTHING.fullmatch, hex_of
-    plain = (is_plain, float_text)
-    changes: dict[Family, tuple[Callable[[str], object], Convert]] = {
-        Family.FLOAT: plain,
-        Family.DOUBLE: plain,
-        Family.YEAR: (is_year, year_text),
-    }
-    return changes.get(parse_type(type_text).family)
+        return operator.not_, hex_of
+    match parse_type(type_text).family:
+        case Family.FLOAT | Family.DOUBLE:
+            return are_plain, float_text
+        case Family.YEAR:
+            return lambda texts: all(map(is_year, texts)), year_text
+        case _:
+            return None
 
 
 def wire_converter(type_text: str) -> Convert | None:

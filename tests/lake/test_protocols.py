@@ -1,0 +1,62 @@
+"""Every protocol reaches gold, and every message is counted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from changefeed import Changefeed, Source, at
+
+from ticdc_lakehouse.event import Column
+from ticdc_lakehouse.lake.place import Layer
+from ticdc_lakehouse.local.broker import KafkaMessage
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from ticdc_lakehouse.local.broker import Broker
+
+T = Source(table="t", columns=(Column(name="id", type="bigint", key=True), Column(name="v", type="varchar")))
+SCHEMA = "USE shop; CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(10));"
+EXTENSION = {"enable-tidb-extension": True}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "options"),
+    [
+        ("craft", {}),
+        ("open-protocol", {}),
+        ("simple", {"encoding-format": "json"}),
+        ("simple", {"encoding-format": "avro"}),
+        ("debezium", EXTENSION),
+        ("debezium", EXTENSION | {"debezium-disable-schema": True}),
+    ],
+)
+def test_changes_reach_gold(
+    spark: SparkSession, broker: Broker, tmp_path: Path, protocol: str, options: dict[str, object]
+) -> None:
+    feed = Changefeed(spark, broker, tmp_path / "lake", protocol=protocol, options=options, schema=SCHEMA)
+    feed.send(0, T.insert(at(1), 1, "a"), T.insert(at(1), 2, "b"))
+    feed.send(0, T.update(at(2), (1, "a"), (1, "c")), T.delete(at(2), 2, "b"))
+    feed.resolve(at(3))
+    assert feed.go().tso == at(3)
+    assert spark.table(feed.lake.table(Layer.GOLD, f"{feed.name}_shop_t")).collect() == [(1, "c")]
+    assert counted(feed) == (len(feed.sent), len(feed.sent), 0)
+
+
+def test_a_message_without_any_event_is_counted(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    """Open Protocol allows a key that is nothing but a version (wire.md 1.2.1)."""
+    feed = Changefeed(spark, broker, tmp_path / "lake", protocol="open-protocol", schema=SCHEMA)
+    feed.produce([KafkaMessage(partition=0, key=bytes(7) + b"\x01", value=b"")])
+    feed.resolve(at(3))
+    assert feed.go().tso == at(3)
+    assert counted(feed) == (2, 2, 0)
+
+
+def counted(feed: Changefeed) -> tuple[int, int, int]:
+    """Messages, decoded, waiting."""
+    accounting = feed.spark.table(feed.lake.table(Layer.SILVER, f"{feed.name}_accounting"))
+    messages, decoded, waiting = accounting.selectExpr("sum(messages)", "sum(decoded)", "sum(waiting)").collect()[0]
+    return messages, decoded, waiting
