@@ -180,7 +180,8 @@ class Broker:
                 request=2 * LARGEST_MESSAGE,
             )
         )
-        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
+        # Without -: an argument that begins with one is taken for an option.
+        cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "_")
         command = [*java, "kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", cluster, "-c", str(draft)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
         if done.returncode:
