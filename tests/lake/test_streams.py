@@ -23,10 +23,10 @@ TRUST = {"craft-float": "trust"}
     ("stream", "file", "options", "every"),
     [
         ("tiflow-basic", "canal_json.jsonl.gz", {}, 25),
-        ("tiflow-bank", "craft.jsonl.gz", TRUST, 20),
-        ("tiflow-types", "craft.jsonl.gz", TRUST, 30),
-        ("ticdc-bank", "canal_json.jsonl.gz", {}, 25),
-        ("ticdc-types", "canal_json.jsonl.gz", {}, 20),
+        ("tiflow-bank", "craft.jsonl.gz", TRUST, 60),
+        ("tiflow-types", "craft.jsonl.gz", TRUST, 60),
+        ("ticdc-bank", "canal_json.jsonl.gz", {}, 60),
+        ("ticdc-types", "canal_json.jsonl.gz", {}, 60),
     ],
 )
 def test_gold_is_what_tidb_held(
