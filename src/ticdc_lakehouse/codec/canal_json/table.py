@@ -17,6 +17,7 @@ from ticdc_lakehouse.codec.canal_json.envelope import Envelope
 from ticdc_lakehouse.codec.canal_json.row import Head, Image, Row, Shortest, readers
 from ticdc_lakehouse.codec.canal_json.value import converter
 from ticdc_lakehouse.codec.json_text import Unreadable, is_odd, names_of, unreadable
+from ticdc_lakehouse.codec.kept import make_room
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Column, Layout, columns_text
 from ticdc_lakehouse.mysql_type import Family, family_of
@@ -25,9 +26,6 @@ _ENCODE = msgspec.json.Encoder().encode
 _ENCODE_LINES = msgspec.json.Encoder().encode_lines
 _SQL_TYPES = msgspec.json.Decoder(dict[str, int] | None)
 _MYSQL_TYPES = msgspec.json.Decoder(dict[str, str] | None)
-
-_MOST = 4096
-"""Tables, and texts that find them, that are kept before all are forgotten: some MB."""
 
 
 class Table:
@@ -146,9 +144,9 @@ class Tables:
         head = head_of(value)
         if head not in self._by_head and not _is_head(head):
             return
-        _make_room(self._by_head)
+        make_room(self._by_head)
         self._by_head[head] = (table, envelope.type)
-        _make_room(table.sql_types)
+        make_room(table.sql_types)
         table.sql_types.add(bytes(envelope.sql_type))
 
     def described(self, envelope: Envelope) -> Table:
@@ -166,14 +164,9 @@ class Tables:
         description = (envelope.database, envelope.table, keys, *ordered.items())
         table = self._by_description.get(description)
         if table is None:
-            _make_room(self._by_description)
+            make_room(self._by_description)
             table = self._by_description[description] = Table(envelope.database, envelope.table, keys, ordered)
         return table
-
-
-def _make_room(kept: dict[Any, Any] | set[bytes]) -> None:
-    if len(kept) >= _MOST:
-        kept.clear()
 
 
 def _members(envelope: Envelope, member: str, text: Any, decoder: msgspec.json.Decoder[Any]) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from ticdc_lakehouse.codec.debezium.form import Form
 from ticdc_lakehouse.codec.debezium.row import Image, Read, image_reader, reader
 from ticdc_lakehouse.codec.debezium.value import Texts, texts
 from ticdc_lakehouse.codec.json_text import is_odd
+from ticdc_lakehouse.codec.kept import make_room
 from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Column, Layout, columns_text
@@ -23,9 +24,6 @@ _ENCODE = msgspec.json.Encoder().encode
 _ENCODE_LINES = msgspec.json.Encoder().encode_lines
 
 BEGIN = b'{"payload":'
-
-_MOST = 4096
-"""Tables, and texts that find them, that are kept before all are forgotten: some MB."""
 
 
 class Table:
@@ -145,14 +143,14 @@ class Tables:
 
     def learn(self, begin: bytes, table: Table) -> None:
         """Remember by what the messages that are like this one are found."""
-        _make_room(self._by_begin)
+        make_room(self._by_begin)
         self._by_begin[begin] = table
 
     def described(self, description: Description) -> Table:
         """The table as this row describes it. Raises DecodeError, or one of ``Unreadable``."""
         table = self._by_description.get(description)
         if table is None:
-            _make_room(self._by_description)
+            make_room(self._by_description)
             table = self._by_description[description] = Table(description, self._columns(description))
         return table
 
@@ -174,8 +172,3 @@ class Tables:
     def _defined(self, description: Description) -> dict[str, Column]:
         columns = self._known.schemas.get((description.database, description.table, 0), ())
         return {column.name: column for column in columns}
-
-
-def _make_room(kept: dict[Any, Table]) -> None:
-    if len(kept) >= _MOST:
-        kept.clear()

@@ -13,6 +13,7 @@ from ticdc_lakehouse.codec import batch
 from ticdc_lakehouse.codec.batch import checked_tso
 from ticdc_lakehouse.codec.gathered import Gathered
 from ticdc_lakehouse.codec.json_text import Unreadable, names_of, quotes_of_all, unreadable
+from ticdc_lakehouse.codec.kept import make_room
 from ticdc_lakehouse.codec.open_protocol.key import Key
 from ticdc_lakehouse.codec.open_protocol.row import Row, described, op_of
 from ticdc_lakehouse.codec.open_protocol.table import Description, Table
@@ -21,8 +22,6 @@ from ticdc_lakehouse.event import Op
 
 _FEW = 8
 """Rows that are no longer halved to find the one that is not like the others."""
-_MOST = 4096
-"""Tables, and what finds them, that are kept before all are forgotten: some MB."""
 
 
 class RowEvent(msgspec.Struct, frozen=True, gc=False):
@@ -54,9 +53,8 @@ class Tables:
         """The table of this description. Raises DecodeError."""
         table = self._by_description.get(description)
         if table is None:
-            for kept in (self._by_description, self.by_like):
-                if len(kept) >= _MOST:
-                    kept.clear()
+            make_room(self._by_description)
+            make_room(self.by_like)
             table = self._by_description[description] = Table(description)
         return table
 

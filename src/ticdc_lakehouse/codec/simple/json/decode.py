@@ -11,6 +11,7 @@ from ticdc_lakehouse.codec.batch import Events, Rows, checked_tso, collect_one
 from ticdc_lakehouse.codec.claim_check import stored_value
 from ticdc_lakehouse.codec.gathered import Gathered, alone
 from ticdc_lakehouse.codec.json_text import Unreadable, names_of, quotes_of, unreadable
+from ticdc_lakehouse.codec.kept import make_room
 from ticdc_lakehouse.codec.options import Corruption, SinkOptions
 from ticdc_lakehouse.codec.simple.control import add_control
 from ticdc_lakehouse.codec.simple.json.row import Row
@@ -34,8 +35,6 @@ _TOGETHER = 512
 """Rows that are read before they are added: so many stay in a processor's cache."""
 _FEW = 8
 """Rows that are no longer halved to find the one that is not like the others."""
-_MOST = 4096
-"""Tables, and texts that find them, that are kept before all are forgotten: some MB."""
 
 
 class JsonMessages:
@@ -128,7 +127,7 @@ class JsonMessages:
         except Unreadable as error:
             fault = unreadable(error, value)
             raise envelope.fault(fault.reason, f"in a row image: {fault.detail}", offset=fault.offset) from None
-        _make_room(self._tables_by_begin)
+        make_room(self._tables_by_begin)
         self._tables_by_begin[_begin_of(value)] = table
         return None
 
@@ -164,7 +163,7 @@ class JsonMessages:
             raise envelope.fault(fault.reason, f"in a row image: {fault.detail}") from None
         found = self._tables.get(layout)
         if found is None:
-            _make_room(self._tables)
+            make_room(self._tables)
             found = self._tables[layout] = Table(layout, self._options.time_zone)
         return found
 
@@ -252,8 +251,3 @@ def _checked_ids(table_ids: list[int]) -> list[int]:
         if not -(1 << 63) <= table_id < 1 << 63:
             raise DecodeError("out_of_range", f"expected a tableID of 64 bits, found {table_id}")
     return table_ids
-
-
-def _make_room(kept: dict[Any, Table]) -> None:
-    if len(kept) >= _MOST:
-        kept.clear()
