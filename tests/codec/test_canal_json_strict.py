@@ -7,85 +7,34 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from canal_json_messages import (
+    COMMIT_TS,
+    DDL,
+    DEEP,
+    DOUBLED,
+    UPDATE,
+    VALID,
+    WATERMARK,
+    decode,
+    failure,
+    message,
+    row,
+    without,
+    written,
+)
 from vectors import cases
 
-from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.codec.canal_json import encode
 from ticdc_lakehouse.codec.compression import compress
-from ticdc_lakehouse.codec.known import Known
-from ticdc_lakehouse.codec.options import Compression, sink_options
-from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.codec.options import Compression
 from ticdc_lakehouse.event import (
-    Bootstrap,
-    Column,
     Ddl,
     Event,
     Failure,
     Op,
     Resolved,
     RowChange,
-    events_of,
     handle_key_text,
 )
-
-EXTENSION = {"enable-tidb-extension": True}
-COMMIT_TS = 470613139966656514
-DEEP = b"[" * 100_000 + b"]" * 100_000
-
-
-def decode(*values: bytes | None, stored: dict[str, bytes] | None = None, **options: object) -> list[Event]:
-    given_options = EXTENSION | {name.replace("_", "-"): value for name, value in options.items()}
-    batch = Decoder("canal_json", sink_options("canal_json", given_options), Known(objects=stored or {})).decode(
-        [None] * len(values), values
-    )
-    batch.validate(full=True)
-    return [event for _, event in events_of(batch)]
-
-
-def failure(value: bytes | None, **options: Any) -> Failure:
-    (event,) = decode(value, **options)
-    assert isinstance(event, Failure), event
-    return event
-
-
-def row(value: bytes, **options: Any) -> RowChange:
-    (event,) = decode(value, **options)
-    assert isinstance(event, RowChange), event
-    return event
-
-
-def message(**members: Any) -> dict[str, Any]:
-    whole: dict[str, Any] = {
-        "id": 0, "database": "d", "table": "t", "pkNames": ["id"], "isDdl": False, "type": "UPDATE",
-        "es": 1795246658000, "ts": 1795246658001, "sql": "",
-        "sqlType": {"id": 4, "b": 2004, "f": 8, "y": 12},
-        "mysqlType": {"y": "year", "id": "int", "b": "varbinary", "f": "double"},
-        "old": [{"id": "1", "b": "ÿ", "f": "0.5", "y": "0"}], "data": [{"id": "1", "b": "\0", "f": None, "y": "1999"}],
-        "_tidb": {"commitTs": COMMIT_TS},
-    }  # fmt: skip
-    return whole | members
-
-
-def written(**members: Any) -> bytes:
-    return json.dumps(message(**members), ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def without(*names: str) -> bytes:
-    return json.dumps({name: value for name, value in message().items() if name not in names}).encode()
-
-
-UPDATE = written()
-DDL = written(
-    isDdl=True, type="CREATE", sql="CREATE TABLE t (id INT)", pkNames=None, sqlType=None, mysqlType=None,
-    old=None, data=None
-)  # fmt: skip
-WATERMARK = written(
-    database="", table="", type="TIDB_WATERMARK", pkNames=None, sqlType=None, mysqlType=None, old=None, data=None,
-    _tidb={"watermarkTs": 5},
-)  # fmt: skip
-VALID = (UPDATE, DDL, WATERMARK)
 
 
 def test_the_messages_here_are_valid() -> None:
@@ -155,21 +104,6 @@ REFUSED = {
 def test_refused(name: str) -> None:
     value, reason = REFUSED[name]
     assert failure(value).reason == reason
-
-
-DOUBLED = {
-    "top": (b'"ts":', b'"ts":1,"ts":'),
-    "top, spaces": (b'"ts":', b'"ts" : 1 ,"ts":'),
-    "data": (b'"data":[{', b'"data":[{"id":"2",'),
-    "data, spaces": (b'"data":[{', b'"data":[{"id" :"2",'),
-    "data, null": (b'"data":[{', b'"data":[{"f":null,'),
-    "data, escaped": (b'"data":[{', b'"data":[{"\\u0069d":"2",'),
-    "data, quotes in a text": (b'"data":[{', b'"data":[{"id":"\\":\\\\",'),
-    "old": (b'"old":[{', b'"old":[{"f":"2",'),
-    "types": (b'"mysqlType":{', b'"mysqlType":{"id":"int",'),
-    "sql types": (b'"sqlType":{', b'"sqlType":{"id":4,'),
-    "extension": (b'"_tidb":{', b'"_tidb":{"commitTs":7,'),
-}
 
 
 @pytest.mark.parametrize("name", DOUBLED)
@@ -336,186 +270,3 @@ def test_compression(compression: Compression) -> None:
     assert value is not None
     options = {"large_message_handle_option": "claim-check", "large_message_handle_compression": compression}
     assert row(compress(value, compression), stored=stored, **options).after is not None
-
-
-SAMPLE = [
-    value
-    for name in ("ticdc-canal_json-ext", "tiflow-canal_json-ext")
-    for case in cases(name)[::40]
-    for value in case.values
-]
-
-
-def test_every_truncation() -> None:
-    for value in (*VALID, *[value for value in SAMPLE if value is not None]):
-        for event in decode(*[value[:length] for length in range(len(value))]):
-            assert isinstance(event, Failure)
-
-
-WRONG: tuple[Any, ...] = (
-    None, 0, 7, -1, 2**63, 2**64, 10**400, 1.5, True, "", "x", "\0", "é", [], [[]], ["id"], [{}], [None],
-    {}, {"id": None}, {"id": 4}, {"id": "int"},
-)  # fmt: skip
-
-
-def mutations(value: bytes) -> list[bytes]:
-    whole = json.loads(value)
-    found = []
-    for at in places(whole):
-        found += [replaced(value, at, json.dumps(wrong)) for wrong in WRONG]
-        found += [replaced(value, at, wrong) for wrong in ("[" * 2000 + "]" * 2000, "1e999", "NaN", "", '"\\ud800"')]
-    return found
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *[place for name, member in inner for place in places(member, (*path, name))]]
-
-
-def replaced(value: bytes, path: tuple[Any, ...], text: str) -> bytes:
-    """The message with the member at ``path`` written as ``text``."""
-    whole = holder = {"": json.loads(value)}
-    for name in ("", *path)[:-1]:
-        holder = holder[name]
-    holder[("", *path)[-1]] = "@@@"
-    return json.dumps(whole[""]).replace('"@@@"', text).encode()
-
-
-def removals(value: bytes) -> list[bytes]:
-    whole = json.loads(value)
-    names = [name for name in whole if isinstance(whole, dict)]
-    return [json.dumps({name: member for name, member in whole.items() if name != gone}).encode() for gone in names]
-
-
-@pytest.mark.parametrize("value", [value for value in (*VALID, *SAMPLE[:30]) if value is not None])
-def test_any_member_may_be_anything(value: bytes) -> None:
-    """An error or an event whose columns hold their types (``decode`` validates the batch, ``event_of`` the values)."""
-    for event in decode(*mutations(value), *removals(value)):
-        well_typed(event)
-
-
-@pytest.mark.parametrize("value", [value for value in (*VALID, *SAMPLE[:30:10]) if value is not None])
-def test_what_a_message_is_does_not_depend_on_others(value: bytes) -> None:
-    """Alone it is read by its envelope, together with rows of its table by that table's Struct."""
-    changed = [*mutations(value)[::3], *removals(value), *[value.replace(*change) for change in DOUBLED.values()]]
-    _, *together = decode(value, *changed)
-    assert together == [decode(one)[0] for one in changed]
-
-
-@pytest.mark.parametrize(
-    ("change", "offset"),
-    [((b'"1999"', b'"\xe9"'), 1), ((b'"1999"', b'"19\\q"'), 4), ((b'"1999"', b'"\0"'), 1)],
-)
-def test_a_fault_in_an_image_has_its_place(change: tuple[bytes, bytes], offset: int) -> None:
-    value = UPDATE.replace(*change)
-    found = failure(value)
-    assert (found.reason, found.offset) == ("bad_json", value.index(change[1]) + offset)
-
-
-def well_typed(event: Event) -> None:
-    match event:
-        case RowChange():
-            texts = [*(event.before or {}).values(), *(event.after or {}).values()]
-            assert all(text is None or isinstance(text, str) for text in texts)
-            assert event.before is not None or event.after is not None
-        case Ddl(query=query):
-            assert isinstance(query, str)
-        case Resolved(commit_ts=commit_ts):
-            assert 0 <= commit_ts < 2**64
-        case Failure(reason=reason, detail=detail):
-            assert reason
-            assert detail
-        case Bootstrap():
-            pytest.fail("no bootstrap on this wire")
-
-
-TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
-NAMES = st.lists(TEXT, min_size=1, max_size=6, unique=True)
-VALUES = {
-    "int": st.integers(-(2**31), 2**31 - 1).map(str),
-    "bigint unsigned": st.integers(0, 2**64 - 1).map(str),
-    "varchar(8)": TEXT,
-    "varbinary(8)": st.binary(max_size=8).map(bytes.hex),
-    "enum('a','b')": st.integers(0, 2).map(str),
-    "year(4)": st.integers(0, 2155).map(lambda year: f"{year:04d}"),
-    "double": st.sampled_from(["0", "-0", "1e-07", "1.5", "-1e+300", "5e-324", "123456789012345680000", "1e+21"]),
-    "json": st.sampled_from(['{"a": "b\\"\\\\"}', "[]", "1"]),
-}
-
-
-@st.composite
-def rows(draw: st.DrawFn) -> RowChange:
-    names = draw(NAMES)
-    types = [draw(st.sampled_from(sorted(VALUES))) for _ in names]
-    keys = draw(st.integers(0, len(names)))
-    columns = tuple(
-        Column(name=name, type=kind, key=at < keys, by="index" if kind.startswith("enum") else None)
-        for at, (name, kind) in enumerate(zip(names, types, strict=True))
-    )
-
-    def image() -> dict[str, str | None]:
-        return {
-            column.name: draw(VALUES[column.type] if column.key else st.none() | VALUES[column.type])
-            for column in columns
-        }
-
-    op = draw(st.sampled_from(Op))
-    before = None if op is Op.INSERT else image()
-    after = None if op is Op.DELETE else image()
-    key, old_key = (
-        handle_key_text([i[n] for n in names[:keys]]) if i and keys else None for i in (after or before, before)
-    )
-    commit_ts = draw(st.integers(0, 2**63 - 1))
-    return RowChange(
-        op=op, database=draw(TEXT), table=draw(TEXT.filter(bool)), commit_ts=commit_ts, commit_ms=commit_ts >> 18,
-        before=before, after=after, columns=columns, handle_key=key,
-        old_handle_key=old_key if op is Op.UPDATE and old_key != key else None,
-    )  # fmt: skip
-
-
-@settings(max_examples=300, deadline=None)
-@given(st.lists(rows(), max_size=4))
-def test_round_trip(events: list[RowChange]) -> None:
-    """With the content-compatible types, and so with the changed columns alone in ``old``."""
-    options = sink_options("canal_json", EXTENSION | {"content-compatible": True})
-    messages = encode(events, options)
-    batch = Decoder("canal_json", options).decode([m.key for m in messages], [m.value for m in messages])
-    found = [event for _, event in events_of(batch)]
-    assert [as_whole(event) for event in found] == events
-
-
-def as_whole(event: Event) -> Event:
-    """An update with the columns that ``before`` leaves out, because they have not changed."""
-    if not isinstance(event, RowChange) or event.op is not Op.UPDATE:
-        return event
-    assert event.before is not None
-    assert event.after is not None
-    members = {name: getattr(event, name) for name in event.__slots__}
-    return RowChange(**members | {"before": {**event.after, **event.before}})
-
-
-def test_encode_refuses_what_it_cannot_write() -> None:
-    update = row(UPDATE)
-    for given_options in ({"large-message-handle-option": "handle-key-only"}, {"output-row-key": True}):
-        with pytest.raises(ConfigError):
-            encode([update], sink_options("canal_json", EXTENSION | given_options))
-    bare = row(without("_tidb"), enable_tidb_extension=False)
-    with pytest.raises(ConfigError, match="enable-tidb-extension"):
-        encode([bare], sink_options("canal_json", EXTENSION))
-    with pytest.raises(ConfigError):
-        encode([Bootstrap(database="d", table="t")], sink_options("canal_json", EXTENSION))
-
-
-def test_no_watermarks_without_the_extension() -> None:
-    assert encode([Resolved(commit_ts=5)], sink_options("canal_json", {})) == []
-
-
-def test_names_of_an_enum_become_numbers() -> None:
-    columns = (Column(name="e", type="enum('a','b')", by="name"), Column(name="s", type="set('a','b','c')", by="name"))
-    named = RowChange(
-        op=Op.INSERT, database="d", table="t", commit_ts=1, commit_ms=0, before=None,
-        after={"e": "b", "s": "a,c"}, columns=columns
-    )  # fmt: skip
-    (written_message,) = encode([named], sink_options("canal_json", EXTENSION))
-    assert written_message.value is not None
-    assert row(written_message.value).after == {"e": "2", "s": "5"}

@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from mutated import places, replaced
 from vectors import cases
 
 from ticdc_lakehouse.codec import Decoder
@@ -242,20 +243,6 @@ def mutations(value: bytes) -> list[bytes]:
     whole = json.loads(value)
     wrong = [json.dumps(each) for each in WRONG] + ["[" * 2000 + "]" * 2000, "1e999", "NaN", "", '"\\ud800"', "-0"]
     return [replaced(value, at, text) for at in places(whole) for text in wrong]
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *[place for name, member in inner for place in places(member, (*path, name))]]
-
-
-def replaced(value: bytes, path: tuple[Any, ...], text: str) -> bytes:
-    """The JSON with the member at ``path`` written as ``text``."""
-    whole = holder = {"": json.loads(value)}
-    for name in ("", *path)[:-1]:
-        holder = holder[name]
-    holder[("", *path)[-1]] = "@@@"
-    return json.dumps(whole[""]).replace('"@@@"', text).encode()
 
 
 @pytest.mark.parametrize("message", [UPDATE, DDL, *SAMPLE[::4]])

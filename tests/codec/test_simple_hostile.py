@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from mutated import places, replaced
 from simple_messages import (
     BOTH,
     COMMIT_TS,
@@ -74,20 +75,6 @@ def test_any_byte_may_be_any_other(value: bytes, encoding: str) -> None:
 
 
 WRONG: tuple[Any, ...] = (None, 0, -1, 2**63, 2**64, 1.5, True, "", "x", "\0", [], [[]], ["id"], {}, {"id": None})
-
-
-def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    return [path, *[place for name, member in inner for place in places(member, (*path, name))]]
-
-
-def replaced(value: bytes, path: tuple[Any, ...], text: str) -> bytes:
-    """The message with the member at ``path`` written as ``text``."""
-    whole = holder = {"": json.loads(value)}
-    for name in ("", *path)[:-1]:
-        holder = holder[name]
-    holder[("", *path)[-1]] = "@@@"
-    return json.dumps(whole[""]).replace('"@@@"', text).encode()
 
 
 @pytest.mark.parametrize("value", VALID)
