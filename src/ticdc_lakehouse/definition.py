@@ -44,6 +44,32 @@ class ColumnDefinition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """One partition of a table."""
+
+    name: str
+    bounds: tuple[str | None, ...] = ()
+    """RANGE: the value that every row is below, none for MAXVALUE. LIST: the values, None for NULL. HASH, KEY: none."""
+    default: bool = False
+    """LIST: takes what no other partition takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partitioning:
+    """How a table's rows are spread over partitions."""
+
+    method: str
+    """``range``, ``list``, ``hash`` or ``key``; empty where a statement only adds partitions."""
+    column: str | None
+    """The one column that the partition of a row depends on; None if it is more than one, or an expression that is not
+    understood."""
+    function: str | None
+    """``year``, ``to_days``, … around the column, None for the column itself."""
+    partitions: tuple[Partition, ...]
+    """In the order of the text: of RANGE, by rising bounds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Table:
     """A table's definition."""
 
@@ -52,6 +78,7 @@ class Table:
     columns: tuple[ColumnDefinition, ...]
     key: tuple[str, ...]
     """Handle key column names: the primary key, else the first unique key without NULLs, else none (wire.md 1.2.5)."""
+    partitioning: Partitioning | None = None
 
     @property
     def sent(self) -> tuple[ColumnDefinition, ...]:

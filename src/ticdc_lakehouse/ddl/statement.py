@@ -1,0 +1,221 @@
+"""What a DDL says: one dataclass a kind of statement, and one a kind of action within ALTER TABLE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ticdc_lakehouse.definition import ColumnDefinition, Partitioning, Table
+
+TableName = tuple[str, str]
+"""(database, table) as TiDB names them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropDatabase:
+    """All tables of a database go."""
+
+    database: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTable:
+    """A new, empty table."""
+
+    table: Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTableLike:
+    """A new, empty table with the columns, keys and partitions of another."""
+
+    name: TableName
+    source: TableName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropTables:
+    """Tables go, with their rows."""
+
+    names: tuple[TableName, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TruncateTable:
+    """A table loses all its rows, and none of its columns."""
+
+    name: TableName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameTables:
+    """Tables get other names, one after the other (a swap goes through a third name)."""
+
+    pairs: tuple[tuple[TableName, TableName], ...]
+    """(old, new)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreTable:
+    """RECOVER or FLASHBACK TABLE: a dropped or truncated table comes back with the rows that it had."""
+
+    name: TableName
+    """The name under which it was dropped."""
+    to: TableName
+    """The name under which it comes back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterTable:
+    """A table's columns, keys or partitions change."""
+
+    name: TableName
+    actions: tuple[Action, ...]
+    """In the order of the text. Actions that change nothing in the lake (index, comment, …) are left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangePartition:
+    """A partition and a plain table exchange their rows."""
+
+    partitioned: TableName
+    partition: str
+    plain: TableName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoChange:
+    """A DDL that changes no table's rows, columns or name: an index, a view, a comment, CREATE DATABASE."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """A DDL that is not understood. It may have changed whatever it names."""
+
+    names: tuple[TableName, ...]
+    """The tables that it names; none if it is about a whole database."""
+    database: str | None
+    """The database whose every table it may change, None if it is about ``names`` alone."""
+    reason: str
+
+
+Statement = (
+    DropDatabase
+    | CreateTable
+    | CreateTableLike
+    | DropTables
+    | TruncateTable
+    | RenameTables
+    | RestoreTable
+    | AlterTable
+    | ExchangePartition
+    | NoChange
+    | Unread
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Where a column goes: FIRST, or AFTER another; no Position means at the end, or where it is."""
+
+    after: str | None
+    """None: FIRST."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Default:
+    """The DEFAULT of a column: what rows get that were there before it."""
+
+    value: str | None
+    """MySQL's canonical text (``event`` docstring; BIT as decimal integer, binary as hex, ENUM and SET by name), None
+    for NULL."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddColumn:
+    """ADD COLUMN."""
+
+    column: ColumnDefinition
+    default: Default | None
+    """None where the text has none: old rows get NULL, or MySQL's zero value of a NOT NULL column."""
+    computed: str | None = None
+    """Why old rows' value cannot be told from the text (an expression, CURRENT_TIMESTAMP, STORED generated), else
+    None."""
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropColumn:
+    """DROP COLUMN."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameColumn:
+    """RENAME COLUMN old TO new."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModifyColumn:
+    """MODIFY COLUMN, and CHANGE COLUMN, which renames as well."""
+
+    old: str
+    column: ColumnDefinition
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddKey:
+    """ADD PRIMARY KEY, or ADD UNIQUE KEY: the handle key may become another."""
+
+    primary: bool
+    columns: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropKey:
+    """DROP PRIMARY KEY, or DROP INDEX of any index (by name, which definitions do not keep)."""
+
+    primary: bool
+    index: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropPartitions:
+    """DROP PARTITION (``keep`` false) or TRUNCATE PARTITION (``keep`` true): the partitions' rows go."""
+
+    names: tuple[str, ...]
+    """Empty: ALL."""
+    keep: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetPartitioning:
+    """The table's partitions become these and no row is lost: PARTITION BY, REMOVE PARTITIONING (None), COALESCE."""
+
+    partitioning: Partitioning | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddPartitions:
+    """ADD PARTITION; with ``replaces``, REORGANIZE PARTITION: no row is lost."""
+
+    partitioning: Partitioning
+    """The new partitions (method and expression are the table's)."""
+    replaces: tuple[str, ...] = ()
+
+
+Action = (
+    AddColumn
+    | DropColumn
+    | RenameColumn
+    | ModifyColumn
+    | AddKey
+    | DropKey
+    | DropPartitions
+    | SetPartitioning
+    | AddPartitions
+)
