@@ -18,8 +18,8 @@ from ticdc_lakehouse.lake import ops, schemas
 from ticdc_lakehouse.lake.bronze import Landed, Source, land
 from ticdc_lakehouse.lake.gold import Applied, apply
 from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.lake.plan import Applying
 from ticdc_lakehouse.lake.silver import Decoded, Decoding, decode
+from ticdc_lakehouse.lake.situation import Applying
 
 ROOT_CONF = "spark.ticdc_lake.root"
 """Session setting that names the folder of the lake on a laptop; absent on Databricks."""
@@ -124,6 +124,7 @@ class Run:
             tables=self.feed.schema_tables,
             matches=self.feed.tables.matches,
             craft_float=self.feed.sink_options.craft_float,
+            policy=self.feed.policies.of,
         )
 
 

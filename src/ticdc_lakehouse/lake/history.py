@@ -9,7 +9,7 @@ from datetime import datetime
 from pyspark.sql import DataFrame, SparkSession
 
 from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.lake.merge import COMMIT_TS, KEY, data_name
+from ticdc_lakehouse.lake.merge import COMMIT_TS, KEY
 from ticdc_lakehouse.lake.place import Lake, Layer, session_lake
 from ticdc_lakehouse.lake.state import published
 from ticdc_lakehouse.tso import time_of
@@ -48,11 +48,11 @@ def as_of(spark: SparkSession, feed: str, tso: int, *, lake: Lake | None = None)
         feed=feed,
         tso=now.tso,
         time=time_of(now.tso),
-        tables={".".join(name): _rows(lake, s.name, s.version) for name, s in readable.items()},
+        tables={".".join(name): _rows(lake, s.data, s.version) for name, s in readable.items()},
         behind={".".join(name): s.applied_tso for name, s in readable.items() if s.applied_tso < now.tso},
     )
 
 
-def _rows(lake: Lake, name: str, version: int) -> DataFrame:
-    table = lake.table(Layer.GOLD, data_name(name))
+def _rows(lake: Lake, data: str, version: int) -> DataFrame:
+    table = lake.table(Layer.GOLD, data)
     return lake.spark.sql(f"SELECT * FROM {table} VERSION AS OF {version}").drop(KEY, COMMIT_TS)

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.event import Kind
 from ticdc_lakehouse.lake import bronze, quarantine, silver
 from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.lake.state import Published, TableName
+from ticdc_lakehouse.lake.state import Published
 
 UNSEEN = 0
 """In place of a watermark where a partition has shown none."""
