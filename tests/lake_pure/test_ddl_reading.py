@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_lakehouse.definition import Table, tables_from_sql
+from ticdc_lakehouse.ddl.script import tables_from_sql
+from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.lake.ddl import CreateDatabase, CreateTable, Statement, Unfollowed, read_ddl
 from ticdc_lakehouse.lake.state import TableName
 from ticdc_lakehouse.lake.window import DdlEvent

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from ticdc_lakehouse.codec.options import CraftFloat
-from ticdc_lakehouse.definition import Table, tables_from_sql
+from ticdc_lakehouse.ddl.script import tables_from_sql
+from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.event import Column
 from ticdc_lakehouse.lake.plan import Applying, Situation, TablePlan, plan_tables
 from ticdc_lakehouse.lake.state import Definition, Published, TableName, TableState

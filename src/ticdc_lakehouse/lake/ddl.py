@@ -9,7 +9,8 @@ from sqlglot import tokenize
 from sqlglot.errors import TokenError
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]  # from its compiled half, not re-exported
 
-from ticdc_lakehouse.definition import Table, tables_from_sql
+from ticdc_lakehouse.ddl.script import tables_from_sql
+from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake.state import TableName
 from ticdc_lakehouse.lake.window import DdlEvent
