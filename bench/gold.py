@@ -13,7 +13,8 @@ from bench.made import Made, write
 from bench.recorded import recorded
 from bench.report import Target, table
 from bench.timing import Times
-from ticdc_lakehouse.definition import Table, tables_from_sql
+from ticdc_lakehouse.ddl.script import tables_from_sql
+from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.lake import gold, silver
 from ticdc_lakehouse.lake.data_table import create_data_table
 from ticdc_lakehouse.lake.lane import Rows

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 
 from ticdc_lakehouse.codec.options import CraftFloat
+from ticdc_lakehouse.ddl.script import tables_from_sql
 from ticdc_lakehouse.ddl.statement import TableName
-from ticdc_lakehouse.definition import Table, tables_from_sql
+from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.event import Column
 from ticdc_lakehouse.lake.lane import Rows
 from ticdc_lakehouse.lake.naming import Naming, Taken

@@ -30,7 +30,8 @@ from ticdc_lakehouse.codec.options import SinkOptions, sink_options
 from ticdc_lakehouse.config.policy import Policies, policies
 from ticdc_lakehouse.config.section import Section, read_section, stop_on, suggestion
 from ticdc_lakehouse.config.table_filter import TableFilter, is_pattern
-from ticdc_lakehouse.definition import Table, tables_from_sql
+from ticdc_lakehouse.ddl.script import tables_from_sql
+from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.errors import ConfigError
 
 KEYS = (
