@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup jars demo test kill-test check sql bench lock clean
+.PHONY: help setup jars demo test kill-test check docs sql bench lock clean
 
 BIN := .venv/bin
 READY := .venv/ready
@@ -37,6 +37,9 @@ check: $(READY) ## Format, lint, types, import contracts
 	@$(BIN)/ruff check .
 	@$(BIN)/python -m mypy
 	@$(BIN)/lint-imports
+
+docs: $(READY) ## The pages that are made: docs/types-by-protocol.md from TiCDC's recorded bytes
+	@$(BIN)/python tests/codec/type_table.py
 
 sql: jars ## Spark SQL prompt on the lake that the demo left
 	@$(BIN)/ticdc-lake sql $(ARGS)
