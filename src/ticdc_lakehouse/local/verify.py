@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import yaml
 from pyspark.sql import SparkSession
 
 from ticdc_lakehouse.entry import Run
@@ -15,6 +14,7 @@ from ticdc_lakehouse.lake.state import TableState, published
 from ticdc_lakehouse.local.broker import Broker, recorded_messages
 from ticdc_lakehouse.local.comparison import Cell, Difference, differences, gold_rows
 from ticdc_lakehouse.local.dbutils import Secrets
+from ticdc_lakehouse.local.feed_file import write_feed_file
 from ticdc_lakehouse.local.job import local_parameters
 from ticdc_lakehouse.local.recorded import Answer, RecordedStream, answers
 
@@ -41,17 +41,17 @@ def not_comparable(stream: RecordedStream) -> str | None:
 
 def write_feed(stream: RecordedStream, feeds: Path, name: str, bootstrap_servers: str, topic: str) -> Path:
     """Write the feed file (and schema file) that a user would write for this stream; gives the feed file's path."""
-    feeds.mkdir(parents=True, exist_ok=True)
-    (feeds / f"{name}.sql").write_text(stream.create_statements(), encoding="utf-8")
-    described = {
-        "protocol": stream.protocol,
-        "options": dict(stream.options),
-        "time_zone": stream.time_zone,
-        "kafka": {"bootstrap_servers": bootstrap_servers, "topics": [topic]},
-        "schema_file": f"{name}.sql",
-    }
     path = feeds / f"{name}.yml"
-    path.write_text(yaml.safe_dump(described, sort_keys=False), encoding="utf-8")
+    write_feed_file(
+        path,
+        protocol=stream.protocol,
+        options=stream.options,
+        time_zone=stream.time_zone,
+        bootstrap_servers=bootstrap_servers,
+        topic=topic,
+        schema_file=f"{name}.sql",
+    )
+    path.with_suffix(".sql").write_text(stream.create_statements(), encoding="utf-8")
     return path
 
 
