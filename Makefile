@@ -23,7 +23,7 @@ setup: $(READY) ## Virtual environment .venv from requirements.lock (every other
 jars: $(READY) ## Jars of Spark and Kafka into the cache folder, checked against jars.lock
 	@$(BIN)/python -m ticdc_lakehouse.local.jars
 
-demo: jars ## Real Kafka, two feeds, the bundle's job, gold compared with TiDB's answers; leaves the lake behind
+demo: jars ## Real Kafka, a feed of each protocol, the bundle's job, gold compared with TiDB's answers; leaves the lake behind
 	@$(BIN)/ticdc-lake demo $(ARGS)
 
 test: jars ## All tests
