@@ -19,7 +19,18 @@ if TYPE_CHECKING:
     from ticdc_lakehouse.local.verify import Verdict
 
 _SHOWN = 20
-_HEADS = ("stream", "file", "protocol", "watermarks", "equal", "rows", "differing cells", "seconds", "remark")
+_HEADS = (
+    "stream",
+    "file",
+    "protocol",
+    "watermarks",
+    "equal",
+    "rows",
+    "differing cells",
+    "lost on the wire",
+    "seconds",
+    "remark",
+)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -33,6 +44,8 @@ class Result:
     rows: int = 0
     """Rows of TiDB's answers, over all watermarks."""
     differences: int = 0
+    lost: int = 0
+    """Cells whose values the protocol cannot carry."""
     seconds: float = 0.0
     remark: str = ""
     """Why the file was not compared, or not to its end."""
@@ -44,6 +57,7 @@ class Result:
         self.equal += not verdict.differences
         self.rows += verdict.rows
         self.differences += len(verdict.differences)
+        self.lost += verdict.lost
 
     @property
     def good(self) -> bool:
@@ -174,7 +188,7 @@ def summary(results: Sequence[Result]) -> str:
 
 def _cells(result: Result) -> tuple[str, ...]:
     stream = result.stream
-    compared = (result.watermarks, result.equal, result.rows, result.differences, f"{result.seconds:.1f}")
+    compared = (result.watermarks, result.equal, result.rows, result.differences, result.lost, f"{result.seconds:.1f}")
     remark = f"FAILED: {result.remark}" if result.failed else result.remark
     numbers = map(str, compared) if result.watermarks else ("",) * len(compared)
     return stream.folder.name, stream.file.removesuffix(".jsonl.gz"), stream.protocol, *numbers, remark
