@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from ticdc_lakehouse.definition import table_from_json, table_from_wire, table_to_json, tables_from_sql
+from ticdc_lakehouse.definition import by_name, table_from_json, table_from_wire, table_to_json, tables_from_sql
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.event import Column
 
@@ -97,3 +97,13 @@ def test_from_the_wire() -> None:
         ("a",),
         [("a", "int", None), ("b", "enum", "index")],
     )
+
+
+def test_a_feed_that_sends_names() -> None:
+    (table,) = tables_from_sql("CREATE TABLE d.t (id INT PRIMARY KEY, e ENUM('a'), s SET('b'), v VARCHAR(9));")
+    assert [(column.name, column.by) for column in by_name(table).columns] == [
+        ("id", None),
+        ("e", "name"),
+        ("s", "name"),
+        ("v", None),
+    ]

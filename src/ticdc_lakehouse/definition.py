@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import orjson
@@ -89,6 +89,12 @@ class Table:
     def described(self) -> tuple[Column, ...]:
         """The columns of row images as a message would describe them."""
         return tuple(Column(name=c.name, type=c.type.text, key=c.name in self.key, by=c.by) for c in self.sent)
+
+
+def by_name(table: Table) -> Table:
+    """The table as a feed has it that sends ENUM and SET by name."""
+    columns = tuple(replace(column, by="name") if column.type.elements else column for column in table.columns)
+    return replace(table, columns=columns)
 
 
 def table_to_json(table: Table) -> str:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from ticdc_lakehouse.codec import protocol_named
 from ticdc_lakehouse.codec.known import SchemaName
 from ticdc_lakehouse.config.feed import Feed, load_feed, security_options
+from ticdc_lakehouse.definition import Table, by_name
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.event import Column
 from ticdc_lakehouse.lake import ops, schemas
@@ -105,6 +106,12 @@ class Run:
         return {}
 
     @property
+    def _tables(self) -> tuple[Table, ...]:
+        """The tables that existed before the feed, as its rows have their values."""
+        named = protocol_named(self.feed.protocol).elements_by_name
+        return tuple(map(by_name, self.feed.schema_tables)) if named else self.feed.schema_tables
+
+    @property
     def decoding(self) -> Decoding:
         """How the feed's messages are decoded."""
         return Decoding(
@@ -121,7 +128,7 @@ class Run:
         return Applying(
             feed=self.feed.name,
             time_zone=self.feed.sink_options.time_zone.key,
-            tables=self.feed.schema_tables,
+            tables=self._tables,
             matches=self.feed.tables.matches,
             craft_float=self.feed.sink_options.craft_float,
         )

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from ticdc_lakehouse.cli.place import named_values
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from ticdc_lakehouse.local.verify import Verdict
 
 _SHOWN = 20
+_REMARK = 80
+"""Characters of a remark in the summary; the line of progress has it whole."""
 _HEADS = (
     "stream",
     "file",
@@ -189,7 +192,7 @@ def summary(results: Sequence[Result]) -> str:
 def _cells(result: Result) -> tuple[str, ...]:
     stream = result.stream
     compared = (result.watermarks, result.equal, result.rows, result.differences, result.lost, f"{result.seconds:.1f}")
-    remark = f"FAILED: {result.remark}" if result.failed else result.remark
+    remark = shorten(f"FAILED: {result.remark}" if result.failed else result.remark, _REMARK).replace("|", "\\|")
     numbers = map(str, compared) if result.watermarks else ("",) * len(compared)
     return stream.folder.name, stream.file.removesuffix(".jsonl.gz"), stream.protocol, *numbers, remark
 

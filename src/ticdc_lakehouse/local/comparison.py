@@ -18,6 +18,8 @@ from ticdc_lakehouse.mysql_type import Family, MysqlType, parse_type
 
 Cell = str | None
 
+_IRREGULAR = (Family.DATE, Family.DATETIME, Family.TIMESTAMP)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
@@ -45,6 +47,7 @@ def gold_rows(table: DataFrame, columns: Sequence[Mapping[str, Any]], time_zone:
 
 
 def _text_sql(name: str, kind: MysqlType, time_zone: str) -> str:
+    """A column's text. Only dates may stand in the map of irregular values: any other value has a column to be in."""
     column = quoted(name)
     match kind.family:
         case Family.TIMESTAMP:
@@ -53,7 +56,8 @@ def _text_sql(name: str, kind: MysqlType, time_zone: str) -> str:
             text = f"lower(hex({column}))"
         case _:
             text = column
-    return f"coalesce({IRREGULAR}[{literal(name)}], CAST({text} AS STRING))"
+    text = f"CAST({text} AS STRING)"
+    return f"coalesce({IRREGULAR}[{literal(name)}], {text})" if kind.family in _IRREGULAR else text
 
 
 def differences(
