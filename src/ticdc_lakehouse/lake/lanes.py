@@ -227,7 +227,7 @@ class Lanes:
         shapes = self._rows(lane, through)
         if lane.definition is None:
             self._define_from_wire(lane, shapes)
-        table = None if lane.definition is None else as_sent(lane.definition.table, shapes)
+        table = self._as_sent(lane, shapes)
         misplaced = next(self._misplaced(lane, table, shapes), None)
         if misplaced is not None:
             lane.halt(misplaced, final=True)
@@ -238,6 +238,15 @@ class Lanes:
             lane.take_rows(until, [shape for shape in shapes if shape.first <= until], table)
         if stop is not None:
             lane.halt(stop, final=False)
+
+    def _as_sent(self, lane: Lane, shapes: Sequence[Shape]) -> Table | None:
+        """The definition in force, with what only the rows tell."""
+        if lane.definition is None:
+            return None
+        table = as_sent(lane.definition.table, shapes)
+        if table != lane.definition.table:
+            lane.define(replace(lane.definition, table=table))
+        return table
 
     def _define_from_wire(self, lane: Lane, shapes: tuple[Shape, ...]) -> None:
         table = definition_from_wire(lane.name, shapes)

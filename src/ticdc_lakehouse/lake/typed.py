@@ -149,11 +149,12 @@ def _enum_sql(elements: tuple[str, ...], text: str) -> str:
 
 
 def _set_sql(elements: tuple[str, ...], text: str) -> str:
-    """Bit i of the mask (up to 64, as a signed BIGINT) stands for element i."""
+    """Bit i of the mask (up to 64, as a signed BIGINT) stands for element i. What is no number is no mask: ``conv``
+    would make 0 of it."""
     names = ", ".join(literal(name) for name in elements)
     mask = f"CAST(conv({text}, 10, -10) AS BIGINT)"
     chosen = f"filter(array({names}), (name, i) -> ({mask} & shiftleft(1L, i)) <> 0)"
-    return f"CASE WHEN {text} IS NOT NULL THEN concat_ws(',', {chosen}) END"
+    return f"CASE WHEN {text} RLIKE '^[0-9]+$' THEN concat_ws(',', {chosen}) END"
 
 
 def stored_text_sql(column: TypedColumn, time_zone: str) -> str:
