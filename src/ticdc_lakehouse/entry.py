@@ -124,6 +124,8 @@ class Run:
             tables=self.feed.schema_tables,
             matches=self.feed.tables.matches,
             craft_float=self.feed.sink_options.craft_float,
+            mode=self.feed.policies.mode,
+            tombstone_days=self.feed.policies.tombstone_days,
             policy=self.feed.policies.of,
         )
 

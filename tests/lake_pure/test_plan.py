@@ -336,7 +336,7 @@ def test_replayed_row_that_does_not_fit_is_not_merged() -> None:
     assert (made.through, made.final) == (10, True)
     assert not any(step.shapes for step in made.steps if isinstance(step, Rows))
     assert made.reason is not None
-    assert "replayed from quarantine" in made.reason
+    assert "came late" in made.reason
     changed = plan(situation(replace(ROWS, first=5, replayed=True), known=definition(7), state=STATE))
     assert changed.reason is not None
     assert "changed since" in changed.reason

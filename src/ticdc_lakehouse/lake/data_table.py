@@ -10,12 +10,13 @@ from pyspark.sql import functions as F
 from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.errors import ApplyError
+from ticdc_lakehouse.lake.eventual import purge
 from ticdc_lakehouse.lake.evolve import alter
 from ticdc_lakehouse.lake.lane import Alter, Rows, Step, stop_reason
-from ticdc_lakehouse.lake.merge import COMMIT_TS, KEY, merge
+from ticdc_lakehouse.lake.merge import COMMIT_TS, GONE, KEY, merge
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
 from ticdc_lakehouse.lake.plan import TablePlan
-from ticdc_lakehouse.lake.situation import Applying
+from ticdc_lakehouse.lake.situation import Applying, Mode
 from ticdc_lakehouse.lake.state import Definition, TableState
 from ticdc_lakehouse.lake.typed import IRREGULAR, typed_columns
 
@@ -107,6 +108,8 @@ class _Data:
             case Rows() if step.shapes:
                 self._make()
                 merge(self.lake, self.applying.feed, self.name, step, self.applying.time_zone)
+                if self.applying.mode is Mode.EVENTUAL:
+                    purge(self.lake, self.name, self.applying.tombstone_days)
                 self.version = version_of(self.lake, self.name)
             case Alter() if self.version >= 0:
                 alter(self.lake, self.name, step, self.applying.time_zone)
@@ -121,17 +124,18 @@ class _Data:
 
     def _make(self) -> None:
         if self.version < 0:
-            create_data_table(self.lake, self.name, self.table)
+            create_data_table(self.lake, self.name, self.table, self.applying.mode)
             mend(self.lake, self.name, 0)
             self.version = version_of(self.lake, self.name)
 
 
-def create_data_table(lake: Lake, data: str, table: Table) -> None:
+def create_data_table(lake: Lake, data: str, table: Table, mode: Mode = Mode.WATERMARKS) -> None:
     """Create a table's data table, empty, if it is not there."""
     columns = [
         f"{KEY} STRING NOT NULL COMMENT 'handle key: JSON array of its values'",
         f"{COMMIT_TS} BIGINT NOT NULL COMMENT 'TSO of the change that left the row so'",
         f"{IRREGULAR} MAP<STRING, STRING> COMMENT 'column to exact MySQL text, for values that its type cannot hold'",
+        *([f"{GONE} BOOLEAN COMMENT 'a tombstone: the row was deleted'"] if mode is Mode.EVENTUAL else []),
         *(f"{quoted(c.name)} {c.spark_type} COMMENT {literal(c.comment)}" for c in typed_columns(table)),
     ]
     lake.create(

@@ -15,15 +15,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from ticdc_lakehouse.ddl.statement import TableName
+from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake import quarantine, state, views
 from ticdc_lakehouse.lake.data_table import Outcome, apply_plan
+from ticdc_lakehouse.lake.eventual import arrived
 from ticdc_lakehouse.lake.naming import naming
 from ticdc_lakehouse.lake.place import Lake
 from ticdc_lakehouse.lake.plan import TablePlan, plan_tables
-from ticdc_lakehouse.lake.situation import Applying, Situation
+from ticdc_lakehouse.lake.situation import Applying, Mode, Situation
 from ticdc_lakehouse.lake.state import Published, TableState
-from ticdc_lakehouse.lake.watermark import completeness
-from ticdc_lakehouse.lake.window import read_window
+from ticdc_lakehouse.lake.watermark import Completeness, completeness
+from ticdc_lakehouse.lake.window import read_arrivals, read_window
 
 _TOGETHER = 4
 """Tables that are merged at the same time."""
@@ -58,12 +60,16 @@ def apply(lake: Lake, applying: Applying, *, until_tso: int | None = None) -> Ap
     feed = applying.feed
     before = state.published(lake, feed)
     if before.tables and not views.in_place(lake, feed):
-        views.refresh(lake, feed, applying.time_zone)
-    complete = completeness(lake, feed, before)
+        views.refresh(lake, feed, applying.time_zone, applying.mode)
+    complete = _completeness(lake, applying, before, until_tso)
     tso = complete.tso if until_tso is None else min(complete.tso, until_tso)
     if tso < before.tso or tso == 0:
         return _summary(applying, before, before, 0, 0, complete.waits)
-    window = read_window(lake, feed, before, tso)
+    eventual = applying.mode is Mode.EVENTUAL
+    if eventual:
+        window = read_arrivals(lake, feed, before, tso, complete.batch)
+    else:
+        window = read_window(lake, feed, before, tso)
     plans = plan_tables(
         Situation(
             applying=applying,
@@ -73,6 +79,7 @@ def apply(lake: Lake, applying: Applying, *, until_tso: int | None = None) -> Ap
             holds=complete.table_holds,
             tso=tso,
             naming=naming(lake, feed),
+            batches=(before.batch, complete.batch) if eventual else None,
         )
     )
     outcomes = _apply_plans(lake, applying, plans)
@@ -81,6 +88,16 @@ def apply(lake: Lake, applying: Applying, *, until_tso: int | None = None) -> Ap
     if now != before:
         _publish(lake, applying, before, now, outcomes, window.row_changes)
     return _summary(applying, before, now, window.row_changes, sum(o.merged for o in outcomes), complete.waits)
+
+
+def _completeness(lake: Lake, applying: Applying, before: Published, until_tso: int | None) -> Completeness:
+    if applying.mode is Mode.WATERMARKS:
+        return completeness(lake, applying.feed, before)
+    if until_tso is not None:
+        raise ConfigError(
+            f"feed {applying.feed}: until_tso stops at a watermark, and gold mode eventual has none: leave it out"
+        )
+    return arrived(lake, applying.feed, before)
 
 
 def _apply_plans(lake: Lake, applying: Applying, plans: tuple[TablePlan, ...]) -> list[Outcome]:
@@ -110,7 +127,7 @@ def _renew_views(lake: Lake, applying: Applying, before: Published, outcome: Out
     if outcome.definition is None:
         return
     name, table = outcome.state.name, outcome.definition.table
-    views.gold_view(lake, table, outcome.state)
+    views.gold_view(lake, table, outcome.state, applying.mode)
     if outcome.found or outcome.name not in before.tables:
         views.silver_view(lake, applying.feed, name, table, applying.time_zone)
 

@@ -29,6 +29,8 @@ class Rows:
     shapes: tuple[Shape, ...]
     since: int = 0
     """From here on all rows are of this definition: replays below are not looked at again."""
+    batches: tuple[int, int] | None = None
+    """Eventual mode: only what came with bronze batches in (first, second], however old it is."""
 
     @property
     def wire_keys(self) -> bool:
@@ -102,11 +104,14 @@ class Lane:
         if self.stop is None:
             self.stop, self.final = stop, final
 
-    def take_rows(self, through: int, shapes: Sequence[Shape], table: Table) -> None:
-        """Take the rows up to ``through``."""
+    def take_rows(
+        self, through: int, shapes: Sequence[Shape], table: Table, batches: tuple[int, int] | None = None
+    ) -> None:
+        """Take the rows up to ``through``; of ``batches``, the first time also those that came late."""
         since = self.definition.commit_ts if self.definition is not None and self.definition.source == "ddl" else 0
-        if self.stop is None and (through > self.at or any(shape.replayed for shape in shapes)):
-            rows = Rows(table=table, after=self.at, through=through, shapes=tuple(shapes), since=since)
+        after = self.at if batches is None or self.steps else 0
+        if through > self.at or shapes:
+            rows = Rows(table=table, after=after, through=through, shapes=tuple(shapes), since=since, batches=batches)
             self.steps.append(rows)
 
     def alter(self, ddl: DdlEvent, statement: AlterTable) -> None:

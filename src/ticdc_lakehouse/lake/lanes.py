@@ -218,7 +218,18 @@ class Lanes:
     def _rows(self, lane: Lane, through: int) -> tuple[Shape, ...]:
         """The rows that a lane has not taken, up to ``through``."""
         shapes = self.now.window.rows.get(lane.name, ())
-        return tuple(s for s in shapes if lane.at < s.first <= through or (s.replayed and _late(lane, s)))
+        return tuple(s for s in shapes if lane.at < s.first <= through or self._late(lane, s))
+
+    def _late(self, lane: Lane, shape: Shape) -> bool:
+        """Whether rows are older than what the lane had applied, and yet to be taken: what was replayed from
+        quarantine, and in the eventual mode whatever comes."""
+        return shape.first <= lane.after and not lane.steps and (shape.replayed or self.now.batches is not None)
+
+    def _batches(self, lane: Lane) -> tuple[int, int] | None:
+        """Of which bronze batches a lane takes the rows: one that stood still, of all."""
+        if self.now.batches is None or lane.state is None or lane.state.reason is None:
+            return self.now.batches
+        return -1, self.now.batches[1]
 
     def _take(self, lane: Lane, through: int) -> None:
         """Take a lane's rows up to ``through``, or up to where it must stop."""
@@ -235,7 +246,7 @@ class Lanes:
         stop = min(self._stops(lane, table, shapes, through), key=lambda stop: stop.tso, default=None)
         if table is not None:
             until = through if stop is None else max(lane.at, stop.tso)
-            lane.take_rows(until, [shape for shape in shapes if shape.first <= until], table)
+            lane.take_rows(until, [shape for shape in shapes if shape.first <= until], table, self._batches(lane))
         if stop is not None:
             lane.halt(stop, final=False)
 
@@ -276,14 +287,9 @@ class Lanes:
             reason = refusal(table, shape, self.now.applying.craft_float)
             if shape.first <= changed:
                 reason = "the table was changed since"
-            if _late(lane, shape) and reason is not None:
-                text = f"a row replayed from quarantine cannot be put in its place: {reason}"
+            if self._late(lane, shape) and reason is not None:
+                text = f"a row that came late cannot be put in its place: {reason}"
                 yield Hold(tso=shape.first - 1, reason=text)
-
-
-def _late(lane: Lane, shape: Shape) -> bool:
-    """Whether rows are older than what the lane had applied: only what was replayed from quarantine can be."""
-    return shape.replayed and shape.first <= lane.after and not lane.steps
 
 
 def _same(one: TableName, other: TableName) -> bool:

@@ -20,15 +20,18 @@ GONE = "_ticdc_gone"
 def merge(lake: Lake, feed: str, data: str, rows: Rows, time_zone: str) -> None:
     """Merge the newest change of each key into the data table. Repeating it changes nothing."""
     columns = [quoted(column.name) for column in typed_columns(rows.table)]
-    stored = [KEY, COMMIT_TS, IRREGULAR, *columns]
+    tombstones = rows.batches is not None
+    stored = [KEY, COMMIT_TS, IRREGULAR, *([GONE] if tombstones else []), *columns]
     assignments = ", ".join(f"{column} = s.{column}" for column in stored[1:])
+    deletes = "" if tombstones else f"WHEN MATCHED AND s.{COMMIT_TS} >= t.{COMMIT_TS} AND s.{GONE} THEN DELETE"
+    inserted = "" if tombstones else f"AND NOT s.{GONE}"
     lake.spark.sql(f"""
         MERGE INTO {lake.table(Layer.GOLD, data)} t
         USING ({newest_sql(lake, feed, rows, time_zone)}) s
         ON t.{KEY} = s.{KEY}
-        WHEN MATCHED AND s.{COMMIT_TS} >= t.{COMMIT_TS} AND s.{GONE} THEN DELETE
+        {deletes}
         WHEN MATCHED AND s.{COMMIT_TS} >= t.{COMMIT_TS} THEN UPDATE SET {assignments}
-        WHEN NOT MATCHED AND NOT s.{GONE} THEN
+        WHEN NOT MATCHED {inserted} THEN
             INSERT ({", ".join(stored)}) VALUES ({", ".join(f"s.{column}" for column in stored)})""")
 
 
@@ -50,7 +53,18 @@ def newest_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
         FROM (SELECT {KEY}, {COMMIT_TS}, image IS NULL AS {GONE},
                      inline(array({image_sql(rows.table, "coalesce(image, '{}')")})) AS ({", ".join(texts)})
         FROM (SELECT {KEY}, max(commit_ts) AS {COMMIT_TS}, max_by(image, struct(commit_ts, image IS NOT NULL)) AS image
-        FROM ({_keyed_changes_sql(lake, feed, rows)}) GROUP BY {KEY}))))"""
+        FROM ({_reduced_sql(lake, feed, rows)}) GROUP BY {KEY}))))"""
+
+
+def _reduced_sql(lake: Lake, feed: str, rows: Rows) -> str:
+    """The changes among which the newest of each key is looked for: without exact commit_ts (eventual mode) the last
+    of each partition, since in a partition changes of one key come in commit order."""
+    changes = _keyed_changes_sql(lake, feed, rows)
+    if rows.batches is None:
+        return changes
+    last = "max_by(struct(commit_ts, image), struct(commit_ts, offset, index, image IS NOT NULL)) AS last"
+    by_partition = f"SELECT {KEY}, {last} FROM ({changes}) GROUP BY {KEY}, topic, partition"
+    return f"SELECT {KEY}, last.commit_ts, last.image FROM ({by_partition})"
 
 
 def _keyed_changes_sql(lake: Lake, feed: str, rows: Rows) -> str:
@@ -60,13 +74,18 @@ def _keyed_changes_sql(lake: Lake, feed: str, rows: Rows) -> str:
     key, old_key = _key_sql(rows)
     arrived = f"named_struct('{KEY}', key, 'image', after)"
     left = f"named_struct('{KEY}', old_key, 'image', CAST(NULL AS STRING))"
+    commit_ts = "commit_ts" if rows.batches is None else silver.COMMIT_ORDER
+    position = "" if rows.batches is None else "topic, partition, offset, index, "
+    of_batches = "" if rows.batches is None else f"AND batch > {rows.batches[0]} AND batch <= {rows.batches[1]}"
     changes = f"""
-        SELECT commit_ts, inline(CASE WHEN old_key IS NULL THEN array({arrived}) ELSE array({arrived}, {left}) END)
-        FROM (SELECT commit_ts, after, {key} AS key, {old_key} AS old_key, replayed_at FROM {events}
+        SELECT {position}commit_ts,
+               inline(CASE WHEN old_key IS NULL THEN array({arrived}) ELSE array({arrived}, {left}) END)
+        FROM (SELECT {position}{commit_ts} AS commit_ts, after, {key} AS key, {old_key} AS old_key, replayed_at
+              FROM {events}
               WHERE kind = '{Kind.ROW}' AND database = {literal(rows.table.database)}
-              AND table = {literal(rows.table.table)} AND commit_ts <= {rows.through}"""
-    within = f"{changes} AND commit_ts > {rows.after})"
-    if not rows.replayed:
+              AND table = {literal(rows.table.table)} AND {commit_ts} <= {rows.through} {of_batches}"""
+    within = f"{changes} AND {commit_ts} > {rows.after})"
+    if not rows.replayed or rows.batches is not None:
         return within
     changes = f"{changes} AND commit_ts > {rows.since}"
     touched = f"SELECT {KEY} FROM ({changes} AND replayed_at IS NOT NULL AND commit_ts <= {rows.after}))"

@@ -33,6 +33,8 @@ from ticdc_lakehouse.lake.place import Lake, Layer
 TOO_LARGE = "message_too_large"
 EMPTY = "empty"
 """The ``kind`` of a message without any event."""
+COMMIT_ORDER = "coalesce(commit_ts, shiftleft(unix_millis(commit_time), 18))"
+"""SQL: commit_ts, or the first TSO of the commit's millisecond where the wire has that alone."""
 _DECODED = [name for name in EVENTS.names if name != "message"]
 _POSITION = ["topic", "partition", "offset", "timestamp", "batch"]
 _SLICE_BYTES = 8 * 1024 * 1024

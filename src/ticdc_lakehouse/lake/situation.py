@@ -15,6 +15,15 @@ from ticdc_lakehouse.lake.watermark import Hold
 from ticdc_lakehouse.lake.window import Window
 
 
+class Mode(StrEnum):
+    """How gold knows what to apply."""
+
+    WATERMARKS = "watermarks"
+    """Windows that TiCDC's watermarks say are complete: at each, all tables are as they were in TiDB."""
+    EVENTUAL = "eventual"
+    """What has arrived, the newest commit of each key winning: for feeds without watermarks. No consistent cut."""
+
+
 class OnDrop(StrEnum):
     """What becomes of a table that TiDB dropped."""
 
@@ -54,6 +63,9 @@ class Applying:
     """The feed's table filter."""
     craft_float: CraftFloat = CraftFloat.TRUST
     """What the feed says of Craft's FLOAT; other protocols are to be trusted."""
+    mode: Mode = Mode.WATERMARKS
+    tombstone_days: int = 7
+    """Eventual mode: for how long a deleted row is remembered, so that an older change does not bring it back."""
     policy: Callable[[str, str], Policy] = lambda _database, _table: Policy()
     """What the feed says of a table."""
 
@@ -72,5 +84,7 @@ class Situation:
     tso: int
     """Where the window ends."""
     naming: Naming
+    batches: tuple[int, int] | None = None
+    """Eventual mode: the bronze batches (after, through] that are new; None where watermarks say what is."""
     skipped: frozenset[tuple[TableName, int]] = frozenset()
     """DDLs (table, commit_ts) that a person decided to pass over."""

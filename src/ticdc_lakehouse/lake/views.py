@@ -7,25 +7,32 @@ from collections.abc import Collection
 from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.event import Kind
 from ticdc_lakehouse.lake import silver
+from ticdc_lakehouse.lake.merge import GONE
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
+from ticdc_lakehouse.lake.situation import Mode
 from ticdc_lakehouse.lake.state import TableState, definitions, names_ever, published
 from ticdc_lakehouse.lake.typed import IRREGULAR, TypedColumn, image_sql, typed_columns, values_sql
 from ticdc_lakehouse.mysql_type import Family
 
 _ABOUT = ("commit_ts", "commit_time", "op", "topic", "partition", "offset", "index")
+_SHOWN = {
+    Mode.WATERMARKS: "at the published watermark",
+    Mode.EVENTUAL: "as far as its changes have arrived (gold mode eventual: not one point in time for all rows)",
+}
 _MAY_BE_IRREGULAR = (Family.DATE, Family.DATETIME, Family.TIMESTAMP)
 
 
-def gold_view(lake: Lake, table: Table, state: TableState) -> None:
+def gold_view(lake: Lake, table: Table, state: TableState, mode: Mode = Mode.WATERMARKS) -> None:
     """Create or replace the view of one table, pinned to the Delta version of its published state."""
     typed = typed_columns(table)
     columns = [*(quoted(column.name) for column in typed), *_irregular(typed)]
     comments = ", ".join([*(_commented(c.name, c.comment) for c in typed), *_irregular_comment(typed)])
     source = lake.table(Layer.GOLD, state.data)
-    comment = f"TiDB table {table.database}.{table.table} at the published watermark"
+    comment = f"TiDB table {table.database}.{table.table} {_SHOWN[mode]}"
     if state.reason is not None:
         comment += f"; it stands still at TSO {state.applied_tso}: {state.reason}"
-    query = f"SELECT {', '.join(columns)} FROM {source} VERSION AS OF {state.version}"
+    present = "" if mode is Mode.WATERMARKS else f" WHERE NOT {GONE}"
+    query = f"SELECT {', '.join(columns)} FROM {source} VERSION AS OF {state.version}{present}"
     lake.view(Layer.GOLD, state.name, query, comment=comment, columns=f"({comments})")
 
 
@@ -76,13 +83,13 @@ def _in_place(feed: str) -> str:
     return f"{feed}_views_in_place"
 
 
-def refresh(lake: Lake, feed: str, time_zone: str) -> None:
+def refresh(lake: Lake, feed: str, time_zone: str, mode: Mode) -> None:
     """Create or replace all views of a feed as its published state says: in a new session, or after a run that died."""
     now = published(lake, feed)
     known = definitions(lake, feed)
     for state in now.tables.values():
         if state.version >= 0:
-            gold_view(lake, known[state.data].table, state)
+            gold_view(lake, known[state.data].table, state, mode)
             silver_view(lake, feed, state.name, known[state.data].table, time_zone)
     drop(lake, names_ever(lake, feed) - {state.name for state in now.tables.values()})
     take_place(lake, feed)

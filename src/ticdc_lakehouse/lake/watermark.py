@@ -58,6 +58,11 @@ class _Progress:
     """Highest watermark above the published one, UNSEEN if there is none."""
 
 
+def decoded_batches(lake: Lake, feed: str, since: Published) -> tuple[int, str | None]:
+    """The last bronze batch up to which silver has every message, and what is missing in the next one."""
+    return _decoded_through(since.batch, _landed(lake, feed, since.batch), _progress(lake, feed, since, []))
+
+
 def completeness(lake: Lake, feed: str, since: Published) -> Completeness:
     """How far the feed is complete, looking only at what came after the published state ``since``."""
     landed = _landed(lake, feed, since.batch)

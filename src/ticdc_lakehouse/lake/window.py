@@ -68,13 +68,25 @@ def read_window(lake: Lake, feed: str, before: Published, tso: int) -> Window:
     """The window after the published state ``before``, up to ``tso``; tables that lag behind are read from where they
     stand."""
     events = lake.spark.table(lake.table(Layer.SILVER, silver.events_table(feed)))
+    return _window(events, before, tso, F.col("commit_ts") > before.tso)
+
+
+def read_arrivals(lake: Lake, feed: str, before: Published, tso: int, batch: int) -> Window:
+    """What came with bronze batches up to ``batch`` since the published state ``before``, however old it is."""
+    events = lake.spark.table(lake.table(Layer.SILVER, silver.events_table(feed)))
+    ordered = events.withColumn("commit_ts", F.expr(silver.COMMIT_ORDER)).where(F.col("batch") <= batch)
+    return _window(ordered, before, tso, F.col("batch") > before.batch)
+
+
+def _window(events: DataFrame, before: Published, tso: int, new: SparkColumn) -> Window:
     replays = _replays(before.replays_seen)
     # A DDL at exactly the published watermark may arrive after it (wire.md 2.1), so the window is closed on that side.
     since = min((state.applied_tso for state in before.tables.values()), default=before.tso)
     ddls = (F.col("kind") == Kind.DDL.value) & (F.col("commit_ts").between(min(since, before.tso), tso) | replays)
     ddl_lines = _ddl_lines(events.where(ddls))
     found = tuple(_ddl_event(line) for line in ddl_lines)
-    rows = (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso) & (_unapplied(before, found) | replays)
+    unapplied = new | _lagging(before, found) | replays
+    rows = (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso) & unapplied
     shapes = _row_lines(events.where(rows), _barriers(found))
     replayed = [line["newest_replay"] for line in (*shapes, *ddl_lines) if line["newest_replay"] is not None]
     return Window(
@@ -91,9 +103,9 @@ def _replays(seen: datetime | None) -> SparkColumn:
     return replayed_at.isNotNull() if seen is None else replayed_at > F.lit(seen)
 
 
-def _unapplied(before: Published, ddls: Iterable[DdlEvent]) -> SparkColumn:
-    """Rows above the published watermark, and those above the standstill of tables that lag."""
-    condition = F.col("commit_ts") > before.tso
+def _lagging(before: Published, ddls: Iterable[DdlEvent]) -> SparkColumn:
+    """Rows above the standstill of tables that lag."""
+    condition = F.lit(False)
     lagging = {name: s for name, s in before.tables.items() if s.applied_tso < before.tso and not s.final}
     later_names = _new_names(ddls) if lagging else []
     for name, state in lagging.items():
