@@ -74,12 +74,8 @@ class Catalog:
                     del self.tables[name]
             case DropDatabase(database=database):
                 self.tables = {name: table for name, table in self.tables.items() if name[0] != database}
-            case TruncateTable(name=name):
-                assert name in self.tables
-            case NoChange():
-                pass
             case _:
-                raise AssertionError(statement)
+                assert isinstance(statement, TruncateTable | NoChange), statement
 
 
 def walk(stream: str) -> Iterator[tuple[dict[str, Any], dict[TableName, Table]]]:

@@ -145,19 +145,21 @@ def _read_restore(tokens: Tokens, database: str | None) -> RestoreTable:
 
 def _unread(tokens: Tokens | None, database: str | None, table: str | None, reason: str) -> Unread:
     said = ((database or "", table),) if table else ()
-    found = () if tokens is None else _named(tokens, database)
+    whole = None if tokens is None else _database_in(tokens)
+    found = () if tokens is None or whole is not None else _named(tokens, database)
     names = tuple(dict.fromkeys((*said, *found)))
-    whole = database if tokens is None else _database_in(tokens) or database
-    return Unread(names=names, database=None if names else whole, reason=reason)
+    return Unread(names=names, database=None if names else whole or database, reason=reason)
 
 
 def _database_in(tokens: Tokens) -> str | None:
-    """The database in ``FLASHBACK DATABASE name [TO name]``: the last one, under which the tables come back."""
-    tokens.at = 0
-    tokens.skip_until(*_DATABASE)
+    """The database of ``DROP DATABASE``, ``FLASHBACK DATABASE name [TO name]``: the last, under which tables return."""
+    tokens.at = 1
+    if tokens.word() not in _DATABASE:
+        return None
     name = None
     with suppress(UnreadableError):
         while tokens.take_any(*_DATABASE, "TO"):
+            tokens.take("IF", "EXISTS")
             name = tokens.name()
     return name
 
@@ -165,7 +167,7 @@ def _database_in(tokens: Tokens) -> str | None:
 def _named(tokens: Tokens, database: str | None) -> Iterator[TableName]:
     """Every table that a statement names as its own object."""
     tokens.at = 0
-    verb = tokens.word()
+    verb = tokens.word() if tokens.word(1) in ("TABLE", "TABLES", "INDEX") or tokens.word() == "TRUNCATE" else ""
     while not tokens.ended:
         if not _pass_to_name(tokens, verb):
             tokens.at += 1
@@ -186,5 +188,5 @@ def _pass_to_name(tokens: Tokens, verb: str) -> bool:
         case "TRUNCATE":
             return tokens.take("TRUNCATE") and tokens.word() != "TABLE"
         case "ALTER" if tokens.word() == "RENAME" and tokens.word(1) not in ("COLUMN", "INDEX", "KEY"):
-            return tokens.take("RENAME") and bool(tokens.take_any("TO", "AS", "=") or True)
+            return tokens.take("RENAME") and (bool(tokens.take_any("TO", "AS", "=")) or True)
     return False
