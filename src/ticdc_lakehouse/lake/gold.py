@@ -18,7 +18,9 @@ from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake import quarantine, state, views
 from ticdc_lakehouse.lake.data_table import Outcome, apply_plan
+from ticdc_lakehouse.lake.decision import skipped
 from ticdc_lakehouse.lake.eventual import arrived
+from ticdc_lakehouse.lake.late import late_rows
 from ticdc_lakehouse.lake.naming import naming
 from ticdc_lakehouse.lake.place import Lake
 from ticdc_lakehouse.lake.plan import TablePlan, plan_tables
@@ -80,6 +82,8 @@ def apply(lake: Lake, applying: Applying, *, until_tso: int | None = None) -> Ap
             tso=tso,
             naming=naming(lake, feed),
             batches=(before.batch, complete.batch) if eventual else None,
+            late=late_rows(lake, feed, before, complete.batch) if complete.old_rows else {},
+            skipped=skipped(lake, feed, before),
         )
     )
     outcomes = _apply_plans(lake, applying, plans)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from ticdc_lakehouse.codec.options import CraftFloat
@@ -83,8 +83,10 @@ class Situation:
     """Tables with messages in quarantine."""
     tso: int
     """Where the window ends."""
+    late: Mapping[TableName, Hold] = field(default_factory=dict)
+    """Tables that got rows too late, each with the TSO up to which it is right."""
     naming: Naming
     batches: tuple[int, int] | None = None
     """Eventual mode: the bronze batches (after, through] that are new; None where watermarks say what is."""
-    skipped: frozenset[tuple[TableName, int]] = frozenset()
-    """DDLs (table, commit_ts) that a person decided to pass over."""
+    skipped: frozenset[tuple[str, int]] = frozenset()
+    """DDLs that a person decided to pass over: Delta table of the rows, and commit_ts."""
