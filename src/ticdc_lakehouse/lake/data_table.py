@@ -145,6 +145,8 @@ def create_data_table(lake: Lake, data: str, table: Table, mode: Mode = Mode.WAT
         comment=f"Rows that began as TiDB table {table.database}.{table.table}; read the view that shows them",
         properties=f"CLUSTER BY ({KEY}) TBLPROPERTIES ('delta.columnMapping.mode' = 'name', "
         "'delta.enableDeletionVectors' = 'true', 'delta.enableTypeWidening' = 'true', "
+        # An ALTER TABLE may bring the first DATETIME; Delta wants to be told beforehand.
+        "'delta.feature.timestampNtz' = 'supported', "
         f"'delta.dataSkippingStatsColumns' = '{KEY},{COMMIT_TS}')",
     )
 

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 
 from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.definition import Table, table_from_json, table_to_json
+from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.tso import time_of
 
@@ -138,7 +139,13 @@ def _table_state(line: Row) -> TableState:
 def publish(
     lake: Lake, feed: str, before: Published, now: Published, found: Iterable[Definition], row_changes: int
 ) -> None:
-    """Append the window's line: from here on readers may see it."""
+    """Append the window's line: from here on readers may see it.
+
+    Raises ConfigError if another run published since ``before`` was read.
+    """
+    newest = published(lake, feed)
+    if (newest.tso, newest.batch, newest.tables) != (before.tso, before.batch, before.tables):
+        raise ConfigError(f"feed {feed}: another run published {newest.tso} meanwhile; this one publishes nothing")
     tables = [
         (*name, s.name, s.data, s.version, s.applied_tso, list(s.ddls), s.reason, s.final)
         for name, s in sorted(now.tables.items())
