@@ -53,6 +53,7 @@ _FAMILY_OF_NAME = {
 }
 
 _TYPE = re.compile(r"\s*(?P<name>[a-zA-Z]+)\s*(?:\((?P<inside>.*)\))?(?P<rest>[^()]*)$", re.DOTALL)
+_KNOWN = re.compile(r"[a-z]+(\(.+\)|<float>)?( unsigned)?( zerofill)?", re.DOTALL)
 _ELEMENT = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 _ESCAPED = re.compile(r"''|\\(.)", re.DOTALL)
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
@@ -92,6 +93,12 @@ def parse_type(text: str) -> MysqlType:
         unsigned="unsigned" in match["rest"].lower() or "zerofill" in match["rest"].lower(),
         elements=tuple(_unquoted(element) for element in _ELEMENT.findall(inside)) if named else (),
     )
+
+
+def is_known(text: str) -> bool:
+    """Whether TiDB may call a type so, with or without its size; a column of a view is ``unspecified``."""
+    named = _KNOWN.fullmatch(text) is not None and family_of(text) is not Family.OTHER
+    return named or text in ("null", "unspecified")
 
 
 def family_of(text: str) -> Family:
