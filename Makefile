@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup jars demo test kill-test fuzz check sql bench lock clean
+.PHONY: help setup jars demo test kill-test fuzz check docs sql bench lock clean
 
 BIN := .venv/bin
 READY := .venv/ready
@@ -26,7 +26,7 @@ setup: $(READY) ## Virtual environment .venv from requirements.lock (every other
 jars: $(READY) ## Jars of Spark and Kafka into the cache folder, checked against jars.lock
 	@$(BIN)/python -m ticdc_lakehouse.local.jars
 
-demo: jars ## Real Kafka, two feeds, the bundle's job, gold compared with TiDB's answers; leaves the lake behind
+demo: jars ## Real Kafka, a feed of each protocol, the bundle's job, gold compared with TiDB's answers; leaves the lake behind
 	@$(BIN)/ticdc-lake demo $(ARGS)
 
 test: jars ## All tests
@@ -43,6 +43,9 @@ check: $(READY) ## Format, lint, types, import contracts
 	@$(BIN)/ruff check .
 	@$(BIN)/python -m mypy
 	@$(BIN)/lint-imports
+
+docs: $(READY) ## The pages that are made: docs/types-by-protocol.md from TiCDC's recorded bytes
+	@$(BIN)/python tests/codec/type_table.py
 
 sql: jars ## Spark SQL prompt on the lake that the demo left
 	@$(BIN)/ticdc-lake sql $(ARGS)

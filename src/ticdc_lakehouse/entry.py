@@ -16,10 +16,11 @@ from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.event import Column
 from ticdc_lakehouse.lake import ops, schemas
 from ticdc_lakehouse.lake.bronze import Landed, Source, land
+from ticdc_lakehouse.lake.first_messages import check_protocol
 from ticdc_lakehouse.lake.gold import Applied, apply
 from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.lake.plan import Applying
 from ticdc_lakehouse.lake.silver import Decoded, Decoding, decode
+from ticdc_lakehouse.lake.situation import Applying
 
 ROOT_CONF = "spark.ticdc_lake.root"
 """Session setting that names the folder of the lake on a laptop; absent on Databricks."""
@@ -73,15 +74,17 @@ class Run:
         )
 
     def silver(self) -> Decoded:
-        """Decode what bronze has. Raises ConfigError if the protocol cannot be decoded continuously."""
-        if not self._schemas_apart:
-            return decode(self.lake, self.decoding, continuous=self.continuous)
-        if self.continuous:
+        """Decode what bronze has. Raises ConfigError if the protocol cannot be decoded continuously, and if the first
+        messages are of another one."""
+        if self._schemas_apart and self.continuous:
             raise ConfigError(
                 f"feed {self.feed.name}: silver of protocol {self.feed.protocol} runs with trigger available_now: "
                 "between runs it learns the schemas that rows need"
             )
-        return schemas.decode(self.lake, self.decoding)
+        check_protocol(self.lake, self.decoding)
+        if self._schemas_apart:
+            return schemas.decode(self.lake, self.decoding)
+        return decode(self.lake, self.decoding, continuous=self.continuous)
 
     def gold(self) -> Applied:
         """Apply what is complete."""
@@ -124,6 +127,9 @@ class Run:
             tables=self.feed.schema_tables,
             matches=self.feed.tables.matches,
             craft_float=self.feed.sink_options.craft_float,
+            mode=self.feed.policies.mode,
+            tombstone_days=self.feed.policies.tombstone_days,
+            policy=self.feed.policies.of,
         )
 
 

@@ -239,7 +239,7 @@ def test_the_laptop_sets_only_parameters_that_there_are(bundle: Bundle, tmp_path
 def test_the_default_feeds_are_a_list_of_names(bundle: Bundle) -> None:
     for resource in jobs(bundle):
         feeds = json.loads(read_job(bundle, resource.key).parameters["feeds"])
-        assert feeds == ["shop_craft", "shop_canal"]
+        assert feeds == ["shop_craft", "shop_canal", "shop_open", "shop_simple", "shop_debezium"]
 
 
 # Jobs and notebooks.

@@ -40,7 +40,10 @@ def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str])
         (["status"], "expected a lake, found none"),
         (["sql"], "expected a lake, found none"),
         (["quarantine", "list"], "expected a lake, found none"),
-        (["quarantine", "list", "--feed", "nope"], "--feed: expected one of shop_canal, shop_craft, found 'nope'"),
+        (
+            ["quarantine", "list", "--feed", "nope"],
+            "--feed: expected one of shop_canal, shop_craft, shop_debezium, shop_open, shop_simple, found 'nope'",
+        ),
         (["quarantine", "list", "--at", "shop/1"], "--at: expected topic/partition/offset, found 'shop/1'"),
         (["quarantine", "dismiss", "--feed", "shop_craft"], "--reason: expected a text"),
         (["quarantine", "dismiss", "--feed", "shop_craft", "--reason", " "], "--reason: expected a text"),

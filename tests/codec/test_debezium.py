@@ -9,14 +9,14 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from vectors import FOLDER, Case, as_expected, cases, header
+from vectors import FOLDER, Case, as_expected, cases, definitions, header
 
 from ticdc_lakehouse.codec import Decoder
 from ticdc_lakehouse.codec.compression import decompress
 from ticdc_lakehouse.codec.debezium import encode
 from ticdc_lakehouse.codec.known import NOTHING_KNOWN, Known
 from ticdc_lakehouse.codec.options import Compression, SinkOptions, sink_options
-from ticdc_lakehouse.event import Column, Ddl, Event, RowChange, events_of
+from ticdc_lakehouse.event import Ddl, Event, RowChange, events_of
 
 FILES = sorted(path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob("t*-debezium*.jsonl.gz"))
 CASES = [case for file in FILES for case in cases(file)]
@@ -26,19 +26,6 @@ WITH_SCHEMA = [file for file in FILES if not header(file)["options"].get("debezi
 def options_of(file: str, **more: object) -> SinkOptions:
     head = header(file)
     return sink_options("debezium", head["options"] | {"time-zone": head["time_zone"]} | more)
-
-
-def definitions(case: Case) -> Known:
-    """The case's tables as SHOW COLUMNS has them."""
-    tables = case.content.get("tables", {})
-    names = {(event["schema"], event["table"]) for event in case.expect if event["kind"] == "row"}
-    columns = {name: tables.get(".".join(name), case.content)["columns"] for name in names}
-    return Known(
-        schemas={
-            (*name, 0): tuple(Column(name=column["name"], type=column["type"]) for column in columns[name])
-            for name in names
-        }
-    )
 
 
 def decode(case: Case, known: Known) -> list[Event]:

@@ -18,8 +18,14 @@ if TYPE_CHECKING:
 
     from ticdc_lakehouse.local.broker import Broker
 
-T = Source(table="t", columns=(Column(name="id", type="bigint", key=True), Column(name="v", type="varchar")))
-SCHEMA = "USE shop; CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(10));"
+COLUMNS = (
+    Column(name="id", type="bigint", key=True),
+    Column(name="v", type="varchar"),
+    Column(name="e", type="enum('new','old')", by="index"),
+    Column(name="s", type="set('x','y','z')", by="index"),
+)
+T = Source(table="t", columns=COLUMNS)
+SCHEMA = "USE shop; CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(10), e ENUM('new','old'), s SET('x','y','z'));"
 
 
 @pytest.mark.parametrize(
@@ -34,11 +40,12 @@ def test_changes_reach_gold(
     spark: SparkSession, broker: Broker, tmp_path: Path, protocol: str, options: dict[str, object]
 ) -> None:
     feed = Changefeed(spark, broker, tmp_path / "lake", protocol=protocol, options=options, schema=SCHEMA)
-    feed.send(0, T.insert(at(1), 1, "a"), T.insert(at(1), 2, "b"))
-    feed.send(0, T.update(at(2), (1, "a"), (1, "c")), T.delete(at(2), 2, "b"))
+    feed.send(0, T.insert(at(1), 1, "a", 1, 0), T.insert(at(1), 2, "b", None, None))
+    feed.send(0, T.update(at(2), (1, "a", 1, 0), (1, "c", 2, 5)), T.delete(at(2), 2, "b", None, None))
     feed.resolve(at(3))
     assert feed.go().tso == at(3)
-    assert spark.table(feed.lake.table(Layer.GOLD, f"{feed.name}_shop_t")).collect() == [(1, "c")]
+    found = spark.table(feed.lake.table(Layer.GOLD, f"{feed.name}_shop_t")).collect()
+    assert found == [(1, "c", "old", "x,z")]  # by name, whether the wire has names or numbers
     assert counted(feed) == (len(feed.sent), len(feed.sent), 0)
 
 

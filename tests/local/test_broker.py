@@ -16,9 +16,9 @@ import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, Consumer, TopicPartition
 from confluent_kafka import Message as Consumed
 
-from ticdc_lakehouse.errors import LakehouseError
+from ticdc_lakehouse.errors import ConfigError, LakehouseError
 from ticdc_lakehouse.local.broker import Broker
-from ticdc_lakehouse.local.kafka import KafkaMessage, recorded_messages
+from ticdc_lakehouse.local.kafka import KafkaMessage, ensure_topic, recorded_messages
 
 
 def consumed(bootstrap_servers: str, topic: str, partition: int, count: int) -> list[Consumed]:
@@ -54,6 +54,15 @@ def test_messages_arrive_as_they_were_given(broker: Broker) -> None:
     assert [(each.key(), each.value()) for each in found] == [(each.key, each.value) for each in given]
     assert [each.timestamp() for each in found] == [(TIMESTAMP_CREATE_TIME, each.timestamp) for each in given]
     assert found[1].headers() == [("h", None), ("h", b"1")]
+
+
+def test_a_topic_is_made_if_it_is_not_there(broker: Broker) -> None:
+    topic = f"test-{uuid.uuid4().hex}"
+    for _ in range(2):
+        ensure_topic(broker.bootstrap_servers, topic, 2)
+    assert broker.produce(topic, [KafkaMessage(partition=1, key=None, value=b"a")]) == 1
+    with pytest.raises(ConfigError, match="expected 3 partitions, it has 2"):
+        ensure_topic(broker.bootstrap_servers, topic, 3)
 
 
 def test_order_within_a_partition_is_kept(broker: Broker) -> None:

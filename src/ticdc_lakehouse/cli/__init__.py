@@ -17,9 +17,10 @@ COMMANDS = {
     "run": "run a job of the bundle on this machine",
     "status": "where each feed stands, and why a table stands still",
     "quarantine": "list, replay or dismiss messages that could not be decoded",
+    "generate": "a made-up changefeed in any protocol, into Kafka or a file",
     "decode": "decode messages (JSON lines) to events (JSON lines)",
-    "verify-stream": "a recorded stream through the pipeline, gold compared with TiDB's answers",
-    "demo": "Kafka, two feeds, the bundle's job, gold compared with TiDB's answers",
+    "verify-stream": "recorded streams through the pipeline, gold compared with TiDB's answers",
+    "demo": "Kafka, a feed of each protocol, the bundle's job, gold compared with TiDB's answers",
     "sql": "a Spark SQL prompt on the lake",
     "doctor": "check Python, Java, jars and ports",
 }

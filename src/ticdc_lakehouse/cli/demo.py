@@ -1,4 +1,5 @@
-"""``ticdc-lake demo``: a real Kafka broker, two recorded changefeeds, the bundle's job, and gold compared with TiDB."""
+"""``ticdc-lake demo``: a real Kafka broker, a recorded changefeed in each protocol, the bundle's job, and gold compared
+with TiDB."""
 
 from __future__ import annotations
 
@@ -18,37 +19,42 @@ from pyspark.sql import SparkSession
 from ticdc_lakehouse.cli.lake import quiet_session
 from ticdc_lakehouse.cli.place import LAKE, lake_root, place_arguments, project_root
 from ticdc_lakehouse.cli.run import JOB, progress_text, result_text
-from ticdc_lakehouse.cli.status import feed_text
 from ticdc_lakehouse.config.feed import Feed, load_feed
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.errors import ConfigError, LakehouseError
-from ticdc_lakehouse.lake import bronze, ops, silver
+from ticdc_lakehouse.lake import ops, silver
 from ticdc_lakehouse.lake.history import as_of
-from ticdc_lakehouse.lake.ops import FeedStatus
 from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.local.broker import Broker, recorded_messages
 from ticdc_lakehouse.local.bundle import Bundle, load_bundle
 from ticdc_lakehouse.local.comparison import Cell
 from ticdc_lakehouse.local.dbutils import Secrets
-from ticdc_lakehouse.local.display import text_of
+from ticdc_lakehouse.local.display import table, text_of
 from ticdc_lakehouse.local.job import feed_parameters, local_parameters, run_job
 from ticdc_lakehouse.local.outcome import Event, JobState, Progress
 from ticdc_lakehouse.local.recorded import Answer, RecordedStream, answers, recorded_stream
 from ticdc_lakehouse.local.verify import Verdict, verdict
 
 STREAM = Path("tests", "data", "streams", "tiflow-basic")
-FEEDS = {"shop_craft": "craft.jsonl.gz", "shop_canal": "canal_json.jsonl.gz"}
-STEPS = 3
+FEEDS = {
+    "shop_craft": "craft.jsonl.gz",
+    "shop_canal": "canal_json.jsonl.gz",
+    "shop_open": "open_protocol.jsonl.gz",
+    "shop_simple": "simple-avro.jsonl.gz",
+    "shop_debezium": "debezium.jsonl.gz",
+}
+STEPS = 2
 _SHOWN = 20
 MARK = "made-by-demo"
 _LEFT_BY_PROMPT = {"scratch", "warehouse"}
 
-_ORDERS = """
-    SELECT a.status, count(*) AS orders, count(DISTINCT a.customer_id) AS customers, sum(a.qty) AS pieces,
-           max(a.placed) AS latest, count(b.order_id) AS alike_in_shop_canal
-    FROM gold.shop_craft_shop_orders a LEFT JOIN gold.shop_canal_shop_orders b
-    ON (a.order_id, a.qty, a.status, a.placed, a.note) <=> (b.order_id, b.qty, b.status, b.placed, b.note)
-    GROUP BY a.status ORDER BY a.status"""
+_COLUMNS = "order_id, customer_id, qty, status, placed, note"
+_OF_ALL = " UNION ALL ".join(f"SELECT {_COLUMNS} FROM gold.{feed}_shop_orders" for feed in FEEDS)
+_ORDERS = f"""
+    SELECT status, count(*) AS orders, count(DISTINCT customer_id) AS customers, sum(qty) AS pieces,
+           max(placed) AS latest, min(feeds) AS feeds_alike
+    FROM (SELECT {_COLUMNS}, count(*) AS feeds FROM ({_OF_ALL}) GROUP BY {_COLUMNS})
+    GROUP BY status ORDER BY status"""
 _CHANGES = """
     SELECT date_format(commit_time, 'HH:mm:ss.SSS') AS committed, op, name, _before.balance AS balance_before, balance
     FROM silver.shop_canal_shop_customers
@@ -108,7 +114,7 @@ def run(options: argparse.Namespace) -> int:
         for name in FEEDS:
             _publish(demo, broker, name)
         runs = _apply(demo, broker, chosen(list(answers(demo.project / STREAM)), options.steps), verdicts)
-        _show_state(runs)
+        _show_state(demo, runs)
     _show_queries(demo, runs["shop_craft"].lake, verdicts["shop_craft"][0].watermark)
     equal = _show_verdicts(verdicts)
     prompt = "make sql" if options.lake is None else f"ticdc-lake sql --lake {options.lake}"
@@ -192,27 +198,36 @@ def _run_of(demo: _Demo, broker: Broker, name: str) -> Run:
     return Run.from_parameters(demo.session(), {**demo.parameters(broker), "feed": name}, Secrets().get)
 
 
-def _show_state(runs: Mapping[str, Run]) -> None:
-    """Print each feed's status and the rows of its layers."""
-    print("\nWhere the feeds stand, as `ticdc-lake status` tells:")
-    for name, each in runs.items():
-        status = ops.feed_status(each.lake, name)
-        print(feed_text(status, 0))
-        print(f"  {'layers':11}  {_layers_text(each, status)}\n")
+def _show_state(demo: _Demo, runs: Mapping[str, Run]) -> None:
+    """Print what each layer holds of each feed, and where the feed stands."""
+    print("\nWhat the lake holds (`ticdc-lake status` tells more):")
+    heads = (
+        "feed",
+        "protocol",
+        "bronze messages",
+        "quarantined",
+        "silver events",
+        "gold tables",
+        "gold rows",
+        "watermark",
+    )
+    lines = [(name, demo.feeds[name].protocol, *_layers(each, name)) for name, each in runs.items()]
+    print(f"{table(heads, lines)}\n")
 
 
-def _layers_text(run: Run, status: FeedStatus) -> str:
+def _layers(run: Run, name: str) -> tuple[int, ...]:
+    """The numbers of a feed's line."""
     lake, spark = run.lake, run.lake.spark
-    messages = spark.table(lake.table(Layer.BRONZE, bronze.messages_table(status.feed))).count()
-    events = spark.table(lake.table(Layer.SILVER, silver.events_table(status.feed))).count()
+    status = ops.feed_status(lake, name)
+    events = spark.table(lake.table(Layer.SILVER, silver.events_table(name))).count()
     rows = sum(spark.table(lake.table(Layer.GOLD, state.name)).count() for state in status.tables.values())
-    return f"bronze {messages} messages, silver {events} events, gold {rows} rows in {len(status.tables)} tables"
+    return status.landed, status.quarantined, events, len(status.tables), rows, status.tso
 
 
 def _show_queries(demo: _Demo, lake: Lake, tso: int) -> None:
     """Print three questions that an analyst might ask, and what the lake answers."""
     spark = demo.session()
-    print("Gold: orders by status, joined with what came through the other protocol")
+    print("Gold: orders by status, and in how many feeds every one of them is the same")
     print(text_of(spark.sql(_ORDERS)))
     print("\nSilver: the first changes of the customer that changed most")
     print(text_of(spark.sql(_CHANGES)))

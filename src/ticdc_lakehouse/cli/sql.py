@@ -60,7 +60,8 @@ def refresh_views(options: argparse.Namespace, lake: Lake) -> list[str]:
             print(f"{feed}: no file in resources/feeds, so its views are not made", file=sys.stderr)
             continue
         ops.create_feed(lake, feed)
-        views.refresh(lake, feed, load_feed(files[feed]).sink_options.time_zone.key)
+        described = load_feed(files[feed])
+        views.refresh(lake, feed, described.sink_options.time_zone.key, described.policies.mode)
     return feeds
 
 

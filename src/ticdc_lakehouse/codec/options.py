@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -112,15 +112,23 @@ def sink_options(protocol: str, given: Mapping[str, object]) -> SinkOptions:
 
     Raises ConfigError for an option that the protocol does not have and for a value that is none of its values.
     """
-    known = {entry.name.replace("_", "-"): entry for entry in fields(SinkOptions)}
+    known = _options_of(protocol)
     values: dict[str, Any] = {}
     for name, value in given.items():
-        entry = known.get(name)
-        if entry is None or protocol not in entry.metadata.get("protocols", (protocol,)):
-            allowed = [n for n, e in known.items() if protocol in e.metadata.get("protocols", (protocol,))]
-            raise ConfigError(f"{name}: no option of protocol {protocol}; expected one of {', '.join(sorted(allowed))}")
-        values[entry.name] = _typed(name, str(entry.type), value)
+        if name not in known:
+            raise ConfigError(f"{name}: no option of protocol {protocol}; expected one of {', '.join(sorted(known))}")
+        values[known[name].name] = _typed(name, str(known[name].type), value)
     return SinkOptions(**values)
+
+
+def option_names(protocol: str) -> frozenset[str]:
+    """The names of the options that a protocol has."""
+    return frozenset(_options_of(protocol))
+
+
+def _options_of(protocol: str) -> dict[str, Field[Any]]:
+    own = (entry for entry in fields(SinkOptions) if protocol in entry.metadata.get("protocols", (protocol,)))
+    return {entry.name.replace("_", "-"): entry for entry in own}
 
 
 _WORDS: tuple[type[StrEnum], ...] = (

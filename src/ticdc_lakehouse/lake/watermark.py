@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.event import Kind
 from ticdc_lakehouse.lake import bronze, quarantine, silver
 from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.lake.state import Published, TableName
+from ticdc_lakehouse.lake.state import Published
 
 UNSEEN = 0
 """In place of a watermark where a partition has shown none."""
@@ -55,6 +56,11 @@ class _Progress:
     decoded: int
     resolved: int
     """Highest watermark above the published one, UNSEEN if there is none."""
+
+
+def decoded_batches(lake: Lake, feed: str, since: Published) -> tuple[int, str | None]:
+    """The last bronze batch up to which silver has every message, and what is missing in the next one."""
+    return _decoded_through(since.batch, _landed(lake, feed, since.batch), _progress(lake, feed, since, []))
 
 
 def completeness(lake: Lake, feed: str, since: Published) -> Completeness:

@@ -13,9 +13,12 @@ from pyspark.sql import DataFrame
 
 from ticdc_lakehouse.lake.place import literal, quoted
 from ticdc_lakehouse.lake.typed import IRREGULAR
+from ticdc_lakehouse.local.lost import Lost
 from ticdc_lakehouse.mysql_type import Family, MysqlType, parse_type
 
 Cell = str | None
+
+_IRREGULAR = (Family.DATE, Family.DATETIME, Family.TIMESTAMP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +32,8 @@ class Difference:
     """None if the whole row is missing or too much."""
     expected: str
     found: str
+    lost: bool = False
+    """Whether the protocol's wire cannot carry the value, so that nobody could have it."""
 
     def __str__(self) -> str:
         place = f"{self.table} {self.row}" + ("" if self.column is None else f" {self.column}")
@@ -42,6 +47,7 @@ def gold_rows(table: DataFrame, columns: Sequence[Mapping[str, Any]], time_zone:
 
 
 def _text_sql(name: str, kind: MysqlType, time_zone: str) -> str:
+    """A column's text. Only dates may stand in the map of irregular values: any other value has a column to be in."""
     column = quoted(name)
     match kind.family:
         case Family.TIMESTAMP:
@@ -50,7 +56,8 @@ def _text_sql(name: str, kind: MysqlType, time_zone: str) -> str:
             text = f"lower(hex({column}))"
         case _:
             text = column
-    return f"coalesce({IRREGULAR}[{literal(name)}], CAST({text} AS STRING))"
+    text = f"CAST({text} AS STRING)"
+    return f"coalesce({IRREGULAR}[{literal(name)}], {text})" if kind.family in _IRREGULAR else text
 
 
 def differences(
@@ -58,8 +65,9 @@ def differences(
     columns: Sequence[Mapping[str, Any]],
     expected: Sequence[Sequence[Any]],
     found: Sequence[tuple[Cell, ...]],
+    lost: Lost | None = None,
 ) -> Iterator[Difference]:
-    """Each cell in which the found rows differ from the expected ones."""
+    """Each cell in which the found rows differ from the expected ones; ``lost`` tells what the wire cannot carry."""
     kinds = [parse_type(column["type"]) for column in columns]
     key = [i for i, column in enumerate(columns) if column["key"] == "PRI"] or list(range(len(columns)))
     wanted = {_key(kinds, key, row): row for row in expected}
@@ -72,7 +80,7 @@ def differences(
         elif place not in wanted:
             yield Difference(table=name, row=str(place), column=None, expected="no row", found=str(given[place]))
         else:
-            yield from _cells(name, place, columns, kinds, wanted[place], given[place])
+            yield from _cells(name, place, columns, kinds, wanted[place], given[place], lost)
 
 
 def _key(kinds: Sequence[MysqlType], key: Sequence[int], row: Sequence[Any]) -> tuple[Any, ...]:
@@ -85,11 +93,19 @@ def _cells(
     columns: Sequence[Mapping[str, Any]],
     kinds: Sequence[MysqlType],
     wanted: Sequence[Any],
-    given: Sequence[Any],
+    given: Sequence[Cell],
+    lost: Lost | None,
 ) -> Iterator[Difference]:
     for column, kind, want, have in zip(columns, kinds, wanted, given, strict=True):
         if comparable(kind, want) != comparable(kind, have):
-            yield Difference(table=name, row=str(place), column=column["name"], expected=repr(want), found=repr(have))
+            yield Difference(
+                table=name,
+                row=str(place),
+                column=column["name"],
+                expected=repr(want),
+                found=repr(have),
+                lost=lost is not None and want is not None and lost(kind, want, have),
+            )
 
 
 def comparable(kind: MysqlType, value: Any) -> Any:

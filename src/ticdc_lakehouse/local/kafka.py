@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from ticdc_lakehouse.errors import LakehouseError
+from ticdc_lakehouse.errors import ConfigError, LakehouseError
 
 REQUEST_SECONDS = 30
 LARGEST_MESSAGE = 64 * 1024 * 1024
@@ -64,6 +65,22 @@ def recorded_messages(path: Path) -> Iterator[KafkaMessage]:
                 key=_bytes(record["key"]),
                 value=_bytes(record["value"]),
             )
+
+
+def ensure_topic(bootstrap_servers: str, topic: str, partitions: int) -> None:
+    """Create the topic if it is not there.
+
+    Raises ConfigError if it has another number of partitions, LakehouseError when Kafka does not answer.
+    """
+    admin = AdminClient(client_options(bootstrap_servers) | {"error_cb": lambda _: None}, logger=SILENT)
+    try:
+        found = admin.list_topics(timeout=REQUEST_SECONDS).topics.get(topic)
+        if found is None:
+            admin.create_topics([NewTopic(topic, partitions)])[topic].result(REQUEST_SECONDS)
+        elif len(found.partitions) != partitions:
+            raise ConfigError(f"topic {topic}: expected {partitions} partitions, it has {len(found.partitions)}")
+    except KafkaException as error:
+        raise LakehouseError(f"Kafka at {bootstrap_servers}: {error.args[0].str()}") from error
 
 
 def produce(bootstrap_servers: str, topic: str, messages: Iterable[KafkaMessage]) -> int:

@@ -10,8 +10,11 @@ from typing import Any
 
 import orjson
 
+from ticdc_lakehouse.codec import PROTOCOLS
+from ticdc_lakehouse.codec.options import option_names
 from ticdc_lakehouse.errors import ConfigError
 
+_DESCRIPTION = "stream.json"
 _FAULTS = {"late-bootstrap-after-rows"}
 """What stream.json lists among a file's options and no sink has: what was done to the messages afterwards."""
 
@@ -27,6 +30,11 @@ class RecordedStream:
     """Sink-uri options that the file was written with."""
     time_zone: str
     partitions: int
+    watermarks: int
+    """Messages that are watermarks; none where the file was written without."""
+
+    def __str__(self) -> str:
+        return f"{self.folder.name}/{self.file}"
 
     @property
     def messages(self) -> Path:
@@ -68,7 +76,30 @@ def recorded_stream(folder: Path, file: str, options: Mapping[str, str]) -> Reco
         options={**{name: entry["options"][name] for name in entry["options"].keys() - _FAULTS}, **options},
         time_zone=described["time_zone"],
         partitions=topics[0]["partitions"] if isinstance(topics, list) else described["partitions"],
+        watermarks=entry["counts"].get("watermark_messages", 0),
     )
+
+
+def recorded_streams(folder: Path, options: Mapping[str, str]) -> list[RecordedStream]:
+    """The streams of all message files of a recorded workload, or of all the workloads that lie in a folder.
+
+    Each takes those of ``options`` that its protocol has. Raises ConfigError where there is none, and for an option
+    that no protocol has.
+    """
+    for name in options:
+        if not any(name in option_names(protocol) for protocol in PROTOCOLS):
+            raise ConfigError(f"{name}: no option of any protocol")
+    folders = (
+        [folder] if (folder / _DESCRIPTION).is_file() else sorted(p.parent for p in folder.glob(f"*/{_DESCRIPTION}"))
+    )
+    if not folders:
+        raise ConfigError(f"{folder}: expected a folder with {_DESCRIPTION}, or a folder of such folders")
+    return [
+        recorded_stream(each, entry["file"], {n: v for n, v in options.items() if n in option_names(entry["protocol"])})
+        for each in folders
+        for entry in _described(each)["files"]
+        if (each / entry["file"]).is_file()
+    ]
 
 
 def answers(folder: Path) -> Iterator[Answer]:
@@ -81,7 +112,7 @@ def answers(folder: Path) -> Iterator[Answer]:
 
 def _described(folder: Path) -> dict[str, Any]:
     try:
-        described: dict[str, Any] = orjson.loads((folder / "stream.json").read_bytes())
+        described: dict[str, Any] = orjson.loads((folder / _DESCRIPTION).read_bytes())
     except OSError as error:
-        raise ConfigError(f"{folder}: expected a folder with stream.json: {error}") from None
+        raise ConfigError(f"{folder}: expected a folder with {_DESCRIPTION}: {error}") from None
     return described

@@ -6,19 +6,23 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import yaml
 from pyspark.sql import SparkSession
 
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.lake.history import as_of
+from ticdc_lakehouse.lake.situation import Mode
 from ticdc_lakehouse.lake.state import TableState, published
 from ticdc_lakehouse.local.broker import Broker, recorded_messages
 from ticdc_lakehouse.local.comparison import Cell, Difference, differences, gold_rows
 from ticdc_lakehouse.local.dbutils import Secrets
+from ticdc_lakehouse.local.feed_file import write_feed_file
 from ticdc_lakehouse.local.job import local_parameters
+from ticdc_lakehouse.local.lost import LOST
 from ticdc_lakehouse.local.recorded import Answer, RecordedStream, answers
 
 FEED = "recorded"
+NEWEST = (1 << 63) - 1
+"""A TSO after all others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,22 +33,30 @@ class Verdict:
     tables: int
     rows: int
     differences: tuple[Difference, ...]
+    lost: int = 0
+    """Cells that differ because the protocol's wire cannot carry their values; not among the differences."""
 
 
 def write_feed(stream: RecordedStream, feeds: Path, name: str, bootstrap_servers: str, topic: str) -> Path:
     """Write the feed file (and schema file) that a user would write for this stream; gives the feed file's path."""
-    feeds.mkdir(parents=True, exist_ok=True)
-    (feeds / f"{name}.sql").write_text(stream.create_statements(), encoding="utf-8")
-    described = {
-        "protocol": stream.protocol,
-        "options": dict(stream.options),
-        "time_zone": stream.time_zone,
-        "kafka": {"bootstrap_servers": bootstrap_servers, "topics": [topic]},
-        "schema_file": f"{name}.sql",
-    }
     path = feeds / f"{name}.yml"
-    path.write_text(yaml.safe_dump(described, sort_keys=False), encoding="utf-8")
+    write_feed_file(
+        path,
+        protocol=stream.protocol,
+        options=stream.options,
+        time_zone=stream.time_zone,
+        bootstrap_servers=bootstrap_servers,
+        topic=topic,
+        schema_file=f"{name}.sql",
+        mode=mode_of(stream),
+    )
+    path.with_suffix(".sql").write_text(stream.create_statements(), encoding="utf-8")
     return path
+
+
+def mode_of(stream: RecordedStream) -> Mode:
+    """The gold mode that a feed of this stream needs."""
+    return Mode.WATERMARKS if stream.watermarks else Mode.EVENTUAL
 
 
 def load_stream(
@@ -65,9 +77,13 @@ def load_stream(
 
 def verify(run: Run, stream: RecordedStream, every: int = 1) -> Iterator[Verdict]:
     """Apply the feed up to each recorded watermark (each ``every``-th and the last) and compare all tables with the
-    answer."""
+    answer; a stream without watermarks is applied whole, and compared with the last answer."""
     seen: dict[tuple[str, int], list[tuple[Cell, ...]]] = {}
     known = list(answers(stream.folder))
+    if mode_of(stream) is Mode.EVENTUAL:
+        run.gold()
+        yield verdict(run, known[-1], stream.time_zone, seen)
+        return
     for number, answer in enumerate(known):
         if number % every == 0 or number == len(known) - 1:
             replace(run, until_tso=answer.watermark).gold()
@@ -77,9 +93,10 @@ def verify(run: Run, stream: RecordedStream, every: int = 1) -> Iterator[Verdict
 def verdict(run: Run, answer: Answer, time_zone: str, seen: dict[tuple[str, int], list[tuple[Cell, ...]]]) -> Verdict:
     """Gold at the answer's watermark. ``seen`` keeps the rows of each table and version, for the next call."""
     states = published(run.lake, run.feed.name).tables
-    tables = as_of(run.lake.spark, run.feed.name, answer.watermark, lake=run.lake)
+    eventual = run.feed.policies.mode is Mode.EVENTUAL
+    tables = as_of(run.lake.spark, run.feed.name, NEWEST if eventual else answer.watermark, lake=run.lake)
     found: list[Difference] = []
-    if tables.tso != answer.watermark:
+    if tables.tso != answer.watermark and not eventual:
         found.append(_whole("*", f"watermark {answer.watermark}", f"watermark {tables.tso}"))
     found.extend(
         _whole(name, "no such table", "a table") for name in sorted(tables.tables.keys() - answer.tables.keys())
@@ -88,12 +105,20 @@ def verdict(run: Run, answer: Answer, time_zone: str, seen: dict[tuple[str, int]
         if name not in tables.tables:
             found.append(_whole(name, "a table", "none"))
             continue
-        place = (name, _state(states, name).version)
+        state = _state(states, name)
+        place = (state.data, state.version)
         if place not in seen:
             seen[place] = gold_rows(tables[name], expected["columns"], time_zone)
-        found.extend(differences(name, expected["columns"], expected["rows"], seen[place]))
+        found.extend(differences(name, expected["columns"], expected["rows"], seen[place], LOST.get(run.feed.protocol)))
     rows = sum(len(table["rows"]) for table in answer.tables.values())
-    return Verdict(watermark=answer.watermark, tables=len(answer.tables), rows=rows, differences=tuple(found))
+    differing = tuple(each for each in found if not each.lost)
+    return Verdict(
+        watermark=answer.watermark,
+        tables=len(answer.tables),
+        rows=rows,
+        differences=differing,
+        lost=len(found) - len(differing),
+    )
 
 
 def _state(states: Mapping[tuple[str, str], TableState], name: str) -> TableState:

@@ -1,0 +1,92 @@
+"""``ticdc-lake generate`` into files."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import orjson
+import pytest
+
+from ticdc_lakehouse.cli import main
+from ticdc_lakehouse.cli.decode import decoded_lines
+from ticdc_lakehouse.cli.generate import paced
+from ticdc_lakehouse.codec import Decoder
+from ticdc_lakehouse.codec.options import sink_options
+from ticdc_lakehouse.config.feed import load_feed
+from ticdc_lakehouse.event import Op, RowChange
+from ticdc_lakehouse.workload.stream import Interval
+
+ROW = RowChange(op=Op.INSERT, database="d", table="t", commit_ts=1, commit_ms=0, before=None, after={}, columns=())
+
+
+def generate(*arguments: object) -> int:
+    return main(["generate", "--workload", "shop", "--rows", "50", *map(str, arguments)])
+
+
+@pytest.mark.parametrize("protocol", ["craft", "canal-json", "debezium", "open-protocol", "simple"])
+def test_the_feed_file_reads_what_was_written(protocol: str, tmp_path: Path) -> None:
+    """Every line decodes with the feed's own options, and watermarks are in every partition."""
+    stream, feed_file = tmp_path / "stream.jsonl", tmp_path / "feeds" / "shop_made.yml"
+    assert generate("--protocol", protocol, "--partitions", 2, "--file", stream, "--feed-file", feed_file) == 0
+    feed = load_feed(feed_file)
+    written = [orjson.loads(line) for line in stream.read_bytes().splitlines()]
+    decoded = dict(decoded_lines(Decoder(feed.protocol, feed.sink_options), stream.read_bytes().splitlines()))
+    assert feed.topics == ("shop",)
+    assert {line["topic"] for line in written} == {"shop"}
+    for partition in (0, 1):
+        own = [(number, line) for number, line in enumerate(written, start=1) if line["partition"] == partition]
+        assert [line["offset"] for _, line in own] == [*range(len(own))]
+        kinds = {event["kind"] for number, _ in own for event in decoded[number]["events"]}  # type: ignore[attr-defined]
+        assert {"row", "resolved"} <= kinds
+
+
+def test_with_a_schema_file_the_tables_existed_before(tmp_path: Path) -> None:
+    stream, schema, feed_file = tmp_path / "stream.jsonl", tmp_path / "sql" / "shop.sql", tmp_path / "shop.yml"
+    given = ("--protocol", "open-protocol", "--file", stream, "--schema-file", schema, "--feed-file", feed_file)
+    assert generate(*given) == 0
+    assert [table.table for table in load_feed(feed_file).schema_tables] == [
+        "customers",
+        "stock",
+        "orders",
+        "order_items",
+    ]
+    decoder = Decoder("open_protocol", sink_options("open_protocol", {}))
+    kinds = {e["kind"] for _, line in decoded_lines(decoder, stream.read_bytes().splitlines()) for e in line["events"]}  # type: ignore[attr-defined]
+    assert kinds == {"row", "resolved"}
+
+
+def test_options_reach_the_bytes_and_the_feed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    feed_file = tmp_path / "shop.yml"
+    option = ("--option", "enable-tidb-extension=false", "--option", "time-zone=Asia/Tokyo")
+    assert generate("--protocol", "canal-json", "--file", "-", "--feed-file", feed_file, *option) == 0
+    out, err = capsys.readouterr()
+    messages = len(out.splitlines())
+    assert f"{messages} messages, {messages - 5} row changes" in err  # and five DDLs: no watermarks
+    options = load_feed(feed_file).sink_options
+    assert (options.enable_tidb_extension, options.time_zone.key) == (False, "Asia/Tokyo")
+
+
+def test_no_faster_than_the_rate() -> None:
+    interval = Interval(events={0: [ROW] * 5}, messages={}, transactions=1)
+    started = time.monotonic()
+    assert list(paced([interval] * 4, 100)) == [interval] * 4
+    assert time.monotonic() - started >= 0.2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--protocol", "crafty"], "protocol: expected one of craft"),
+        (["--protocol", "craft", "--workload", "bank"], "workload: expected one of shop, sysbench, found 'bank'"),
+        (["--protocol", "craft", "--option", "encoding-format=avro"], "encoding-format: no option of protocol craft"),
+    ],
+)
+def test_a_wrong_argument_is_one_line_and_leaves_nothing(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert generate("--file", tmp_path / "f", "--feed-file", tmp_path / "g.yml", *arguments) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"ticdc-lake generate: {said}")
+    assert told.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

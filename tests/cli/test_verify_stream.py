@@ -1,0 +1,124 @@
+"""Which recorded files ``verify-stream`` takes, and what it prints of them; without Spark."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from ticdc_lakehouse.cli import main
+from ticdc_lakehouse.cli.verify_stream import Result, chosen, state, summary
+from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.lake.situation import Mode
+from ticdc_lakehouse.local.comparison import differences
+from ticdc_lakehouse.local.lost import LOST
+from ticdc_lakehouse.local.recorded import RecordedStream, recorded_streams
+from ticdc_lakehouse.local.verify import Verdict, mode_of
+
+STREAMS = Path(__file__).parents[1] / "data" / "streams"
+
+
+def stream(file: str, watermarks: int = 9) -> RecordedStream:
+    return RecordedStream(
+        folder=Path("basic"),
+        file=f"{file}.jsonl.gz",
+        protocol="craft",
+        options={},
+        time_zone="UTC",
+        partitions=1,
+        watermarks=watermarks,
+    )
+
+
+def test_every_file_that_is_there_is_taken() -> None:
+    found = recorded_streams(STREAMS, {})
+    assert {each.messages for each in found} == set(STREAMS.glob("*/*.jsonl.gz")) - set(STREAMS.glob("*/answers*"))
+    assert all(mode_of(each) is Mode.WATERMARKS for each in found)
+    assert [*map(str, recorded_streams(STREAMS / "ticdc-bank", {}))] == ["ticdc-bank/canal_json.jsonl.gz"]
+
+
+def test_an_option_goes_where_the_protocol_has_it() -> None:
+    given = {each.protocol: each.options for each in recorded_streams(STREAMS, {"craft-float": "trust"})}
+    assert given["craft"] == {"max-batch-size": 16, "craft-float": "trust"}
+    assert given["canal_json"] == {"enable-tidb-extension": True}
+
+
+@pytest.mark.parametrize(
+    ("kind", "wanted", "found", "lost"),
+    [
+        ("decimal(30,4)", "99999999999999999999.0001", "100000000000000000000.0000", True),
+        ("decimal(30,4)", "99999999999999999999.0001", "99999999999990000000.0000", False),
+        ("decimal(30,4)", "1.0000", None, False),
+        ("date", "0000-00-00", None, True),
+        ("datetime", "0001-01-01 00:00:01", "2001-01-01 00:00:01", True),
+        ("datetime(3)", "2024-05-00 00:00:00.000", None, True),
+        ("date", "2024-05-01", None, False),
+        ("time", "-01:00:00", None, False),
+        ("varchar(9)", "a", "b", False),
+    ],
+)
+def test_what_debezium_cannot_carry(kind: str, wanted: str, found: str | None, lost: bool) -> None:
+    columns = [{"name": "id", "type": "int", "key": "PRI"}, {"name": "v", "type": kind, "key": ""}]
+    (difference,) = differences("t", columns, [["1", wanted]], [("1", found)], LOST["debezium"])
+    assert (difference.lost, difference.column) == (lost, "v")
+    (other,) = differences("t", columns, [["1", wanted]], [("1", found)], LOST.get("craft"))
+    assert not other.lost
+
+
+def test_only_some_files() -> None:
+    found = recorded_streams(STREAMS, {})
+    assert {each.protocol for each in chosen(found, ["craft.jsonl.gz"])} == {"craft"}
+    assert chosen(found, []) == found
+
+
+def test_a_file_without_watermarks_is_for_the_eventual_mode() -> None:
+    assert mode_of(stream("noext", watermarks=0)) is Mode.EVENTUAL
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--file", "craft.json"], "--file: expected one of canal_json.jsonl.gz, craft.jsonl.gz, "),
+        (["--option", "craft-floats=trust"], "craft-floats: no option of any protocol"),
+        (["--every", "0"], "--every: expected 1 or more, found 0"),
+    ],
+)
+def test_a_wrong_argument_is_one_line_and_code_2(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["verify-stream", str(STREAMS), *arguments]) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"ticdc-lake verify-stream: {said}")
+    assert told.count("\n") == 1
+
+
+def test_a_folder_without_streams(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"expected a folder with stream\.json, or a folder of such folders"):
+        recorded_streams(tmp_path, {})
+
+
+def row(file: str, nothing: str = "0", **values: str) -> dict[str, str]:
+    """A line of the summary; ``nothing`` stands where no value is given."""
+    counts = ("watermarks", "equal", "rows", "differing cells", "lost on the wire")
+    seconds = "0.0" if nothing else ""
+    named = {"stream": "basic", "file": file, "protocol": "craft", "seconds": seconds, "remark": ""}
+    return {**named, **dict.fromkeys(counts, nothing), **values}
+
+
+def test_a_summary_has_a_line_for_each_file() -> None:
+    good, bad, failed = (Result(stream=stream(name)) for name in ("a", "b", "long"))
+    good.add(Verdict(watermark=1, tables=1, rows=5, differences=()))
+    bad.add(Verdict(watermark=1, tables=1, rows=7, differences=("x", "y")))  # type: ignore[arg-type]
+    failed.failed, failed.remark = True, "no broker"
+    bad.add(Verdict(watermark=2, tables=1, rows=7, differences=(), lost=3))
+    heads, _, *lines = (
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in summary([good, bad, failed]).splitlines()
+    )
+    assert [dict(zip(heads, line, strict=True)) for line in lines] == [
+        row("a", watermarks="1", equal="1", rows="5"),
+        row("b", watermarks="2", equal="1", rows="14", **{"differing cells": "2", "lost on the wire": "3"}),
+        row("long", "", remark="FAILED: no broker"),
+    ]
+    assert [each.good for each in (good, bad, failed)] == [True, False, False]
+    assert state(bad) == "gold equals TiDB at 1 of 2 watermarks (0.0 s)"
+    assert state(failed) == "FAILED: no broker"
