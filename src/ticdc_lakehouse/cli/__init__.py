@@ -18,6 +18,7 @@ COMMANDS = {
     "status": "where each feed stands, and why a table stands still",
     "quarantine": "list, replay or dismiss messages that could not be decoded",
     "decode": "decode messages (JSON lines) to events (JSON lines)",
+    "inspect": "what messages are: protocol, events, values, every byte",
     "verify-stream": "a recorded stream through the pipeline, gold compared with TiDB's answers",
     "demo": "Kafka, two feeds, the bundle's job, gold compared with TiDB's answers",
     "sql": "a Spark SQL prompt on the lake",
