@@ -113,7 +113,7 @@ def test_the_row_that_wire_md_dissects() -> None:
     [found] = PROTOCOLS["craft"].byte_maps(None, ROW, SinkOptions())
     assert lines(found) == [
         "01 version: 1",
-        "a091d8e18ebba7c516 commit_ts 0: 1624284170621946016, 2166-02-01 17:13:12.874000 UTC",
+        "a091d8e18ebba7c516 commit_ts 0: 1624284170621946016, 2166-05-07 17:26:24.269000 UTC",
         "01 event type 0: 1 ROW",
         "01 partition 0: -1, none",
         "00 database 0: 0 test",

@@ -33,7 +33,9 @@ class Inspection:
     events: Events = ()
     """Its events; one ``Failure`` alone if it does not decode."""
     maps: tuple[ByteMap, ...] = ()
-    """What the bytes of key and value are, if that was asked for."""
+    """What the bytes of key and value are."""
+    explain: bool = False
+    """Whether to show every byte, or the parts of the message alone."""
 
     @property
     def decoded(self) -> bool:
@@ -49,6 +51,7 @@ class Inspection:
             found=(self.protocol, self.options, self.reason),
             events=self.events,
             maps=self.maps,
+            explain=self.explain,
         )
 
     def __str__(self) -> str:
@@ -89,10 +92,17 @@ class Inspector:
         if protocol is None:
             return Inspection(name=name, key=key, value=value, protocol=None, options={}, reason=reason)
         options = {**shown, **self._options}
-        maps = protocol_named(protocol).byte_maps(key, value, sink_options(protocol, options)) if self._explain else ()
         [events] = self._decoder(protocol, options).decode([(key, value)])
         return Inspection(
-            name=name, key=key, value=value, protocol=protocol, options=options, reason=reason, events=events, maps=maps
+            name=name,
+            key=key,
+            value=value,
+            protocol=protocol,
+            options=options,
+            reason=reason,
+            events=events,
+            maps=protocol_named(protocol).byte_maps(key, value, sink_options(protocol, options)),
+            explain=self._explain,
         )
 
     def _found(self, key: bytes | None, value: bytes | None) -> tuple[str | None, Mapping[str, str], str]:

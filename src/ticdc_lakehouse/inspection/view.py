@@ -50,12 +50,14 @@ def tree(
     found: tuple[str | None, Mapping[str, object], str],
     events: Iterable[Event],
     maps: Iterable[ByteMap],
+    explain: bool,
 ) -> Node:
-    """The lines of a message: envelope, events, bytes. ``found`` is protocol, options and reason."""
+    """The lines of a message: envelope, events, bytes. ``found`` is protocol, options and reason; ``explain`` is
+    whether to show each byte."""
     lengths = [f"{part} {'null' if data is None else f'{len(data)} bytes'}" for part, data in sizes.items()]
     return Node(
         ((name, Style.HEAD), (", ".join(lengths), Style.NOTE)),
-        (*_envelope(*found), *map(_event, events), *map(_byte_map, maps)),
+        (*_envelope(*found), *map(_event, events), *map(_byte_map if explain else _parts, maps)),
     )
 
 
@@ -135,6 +137,14 @@ def _change(row: RowChange, name: str) -> tuple[Piece, ...]:
 def _value(image: Image, name: str) -> str:
     value = image[name]
     return "NULL" if value is None else f"'{shown(value)}'"
+
+
+def _parts(found: ByteMap) -> Node:
+    """The largest spans and their sizes."""
+    sizes = ", ".join(f"{span.name} {span.end - span.start}" for span in found.spans)
+    return Node(
+        ((f"bytes of the {found.of}", Style.HEAD), (f"{len(found.data)}", Style.NOTE), (shown(sizes), Style.NAME))
+    )
 
 
 def _byte_map(found: ByteMap) -> Node:

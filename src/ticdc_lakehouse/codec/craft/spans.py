@@ -65,6 +65,8 @@ def _read_message(walk: Walk) -> None:
 def _read_end(walk: Walk) -> tuple[int, _Sizes]:
     """Where the size tables begin, and what they say."""
     length, at = read_reversed_uvarint(walk.data)
+    if at < walk.at:
+        raise DecodeError("bad_size", "the length of the size tables runs into the version", offset=at)
     begin = at - length
     walk.spans.append(
         Span(
