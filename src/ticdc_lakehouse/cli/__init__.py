@@ -20,6 +20,7 @@ COMMANDS = {
     "table": "pass over a DDL, or try again, where a table stands still",
     "generate": "a made-up changefeed in any protocol, into Kafka or a file",
     "decode": "decode messages (JSON lines) to events (JSON lines)",
+    "inspect": "what messages are: protocol, events, values, every byte",
     "verify-stream": "recorded streams through the pipeline, gold compared with TiDB's answers",
     "demo": "Kafka, a feed of each protocol, the bundle's job, gold compared with TiDB's answers",
     "sql": "a Spark SQL prompt on the lake",
