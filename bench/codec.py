@@ -17,7 +17,7 @@ from bench.report import Target, table
 from bench.timing import Times, cpu, interleaved
 from ticdc_lakehouse.codec import Decoder, protocol_named
 from ticdc_lakehouse.codec.known import Known
-from ticdc_lakehouse.definition import tables_from_sql
+from ticdc_lakehouse.ddl.script import tables_from_sql
 from ticdc_lakehouse.event import RowChange, events_of
 
 ROWS = 8400

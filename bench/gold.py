@@ -13,11 +13,14 @@ from bench.made import Made, write
 from bench.recorded import recorded
 from bench.report import Target, table
 from bench.timing import Times
-from ticdc_lakehouse.definition import Table, tables_from_sql
+from ticdc_lakehouse.ddl.script import tables_from_sql
+from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.lake import gold, silver
-from ticdc_lakehouse.lake.merge import COMMIT_TS, GONE, KEY, Span, create_data_table, data_name, newest_sql
+from ticdc_lakehouse.lake.data_table import create_data_table
+from ticdc_lakehouse.lake.lane import Rows
+from ticdc_lakehouse.lake.merge import COMMIT_TS, GONE, KEY, newest_sql
 from ticdc_lakehouse.lake.place import Lake, Layer, object_name
-from ticdc_lakehouse.lake.plan import Applying
+from ticdc_lakehouse.lake.situation import Applying
 
 CHANGES = 100_000
 WINDOWS = 2
@@ -50,7 +53,7 @@ def measure(lake: Lake, changes: int, tables: int, windows: int = WINDOWS) -> Go
         write(lake, made)
         silver.decode(lake, silver.Decoding(feed=feed, protocol="canal_json", options=recorded("canal_json").options))
         before = 0 if batch == 0 else replace(made, batch=batch - 1).tso
-        _prepare_bare(lake, applying, Span(after=before, through=made.tso), create=batch == 0)
+        _prepare_bare(lake, applying, before, made.tso, create=batch == 0)
         start = time.perf_counter()
         done = gold.apply(lake, applying)
         middle = time.perf_counter()
@@ -75,13 +78,14 @@ def _definitions(tables: int) -> tuple[Table, ...]:
     )
 
 
-def _prepare_bare(lake: Lake, applying: Applying, span: Span, *, create: bool) -> None:
+def _prepare_bare(lake: Lake, applying: Applying, after: int, through: int, *, create: bool) -> None:
     """Lay down what the bare MERGEs read: a window's newest change of each key, typed."""
     for number, definition in enumerate(applying.tables):
         if create:
-            create_data_table(lake, _bare(applying.feed, number), definition)
+            create_data_table(lake, f"{_bare(applying.feed, number)}__data", definition)
         name = f"{_bare(applying.feed, number)}_source"
-        newest = newest_sql(lake, applying.feed, definition, span, applying.time_zone)
+        rows = Rows(table=definition, after=after, through=through, shapes=())
+        newest = newest_sql(lake, applying.feed, rows, applying.time_zone)
         lake.spark.sql(
             f"CREATE OR REPLACE TABLE {lake.table(Layer.GOLD, name)} USING delta "
             f"{lake.location(Layer.GOLD, name)} AS {newest}"
@@ -94,7 +98,7 @@ def _bare(feed: str, number: int) -> str:
 
 def _bare_merge(lake: Lake, feed: str, number: int) -> None:
     name = _bare(feed, number)
-    target, source = (lake.table(Layer.GOLD, part) for part in (data_name(name), f"{name}_source"))
+    target, source = (lake.table(Layer.GOLD, part) for part in (f"{name}__data", f"{name}_source"))
     stored = lake.spark.table(target).columns
     assignments = ", ".join(f"{column} = s.{column}" for column in stored)
     lake.spark.sql(f"""
@@ -110,7 +114,7 @@ def _check_equal(lake: Lake, applying: Applying) -> None:
     for number, definition in enumerate(applying.tables):
         names = (object_name(applying.feed, definition.database, definition.table), _bare(applying.feed, number))
         ours, bare = (
-            lake.spark.table(lake.table(Layer.GOLD, data_name(name)))
+            lake.spark.table(lake.table(Layer.GOLD, f"{name}__data"))
             .selectExpr("count(*)", f"sum({COMMIT_TS} % 1000003)")
             .first()
             for name in names

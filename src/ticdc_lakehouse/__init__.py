@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
-__all__ = ["as_of"]
+_HOMES = {
+    "MessageDecoder": "ticdc_lakehouse.decoding",
+    "as_of": "ticdc_lakehouse.lake.history",
+    "decode": "ticdc_lakehouse.decoding",
+    "inspect": "ticdc_lakehouse.inspection",
+}
+
+__all__ = ["MessageDecoder", "as_of", "decode", "inspect"]
 
 
 def __getattr__(name: str) -> Any:
-    """``as_of`` on first use: the codecs and the command line work without Spark, so importing the package must not
+    """Each on first use: the codecs and the command line work without Spark, so importing the package must not
     import it."""
-    if name == "as_of":
-        from ticdc_lakehouse.lake.history import as_of
-
-        return as_of
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)

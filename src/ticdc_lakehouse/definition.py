@@ -1,33 +1,15 @@
-"""What a table is: its columns with exact MySQL types and its key, read from the CREATE TABLE text that TiDB prints."""
+"""What a table is: its columns with exact MySQL types, its keys and its partitions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import orjson
-from sqlglot import tokenize
-from sqlglot.errors import TokenError
-from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]  # from its compiled half, not re-exported
 
-from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.event import Column
 from ticdc_lakehouse.mysql_type import MysqlType, parse_type
-
-_KEY_WORDS = {
-    "PRIMARY",
-    "UNIQUE",
-    "KEY",
-    "INDEX",
-    "CONSTRAINT",
-    "FULLTEXT",
-    "SPATIAL",
-    "FOREIGN",
-    "CHECK",
-    "VECTOR",
-}
-_TYPE_SUFFIXES = {"UNSIGNED", "SIGNED", "ZEROFILL", "PRECISION"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +26,27 @@ class ColumnDefinition:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A primary or unique key."""
+
+    name: str
+    """``PRIMARY`` is the primary key's."""
+    columns: tuple[str, ...]
+
+    @property
+    def primary(self) -> bool:
+        """Whether it is the primary key."""
+        return self.name.upper() == "PRIMARY"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Partition:
     """One partition of a table."""
 
     name: str
     bounds: tuple[str | None, ...] = ()
-    """RANGE: the value that every row is below, none for MAXVALUE. LIST: the values, None for NULL. HASH, KEY: none."""
+    """RANGE: the value that every row is below, none for MAXVALUE. LIST: the values, None for NULL. Texts of the
+    literals as they are written; what is no literal stays as SQL."""
     default: bool = False
     """LIST: takes what no other partition takes."""
 
@@ -59,14 +56,15 @@ class Partitioning:
     """How a table's rows are spread over partitions."""
 
     method: str
-    """``range``, ``list``, ``hash`` or ``key``; empty where a statement only adds partitions."""
+    """``range``, ``list``, ``hash`` or ``key``."""
     column: str | None
     """The one column that the partition of a row depends on; None if it is more than one, or an expression that is not
     understood."""
     function: str | None
     """``year``, ``to_days``, … around the column, None for the column itself."""
     partitions: tuple[Partition, ...]
-    """In the order of the text: of RANGE, by rising bounds."""
+    """In the order of the text: of RANGE, by rising bounds. None of HASH and KEY: their rows are told apart by no
+    bounds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +75,9 @@ class Table:
     table: str
     columns: tuple[ColumnDefinition, ...]
     key: tuple[str, ...]
-    """Handle key column names: the primary key, else the first unique key without NULLs, else none (wire.md 1.2.5)."""
+    """Handle key column names (``handle_key``), none if there is no such key."""
+    keys: tuple[Key, ...] | None = None
+    """All primary and unique keys, in the order in which they were made; None where that is not known."""
     partitioning: Partitioning | None = None
 
     @property
@@ -91,10 +91,15 @@ class Table:
         return tuple(Column(name=c.name, type=c.type.text, key=c.name in self.key, by=c.by) for c in self.sent)
 
 
-def by_name(table: Table) -> Table:
-    """The table as a feed has it that sends ENUM and SET by name."""
-    columns = tuple(replace(column, by="name") if column.type.elements else column for column in table.columns)
-    return replace(table, columns=columns)
+def handle_key(columns: Iterable[ColumnDefinition], keys: Iterable[Key]) -> tuple[str, ...]:
+    """The key that TiCDC chooses: the primary key, else of the unique keys without columns that may be NULL or are
+    virtual that of the fewest columns, of those the oldest; else none.
+
+    Source: tiflow ``cdc/model/schema_storage.go``, findHandleIndex; wire.md 1.2.5.
+    """
+    sure = {column.name.lower() for column in columns if not column.nullable and not column.virtual}
+    eligible = [key for key in keys if key.primary or sure.issuperset(name.lower() for name in key.columns)]
+    return min(eligible, key=lambda key: (not key.primary, len(key.columns))).columns if eligible else ()
 
 
 def table_to_json(table: Table) -> str:
@@ -103,15 +108,32 @@ def table_to_json(table: Table) -> str:
         {"name": c.name, "type": c.type.text, "nullable": c.nullable, "virtual": c.virtual, "by": c.by}
         for c in table.columns
     ]
-    members = {"database": table.database, "table": table.table, "columns": columns, "key": table.key}
+    members: dict[str, object] = {"database": table.database, "table": table.table, "columns": columns}
+    members["key"] = table.key
+    if table.keys is not None:
+        members["keys"] = [asdict(key) for key in table.keys]
+    if table.partitioning is not None:
+        members["partitioning"] = asdict(table.partitioning)
     return orjson.dumps(members).decode()
 
 
 def table_from_json(text: str) -> Table:
     """What ``table_to_json`` wrote, read back."""
     members = orjson.loads(text)
-    columns = tuple(ColumnDefinition(**{**c, "type": parse_type(c["type"])}) for c in members["columns"])
-    return Table(database=members["database"], table=members["table"], columns=columns, key=tuple(members["key"]))
+    keys, partitioning = members.get("keys"), members.get("partitioning")
+    return Table(
+        database=members["database"],
+        table=members["table"],
+        columns=tuple(ColumnDefinition(**{**c, "type": parse_type(c["type"])}) for c in members["columns"]),
+        key=tuple(members["key"]),
+        keys=None if keys is None else tuple(Key(name=k["name"], columns=tuple(k["columns"])) for k in keys),
+        partitioning=None if partitioning is None else _partitioning(partitioning),
+    )
+
+
+def _partitioning(members: dict[str, Any]) -> Partitioning:
+    partitions = tuple(Partition(**{**p, "bounds": tuple(p["bounds"])}) for p in members["partitions"])
+    return Partitioning(**{**members, "partitions": partitions})
 
 
 def table_from_wire(database: str, table: str, columns: tuple[Column, ...]) -> Table:
@@ -122,143 +144,3 @@ def table_from_wire(database: str, table: str, columns: tuple[Column, ...]) -> T
         columns=tuple(ColumnDefinition(name=c.name, type=parse_type(c.type), by=c.by) for c in columns),
         key=tuple(c.name for c in columns if c.key),
     )
-
-
-def tables_from_sql(text: str, database: str | None = None, source: str = "SQL") -> tuple[Table, ...]:
-    """The tables of a script of CREATE TABLE statements; ``USE db;`` sets the database of unqualified names.
-
-    Raises ConfigError, with ``source`` and the line, for a statement that is neither and for one that cannot be read.
-    """
-    tables: list[Table] = []
-    for statement in _statements(text, source):
-        if _words(statement, 1) == ["USE"]:
-            database = statement[1].text
-        elif _words(statement, 2)[:1] == ["CREATE"] and "DATABASE" not in _words(statement, 2):
-            tables.append(_create_table(statement, text, database, source))
-        elif _words(statement, 1) not in (["SET"], ["CREATE"]):
-            raise _unreadable(statement[0], source, "CREATE TABLE or USE")
-    return tuple(tables)
-
-
-def _statements(text: str, source: str) -> Iterator[list[Token]]:
-    try:
-        tokens = tokenize(text, read="mysql")
-    except TokenError as error:
-        raise ConfigError(f"{source}: not SQL: {error}") from None
-    statement: list[Token] = []
-    for token in tokens:
-        if token.token_type is not TokenType.SEMICOLON:
-            statement.append(token)
-        elif statement:
-            yield statement
-            statement = []
-    if statement:
-        yield statement
-
-
-def _words(tokens: list[Token], count: int) -> list[str]:
-    return [token.text.upper() for token in tokens[:count]]
-
-
-def _unreadable(token: Token, source: str, wanted: str) -> ConfigError:
-    return ConfigError(f"{source}, line {token.line}: expected {wanted}, found {token.text!r}")
-
-
-def _create_table(tokens: list[Token], text: str, database: str | None, source: str) -> Table:
-    """``CREATE TABLE [IF NOT EXISTS] [db.]name (entry, …) options``."""
-    opening = next((i for i, token in enumerate(tokens) if token.token_type is TokenType.L_PAREN), None)
-    if opening is None or "TABLE" not in _words(tokens, 3):
-        raise _unreadable(tokens[0], source, "CREATE TABLE name (column, …)")
-    if tokens[opening - 2].token_type is TokenType.DOT:
-        database = tokens[opening - 3].text
-    if database is None:
-        raise _unreadable(
-            tokens[opening - 1], source, "a table name with its database (`db`.`table`, or USE before it)"
-        )
-    kinds = [token.token_type for token in tokens]
-    if kinds.count(TokenType.L_PAREN) != kinds.count(TokenType.R_PAREN):
-        raise _unreadable(tokens[-1], source, "as many ) as (")
-    entries = list(_entries(tokens[opening:]))
-    columns = tuple(_column(entry, text, source) for entry in entries if not _is_index(entry))
-    return Table(database=database, table=tokens[opening - 1].text, columns=columns, key=_handle_key(entries, columns))
-
-
-def _entries(tokens: list[Token]) -> Iterator[list[Token]]:
-    """The comma-separated entries inside the first pair of brackets."""
-    depth = 0
-    entry: list[Token] = []
-    for token in tokens:
-        depth += (token.token_type is TokenType.L_PAREN) - (token.token_type is TokenType.R_PAREN)
-        if depth == 0 or (depth == 1 and token.token_type is TokenType.COMMA):
-            yield entry
-            entry = []
-        elif depth > 1 or token.token_type is not TokenType.L_PAREN or entry:
-            entry.append(token)
-        if depth == 0:
-            return
-
-
-def _is_index(entry: list[Token]) -> bool:
-    """Whether an entry is an index or constraint. A column may bear such a word as its name, but then in quotes."""
-    return entry[0].token_type is not TokenType.IDENTIFIER and entry[0].text.upper().split()[0] in _KEY_WORDS
-
-
-def _column(entry: list[Token], text: str, source: str) -> ColumnDefinition:
-    if len(entry) < 2:
-        raise _unreadable(entry[0], source, "a column name and its type")
-    end = _type_end(entry)
-    rest = _plain_words(entry[end:])
-    generated = "GENERATED" in rest or "AS" in rest
-    return ColumnDefinition(
-        name=entry[0].text,
-        type=parse_type(text[entry[1].start : entry[end - 1].end + 1]),
-        nullable="PRIMARY" not in rest and ("NOT", "NULL") not in pairwise(rest),
-        virtual=generated and "STORED" not in rest,
-    )
-
-
-def _type_end(entry: list[Token]) -> int:
-    """The position after a column's type: its word, its brackets, and ``unsigned zerofill``."""
-    end = 2
-    if end < len(entry) and entry[end].token_type is TokenType.L_PAREN:
-        depth = 0
-        while end < len(entry):
-            depth += (entry[end].token_type is TokenType.L_PAREN) - (entry[end].token_type is TokenType.R_PAREN)
-            end += 1
-            if depth == 0:
-                break
-    while end < len(entry) and entry[end].text.upper() in _TYPE_SUFFIXES:
-        end += 1
-    return end
-
-
-def _plain_words(tokens: list[Token]) -> list[str]:
-    """The unquoted words, one by one and in capitals (the tokenizer joins some, such as PRIMARY KEY)."""
-    quoted = (TokenType.IDENTIFIER, TokenType.STRING)
-    return [word for token in tokens if token.token_type not in quoted for word in token.text.upper().split()]
-
-
-def _handle_key(entries: list[list[Token]], columns: tuple[ColumnDefinition, ...]) -> tuple[str, ...]:
-    nullable = {column.name.lower(): column.nullable for column in columns}
-    unique: list[tuple[str, ...]] = []
-    for entry in entries:
-        words = _plain_words(entry)
-        if _is_index(entry):
-            names = _index_columns(entry)
-            if "PRIMARY" in words:
-                return names
-            if "UNIQUE" in words and not any(nullable.get(name.lower(), True) for name in names):
-                unique.append(names)
-        elif "PRIMARY" in words:
-            return (entry[0].text,)
-        elif "UNIQUE" in words and not nullable[entry[0].text.lower()]:
-            unique.append((entry[0].text,))
-    return unique[0] if unique else ()
-
-
-def _index_columns(entry: list[Token]) -> tuple[str, ...]:
-    return tuple(part[0].text for part in _entries(entry[_first_bracket(entry) :]))
-
-
-def _first_bracket(entry: list[Token]) -> int:
-    return next(i for i, token in enumerate(entry) if token.token_type is TokenType.L_PAREN)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,15 +13,16 @@ from pyspark.sql import DataFrame, SparkSession
 from ticdc_lakehouse.codec import protocol_named
 from ticdc_lakehouse.codec.known import SchemaName
 from ticdc_lakehouse.config.feed import Feed, load_feed, security_options
-from ticdc_lakehouse.definition import Table, by_name
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.event import Column
 from ticdc_lakehouse.lake import ops, schemas
 from ticdc_lakehouse.lake.bronze import Landed, Source, land
+from ticdc_lakehouse.lake.first_messages import check_protocol
 from ticdc_lakehouse.lake.gold import Applied, apply
 from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.lake.plan import Applying
 from ticdc_lakehouse.lake.silver import Decoded, Decoding, decode
+from ticdc_lakehouse.lake.situation import Applying
+from ticdc_lakehouse.lake.turn import turn
 
 ROOT_CONF = "spark.ticdc_lake.root"
 """Session setting that names the folder of the lake on a laptop; absent on Databricks."""
@@ -60,33 +62,41 @@ class Run:
         )
 
     def bronze(self) -> Landed:
-        """Land what Kafka has."""
+        """Land what Kafka has. Raises ConfigError if another process is at it, as do the others."""
         source = Source(
             feed=self.feed.name,
             kafka_options={**self.feed.kafka_options, **security_options(self.feed, self.secret)},
             starting_offsets=self.feed.starting_offsets,
         )
-        return land(
-            self.lake,
-            source,
-            continuous=self.continuous,
-            max_offsets_per_trigger=self.max_offsets_per_trigger,
-        )
+        with self._turn(Layer.BRONZE):
+            return land(
+                self.lake,
+                source,
+                continuous=self.continuous,
+                max_offsets_per_trigger=self.max_offsets_per_trigger,
+            )
 
     def silver(self) -> Decoded:
-        """Decode what bronze has. Raises ConfigError if the protocol cannot be decoded continuously."""
-        if not self._schemas_apart:
-            return decode(self.lake, self.decoding, continuous=self.continuous)
-        if self.continuous:
+        """Decode what bronze has. Raises ConfigError if the protocol cannot be decoded continuously, and if the first
+        messages are of another one."""
+        if self._schemas_apart and self.continuous:
             raise ConfigError(
                 f"feed {self.feed.name}: silver of protocol {self.feed.protocol} runs with trigger available_now: "
                 "between runs it learns the schemas that rows need"
             )
-        return schemas.decode(self.lake, self.decoding)
+        with self._turn(Layer.SILVER):
+            check_protocol(self.lake, self.decoding)
+            if self._schemas_apart:
+                return schemas.decode(self.lake, self.decoding)
+            return decode(self.lake, self.decoding, continuous=self.continuous)
 
     def gold(self) -> Applied:
         """Apply what is complete."""
-        return apply(self.lake, self.applying, until_tso=self.until_tso)
+        with self._turn(Layer.GOLD):
+            return apply(self.lake, self.applying, until_tso=self.until_tso)
+
+    def _turn(self, layer: Layer) -> AbstractContextManager[None]:
+        return turn(self.lake, self.feed.name, layer)
 
     def status(self) -> DataFrame:
         """The feed's tables at the published watermark."""
@@ -106,12 +116,6 @@ class Run:
         return {}
 
     @property
-    def _tables(self) -> tuple[Table, ...]:
-        """The tables that existed before the feed, as its rows have their values."""
-        named = protocol_named(self.feed.protocol).elements_by_name
-        return tuple(map(by_name, self.feed.schema_tables)) if named else self.feed.schema_tables
-
-    @property
     def decoding(self) -> Decoding:
         """How the feed's messages are decoded."""
         return Decoding(
@@ -128,9 +132,12 @@ class Run:
         return Applying(
             feed=self.feed.name,
             time_zone=self.feed.sink_options.time_zone.key,
-            tables=self._tables,
+            tables=self.feed.schema_tables,
             matches=self.feed.tables.matches,
             craft_float=self.feed.sink_options.craft_float,
+            mode=self.feed.policies.mode,
+            tombstone_days=self.feed.policies.tombstone_days,
+            policy=self.feed.policies.of,
         )
 
 

@@ -52,6 +52,14 @@ _FAMILY_OF_NAME = {
     "vector": Family.VECTOR,
 }
 
+_OTHER_NAMES = {
+    **dict.fromkeys(("bool", "boolean"), "tinyint"),
+    **dict.fromkeys(("numeric", "dec", "fixed"), "decimal"),
+    "integer": "int",
+    "real": "double",
+}
+_USUAL_SIZES = {"decimal": (10, 0), "bit": (1,), "char": (1,), "binary": (1,)}
+
 _TYPE = re.compile(r"\s*(?P<name>[a-zA-Z]+)\s*(?:\((?P<inside>.*)\))?(?P<rest>[^()]*)$", re.DOTALL)
 _ELEMENT = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 _ESCAPED = re.compile(r"''|\\(.)", re.DOTALL)
@@ -92,6 +100,21 @@ def parse_type(text: str) -> MysqlType:
         unsigned="unsigned" in match["rest"].lower() or "zerofill" in match["rest"].lower(),
         elements=tuple(_unquoted(element) for element in _ELEMENT.findall(inside)) if named else (),
     )
+
+
+def same_type(one: MysqlType, other: MysqlType) -> bool:
+    """Whether two texts mean one type: ``INT`` and ``int(11)``, ``decimal`` and ``DECIMAL(10,0)``."""
+    return _meaning(one) == _meaning(other)
+
+
+def _meaning(kind: MysqlType) -> tuple[object, ...]:
+    name = _OTHER_NAMES.get(kind.name, kind.name)
+    if kind.family is Family.OTHER:
+        return (kind.text.lower(),)
+    size = () if kind.family in (Family.INTEGER, Family.YEAR) else kind.size or _USUAL_SIZES.get(name, (0,))
+    if kind.family is Family.DECIMAL and len(size) == 1:
+        size = (*size, 0)
+    return name, size, kind.unsigned, kind.elements
 
 
 def family_of(text: str) -> Family:

@@ -9,10 +9,11 @@ import pytest
 from ticdc_lakehouse.cli import main
 from ticdc_lakehouse.cli.verify_stream import Result, chosen, state, summary
 from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.lake.situation import Mode
 from ticdc_lakehouse.local.comparison import differences
 from ticdc_lakehouse.local.lost import LOST
 from ticdc_lakehouse.local.recorded import RecordedStream, recorded_streams
-from ticdc_lakehouse.local.verify import Verdict, not_comparable
+from ticdc_lakehouse.local.verify import Verdict, mode_of
 
 STREAMS = Path(__file__).parents[1] / "data" / "streams"
 
@@ -32,7 +33,7 @@ def stream(file: str, watermarks: int = 9) -> RecordedStream:
 def test_every_file_that_is_there_is_taken() -> None:
     found = recorded_streams(STREAMS, {})
     assert {each.messages for each in found} == set(STREAMS.glob("*/*.jsonl.gz")) - set(STREAMS.glob("*/answers*"))
-    assert all(not_comparable(each) is None for each in found)
+    assert all(mode_of(each) is Mode.WATERMARKS for each in found)
     assert [*map(str, recorded_streams(STREAMS / "ticdc-bank", {}))] == ["ticdc-bank/canal_json.jsonl.gz"]
 
 
@@ -70,11 +71,8 @@ def test_only_some_files() -> None:
     assert chosen(found, []) == found
 
 
-def test_a_file_without_watermarks_is_not_compared_and_no_fault() -> None:
-    bare = stream("noext", watermarks=0)
-    result = Result(stream=bare, remark=not_comparable(bare) or "")
-    assert state(result) == "not compared: no watermarks: gold publishes nothing"
-    assert result.good
+def test_a_file_without_watermarks_is_for_the_eventual_mode() -> None:
+    assert mode_of(stream("noext", watermarks=0)) is Mode.EVENTUAL
 
 
 @pytest.mark.parametrize(

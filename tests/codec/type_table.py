@@ -19,7 +19,7 @@ from vectors import Case, as_expected, cases, definitions, header
 from ticdc_lakehouse.codec import Decoder, protocol_named
 from ticdc_lakehouse.codec.known import NOTHING_KNOWN, Known
 from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.definition import tables_from_sql
+from ticdc_lakehouse.ddl.script import tables_from_sql
 from ticdc_lakehouse.event import Event, RowChange, events_of
 from ticdc_lakehouse.mysql_type import Family, MysqlType, parse_type
 

@@ -20,7 +20,6 @@ from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.event import Column, Ddl, Event, Op, Resolved, RowChange
 from ticdc_lakehouse.lake import ops, silver
 from ticdc_lakehouse.lake.gold import Applied
-from ticdc_lakehouse.lake.merge import data_name
 from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.lake.state import Published, published
 from ticdc_lakehouse.local.broker import Broker, KafkaMessage
@@ -207,7 +206,7 @@ class Changefeed:
 
     def data_versions(self) -> dict[str, int]:
         """The newest Delta version of every data table."""
-        names = (data_name(table.name) for table in self.state.tables.values() if table.version >= 0)
+        names = (table.data for table in self.state.tables.values() if table.version >= 0)
         logs = {name: self.folder / Layer.GOLD / name / "_delta_log" for name in names}
         return {name: max(int(commit.stem) for commit in log.glob("*.json")) for name, log in logs.items()}
 

@@ -7,16 +7,23 @@ from dataclasses import replace
 import pytest
 
 from ticdc_lakehouse.codec.options import CraftFloat
-from ticdc_lakehouse.definition import Table, tables_from_sql
+from ticdc_lakehouse.ddl.script import tables_from_sql
+from ticdc_lakehouse.ddl.statement import TableName
+from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.event import Column
-from ticdc_lakehouse.lake.plan import Applying, Situation, TablePlan, plan_tables
-from ticdc_lakehouse.lake.state import Definition, Published, TableName, TableState
+from ticdc_lakehouse.lake.lane import Rows
+from ticdc_lakehouse.lake.naming import Naming, Taken
+from ticdc_lakehouse.lake.plan import TablePlan, plan_tables
+from ticdc_lakehouse.lake.situation import Applying, Situation
+from ticdc_lakehouse.lake.state import Definition, Published, TableState
 from ticdc_lakehouse.lake.watermark import Hold
-from ticdc_lakehouse.lake.window import DdlEvent, Shape, TableChanges, Window
+from ticdc_lakehouse.lake.window import DdlEvent, Shape, Window, statements_of
 
 NAME = ("d", "t")
+UNFOLLOWED = "ALTER TABLE t ADD w TIMESTAMP DEFAULT CURRENT_TIMESTAMP"
 ID, V = Column(name="id", type="bigint", key=True), Column(name="v", type="varchar")
-ROWS = Shape(columns=(ID, V), whole=True, handle_only=False, keyed=True, first=15, rows=2)
+ROWS = Shape(columns=(ID, V), whole=True, handle_only=False, keyed=True, first=15, last=15, rows=2)
+DATA = "f_d_t__data"
 
 
 def table(sql: str = "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARCHAR(9))") -> Table:
@@ -24,11 +31,12 @@ def table(sql: str = "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARCHAR(9))") -
 
 
 def definition(commit_ts: int = 0, sql: str | None = None) -> Definition:
-    return Definition(table=table(sql) if sql else table(), commit_ts=commit_ts, source="ddl", name="f_d_t")
+    return Definition(table=table(sql) if sql else table(), commit_ts=commit_ts, source="ddl", name="f_d_t", data=DATA)
 
 
 def ddl(commit_ts: int, query: str, name: str | None = "t", database: str = "d") -> DdlEvent:
-    return DdlEvent(commit_ts=commit_ts, database=database, table=name, query=query)
+    statements = statements_of(query, database, name)
+    return DdlEvent(commit_ts=commit_ts, database=database, table=name, query=query, statements=statements)
 
 
 def situation(
@@ -43,13 +51,11 @@ def situation(
     return Situation(
         applying=applying or Applying(feed="f", time_zone="UTC"),
         before=Published(tso=10, batch=3, tables={} if state is None else {NAME: state}),
-        known={} if known is None else {NAME: known},
-        window=Window(
-            rows={NAME: TableChanges(shapes=shapes)} if shapes else {}, ddls=ddls, replays_seen=None, row_changes=0
-        ),
+        known={} if known is None else {DATA: known},
+        window=Window(rows={NAME: shapes} if shapes else {}, ddls=ddls, replays_seen=None, row_changes=0),
         holds={} if hold is None else {NAME: hold},
         tso=20,
-        name_of=lambda name: "_".join(("f", *name)),
+        naming=Naming(feed="f", history=list),
     )
 
 
@@ -58,7 +64,7 @@ def plan(now: Situation, name: TableName = NAME) -> TablePlan:
 
 
 KNOWN = definition()
-STATE = TableState(name="f_d_t", version=4, applied_tso=10)
+STATE = TableState(name="f_d_t", data=DATA, version=4, applied_tso=10)
 STOPS = {
     "nothing in the way": (situation(ROWS, known=KNOWN, state=STATE), 20, None),
     "a new table, from the wire": (situation(ROWS), 20, None),
@@ -67,7 +73,7 @@ STOPS = {
         14,
         "a row was too large",
     ),
-    "deletes of a table that nobody knows": (situation(replace(ROWS, whole=False)), 14, "columns are not known yet"),
+    "deletes of a table that nobody knows": (situation(replace(ROWS, whole=False)), 10, "columns are not known yet"),
     "no key on the wire, none in the definition": (
         situation(
             replace(ROWS, keyed=False), known=definition(sql="CREATE TABLE d.t (id BIGINT, v TEXT)"), state=STATE
@@ -120,59 +126,91 @@ STOPS = {
         20,
         None,
     ),
-    "a DDL": (
+    "a DDL that is followed": (
         situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "ALTER TABLE t ADD w INT"),)),
-        17,
-        "DDL at 17 is not followed yet: ALTER",
+        20,
+        None,
     ),
-    "a DDL at the window's end": (
-        situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(20, "TRUNCATE TABLE t"),)),
+    "a DDL that is not followed": (
+        situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, UNFOLLOWED),)),
+        17,
+        "DDL at 17 is not followed",
+    ),
+    "at the window's end": (
+        situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(20, UNFOLLOWED),)),
         20,
         "DDL at 20",
     ),
-    "a DDL at the published watermark": (
-        situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(10, "TRUNCATE TABLE t"),)),
+    "at the published watermark": (
+        situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(10, UNFOLLOWED),)),
         10,
         "DDL at 10",
     ),
+    "at the published watermark, and in already": (
+        situation(
+            ROWS,
+            known=KNOWN,
+            state=replace(STATE, ddls=("ALTER TABLE t DROP COLUMN v",)),
+            ddls=(ddl(10, "ALTER TABLE t DROP COLUMN v"),),
+        ),
+        20,
+        None,
+    ),
     "the first of two DDLs": (
-        situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(12, "DROP TABLE t"), ddl(13, "ALTER TABLE t ADD w INT"))),
+        situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(12, UNFOLLOWED), ddl(13, "ALTER TABLE t ADD w INT"))),
         12,
-        "DROP TABLE",
+        "DDL at 12",
+    ),
+    "rows that do not know of a DDL": (
+        situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(12, "ALTER TABLE t ADD w INT"),)),
+        14,
+        "rows lack columns of the table's definition: w",
     ),
     "a hold before a DDL": (
         situation(
-            ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "DROP TABLE t"),), hold=Hold(tso=12, reason="in quarantine")
+            ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, UNFOLLOWED),), hold=Hold(tso=12, reason="in quarantine")
         ),
         12,
         "in quarantine",
     ),
-    "DROP DATABASE": (situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(12, "DROP DATABASE d", None),)), 12, "DROP"),
-    "DROP DATABASE, of a table that only its rows tell": (
-        situation(ROWS, ddls=(ddl(17, "DROP DATABASE d", None),)),
-        17,
-        "DROP",
-    ),
-    "DROP DATABASE before the table's first rows": (
-        situation(ROWS, ddls=(ddl(12, "DROP DATABASE d", None), ddl(13, "CREATE TABLE t (id BIGINT KEY, v TEXT)"))),
-        20,
-        None,
-    ),
-    "DROP of another database": (
-        situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(12, "DROP DATABASE e", None, "e"),)),
-        20,
-        None,
+    "an unreadable DDL of the database": (
+        situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(12, "FLASHBACK DATABASE d", None),)),
+        12,
+        "FLASHBACK",
     ),
     "CREATE TABLE": (situation(ddls=(ddl(12, "CREATE TABLE t (id BIGINT PRIMARY KEY, v TEXT)"),)), 20, None),
-    "the CREATE TABLE that made it, again": (
-        situation(known=definition(12), state=STATE, ddls=(ddl(12, "CREATE TABLE t (id BIGINT PRIMARY KEY)"),)),
+    "CREATE TABLE at the published watermark, again": (
+        situation(
+            known=definition(10),
+            state=replace(STATE, ddls=("CREATE TABLE t (id BIGINT PRIMARY KEY)",)),
+            ddls=(ddl(10, "CREATE TABLE t (id BIGINT PRIMARY KEY)"),),
+        ),
         20,
         None,
     ),
     "CREATE TABLE of one that is there": (
         situation(known=definition(9), state=STATE, ddls=(ddl(12, "CREATE TABLE t (id BIGINT PRIMARY KEY)"),)),
         12,
-        "CREATE TABLE",
+        "there already",
+    ),
+    "CREATE TABLE LIKE one that nobody knows": (
+        situation(ddls=(ddl(12, "CREATE TABLE t LIKE nobody"),)),
+        12,
+        "d.nobody is not known",
+    ),
+    "EXCHANGE PARTITION": (
+        situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "ALTER TABLE u EXCHANGE PARTITION p WITH TABLE t"),)),
+        17,
+        "rows change places",
+    ),
+    "RECOVER TABLE": (situation(ddls=(ddl(12, "RECOVER TABLE t"),)), 12, "comes back"),
+    "renamed out of what the filter leaves out": (
+        situation(
+            ddls=(ddl(12, "RENAME TABLE hidden TO t"),),
+            applying=Applying(feed="f", time_zone="UTC", matches=lambda _, name: name != "hidden"),
+        ),
+        12,
+        "filter leaves out",
     ),
     "Craft's FLOAT, refused": (
         situation(
@@ -211,39 +249,111 @@ def test_where_a_table_stops(now: Situation, through: int, reason: str | None) -
     else:
         assert made.reason is not None
         assert reason in made.reason
-    assert made.after == (10 if not now.before.tables else now.before.tables[NAME].applied_tso)
-    assert made.final == (made.reason is not None and made.reason.startswith("DDL"))
+    waits = made.reason is not None and ("nobody" in made.reason or "hidden" in made.reason)
+    assert made.final == (made.reason is not None and made.reason.startswith("DDL") and not waits)
+
+
+def steps(made: TablePlan) -> list[tuple[str, int]]:
+    """R rows through, A alter at."""
+    return [("R", s.through) if isinstance(s, Rows) else ("A", s.commit_ts) for s in made.steps]
+
+
+def test_rows_take_turns_with_ddls() -> None:
+    after = replace(ROWS, columns=(ID,), first=18, last=19)
+    now = situation(ROWS, after, known=KNOWN, state=STATE, ddls=(ddl(15, "ALTER TABLE t DROP COLUMN v"),))
+    made = plan(now)
+    assert steps(made) == [("R", 15), ("A", 15), ("R", 20)]
+    first, _, last = made.steps
+    assert isinstance(first, Rows)
+    assert isinstance(last, Rows)
+    assert (first.shapes, last.shapes) == ((ROWS,), (after,))
+    assert (first.table, last.table.columns) == (table(), table().columns[:1])
+    assert [found.commit_ts for found in made.found] == [15]
+
+
+def test_what_is_no_change_is_no_barrier() -> None:
+    now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(15, "CREATE INDEX i ON t (v)"),))
+    assert steps(plan(now)) == [("R", 20)]
+
+
+def test_renamed_table_keeps_its_rows_under_the_new_name() -> None:
+    now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "RENAME TABLE t TO u"),))
+    later = replace(ROWS, first=18, last=18)
+    now = replace(now, window=replace(now.window, rows={NAME: (ROWS,), ("d", "u"): (later,)}))
+    made = plan(now, ("d", "u"))
+    assert [each.name for each in plan_tables(now)] == [("d", "u")]
+    assert (made.state, made.view) == (STATE, "f_d_u")
+    assert [(s.table.table, s.shapes) for s in made.steps if isinstance(s, Rows)] == [("t", (ROWS,)), ("u", (later,))]
+    assert [(found.data, found.table.table) for found in made.found] == [(DATA, "u")]
+
+
+def test_swapped_names() -> None:
+    ddls = tuple(ddl(16, f"RENAME TABLE {a} TO {b};") for a, b in (("t", "tmp"), ("u", "t"), ("tmp", "u")))
+    other = replace(definition(), table=replace(table(), table="u"), name="f_d_u", data="f_d_u__data")
+    now = situation(known=KNOWN, state=STATE, ddls=ddls)
+    before = replace(now.before, tables={NAME: STATE, ("d", "u"): replace(STATE, name="f_d_u", data="f_d_u__data")})
+    now = replace(now, before=before, known={DATA: KNOWN, "f_d_u__data": other})
+    assert {p.name: p.state.data for p in plan_tables(now) if p.state} == {NAME: "f_d_u__data", ("d", "u"): DATA}
+    seen = {p.name: replace(p.state, name=p.view, ddls=p.ddls, applied_tso=20) for p in plan_tables(now) if p.state}
+    found = {p.definition.data: p.definition for p in plan_tables(now) if p.definition}
+    again = replace(now, before=Published(tso=20, tables=seen), known=found, tso=30)
+    assert {p.name: p.state.data for p in plan_tables(again) if p.state} == {NAME: "f_d_u__data", ("d", "u"): DATA}
+
+
+@pytest.mark.parametrize("query", ["DROP TABLE t", "DROP DATABASE d", "RENAME TABLE t TO hidden"])
+def test_dropped_table_is_gone_even_if_it_stood_still(query: str) -> None:
+    applying = Applying(feed="f", time_zone="UTC", matches=lambda _, name: name != "hidden")
+    for state in (STATE, replace(STATE, applied_tso=5, reason="DDL at 5", final=True)):
+        assert not plan_tables(situation(ROWS, known=KNOWN, state=state, ddls=(ddl(16, query),), applying=applying))
+
+
+@pytest.mark.parametrize("query", ["TRUNCATE TABLE t", "DROP TABLE t"])
+def test_new_rows_lie_in_another_place(query: str) -> None:
+    """So that what the table held before stays readable as of a TSO."""
+    ddls = (ddl(16, query), *([] if "TRUNC" in query else [ddl(17, "CREATE TABLE t (id BIGINT KEY, v VARCHAR(9))")]))
+    now = situation(replace(ROWS, first=18), known=KNOWN, state=STATE, ddls=ddls)
+    now.naming.history = lambda: [Taken(feed="f", table=NAME, name="f_d_t", data=DATA)]
+    made = plan(now)
+    assert made.start is not None
+    assert (made.state, made.start.data) == (None, f"{DATA}_{ddls[-1].commit_ts}")
+    assert steps(made) == [("R", 20)]
 
 
 def test_what_is_merged() -> None:
-    assert plan(situation(ROWS, known=KNOWN, state=STATE)).merges
-    assert not plan(situation(known=KNOWN, state=STATE)).merges
-    assert not plan(situation(ROWS, known=KNOWN, state=STATE, hold=Hold(tso=14, reason="x"))).merges
-    replayed = situation(known=KNOWN, state=STATE)
-    changes = TableChanges(shapes=(replace(ROWS, first=5),), replayed=True)
-    assert plan(replace(replayed, window=replace(replayed.window, rows={NAME: changes}))).merges
+    def merged(now: Situation) -> int:
+        return sum(isinstance(step, Rows) and bool(step.shapes) for step in plan(now).steps)
+
+    assert merged(situation(ROWS, known=KNOWN, state=STATE)) == 1
+    assert merged(situation(known=KNOWN, state=STATE)) == 0
+    assert merged(situation(ROWS, known=KNOWN, state=STATE, hold=Hold(tso=14, reason="x"))) == 0
+    assert merged(situation(replace(ROWS, first=5, replayed=True), known=KNOWN, state=STATE)) == 1
 
 
 def test_replayed_row_that_does_not_fit_is_not_merged() -> None:
     """It is older than what the table holds, so there is no state to stop at before it."""
-    now = situation(known=KNOWN, state=STATE)
-    late = TableChanges(shapes=(replace(ROWS, first=5, handle_only=True),), replayed=True)
-    made = plan(replace(now, window=replace(now.window, rows={NAME: late})))
-    assert (made.through, made.final, made.merges) == (10, True, False)
+    late = replace(ROWS, first=5, handle_only=True, replayed=True)
+    made = plan(situation(late, known=KNOWN, state=STATE))
+    assert (made.through, made.final) == (10, True)
+    assert not any(step.shapes for step in made.steps if isinstance(step, Rows))
     assert made.reason is not None
-    assert "replayed from quarantine" in made.reason
-
-
-def test_other_tables_of_a_ddl_stop_too() -> None:
-    now = situation(known=KNOWN, state=STATE, ddls=(ddl(12, "RENAME TABLE t TO u"),))
-    assert plan(now).through == plan(now, ("d", "u")).through == 12
-    assert plan(now, ("d", "u")).definition is None
+    assert "came late" in made.reason
+    changed = plan(situation(replace(ROWS, first=5, replayed=True), known=definition(7), state=STATE))
+    assert changed.reason is not None
+    assert "changed since" in changed.reason
 
 
 def test_tables_of_a_file_and_of_the_filter() -> None:
     applying = Applying(feed="f", time_zone="UTC", tables=(table(),), matches=lambda _, name: name != "hidden")
     hidden = situation(ROWS, applying=applying)
-    hidden = replace(hidden, window=replace(hidden.window, rows={("d", "hidden"): TableChanges(shapes=(ROWS,))}))
+    hidden = replace(hidden, window=replace(hidden.window, rows={NAME: (ROWS,), ("d", "hidden"): (ROWS,)}))
     plans = plan_tables(hidden)
     assert [each.name for each in plans] == [NAME]
-    assert plans[0].definition == Definition(table=table(), commit_ts=0, source="file", name="f_d_t")
+    assert plans[0].definition == replace(KNOWN, source="file")
+
+
+def test_create_table_knows_better_than_a_file() -> None:
+    applying = Applying(feed="f", time_zone="UTC", tables=(table(),))
+    now = situation(ddls=(ddl(5, "CREATE TABLE t (id BIGINT KEY)"),), applying=applying)
+    made = plan(replace(now, before=Published()))
+    assert made.definition is not None
+    assert (made.reason, len(made.definition.table.columns)) == (None, 1)

@@ -17,6 +17,7 @@ COMMANDS = {
     "run": "run a job of the bundle on this machine",
     "status": "where each feed stands, and why a table stands still",
     "quarantine": "list, replay or dismiss messages that could not be decoded",
+    "table": "pass over a DDL, or try again, where a table stands still",
     "generate": "a made-up changefeed in any protocol, into Kafka or a file",
     "decode": "decode messages (JSON lines) to events (JSON lines)",
     "verify-stream": "recorded streams through the pipeline, gold compared with TiDB's answers",

@@ -10,11 +10,12 @@ from pyspark.sql import functions as F
 
 from ticdc_lakehouse.cli.lake import feed_files, landed, open_lake, published_feeds
 from ticdc_lakehouse.cli.place import place_arguments
+from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake import ops, quarantine
 from ticdc_lakehouse.lake.ops import FeedStatus
 from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.lake.state import TableName, TableState
+from ticdc_lakehouse.lake.state import TableState
 from ticdc_lakehouse.tso import time_of
 
 

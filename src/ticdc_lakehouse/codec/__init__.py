@@ -33,17 +33,13 @@ class Protocol:
     """Whether rows do not describe themselves, but name a schema that another message has told."""
     wants_definitions: bool = False
     """Whether rows may lack types, which the tables' definitions (``Known.schemas``, version 0) make up for."""
-    elements_by_name: bool = False
-    """Whether values of ENUM and SET are names, not numbers."""
 
 
 PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
     {
         "craft": Protocol(decoder=craft.decoder, encode=craft.encode),
         "canal_json": Protocol(decoder=canal_json.decoder, encode=canal_json.encode),
-        "debezium": Protocol(
-            decoder=debezium.decoder, encode=debezium.encode, wants_definitions=True, elements_by_name=True
-        ),
+        "debezium": Protocol(decoder=debezium.decoder, encode=debezium.encode, wants_definitions=True),
         "open_protocol": Protocol(decoder=open_protocol.decoder, encode=open_protocol.encode),
         "simple": Protocol(decoder=simple.decoder, encode=simple.encode, schemas_apart=True),
     }

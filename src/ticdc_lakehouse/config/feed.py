@@ -12,6 +12,7 @@ The file is checked whole; one ConfigError lists every mistake with file, key an
     tables:
       include: [database.table, …]   with * and ?; without it all
       exclude: [database.table, …]
+    gold: {on_drop: keep, …}         what becomes of dropped tables and the like (config.policy)
     schema_file: tables.sql          CREATE TABLE of the tables that existed before the feed
     starting_offsets: earliest       or latest
     max_message_bytes: 16777216      a larger message goes to quarantine unread
@@ -26,9 +27,11 @@ from pathlib import Path
 
 from ticdc_lakehouse.codec import PROTOCOLS
 from ticdc_lakehouse.codec.options import SinkOptions, sink_options
+from ticdc_lakehouse.config.policy import Policies, policies
 from ticdc_lakehouse.config.section import Section, read_section, stop_on, suggestion
 from ticdc_lakehouse.config.table_filter import TableFilter, is_pattern
-from ticdc_lakehouse.definition import Table, tables_from_sql
+from ticdc_lakehouse.ddl.script import tables_from_sql
+from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.errors import ConfigError
 
 KEYS = (
@@ -37,6 +40,7 @@ KEYS = (
     "options",
     "kafka",
     "tables",
+    "gold",
     "schema_file",
     "starting_offsets",
     "max_message_bytes",
@@ -80,6 +84,7 @@ class Feed:
     security: Mapping[str, str | SecretReference] = field(default_factory=dict)
     """Options of the Kafka client; `security_options` resolves them."""
     tables: TableFilter = field(default_factory=TableFilter)
+    policies: Policies = field(default_factory=Policies)
     schema_tables: tuple[Table, ...] = ()
     """The tables that existed before the feed."""
     starting_offsets: str = "earliest"
@@ -153,6 +158,7 @@ def _feed(root: Section, bootstrap_servers: str | None) -> Feed:
         topic_pattern=_topic_pattern(kafka),
         security=_security(kafka.section("security")),
         tables=_tables(root.section("tables")),
+        policies=policies(root.section("gold")),
         schema_tables=_schema_tables(root),
         starting_offsets=root.word("starting_offsets", STARTING_OFFSETS) or "earliest",
         max_message_bytes=root.count("max_message_bytes", LARGEST_MESSAGE),

@@ -49,7 +49,7 @@ class Rekeyed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsGone:
-    """Rows of one partition go.
+    """Rows of one partition go; all rows if neither bounds nor values are given.
 
     RANGE: ``low`` ≤ x < ``high`` (None: no bound; with no ``low``, NULL as well). LIST: x is in
     ``values`` (None in them: NULL). x is the column, or ``function`` of it.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ticdc_lakehouse.definition import ColumnDefinition, Partitioning, Table
+from ticdc_lakehouse.definition import ColumnDefinition, Partition, Partitioning, Table
 
 TableName = tuple[str, str]
 """(database, table) as TiDB names them."""
@@ -70,7 +70,8 @@ class AlterTable:
 
     name: TableName
     actions: tuple[Action, ...]
-    """In the order of the text. Actions that change nothing in the lake (index, comment, …) are left out."""
+    """In the order of the text. Actions that change nothing in the lake (comment, default, …) are left out; if none is
+    left, the statement is NoChange."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,6 +142,8 @@ class AddColumn:
     """Why old rows' value cannot be told from the text (an expression, CURRENT_TIMESTAMP, STORED generated), else
     None."""
     position: Position | None = None
+    lenient: bool = False
+    """IF NOT EXISTS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,6 +151,8 @@ class DropColumn:
     """DROP COLUMN."""
 
     name: str
+    lenient: bool = False
+    """IF EXISTS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,15 +177,25 @@ class AddKey:
     """ADD PRIMARY KEY, or ADD UNIQUE KEY: the handle key may become another."""
 
     primary: bool
+    index: str | None
+    """Its name, None where the text has none: TiDB calls it after its first column then."""
     columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropKey:
-    """DROP PRIMARY KEY, or DROP INDEX of any index (by name, which definitions do not keep)."""
+    """DROP PRIMARY KEY, or DROP INDEX of any index: definitions know the unique ones."""
 
-    primary: bool
-    index: str | None
+    index: str
+    """``PRIMARY`` is the primary key's name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameKey:
+    """RENAME INDEX of any index: definitions know the unique ones."""
+
+    old: str
+    new: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,11 +205,13 @@ class DropPartitions:
     names: tuple[str, ...]
     """Empty: ALL."""
     keep: bool
+    lenient: bool = False
+    """IF EXISTS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetPartitioning:
-    """The table's partitions become these and no row is lost: PARTITION BY, REMOVE PARTITIONING (None), COALESCE."""
+    """The table's partitions become these and no row is lost: PARTITION BY, REMOVE PARTITIONING (None)."""
 
     partitioning: Partitioning | None
 
@@ -203,8 +220,8 @@ class SetPartitioning:
 class AddPartitions:
     """ADD PARTITION; with ``replaces``, REORGANIZE PARTITION: no row is lost."""
 
-    partitioning: Partitioning
-    """The new partitions (method and expression are the table's)."""
+    partitions: tuple[Partition, ...]
+    """None of HASH and KEY, of which definitions keep none."""
     replaces: tuple[str, ...] = ()
 
 
@@ -215,6 +232,7 @@ Action = (
     | ModifyColumn
     | AddKey
     | DropKey
+    | RenameKey
     | DropPartitions
     | SetPartitioning
     | AddPartitions

@@ -14,13 +14,20 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
+from ticdc_lakehouse.ddl.statement import TableName
+from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake import quarantine, state, views
-from ticdc_lakehouse.lake.merge import Span, create_data_table, mend, merge, version_of
+from ticdc_lakehouse.lake.data_table import Outcome, apply_plan
+from ticdc_lakehouse.lake.decision import skipped
+from ticdc_lakehouse.lake.eventual import arrived
+from ticdc_lakehouse.lake.late import late_rows
+from ticdc_lakehouse.lake.naming import naming
 from ticdc_lakehouse.lake.place import Lake
-from ticdc_lakehouse.lake.plan import Applying, Situation, TablePlan, plan_tables
-from ticdc_lakehouse.lake.state import Definition, Published, TableName, TableState
-from ticdc_lakehouse.lake.watermark import completeness
-from ticdc_lakehouse.lake.window import read_window
+from ticdc_lakehouse.lake.plan import TablePlan, plan_tables
+from ticdc_lakehouse.lake.situation import Applying, Mode, Situation
+from ticdc_lakehouse.lake.state import Published, TableState
+from ticdc_lakehouse.lake.watermark import Completeness, completeness
+from ticdc_lakehouse.lake.window import read_arrivals, read_window
 
 _TOGETHER = 4
 """Tables that are merged at the same time."""
@@ -55,89 +62,82 @@ def apply(lake: Lake, applying: Applying, *, until_tso: int | None = None) -> Ap
     feed = applying.feed
     before = state.published(lake, feed)
     if before.tables and not views.in_place(lake, feed):
-        views.refresh(lake, feed, applying.time_zone)
-    complete = completeness(lake, feed, before)
+        views.refresh(lake, feed, applying.time_zone, applying.mode)
+    complete = _completeness(lake, applying, before, until_tso)
     tso = complete.tso if until_tso is None else min(complete.tso, until_tso)
     if tso < before.tso or tso == 0:
         return _summary(applying, before, before, 0, 0, complete.waits)
-    window = read_window(lake, feed, before, tso)
-    known = state.definitions(lake, feed)
+    eventual = applying.mode is Mode.EVENTUAL
+    if eventual:
+        window = read_arrivals(lake, feed, before, tso, complete.batch)
+    else:
+        window = read_window(lake, feed, before, tso)
     plans = plan_tables(
         Situation(
             applying=applying,
             before=before,
-            known=known,
+            known=state.definitions(lake, feed),
             window=window,
             holds=complete.table_holds,
             tso=tso,
-            name_of=state.new_names(lake, feed),
+            naming=naming(lake, feed),
+            batches=(before.batch, complete.batch) if eventual else None,
+            late=late_rows(lake, feed, before, complete.batch) if complete.old_rows else {},
+            skipped=skipped(lake, feed, before),
         )
     )
-    state.record_definitions(lake, feed, _new_definitions(plans, known))
-    tables = _apply_tables(lake, applying, before, plans)
+    outcomes = _apply_plans(lake, applying, plans)
+    tables = {outcome.name: outcome.state for outcome in outcomes}
     now = Published(tso=tso, batch=complete.batch, replays_seen=window.replays_seen, tables=tables)
     if now != before:
-        _publish(lake, applying, before, now, plans, window.row_changes)
-    merged = sum(plan.merges for plan in plans)
-    return _summary(applying, before, now, window.row_changes, merged, complete.waits)
+        _publish(lake, applying, before, now, outcomes, window.row_changes)
+    return _summary(applying, before, now, window.row_changes, sum(o.merged for o in outcomes), complete.waits)
 
 
-def _new_definitions(plans: tuple[TablePlan, ...], known: dict[TableName, Definition]) -> list[Definition]:
-    return [plan.definition for plan in plans if plan.definition is not None and plan.name not in known]
+def _completeness(lake: Lake, applying: Applying, before: Published, until_tso: int | None) -> Completeness:
+    if applying.mode is Mode.WATERMARKS:
+        return completeness(lake, applying.feed, before)
+    if until_tso is not None:
+        raise ConfigError(
+            f"feed {applying.feed}: until_tso stops at a watermark, and gold mode eventual has none: leave it out"
+        )
+    return arrived(lake, applying.feed, before)
 
 
-def _apply_tables(
-    lake: Lake, applying: Applying, before: Published, plans: tuple[TablePlan, ...]
-) -> dict[TableName, TableState]:
+def _apply_plans(lake: Lake, applying: Applying, plans: tuple[TablePlan, ...]) -> list[Outcome]:
     """Some at a time: much of a MERGE is planning, which keeps one core busy and the others idle."""
     with ThreadPoolExecutor(_TOGETHER) as pool:
-        states = pool.map(lambda plan: _apply_table(lake, applying, before, plan), plans)
-        return {plan.name: state for plan, state in zip(plans, states, strict=True)}
-
-
-def _apply_table(lake: Lake, applying: Applying, before: Published, plan: TablePlan) -> TableState:
-    old = before.tables.get(plan.name)
-    if plan.definition is None:
-        return TableState(name="", version=-1, applied_tso=plan.through, reason=plan.reason, final=plan.final)
-    name = plan.definition.name
-    version = old.version if old is not None else -1
-    if version < 0:
-        create_data_table(lake, name, plan.definition.table)
-        version = 0
-    if plan.merges:
-        mend(lake, name, version)
-        span = Span(
-            after=plan.after,
-            through=plan.through,
-            wire_keys=not plan.definition.table.key or all(shape.keyed for shape in plan.changes.shapes),
-            replayed=plan.changes.replayed,
-        )
-        merge(lake, applying.feed, name, plan.definition.table, span, applying.time_zone)
-        version = version_of(lake, name)
-    return TableState(name=name, version=version, applied_tso=plan.through, reason=plan.reason, final=plan.final)
+        return list(pool.map(lambda plan: apply_plan(lake, applying, plan), plans))
 
 
 def _publish(
-    lake: Lake, applying: Applying, before: Published, now: Published, plans: tuple[TablePlan, ...], row_changes: int
+    lake: Lake, applying: Applying, before: Published, now: Published, outcomes: list[Outcome], row_changes: int
 ) -> None:
     """Publish, then renew the views that must change. A run that dies in between leaves them not ``in_place``."""
-    changed = [plan for plan in plans if plan.definition is not None and _view_changes(before, now, plan)]
-    if changed:
+    shown = [o for o in outcomes if _view_changes(before.tables.get(o.name), o.state)]
+    gone = {s.name for s in before.tables.values()} - {s.name for s in now.tables.values()}
+    if shown or gone:
         views.leave_place(lake, applying.feed)
-    state.publish(lake, applying.feed, before, now, row_changes)
-    for plan in changed:
-        assert plan.definition is not None
-        old = before.tables.get(plan.name)
-        if old is None or old.version < 0:
-            views.silver_view(lake, applying.feed, plan.definition, applying.time_zone)
-        views.gold_view(lake, plan.definition, now.tables[plan.name])
-    if changed:
+    found = [definition for outcome in outcomes for definition in outcome.found]
+    state.publish(lake, applying.feed, before, now, found, row_changes)
+    for outcome in shown:
+        _renew_views(lake, applying, before, outcome)
+    views.drop(lake, gone)
+    if shown or gone:
         views.take_place(lake, applying.feed)
 
 
-def _view_changes(before: Published, now: Published, plan: TablePlan) -> bool:
-    old, new = before.tables.get(plan.name), now.tables[plan.name]
-    return old is None or (old.version, old.reason) != (new.version, new.reason)
+def _renew_views(lake: Lake, applying: Applying, before: Published, outcome: Outcome) -> None:
+    if outcome.definition is None:
+        return
+    name, table = outcome.state.name, outcome.definition.table
+    views.gold_view(lake, table, outcome.state, applying.mode)
+    if outcome.found or outcome.name not in before.tables:
+        views.silver_view(lake, applying.feed, name, table, applying.time_zone)
+
+
+def _view_changes(old: TableState | None, new: TableState) -> bool:
+    return old is None or (old.data, old.version, old.reason) != (new.data, new.version, new.reason)
 
 
 def _summary(

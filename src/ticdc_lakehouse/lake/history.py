@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.lake.merge import COMMIT_TS, KEY, data_name
+from ticdc_lakehouse.lake.merge import COMMIT_TS, GONE, KEY
 from ticdc_lakehouse.lake.place import Lake, Layer, session_lake
 from ticdc_lakehouse.lake.state import published
 from ticdc_lakehouse.tso import time_of
@@ -29,8 +30,18 @@ class AsOf:
     behind: Mapping[str, int]
     """Tables that stood still at this watermark: ``database.table`` to the TSO that their rows are of."""
 
+    names: Mapping[str, str]
+    """``database.table`` to the name of its gold view."""
+
     def __getitem__(self, table: str) -> DataFrame:
         return self.tables[table]
+
+    def create_views(self) -> list[str]:
+        """Make temporary views of the tables, named as their gold views without the schema: SQL that names no schema
+        reads the lake as of this watermark. Gives the names."""
+        for table, name in self.names.items():
+            self.tables[table].createOrReplaceTempView(name)
+        return sorted(self.names.values())
 
 
 def as_of(spark: SparkSession, feed: str, tso: int, *, lake: Lake | None = None) -> AsOf:
@@ -48,11 +59,13 @@ def as_of(spark: SparkSession, feed: str, tso: int, *, lake: Lake | None = None)
         feed=feed,
         tso=now.tso,
         time=time_of(now.tso),
-        tables={".".join(name): _rows(lake, s.name, s.version) for name, s in readable.items()},
+        tables={".".join(name): _rows(lake, s.data, s.version) for name, s in readable.items()},
+        names={".".join(name): s.name for name, s in readable.items()},
         behind={".".join(name): s.applied_tso for name, s in readable.items() if s.applied_tso < now.tso},
     )
 
 
-def _rows(lake: Lake, name: str, version: int) -> DataFrame:
-    table = lake.table(Layer.GOLD, data_name(name))
-    return lake.spark.sql(f"SELECT * FROM {table} VERSION AS OF {version}").drop(KEY, COMMIT_TS)
+def _rows(lake: Lake, data: str, version: int) -> DataFrame:
+    table = lake.table(Layer.GOLD, data)
+    rows = lake.spark.sql(f"SELECT * FROM {table} VERSION AS OF {version}").drop(KEY, COMMIT_TS)
+    return rows.where(~F.col(GONE)).drop(GONE) if GONE in rows.columns else rows

@@ -6,14 +6,9 @@ moved away, an upsert from the one that moved in (wire.md 2.3), so the upsert wi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from delta.tables import DeltaTable
-from pyspark.sql import functions as F
-
-from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.event import Kind
 from ticdc_lakehouse.lake import silver
+from ticdc_lakehouse.lake.lane import Rows
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
 from ticdc_lakehouse.lake.typed import IRREGULAR, image_sql, irregular_sql, lost_sql, typed_columns, values_sql
 
@@ -21,83 +16,33 @@ KEY = "_ticdc_key"
 COMMIT_TS = "_ticdc_commit_ts"
 GONE = "_ticdc_gone"
 
-_UPKEEP = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "COMPUTE STATS", "CLUSTER BY")
-"""Operations that change no row: they may follow a published version."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Span:
-    """The changes to take: commit_ts in (after, through]."""
-
-    after: int
-    through: int
-    wire_keys: bool = True
-    """Whether the wire names the rows' keys; else they are made from the definition's key columns."""
-    replayed: bool = False
-    """Whether to look again at keys that replays from quarantine touch at or below ``after``."""
-
-
-def data_name(name: str) -> str:
-    """The data table behind the view ``name``."""
-    return f"{name}__data"
-
-
-def create_data_table(lake: Lake, name: str, table: Table) -> None:
-    """Create a table's data table, empty, if it is not there."""
-    columns = [
-        f"{KEY} STRING NOT NULL COMMENT 'handle key: JSON array of its values'",
-        f"{COMMIT_TS} BIGINT NOT NULL COMMENT 'TSO of the change that left the row so'",
-        f"{IRREGULAR} MAP<STRING, STRING> COMMENT 'column to exact MySQL text, for values that its type cannot hold'",
-        *(f"{quoted(c.name)} {c.spark_type} COMMENT {literal(c.comment)}" for c in typed_columns(table)),
-    ]
-    lake.create(
-        Layer.GOLD,
-        data_name(name),
-        ", ".join(columns),
-        comment=f"Rows of TiDB table {table.database}.{table.table}; read the view {name}",
-        properties=f"CLUSTER BY ({KEY}) TBLPROPERTIES ('delta.columnMapping.mode' = 'name', "
-        "'delta.enableDeletionVectors' = 'true', 'delta.enableTypeWidening' = 'true', "
-        f"'delta.dataSkippingStatsColumns' = '{KEY},{COMMIT_TS}')",
-    )
-
-
-def mend(lake: Lake, name: str, version: int) -> None:
-    """Put a data table back to its published version if a run died after writing to it."""
-    if version_of(lake, name) == version:
-        return
-    table = lake.table(Layer.GOLD, data_name(name))
-    later = lake.history(table).where(F.col("version") > version)
-    if later.where(~F.col("operation").isin(*_UPKEEP)).head(1):
-        DeltaTable.forName(lake.spark, table).restoreToVersion(version)
-
-
-def version_of(lake: Lake, name: str) -> int:
-    """The newest Delta version of a data table."""
-    return lake.version(lake.table(Layer.GOLD, data_name(name)))
-
-
-def merge(lake: Lake, feed: str, name: str, table: Table, span: Span, time_zone: str) -> None:
-    """Merge the span's newest change of each key into the data table. Repeating it changes nothing."""
-    columns = [quoted(column.name) for column in typed_columns(table)]
-    stored = [KEY, COMMIT_TS, IRREGULAR, *columns]
+def merge(lake: Lake, feed: str, data: str, rows: Rows, time_zone: str) -> None:
+    """Merge the newest change of each key into the data table. Repeating it changes nothing."""
+    columns = [quoted(column.name) for column in typed_columns(rows.table)]
+    tombstones = rows.batches is not None
+    stored = [KEY, COMMIT_TS, IRREGULAR, *([GONE] if tombstones else []), *columns]
     assignments = ", ".join(f"{column} = s.{column}" for column in stored[1:])
+    deletes = "" if tombstones else f"WHEN MATCHED AND s.{COMMIT_TS} >= t.{COMMIT_TS} AND s.{GONE} THEN DELETE"
+    inserted = "" if tombstones else f"AND NOT s.{GONE}"
     lake.spark.sql(f"""
-        MERGE INTO {lake.table(Layer.GOLD, data_name(name))} t
-        USING ({newest_sql(lake, feed, table, span, time_zone)}) s
+        MERGE INTO {lake.table(Layer.GOLD, data)} t
+        USING ({newest_sql(lake, feed, rows, time_zone)}) s
         ON t.{KEY} = s.{KEY}
-        WHEN MATCHED AND s.{COMMIT_TS} >= t.{COMMIT_TS} AND s.{GONE} THEN DELETE
+        {deletes}
         WHEN MATCHED AND s.{COMMIT_TS} >= t.{COMMIT_TS} THEN UPDATE SET {assignments}
-        WHEN NOT MATCHED AND NOT s.{GONE} THEN
+        WHEN NOT MATCHED {inserted} THEN
             INSERT ({", ".join(stored)}) VALUES ({", ".join(f"s.{column}" for column in stored)})""")
 
 
-def newest_sql(lake: Lake, feed: str, table: Table, span: Span, time_zone: str) -> str:
-    """The newest change of each key in the span: key, commit_ts, whether it is gone, irregular, then the typed columns.
+def newest_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
+    """The newest change of each key among the rows: key, commit_ts, whether it is gone, irregular, then the typed
+    columns.
 
     The two ``inline`` are walls to the optimizer: without them it writes the parsing of a column out wherever the
     column is used, and a table of fifty columns no longer fits into the planner's memory.
     """
-    typed = typed_columns(table)
+    typed = typed_columns(rows.table)
     texts, values = [f"t{i}" for i in range(len(typed))], [f"v{i}" for i in range(len(typed))]
     columns = "".join(f", {v} AS {quoted(c.name)}" for v, c in zip(values, typed, strict=True))
     return f"""
@@ -106,34 +51,52 @@ def newest_sql(lake: Lake, feed: str, table: Table, span: Span, time_zone: str) 
         FROM (SELECT {KEY}, {COMMIT_TS}, {GONE}, {", ".join(texts)},
                      inline(array({values_sql(typed, texts, time_zone)})) AS ({", ".join(values)})
         FROM (SELECT {KEY}, {COMMIT_TS}, image IS NULL AS {GONE},
-                     inline(array({image_sql(table, "coalesce(image, '{}')")})) AS ({", ".join(texts)})
+                     inline(array({image_sql(rows.table, "coalesce(image, '{}')")})) AS ({", ".join(texts)})
         FROM (SELECT {KEY}, max(commit_ts) AS {COMMIT_TS}, max_by(image, struct(commit_ts, image IS NOT NULL)) AS image
-        FROM ({_keyed_changes_sql(lake, feed, table, span)}) GROUP BY {KEY}))))"""
+        FROM ({_reduced_sql(lake, feed, rows)}) GROUP BY {KEY}))))"""
 
 
-def _keyed_changes_sql(lake: Lake, feed: str, table: Table, span: Span) -> str:
+def _reduced_sql(lake: Lake, feed: str, rows: Rows) -> str:
+    """The changes among which the newest of each key is looked for: without exact commit_ts (eventual mode) the last
+    of each partition, since in a partition changes of one key come in commit order."""
+    changes = _keyed_changes_sql(lake, feed, rows)
+    if rows.batches is None:
+        return changes
+    last = "max_by(struct(commit_ts, image), struct(commit_ts, offset, index, image IS NOT NULL)) AS last"
+    by_partition = f"SELECT {KEY}, {last} FROM ({changes}) GROUP BY {KEY}, topic, partition"
+    return f"SELECT {KEY}, last.commit_ts, last.image FROM ({by_partition})"
+
+
+def _keyed_changes_sql(lake: Lake, feed: str, rows: Rows) -> str:
     """Each change of a key: {KEY}, commit_ts, image (NULL for a delete). An update that moved the key is two
     changes."""
     events = lake.table(Layer.SILVER, silver.events_table(feed))
-    key, old_key = _key_sql(table, span)
+    key, old_key = _key_sql(rows)
     arrived = f"named_struct('{KEY}', key, 'image', after)"
     left = f"named_struct('{KEY}', old_key, 'image', CAST(NULL AS STRING))"
+    commit_ts = "commit_ts" if rows.batches is None else silver.COMMIT_ORDER
+    position = "" if rows.batches is None else "topic, partition, offset, index, "
+    of_batches = "" if rows.batches is None else f"AND batch > {rows.batches[0]} AND batch <= {rows.batches[1]}"
     changes = f"""
-        SELECT commit_ts, inline(CASE WHEN old_key IS NULL THEN array({arrived}) ELSE array({arrived}, {left}) END)
-        FROM (SELECT commit_ts, after, {key} AS key, {old_key} AS old_key, replayed_at FROM {events}
-              WHERE kind = '{Kind.ROW}' AND database = {literal(table.database)} AND table = {literal(table.table)}
-              AND commit_ts <= {span.through}"""
-    within = f"{changes} AND commit_ts > {span.after})"
-    if not span.replayed:
+        SELECT {position}commit_ts,
+               inline(CASE WHEN old_key IS NULL THEN array({arrived}) ELSE array({arrived}, {left}) END)
+        FROM (SELECT {position}{commit_ts} AS commit_ts, after, {key} AS key, {old_key} AS old_key, replayed_at
+              FROM {events}
+              WHERE kind = '{Kind.ROW}' AND database = {literal(rows.table.database)}
+              AND table = {literal(rows.table.table)} AND {commit_ts} <= {rows.through} {of_batches}"""
+    within = f"{changes} AND {commit_ts} > {rows.after})"
+    if not rows.replayed or rows.batches is not None:
         return within
-    touched = f"SELECT {KEY} FROM ({changes} AND replayed_at IS NOT NULL AND commit_ts <= {span.after}))"
+    changes = f"{changes} AND commit_ts > {rows.since}"
+    touched = f"SELECT {KEY} FROM ({changes} AND replayed_at IS NOT NULL AND commit_ts <= {rows.after}))"
     return f"SELECT * FROM ({within}) UNION ALL SELECT * FROM ({changes})) WHERE {KEY} IN ({touched})"
 
 
-def _key_sql(table: Table, span: Span) -> tuple[str, str]:
+def _key_sql(rows: Rows) -> tuple[str, str]:
     """The key of a change and, if an update moved it, the old one: from the wire, else from the definition's key."""
-    if span.wire_keys:
+    if rows.wire_keys:
         return "handle_key", "old_handle_key"
+    table = rows.table
     fields = literal(", ".join(f"{quoted(name)} STRING" for name in table.key))
     after, before = f"from_json(after, {fields})", f"from_json(before, {fields})"
     new = _key_text([f"{after}.{quoted(name)}" for name in table.key])

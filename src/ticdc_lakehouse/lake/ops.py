@@ -12,9 +12,10 @@ from datetime import datetime
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.lake import bronze, gold, quarantine, silver
 from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.lake.state import WINDOWS, TableName, TableState, published
+from ticdc_lakehouse.lake.state import WINDOWS, TableState, published
 from ticdc_lakehouse.lake.watermark import completeness
 from ticdc_lakehouse.tso import time_of
 

@@ -33,6 +33,8 @@ from ticdc_lakehouse.lake.place import Lake, Layer
 TOO_LARGE = "message_too_large"
 EMPTY = "empty"
 """The ``kind`` of a message without any event."""
+COMMIT_ORDER = "coalesce(commit_ts, shiftleft(unix_millis(commit_time), 18))"
+"""SQL: commit_ts, or the first TSO of the commit's millisecond where the wire has that alone."""
 _DECODED = [name for name in EVENTS.names if name != "message"]
 _POSITION = ["topic", "partition", "offset", "timestamp", "batch"]
 _SLICE_BYTES = 8 * 1024 * 1024
@@ -153,16 +155,16 @@ def decode(lake: Lake, decoding: Decoding, *, continuous: bool = False) -> Decod
         .outputMode("append")
     )
     started = writer if continuous else writer.trigger(availableNow=True)
-    with _row_by_row(lake.spark):
+    with row_by_row(lake.spark):
         query = started.toTable(events)
     query.awaitTermination()
     return _decoded_since(lake, decoding.feed, events, before)
 
 
 @contextmanager
-def _row_by_row(spark: SparkSession) -> Iterator[None]:
-    """Streams started within read Parquet by rows: the vectorized reader holds thousands of values of a column at once,
-    and those of bronze may be 16 MB each. (A stream keeps the settings it was started with.)"""
+def row_by_row(spark: SparkSession) -> Iterator[None]:
+    """Streams started and tables read within read Parquet by rows: the vectorized reader holds thousands of values of a
+    column at once, and those of bronze may be 16 MB each. (A stream keeps the settings it was started with.)"""
     name = "spark.sql.parquet.enableVectorizedReader"
     before = spark.conf.get(name)
     spark.conf.set(name, "false")

@@ -1,35 +1,38 @@
-"""What gold has published: the windows of each feed and the tables' definitions.
+"""What gold has published: the windows of each feed, with the tables' states and definitions.
 
 Append-only: the newest line is the state.
 
-    ops.windows       one line a published watermark: each table's Delta version, TSO, and why it stands still
-    ops.definitions   one line a table definition, by the commit_ts from which it holds
+    ops.windows       one line a published watermark: each table's Delta table and version, TSO, why it stands still,
+                      and the definitions that are new in the window
+    ops.definitions   view: the history of every table's definition, by the commit_ts from which it holds
 
 One append publishes a window, so that it is there whole or not at all.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
+from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.definition import Table, table_from_json, table_to_json
-from ticdc_lakehouse.lake.place import Lake, Layer, object_name
+from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.tso import time_of
-
-TableName = tuple[str, str]
-"""(database, table) as TiDB names them."""
 
 WINDOWS = "windows"
 DEFINITIONS = "definitions"
 
 _TABLE_FIELDS = (
-    "database: STRING, table: STRING, name: STRING, version: BIGINT, applied_tso: BIGINT, "
-    "reason: STRING, final: BOOLEAN"
+    "database: STRING, table: STRING, name: STRING, data: STRING, version: BIGINT, applied_tso: BIGINT, "
+    "ddls: ARRAY<STRING>, reason: STRING, final: BOOLEAN"
+)
+_DEFINITION_FIELDS = (
+    "database: STRING, table: STRING, commit_ts: BIGINT, source: STRING, name: STRING, data: STRING, definition: STRING"
 )
 _WINDOW_COLUMNS = f"""
     feed STRING NOT NULL,
@@ -41,17 +44,9 @@ _WINDOW_COLUMNS = f"""
     row_changes BIGINT NOT NULL COMMENT 'row changes of the window, repeats included',
     replays_seen TIMESTAMP COMMENT 'newest replay from quarantine that the window took in',
     tables ARRAY<STRUCT<{_TABLE_FIELDS}>> NOT NULL
-        COMMENT 'state of every table: Delta version of its data, TSO it is applied to, why it stands still'
-"""
-_DEFINITION_COLUMNS = """
-    feed STRING NOT NULL,
-    database STRING NOT NULL,
-    table STRING NOT NULL,
-    commit_ts BIGINT NOT NULL COMMENT 'TSO from which the definition holds',
-    source STRING NOT NULL COMMENT 'file (schema_file), ddl (CREATE TABLE), or wire (the row messages alone)',
-    name STRING NOT NULL COMMENT 'name of the table in silver and gold',
-    definition STRING NOT NULL COMMENT 'JSON: columns with MySQL types, key',
-    recorded_at TIMESTAMP NOT NULL
+        COMMENT 'state of every table: Delta version of its data, TSO it is applied to, why it stands still',
+    definitions ARRAY<STRUCT<{_DEFINITION_FIELDS}>> NOT NULL
+        COMMENT 'definitions that are new in this window; source: file (schema_file), ddl, or wire (row messages alone)'
 """
 
 
@@ -60,11 +55,15 @@ class TableState:
     """How one table stands at a published watermark."""
 
     name: str
-    """Its name in the lake."""
+    """The name of its views."""
+    data: str
+    """The Delta table of its rows. Another one after TRUNCATE or a new CREATE TABLE; the same after RENAME."""
     version: int
     """Delta version of its data."""
     applied_tso: int
     """Every change up to here is in; below the watermark if the table stands still."""
+    ddls: tuple[str, ...] = ()
+    """The DDLs at exactly ``applied_tso`` that are in: they may come again, and others of that commit_ts may follow."""
     reason: str | None = None
     """Why it stands still, None if it does not."""
     final: bool = False
@@ -83,27 +82,28 @@ class Published:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A table's definition, from where, since when, and the table's name in the lake."""
+    """A table's definition, since when and from where, and the table's places in the lake."""
 
     table: Table
     commit_ts: int
     source: str
+    """``file``, ``ddl`` or ``wire``."""
     name: str
+    """As in `TableState`."""
+    data: str
+    """As in `TableState`."""
 
 
 def create_tables(lake: Lake) -> None:
-    """Create the ops tables where they are missing."""
-    lake.create(Layer.OPS, WINDOWS, _WINDOW_COLUMNS, comment="Published watermarks of every feed", properties=_SMALL)
-    lake.create(
-        Layer.OPS,
-        DEFINITIONS,
-        _DEFINITION_COLUMNS,
-        comment="Definitions of every feed's tables",
-        properties=_SMALL,
+    """Create the ops table and its view where they are missing."""
+    properties = "TBLPROPERTIES ('delta.checkpointInterval' = '50')"
+    windows = lake.create(
+        Layer.OPS, WINDOWS, _WINDOW_COLUMNS, comment="Published watermarks of every feed", properties=properties
     )
-
-
-_SMALL = "TBLPROPERTIES ('delta.checkpointInterval' = '50')"
+    if not lake.exists(Layer.OPS, DEFINITIONS):
+        exploded = f"SELECT feed, tso AS published_tso, posexplode(definitions) AS (place, d) FROM {windows}"
+        query = f"SELECT feed, published_tso, place, d.* FROM ({exploded})"
+        lake.view(Layer.OPS, DEFINITIONS, query, comment="Definitions of every feed's tables, by commit_ts")
 
 
 def published(lake: Lake, feed: str, at: int | None = None) -> Published:
@@ -111,7 +111,7 @@ def published(lake: Lake, feed: str, at: int | None = None) -> Published:
     windows = lake.spark.table(lake.table(Layer.OPS, WINDOWS)).where(F.col("feed") == feed)
     if at is not None:
         windows = windows.where(F.col("tso") <= at)
-    line = windows.orderBy(F.desc("tso"), F.desc("published_at")).first()
+    line = windows.drop("definitions").orderBy(F.desc("tso"), F.desc("published_at")).first()
     return Published() if line is None else _published(line)
 
 
@@ -127,31 +127,61 @@ def _published(line: Row) -> Published:
 def _table_state(line: Row) -> TableState:
     return TableState(
         name=line["name"],
+        data=line["data"],
         version=line["version"],
         applied_tso=line["applied_tso"],
+        ddls=tuple(line["ddls"]),
         reason=line["reason"],
         final=line["final"],
     )
 
 
-def publish(lake: Lake, feed: str, before: Published, now: Published, row_changes: int) -> None:
-    """Append the window's line: from here on readers may see it."""
+def publish(
+    lake: Lake, feed: str, before: Published, now: Published, found: Iterable[Definition], row_changes: int
+) -> None:
+    """Append the window's line: from here on readers may see it.
+
+    Raises ConfigError if another run published since ``before`` was read.
+    """
+    newest = published(lake, feed)
+    if (newest.tso, newest.batch, newest.tables) != (before.tso, before.batch, before.tables):
+        raise ConfigError(f"feed {feed}: another run published {newest.tso} meanwhile; this one publishes nothing")
     tables = [
-        (database, table, s.name, s.version, s.applied_tso, s.reason, s.final)
-        for (database, table), s in sorted(now.tables.items())
+        (*name, s.name, s.data, s.version, s.applied_tso, list(s.ddls), s.reason, s.final)
+        for name, s in sorted(now.tables.items())
     ]
-    published_at = datetime.now(UTC)
-    line = (feed, now.tso, time_of(now.tso), before.tso, now.batch, published_at, row_changes, now.replays_seen, tables)
+    new = [
+        (d.table.database, d.table.table, d.commit_ts, d.source, d.name, d.data, table_to_json(d.table)) for d in found
+    ]
+    line = (
+        feed,
+        now.tso,
+        time_of(now.tso),
+        before.tso,
+        now.batch,
+        datetime.now(UTC),
+        row_changes,
+        now.replays_seen,
+        tables,
+        new,
+    )
     _append(lake, WINDOWS, [line])
 
 
-def definitions(lake: Lake, feed: str) -> dict[TableName, Definition]:
-    """The newest definition of each table of a feed."""
+def definitions(lake: Lake, feed: str) -> Mapping[str, Definition]:
+    """The newest definition of each Delta table of a feed, by the table's name (``TableState.data``)."""
     lines = lake.spark.table(lake.table(Layer.OPS, DEFINITIONS)).where(F.col("feed") == feed)
-    newest = lines.groupBy("database", "table").agg(
-        F.max_by(F.struct("commit_ts", "source", "name", "definition"), "commit_ts").alias("d")
-    )
-    return {(database, table): _definition(d) for database, table, d in newest.collect()}
+    whole = F.struct("commit_ts", "source", "name", "data", "definition")
+    # Several DDLs may share a commit_ts: the last one in the last window's list holds.
+    order = F.struct("commit_ts", "published_tso", "place")
+    newest = lines.groupBy("data").agg(F.max_by(whole, order).alias("d"))
+    return {line["data"]: _definition(line["d"]) for line in newest.collect()}
+
+
+def names_ever(lake: Lake, feed: str) -> set[str]:
+    """The names that views of a feed ever had."""
+    lines = lake.spark.table(lake.table(Layer.OPS, DEFINITIONS)).where(F.col("feed") == feed)
+    return {line["name"] for line in lines.select("name").distinct().collect()}
 
 
 def _definition(line: Row) -> Definition:
@@ -160,49 +190,8 @@ def _definition(line: Row) -> Definition:
         commit_ts=line["commit_ts"],
         source=line["source"],
         name=line["name"],
+        data=line["data"],
     )
-
-
-def record_definitions(lake: Lake, feed: str, found: Iterable[Definition]) -> None:
-    """Append definitions to the history."""
-    lines = [
-        (
-            feed,
-            d.table.database,
-            d.table.table,
-            d.commit_ts,
-            d.source,
-            d.name,
-            table_to_json(d.table),
-            datetime.now(UTC),
-        )
-        for d in found
-    ]
-    if lines:
-        _append(lake, DEFINITIONS, lines)
-
-
-def new_names(lake: Lake, feed: str) -> Callable[[TableName], str]:
-    """Gives a new table's name in silver and gold: ``<feed>_<database>_<table>``, with a hash if that is taken."""
-    taken: dict[str, tuple[str, str, str]] = {}
-
-    def name_of(table: TableName) -> str:
-        if not taken:  # most windows have no new table, and do not ask
-            taken.update(_names(lake))
-        plain = object_name(feed, *table)
-        # A table `t__data` would stand where the rows of a table `t` lie.
-        free = taken.get(plain, (feed, *table)) == (feed, *table) and not plain.endswith("__data")
-        name = plain if free else object_name(feed, *table, "\0")
-        taken[name] = (feed, *table)
-        return name
-
-    return name_of
-
-
-def _names(lake: Lake) -> dict[str, tuple[str, str, str]]:
-    """Feed, database and table by their name in the lake."""
-    lines = lake.spark.table(lake.table(Layer.OPS, DEFINITIONS)).select("name", "feed", "database", "table").distinct()
-    return {line["name"]: (line["feed"], line["database"], line["table"]) for line in lines.collect()}
 
 
 def _append(lake: Lake, name: str, lines: Sequence[tuple[object, ...]]) -> None:

@@ -45,7 +45,7 @@ class TypedColumn:
 
 def typed_columns(table: Table) -> tuple[TypedColumn, ...]:
     """The typed columns of a table, in its order, without the virtual ones."""
-    return tuple(_typed(column) for column in table.sent)
+    return tuple(typed_column(column) for column in table.sent)
 
 
 def image_sql(table: Table, json_text: str) -> str:
@@ -76,7 +76,8 @@ def irregular_sql(lost: str) -> str:
     return f"CASE WHEN {lost} <> '{{}}' THEN from_json({lost}, 'map<string,string>') END"
 
 
-def _typed(column: ColumnDefinition) -> TypedColumn:
+def typed_column(column: ColumnDefinition) -> TypedColumn:
+    """The typed column of one column."""
     spark_type, remark = _home(column)
     comment = column.type.text if remark == "" else f"{column.type.text} ({remark})"
     return TypedColumn(name=column.name, spark_type=spark_type, comment=comment, definition=column)
@@ -154,3 +155,48 @@ def _set_sql(elements: tuple[str, ...], text: str) -> str:
     mask = f"CAST(conv({text}, 10, -10) AS BIGINT)"
     chosen = f"filter(array({names}), (name, i) -> ({mask} & shiftleft(1L, i)) <> 0)"
     return f"CASE WHEN {text} RLIKE '^[0-9]+$' THEN concat_ws(',', {chosen}) END"
+
+
+def stored_text_sql(column: TypedColumn, time_zone: str) -> str:
+    """MySQL's text of a stored value (`event` docstring; ENUM and SET as they are stored, by name where that is known):
+    what ``TypedColumn.sql`` was made of, read back."""
+    text = _text_of_sql(column.definition.type, quoted(column.name), column.spark_type, time_zone)
+    return f"coalesce({IRREGULAR}[{literal(column.name)}], {text})"
+
+
+def _text_of_sql(kind: MysqlType, value: str, spark_type: str, time_zone: str) -> str:
+    match kind.family:
+        case _ if spark_type == "STRING":
+            return value
+        case Family.BINARY:
+            return f"lower(hex({value}))"
+        case Family.YEAR:
+            return f"lpad(CAST({value} AS STRING), 4, '0')"
+        case Family.DATETIME:
+            return f"date_format({value}, {literal(_pattern(kind))})"
+        case Family.TIMESTAMP:
+            local = f"convert_timezone('UTC', {literal(time_zone)}, {_in_utc(value)})"
+            return f"date_format({local}, {literal(_pattern(kind))})"
+        case Family.FLOAT | Family.DOUBLE:
+            return _number_text_sql(value)
+        case _:
+            return f"CAST({value} AS STRING)"
+
+
+def _in_utc(timestamp: str) -> str:
+    """A TIMESTAMP as the TIMESTAMP_NTZ of its UTC time, whatever the session's zone."""
+    return f"timestampadd(MICROSECOND, unix_micros({timestamp}), TIMESTAMP_NTZ'1970-01-01 00:00:00')"
+
+
+def _pattern(kind: MysqlType) -> str:
+    digits = kind.size[0] if kind.size else 0
+    return "yyyy-MM-dd HH:mm:ss" + (f".{'S' * digits}" if digits else "")
+
+
+def _number_text_sql(value: str) -> str:
+    """Plain digits where 17 of them and no exponent say it all, else Java's text, which has an E."""
+    text = f"CAST({value} AS STRING)"
+    plain = f"CAST(CAST({text} AS DECIMAL(38,22)) AS STRING)"
+    trimmed = rf"regexp_replace({plain}, '\\.?0+$', '')"
+    small = f"{value} = 0 OR abs({value}) BETWEEN 1e-5 AND 1e15"
+    return f"CASE WHEN {value} = 0 THEN '0' WHEN {small} THEN {trimmed} ELSE {text} END"

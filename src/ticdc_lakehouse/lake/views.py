@@ -2,36 +2,43 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
+from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.event import Kind
 from ticdc_lakehouse.lake import silver
-from ticdc_lakehouse.lake.merge import data_name
+from ticdc_lakehouse.lake.merge import GONE
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
-from ticdc_lakehouse.lake.state import Definition, TableState, definitions, published
+from ticdc_lakehouse.lake.situation import Mode
+from ticdc_lakehouse.lake.state import TableState, definitions, names_ever, published
 from ticdc_lakehouse.lake.typed import IRREGULAR, TypedColumn, image_sql, typed_columns, values_sql
 from ticdc_lakehouse.mysql_type import Family
 
 _ABOUT = ("commit_ts", "commit_time", "op", "topic", "partition", "offset", "index")
+_SHOWN = {
+    Mode.WATERMARKS: "at the published watermark",
+    Mode.EVENTUAL: "as far as its changes have arrived (gold mode eventual: not one point in time for all rows)",
+}
 _MAY_BE_IRREGULAR = (Family.DATE, Family.DATETIME, Family.TIMESTAMP)
 
 
-def gold_view(lake: Lake, definition: Definition, state: TableState) -> None:
+def gold_view(lake: Lake, table: Table, state: TableState, mode: Mode = Mode.WATERMARKS) -> None:
     """Create or replace the view of one table, pinned to the Delta version of its published state."""
-    table = definition.table
     typed = typed_columns(table)
     columns = [*(quoted(column.name) for column in typed), *_irregular(typed)]
     comments = ", ".join([*(_commented(c.name, c.comment) for c in typed), *_irregular_comment(typed)])
-    source = lake.table(Layer.GOLD, data_name(state.name))
-    comment = f"TiDB table {table.database}.{table.table} at the published watermark"
+    source = lake.table(Layer.GOLD, state.data)
+    comment = f"TiDB table {table.database}.{table.table} {_SHOWN[mode]}"
     if state.reason is not None:
         comment += f"; it stands still at TSO {state.applied_tso}: {state.reason}"
-    query = f"SELECT {', '.join(columns)} FROM {source} VERSION AS OF {state.version}"
+    present = "" if mode is Mode.WATERMARKS else f" WHERE NOT {GONE}"
+    query = f"SELECT {', '.join(columns)} FROM {source} VERSION AS OF {state.version}{present}"
     lake.view(Layer.GOLD, state.name, query, comment=comment, columns=f"({comments})")
 
 
-def silver_view(lake: Lake, feed: str, definition: Definition, time_zone: str) -> None:
+def silver_view(lake: Lake, feed: str, name: str, table: Table, time_zone: str) -> None:
     """Create or replace the view of one table's changes: after (or the deleted row) as typed columns, before as a
-    struct."""
-    table = definition.table
+    struct. Changes from before an ALTER TABLE are shown in today's columns; `ops.definitions` has those of then."""
     typed = typed_columns(table)
     own = ", ".join(f"{c.sql(f'image.{quoted(c.name)}', time_zone)} AS {quoted(c.name)}" for c in typed)
     old = [f"old.{quoted(c.name)}" for c in typed]
@@ -45,7 +52,7 @@ def silver_view(lake: Lake, feed: str, definition: Definition, time_zone: str) -
               FROM {events} WHERE kind = '{Kind.ROW}' AND database = {literal(table.database)}
               AND table = {literal(table.table)})"""
     comment = f"Every change of TiDB table {table.database}.{table.table}, repeats included"
-    lake.view(Layer.SILVER, definition.name, query, comment=comment)
+    lake.view(Layer.SILVER, name, query, comment=comment)
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -76,16 +83,23 @@ def _in_place(feed: str) -> str:
     return f"{feed}_views_in_place"
 
 
-def refresh(lake: Lake, feed: str, time_zone: str) -> None:
+def refresh(lake: Lake, feed: str, time_zone: str, mode: Mode) -> None:
     """Create or replace all views of a feed as its published state says: in a new session, or after a run that died."""
     now = published(lake, feed)
     known = definitions(lake, feed)
-    for name, state in now.tables.items():
-        if state.version < 0:
-            continue
-        gold_view(lake, known[name], state)
-        silver_view(lake, feed, known[name], time_zone)
+    for state in now.tables.values():
+        if state.version >= 0:
+            gold_view(lake, known[state.data].table, state, mode)
+            silver_view(lake, feed, state.name, known[state.data].table, time_zone)
+    drop(lake, names_ever(lake, feed) - {state.name for state in now.tables.values()})
     take_place(lake, feed)
+
+
+def drop(lake: Lake, names: Collection[str]) -> None:
+    """Drop the views of names that no table has any more."""
+    for name in sorted(names):
+        for layer in (Layer.GOLD, Layer.SILVER):
+            lake.spark.sql(f"DROP VIEW IF EXISTS {lake.table(layer, name)}")
 
 
 def _commented(name: str, comment: str) -> str:

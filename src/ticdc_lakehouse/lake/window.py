@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,15 +10,17 @@ from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
+from ticdc_lakehouse.ddl.read import read_ddl
+from ticdc_lakehouse.ddl.statement import AlterTable, NoChange, RenameTables, Statement, TableName
 from ticdc_lakehouse.event import Column, Kind, Op, columns_from
 from ticdc_lakehouse.lake import silver
 from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.lake.state import Published, TableName
+from ticdc_lakehouse.lake.state import Published
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
-    """The rows of one table that share a description of columns."""
+    """The rows of one table, between two DDLs, that share a description of columns."""
 
     columns: tuple[Column, ...]
     whole: bool
@@ -30,16 +32,11 @@ class Shape:
     """Whether the wire named the key."""
     first: int
     """Smallest commit_ts."""
+    last: int
+    """Largest commit_ts."""
     rows: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableChanges:
-    """A table's row changes in the window."""
-
-    shapes: tuple[Shape, ...] = ()
     replayed: bool = False
-    """Whether some were decoded again from quarantine after their time had been applied."""
+    """Whether some were decoded again from quarantine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,15 +47,18 @@ class DdlEvent:
     database: str | None
     table: str | None
     query: str
+    statements: tuple[Statement, ...]
+    """What it changes; nothing for an index, a view, a comment."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
     """All changes of a feed that are not applied yet, up to W."""
 
-    rows: Mapping[TableName, TableChanges]
+    rows: Mapping[TableName, tuple[Shape, ...]]
+    """In order of their first commit_ts."""
     ddls: tuple[DdlEvent, ...]
-    """In commit order, equal commit_ts in the order of arrival."""
+    """In commit order, equal commit_ts in the order of arrival. Some may be applied already."""
     replays_seen: datetime | None
     """Newest replay among the events, or as before."""
     row_changes: int
@@ -68,21 +68,33 @@ def read_window(lake: Lake, feed: str, before: Published, tso: int) -> Window:
     """The window after the published state ``before``, up to ``tso``; tables that lag behind are read from where they
     stand."""
     events = lake.spark.table(lake.table(Layer.SILVER, silver.events_table(feed)))
+    return _window(events, before, tso, F.col("commit_ts") > before.tso)
+
+
+def read_arrivals(lake: Lake, feed: str, before: Published, tso: int, batch: int) -> Window:
+    """What came with bronze batches up to ``batch`` since the published state ``before``, however old it is."""
+    events = lake.spark.table(lake.table(Layer.SILVER, silver.events_table(feed)))
+    ordered = events.withColumn("commit_ts", F.expr(silver.COMMIT_ORDER)).where(F.col("batch") <= batch)
+    return _window(ordered, before, tso, F.col("batch") > before.batch)
+
+
+def _window(events: DataFrame, before: Published, tso: int, new: SparkColumn) -> Window:
     replays = _replays(before.replays_seen)
-    rows = (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso) & (_unapplied(before) | replays)
     # A DDL at exactly the published watermark may arrive after it (wire.md 2.1), so the window is closed on that side.
-    ddls = (F.col("kind") == Kind.DDL.value) & (F.col("commit_ts").between(before.tso, tso) | replays)
-    shapes, ddl_lines = _row_lines(events.where(rows)), _ddl_lines(events.where(ddls))
+    since = min((state.applied_tso for state in before.tables.values()), default=before.tso)
+    ddls = (F.col("kind") == Kind.DDL.value) & (F.col("commit_ts").between(min(since, before.tso), tso) | replays)
+    ddl_lines = _ddl_lines(events.where(ddls))
+    found = tuple(_ddl_event(line) for line in ddl_lines)
+    unapplied = new | _lagging(before, found) | replays
+    rows = (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso) & unapplied
+    shapes = _row_lines(events.where(rows), _barriers(found))
     replayed = [line["newest_replay"] for line in (*shapes, *ddl_lines) if line["newest_replay"] is not None]
     return Window(
-        rows=_changes(shapes),
-        ddls=tuple(DdlEvent(**{name: line[name] for name in _DDL_FIELDS}) for line in ddl_lines),
+        rows=_by_table(shapes),
+        ddls=found,
         replays_seen=max(replayed, default=before.replays_seen),
         row_changes=sum(line["rows"] for line in shapes),
     )
-
-
-_DDL_FIELDS = ("commit_ts", "database", "table", "query")
 
 
 def _replays(seen: datetime | None) -> SparkColumn:
@@ -91,17 +103,37 @@ def _replays(seen: datetime | None) -> SparkColumn:
     return replayed_at.isNotNull() if seen is None else replayed_at > F.lit(seen)
 
 
-def _unapplied(before: Published) -> SparkColumn:
-    """Rows above the published watermark, and those above the standstill of tables that lag."""
-    condition = F.col("commit_ts") > before.tso
-    for (database, table), table_state in before.tables.items():
-        if table_state.applied_tso < before.tso and not table_state.final:
-            of_table = (F.col("database") == database) & (F.col("table") == table)
-            condition = condition | (of_table & (F.col("commit_ts") > table_state.applied_tso))
+def _lagging(before: Published, ddls: Iterable[DdlEvent]) -> SparkColumn:
+    """Rows above the standstill of tables that lag."""
+    condition = F.lit(False)
+    lagging = {name: s for name, s in before.tables.items() if s.applied_tso < before.tso and not s.final}
+    later_names = _new_names(ddls) if lagging else []
+    for name, state in lagging.items():
+        of_table = [(F.col("database") == d) & (F.col("table") == t) for d, t in (name, *later_names)]
+        condition = condition | (_any(of_table) & (F.col("commit_ts") > state.applied_tso))
     return condition
 
 
-def _row_lines(rows: DataFrame) -> list[Row]:
+def _new_names(ddls: Iterable[DdlEvent]) -> list[TableName]:
+    """The names that tables may have got since: a table that lags may go on under one of them."""
+    renames = [s for ddl in ddls for s in ddl.statements if isinstance(s, RenameTables)]
+    return sorted({new for rename in renames for _, new in rename.pairs})
+
+
+def _barriers(ddls: Iterable[DdlEvent]) -> list[int]:
+    return sorted({ddl.commit_ts for ddl in ddls if ddl.statements})
+
+
+def _any(conditions: Sequence[SparkColumn]) -> SparkColumn:
+    result = conditions[0]
+    for condition in conditions[1:]:
+        result = result | condition
+    return result
+
+
+def _row_lines(rows: DataFrame, barriers: Sequence[int]) -> list[Row]:
+    """Rows by table, description and the DDLs that they lie between (a row at a DDL's commit_ts is before it)."""
+    passed = F.size(F.filter(F.array(*map(F.lit, barriers)), lambda barrier: barrier < F.col("commit_ts")))
     return (
         rows.groupBy(
             "database",
@@ -110,42 +142,60 @@ def _row_lines(rows: DataFrame) -> list[Row]:
             (F.col("op") != Op.DELETE.value).alias("whole"),
             F.coalesce("handle_only", F.lit(False)).alias("handle_only"),
             F.col("handle_key").isNotNull().alias("keyed"),
+            (passed if barriers else F.lit(0)).alias("passed"),
         )
         .agg(
             F.min("commit_ts").alias("first"),
+            F.max("commit_ts").alias("last"),
             F.count("*").alias("rows"),
             F.max("replayed_at").alias("newest_replay"),
         )
+        .orderBy("first")
         .collect()
     )
 
 
-def _changes(lines: list[Row]) -> dict[TableName, TableChanges]:
-    found: dict[TableName, TableChanges] = {}
+def _by_table(lines: list[Row]) -> dict[TableName, tuple[Shape, ...]]:
+    found: dict[TableName, list[Shape]] = {}
     for line in lines:
-        name = (line["database"], line["table"])
-        known = found.get(name, TableChanges())
         shape = Shape(
             columns=columns_from(line["columns"]),
             whole=line["whole"],
             handle_only=line["handle_only"],
             keyed=line["keyed"],
             first=line["first"],
+            last=line["last"],
             rows=line["rows"],
+            replayed=line["newest_replay"] is not None,
         )
-        replayed = known.replayed or line["newest_replay"] is not None
-        found[name] = TableChanges(shapes=(*known.shapes, shape), replayed=replayed)
-    return found
+        found.setdefault((line["database"], line["table"]), []).append(shape)
+    return {name: tuple(shapes) for name, shapes in found.items()}
 
 
 def _ddl_lines(ddls: DataFrame) -> list[Row]:
     """Each DDL once, in commit order, equal commit_ts in the order of arrival."""
     return (
-        ddls.groupBy(*_DDL_FIELDS)
+        ddls.groupBy("commit_ts", "database", "table", "query")
         .agg(
-            F.min(F.struct("partition", "offset", "index")).alias("arrival"),
+            F.min(F.struct("topic", "partition", "offset", "index")).alias("arrival"),
             F.max("replayed_at").alias("newest_replay"),
         )
         .orderBy("commit_ts", "arrival")
         .collect()
     )
+
+
+def _ddl_event(line: Row) -> DdlEvent:
+    return DdlEvent(
+        commit_ts=line["commit_ts"],
+        database=line["database"],
+        table=line["table"],
+        query=line["query"],
+        statements=statements_of(line["query"], line["database"], line["table"]),
+    )
+
+
+def statements_of(query: str, database: str | None, table: str | None) -> tuple[Statement, ...]:
+    """What a DDL changes."""
+    read = read_ddl(query, database, table)
+    return tuple(s for s in read if s != NoChange() and not (isinstance(s, AlterTable) and not s.actions))

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import yaml
 
+from ticdc_lakehouse.lake.situation import Mode
+
 
 def write_feed_file(
     path: Path,
@@ -17,6 +19,7 @@ def write_feed_file(
     bootstrap_servers: str,
     topic: str,
     schema_file: str | None,
+    mode: Mode = Mode.WATERMARKS,
 ) -> None:
     """Write ``path``; its folder is made if it is not there. ``schema_file`` is relative to it."""
     described = {
@@ -24,6 +27,7 @@ def write_feed_file(
         "options": dict(options),
         "time_zone": time_zone,
         "kafka": {"bootstrap_servers": bootstrap_servers, "topics": [topic]},
+        **({"gold": {"mode": mode.value}} if mode is not Mode.WATERMARKS else {}),
         **({} if schema_file is None else {"schema_file": schema_file}),
     }
     path.parent.mkdir(parents=True, exist_ok=True)

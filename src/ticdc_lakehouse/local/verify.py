@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.lake.history import as_of
+from ticdc_lakehouse.lake.situation import Mode
 from ticdc_lakehouse.lake.state import TableState, published
 from ticdc_lakehouse.local.broker import Broker, recorded_messages
 from ticdc_lakehouse.local.comparison import Cell, Difference, differences, gold_rows
@@ -20,6 +21,8 @@ from ticdc_lakehouse.local.lost import LOST
 from ticdc_lakehouse.local.recorded import Answer, RecordedStream, answers
 
 FEED = "recorded"
+NEWEST = (1 << 63) - 1
+"""A TSO after all others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,14 +37,6 @@ class Verdict:
     """Cells that differ because the protocol's wire cannot carry their values; not among the differences."""
 
 
-def not_comparable(stream: RecordedStream) -> str | None:
-    """Why gold has nothing to compare with TiDB's answers, None if it has.
-
-    The place for a comparison of the final state alone, once gold has a mode for feeds without watermarks.
-    """
-    return None if stream.watermarks else "no watermarks: gold publishes nothing"
-
-
 def write_feed(stream: RecordedStream, feeds: Path, name: str, bootstrap_servers: str, topic: str) -> Path:
     """Write the feed file (and schema file) that a user would write for this stream; gives the feed file's path."""
     path = feeds / f"{name}.yml"
@@ -53,9 +48,15 @@ def write_feed(stream: RecordedStream, feeds: Path, name: str, bootstrap_servers
         bootstrap_servers=bootstrap_servers,
         topic=topic,
         schema_file=f"{name}.sql",
+        mode=mode_of(stream),
     )
     path.with_suffix(".sql").write_text(stream.create_statements(), encoding="utf-8")
     return path
+
+
+def mode_of(stream: RecordedStream) -> Mode:
+    """The gold mode that a feed of this stream needs."""
+    return Mode.WATERMARKS if stream.watermarks else Mode.EVENTUAL
 
 
 def load_stream(
@@ -76,9 +77,13 @@ def load_stream(
 
 def verify(run: Run, stream: RecordedStream, every: int = 1) -> Iterator[Verdict]:
     """Apply the feed up to each recorded watermark (each ``every``-th and the last) and compare all tables with the
-    answer."""
+    answer; a stream without watermarks is applied whole, and compared with the last answer."""
     seen: dict[tuple[str, int], list[tuple[Cell, ...]]] = {}
     known = list(answers(stream.folder))
+    if mode_of(stream) is Mode.EVENTUAL:
+        run.gold()
+        yield verdict(run, known[-1], stream.time_zone, seen)
+        return
     for number, answer in enumerate(known):
         if number % every == 0 or number == len(known) - 1:
             replace(run, until_tso=answer.watermark).gold()
@@ -88,9 +93,10 @@ def verify(run: Run, stream: RecordedStream, every: int = 1) -> Iterator[Verdict
 def verdict(run: Run, answer: Answer, time_zone: str, seen: dict[tuple[str, int], list[tuple[Cell, ...]]]) -> Verdict:
     """Gold at the answer's watermark. ``seen`` keeps the rows of each table and version, for the next call."""
     states = published(run.lake, run.feed.name).tables
-    tables = as_of(run.lake.spark, run.feed.name, answer.watermark, lake=run.lake)
+    eventual = run.feed.policies.mode is Mode.EVENTUAL
+    tables = as_of(run.lake.spark, run.feed.name, NEWEST if eventual else answer.watermark, lake=run.lake)
     found: list[Difference] = []
-    if tables.tso != answer.watermark:
+    if tables.tso != answer.watermark and not eventual:
         found.append(_whole("*", f"watermark {answer.watermark}", f"watermark {tables.tso}"))
     found.extend(
         _whole(name, "no such table", "a table") for name in sorted(tables.tables.keys() - answer.tables.keys())
@@ -99,7 +105,8 @@ def verdict(run: Run, answer: Answer, time_zone: str, seen: dict[tuple[str, int]
         if name not in tables.tables:
             found.append(_whole(name, "a table", "none"))
             continue
-        place = (name, _state(states, name).version)
+        state = _state(states, name)
+        place = (state.data, state.version)
         if place not in seen:
             seen[place] = gold_rows(tables[name], expected["columns"], time_zone)
         found.extend(differences(name, expected["columns"], expected["rows"], seen[place], LOST.get(run.feed.protocol)))

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
 
-from ticdc_lakehouse.definition import Table, tables_from_sql
+from ticdc_lakehouse.ddl.script import tables_from_sql
+from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.event import Image, Op
 
 Key = tuple[str | None, ...]

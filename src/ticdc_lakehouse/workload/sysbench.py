@@ -37,9 +37,9 @@ def transactions(database: Database, random: Random) -> Iterator[None]:
         rows = random.choice(tables)
         rows.update(key := rows.any_key(random), k=str(int(rows[key]["k"] or 0) + 1))
         rows.update(rows.any_key(random), c=_digits(random, 10))
-        (number,) = key = rows.any_key(random)
+        (freed,) = key = rows.any_key(random)
         rows.delete(key)
-        _insert(rows, str(number), random)
+        _insert(rows, str(freed), random)
         yield
 
 

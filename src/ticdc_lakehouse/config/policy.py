@@ -1,0 +1,71 @@
+"""What a feed's file says of its gold tables, in all and one by one.
+
+gold:
+  mode: eventual                   for feeds without watermarks (default: watermarks)
+  tombstone_days: 7                mode eventual: how long a deleted row is remembered
+  on_drop: keep                    what becomes of a table that TiDB dropped: drop (default) or keep
+  on_unsupported_ddl: ignore       of one whose DDL cannot be followed: stop (default) or ignore
+  tables:
+    shop.audit: {on_drop: keep}    the same for the tables of a pattern; the first that fits counts
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ticdc_lakehouse.config.section import Section
+from ticdc_lakehouse.config.table_filter import TableFilter, is_pattern
+from ticdc_lakehouse.lake.situation import Mode, OnDrop, OnUnsupportedDdl, Policy
+
+_KEYS = ("on_drop", "on_unsupported_ddl")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policies:
+    """The policy of each table of a feed."""
+
+    mode: Mode = Mode.WATERMARKS
+    tombstone_days: int = 7
+    default: Policy = field(default_factory=Policy)
+    tables: Mapping[str, Policy] = field(default_factory=dict)
+    """By pattern, in the order of the file."""
+
+    def of(self, database: str, table: str) -> Policy:
+        """The policy of one table."""
+        fitting = (policy for pattern, policy in self.tables.items() if _fits(pattern, database, table))
+        return next(fitting, self.default)
+
+
+def _fits(pattern: str, database: str, table: str) -> bool:
+    return TableFilter(include=(pattern,)).matches(database, table)
+
+
+def policies(section: Section) -> Policies:
+    """What the section ``gold`` says; notes every mistake."""
+    section.only(("mode", "tombstone_days", *_KEYS, "tables"))
+    default = _policy(section, Policy())
+    tables = section.section("tables")
+    for pattern in tables.values:
+        if not is_pattern(pattern):
+            tables.note(pattern, "expected database.table, each with * and ? as you like")
+    return Policies(
+        mode=Mode(section.word("mode", tuple(Mode)) or Mode.WATERMARKS),
+        tombstone_days=section.count("tombstone_days", 7),
+        default=default,
+        tables={pattern: _table_policy(tables.section(pattern), default) for pattern in tables.values},
+    )
+
+
+def _table_policy(section: Section, default: Policy) -> Policy:
+    section.only(_KEYS)
+    return _policy(section, default)
+
+
+def _policy(section: Section, default: Policy) -> Policy:
+    return Policy(
+        on_drop=OnDrop(section.word("on_drop", tuple(OnDrop)) or default.on_drop),
+        on_unsupported_ddl=OnUnsupportedDdl(
+            section.word("on_unsupported_ddl", tuple(OnUnsupportedDdl)) or default.on_unsupported_ddl
+        ),
+    )

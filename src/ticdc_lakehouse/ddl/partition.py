@@ -1,0 +1,88 @@
+"""PARTITION BY, and lists of partitions."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from ticdc_lakehouse.ddl.literal import read_literal
+from ticdc_lakehouse.ddl.tokens import Tokens, UnreadableError
+from ticdc_lakehouse.definition import Partition, Partitioning
+
+_FUNCTIONS = ("YEAR", "MONTH", "QUARTER", "DAY", "DAYOFMONTH", "DAYOFWEEK", "DAYOFYEAR", "WEEKDAY", "TO_DAYS")
+"""Functions of a column by which rows can be told apart. The others make an expression that is not understood."""
+
+
+def read_partitioning(tokens: Tokens) -> Partitioning:
+    """Passes ``PARTITION BY …`` to the end. HASH and KEY come without partitions: no statement needs them by name."""
+    tokens.expect("PARTITION", "BY")
+    tokens.take("LINEAR")
+    method = tokens.take_any("RANGE", "LIST", "HASH", "KEY")
+    if not method:
+        raise tokens.unreadable("RANGE, LIST, HASH or KEY")
+    tokens.skip_until("(")
+    column, function = _read_expression(tokens.brackets())
+    tokens.skip_until("INTERVAL", "SUBPARTITION", "(")
+    if method in ("HASH", "KEY") or tokens.word() != "(":
+        tokens.skip_until()
+        return Partitioning(method=method.lower(), column=None, function=None, partitions=())
+    partitions = read_partitions(tokens)
+    tokens.skip_until()
+    return Partitioning(method=method.lower(), column=column, function=function, partitions=partitions)
+
+
+def read_partitions(tokens: Tokens) -> tuple[Partition, ...]:
+    """Passes ``(PARTITION name VALUES …, …)``."""
+    return tuple(_read_partition(part) for part in tokens.brackets().parts())
+
+
+def _read_expression(tokens: Tokens) -> tuple[str | None, str | None]:
+    """The column and the function around it; no column if it is anything else."""
+    function = tokens.take_any(*_FUNCTIONS) if tokens.word(1) == "(" else ""
+    inside = tokens.brackets() if tokens.word() == "(" else tokens
+    try:
+        column = inside.name()
+        inside.expect_end()
+        tokens.expect_end()
+    except UnreadableError:
+        return None, None
+    return column, function.lower() or None
+
+
+def _read_partition(tokens: Tokens) -> Partition:
+    tokens.expect("PARTITION")
+    name = tokens.name()
+    if tokens.take("DEFAULT"):
+        return Partition(name=name, default=True)
+    if not tokens.take("VALUES"):
+        return Partition(name=name)
+    if tokens.take("LESS", "THAN"):
+        return Partition(name=name, bounds=() if tokens.take("MAXVALUE") else _read_range(tokens.brackets()))
+    tokens.expect("IN")
+    return _read_list(name, tokens.brackets())
+
+
+def _read_range(tokens: Tokens) -> tuple[str | None, ...]:
+    """One bound. More (RANGE COLUMNS of several columns) are kept as they are, and never asked for."""
+    if tokens.word() == "MAXVALUE":
+        return ()
+    return tuple(_read_bound(part) for part in tokens.parts())
+
+
+def _read_list(name: str, tokens: Tokens) -> Partition:
+    parts = tokens.parts()
+    values = tuple(_read_bound(part) for part in parts if part.word() != "DEFAULT")
+    return Partition(name=name, bounds=values, default=len(values) < len(parts))
+
+
+def _read_bound(tokens: Tokens) -> str | None:
+    """The text of a literal; an expression stays as it is written, and no value will match it."""
+    start = tokens.at
+    try:
+        literal = read_literal(tokens)
+        tokens.expect_end()
+    except UnreadableError:
+        tokens.skip_until()
+        return tokens.text_from(start)
+    if isinstance(literal, bytes):
+        return tokens.text_from(start)
+    return str(literal) if isinstance(literal, Decimal) else literal

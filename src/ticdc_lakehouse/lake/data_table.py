@@ -1,0 +1,166 @@
+"""The Delta table of a table's rows: made, mended after a run that died, and taken through the steps of a plan."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from delta.tables import DeltaTable
+from pyspark.sql import functions as F
+
+from ticdc_lakehouse.ddl.statement import TableName
+from ticdc_lakehouse.definition import Table
+from ticdc_lakehouse.errors import ApplyError
+from ticdc_lakehouse.lake.eventual import purge
+from ticdc_lakehouse.lake.evolve import alter
+from ticdc_lakehouse.lake.lane import Alter, Rows, Step, stop_reason
+from ticdc_lakehouse.lake.merge import COMMIT_TS, GONE, KEY, merge
+from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
+from ticdc_lakehouse.lake.plan import TablePlan
+from ticdc_lakehouse.lake.situation import Applying, Mode
+from ticdc_lakehouse.lake.state import Definition, TableState
+from ticdc_lakehouse.lake.typed import IRREGULAR, typed_columns
+
+_UPKEEP = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "COMPUTE STATS", "CLUSTER BY")
+"""Operations that change no row: they may follow a published version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of a table in a window."""
+
+    name: TableName
+    state: TableState
+    definition: Definition | None = None
+    """The definition that its rows have now."""
+    found: tuple[Definition, ...] = ()
+    """Definitions that are new."""
+    merged: bool = False
+    """Whether rows were merged into it."""
+
+
+def apply_plan(lake: Lake, applying: Applying, plan: TablePlan) -> Outcome:
+    """Do a plan's steps. A step that raises ApplyError leaves the table at its last right state, standing still."""
+    if plan.start is None:
+        state = TableState(name="", data="", version=-1, applied_tso=plan.through, reason=plan.reason, final=plan.final)
+        return Outcome(name=plan.name, state=state)
+    data = _Data(lake=lake, applying=applying, name=plan.start.data, table=plan.start.table)
+    data.begin(-1 if plan.state is None else plan.state.version, writes=any(map(_writes, plan.steps)))
+    stopped: tuple[Alter, ApplyError] | None = None
+    for step in plan.steps:
+        try:
+            data.take(step)
+        except ApplyError as error:
+            assert isinstance(step, Alter)
+            stopped = step, error
+            break
+    return _outcome(plan, data.end(), stopped)
+
+
+def _outcome(plan: TablePlan, version: int, stopped: tuple[Alter, ApplyError] | None) -> Outcome:
+    assert plan.start is not None
+    through, ddls, reason, final, found = plan.through, plan.ddls, plan.reason, plan.final, plan.found
+    if stopped is not None:
+        step, error = stopped
+        through, ddls, final = step.commit_ts, (), True
+        reason = stop_reason(step.commit_ts, step.query, str(error))
+        found = found[: next((i for i, d in enumerate(found) if d.table is step.table), len(found))]
+    state = TableState(
+        name=plan.view,
+        data=plan.start.data,
+        version=version,
+        applied_tso=through,
+        ddls=ddls,
+        reason=reason,
+        final=final,
+    )
+    merged = any(map(_merges, plan.steps))
+    return Outcome(name=plan.name, state=state, definition=(plan.start, *found)[-1], found=found, merged=merged)
+
+
+def _merges(step: Step) -> bool:
+    return isinstance(step, Rows) and bool(step.shapes)
+
+
+def _writes(step: Step) -> bool:
+    return isinstance(step, Alter) or _merges(step)
+
+
+@dataclass(slots=True)
+class _Data:
+    """A data table on its way through the steps."""
+
+    lake: Lake
+    applying: Applying
+    name: str
+    table: Table
+    version: int = -1
+    """-1 while the table is not made: what changes before its first row only changes its definition."""
+
+    def begin(self, version: int, *, writes: bool) -> None:
+        """Take the table as it was published."""
+        self.version = version
+        if version >= 0 and writes:
+            mend(self.lake, self.name, version)
+
+    def take(self, step: Step) -> None:
+        """Do one step."""
+        match step:
+            case Rows() if step.shapes:
+                self._make()
+                merge(self.lake, self.applying.feed, self.name, step, self.applying.time_zone)
+                if self.applying.mode is Mode.EVENTUAL:
+                    purge(self.lake, self.name, self.applying.tombstone_days)
+                self.version = version_of(self.lake, self.name)
+            case Alter() if self.version >= 0:
+                alter(self.lake, self.name, step, self.applying.time_zone)
+                self.version = version_of(self.lake, self.name)
+            case Alter(table=table):
+                self.table = table
+
+    def end(self) -> int:
+        """The table's version after the steps; a table without a row is made now."""
+        self._make()
+        return self.version
+
+    def _make(self) -> None:
+        if self.version < 0:
+            create_data_table(self.lake, self.name, self.table, self.applying.mode)
+            mend(self.lake, self.name, 0)
+            self.version = version_of(self.lake, self.name)
+
+
+def create_data_table(lake: Lake, data: str, table: Table, mode: Mode = Mode.WATERMARKS) -> None:
+    """Create a table's data table, empty, if it is not there."""
+    columns = [
+        f"{KEY} STRING NOT NULL COMMENT 'handle key: JSON array of its values'",
+        f"{COMMIT_TS} BIGINT NOT NULL COMMENT 'TSO of the change that left the row so'",
+        f"{IRREGULAR} MAP<STRING, STRING> COMMENT 'column to exact MySQL text, for values that its type cannot hold'",
+        *([f"{GONE} BOOLEAN COMMENT 'a tombstone: the row was deleted'"] if mode is Mode.EVENTUAL else []),
+        *(f"{quoted(c.name)} {c.spark_type} COMMENT {literal(c.comment)}" for c in typed_columns(table)),
+    ]
+    lake.create(
+        Layer.GOLD,
+        data,
+        ", ".join(columns),
+        comment=f"Rows that began as TiDB table {table.database}.{table.table}; read the view that shows them",
+        properties=f"CLUSTER BY ({KEY}) TBLPROPERTIES ('delta.columnMapping.mode' = 'name', "
+        "'delta.enableDeletionVectors' = 'true', 'delta.enableTypeWidening' = 'true', "
+        # An ALTER TABLE may bring the first DATETIME; Delta wants to be told beforehand.
+        "'delta.feature.timestampNtz' = 'supported', "
+        f"'delta.dataSkippingStatsColumns' = '{KEY},{COMMIT_TS}')",
+    )
+
+
+def mend(lake: Lake, data: str, version: int) -> None:
+    """Put a data table back to its published version if a run died after writing to it."""
+    if version_of(lake, data) == version:
+        return
+    table = lake.table(Layer.GOLD, data)
+    later = lake.history(table).where(F.col("version") > version)
+    if later.where(~F.col("operation").isin(*_UPKEEP)).head(1):
+        DeltaTable.forName(lake.spark, table).restoreToVersion(version)
+
+
+def version_of(lake: Lake, data: str) -> int:
+    """The newest Delta version of a data table."""
+    return lake.version(lake.table(Layer.GOLD, data))

@@ -1,0 +1,40 @@
+"""Gold of a feed without watermarks (Canal-JSON, Debezium without the TiDB extension): the newest commit of each key.
+
+What is not promised: there is no point in time at which all tables, or even the rows of one transaction, are known to
+be in; a change may come late. What is: an older change never takes the place of a newer one. A deleted row stays as a
+tombstone for a set time, so that a change from before its deletion does not bring it back.
+
+The order is commit_ts. Canal-JSON without the extension has the commit's millisecond alone: changes of one millisecond
+are in the order in which they arrived in their partition.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import functions as F
+
+from ticdc_lakehouse.lake import silver
+from ticdc_lakehouse.lake.merge import COMMIT_TS, GONE
+from ticdc_lakehouse.lake.place import Lake, Layer, quoted
+from ticdc_lakehouse.lake.state import Published
+from ticdc_lakehouse.lake.watermark import Completeness, decoded_batches
+from ticdc_lakehouse.tso import first_of
+
+
+def arrived(lake: Lake, feed: str, since: Published) -> Completeness:
+    """What has arrived: up to the newest commit, and the last bronze batch that silver has decoded whole."""
+    batch, gap = decoded_batches(lake, feed, since)
+    events = lake.spark.table(lake.table(Layer.SILVER, silver.events_table(feed)))
+    new = events.where((F.col("batch") > since.batch) & (F.col("batch") <= batch))
+    line = new.agg(F.max(F.expr(silver.COMMIT_ORDER))).first()
+    newest = since.tso if line is None or line[0] is None else max(since.tso, int(line[0]))
+    return Completeness(tso=newest, batch=batch, waits=gap)
+
+
+def purge(lake: Lake, data: str, days: int) -> None:
+    """Forget the rows that were deleted more than so many days ago."""
+    oldest = datetime.now(UTC) - timedelta(days=days)
+    limit = first_of(round(oldest.timestamp() * 1000))
+    table = lake.table(Layer.GOLD, data)
+    lake.spark.sql(f"DELETE FROM {table} WHERE {quoted(GONE)} AND {COMMIT_TS} < {limit}")

@@ -1,0 +1,147 @@
+"""A data table made to follow an ALTER TABLE: its columns through column mapping, its rows by one update a column.
+
+TiDB sends no row for what an ALTER TABLE does to the rows that are there, so gold does the same to its own: new columns
+get their DEFAULT, and values of a column that changes its type are converted by MySQL's rules (`recast`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ticdc_lakehouse.ddl.effect import Added, Dropped, Effect, Recast, Rekeyed, Renamed, RowsGone
+from ticdc_lakehouse.definition import ColumnDefinition
+from ticdc_lakehouse.errors import ApplyError
+from ticdc_lakehouse.lake.lane import Alter
+from ticdc_lakehouse.lake.merge import KEY
+from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
+from ticdc_lakehouse.lake.recast import converted_sql
+from ticdc_lakehouse.lake.typed import IRREGULAR, TypedColumn, stored_text_sql, typed_column
+from ticdc_lakehouse.mysql_type import Family
+
+_NEW = "_ticdc_new"
+"""A column that is about to take another one's place."""
+
+
+def alter(lake: Lake, data: str, step: Alter, time_zone: str) -> None:
+    """Do to the data table and its rows what the DDL did. Raises ApplyError, before anything is written for that
+    effect, if values cannot be converted."""
+    table = lake.table(Layer.GOLD, data)
+    for effect in step.effects:
+        for statement in _statements(lake, table, effect, step, time_zone):
+            lake.spark.sql(statement)
+
+
+def _statements(lake: Lake, table: str, effect: Effect, step: Alter, time_zone: str) -> list[str]:
+    match effect:
+        case Added(column=column, value=value):
+            return _add(table, _by_name(column), value, time_zone)
+        case Dropped(column=column):
+            return [_drop(table, column.name), *_forget(table, column)]
+        case Renamed(old=old, new=new):
+            return _rename(table, old, new)
+        case Recast(before=before, after=after):
+            return _recast(lake, table, before, _by_name(after), time_zone)
+        case Rekeyed(key=key):
+            return [f"UPDATE {table} SET {KEY} = {_key_sql(step, key, time_zone)}"]
+        case RowsGone():
+            return [f"DELETE FROM {table} WHERE {_gone_sql(effect, time_zone)}"]
+
+
+def _by_name(column: ColumnDefinition) -> ColumnDefinition:
+    """The column as defaults and stored rows have it: ENUM and SET by name."""
+    return replace(column, by="name") if column.type.elements else column
+
+
+def _add(table: str, column: ColumnDefinition, value: str | None, time_zone: str) -> list[str]:
+    typed = typed_column(column)
+    added = [f"ALTER TABLE {table} ADD COLUMNS ({_declared(typed, column.name)})"]
+    if value is None:
+        return added
+    text = literal(value)
+    return [*added, f"UPDATE {table} SET {_assigned(typed, column.name, text, time_zone)}"]
+
+
+def _declared(typed: TypedColumn, name: str) -> str:
+    return f"{quoted(name)} {typed.spark_type} COMMENT {literal(typed.comment)}"
+
+
+def _assigned(typed: TypedColumn, target: str, text: str, time_zone: str) -> str:
+    """The assignments that give a column the value of a text; what its type cannot hold goes to the irregular."""
+    value = typed.sql(text, time_zone)
+    name = literal(typed.name)
+    others = f"map_filter(coalesce({IRREGULAR}, map()), (k, v) -> k <> {name})"
+    lost = f"CASE WHEN {value} IS NULL AND {text} IS NOT NULL THEN map_concat({others}, map({name}, {text}))"
+    rest = f"WHEN map_contains_key({IRREGULAR}, {name}) THEN {others} ELSE {IRREGULAR} END"
+    return f"{quoted(target)} = {value}, {IRREGULAR} = {lost} {rest}"
+
+
+def _drop(table: str, name: str) -> str:
+    return f"ALTER TABLE {table} DROP COLUMNS ({quoted(name)})"
+
+
+def _forget(table: str, column: ColumnDefinition) -> list[str]:
+    """A column added under the same name later must not find the irregular values of this one."""
+    if column.type.family not in (Family.DATE, Family.DATETIME, Family.TIMESTAMP):
+        return []
+    name = literal(column.name)
+    kept = f"map_filter({IRREGULAR}, (k, v) -> k <> {name})"
+    return [f"UPDATE {table} SET {IRREGULAR} = {kept} WHERE map_contains_key({IRREGULAR}, {name})"]
+
+
+def _rename(table: str, old: str, new: str) -> list[str]:
+    """Through another name: where only the case changes, the new name is taken by the old one."""
+    steps = [(old, _NEW), (_NEW, new)] if old.lower() == new.lower() else [(old, new)]
+    renamed = [f"ALTER TABLE {table} RENAME COLUMN {quoted(a)} TO {quoted(b)}" for a, b in steps]
+    keys = f"transform_keys({IRREGULAR}, (k, v) -> CASE WHEN k = {literal(old)} THEN {literal(new)} ELSE k END)"
+    return [*renamed, f"UPDATE {table} SET {IRREGULAR} = {keys} WHERE map_contains_key({IRREGULAR}, {literal(old)})"]
+
+
+def _recast(lake: Lake, table: str, before: ColumnDefinition, after: ColumnDefinition, time_zone: str) -> list[str]:
+    """Another column takes the place of the old one, with the converted values; a type that the lake keeps in the same
+    way only changes its comment."""
+    old, new = typed_column(before), typed_column(after)
+    text = stored_text_sql(old, time_zone)
+    converted = converted_sql(before.type, after.type, text)
+    if converted == text and (old.spark_type, before.type.family) == (new.spark_type, after.type.family):
+        return [f"ALTER TABLE {table} ALTER COLUMN {quoted(before.name)} COMMENT {literal(new.comment)}"]
+    _check(lake, table, before, after, text, converted)
+    return [
+        f"ALTER TABLE {table} ADD COLUMNS ({_declared(new, _NEW)})",
+        f"UPDATE {table} SET {_assigned(new, _NEW, converted, time_zone)}",
+        _drop(table, before.name),
+        f"ALTER TABLE {table} RENAME COLUMN {quoted(_NEW)} TO {quoted(after.name)}",
+    ]
+
+
+def _check(
+    lake: Lake, table: str, before: ColumnDefinition, after: ColumnDefinition, text: str, converted: str
+) -> None:
+    lost = lake.spark.sql(f"SELECT {text} AS text FROM {table} WHERE {text} IS NOT NULL AND {converted} IS NULL")
+    example = lost.first()
+    if example is not None:
+        raise ApplyError(
+            f"column {before.name}: the value {example['text']!r} cannot be converted from {before.type.text} to "
+            f"{after.type.text} as TiDB did it"
+        )
+
+
+def _key_sql(step: Alter, key: tuple[str, ...], time_zone: str) -> str:
+    """The key's JSON text from the stored columns, as the wire would write it."""
+    columns = {column.name.lower(): typed_column(_by_name(column)) for column in step.table.columns}
+    texts = ", ".join(stored_text_sql(columns[name.lower()], time_zone) for name in key)
+    return f"to_json(array({texts}))"
+
+
+def _gone_sql(gone: RowsGone, time_zone: str) -> str:
+    typed = typed_column(_by_name(gone.column))
+    value = quoted(typed.name) if gone.function is None else f"{gone.function}({quoted(typed.name)})"
+
+    def bound(text: str) -> str:
+        return typed.sql(literal(text), time_zone) if gone.function is None else text
+
+    if gone.values is not None:
+        members = [f"{value} IS NULL" if text is None else f"{value} = {bound(text)}" for text in gone.values]
+        return " OR ".join(members)
+    low = "true" if gone.low is None else f"{value} >= {bound(gone.low)}"
+    high = "true" if gone.high is None else f"{value} < {bound(gone.high)}"
+    return f"({low} AND {high})" + (f" OR {value} IS NULL" if gone.low is None else "")

@@ -1,0 +1,151 @@
+"""One table's way through a window: the rows that it takes and the changes of its columns, in commit order.
+
+A lane is one table from its CREATE to its DROP, whatever its names meanwhile: RENAME gives it another name, TRUNCATE
+and a new CREATE TABLE under an old name end it and begin another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ticdc_lakehouse.ddl.change import change
+from ticdc_lakehouse.ddl.effect import Effect
+from ticdc_lakehouse.ddl.statement import AlterTable, TableName
+from ticdc_lakehouse.definition import Table
+from ticdc_lakehouse.lake.state import Definition, TableState
+from ticdc_lakehouse.lake.watermark import Hold
+from ticdc_lakehouse.lake.window import DdlEvent, Shape
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Take the rows of a table with commit_ts in (after, through]."""
+
+    table: Table
+    """The definition in force, with the name that the rows bear."""
+    after: int
+    through: int
+    shapes: tuple[Shape, ...]
+    since: int = 0
+    """From here on all rows are of this definition: replays below are not looked at again."""
+    batches: tuple[int, int] | None = None
+    """Eventual mode: only what came with bronze batches in (first, second], however old it is."""
+
+    @property
+    def wire_keys(self) -> bool:
+        """Whether the wire names the rows' keys; else they are made from the definition's key columns."""
+        return not self.table.key or all(shape.keyed for shape in self.shapes)
+
+    @property
+    def replayed(self) -> bool:
+        """Whether to look again at keys that replays from quarantine touch at or below ``after``."""
+        return any(shape.replayed for shape in self.shapes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alter:
+    """Change what the rows are, as a DDL at ``commit_ts`` did."""
+
+    commit_ts: int
+    query: str
+    effects: tuple[Effect, ...]
+    table: Table
+    """The definition afterwards."""
+
+
+Step = Rows | Alter
+
+
+@dataclass(slots=True, eq=False)
+class Lane:
+    """A lane in the making."""
+
+    name: TableName
+    """What TiDB calls it. A lane that stands still goes on being renamed and dropped."""
+    definition: Definition | None
+    """None while nothing tells the table's columns."""
+    state: TableState | None
+    """As published; None if it is new in this window."""
+    after: int
+    """Up to here it is applied."""
+    start: Definition | None = None
+    """The definition at ``after``."""
+    steps: list[Step] = field(default_factory=list)
+    found: list[Definition] = field(default_factory=list)
+    """Definitions that are new in this window."""
+    stop: Hold | None = None
+    final: bool = False
+    seen: tuple[int, tuple[str, ...]] = (0, ())
+    """The last commit_ts with DDLs that are in, and their texts."""
+
+    @property
+    def at(self) -> int:
+        """Up to where the steps go."""
+        match self.steps[-1:]:
+            case [Rows(through=tso) | Alter(commit_ts=tso)]:
+                return tso
+            case _:
+                return self.after
+
+    def knows(self, ddl: DdlEvent) -> bool:
+        """Whether a DDL is in already, or older than the table."""
+        if ddl.commit_ts == self.seen[0] and ddl.query in self.seen[1]:
+            return True
+        return ddl.commit_ts < self.at
+
+    def note(self, ddl: DdlEvent) -> None:
+        """Remember that a DDL is in."""
+        texts = self.seen[1] if self.seen[0] == ddl.commit_ts else ()
+        self.seen = (ddl.commit_ts, (*texts, ddl.query))
+
+    def halt(self, stop: Hold, *, final: bool) -> None:
+        """Stand still from here on, if it does not already."""
+        if self.stop is None:
+            self.stop, self.final = stop, final
+
+    def take_rows(
+        self, through: int, shapes: Sequence[Shape], table: Table, batches: tuple[int, int] | None = None
+    ) -> None:
+        """Take the rows up to ``through``; of ``batches``, the first time also those that came late."""
+        since = self.definition.commit_ts if self.definition is not None and self.definition.source == "ddl" else 0
+        after = self.at if batches is None or self.steps else 0
+        if through > self.at or shapes:
+            rows = Rows(table=table, after=after, through=through, shapes=tuple(shapes), since=since, batches=batches)
+            self.steps.append(rows)
+
+    def alter(self, ddl: DdlEvent, statement: AlterTable) -> None:
+        """Change the columns as a DDL says. Raises ApplyError if that cannot be followed."""
+        if self.stop is not None or self.definition is None:
+            return
+        changed = change(self.definition.table, statement)
+        self.note(ddl)
+        if changed.effects:
+            alter = Alter(commit_ts=ddl.commit_ts, query=ddl.query, effects=changed.effects, table=changed.table)
+            self.steps.append(alter)
+        if changed.table != self.definition.table:
+            self.define(replace(self.definition, table=changed.table, commit_ts=ddl.commit_ts, source="ddl"))
+
+    def rename(self, ddl: DdlEvent, to: TableName, view: str) -> None:
+        """Go on under another name."""
+        self.name = to
+        if self.definition is not None and self.stop is None:
+            table = replace(self.definition.table, database=to[0], table=to[1])
+            self.define(replace(self.definition, table=table, commit_ts=ddl.commit_ts, name=view))
+            self.note(ddl)
+
+    def define(self, definition: Definition) -> None:
+        """Go on with another definition."""
+        self.definition = definition
+        self.start = self.start or definition
+        self.found.append(definition)
+
+
+def ddl_stop(ddl: DdlEvent, reason: str) -> Hold:
+    """Standing still before a DDL."""
+    return Hold(tso=ddl.commit_ts, reason=stop_reason(ddl.commit_ts, ddl.query, reason))
+
+
+def stop_reason(commit_ts: int, query: str, reason: str) -> str:
+    """Why a table stands still before a DDL, in one sentence."""
+    return f"DDL at {commit_ts} is not followed: {reason}: {query}"

@@ -1,0 +1,247 @@
+"""All lanes of a window, followed through its DDLs in commit order: pure, no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ticdc_lakehouse.ddl.statement import (
+    AlterTable,
+    CreateTable,
+    CreateTableLike,
+    DropDatabase,
+    DropTables,
+    ExchangePartition,
+    NoChange,
+    RenameTables,
+    RestoreTable,
+    Statement,
+    TableName,
+    TruncateTable,
+    Unread,
+)
+from ticdc_lakehouse.definition import Table
+from ticdc_lakehouse.errors import ApplyError
+from ticdc_lakehouse.lake.doubt import definition_from_wire
+from ticdc_lakehouse.lake.lane import Lane, ddl_stop
+from ticdc_lakehouse.lake.situation import OnDrop, OnUnsupportedDdl, Situation
+from ticdc_lakehouse.lake.state import TableState
+from ticdc_lakehouse.lake.taking import define, take, untaken
+from ticdc_lakehouse.lake.watermark import Hold
+from ticdc_lakehouse.lake.window import DdlEvent
+
+
+class Lanes:
+    """All lanes of a window, while its DDLs are followed."""
+
+    def __init__(self, now: Situation) -> None:
+        self.now = now
+        self.lanes = [_published_lane(now, name, state) for name, state in now.before.tables.items()]
+        if now.before.tso == 0:
+            for table in now.applying.tables:
+                self._begin((table.database, table.table), table, 0, "file")
+        firsts = {(shape.first, name) for name, shapes in now.window.rows.items() for shape in shapes}
+        self._undiscovered = sorted(firsts, reverse=True)
+
+    def discover(self, through: int) -> None:
+        """Make lanes of tables that show themselves by their rows alone, up to ``through``."""
+        while self._undiscovered and self._undiscovered[-1][0] <= through:
+            first, name = self._undiscovered.pop()
+            if self._bearing(name) is not None:
+                continue
+            from_file = next((t for t in self.now.applying.tables if _same((t.database, t.table), name)), None)
+            shapes = (shape for shape in self.now.window.rows[name] if shape.first >= first)
+            table = from_file or definition_from_wire(name, shapes)
+            self._begin(name, table, 0 if from_file else first, "file" if from_file else "wire")
+
+    def finish(self) -> None:
+        """Take the rest of the window's rows."""
+        for lane in self.lanes:
+            take(self.now, lane, self.now.tso)
+
+    def follow(self, ddl: DdlEvent, statement: Statement) -> None:
+        """Do what a statement says with the lanes that it is about."""
+        match statement:
+            case CreateTable(table=table):
+                self._create(ddl, (table.database, table.table), table)
+            case CreateTableLike(name=name, source=source):
+                self._create_like(ddl, name, source)
+            case DropTables() | DropDatabase():
+                self._drop(ddl, statement)
+            case TruncateTable(name=name):
+                self._truncate(ddl, name)
+            case RenameTables(pairs=pairs):
+                for old, new in pairs:
+                    self._rename(ddl, old, new)
+            case AlterTable():
+                self._alter(ddl, statement)
+            case RestoreTable() | ExchangePartition() | Unread():
+                self._give_up(ddl, statement)
+            case NoChange():
+                pass
+
+    def _alter(self, ddl: DdlEvent, statement: AlterTable) -> None:
+        for lane in self._meant(ddl, (statement.name,)):
+            take(self.now, lane, ddl.commit_ts)
+            if self._is_skipped(ddl, lane):
+                lane.note(ddl)
+                continue
+            try:
+                lane.alter(ddl, statement)
+            except ApplyError as error:
+                self._give_lane_up(ddl, lane, str(error))
+
+    def _give_up(self, ddl: DdlEvent, statement: RestoreTable | ExchangePartition | Unread) -> None:
+        match statement:
+            case RestoreTable(to=to):
+                self._halt(ddl, (to,), "the rows of a table that comes back are not known")
+            case ExchangePartition(partitioned=partitioned, plain=plain):
+                self._halt(ddl, (partitioned, plain), "rows change places")
+            case Unread(names=names, database=None, reason=reason):
+                self._halt(ddl, names, reason)
+            case Unread(database=str(database), reason=reason):
+                self._halt(ddl, [lane.name for lane in self._of_database(ddl, database)], reason)
+
+    def _drop(self, ddl: DdlEvent, statement: DropTables | DropDatabase) -> None:
+        match statement:
+            case DropTables(names=names):
+                dropped = self._meant(ddl, names)
+            case DropDatabase(database=database):
+                dropped = self._of_database(ddl, database)
+        for lane in dropped:
+            if self.now.applying.policy(*lane.name).on_drop is OnDrop.DROP:
+                self.lanes.remove(lane)
+            else:
+                take(self.now, lane, ddl.commit_ts)
+                lane.halt(
+                    Hold(tso=ddl.commit_ts, reason=f"TiDB dropped it at {ddl.commit_ts} (on_drop: keep)"), final=True
+                )
+
+    def _bearing(self, name: TableName) -> Lane | None:
+        return next((lane for lane in self.lanes if _same(lane.name, name)), None)
+
+    def _meant(self, ddl: DdlEvent, names: tuple[TableName, ...]) -> list[Lane]:
+        """The lanes of these names that the DDL is news to."""
+        found = (self._bearing(name) for name in names)
+        return [lane for lane in found if lane is not None and not lane.knows(ddl)]
+
+    def _of_database(self, ddl: DdlEvent, database: str) -> list[Lane]:
+        return [x for x in self.lanes if x.name[0].lower() == database.lower() and not x.knows(ddl)]
+
+    def _begin(self, name: TableName, table: Table | None, commit_ts: int, source: str) -> Lane | None:
+        """A new lane, if the feed's filter lets the table in."""
+        if not self.now.applying.matches(*name):
+            return None
+        after = commit_ts if source == "ddl" else self.now.before.tso
+        lane = Lane(name=name, definition=None, state=None, after=after)
+        if table is not None:
+            define(self.now, lane, table, commit_ts, source)
+        self.lanes.append(lane)
+        return lane
+
+    def _create(self, ddl: DdlEvent, name: TableName, table: Table | None, reason: str = "") -> None:
+        """A CREATE TABLE makes a table that nobody knows, repeats the one that made it, or cannot be right."""
+        existing = self._bearing(name)
+        if existing is not None and (existing.knows(ddl) or not self._replaced(ddl, existing)):
+            return
+        if existing is None and not self._is_news(ddl):
+            return
+        lane = self._begin(name, table, ddl.commit_ts, "ddl")
+        if lane is None:
+            return
+        lane.note(ddl)
+        if table is None:
+            lane.halt(ddl_stop(ddl, reason), final=False)
+
+    def _replaced(self, ddl: DdlEvent, existing: Lane) -> bool:
+        """Whether a CREATE TABLE takes the place of the lane of its name: of one that stands still, since TiDB must
+        have dropped that, and of a schema_file's that has no rows yet, since the DDL knows better."""
+        untouched = existing.definition is not None and existing.definition.source == "file" and not existing.steps
+        if existing.stop is not None or (untouched and not untaken(self.now, existing, ddl.commit_ts)):
+            self.lanes.remove(existing)
+            return True
+        take(self.now, existing, ddl.commit_ts)
+        existing.halt(ddl_stop(ddl, "the table is there already"), final=True)
+        return False
+
+    def _create_like(self, ddl: DdlEvent, name: TableName, source: TableName) -> None:
+        lane = self._bearing(source)
+        if lane is None or lane.stop is not None or lane.definition is None:
+            self._create(ddl, name, None, f"{'.'.join(source)} is not known")
+        else:
+            self._create(ddl, name, replace(lane.definition.table, database=name[0], table=name[1]))
+
+    def _is_news(self, ddl: DdlEvent) -> bool:
+        """Whether a DDL that makes a table is not applied yet."""
+        before = self.now.before
+        if ddl.commit_ts != before.tso:
+            return ddl.commit_ts > before.tso
+        return not any(ddl.query in s.ddls for s in before.tables.values() if s.applied_tso == before.tso)
+
+    def _truncate(self, ddl: DdlEvent, name: TableName) -> None:
+        for lane in self._meant(ddl, (name,)):
+            if lane.stop is None and lane.definition is not None:
+                self.lanes.remove(lane)
+                new = self._begin(lane.name, lane.definition.table, ddl.commit_ts, "ddl")
+                assert new is not None
+                new.note(ddl)
+
+    def _rename(self, ddl: DdlEvent, old: TableName, new: TableName) -> None:
+        for lane in self._meant(ddl, (old,)):
+            take(self.now, lane, ddl.commit_ts)
+            if not self.now.applying.matches(*new):
+                self.lanes.remove(lane)
+                return
+            existing = self._bearing(new)
+            if existing is not None and existing is not lane:
+                self._replaced(ddl, existing)
+            lane.rename(ddl, new, self.now.naming.view(new))
+            return
+        if not self.now.applying.matches(*old) and self._is_news(ddl):
+            self._create(ddl, new, None, f"the rows that {'.'.join(old)} had, which the feed's filter leaves out,")
+
+    def _halt(self, ddl: DdlEvent, names: Sequence[TableName], reason: str) -> None:
+        """Stop the tables of these names, also those that nobody knows yet."""
+        for name in names:
+            lane = self._bearing(name)
+            if lane is not None and not lane.knows(ddl):
+                take(self.now, lane, ddl.commit_ts)
+            elif lane is None and self._is_news(ddl):
+                lane = self._begin(name, None, ddl.commit_ts, "ddl")
+            if lane is not None and not lane.knows(ddl):
+                self._give_lane_up(ddl, lane, reason)
+
+    def _is_skipped(self, ddl: DdlEvent, lane: Lane) -> bool:
+        return lane.definition is not None and (lane.definition.data, ddl.commit_ts) in self.now.skipped
+
+    def _give_lane_up(self, ddl: DdlEvent, lane: Lane, reason: str) -> None:
+        """Let a lane stand still before a DDL that cannot be followed, or pass over it if that is what is wanted."""
+        ignored = self.now.applying.policy(*lane.name).on_unsupported_ddl is OnUnsupportedDdl.IGNORE
+        if ignored or self._is_skipped(ddl, lane):
+            lane.note(ddl)
+        else:
+            lane.halt(ddl_stop(ddl, reason), final=True)
+
+
+def _same(one: TableName, other: TableName) -> bool:
+    """TiDB tells names apart without regard to case (lower_case_table_names=2)."""
+    return one == other or (one[0].lower() == other[0].lower() and one[1].lower() == other[1].lower())
+
+
+def _published_lane(now: Situation, name: TableName, state: TableState) -> Lane:
+    """A table as it was published, under the name that it had at its ``applied_tso``."""
+    definition = now.known.get(state.data)
+    if definition is not None:
+        name = (definition.table.database, definition.table.table)
+    lane = Lane(name=name, definition=definition, start=definition, state=state, after=state.applied_tso)
+    lane.seen = (state.applied_tso, state.ddls)
+    late = now.late.get(name)
+    if state.final:
+        lane.halt(Hold(tso=state.applied_tso, reason=state.reason or ""), final=True)
+    elif late is not None:
+        changed = definition.commit_ts if definition is not None and definition.source == "ddl" else 0
+        # From there on all is read again when it resumes; what came before a DDL cannot be.
+        lane.after = state.applied_tso if late.tso < changed else late.tso
+        lane.seen = (0, ())
+        lane.halt(late, final=True)
+    return lane

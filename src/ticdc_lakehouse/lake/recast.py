@@ -1,0 +1,186 @@
+"""MySQL's conversions of stored values when a column changes its type, as SQL on MySQL's own texts.
+
+TiDB refuses an ALTER TABLE that would lose a value (strict mode), so what is converted here fits. A conversion that
+this table does not know raises ApplyError; a value that it cannot convert becomes NULL, for the caller to refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ticdc_lakehouse.errors import ApplyError
+from ticdc_lakehouse.mysql_type import Family, MysqlType
+
+Conversion = Callable[[MysqlType, MysqlType, str], str]
+"""(type before, type after, SQL of the old text) to SQL of the new text."""
+
+_EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
+_INTEGER = r"^[ ]*[+-]?[0-9]+[ ]*$"
+_NUMBER = r"^[ ]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ ]*$"
+_DAY = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_MOMENT = "^[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?)?$"
+_WHOLE = (Family.INTEGER, Family.BIT, Family.YEAR)
+_REAL = (Family.FLOAT, Family.DOUBLE)
+
+
+def converted_sql(before: MysqlType, after: MysqlType, text: str) -> str:
+    """SQL of the text that the value with the text ``text`` has after the change; ``text`` itself if it stays.
+
+    Raises ApplyError for a pair of types whose conversion is not followed.
+    """
+    conversion = _CONVERSIONS.get((before.family, after.family))
+    if conversion is None:
+        raise ApplyError(f"the conversion from {before.text} to {after.text} is not followed")
+    return conversion(before, after, text)
+
+
+def _same(_before: MysqlType, _after: MysqlType, text: str) -> str:
+    return text
+
+
+def _to_decimal(_before: MysqlType, after: MysqlType, text: str) -> str:
+    """Rounds half away from zero, in the cast to the column's type."""
+    _fits_decimal(after)
+    return text
+
+
+def _fits_decimal(kind: MysqlType) -> None:
+    if not kind.size or kind.size[0] > 38:
+        raise ApplyError(f"values are not converted to {kind.text}: Spark's DECIMAL has 38 digits")
+
+
+def _decimal_to_whole(before: MysqlType, _after: MysqlType, text: str) -> str:
+    _fits_decimal(before)
+    number = f"CAST({text} AS DECIMAL({before.size[0]},{(*before.size, 0)[1]}))"
+    return f"CAST(CAST(round({number}, 0) AS DECIMAL(38,0)) AS STRING)"
+
+
+def _real_to_whole(_before: MysqlType, _after: MysqlType, text: str) -> str:
+    return f"CAST(CAST(rint(CAST({text} AS DOUBLE)) AS DECIMAL(20,0)) AS STRING)"
+
+
+def _float_to_double(_before: MysqlType, _after: MysqlType, text: str) -> str:
+    return f"CAST(CAST(CAST({text} AS FLOAT) AS DOUBLE) AS STRING)"
+
+
+def _real_to_text(_before: MysqlType, _after: MysqlType, text: str) -> str:
+    """Numbers that need an exponent are written in other ways by other versions of TiDB."""
+    return f"CASE WHEN upper({text}) NOT LIKE '%E%' THEN {text} END"
+
+
+def _text_to_text(_before: MysqlType, after: MysqlType, text: str) -> str:
+    """A CHAR loses its trailing spaces when it is read."""
+    return f"rtrim({text})" if after.name == "char" else text
+
+
+def _text_to_binary(_before: MysqlType, after: MysqlType, text: str) -> str:
+    return _padded(after, f"lower(hex(encode({text}, 'UTF-8')))")
+
+
+def _binary_to_binary(_before: MysqlType, after: MysqlType, text: str) -> str:
+    return _padded(after, text)
+
+
+def _padded(after: MysqlType, digits: str) -> str:
+    """BINARY(n) is filled up with zero bytes."""
+    return f"rpad({digits}, {2 * after.size[0]}, '0')" if after.name == "binary" and after.size else digits
+
+
+def _binary_to_text(_before: MysqlType, _after: MysqlType, text: str) -> str:
+    return f"CASE WHEN hex(CAST(unhex({text}) AS STRING)) = upper({text}) THEN CAST(unhex({text}) AS STRING) END"
+
+
+def _matching(pattern: str) -> Conversion:
+    """Texts that are written as the other type writes its values; others are not converted."""
+
+    def converted(_before: MysqlType, _after: MysqlType, text: str) -> str:
+        return f"CASE WHEN {text} RLIKE '{pattern}' THEN trim({text}) END"
+
+    return converted
+
+
+def _text_to_moment(before: MysqlType, after: MysqlType, text: str) -> str:
+    return _to_moment(before, after, f"CASE WHEN {text} RLIKE '{_MOMENT}' THEN {text} END")
+
+
+def _day_to_moment(_before: MysqlType, _after: MysqlType, text: str) -> str:
+    return f"concat({text}, ' 00:00:00')"
+
+
+def _to_moment(before: MysqlType, after: MysqlType, text: str) -> str:
+    """Rounded half up to the digits of the new type. Zero and partial dates have no fraction to round."""
+    digits = after.size[0] if after.size else 0
+    if before.family is not Family.TEXT and digits >= (before.size[0] if before.size else 0):
+        return text
+    moment = f"try_cast({text} AS TIMESTAMP_NTZ)"
+    return f"CASE WHEN {moment} IS NULL THEN {text} ELSE CAST({_rounded(moment, digits)} AS STRING) END"
+
+
+def _rounded(moment: str, digits: int) -> str:
+    unit = 10 ** (6 - digits)
+    micros = f"timestampdiff(MICROSECOND, {_EPOCH}, {moment})"
+    return f"timestampadd(MICROSECOND, CAST(floor(({micros} + {unit // 2}) / {unit}) AS BIGINT) * {unit}, {_EPOCH})"
+
+
+def _moment_to_day(_before: MysqlType, _after: MysqlType, text: str) -> str:
+    moment = f"try_cast({text} AS TIMESTAMP_NTZ)"
+    day = f"CAST(CAST({_rounded(moment, 0)} AS DATE) AS STRING)"
+    return f"CASE WHEN {moment} IS NULL THEN left({text}, 10) ELSE {day} END"
+
+
+def _time_to_time(before: MysqlType, after: MysqlType, text: str) -> str:
+    had, has = ((*kind.size, 0)[0] for kind in (before, after))
+    if has < had:
+        raise ApplyError(f"the rounding of {before.text} to {after.text} is not followed")
+    return text if has == had else f"concat({text}, {_zeros(had, has)})"
+
+
+def _zeros(had: int, has: int) -> str:
+    return f"'{'' if had else '.'}{'0' * (has - had)}'"
+
+
+def _names(before: MysqlType, _after: MysqlType, text: str) -> str:
+    if not before.elements:
+        raise ApplyError(f"the names of {before.text} are not known")
+    return text
+
+
+def _elements(before: MysqlType, after: MysqlType, text: str) -> str:
+    """Names stay; the names of a SET stand in the order of the definition."""
+    kept = tuple(name for name in after.elements if name in before.elements)
+    if before.elements and kept != tuple(name for name in before.elements if name in kept):
+        raise ApplyError(f"the new order of names in {after.text} is not followed")
+    return text
+
+
+_CONVERSIONS: dict[tuple[Family, Family], Conversion] = {
+    **{(family, family): _same for family in Family},
+    **{(a, b): _same for a in _WHOLE for b in (Family.INTEGER, Family.BIT)},
+    **{(a, Family.DECIMAL): _to_decimal for a in (*_WHOLE, *_REAL, Family.DECIMAL)},
+    **{(a, b): _same for a in (*_WHOLE, Family.DECIMAL) for b in _REAL},
+    **{(Family.DECIMAL, b): _decimal_to_whole for b in (Family.INTEGER, Family.BIT)},
+    **{(a, b): _real_to_whole for a in _REAL for b in (Family.INTEGER, Family.BIT)},
+    (Family.FLOAT, Family.DOUBLE): _float_to_double,
+    (Family.DOUBLE, Family.FLOAT): _same,
+    **{(a, Family.TEXT): _same for a in (Family.INTEGER, Family.YEAR, Family.DECIMAL, Family.DATE, Family.DATETIME)},
+    **{(a, Family.TEXT): _same for a in (Family.TIME, Family.JSON)},
+    **{(a, Family.TEXT): _names for a in (Family.ENUM, Family.SET)},
+    **{(a, Family.TEXT): _real_to_text for a in _REAL},
+    (Family.TEXT, Family.TEXT): _text_to_text,
+    (Family.TEXT, Family.BINARY): _text_to_binary,
+    (Family.BINARY, Family.BINARY): _binary_to_binary,
+    (Family.BINARY, Family.TEXT): _binary_to_text,
+    (Family.TEXT, Family.INTEGER): _matching(_INTEGER),
+    (Family.TEXT, Family.DECIMAL): _matching(_NUMBER),
+    **{(Family.TEXT, b): _matching(_NUMBER) for b in _REAL},
+    (Family.TEXT, Family.DATE): _matching(_DAY),
+    (Family.TEXT, Family.DATETIME): _text_to_moment,
+    **{(Family.TEXT, b): _same for b in (Family.ENUM, Family.SET)},
+    (Family.DATE, Family.DATETIME): _day_to_moment,
+    (Family.DATETIME, Family.DATETIME): _to_moment,
+    (Family.DATETIME, Family.DATE): _moment_to_day,
+    (Family.TIMESTAMP, Family.TIMESTAMP): _to_moment,
+    (Family.TIME, Family.TIME): _time_to_time,
+    (Family.ENUM, Family.ENUM): _elements,
+    (Family.SET, Family.SET): _elements,
+}

@@ -1,0 +1,287 @@
+"""What an ALTER TABLE makes of a definition, and of the rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ticdc_lakehouse.ddl.change import change
+from ticdc_lakehouse.ddl.effect import Added, Changed, Dropped, Effect, Recast, Rekeyed, Renamed, RowsGone
+from ticdc_lakehouse.ddl.read import read_ddl
+from ticdc_lakehouse.ddl.script import tables_from_sql
+from ticdc_lakehouse.ddl.statement import AlterTable
+from ticdc_lakehouse.definition import ColumnDefinition, Table, table_from_json, table_to_json
+from ticdc_lakehouse.errors import ApplyError
+
+COLUMNS = "`id` int(11) NOT NULL, `Name` varchar(20), n int(11) NOT NULL, v int AS (n) VIRTUAL"
+
+
+def table(entries: str, options: str = "") -> Table:
+    return tables_from_sql(f"CREATE TABLE d.t ({entries}) {options}")[0]
+
+
+def alter(before: Table, text: str) -> Changed:
+    (statement,) = read_ddl(f"ALTER TABLE d.t {text}", None, None)
+    assert isinstance(statement, AlterTable), statement
+    changed = change(before, statement)
+    assert table_from_json(table_to_json(changed.table)) == changed.table
+    return changed
+
+
+def column(before: Table, name: str) -> ColumnDefinition:
+    return next(column for column in before.columns if column.name == name)
+
+
+PLAIN = table(f"{COLUMNS}, PRIMARY KEY (id), UNIQUE KEY u (n)")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("ADD COLUMN a INT", "id Name n v a"),
+        ("ADD COLUMN a INT FIRST, ADD COLUMN b INT AFTER `ID`", "a id b Name n v"),
+        ("ADD COLUMN a INT, ADD COLUMN b INT AFTER a", "id Name n v a b"),
+        ("ADD COLUMN IF NOT EXISTS NAME INT", "id Name n v"),
+        ("DROP COLUMN name, DROP COLUMN IF EXISTS name", "id n v"),
+        ("DROP COLUMN name, ADD COLUMN name INT FIRST", "name id n v"),
+        ("ADD COLUMN name INT FIRST, DROP COLUMN name", "name id n v"),
+        ("RENAME COLUMN name TO n, RENAME COLUMN n TO name", "id n name v"),
+        ("RENAME COLUMN id TO n, RENAME COLUMN n TO name, RENAME COLUMN name TO id", "n id name v"),
+        ("RENAME COLUMN name TO NAME", "id NAME n v"),
+        ("CHANGE COLUMN name n INT, CHANGE COLUMN n name INT FIRST", "name id n v"),
+        ("MODIFY COLUMN `name` varchar(20) FIRST", "name id n v"),
+        ("MODIFY COLUMN id INT AFTER n", "Name n id v"),
+    ],
+)
+def test_names_and_positions(text: str, names: str) -> None:
+    assert [c.name for c in alter(PLAIN, text).table.columns] == names.split()
+
+
+@pytest.mark.parametrize(
+    ("text", "effects"),
+    [
+        ("ADD COLUMN a INT", [("a", None)]),
+        ("ADD COLUMN a INT NOT NULL", [("a", "0")]),
+        (
+            "ADD COLUMN a DECIMAL(5,2) NOT NULL DEFAULT 1.5, ADD COLUMN b ENUM('x') NOT NULL",
+            [("a", "1.50"), ("b", "x")],
+        ),
+        ("ADD COLUMN a VARCHAR(5) NOT NULL DEFAULT ''", [("a", "")]),
+        ("ADD COLUMN a INT DEFAULT NULL", [("a", None)]),
+        ("ADD COLUMN a INT AS (n) VIRTUAL", []),
+        ("ADD COLUMN IF NOT EXISTS name INT DEFAULT 5", []),
+    ],
+)
+def test_added_values(text: str, effects: list[tuple[str, str | None]]) -> None:
+    changed = alter(PLAIN, text)
+    assert [(e.column.name, e.value) for e in changed.effects if isinstance(e, Added)] == effects
+    assert len(changed.effects) == len(effects)
+
+
+@pytest.mark.parametrize(
+    ("text", "effects"),
+    [
+        ("DROP COLUMN v", []),
+        ("DROP COLUMN NAME", [Dropped(column=column(PLAIN, "Name"))]),
+        ("RENAME COLUMN v TO w", []),
+        ("RENAME COLUMN name TO b", [Renamed(old="Name", new="b")]),
+        ("RENAME COLUMN name TO `Name`", []),
+        (
+            "RENAME COLUMN name TO n, RENAME COLUMN n TO name",
+            [
+                Renamed(old="n", new="_ticdc_aside_0"),
+                Renamed(old="Name", new="n"),
+                Renamed(old="_ticdc_aside_0", new="name"),
+            ],
+        ),
+        ("MODIFY COLUMN n BIGINT(20) NOT NULL", "bigint(20)"),
+        ("MODIFY COLUMN n INT NOT NULL DEFAULT 3 COMMENT 'x'", []),
+        ("MODIFY COLUMN n INTEGER NOT NULL", []),
+        ("MODIFY COLUMN n INT UNSIGNED NOT NULL", "int unsigned"),
+        ("MODIFY COLUMN v BIGINT AS (n) VIRTUAL", []),
+        ("MODIFY COLUMN `Name` VARCHAR(20) CHARACTER SET gbk", []),
+        ("MODIFY COLUMN NAME VARCHAR(20)", [Renamed(old="Name", new="NAME")]),
+        ("DROP INDEX whatever, RENAME INDEX u TO w", []),
+        ("ADD UNIQUE KEY x (name)", []),
+    ],
+)
+def test_effects(text: str, effects: list[Effect] | str) -> None:
+    changed = alter(PLAIN, text)
+    if isinstance(effects, str):
+        after = column(changed.table, "n")
+        assert after.type.text.lower() == effects
+        effects = [Recast(before=column(PLAIN, "n"), after=after)]
+    assert list(changed.effects) == effects
+
+
+def test_a_change_that_renames_is_a_rename_then_a_recast() -> None:
+    before = table("id INT PRIMARY KEY, e ENUM('a')")
+    before = replace(before, columns=tuple(replace(c, by="index" if c.name == "e" else None) for c in before.columns))
+    changed = alter(before, "CHANGE COLUMN e f ENUM('a','b') FIRST")
+    renamed, recast = changed.effects
+    assert renamed == Renamed(old="e", new="f")
+    assert isinstance(recast, Recast)
+    assert (recast.before.name, recast.before.type.text, recast.after) == ("f", "ENUM('a')", changed.table.columns[0])
+    assert changed.table.columns[0].by == "index"
+
+
+@pytest.mark.parametrize(
+    ("keys", "text", "key"),
+    [
+        ("PRIMARY KEY (id)", "DROP PRIMARY KEY", ()),
+        ("PRIMARY KEY (id), UNIQUE u (n)", "DROP PRIMARY KEY", ("n",)),
+        ("UNIQUE u (n)", "ADD PRIMARY KEY (name)", ("name",)),
+        ("UNIQUE u (n)", "DROP INDEX U", ()),
+        ("UNIQUE u (n), UNIQUE w (id)", "DROP INDEX u", ("id",)),
+        ("UNIQUE u (n)", "MODIFY COLUMN n INT NULL", ()),
+        ("UNIQUE u (name)", "MODIFY COLUMN name VARCHAR(20) NOT NULL", ("name",)),
+        ("UNIQUE u (id, n)", "ADD UNIQUE KEY w (n)", ("n",)),
+        ("UNIQUE u (n)", "RENAME INDEX u TO w, DROP INDEX w", ()),
+        ("UNIQUE (n), UNIQUE (n, id)", "DROP INDEX n_2", None),
+        ("UNIQUE (n), UNIQUE (n, id)", "DROP INDEX n", ("n", "id")),
+        ("PRIMARY KEY (id)", "DROP PRIMARY KEY, ADD PRIMARY KEY (id)", None),
+        ("PRIMARY KEY (id)", "MODIFY COLUMN id BIGINT", None),
+        ("UNIQUE u (n), UNIQUE w (id)", "MODIFY COLUMN n BIGINT NOT NULL", None),
+        ("PRIMARY KEY (id), UNIQUE u (n)", "DROP INDEX u", None),
+        ("UNIQUE u (n), UNIQUE w (id)", "DROP COLUMN n", ("id",)),
+        ("UNIQUE u (v)", "DROP COLUMN name", None),
+        ("KEY k (n)", "DROP INDEX k", None),
+    ],
+)
+def test_handle_key(keys: str, text: str, key: tuple[str, ...] | None) -> None:
+    before = table(f"{COLUMNS}, {keys}")
+    changed = alter(before, text)
+    assert changed.table.key == (before.key if key is None else key)
+    assert [e for e in changed.effects if isinstance(e, Rekeyed)] == ([] if key is None else [Rekeyed(key=key)])
+
+
+def test_a_renamed_column_keeps_its_keys_and_partitions() -> None:
+    before = table(f"{COLUMNS}, PRIMARY KEY (ID)", "PARTITION BY RANGE (Id) (PARTITION p VALUES LESS THAN (5))")
+    changed = alter(before, "RENAME COLUMN id TO pk").table
+    assert changed.keys is not None
+    assert changed.partitioning is not None
+    assert (changed.key, changed.keys[0].columns, changed.partitioning.column) == (("pk",), ("pk",), "pk")
+
+
+def test_a_primary_key_has_no_nulls() -> None:
+    changed = alter(PLAIN, "DROP PRIMARY KEY, ADD PRIMARY KEY (name), MODIFY COLUMN n INT").table
+    assert [(c.name, c.nullable) for c in changed.columns[:3]] == [("id", False), ("Name", False), ("n", True)]
+    assert not alter(changed, "MODIFY COLUMN name VARCHAR(9)").table.columns[1].nullable
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("ADD COLUMN name INT", "has that column already"),
+        ("ADD COLUMN a INT AFTER b", "has no such column"),
+        ("ADD COLUMN a DATETIME DEFAULT CURRENT_TIMESTAMP", "DEFAULT CURRENT_TIMESTAMP is computed by TiDB"),
+        ("ADD COLUMN a INT AS (n) STORED", "generated by TiDB"),
+        ("ADD COLUMN a VECTOR(3) NOT NULL", "VECTOR(3) NOT NULL, no DEFAULT"),
+        ("DROP COLUMN a", "has no column `a`"),
+        ("RENAME COLUMN a TO b", "has no column `a`"),
+        ("RENAME COLUMN name TO N", "has a column `N` already"),
+        ("MODIFY COLUMN a INT", "has no column `a`"),
+        ("CHANGE COLUMN a b INT", "has no column `a`"),
+        ("ADD PRIMARY KEY (a)", "has no column `a`"),
+        ("DROP PARTITION p", "DROP PARTITION p: which rows"),
+    ],
+)
+def test_what_cannot_be_followed_says_why(text: str, reason: str) -> None:
+    with pytest.raises(ApplyError) as error:
+        alter(PLAIN, text)
+    assert reason in str(error.value)
+
+
+def test_keys_that_are_not_known() -> None:
+    wire = replace(PLAIN, keys=None)
+    assert alter(wire, "DROP INDEX u, RENAME INDEX a TO b, ADD UNIQUE KEY (n)") == Changed(table=wire, effects=())
+    assert alter(wire, "ADD PRIMARY KEY (n)").effects == (Rekeyed(key=("n",)),)
+    for text in ("DROP PRIMARY KEY", "DROP COLUMN id"):
+        with pytest.raises(ApplyError, match="other keys are not known"):
+            alter(wire, text)
+
+
+RANGE = table(
+    "id INT, a DATE, PRIMARY KEY (id, a)",
+    "PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (20),"
+    " PARTITION p2 VALUES LESS THAN MAXVALUE)",
+)
+YEARS = table(
+    "id INT, a DATE, PRIMARY KEY (id, a)",
+    "PARTITION BY RANGE (YEAR(a)) (PARTITION p0 VALUES LESS THAN (2000), PARTITION p1 VALUES LESS THAN (2010))",
+)
+LIST = table(
+    "id INT, a DATE, PRIMARY KEY (id, a)",
+    "PARTITION BY LIST COLUMNS (a) (PARTITION p0 VALUES IN ('2020-1-2', NULL), PARTITION p1 VALUES IN (DEFAULT))",
+)
+HASH = table("id INT PRIMARY KEY", "PARTITION BY HASH (id) PARTITIONS 4")
+
+
+Rows = list[tuple[str, str | None, str | None, str | None, object]]
+
+
+def gone(before: Table, text: str) -> Rows:
+    effects = alter(before, text).effects
+    assert all(isinstance(effect, RowsGone) for effect in effects)
+    return [(e.column.name, e.function, e.low, e.high, e.values) for e in effects if isinstance(e, RowsGone)]
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "rows"),
+    [
+        (RANGE, "DROP PARTITION P0", [("id", None, None, "10", None)]),
+        (RANGE, "TRUNCATE PARTITION p1, p2", [("id", None, "10", "20", None), ("id", None, "20", None, None)]),
+        (RANGE, "DROP PARTITION IF EXISTS p1, p9", [("id", None, "10", "20", None)]),
+        (YEARS, "TRUNCATE PARTITION p1", [("a", "year", "2000", "2010", None)]),
+        (LIST, "DROP PARTITION p0", [("a", None, None, None, ("2020-01-02", None))]),
+        (HASH, "TRUNCATE PARTITION ALL", [("id", None, None, None, None)]),
+        (RANGE, "REORGANIZE PARTITION p0, p1 INTO (PARTITION p VALUES LESS THAN (20))", []),
+        (RANGE, "REMOVE PARTITIONING", []),
+        (RANGE, "PARTITION BY HASH (id) PARTITIONS 3", []),
+        (YEARS, "ADD PARTITION (PARTITION p2 VALUES LESS THAN (2020))", []),
+        (HASH, "ADD PARTITION (PARTITION p9)", []),
+        (PLAIN, "ADD PARTITION (PARTITION p2 VALUES LESS THAN (2020))", []),
+    ],
+)
+def test_rows_that_go(
+    before: Table, text: str, rows: list[tuple[str, str | None, str | None, str | None, object]]
+) -> None:
+    assert gone(before, text) == rows
+
+
+def test_bounds_follow_the_partitions() -> None:
+    split = alter(
+        RANGE, "REORGANIZE PARTITION p1 INTO (PARTITION a VALUES LESS THAN (15), PARTITION b VALUES LESS THAN (20))"
+    ).table
+    assert gone(split, "DROP PARTITION b") == [("id", None, "15", "20", None)]
+    dropped = alter(split, "DROP PARTITION a").table
+    assert gone(dropped, "DROP PARTITION b") == [("id", None, "10", "20", None)]
+    assert gone(alter(split, "TRUNCATE PARTITION a").table, "DROP PARTITION b") == [("id", None, "15", "20", None)]
+    more = alter(YEARS, "ADD PARTITION (PARTITION p2 VALUES LESS THAN (2020))").table
+    assert gone(more, "DROP PARTITION p2") == [("a", "year", "2010", "2020", None)]
+
+
+@pytest.mark.parametrize(
+    ("before", "text", "reason"),
+    [
+        (RANGE, "DROP PARTITION p9", "no partition p9"),
+        (LIST, "DROP PARTITION p1", "cannot be told"),
+        (HASH, "TRUNCATE PARTITION p0", "cannot be told"),
+        (table("a INT", "PARTITION BY RANGE (a + 1) (PARTITION p VALUES LESS THAN (5))"), "DROP PARTITION p", "cannot"),
+        (table("a INT", "PARTITION BY RANGE (a) (PARTITION p VALUES LESS THAN (5 + 5))"), "DROP PARTITION p", "bound"),
+        (
+            table("a VARCHAR(9)", "PARTITION BY LIST COLUMNS (a) (PARTITION p VALUES IN ('x'))"),
+            "DROP PARTITION p",
+            "VARCHAR",
+        ),
+        (
+            alter(RANGE, "REORGANIZE PARTITION p0, p8 INTO (PARTITION p VALUES LESS THAN (10))").table,
+            "DROP PARTITION p2",
+            "cannot be told",
+        ),
+    ],
+)
+def test_rows_that_cannot_be_told(before: Table, text: str, reason: str) -> None:
+    with pytest.raises(ApplyError, match=reason):
+        alter(before, text)

@@ -1,0 +1,159 @@
+"""What ADD COLUMN says of a column and of the rows that were there before it."""
+
+from __future__ import annotations
+
+import pytest
+
+from ticdc_lakehouse.ddl.literal import zero
+from ticdc_lakehouse.ddl.read import read_ddl
+from ticdc_lakehouse.ddl.statement import AddColumn, AlterTable, Default, Position
+from ticdc_lakehouse.mysql_type import parse_type
+
+
+def add(text: str) -> AddColumn:
+    (statement,) = read_ddl(f"ALTER TABLE t ADD COLUMN {text}", "d", "t")
+    assert isinstance(statement, AlterTable), statement
+    action = statement.actions[0]
+    assert isinstance(action, AddColumn)
+    return action
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("INT DEFAULT NULL", None),
+        ("INT DEFAULT -5", "-5"),
+        ("INT DEFAULT '012'", "12"),
+        ("INT DEFAULT (7)", "7"),
+        ("INT DEFAULT 1e3", "1000"),
+        ("TINYINT(1) DEFAULT TRUE", "1"),
+        ("BIGINT UNSIGNED DEFAULT 18446744073709551615", "18446744073709551615"),
+        ("INT DEFAULT 0x1F", "31"),
+        ("BIT(8) DEFAULT b'101'", "5"),
+        ("BIT(16) DEFAULT 258", "258"),
+        ("BIT(16) DEFAULT 'a'", "97"),
+        ("DECIMAL(12,4) DEFAULT -809.38", "-809.3800"),
+        ("DECIMAL DEFAULT 1.5", "2"),
+        ("DECIMAL(5,2) DEFAULT '-0.001'", "0.00"),
+        ("DOUBLE DEFAULT 1122.3403", "1122.3403"),
+        ("DOUBLE DEFAULT 1e21", "1e+21"),
+        ("DOUBLE DEFAULT 100000000000000000000", "100000000000000000000"),
+        ("DOUBLE DEFAULT 0.0000001", "1e-07"),
+        ("DOUBLE DEFAULT -0.0", "0"),
+        ("FLOAT DEFAULT 3.1400001", "3.14"),
+        ("FLOAT(7,1) DEFAULT 3.14", "3.1"),
+        ("YEAR DEFAULT 2024", "2024"),
+        ("YEAR DEFAULT '69'", "2069"),
+        ("YEAR DEFAULT 70", "1970"),
+        ("YEAR DEFAULT 0", "0000"),
+        ("DATE DEFAULT _UTF8MB4'2019-12-31'", "2019-12-31"),
+        ("DATETIME DEFAULT '2020-1-2'", "2020-01-02 00:00:00"),
+        ("DATETIME(3) DEFAULT '2020-01-02 03:04:05.67'", "2020-01-02 03:04:05.670"),
+        ("DATETIME DEFAULT '2020-01-02 03:04:05.000'", "2020-01-02 03:04:05"),
+        ("TIMESTAMP(1) DEFAULT '0000-00-00 00:00:00'", "0000-00-00 00:00:00.0"),
+        ("TIME(2) DEFAULT '-8:01:02'", "-08:01:02.00"),
+        ("VARCHAR(9) DEFAULT _UTF8MB4' \\\\-😀%'''", " \\-😀%'"),
+        ("VARCHAR(9) DEFAULT '\\n\\%\\_\\x' 'y'", "\n\\%\\_xy"),
+        ('VARCHAR(9) DEFAULT "a""b"', 'a"b'),
+        ("VARCHAR(9) DEFAULT 1.50", "1.50"),
+        ("VARCHAR(9) DEFAULT 0x4142", "AB"),
+        ("CHAR(9) DEFAULT 'a '", "a"),
+        ("VARBINARY(9) DEFAULT _UTF8MB4'b1'", "6231"),
+        ("BINARY(4) DEFAULT 0xFF", "ff000000"),
+        ("VARCHAR(4) CHARACTER SET binary DEFAULT 'a'", "61"),
+        ("ENUM('x','Y') DEFAULT _UTF8MB4'y'", "Y"),
+        ("SET('p','q','r') DEFAULT 'r,p'", "p,r"),
+        ("SET('p','q','r') DEFAULT ''", ""),
+        ("JSON DEFAULT NULL", None),
+    ],
+)
+def test_literals_become_what_rows_have(text: str, value: str | None) -> None:
+    action = add(f"c {text}")
+    assert (action.default, action.computed) == (Default(value=value), None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "DATETIME(3) DEFAULT CURRENT_TIMESTAMP(3) ON UPDATE CURRENT_TIMESTAMP(3)",
+        "TIMESTAMP DEFAULT NOW()",
+        "VARCHAR(36) DEFAULT (UUID()) NOT NULL",
+        "BIGINT DEFAULT NEXT VALUE FOR s",
+        "INT DEFAULT (1 + 1)",
+        "INT DEFAULT 1.5",
+        "INT DEFAULT 'abc'",
+        "INT DEFAULT 1e999999999",
+        "VARCHAR(9) DEFAULT 1e99999999",
+        "DOUBLE DEFAULT 1e400",
+        "FLOAT DEFAULT 1e39",
+        "DECIMAL(5,2) DEFAULT 'NaN'",
+        "DATETIME DEFAULT '2020-01-02 03:04:05.9'",
+        "DATETIME DEFAULT 20200102",
+        "TIMESTAMP DEFAULT '2020-01-02 03:04:05'",
+        "TIME DEFAULT '1 2'",
+        "YEAR DEFAULT 'x'",
+        "ENUM('x') DEFAULT 'z'",
+        "ENUM('x') DEFAULT 1",
+        "SET('x') DEFAULT 'x,z'",
+        "JSON DEFAULT '{}'",
+        "VARCHAR(9) DEFAULT 0xFF",
+        "INT AS (a + 1) STORED",
+    ],
+)
+def test_what_the_text_does_not_tell(text: str) -> None:
+    action = add(f"c {text}")
+    assert action.default is None
+    assert action.computed
+
+
+@pytest.mark.parametrize(
+    ("text", "type_text", "nullable", "virtual", "position"),
+    [
+        ("`a b` BIGINT UNSIGNED", "BIGINT UNSIGNED", True, False, None),
+        ("c DOUBLE PRECISION NOT NULL FIRST", "DOUBLE PRECISION", False, False, Position(after=None)),
+        ("c ENUM('a,b','c''d') CHARACTER SET gbk COLLATE x AFTER `first`", "ENUM('a,b','c''d')", True, False, "first"),
+        ("c INT COMMENT 'NOT NULL' NULL VISIBLE", "INT", True, False, None),
+        ("c INT AS (`x` + 1)", "INT", True, True, None),
+        ("c INT GENERATED ALWAYS AS (f(',')) VIRTUAL NOT NULL", "INT", False, True, None),
+        ("IF NOT EXISTS c DECIMAL ( 10 , 2 ) CHECK (c > 0) NOT ENFORCED", "DECIMAL ( 10 , 2 )", True, False, None),
+        ("c INT REFERENCES u (a) ON DELETE SET NULL ON UPDATE CASCADE", "INT", True, False, None),
+        ("c BIGINT NOT NULL /*T![auto_rand] AUTO_RANDOM(5, 32) */", "BIGINT", False, False, None),
+        ("c TEXT CHARACTER SET binary", "blob", True, False, None),
+    ],
+)
+def test_attributes(text: str, type_text: str, nullable: bool, virtual: bool, position: Position | str | None) -> None:
+    action = add(text)
+    column = action.column
+    assert (column.type.text, column.nullable, column.virtual) == (type_text, nullable, virtual)
+    assert action.position == (Position(after=position) if isinstance(position, str) else position)
+    assert action.lenient is text.startswith("IF")
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("int", "0"),
+        ("decimal(10,2)", "0.00"),
+        ("double", "0"),
+        ("bit(8)", "0"),
+        ("year", "0000"),
+        ("date", "0000-00-00"),
+        ("datetime(3)", "0000-00-00 00:00:00.000"),
+        ("timestamp", "0000-00-00 00:00:00"),
+        ("time(1)", "00:00:00.0"),
+        ("text", ""),
+        ("binary(3)", "000000"),
+        ("varbinary(3)", ""),
+        ("enum('b','a')", "b"),
+        ("set('b')", ""),
+        ("json", "null"),
+    ],
+)
+def test_zero_values(kind: str, value: str) -> None:
+    assert zero(parse_type(kind)) == value
+
+
+def test_several_in_brackets() -> None:
+    (statement,) = read_ddl("ALTER TABLE t ADD COLUMN (a INT, b TEXT, KEY (a), UNIQUE u (b(3)))", "d", "t")
+    assert isinstance(statement, AlterTable)
+    assert [type(action).__name__ for action in statement.actions] == ["AddColumn", "AddColumn", "AddKey"]

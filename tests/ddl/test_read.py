@@ -1,0 +1,329 @@
+"""Every kind of statement, as TiCDC and as people write it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ticdc_lakehouse.ddl.read import read_ddl
+from ticdc_lakehouse.ddl.statement import (
+    Action,
+    AddKey,
+    AddPartitions,
+    AlterTable,
+    CreateTable,
+    CreateTableLike,
+    DropColumn,
+    DropDatabase,
+    DropKey,
+    DropPartitions,
+    DropTables,
+    ExchangePartition,
+    NoChange,
+    RenameColumn,
+    RenameKey,
+    RenameTables,
+    RestoreTable,
+    SetPartitioning,
+    Statement,
+    TableName,
+    TruncateTable,
+    Unread,
+)
+from ticdc_lakehouse.definition import Partition, Partitioning
+
+VECTORS = Path(__file__).parent.parent / "data" / "vectors"
+HOSTILE = [
+    "a`b",
+    "a.b",
+    "a'b",
+    'a"b',
+    "a\\",
+    "größe 表 😀",
+    "; DROP TABLE t; --",
+    "/*T! x */",
+    "#",
+    "primary",
+    "TO",
+    ",",
+    "(",
+]
+
+T = ("d", "t")
+
+
+def read(query: str, table: str | None = "t") -> Statement:
+    (statement,) = read_ddl(query, "d", table)
+    return statement
+
+
+def quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+def renamed(*pairs: tuple[TableName, TableName]) -> RenameTables:
+    return RenameTables(pairs=pairs)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("DROP DATABASE `d`", DropDatabase(database="d")),
+        ("drop schema if exists e;", DropDatabase(database="e")),
+        ("CREATE TABLE t LIKE m.model", CreateTableLike(name=T, source=("m", "model"))),
+        ("CREATE TABLE IF NOT EXISTS `e`.`t` (LIKE u)", CreateTableLike(name=("e", "t"), source=("e", "u"))),
+        ("DROP TABLE `d`.`t`", DropTables(names=(T,))),
+        ("DROP TABLE IF EXISTS t, e.u CASCADE", DropTables(names=(T, ("e", "u")))),
+        ("TRUNCATE TABLE t", TruncateTable(name=T)),
+        ("TRUNCATE `e`.`t`", TruncateTable(name=("e", "t"))),
+        ("RENAME TABLE `d`.`t` TO `e`.`u`;", renamed((T, ("e", "u")))),
+        ("RENAME TABLE a TO b, b TO c", renamed((("d", "a"), ("d", "b")), (("d", "b"), ("d", "c")))),
+        ("ALTER TABLE t RENAME u", renamed((T, ("d", "u")))),
+        ("ALTER TABLE `e`.`t` RENAME AS `u`", renamed((("e", "t"), ("e", "u")))),
+        ("ALTER TABLE t RENAME TO e.u", renamed((T, ("e", "u")))),
+        ("RECOVER TABLE `t`", RestoreTable(name=T, to=T)),
+        ("FLASHBACK TABLE `e`.`t` TO `u`", RestoreTable(name=("e", "t"), to=("e", "u"))),
+        (
+            "ALTER TABLE p EXCHANGE PARTITION `p0` WITH TABLE e.x WITHOUT VALIDATION",
+            ExchangePartition(partitioned=("d", "p"), partition="p0", plain=("e", "x")),
+        ),
+    ],
+)
+def test_statements(query: str, expected: Statement) -> None:
+    assert read(query) == expected
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "CREATE DATABASE d",
+        "create schema if not exists `d` CHARACTER SET = gbk",
+        "ALTER DATABASE d COLLATE = utf8mb4_bin",
+        "CREATE OR REPLACE ALGORITHM = UNDEFINED DEFINER = CURRENT_USER SQL SECURITY DEFINER VIEW v AS SELECT 1",
+        "CREATE VIEW t AS SELECT 1",
+        "DROP VIEW v",
+        "CREATE SEQUENCE s",
+        "ALTER PLACEMENT POLICY p FOLLOWERS=2",
+        "DROP GLOBAL BINDING FOR SELECT 1",
+        "CREATE USER 'x'",
+        "RENAME USER a TO b",
+        "GRANT ALL ON *.* TO x",
+        "CREATE INDEX `i` ON `d`.`t` (`a`, (b + 1), c(10) DESC) COMMENT 'x' INVISIBLE",
+        "CREATE VECTOR INDEX i ON t ((VEC_COSINE_DISTANCE(v))) USING HNSW",
+        "ALTER TABLE t",
+        "ALTER TABLE t ADD INDEX i (a), ADD KEY (b), ADD FULLTEXT INDEX (c) WITH PARSER x, ADD VECTOR INDEX v ((f(a)))",
+        "ALTER TABLE t ADD UNIQUE KEY i ((a * 2))",
+        "ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (a) REFERENCES u(b) ON DELETE SET NULL, DROP FOREIGN KEY g",
+        "ALTER TABLE t ADD CONSTRAINT CHECK (a > 0) NOT ENFORCED, DROP CHECK c, DROP CONSTRAINT d",
+        "ALTER TABLE t ALTER CHECK c ENFORCED",
+        "ALTER TABLE t ALTER COLUMN a SET DEFAULT _UTF8MB4'x,y', ALTER b DROP DEFAULT, ALTER INDEX i INVISIBLE",
+        "ALTER TABLE t COMMENT = 'DROP COLUMN a, b' ENGINE=InnoDB, AUTO_INCREMENT = 5, ALGORITHM=INPLACE, LOCK=NONE",
+        "ALTER TABLE t DEFAULT CHARACTER SET = utf8mb4 COLLATE = utf8mb4_bin",
+        "ALTER TABLE t CONVERT TO CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
+        "ALTER TABLE t /*T![ttl] TTL = `a` + INTERVAL 1 DAY */ /*T![ttl] TTL_ENABLE = 'OFF' */",
+        "ALTER TABLE t /*T![ttl] REMOVE TTL */",
+        "ALTER TABLE t /*T![placement] PLACEMENT POLICY=`p` */",
+        "ALTER TABLE t SET TIFLASH REPLICA 2 LOCATION LABELS 'a', 'b'",
+        "ALTER TABLE t CACHE",
+        "ALTER TABLE t NOCACHE, AUTO_ID_CACHE 5, SHARD_ROW_ID_BITS = 4, FORCE AUTO_RANDOM_BASE = 7",
+        "ALTER TABLE t ADD STATS_EXTENDED s CORRELATION(a, b)",
+        "ALTER TABLE t ADD PARTITION PARTITIONS 4",
+        "ALTER TABLE t COALESCE PARTITION 2",
+        "ALTER TABLE t REORGANIZE PARTITION",
+        "ALTER TABLE t REBUILD PARTITION p0, p1",
+        "ALTER TABLE t PARTITION p0 PLACEMENT POLICY = x",
+    ],
+)
+def test_what_changes_nothing(query: str) -> None:
+    assert read(query) == NoChange()
+
+
+RANGE = Partitioning(
+    method="range",
+    column="a",
+    function=None,
+    partitions=(Partition(name="p0", bounds=("-5",)), Partition(name="p1")),
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("DROP COLUMN `a`, DROP b CASCADE", (DropColumn(name="a"), DropColumn(name="b"))),
+        ("DROP COLUMN IF EXISTS a", (DropColumn(name="a", lenient=True),)),
+        ("RENAME COLUMN a TO `b c`", (RenameColumn(old="a", new="b c"),)),
+        ("RENAME INDEX a TO b, RENAME KEY c TO d", (RenameKey(old="a", new="b"), RenameKey(old="c", new="d"))),
+        ("DROP PRIMARY KEY", (DropKey(index="PRIMARY"),)),
+        ("DROP INDEX i, DROP KEY IF EXISTS j", (DropKey(index="i"), DropKey(index="j"))),
+        (
+            "ADD PRIMARY KEY(`a`, b) /*T![clustered_index] NONCLUSTERED */",
+            (AddKey(primary=True, index=None, columns=("a", "b")),),
+        ),
+        (
+            "ADD UNIQUE (a), ADD UNIQUE KEY k USING BTREE (a, b(3) DESC)",
+            (
+                AddKey(primary=False, index=None, columns=("a",)),
+                AddKey(primary=False, index="k", columns=("a", "b")),
+            ),
+        ),
+        ("ADD CONSTRAINT c UNIQUE INDEX (a)", (AddKey(primary=False, index="c", columns=("a",)),)),
+        ("DROP PARTITION p0, `p 1`", (DropPartitions(names=("p0", "p 1"), keep=False),)),
+        ("DROP PARTITION IF EXISTS p0", (DropPartitions(names=("p0",), keep=False, lenient=True),)),
+        ("TRUNCATE PARTITION p0", (DropPartitions(names=("p0",), keep=True),)),
+        ("TRUNCATE PARTITION ALL", (DropPartitions(names=(), keep=True),)),
+        (
+            "ADD PARTITION (PARTITION p0 VALUES LESS THAN (-5) COMMENT 'x', PARTITION p1 VALUES LESS THAN MAXVALUE)",
+            (AddPartitions(partitions=RANGE.partitions),),
+        ),
+        (
+            "ADD PARTITION (PARTITION l VALUES IN (1, NULL, 'x'), PARTITION m VALUES IN (DEFAULT))",
+            (
+                AddPartitions(
+                    partitions=(Partition(name="l", bounds=("1", None, "x")), Partition(name="m", default=True))
+                ),
+            ),
+        ),
+        (
+            "REORGANIZE PARTITION p0, p1 INTO (PARTITION p VALUES LESS THAN (0x10))",
+            (AddPartitions(partitions=(Partition(name="p", bounds=("0x10",)),), replaces=("p0", "p1")),),
+        ),
+        ("REMOVE PARTITIONING", (SetPartitioning(partitioning=None),)),
+        (
+            "PARTITION BY RANGE (`a`) (PARTITION p0 VALUES LESS THAN (-5), PARTITION p1 VALUES LESS THAN (MAXVALUE))",
+            (SetPartitioning(partitioning=RANGE),),
+        ),
+    ],
+)
+def test_actions(text: str, expected: tuple[Action, ...]) -> None:
+    assert read(f"ALTER TABLE `t` {text}") == AlterTable(name=T, actions=expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "method", "column", "function"),
+    [
+        ("RANGE (YEAR(`a`)) (PARTITION p VALUES LESS THAN (2000))", "range", "a", "year"),
+        ("RANGE COLUMNS(a) (PARTITION p VALUES LESS THAN (2000))", "range", "a", None),
+        ("RANGE COLUMNS(a, b) (PARTITION p VALUES LESS THAN (1, 2))", "range", None, None),
+        ("LIST (a % 10) (PARTITION p VALUES IN (1))", "list", None, None),
+        ("LIST (secret(a)) (PARTITION p VALUES IN (1))", "list", None, None),
+        ("LINEAR HASH (a) PARTITIONS 4", "hash", None, None),
+        ("KEY ALGORITHM = 2 (a) PARTITIONS 4", "key", None, None),
+        ("RANGE (a) INTERVAL (100) FIRST PARTITION LESS THAN (0) LAST PARTITION LESS THAN (500)", "range", None, None),
+    ],
+)
+def test_partitioning(text: str, method: str, column: str | None, function: str | None) -> None:
+    made = read(f"CREATE TABLE t (a INT, b INT) COMMENT 'x' PARTITION BY {text}")
+    assert isinstance(made, CreateTable)
+    assert made.table.partitioning is not None
+    found = made.table.partitioning
+    assert (found.method, found.column, found.function) == (method, column, function)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_names(name: str) -> None:
+    q = quoted(name)
+    both = (name, name)
+    assert read(f"DROP TABLE {q}.{q}") == DropTables(names=(both,))
+    assert read(f"RENAME TABLE {q}.{q} TO {q}.{q};") == renamed((both, both))
+    assert read(f"ALTER TABLE {q}.{q} DROP COLUMN {q}, DROP INDEX {q}, TRUNCATE PARTITION {q}") == AlterTable(
+        name=both,
+        actions=(DropColumn(name=name), DropKey(index=name), DropPartitions(names=(name,), keep=True)),
+    )
+    made = read(f"CREATE TABLE {q}.{q} ({q} INT DEFAULT '`;' COMMENT {name!r}, UNIQUE KEY {q} ({q}))")
+    assert isinstance(made, CreateTable)
+    assert made.table.keys is not None
+    found = [*(c.name for c in made.table.columns), made.table.keys[0].name, *made.table.keys[0].columns]
+    assert (made.table.database, made.table.table, found) == (name, name, [name, name, name])
+
+
+def test_several_statements() -> None:
+    query = "DROP TABLE `a;b`; nonsense; ALTER TABLE t DROP COLUMN a, RENAME TO u;;"
+    dropped, unread, altered, moved = read_ddl(query, "d", None)
+    assert dropped == DropTables(names=(("d", "a;b"),))
+    assert isinstance(unread, Unread)
+    assert altered == AlterTable(name=T, actions=(DropColumn(name="a"),))
+    assert moved == renamed((T, ("d", "u")))
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("", [T]),
+        ("not 'SQL", [T]),
+        ("nonsense", [T]),
+        ("ALTER TABLE t ADD COLUMN `rename` INT WHATEVER", [T]),
+        ("ALTER TABLE t FIRST PARTITION LESS THAN (5)", [T]),
+        ("ALTER TABLE t RENAME COLUMN a TO b, NEW THING", [T]),
+        ("ALTER TABLE t NEW THING, RENAME AS e.u", [T, ("e", "u")]),
+        ("ALTER TABLE t NEW THING, RENAME u", [T, ("d", "u")]),
+        ("ALTER TABLE x NEW THING", [T, ("d", "x")]),
+        ("ALTER TABLE t EXCHANGE PARTITION p0 WITH TABLE u AND MORE", [T, ("d", "u")]),
+        ("ALTER TABLE t CHARACTER SET binary", [T]),
+        ("ALTER TABLE t ADD COLUMN (a INT", [T]),
+        ("ALTER TABLE t DROP COLUMN a b", [T]),
+        ("RENAME TABLE a TO tmp, b TO a, tmp TO b, c", [T, ("d", "a"), ("d", "tmp"), ("d", "b"), ("d", "c")]),
+        ("DROP TABLE IF EXISTS a, e.`b` NOW", [T, ("d", "a"), ("e", "b")]),
+        ("TRUNCATE a b", [T, ("d", "a")]),
+        ("RECOVER TABLE BY JOB 5", [T, ("d", "BY")]),
+        ("FLASHBACK TABLE a TO b TIMESTAMP x", [T, ("d", "a"), ("d", "b")]),
+        ("CREATE TABLE t (a INT", [T]),
+        ("CREATE TABLE t ()", [T]),
+        ("CREATE TABLE t (a SERIAL)", [T]),
+        ("ALTER TABLE t ADD UNIQUE ()", [T]),
+        ("ALTER TABLE t ADD COLUMN a DOUBLE DEFAULT 1e99999999999999999999999", [T]),
+        ("CREATE TABLE t (a INT) AS SELECT 1", [T]),
+        ("CREATE TABLE t AS SELECT * FROM u", [T]),
+        ("CREATE TABLE t (a TEXT) CHARSET=binary", [T]),
+        ("CREATE TEMPORARY TABLE u (a INT)", [T, ("d", "u")]),
+        ("INSERT INTO t VALUES (1)", [T]),
+    ],
+)
+def test_unread_names_what_it_may_touch(query: str, names: list[TableName]) -> None:
+    unread = read(query)
+    assert isinstance(unread, Unread)
+    assert (list(unread.names), unread.database) == (names, None)
+    assert unread.reason
+
+
+@pytest.mark.parametrize(
+    ("query", "database"),
+    [
+        ("nonsense", "d"),
+        ("not 'SQL", "d"),
+        ("FLASHBACK DATABASE `e`", "e"),
+        ("FLASHBACK SCHEMA e TO `f`", "f"),
+        ("FLASHBACK CLUSTER TO TIMESTAMP 'x'", "d"),
+        ("DROP DATABASE e NOW", "e"),
+    ],
+)
+def test_unread_of_a_whole_database(query: str, database: str) -> None:
+    unread = read(query, None)
+    assert isinstance(unread, Unread)
+    assert (unread.names, unread.database) == ((), database)
+
+
+def _ddls(value: Any) -> Iterator[dict[str, Any]]:
+    """Every DDL among the expected events of a case."""
+    children = list(value.values()) if isinstance(value, dict) else value if isinstance(value, list) else []
+    if isinstance(value, dict) and value.get("kind") == "ddl":
+        yield value
+    for child in children:
+        yield from _ddls(child)
+
+
+def test_every_text_of_the_vectors_is_read() -> None:
+    found = {
+        (ddl["query"], ddl["schema"], ddl["table"])
+        for file in sorted(VECTORS.glob("*.jsonl.gz"))
+        for line in gzip.decompress(file.read_bytes()).splitlines()
+        if b'"ddl"' in line
+        for ddl in _ddls(json.loads(line))
+    }
+    assert len(found) > 100
+    for query, database, table in found:
+        assert not any(isinstance(statement, Unread) for statement in read_ddl(query, database, table or None)), query

@@ -1,0 +1,43 @@
+"""A feed file that names another protocol than its messages are of."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from changefeed import Changefeed, Source, at
+
+from ticdc_lakehouse.errors import ConfigError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from ticdc_lakehouse.local.broker import Broker
+
+T = Source(table="t")
+
+
+def test_silver_stops_until_the_file_is_right(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    feed = Changefeed(spark, broker, tmp_path / "lake")
+    feed.send(0, b"poison", *(T.insert(at(1, n), n, "a") for n in range(20)))
+    feed.resolve(at(2))
+    feed.run.bronze()
+    feed.protocol, feed.options = "simple", {"encoding-format": "avro"}
+    with pytest.raises(ConfigError) as stop:
+        feed.run.silver()
+    assert str(stop.value).startswith(f"feed {feed.name}: {feed.name}.yml: protocol: the first messages do not decode")
+    assert "found 21 of canal_json" in str(stop.value)
+    assert str(stop.value).endswith("expected protocol: canal-json and under options enable-tidb-extension: true")
+
+    feed.protocol, feed.options = "canal-json", {"enable-tidb-extension": True}
+    done = feed.run.silver()
+    assert (done.events, done.quarantined) == (22, 1)
+
+    # It has decoded: whatever comes now goes to quarantine.
+    feed.protocol, feed.options = "craft", {}
+    feed.send(0, *(T.insert(at(3, n), n, "a") for n in range(2)))
+    feed.protocol, feed.options = "canal-json", {"enable-tidb-extension": True}
+    feed.run.bronze()
+    assert feed.run.silver().quarantined == 2

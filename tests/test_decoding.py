@@ -1,0 +1,191 @@
+"""``decode`` of plain Python, and that docs/decode.md is true: its examples run."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import confluent_kafka
+import pytest
+
+from ticdc_lakehouse import MessageDecoder, decode
+from ticdc_lakehouse.codec.craft import encode as encode_craft
+from ticdc_lakehouse.codec.message import Message
+from ticdc_lakehouse.codec.open_protocol import encode as encode_open
+from ticdc_lakehouse.codec.options import sink_options
+from ticdc_lakehouse.codec.simple import encode as encode_simple
+from ticdc_lakehouse.errors import ConfigError, DecodeError
+from ticdc_lakehouse.event import Bootstrap, Column, Failure, Op, Resolved, RowChange
+
+PAGE = (Path(__file__).parents[1] / "docs" / "decode.md").read_text(encoding="utf-8")
+EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+PRINTED = [re.sub(r"^ {4}", "", text, flags=re.MULTILINE) for text in re.findall(r"\n\n((?: {4}.*\n)+)", PAGE)]
+
+ROW = bytes.fromhex("01a091d8e18ebba7c51601010000010102060001020404746573746e756c6c021a03010c010c07")
+COLUMNS = (Column(name="id", type="bigint(20)", key=True),)
+INSERT = RowChange(
+    op=Op.INSERT, database="d", table="t", commit_ts=9 << 18, commit_ms=9, before=None, after={"id": "1"},
+    columns=COLUMNS, handle_key='["1"]', table_id=0, schema_version=7,
+)  # fmt: skip
+BOOTSTRAP = Bootstrap(database="d", table="t", columns=COLUMNS, schema_version=7)
+
+
+def simple(*events: Any) -> list[Message]:
+    return encode_simple(events, sink_options("simple", {}))
+
+
+def test_a_bad_message_raises_alone_and_is_a_failure_among_others() -> None:
+    with pytest.raises(DecodeError) as fault:
+        decode(ROW[:-1], "craft")
+    bad = Failure(
+        reason=fault.value.reason, detail=fault.value.detail, offset=fault.value.offset, database=None, table=None
+    )
+    row = decode(ROW, "craft")
+    assert [*decode([ROW, ROW[:-1], ROW], "craft")] == [row, (bad,), row]
+    assert isinstance(row[0], RowChange)
+
+
+def test_an_error_names_the_table_of_a_row() -> None:
+    # The value's type: NULL, made a text that is missing.
+    broken = ROW.replace(bytes.fromhex("0102060001"), bytes.fromhex("01020f0006"))
+    with pytest.raises(DecodeError) as fault:
+        decode(broken, "craft")
+    assert (fault.value.database, fault.value.table) == ("test", "test")
+
+
+def test_every_form_of_a_message_is_the_same() -> None:
+    (message,) = encode_open([INSERT], sink_options("open_protocol", {}))
+    pair = (message.key, message.value)
+    expected = decode(message, "open-protocol")
+    assert len(expected) == 1
+    assert decode(pair, "open_protocol") == expected
+    assert [*decode([message, pair], "open-protocol")] == [expected, expected]
+    assert decode((None, ROW), "craft") == decode(ROW, "craft")
+
+
+def test_a_message_may_have_no_event() -> None:
+    empty = ((1).to_bytes(8), b"")
+    assert decode(empty, "open-protocol") == ()
+    assert [*decode([empty, empty], "open-protocol")] == [(), ()]
+
+
+@pytest.mark.parametrize("wrong", ["text", [ROW.hex()], [ROW, 1], [(ROW, ROW, ROW)]])
+def test_what_is_no_message_is_a_type_error(wrong: Any) -> None:
+    with pytest.raises(TypeError, match=r"expected a message: bytes, \(key, value\) or Message, found "):
+        [*decode(wrong, "craft")]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "options", "said"),
+    [("crafty", {}, "expected one of"), ("craft", {"encoding-format": "avro"}, "no option of protocol craft")],
+)
+def test_a_wrong_name_is_a_config_error(protocol: str, options: dict[str, object], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        decode(ROW, protocol, options)
+
+
+def test_a_decoder_remembers_schemas() -> None:
+    bootstrap, row = simple(BOOTSTRAP, INSERT)
+    decoder = MessageDecoder("simple")
+    with pytest.raises(DecodeError, match="schema_missing"):
+        decoder.decode(row)
+    assert decoder.decode(bootstrap) == (BOOTSTRAP,)
+    assert decoder.decode(row) == (INSERT,)
+
+
+def test_claim_check_objects_come_from_the_folder(tmp_path: Path) -> None:
+    bootstrap, row = simple(BOOTSTRAP, INSERT)
+    assert row.value is not None
+    (tmp_path / "a.json").write_bytes(row.value)
+    named = json.loads(row.value) | {"claimCheckLocation": "s3://bucket/a.json", "handleKeyOnly": True}
+    options = {
+        "large-message-handle-option": "claim-check",
+        "claim-check-raw-value": True,
+        "claim-check-storage-uri": f"file://{tmp_path}",
+    }
+    decoder = MessageDecoder("simple", options)
+    decoder.decode(bootstrap)
+    assert decoder.decode(json.dumps(named).encode()) == (INSERT,)
+
+
+def test_messages_are_read_as_they_are_asked_for() -> None:
+    (message,) = encode_craft([Resolved(commit_ts=5)], sink_options("craft", {}))
+    taken = count()
+
+    def endless() -> Iterator[Message]:
+        while next(taken) < 10_000:
+            yield message
+
+    assert next(decode(endless(), "craft")) == (Resolved(commit_ts=5),)
+    assert next(taken) <= 600
+
+
+def test_nothing_of_it_needs_spark() -> None:
+    code = "import sys; from ticdc_lakehouse import decode, inspect; sys.exit('pyspark' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def run(example: str, **given: Any) -> dict[str, Any]:
+    names: dict[str, Any] = {"__name__": "example", **given}
+    exec(compile(example, "docs/decode.md", "exec"), names)
+    return names
+
+
+def test_the_examples_of_one_message_and_of_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    names = run(EXAMPLES[0])
+    assert capsys.readouterr().out == PRINTED[0]
+    run(EXAMPLES[3], value=names["value"])
+    assert capsys.readouterr().out == PRINTED[1]
+
+
+def test_the_example_of_a_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    value = {
+        "id": 0, "database": "d", "table": "t", "pkNames": ["id"], "isDdl": False, "type": "INSERT", "es": 9, "ts": 9,
+        "sql": "", "sqlType": {"id": 4}, "mysqlType": {"id": "int"}, "old": None, "data": [{"id": "1"}],
+        "_tidb": {"commitTs": 9 << 18},
+    }  # fmt: skip
+    texts = (json.dumps(value).encode(), b"{")
+    lines = [json.dumps({"key": None, "value": base64.b64encode(text).decode()}) for text in texts]
+    (tmp_path / "messages.jsonl").write_text("\n".join(lines))
+    monkeypatch.chdir(tmp_path)
+    run(EXAMPLES[1])
+    assert capsys.readouterr().out.startswith("insert t {'id': '1'}\nskipped: truncated ")
+
+
+def test_the_example_of_kafka(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    batches = iter([simple(BOOTSTRAP), simple(INSERT)])
+
+    def record(message: Message) -> SimpleNamespace:
+        read = {"key": message.key, "value": message.value, "error": None, "partition": 2, "offset": 17}
+        return SimpleNamespace(**{name: lambda found=found: found for name, found in read.items()})
+
+    class Consumer:
+        def __init__(self, options: dict[str, str]) -> None:
+            assert options["bootstrap.servers"]
+
+        def subscribe(self, topics: list[str]) -> None:
+            assert topics
+
+        def consume(self, most: int, timeout: float) -> list[SimpleNamespace]:
+            assert (most, timeout) == (500, 1.0)
+            return [record(message) for message in next(batches)]
+
+    monkeypatch.setattr(confluent_kafka, "Consumer", Consumer)
+    with pytest.raises(StopIteration):
+        run(EXAMPLES[2])
+    assert capsys.readouterr().out == f"2 17 {BOOTSTRAP}\n2 17 {INSERT}\n"
+
+
+def test_the_page_has_three_examples_and_the_loop() -> None:
+    assert len(EXAMPLES) == 4
+    assert len(PRINTED) == 2
