@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup jars demo test kill-test check docs sql bench lock clean
+.PHONY: help setup jars demo test kill-test fuzz check docs sql bench lock clean
 
 BIN := .venv/bin
 READY := .venv/ready
@@ -11,6 +11,9 @@ READY := .venv/ready
 PYTHON ?=
 # Kills of make kill-test
 RUNS ?= 10
+# Time of each decoder in make fuzz, and which one
+SECONDS ?= 60
+PROTOCOL ?=
 # More arguments for the command: make test ARGS="-k craft"
 ARGS ?=
 SUPPORTED := import sys; sys.exit(not ((3, 11) <= sys.version_info < (3, 13)))
@@ -31,6 +34,9 @@ test: jars ## All tests
 
 kill-test: jars ## Kill -9 of the job at RUNS random moments (default 10), then gold compared with TiDB's answer
 	@$(BIN)/python tests/lake/kill.py --runs $(RUNS)
+
+fuzz: $(READY) ## Broken messages for SECONDS (default 60) into the decoders, or that of PROTOCOL (craft, simple_avro, ...)
+	@$(BIN)/python tests/codec/fuzz.py $(PROTOCOL) --seconds $(SECONDS) $(ARGS)
 
 check: $(READY) ## Format, lint, types, import contracts
 	@$(BIN)/ruff format --check .

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_lakehouse.mysql_type import Family, family_of, parse_type
+from ticdc_lakehouse.mysql_type import Family, family_of, is_known, parse_type
 
 F = Family
 
@@ -54,3 +54,15 @@ def test_parts(text: str, name: str, family: Family, size: tuple[int, ...], unsi
 def test_elements(text: str, elements: tuple[str, ...]) -> None:
     assert parse_type(text).elements == elements
     assert parse_type(text).unsigned is False
+
+
+@pytest.mark.parametrize(
+    ("text", "known"),
+    [
+        ("int", True), ("bigint(20) unsigned", True), ("int(5) unsigned zerofill", True), ("enum('a)','b')", True),
+        ("vector<float>", True), ("null", True), ("unspecified", True),
+        ("INT", False), ("int8x", False), ("int5", False), ("int signed", False), ("geometry", False), ("", False),
+    ],
+)  # fmt: skip
+def test_known(text: str, known: bool) -> None:
+    assert is_known(text) is known

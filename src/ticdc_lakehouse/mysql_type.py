@@ -61,6 +61,7 @@ _OTHER_NAMES = {
 _USUAL_SIZES = {"decimal": (10, 0), "bit": (1,), "char": (1,), "binary": (1,)}
 
 _TYPE = re.compile(r"\s*(?P<name>[a-zA-Z]+)\s*(?:\((?P<inside>.*)\))?(?P<rest>[^()]*)$", re.DOTALL)
+_KNOWN = re.compile(r"[a-z]+(\(.+\)|<float>)?( unsigned)?( zerofill)?", re.DOTALL)
 _ELEMENT = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 _ESCAPED = re.compile(r"''|\\(.)", re.DOTALL)
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
@@ -100,6 +101,12 @@ def parse_type(text: str) -> MysqlType:
         unsigned="unsigned" in match["rest"].lower() or "zerofill" in match["rest"].lower(),
         elements=tuple(_unquoted(element) for element in _ELEMENT.findall(inside)) if named else (),
     )
+
+
+def is_known(text: str) -> bool:
+    """Whether TiDB may call a type so, with or without its size; a column of a view is ``unspecified``."""
+    named = _KNOWN.fullmatch(text) is not None and family_of(text) is not Family.OTHER
+    return named or text in ("null", "unspecified")
 
 
 def same_type(one: MysqlType, other: MysqlType) -> bool:

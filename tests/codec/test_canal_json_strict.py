@@ -48,6 +48,10 @@ def test_the_messages_here_are_valid() -> None:
     assert watermark == Resolved(commit_ts=5)
 
 
+def typed(**types: str) -> bytes:
+    return written(mysqlType=message()["mysqlType"] | types, data=[message()["data"][0] | {"y": "1x"}])
+
+
 REFUSED = {
     "no bytes": (b"", "empty"),
     "null value": (None, "empty"),
@@ -96,6 +100,11 @@ REFUSED = {
     "key twice": (written(pkNames=["id", "id"]), "wrong_columns"),
     "above a byte": (written(data=[message()["data"][0] | {"b": "Ā"}]), "bad_value"),
     "no number": (written(data=[message()["data"][0] | {"f": "NaN"}]), "bad_value"),
+    "no float64": (written(data=[message()["data"][0] | {"f": "1e320"}]), "out_of_range"),
+    "no index of an ENUM": (typed(y="enum"), "bad_value"),
+    "no type of TiDB": (typed(f="doubles"), "unknown_type"),
+    "a type that goes on": (typed(y="year9"), "unknown_type"),
+    "not UTF-8 where nothing is read": (WATERMARK.replace(b'"sqlType":null', b'"sqlType":"\xff"'), "bad_json"),
     "no year": (written(data=[message()["data"][0] | {"y": "19x9"}]), "bad_value"),
 }
 
@@ -128,6 +137,16 @@ def test_a_fault_in_a_row_names_its_table() -> None:
     assert (found.database, found.table) == ("d", "t")
     found = failure(DDL.replace(b'"data":null', b'"data":[{}]'))
     assert (found.database, found.table) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("change", "offset"),
+    [((b'"1999"', b'"\xe9"'), 1), ((b'"1999"', b'"19\\q"'), 4), ((b'"1999"', b'"\0"'), 1)],
+)
+def test_a_fault_in_an_image_has_its_place(change: tuple[bytes, bytes], offset: int) -> None:
+    value = UPDATE.replace(*change)
+    found = failure(value)
+    assert (found.reason, found.offset) == ("bad_json", value.index(change[1]) + offset)
 
 
 @pytest.mark.parametrize("tail", [b"\r\n", b"\n", b" "])

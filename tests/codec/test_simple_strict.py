@@ -87,6 +87,9 @@ REFUSED = {
     "no base64": (with_data(b="/w="), "bad_value"),
     "no number": (with_data(f="NaN"), "bad_value"),
     "no year": (with_data(y="19x9"), "bad_value"),
+    "no float64": (with_data(f="1e320"), "out_of_range"),
+    "index of 2^64": (with_data(e=str(2**64)), "bad_value"),
+    "index with a zero before it": (with_data(e="01"), "bad_value"),
     "no element": (with_data(e="c"), "bad_value"),
     "no zone": (with_data(t={"location": "Local", "value": "2024-01-01 00:00:00"}), "bad_value"),
     "no time": (with_data(t={"location": "UTC", "value": "2024-01-32 00:00:00"}), "bad_value"),
@@ -99,6 +102,7 @@ REFUSED = {
     "bootstrap without": (written(**BARE, type="BOOTSTRAP"), "missing_member"),
     "DDL without SQL": (written(**BARE, type="ALTER"), "missing_member"),
     "column twice": (BOOTSTRAP.replace(b'"name":"e"', b'"name":"id"'), "duplicate_column"),
+    "no type of TiDB": (BOOTSTRAP.replace(b'"mysqlType":"int"', b'"mysqlType":"ind"'), "unknown_type"),
     "key of no column": (BOOTSTRAP.replace(b'["id"]', b'["x"]'), "wrong_columns"),
     "no TSO": (BOOTSTRAP.replace(str(VERSION).encode(), b"-1"), "out_of_range"),
 }  # fmt: skip

@@ -49,8 +49,12 @@ def unreadable(error: BaseException, value: bytes) -> DecodeError:
 
 
 def names_of(value: bytes) -> Any:
-    """``value`` as plain JSON values. Raises DecodeError ``duplicate_name`` if an object in it has one name twice."""
-    return json.loads(value, object_pairs_hook=unique, parse_int=str)
+    """``value`` as plain JSON values. Raises DecodeError ``duplicate_name`` if an object in it has one name twice, and
+    ``bad_json`` for broken UTF-8 in members that msgspec skips."""
+    try:
+        return json.loads(value, object_pairs_hook=unique, parse_int=str)
+    except Unreadable as error:
+        raise unreadable(error, value) from None
 
 
 def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:

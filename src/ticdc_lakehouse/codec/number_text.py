@@ -1,9 +1,11 @@
-"""Texts of FLOAT, DOUBLE and YEAR: plain digits as JSON protocols write them, and those of ``event``, both ways."""
+"""Texts of FLOAT, DOUBLE, YEAR, and of the numbers of BIT, ENUM and SET: as JSON protocols write them, and those of
+``event``."""
 
 from __future__ import annotations
 
 import re
 from decimal import Decimal
+from math import isinf
 
 from ticdc_lakehouse.errors import DecodeError
 
@@ -12,6 +14,7 @@ _PLAIN = re.compile(_PLAIN_NUMBER, re.ASCII)
 _PLAIN_LINES = re.compile(rf"(?:{_PLAIN_NUMBER}\n)*+", re.ASCII)
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?", re.ASCII)
 _YEAR = re.compile(r"\d{4}", re.ASCII)
+_COUNT = re.compile(r"0|[1-9]\d{0,19}", re.ASCII)
 _SHORT_YEAR = re.compile(r"\d{1,4}", re.ASCII)
 
 is_plain = _PLAIN.fullmatch
@@ -27,11 +30,16 @@ def are_plain(texts: list[str]) -> bool:
 
 
 def float_text(text: str) -> str:
-    """Plain digits from 1e-6 up to below 1e21, else an exponent: ``1e-07``; the digits stay those of the wire."""
+    """Plain digits from 1e-6 up to below 1e21, else an exponent: ``1e-07``; the digits stay those of the wire.
+
+    Raises DecodeError for what is no number of a float64.
+    """
     if is_plain(text):
         return text
     if not _NUMBER.fullmatch(text):
         raise DecodeError("bad_value", f"expected a number in decimal digits, found {text[:40]!r}")
+    if isinf(float(text)):
+        raise DecodeError("out_of_range", f"expected a float64, found {text[:40]}")
     sign, digits, exponent = Decimal(text).as_tuple()
     return _rendered(sign, "".join(map(str, digits)).lstrip("0"), int(exponent))
 
@@ -51,6 +59,18 @@ def _rendered(sign: int, digits: str, exponent: int) -> str:
 def plain_text(text: str) -> str:
     """A number in plain digits, as the wire has it."""
     return f"{Decimal(text):f}" if "e" in text else text
+
+
+def are_counts(texts: list[str]) -> bool:
+    """Whether each text is a number of 64 bits without a sign: BIT, the index of an ENUM, the mask of a SET."""
+    return not texts or (all(map(_COUNT.fullmatch, texts)) and max(map(int, texts)) < 1 << 64)
+
+
+def count_text(text: str) -> str:
+    """The same text. Raises DecodeError if it is no such number."""
+    if not are_counts([text]):
+        raise DecodeError("bad_value", f"expected a number of 0 to 2^64 - 1, found {text[:40]!r}")
+    return text
 
 
 def year_text(text: str) -> str:

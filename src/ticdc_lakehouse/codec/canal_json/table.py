@@ -7,6 +7,7 @@ A table's messages are read by a Struct type of their own, in which all that rep
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from itertools import filterfalse
 from operator import attrgetter
 from typing import Any
 
@@ -20,7 +21,7 @@ from ticdc_lakehouse.codec.json_text import Unreadable, is_odd, names_of, unread
 from ticdc_lakehouse.codec.kept import make_room
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Column, Layout, columns_text
-from ticdc_lakehouse.mysql_type import Family, family_of
+from ticdc_lakehouse.mysql_type import Family, family_of, is_known
 
 _ENCODE = msgspec.json.Encoder().encode
 _ENCODE_LINES = msgspec.json.Encoder().encode_lines
@@ -160,6 +161,8 @@ class Tables:
             )
         if not names.keys() >= set(keys) or len(set(keys)) != len(keys):
             raise envelope.fault("wrong_columns", f"expected pkNames among {[*names]}, found {[*keys]}")
+        if unknown := [*filterfalse(is_known, types.values())]:
+            raise envelope.fault("unknown_type", f"expected types of TiDB in mysqlType, found {unknown[0][:80]!r}")
         ordered = {name: types[name] for name in names}
         description = (envelope.database, envelope.table, keys, *ordered.items())
         table = self._by_description.get(description)

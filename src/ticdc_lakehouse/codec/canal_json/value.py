@@ -3,6 +3,7 @@
 BINARY, VARBINARY, BLOBs    each byte as the code point of the same number     lower-case hex here
 FLOAT, DOUBLE               plain digits, however many                         exponent below 1e-6 and from 1e21 here
 YEAR                        as a number: 0                                     four digits here
+BIT, ENUM, SET              the number, which is checked to be one             the same
 """
 
 from __future__ import annotations
@@ -10,7 +11,16 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from ticdc_lakehouse.codec.number_text import are_plain, float_text, is_year, plain_text, short_year, year_text
+from ticdc_lakehouse.codec.number_text import (
+    are_counts,
+    are_plain,
+    count_text,
+    float_text,
+    is_year,
+    plain_text,
+    short_year,
+    year_text,
+)
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.mysql_type import Family, MysqlType, parse_type
 
@@ -32,6 +42,8 @@ def converter(type_text: str) -> tuple[Callable[[list[str]], bool], Convert] | N
             return are_plain, float_text
         case Family.YEAR:
             return lambda texts: all(map(is_year, texts)), year_text
+        case Family.BIT | Family.ENUM | Family.SET:
+            return are_counts, count_text
         case _:
             return None
 

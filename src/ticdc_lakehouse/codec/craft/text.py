@@ -11,6 +11,9 @@ import pyarrow as pa
 from ticdc_lakehouse.codec.craft.group import Form
 from ticdc_lakehouse.codec.number import Places, octets_of, zigzagged
 
+_HALF_UNIT, _HALF_LEAST = 2.0**-24, 2.0**-150
+"""How far a float32 may be from its shortest text: relative to it, and near 0."""
+
 
 def group_bytes(texts: list[str | None], forms: bytes, counts: list[int]) -> list[bytes]:
     """The value chunk of each column group, lengths and bytes, from the values of all groups (``counts`` in each).
@@ -66,8 +69,12 @@ def _doubles(texts: pa.Array) -> pa.Array:
 
 
 def _floats(texts: pa.Array) -> pa.Array:
-    """float32s, widened as TiCDC before 8.2 does."""
+    """float32s, widened as TiCDC before 8.2 does. A text of another number is one that 8.2 has spoilt."""
     wide = texts.cast(pa.float32()).to_numpy().astype(np.float64)
+    told = texts.cast(pa.float64()).to_numpy()
+    bad = np.abs(wide - told) > np.maximum(np.abs(told) * _HALF_UNIT, _HALF_LEAST)
+    if bad.any():
+        raise ValueError(f"{texts[int(bad.argmax())]} is no text of a float32")
     return _joined(wide.view(np.uint8), np.full(len(texts), 8))
 
 

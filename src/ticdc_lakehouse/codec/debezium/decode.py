@@ -162,10 +162,10 @@ def _named_once(value: bytes) -> bytes:
     read_whole(value)  # it is JSON
     try:
         names_of(value)
-    except DecodeError:
+    except DecodeError as error:
+        if error.reason != "duplicate_name":
+            raise
         return without_twins(value)
-    except UnicodeDecodeError as error:
-        raise unreadable(error, value) from None
     return value
 
 

@@ -14,12 +14,12 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
 import orjson
-from msgspec import Raw
+from msgspec import Meta, Raw
 
 from ticdc_lakehouse.codec.column_code import type_of
 from ticdc_lakehouse.codec.json_column import shortest
@@ -57,32 +57,16 @@ def form_of(code: int, flags: int) -> tuple[str, Form]:
     return text, _UNSIGNED if kind.unsigned else _FORMS.get(kind.family, _PLAIN)
 
 
-def _signed(values: list[int | None]) -> Texts:
-    return _integers(_digits(values))
-
-
-def _unsigned(values: list[int | None]) -> Texts:
-    digits = _digits(values)
-    if "-" in digits:
-        raise DecodeError("out_of_range", "expected numbers of 0 to 2^64 - 1, found one below")
-    return _integers(digits)
-
-
-def _digits(values: list[int | None]) -> str:
+def _integers(values: list[int | None]) -> Texts:
     try:
-        return orjson.dumps(values).decode()[1:-1]
+        digits = orjson.dumps(values).decode()[1:-1]
     except orjson.JSONEncodeError:
         raise DecodeError("out_of_range", "expected numbers of 64 bits") from None
-
-
-def _integers(digits: str) -> Texts:
     texts = digits.split(",")
     return [None if text == "null" else text for text in texts] if "null" in digits else [*texts]
 
 
 def _years(values: list[int | None]) -> Texts:
-    if any(value is not None and not 0 <= value <= 9999 for value in values):
-        raise DecodeError("out_of_range", "expected years of four digits")
     return [None if value is None else f"{value:04d}" for value in values]
 
 
@@ -160,8 +144,9 @@ def _nothing(text: str) -> str:
     raise ValueError(f"a column of this type is always NULL, found {text}")
 
 
-_SIGNED = Form(wire=int | None, texts=_signed, written=_number)
-_UNSIGNED = Form(wire=int | None, texts=_unsigned, written=_number)
+_SIGNED = Form(wire=Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | None, texts=_integers, written=_number)
+_UNSIGNED = Form(wire=Annotated[int, Meta(ge=0)] | None, texts=_integers, written=_number)
+_YEAR = Form(wire=Annotated[int, Meta(ge=0, le=9999)] | None, texts=_years, written=_number)
 _TEXT = Form(wire=bytes | None, texts=_utf8, written=lambda text: _in_base64(text.encode()), in_quotes=True)
 _BLOB = Form(wire=bytes | None, texts=_blobs, written=lambda text: _in_base64(bytes.fromhex(text)), in_quotes=True)
 _PLAIN = Form(wire=str | None, texts=_plain, written=_json, in_quotes=True)
@@ -170,7 +155,7 @@ _FORMS = {
     Family.BIT: _UNSIGNED,
     Family.ENUM: _UNSIGNED,
     Family.SET: _UNSIGNED,
-    Family.YEAR: Form(wire=int | None, texts=_years, written=_number),
+    Family.YEAR: _YEAR,
     Family.FLOAT: Form(wire=Raw, texts=_singles, written=_float),
     Family.DOUBLE: Form(wire=Raw, texts=_doubles, written=_float),
     Family.BINARY: Form(

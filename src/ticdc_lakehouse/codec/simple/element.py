@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from ticdc_lakehouse.codec.number_text import count_text
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.mysql_type import Family, MysqlType
 
@@ -16,7 +17,7 @@ def number_of(kind: MysqlType) -> Callable[[str], str]:
     def number(text: str) -> str:
         names = text.split(",") if bits and text else [text]
         if text.isascii() and text.isdecimal():
-            return text
+            return count_text(text)
         if not text and (bits or text not in numbers):
             return "0"
         if not numbers.keys() >= set(names):

@@ -13,7 +13,7 @@ import msgspec
 from ticdc_lakehouse.codec.batch import checked_tso
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Column, Layout, columns_text
-from ticdc_lakehouse.mysql_type import Family, family_of
+from ticdc_lakehouse.mysql_type import Family, family_of, is_known
 
 _HIDDEN = "_V$_"
 """How TiDB names the generated columns behind indexes of expressions: rows never have them."""
@@ -93,6 +93,8 @@ def _handle_key(schema: TableSchema) -> frozenset[str]:
 
 def _column(column: ColumnSchema, *, key: bool) -> Column:
     text = type_text(column.data_type)
+    if not is_known(text):
+        raise DecodeError("unknown_type", f"column {column.name} is of type {text[:80]!r}")
     by = "index" if family_of(text) in (Family.ENUM, Family.SET) else None
     return Column(name=column.name, type=text, key=key, by=by)
 

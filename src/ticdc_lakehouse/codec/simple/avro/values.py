@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ticdc_lakehouse.codec.json_column import digits_of, escaped, shortest
+from ticdc_lakehouse.codec.number_text import count_text
 from ticdc_lakehouse.codec.simple.avro.cursors import Bits, Cursors, Places
 from ticdc_lakehouse.codec.simple.avro.maps import Tag
 from ticdc_lakehouse.codec.simple.element import number_of
@@ -160,7 +161,7 @@ class Values:
 
     def _number_of(self, column: int) -> Callable[[str], str]:
         kind = parse_type(self._columns[column].type)
-        return _digits if kind.family is Family.BIT else number_of(kind)
+        return count_text if kind.family is Family.BIT else number_of(kind)
 
     def timestamps(self, chosen: Places) -> pa.Array:
         texts = self._plain_texts(chosen, self._first[chosen], self._second[chosen])
@@ -183,12 +184,6 @@ class Values:
                 faults[item] = error.detail.removeprefix("expected ")
         self._refuse(bad, chosen, "another value", faults)
         return escaped(pa.array(found, pa.string()))
-
-
-def _digits(text: str) -> str:
-    if not (text.isascii() and text.isdecimal()) or int(text) >> 64:
-        raise DecodeError("bad_value", f"expected a number of 64 bits, found {text[:40]!r}")
-    return text
 
 
 def _is_utf8(data: bytes) -> bool:

@@ -1,6 +1,7 @@
 """The texts of values that Simple-JSON writes in another form than ``event`` (wire.md 1.3.1).
 
 BINARY, VARBINARY, BLOBs    base64                                     lower-case hex here
+BIT                         the number, which is checked to be one     the same
 TIMESTAMP                   an object of a time zone and a text        text in the feed's zone here
 FLOAT, DOUBLE               plain digits, however many                 exponent below 1e-6 and from 1e21 here
 YEAR                        as a number: 0                             four digits here
@@ -12,7 +13,6 @@ from __future__ import annotations
 import base64
 import binascii
 import operator
-import re
 from collections.abc import Callable
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -20,7 +20,16 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from ticdc_lakehouse.codec.element import number_of_names
-from ticdc_lakehouse.codec.number_text import are_plain, float_text, is_year, plain_text, short_year, year_text
+from ticdc_lakehouse.codec.number_text import (
+    are_counts,
+    are_plain,
+    count_text,
+    float_text,
+    is_year,
+    plain_text,
+    short_year,
+    year_text,
+)
 from ticdc_lakehouse.codec.simple.element import number_of
 from ticdc_lakehouse.codec.simple.zone import in_zone
 from ticdc_lakehouse.errors import DecodeError
@@ -29,8 +38,6 @@ from ticdc_lakehouse.mysql_type import Family, parse_type
 
 AreOurs = Callable[[list[Any]], bool]
 Change = Callable[[Any], str]
-
-_NUMBER = re.compile(r"\d+", re.ASCII)
 
 
 class Timestamp(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -54,7 +61,9 @@ def converter(type_text: str, zone: ZoneInfo) -> tuple[AreOurs, Change] | None:
         case Family.YEAR:
             return lambda texts: all(map(is_year, texts)), year_text
         case Family.ENUM | Family.SET:
-            return lambda texts: all(map(_NUMBER.fullmatch, texts)), number_of(kind)
+            return are_counts, number_of(kind)
+        case Family.BIT:
+            return are_counts, count_text
         case _:
             return None
 

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
-from mutated import places, replaced
 from simple_messages import (
-    BOTH,
     COMMIT_TS,
-    KNOWN,
-    VALID,
     VERSION,
     decode,
     failure,
     row,
 )
 
-from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.codec.number import varint
-from ticdc_lakehouse.event import Failure, RowChange
+from ticdc_lakehouse.event import Failure
 
 HOSTILE = {
     "name of 2^31": varint(2**31 - 1), "name of 2^63": varint(2**63 - 1), "negative size": varint(-1),
@@ -53,33 +45,3 @@ def test_blocks() -> None:
     assert isinstance(bad, Failure)
     assert isinstance(worse, Failure)
     assert (bad.reason, worse.reason, good) == ("duplicate_name", "wrong_columns", expected)
-
-
-@pytest.mark.parametrize(("value", "encoding"), BOTH)
-def test_every_truncation_and_what_is_left(value: bytes, encoding: str) -> None:
-    for event in decode(*[value[:size] for size in range(len(value))], value + b"\0", encoding_format=encoding):
-        assert isinstance(event, Failure)
-
-
-@pytest.mark.parametrize(("value", "encoding"), BOTH)
-def test_any_byte_may_be_any_other(value: bytes, encoding: str) -> None:
-    """Alone and together with others it is the same error or event."""
-    octets = (0, 1, 2, 3, 0x0C, 0x22, 0x5B, 0x7F, 0x80, 0xFE, 0xFF)
-    changed = [value[:at] + bytes([octet]) + value[at + 1 :] for at in range(len(value)) for octet in octets]
-    together = decode(*changed, encoding_format=encoding, known=Known(schemas=KNOWN))
-    assert len(together) == len(changed)
-    for one, event in [*zip(changed, together, strict=True)][::97]:
-        if not isinstance(event, RowChange | Failure):
-            continue
-        assert decode(one, encoding_format=encoding) == [event]
-
-
-WRONG: tuple[Any, ...] = (None, 0, -1, 2**63, 2**64, 1.5, True, "", "x", "\0", [], [[]], ["id"], {}, {"id": None})
-
-
-@pytest.mark.parametrize("value", VALID)
-def test_any_member_may_be_anything(value: bytes) -> None:
-    """An error or an event whose columns hold their types: ``decode`` validates the batch."""
-    texts = [*map(json.dumps, WRONG), "[" * 2000 + "]" * 2000, "1e999", "NaN", "", '"\\ud800"']
-    changed = [replaced(value, at, text) for at in places(json.loads(value)) for text in texts]
-    assert len(decode(*changed)) == len(changed)
