@@ -106,6 +106,7 @@ def sink_values(protocol: str, given: Mapping[str, str]) -> dict[str, str]:
 
 def _describe(options: argparse.Namespace, feed: Changefeed, given: Mapping[str, str], topic: str) -> None:
     """Write the schema file and the feed file that were asked for."""
+    from ticdc_lakehouse.lake.situation import Mode
     from ticdc_lakehouse.local.feed_file import write_feed_file
 
     if options.schema_file is not None:
@@ -121,6 +122,7 @@ def _describe(options: argparse.Namespace, feed: Changefeed, given: Mapping[str,
             bootstrap_servers=options.bootstrap_servers or _SERVERS,
             topic=topic,
             schema_file=schema,
+            mode=Mode.WATERMARKS if feed.has_watermarks else Mode.EVENTUAL,
         )
 
 

@@ -9,7 +9,7 @@ from random import Random
 
 from ticdc_lakehouse.codec import protocol_named
 from ticdc_lakehouse.codec.message import Message
-from ticdc_lakehouse.codec.options import SinkOptions
+from ticdc_lakehouse.codec.options import SinkOptions, option_names
 from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.event import Bootstrap, Column, Ddl, Event, Resolved, RowChange
 from ticdc_lakehouse.mysql_type import Family, parse_type
@@ -46,6 +46,11 @@ class Changefeed:
     creates: bool = True
     """Whether the stream begins with CREATE DATABASE and CREATE TABLE; else the tables existed before it."""
     seed: int = 0
+
+    @property
+    def has_watermarks(self) -> bool:
+        """Whether the options let the protocol send watermarks."""
+        return self.options.enable_tidb_extension or "enable-tidb-extension" not in option_names(self.protocol)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
