@@ -15,7 +15,7 @@ from ticdc_lakehouse.cli.generate import paced
 from ticdc_lakehouse.config.feed import load_feed
 from ticdc_lakehouse.decoding import MessageDecoder
 from ticdc_lakehouse.event import Op, RowChange
-from ticdc_lakehouse.lake.situation import Mode
+from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.workload.stream import Interval
 
 ROW = RowChange(op=Op.INSERT, database="d", table="t", commit_ts=1, commit_ms=0, before=None, after={}, columns=())

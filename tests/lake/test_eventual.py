@@ -9,6 +9,7 @@ from changefeed import ID, Changefeed, Source, V, at, ddl
 
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.event import Column
+from ticdc_lakehouse.policy import Mode
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,5 +66,6 @@ def test_it_says_what_it_does_not_promise(feed: Changefeed) -> None:
     described = feed.spark.sql(f"DESCRIBE TABLE EXTENDED {feed.view('t')}").collect()
     (comment,) = (row["data_type"] for row in described if row["col_name"] == "Comment")
     assert "eventual" in comment
+    assert feed.status.mode is Mode.EVENTUAL
     with pytest.raises(ConfigError, match="until_tso stops at a watermark"):
         feed.apply(until_tso=at(5))

@@ -106,8 +106,8 @@ def sink_values(protocol: str, given: Mapping[str, str]) -> dict[str, str]:
 
 def _describe(options: argparse.Namespace, feed: Changefeed, given: Mapping[str, str], topic: str) -> None:
     """Write the schema file and the feed file that were asked for."""
-    from ticdc_lakehouse.lake.situation import Mode
     from ticdc_lakehouse.local.feed_file import write_feed_file
+    from ticdc_lakehouse.policy import Mode
 
     if options.schema_file is not None:
         options.schema_file.parent.mkdir(parents=True, exist_ok=True)

@@ -147,8 +147,8 @@ def _verify_one(task: _Task, spark: SparkSession, broker: Broker, result: Result
 
     from ticdc_lakehouse.cli.run import first_line
     from ticdc_lakehouse.errors import LakehouseError
-    from ticdc_lakehouse.lake.situation import Mode
     from ticdc_lakehouse.local.verify import FEED, load_stream, mode_of, verify
+    from ticdc_lakehouse.policy import Mode
 
     stream = result.stream
     if mode_of(stream) is Mode.EVENTUAL:

@@ -16,9 +16,10 @@ from ticdc_lakehouse.lake.lane import Alter, Rows, Step, stop_reason
 from ticdc_lakehouse.lake.merge import COMMIT_TS, GONE, KEY, merge
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
 from ticdc_lakehouse.lake.plan import TablePlan
-from ticdc_lakehouse.lake.situation import Applying, Mode
+from ticdc_lakehouse.lake.situation import Applying
 from ticdc_lakehouse.lake.state import Definition, TableState
 from ticdc_lakehouse.lake.typed import IRREGULAR, typed_columns
+from ticdc_lakehouse.policy import Mode
 
 _UPKEEP = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "COMPUTE STATS", "CLUSTER BY")
 """Operations that change no row: they may follow a published version."""

@@ -24,10 +24,11 @@ from ticdc_lakehouse.lake.late import late_rows
 from ticdc_lakehouse.lake.naming import naming
 from ticdc_lakehouse.lake.place import Lake
 from ticdc_lakehouse.lake.plan import TablePlan, plan_tables
-from ticdc_lakehouse.lake.situation import Applying, Mode, Situation
+from ticdc_lakehouse.lake.situation import Applying, Situation
 from ticdc_lakehouse.lake.state import Published, TableState
 from ticdc_lakehouse.lake.watermark import Completeness, completeness
 from ticdc_lakehouse.lake.window import read_arrivals, read_window
+from ticdc_lakehouse.policy import Mode
 
 _TOGETHER = 4
 """Tables that are merged at the same time."""
@@ -88,7 +89,7 @@ def apply(lake: Lake, applying: Applying, *, until_tso: int | None = None) -> Ap
     )
     outcomes = _apply_plans(lake, applying, plans)
     tables = {outcome.name: outcome.state for outcome in outcomes}
-    now = Published(tso=tso, batch=complete.batch, replays_seen=window.replays_seen, tables=tables)
+    now = Published(tso=tso, mode=applying.mode, batch=complete.batch, replays_seen=window.replays_seen, tables=tables)
     if now != before:
         _publish(lake, applying, before, now, outcomes, window.row_changes)
     return _summary(applying, before, now, window.row_changes, sum(o.merged for o in outcomes), complete.waits)

@@ -24,11 +24,12 @@ from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.errors import ApplyError
 from ticdc_lakehouse.lake.doubt import definition_from_wire
 from ticdc_lakehouse.lake.lane import Lane, ddl_stop
-from ticdc_lakehouse.lake.situation import OnDrop, OnUnsupportedDdl, Situation
+from ticdc_lakehouse.lake.situation import Situation
 from ticdc_lakehouse.lake.state import TableState
 from ticdc_lakehouse.lake.taking import define, take, untaken
 from ticdc_lakehouse.lake.watermark import Hold
 from ticdc_lakehouse.lake.window import DdlEvent
+from ticdc_lakehouse.policy import OnDrop, OnUnsupportedDdl
 
 
 class Lanes:
