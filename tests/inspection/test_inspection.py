@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import random
+from functools import lru_cache
 from html.parser import HTMLParser
 from pathlib import Path
 from textwrap import indent
@@ -18,7 +19,7 @@ from ticdc_lakehouse.codec.message import Message
 from ticdc_lakehouse.codec.options import sink_options
 from ticdc_lakehouse.codec.recognise import Recognised
 from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.event import Bootstrap, Column, Ddl, Event, Op, Resolved, RowChange
+from ticdc_lakehouse.event import Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange
 from ticdc_lakehouse.inspection import Inspector
 from ticdc_lakehouse.inspection.view import shown
 
@@ -39,10 +40,19 @@ def written(protocol: str, event: Event, **options: object) -> Message:
     return message
 
 
-def vector(file: str, number: int = 0) -> tuple[bytes | None, bytes | None]:
+@lru_cache
+def vectors(file: str) -> list[tuple[bytes | None, bytes | None]]:
     with gzip.open(VECTORS / f"{file}.jsonl.gz") as lines:
         messages = [message for line in [*lines][1:] for message in json.loads(line)["messages"]]
-    return tuple(messages[number][part] and base64.b64decode(messages[number][part]) for part in ("key", "value"))  # type: ignore[return-value]
+    return [(binary(message["key"]), binary(message["value"])) for message in messages]
+
+
+def binary(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)
+
+
+def vector(file: str, number: int = 0) -> tuple[bytes | None, bytes | None]:
+    return vectors(file)[number]
 
 
 def test_an_update_as_text() -> None:
@@ -120,6 +130,26 @@ def test_options_that_the_bytes_show_are_used_and_those_told_go_before() -> None
         "time-zone": "Asia/Shanghai",
     }
     assert not inspect(value or b"", "simple", {"encoding-format": "json"}).decoded
+
+
+@pytest.mark.parametrize(
+    ("file", "reasons"),
+    [
+        ("tiflow-craft-batch-4", set()),
+        ("ticdc-open_protocol-snappy", set()),
+        ("ticdc-debezium-start-ts", set()),
+        ("tiflow-canal_json-ext-lz4", set()),
+        ("tiflow-simple-json-large-claim-check", {"claim_check_missing"}),
+        ("ticdc-simple-avro-claim-check", {"claim_check_missing"}),
+        ("ticdc-simple-avro-lz4", set()),
+    ],
+)
+def test_messages_of_a_file_decode_one_after_another(file: str, reasons: set[str]) -> None:
+    inspector = Inspector(options={"time-zone": "Asia/Shanghai"})
+    found = [inspector.inspect(message) for message in vectors(file)]
+    failed = {event.reason for each in found for event in each.events if isinstance(event, Failure)}
+    assert failed == reasons
+    assert {each.decoded for each in found} == ({True, False} if reasons else {True})
 
 
 def test_what_no_protocol_fits() -> None:

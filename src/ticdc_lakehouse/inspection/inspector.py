@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ticdc_lakehouse.codec import protocol_named
 from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.codec.recognise import Recognised, recognise_one
+from ticdc_lakehouse.codec.recognise import DECIDING, Recognised, recognise_one
 from ticdc_lakehouse.codec.span import ByteMap
 from ticdc_lakehouse.decoding import Events, MessageDecoder, OneMessage, pair_of
 from ticdc_lakehouse.event import Failure
@@ -92,7 +92,7 @@ class Inspector:
         if protocol is None:
             return Inspection(name=name, key=key, value=value, protocol=None, options={}, reason=reason)
         options = {**shown, **self._options}
-        [events] = self._decoder(protocol, options).decode([(key, value)])
+        [events] = self._decoder(protocol, shown).decode([(key, value)])
         return Inspection(
             name=name,
             key=key,
@@ -117,11 +117,13 @@ class Inspector:
             return others.protocol, others.options, f"as the other messages are, although {look.reason}"
         return look.protocol, look.options, look.reason
 
-    def _decoder(self, protocol: str, options: Mapping[str, object]) -> MessageDecoder:
-        name = protocol, repr(sorted(options.items()))
-        if name not in self._decoders:
-            self._decoders[name] = MessageDecoder(protocol, options)
-        return self._decoders[name]
+    def _decoder(self, protocol: str, shown: Mapping[str, str]) -> MessageDecoder:
+        """One for all messages that are written alike, so that it knows their schemas."""
+        deciding = {name: shown[name] for name in DECIDING if name in shown}
+        alike = protocol, repr(deciding)
+        if alike not in self._decoders:
+            self._decoders[alike] = MessageDecoder(protocol, {**deciding, **self._options})
+        return self._decoders[alike]
 
 
 def inspect(
