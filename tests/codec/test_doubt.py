@@ -21,9 +21,12 @@ from ticdc_lakehouse.codec.doubt import (
 )
 from ticdc_lakehouse.codec.options import SinkOptions, sink_options
 from ticdc_lakehouse.ddl.script import tables_from_sql
+from ticdc_lakehouse.definition import table_from_json, table_to_json
 from ticdc_lakehouse.event import Column, Event, Failure, RowChange, events_of
+from ticdc_lakehouse.lake.doubt import as_sent
 from ticdc_lakehouse.lake.doubt import refusal as refuses
 from ticdc_lakehouse.lake.situation import Applying
+from ticdc_lakehouse.lake.typed import typed_columns
 from ticdc_lakehouse.lake.window import Shape
 
 PROTOCOLS = {
@@ -45,10 +48,10 @@ def doubtful(*words: str) -> tuple[Column, ...]:
 @pytest.mark.parametrize(("word", "protocol"), PROTOCOLS.items())
 def test_the_option_of_its_name_decides(word: str, protocol: str) -> None:
     for choice in ("refuse", "trust"):
-        found = refusal(doubtful(word), sink_options(protocol, {word: choice}))
+        found = refusal(doubtful(word), sink_options(protocol, {word: choice}), defined=False)
         assert (found is None) == (choice == "trust")
         assert found is None or f"option {word}" in found
-    assert (refusal(doubtful(word), sink_options(protocol, {})) is None) == (word in TAKEN)
+    assert (refusal(doubtful(word), sink_options(protocol, {}), defined=False) is None) == (word in TAKEN)
     assert remark(word) in remark(f"{DEBEZIUM_DECIMAL} {word}")
 
 
@@ -59,19 +62,37 @@ def test_the_table_is_whole() -> None:
 
 def test_rows_decoded_before_the_feed_said_null_stay_refused() -> None:
     """Silver has their false values; only a replay reads them as NULL."""
-    assert refusal(doubtful(CRAFT_FLOAT), sink_options("craft", {"craft-float": "null"})) is not None
+    assert refusal(doubtful(CRAFT_FLOAT), sink_options("craft", {"craft-float": "null"}), defined=True) is not None
 
 
 def test_one_of_several_doubts_is_enough() -> None:
     options = sink_options("debezium", {"debezium-decimal": "refuse"})
-    assert refusal(doubtful(DEBEZIUM_DEFAULT), options) is None
-    assert refusal(doubtful(DEBEZIUM_DEFAULT, DEBEZIUM_DECIMAL), options) == DOUBTS[DEBEZIUM_DECIMAL].refusal
+    assert refusal(doubtful(DEBEZIUM_DEFAULT), options, defined=True) is None
+    both = doubtful(DEBEZIUM_DEFAULT, DEBEZIUM_DECIMAL)
+    assert refusal(both, options, defined=True) == DOUBTS[DEBEZIUM_DECIMAL].refusal
+
+
+def test_a_create_table_settles_what_flags_were_lost() -> None:
+    for word in PROTOCOLS.keys() - TAKEN:
+        settled = refusal(doubtful(word), SinkOptions(), defined=True) is None
+        assert settled == (word == OPEN_FLAGS)
 
 
 def test_a_lost_name_is_nothing_that_gold_takes() -> None:
-    assert refusal(doubtful(OPEN_LOST_NAME), SinkOptions()) is None
+    assert refusal(doubtful(OPEN_LOST_NAME), SinkOptions(), defined=False) is None
     assert remark(OPEN_LOST_NAME)
     assert remark(None) == ""
+
+
+def test_a_column_that_was_in_doubt_says_so_in_its_comment_from_then_on() -> None:
+    (table,) = tables_from_sql("CREATE TABLE d.t (id INT PRIMARY KEY, c FLOAT)")
+    shape = Shape(columns=doubtful(CRAFT_FLOAT), whole=True, handle_only=False, keyed=True, first=5, last=5, rows=1)
+    sound = replace(shape, columns=tuple(replace(column, doubt=None) for column in shape.columns))
+    told = as_sent(as_sent(table, [shape]), [sound])
+    assert table_from_json(table_to_json(told)) == told
+    comments = [column.comment for column in typed_columns(told)]
+    assert comments == ["INT", "FLOAT (wrong if TiCDC 8.2 or later wrote it)"]
+    assert as_sent(table, [sound]) is table
 
 
 def decoded(case: Case) -> list[Event]:
@@ -106,6 +127,6 @@ def test_the_order_of_a_schema_shows_whose_values_may_stand_under_wrong_names(fi
         assert isinstance(row, RowChange)
         assert row.after != case.expect[1]["after"]
         shape = Shape(columns=row.columns, whole=True, handle_only=False, keyed=True, first=5, last=5, rows=1)
-        assert "simple-column-order" in (refuses(table, shape, applying) or "")
+        assert "simple-column-order" in (refuses(table, shape, applying, defined=True) or "")
         ordered = tuple(sorted(row.columns, key=lambda c: [d.name for d in table.columns].index(c.name)))
-        assert refuses(table, replace(shape, columns=ordered), applying) is None
+        assert refuses(table, replace(shape, columns=ordered), applying, defined=True) is None

@@ -32,6 +32,8 @@ class Doubt:
     """What the feed says of it; where nobody has to decide, all that gold takes is right."""
     refusal: str | None = None
     """Why a table does not take the rows, and what a person may say to that."""
+    settled: bool = False
+    """Whether a CREATE TABLE settles it: rows that fit that are right."""
 
 
 DOUBTS: Mapping[str, Doubt] = MappingProxyType(
@@ -56,9 +58,10 @@ DOUBTS: Mapping[str, Doubt] = MappingProxyType(
         ),
         OPEN_FLAGS: Doubt(
             decision=attrgetter("open_flags"),
+            settled=True,
             refusal="rows of a partitioned table came without their columns' flags (TiCDC, after a DDL), so that "
-            "UNSIGNED and BINARY are not known: restart the changefeed, or set the feed's option open-flags to trust "
-            "if no column is of such a type",
+            "UNSIGNED and BINARY are not known: give its CREATE TABLE in the feed's schema_file, or set the feed's "
+            "option open-flags to trust if no column is of such a type",
             remark="came without flags: whether it is UNSIGNED or BINARY is not known",
         ),
         OPEN_LOST_NAME: Doubt(
@@ -75,9 +78,13 @@ DOUBTS: Mapping[str, Doubt] = MappingProxyType(
 )
 
 
-def refusal(columns: tuple[Column, ...], options: SinkOptions) -> str | None:
-    """Why no table may take rows with these columns, None if there are no doubts or the feed trusts."""
-    words = {word: None for column in columns for word in (column.doubt or "").split()}
+def refusal(columns: tuple[Column, ...], options: SinkOptions, *, defined: bool) -> str | None:
+    """Why no table may take rows with these columns, None if there are no doubts or the feed trusts.
+
+    ``defined`` says that they fit a definition which is not made of such rows.
+    """
+    told = {word: None for column in columns for word in (column.doubt or "").split()}
+    words = [word for word in told if not (defined and DOUBTS[word].settled)]
     return next((found for word in words if (found := _refusal(word, options)) is not None), None)
 
 

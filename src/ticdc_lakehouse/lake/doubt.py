@@ -15,15 +15,18 @@ from ticdc_lakehouse.mysql_type import Family, MysqlType, parse_type
 UNKNOWN_COLUMNS = "the table's columns are not known yet: give its CREATE TABLE in the feed's schema_file"
 
 
-def refusal(table: Table | None, shape: Shape, applying: Applying) -> str | None:
-    """Why a table with this definition (None: not known) cannot take rows of this shape; None if it can."""
+def refusal(table: Table | None, shape: Shape, applying: Applying, *, defined: bool) -> str | None:
+    """Why a table with this definition (None: not known) cannot take rows of this shape; None if it can.
+
+    ``defined`` says that the definition is a statement's, not made of rows.
+    """
     if shape.handle_only:
         return "a row was too large for a message and came with its handle key alone (large-message-handle-option)"
     if table is None:
         return UNKNOWN_COLUMNS
     if not shape.keyed and not table.key:
         return "the table has no handle key that the feed knows: give its CREATE TABLE in the feed's schema_file"
-    reason = doubt.refusal(shape.columns, applying.options)
+    reason = doubt.refusal(shape.columns, applying.options, defined=defined)
     if reason is None and applying.schemas_apart and _reordered(table, shape):
         reason = doubt.refusal_of_order(applying.options)
     return reason or _mismatch(table, shape)

@@ -274,7 +274,7 @@ class Lanes:
         if hold is not None and hold.tso < through:
             yield hold
         for shape in shapes:
-            reason = refusal(table, shape, self.now.applying)
+            reason = refusal(table, shape, self.now.applying, defined=lane.defined)
             if reason is not None:
                 yield Hold(tso=shape.first - 1, reason=reason)
         if table is None:
@@ -284,7 +284,7 @@ class Lanes:
         """Rows so old that there is no state of the table to stop at before them, and that it cannot take now."""
         changed = lane.definition.commit_ts if lane.definition is not None and lane.definition.source == "ddl" else 0
         for shape in shapes:
-            reason = refusal(table, shape, self.now.applying)
+            reason = refusal(table, shape, self.now.applying, defined=lane.defined)
             if shape.first <= changed:
                 reason = "the table was changed since"
             if self._late(lane, shape) and reason is not None:
