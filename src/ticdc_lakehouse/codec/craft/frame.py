@@ -246,9 +246,10 @@ def read_groups(messages: Messages, sizes: Sizes, rows: Places) -> tuple[Places,
     at = np.array(places, np.int64)
     groups = _bounded(rest.numbers[np.minimum(at, len(rest.numbers) - 1)])
     wanted = "1 or 2 column groups for each row"
-    messages.refuse((groups < 1) | (groups > 2), "bad_size", message, sizes.tables[message], wanted, groups)
     left = rest.first[1:] - np.array(ends, np.int64)
+    # First, as the counts beyond a message's own numbers are another's.
     messages.refuse(left < 0, "bad_size", each, sizes.tables, wanted)
+    messages.refuse((groups < 1) | (groups > 2), "bad_size", message, sizes.tables[message], wanted, groups)
     messages.refuse(left > 0, "trailing_bytes", each, sizes.tables, "no numbers after the last size table", left)
     first = _bounded(rest.signed[at + 1])
     second = np.zeros_like(first)

@@ -20,6 +20,7 @@ import orjson
 
 from ticdc_lakehouse.codec.column_code import Flag, type_of
 from ticdc_lakehouse.codec.craft.messages import Bits, Messages, RefusedError
+from ticdc_lakehouse.codec.doubt import CRAFT_FLOAT
 from ticdc_lakehouse.codec.number import Places, read_uvarint, zigzag
 from ticdc_lakehouse.codec.options import CraftFloat
 from ticdc_lakehouse.errors import DecodeError
@@ -145,7 +146,7 @@ class Shapes:
             raise DecodeError("out_of_range", f"column {name} has flags {flags}", offset=at)
         doubt = None
         if form is Form.FLOAT and self._craft_float is CraftFloat.REFUSE:
-            doubt = "craft-float"
+            doubt = CRAFT_FLOAT
         if form is Form.FLOAT and self._craft_float is CraftFloat.NULL:
             form = Form.IGNORED
         by = "index" if text in ("enum", "set") else None

@@ -89,7 +89,7 @@ def _read_sizes(walk: Walk) -> _Sizes:
         meta = _table(part, ["size of the header", "size of the term dictionary"])
     with walk.section("table of bodies", meaning="its count is the number of events") as part:
         bodies = _table(part, ["size of body"])
-    groups = []
+    groups: list[list[int]] = []
     while walk.at < walk.end:
         with walk.section(f"table of column groups {len(groups)}", meaning="of one row") as part:
             groups.append(_table(part, ["size of group"]))
