@@ -216,6 +216,14 @@ def test_every_byte_changed(number: int) -> None:
     )
 
 
+def test_what_is_read_together_is_read_as_alone() -> None:
+    """A message's neighbours begin as it does, so that heads of column groups are compared many at a time."""
+    (value,) = next(case for case in cases("tiflow-craft") if "benchmark" in case.name).values
+    assert value is not None
+    changed = [value[:at] + bytes([value[at] ^ 1]) + value[at + 1 :] for at in range(0, len(value), 2)]
+    assert decode(*changed) == [(number, event) for number, each in enumerate(changed) for _, event in decode(each)]
+
+
 @settings(deadline=None)
 @given(st.lists(st.binary(max_size=60), max_size=5))
 def test_any_bytes(values: list[bytes]) -> None:
