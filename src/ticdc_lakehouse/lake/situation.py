@@ -12,7 +12,7 @@ from ticdc_lakehouse.lake.naming import Naming
 from ticdc_lakehouse.lake.state import Definition, Published
 from ticdc_lakehouse.lake.watermark import Hold
 from ticdc_lakehouse.lake.window import Window
-from ticdc_lakehouse.policy import Mode, Policy
+from ticdc_lakehouse.policy import RETENTION_DAYS, Mode, Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,6 +33,8 @@ class Applying:
     mode: Mode = Mode.WATERMARKS
     tombstone_days: int = 7
     """Eventual mode: for how long a deleted row is remembered, so that an older change does not bring it back."""
+    retention_days: int = RETENTION_DAYS
+    """For how long a state stays readable after the next one."""
     policy: Callable[[str, str], Policy] = lambda _database, _table: Policy()
     """What the feed says of a table."""
 
