@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +22,7 @@ from ticdc_lakehouse.lake.gold import Applied, apply
 from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.lake.silver import Decoded, Decoding, decode
 from ticdc_lakehouse.lake.situation import Applying
+from ticdc_lakehouse.lake.turn import turn
 
 ROOT_CONF = "spark.ticdc_lake.root"
 """Session setting that names the folder of the lake on a laptop; absent on Databricks."""
@@ -60,18 +62,19 @@ class Run:
         )
 
     def bronze(self) -> Landed:
-        """Land what Kafka has."""
+        """Land what Kafka has. Raises ConfigError if another process is at it, as do the others."""
         source = Source(
             feed=self.feed.name,
             kafka_options={**self.feed.kafka_options, **security_options(self.feed, self.secret)},
             starting_offsets=self.feed.starting_offsets,
         )
-        return land(
-            self.lake,
-            source,
-            continuous=self.continuous,
-            max_offsets_per_trigger=self.max_offsets_per_trigger,
-        )
+        with self._turn(Layer.BRONZE):
+            return land(
+                self.lake,
+                source,
+                continuous=self.continuous,
+                max_offsets_per_trigger=self.max_offsets_per_trigger,
+            )
 
     def silver(self) -> Decoded:
         """Decode what bronze has. Raises ConfigError if the protocol cannot be decoded continuously, and if the first
@@ -81,14 +84,19 @@ class Run:
                 f"feed {self.feed.name}: silver of protocol {self.feed.protocol} runs with trigger available_now: "
                 "between runs it learns the schemas that rows need"
             )
-        check_protocol(self.lake, self.decoding)
-        if self._schemas_apart:
-            return schemas.decode(self.lake, self.decoding)
-        return decode(self.lake, self.decoding, continuous=self.continuous)
+        with self._turn(Layer.SILVER):
+            check_protocol(self.lake, self.decoding)
+            if self._schemas_apart:
+                return schemas.decode(self.lake, self.decoding)
+            return decode(self.lake, self.decoding, continuous=self.continuous)
 
     def gold(self) -> Applied:
         """Apply what is complete."""
-        return apply(self.lake, self.applying, until_tso=self.until_tso)
+        with self._turn(Layer.GOLD):
+            return apply(self.lake, self.applying, until_tso=self.until_tso)
+
+    def _turn(self, layer: Layer) -> AbstractContextManager[None]:
+        return turn(self.lake, self.feed.name, layer)
 
     def status(self) -> DataFrame:
         """The feed's tables at the published watermark."""

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import orjson
 import pytest
+import yaml
 
 from ticdc_lakehouse.cli import main
 from ticdc_lakehouse.cli.decode import decoded_lines
 from ticdc_lakehouse.cli.generate import paced
-from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.codec.options import sink_options
 from ticdc_lakehouse.config.feed import load_feed
+from ticdc_lakehouse.decoding import MessageDecoder
 from ticdc_lakehouse.event import Op, RowChange
+from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.workload.stream import Interval
 
 ROW = RowChange(op=Op.INSERT, database="d", table="t", commit_ts=1, commit_ms=0, before=None, after={}, columns=())
@@ -30,8 +31,9 @@ def test_the_feed_file_reads_what_was_written(protocol: str, tmp_path: Path) -> 
     stream, feed_file = tmp_path / "stream.jsonl", tmp_path / "feeds" / "shop_made.yml"
     assert generate("--protocol", protocol, "--partitions", 2, "--file", stream, "--feed-file", feed_file) == 0
     feed = load_feed(feed_file)
+    options = yaml.safe_load(feed_file.read_text())["options"]
     written = [orjson.loads(line) for line in stream.read_bytes().splitlines()]
-    decoded = dict(decoded_lines(Decoder(feed.protocol, feed.sink_options), stream.read_bytes().splitlines()))
+    decoded = dict(decoded_lines(MessageDecoder(feed.protocol, options), stream.read_bytes().splitlines()))
     assert feed.topics == ("shop",)
     assert {line["topic"] for line in written} == {"shop"}
     for partition in (0, 1):
@@ -51,8 +53,8 @@ def test_with_a_schema_file_the_tables_existed_before(tmp_path: Path) -> None:
         "orders",
         "order_items",
     ]
-    decoder = Decoder("open_protocol", sink_options("open_protocol", {}))
-    kinds = {e["kind"] for _, line in decoded_lines(decoder, stream.read_bytes().splitlines()) for e in line["events"]}  # type: ignore[attr-defined]
+    decoded = decoded_lines(MessageDecoder("open_protocol"), stream.read_bytes().splitlines())
+    kinds = {event["kind"] for _, line in decoded for event in line["events"]}  # type: ignore[attr-defined]
     assert kinds == {"row", "resolved"}
 
 
@@ -63,8 +65,10 @@ def test_options_reach_the_bytes_and_the_feed(tmp_path: Path, capsys: pytest.Cap
     out, err = capsys.readouterr()
     messages = len(out.splitlines())
     assert f"{messages} messages, {messages - 5} row changes" in err  # and five DDLs: no watermarks
-    options = load_feed(feed_file).sink_options
+    feed = load_feed(feed_file)
+    options = feed.sink_options
     assert (options.enable_tidb_extension, options.time_zone.key) == (False, "Asia/Tokyo")
+    assert feed.policies.mode is Mode.EVENTUAL
 
 
 def test_no_faster_than_the_rate() -> None:

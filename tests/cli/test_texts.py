@@ -14,6 +14,7 @@ from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake.ops import FeedStatus
 from ticdc_lakehouse.lake.state import TableState
 from ticdc_lakehouse.local.doctor import Finding
+from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.tso import time_of
 
 TSO = 470613127470252033
@@ -28,9 +29,11 @@ STATUS = FeedStatus(
     newest_commit=time_of(TSO + (90_000 << 18)),
     waits="partition shop/0 has shown no watermark",
     tables={
-        ("shop", "orders"): TableState(name="shop_shop_orders", version=3, applied_tso=TSO),
-        ("shop", "a"): TableState(name="shop_shop_a", version=2, applied_tso=EARLIER, reason="a DDL", final=True),
-        ("shop", "b"): TableState(name="", version=-1, applied_tso=0, reason="no key"),
+        ("shop", "orders"): TableState(name="shop_shop_orders", data="o", version=3, applied_tso=TSO),
+        ("shop", "a"): TableState(
+            name="shop_shop_a", data="a", version=2, applied_tso=EARLIER, reason="a DDL", final=True
+        ),
+        ("shop", "b"): TableState(name="", data="", version=-1, applied_tso=0, reason="no key"),
     },
 )
 
@@ -49,6 +52,11 @@ def test_a_status_has_every_count_and_each_table() -> None:
         "  shop.b       STANDS STILL from the start (the next run tries again): no key",
         "  shop.orders  at the watermark",
     ]
+
+
+def test_a_feed_without_watermarks_says_what_is_not_promised() -> None:
+    (line,) = (line for line in feed_text(replace(STATUS, mode=Mode.EVENTUAL), 2).splitlines() if "mode" in line)
+    assert line.endswith("no cut")
 
 
 def test_a_feed_that_published_nothing_says_so() -> None:

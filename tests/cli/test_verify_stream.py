@@ -9,11 +9,11 @@ import pytest
 from ticdc_lakehouse.cli import main
 from ticdc_lakehouse.cli.verify_stream import Result, chosen, state, summary
 from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.lake.situation import Mode
 from ticdc_lakehouse.local.comparison import differences
 from ticdc_lakehouse.local.lost import LOST
 from ticdc_lakehouse.local.recorded import RecordedStream, recorded_streams
 from ticdc_lakehouse.local.verify import Verdict, mode_of
+from ticdc_lakehouse.policy import Mode
 
 STREAMS = Path(__file__).parents[1] / "data" / "streams"
 

@@ -64,7 +64,7 @@ def test_the_runner_can_give_another_broker(tmp_path: Path) -> None:
 # name of the mistake -> what replaces what in RIGHT, and the one line that must be said of it.
 MISTAKES = {
     "unknown key": ("protocol:", "protocl: x\nprotocol:", "protocl: unknown key; did you mean protocol?"),
-    "unknown key, nothing alike": ("protocol:", "zzz: 1\nprotocol:", "zzz: unknown key; expected one of kafka, "),
+    "unknown key, nothing alike": ("protocol:", "zzz: 1\nprotocol:", "zzz: unknown key; expected one of gold, kafka, "),
     "no protocol": ("protocol: canal-json", "", "protocol: missing; expected a value"),
     "protocol": (
         "canal-json",

@@ -10,6 +10,7 @@ import pytest
 from changefeed import ID, Changefeed, Source, V, at, ddl
 
 from ticdc_lakehouse.event import Column, Ddl
+from ticdc_lakehouse.lake import gold
 from ticdc_lakehouse.lake.history import as_of
 from ticdc_lakehouse.lake.place import Layer
 
@@ -76,18 +77,36 @@ def write_all(feed: Changefeed) -> None:
     feed.send(0, ddl(at(11), "DROP TABLE `shop`.`gone`", "shop", "gone", "ERASE"))
 
 
+def die_before_publishing(feed: Changefeed) -> None:
+    """What a killed run leaves behind: all tables written, nothing published."""
+
+    def publish(*_: object) -> None:
+        raise InterruptedError
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gold.state, "publish", publish)
+        with pytest.raises(InterruptedError):
+            feed.apply()
+
+
 @pytest.fixture(scope="module")
 def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Changefeed:
-    """Applied up to ``at(10)``, then up to ``at(12)``."""
+    """Applied up to ``at(10)``, then up to ``at(12)``; both times a run had died on it before."""
     feed = Changefeed(spark, broker, tmp_path_factory.mktemp("ddl"), partitions=2, schema=TABLES)
     write_all(feed)
     feed.resolve(at(10))
-    feed.go()
+    feed.load()
+    die_before_publishing(feed)
+    feed.apply()
     # The watermark of a DDL's own commit_ts may be sent before the DDL.
     feed.send(0, ddl(at(10), "TRUNCATE TABLE `shop`.`late`", "shop", "late", "TRUNCATE"))
     feed.send(1, LATE.insert(at(11), 1, "anew"), PLAIN.insert(at(11), 3, "c"))
+    feed.send(0, alter(11, "altered", "DROP COLUMN `w`, MODIFY COLUMN `V` VARCHAR(20)"))
+    feed.send(0, alter(12, "altered", "RENAME COLUMN `N 1` TO `w`"))
     feed.resolve(at(12))
-    feed.go()
+    feed.load()
+    die_before_publishing(feed)
+    feed.apply()
     return feed
 
 
@@ -110,11 +129,19 @@ def test_other_tables_go_on(feed: Changefeed) -> None:
 
 
 def test_columns_and_stored_rows_follow_an_alter_table(feed: Changefeed) -> None:
-    view = feed.spark.table(feed.view("altered"))
-    assert view.columns == ["N 1", "id", "V", "w"]
-    rows = {row["id"]: (row["N 1"], row["V"], row["w"]) for row in view.collect()}
+    earlier = as_of(feed.spark, feed.name, at(10), lake=feed.lake)["shop.altered"]
+    assert earlier.columns == ["_ticdc_irregular", "id", "N 1", "w", "V"]
+    rows = {row["id"]: (row["N 1"], row["V"], row["w"]) for row in earlier.collect()}
     old = Decimal("1.50")
     assert rows == {1: (old, 7, 5), 2: (old, 8, 5), 3: (old, None, 5), 4: (Decimal("2.50"), 9, None)}
+    now = feed.spark.table(feed.view("altered"))
+    assert now.columns == ["w", "id", "V"]
+    assert {row["id"]: (row["w"], row["V"]) for row in now.collect()} == {
+        1: (old, "7"),
+        2: (old, "8"),
+        3: (old, None),
+        4: (Decimal("2.50"), "9"),
+    }
 
 
 def test_swapped_names_take_their_rows_along(feed: Changefeed) -> None:

@@ -11,7 +11,8 @@ from ticdc_lakehouse.codec import Decoder
 from ticdc_lakehouse.codec.element import number_of_names
 from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.definition import Table, tables_from_sql
+from ticdc_lakehouse.ddl.script import tables_from_sql
+from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.event import Column, Ddl, Event, Failure, Image, Op, Resolved, RowChange, events_of
 from ticdc_lakehouse.workload import WORKLOADS

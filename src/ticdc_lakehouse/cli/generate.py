@@ -107,6 +107,7 @@ def sink_values(protocol: str, given: Mapping[str, str]) -> dict[str, str]:
 def _describe(options: argparse.Namespace, feed: Changefeed, given: Mapping[str, str], topic: str) -> None:
     """Write the schema file and the feed file that were asked for."""
     from ticdc_lakehouse.local.feed_file import write_feed_file
+    from ticdc_lakehouse.policy import Mode
 
     if options.schema_file is not None:
         options.schema_file.parent.mkdir(parents=True, exist_ok=True)
@@ -121,6 +122,7 @@ def _describe(options: argparse.Namespace, feed: Changefeed, given: Mapping[str,
             bootstrap_servers=options.bootstrap_servers or _SERVERS,
             topic=topic,
             schema_file=schema,
+            mode=Mode.WATERMARKS if feed.has_watermarks else Mode.EVENTUAL,
         )
 
 

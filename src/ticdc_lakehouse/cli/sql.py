@@ -10,12 +10,13 @@ from contextlib import suppress
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
-from pyspark.sql import SparkSession
 
 from ticdc_lakehouse.cli.lake import feed_files, open_lake, published_feeds
 from ticdc_lakehouse.cli.place import place_arguments
 from ticdc_lakehouse.config.feed import load_feed
+from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake import ops, views
+from ticdc_lakehouse.lake.history import as_of
 from ticdc_lakehouse.lake.place import Lake
 from ticdc_lakehouse.lake.state import published
 from ticdc_lakehouse.local.notebook import sql_statements
@@ -27,7 +28,11 @@ _LEAVE = ("quit", "exit")
 # Quoted texts, quoted names and comments that end; and the beginning of one that does not.
 _CLOSED = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL)
 _OPENED = re.compile(r"""['"`]|/\*""")
-_HINT = "Every table's changes: silver. in place of gold. A statement ends with ; and the prompt with quit."
+_AS_OF = re.compile(r"as\s+of\s+(?P<feed>\w+)\s+(?P<tso>[0-9]+)", re.IGNORECASE)
+_HINT = (
+    "Every table's changes: silver. in place of gold. An earlier state: AS OF feed tso; makes views of it. "
+    "A statement ends with ; and the prompt with quit."
+)
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -44,10 +49,10 @@ def run(options: argparse.Namespace) -> int:
     feeds = refresh_views(options, lake)
     if options.statements or not sys.stdin.isatty():
         text = ";\n".join(options.statements) or sys.stdin.read()
-        return run_all(lake.spark, sql_statements(text))
+        return run_all(lake, sql_statements(text))
     print("\n".join([*(feed_line(lake, feed) for feed in feeds), _HINT]))
     for statement in typed(_read_line):
-        execute(lake.spark, statement)
+        execute(lake, statement)
     return 0
 
 
@@ -72,23 +77,36 @@ def feed_line(lake: Lake, feed: str) -> str:
     return f"{feed} as of {time_of(now.tso):%Y-%m-%d %H:%M:%S} UTC: {names}"
 
 
-def run_all(spark: SparkSession, statements: Iterator[str]) -> int:
+def run_all(lake: Lake, statements: Iterator[str]) -> int:
     """Run statements up to the first that fails; 1 if one does."""
-    return 0 if all(execute(spark, statement) for statement in statements) else 1
+    return 0 if all(execute(lake, statement) for statement in statements) else 1
 
 
-def execute(spark: SparkSession, statement: str) -> bool:
+def execute(lake: Lake, statement: str) -> bool:
     """Run one statement and print its result, or its error as one line; gives whether it went well."""
+    asked = _AS_OF.fullmatch(statement.strip())
     try:
-        result = spark.sql(statement)
+        if asked:
+            print(as_of_line(lake, asked["feed"], int(asked["tso"])))
+            return True
+        result = lake.spark.sql(statement)
         if result.columns:
             result.show(ROWS, truncate=WIDTH)
         else:
             print("done")
-    except (PySparkException, Py4JJavaError) as error:
+    except (PySparkException, Py4JJavaError, ConfigError) as error:
         print(f"error: {_first_line(error)}", file=sys.stderr, flush=True)
         return False
     return True
+
+
+def as_of_line(lake: Lake, feed: str, tso: int) -> str:
+    """Make temporary views of a feed's tables as of a TSO, and say which. Raises ConfigError if there is no such
+    state."""
+    snapshot = as_of(lake.spark, feed, tso, lake=lake)
+    names = ", ".join(snapshot.create_views())
+    when = f"{snapshot.time:%Y-%m-%d %H:%M:%S} UTC (TSO {snapshot.tso})"
+    return f"{feed} as of {when}, without gold. before the name: {names}"
 
 
 def _first_line(error: Exception) -> str:

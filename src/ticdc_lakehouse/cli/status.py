@@ -16,6 +16,7 @@ from ticdc_lakehouse.lake import ops, quarantine
 from ticdc_lakehouse.lake.ops import FeedStatus
 from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.lake.state import TableState
+from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.tso import time_of
 
 
@@ -64,11 +65,15 @@ def feed_text(status: FeedStatus, dismissed: int) -> str:
         "waiting": f"{status.waiting} messages that silver has not decoded",
         "quarantined": f"{status.quarantined} messages open, {dismissed} dismissed",
         "watermark": f"{status.tso}, {_time(status.time)}" if status.time else "none published yet",
+        **({"mode": _EVENTUAL} if status.mode is Mode.EVENTUAL else {}),
         "behind": f"{timedelta(seconds=round(status.behind_seconds))} of source time",
         "next": "gold can go on: run it" if status.waits is None else f"waits: {status.waits}",
     }
     lines = [f"  {name:11}  {value}" for name, value in facts.items()]
     return "\n".join([status.feed, *lines, *tables_text(status.tables, status.tso)])
+
+
+_EVENTUAL = "eventual: the newest commit of each key that has arrived; the watermark is the newest commit seen, no cut"
 
 
 def tables_text(tables: Mapping[TableName, TableState], tso: int) -> list[str]:

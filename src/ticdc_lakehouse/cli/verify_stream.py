@@ -16,6 +16,8 @@ from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.local.recorded import RecordedStream, recorded_streams
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from ticdc_lakehouse.local.broker import Broker
     from ticdc_lakehouse.local.verify import Verdict
 
@@ -125,36 +127,35 @@ def _verify(task: _Task) -> list[Result]:
     from ticdc_lakehouse.cli.lake import quiet_session
     from ticdc_lakehouse.local.broker import Broker
 
-    session = quiet_session(task.lake)
+    spark = quiet_session(task.lake)
     results: list[Result] = []
     with Broker(task.lake / "kafka") as broker:
         for number, stream in enumerate(task.streams, start=1):
             result = Result(stream=stream)
             began = time.monotonic()
-            _verify_one(task, broker, result, number)
+            _verify_one(task, spark, broker, result)
             result.seconds = time.monotonic() - began
             task.say(f"{number} of {len(task.streams)}  {stream}: {state(result)}")
             results.append(result)
-    session.stop()
+    spark.stop()
     return results
 
 
-def _verify_one(task: _Task, broker: Broker, result: Result, number: int) -> None:
+def _verify_one(task: _Task, spark: SparkSession, broker: Broker, result: Result) -> None:
     """Fill the result; what goes wrong with one file is its remark, and the others go on."""
     from pyspark.errors import PySparkException
 
     from ticdc_lakehouse.cli.run import first_line
     from ticdc_lakehouse.errors import LakehouseError
-    from ticdc_lakehouse.lake.situation import Mode
-    from ticdc_lakehouse.local.session import local_session
     from ticdc_lakehouse.local.verify import FEED, load_stream, mode_of, verify
+    from ticdc_lakehouse.policy import Mode
 
     stream = result.stream
     if mode_of(stream) is Mode.EVENTUAL:
         result.remark = "final state alone: no watermarks (gold mode eventual)"
-    name = FEED if len(task.streams) == 1 else f"{FEED}_{number}"
+    name = FEED if len(task.streams) == 1 else f"{FEED}_{1 + task.streams.index(stream)}"
     try:
-        loaded = load_stream(local_session(task.lake), broker, stream, task.lake, name=name)
+        loaded = load_stream(spark, broker, stream, task.lake, name=name)
         for verdict in verify(loaded, stream, task.every):
             result.add(verdict)
             _show(task, verdict)

@@ -16,6 +16,7 @@ from ticdc_lakehouse.codec.batch import DecodeBatch
 from ticdc_lakehouse.codec.known import NOTHING_KNOWN, Known
 from ticdc_lakehouse.codec.message import Message
 from ticdc_lakehouse.codec.options import SinkOptions
+from ticdc_lakehouse.codec.span import ByteMap, whole_maps
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.event import Event
 
@@ -31,17 +32,23 @@ class Protocol:
     """Messages that TiCDC's own decoder accepts, in order."""
     schemas_apart: bool = False
     """Whether rows do not describe themselves, but name a schema that another message has told."""
+    byte_maps: Callable[[bytes | None, bytes | None, SinkOptions], tuple[ByteMap, ...]] = whole_maps
+    """What each byte of a message (key, value) is, for people; never raises."""
     wants_definitions: bool = False
     """Whether rows may lack types, which the tables' definitions (``Known.schemas``, version 0) make up for."""
 
 
 PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
     {
-        "craft": Protocol(decoder=craft.decoder, encode=craft.encode),
+        "craft": Protocol(decoder=craft.decoder, encode=craft.encode, byte_maps=craft.byte_maps),
         "canal_json": Protocol(decoder=canal_json.decoder, encode=canal_json.encode),
         "debezium": Protocol(decoder=debezium.decoder, encode=debezium.encode, wants_definitions=True),
-        "open_protocol": Protocol(decoder=open_protocol.decoder, encode=open_protocol.encode),
-        "simple": Protocol(decoder=simple.decoder, encode=simple.encode, schemas_apart=True),
+        "open_protocol": Protocol(
+            decoder=open_protocol.decoder, encode=open_protocol.encode, byte_maps=open_protocol.byte_maps
+        ),
+        "simple": Protocol(
+            decoder=simple.decoder, encode=simple.encode, byte_maps=simple.byte_maps, schemas_apart=True
+        ),
     }
 )
 

@@ -9,12 +9,23 @@ from ticdc_lakehouse.mysql_type import Family, parse_type
 
 
 class Flag(IntFlag):
-    """Column flags that decide how a value reads."""
+    """Column flags. How a value reads depends on BINARY, HANDLE_KEY and UNSIGNED alone."""
 
     BINARY = 0x01
     """Charset ``binary``: set on numbers too, so it means bytes only together with a string type."""
     HANDLE_KEY = 0x02
+    GENERATED = 0x04
+    PRIMARY_KEY = 0x08
+    UNIQUE = 0x10
+    MULTIPLE = 0x20
+    """In an index that is not unique."""
+    NULLABLE = 0x40
     UNSIGNED = 0x80
+
+
+def flag_names(flags: int) -> list[str]:
+    """The names of the flags that are set, in words."""
+    return [str(flag.name).lower().replace("_", " ") for flag in Flag if flags & flag]
 
 
 _INTEGERS = {1: "tinyint", 2: "smallint", 3: "int", 8: "bigint", 9: "mediumint"}

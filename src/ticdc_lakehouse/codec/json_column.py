@@ -32,9 +32,10 @@ def escaped(texts: pa.Array) -> pa.Array:
     """The texts as contents of JSON strings, escaped as orjson does it."""
     _, offsets, data = texts.buffers()
     octets = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
-    special = np.flatnonzero((octets < 0x20) | (octets == 0x22) | (octets == 0x5C))
-    if not len(special):
+    bad = (octets < 0x20) | (octets == 0x22) | (octets == 0x5C)
+    if not bad.any():
         return texts
+    special = np.flatnonzero(bad)
     places = np.frombuffer(offsets, np.int32)[: len(texts) + 1]
     numbers = np.unique(np.searchsorted(places, special, side="right") - 1)
     mask = np.zeros(len(texts), bool)

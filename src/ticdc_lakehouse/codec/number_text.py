@@ -9,7 +9,8 @@ from math import isinf
 
 from ticdc_lakehouse.errors import DecodeError
 
-_PLAIN_NUMBER = r"-?(?!0\.000000)(?:0|[1-9]\d{0,20})(?:\.\d+)?"
+# What is possessive costs no way back: a third of the time.
+_PLAIN_NUMBER = r"-?(?:[1-9]\d{0,20}+|0(?!\.000000))(?:\.\d++)?+"
 _PLAIN = re.compile(_PLAIN_NUMBER, re.ASCII)
 _PLAIN_LINES = re.compile(rf"(?:{_PLAIN_NUMBER}\n)*+", re.ASCII)
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?", re.ASCII)

@@ -29,6 +29,8 @@ from ticdc_lakehouse.errors import DecodeError
 
 NEARLY_ALL = 0.9
 """Share of messages from which on they are said to be of one protocol."""
+DECIDING = ("encoding-format", "large-message-handle-compression", "enable-tidb-extension")
+"""Options without which messages do not decode, and which the bytes show."""
 _MOST_BYTES = 64 * 1024 * 1024
 """A value that holds more after decompression is not looked at."""
 _COMPRESSION = "large-message-handle-compression"

@@ -12,7 +12,7 @@ The file is checked whole; one ConfigError lists every mistake with file, key an
     tables:
       include: [database.table, …]   with * and ?; without it all
       exclude: [database.table, …]
-    gold: {on_drop: keep, …}         what becomes of dropped tables and the like (config.policy)
+    gold: {on_drop: keep, …}         what becomes of dropped tables and the like (config.policies)
     schema_file: tables.sql          CREATE TABLE of the tables that existed before the feed
     starting_offsets: earliest       or latest
     max_message_bytes: 16777216      a larger message goes to quarantine unread
@@ -26,13 +26,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ticdc_lakehouse.codec import PROTOCOLS
-from ticdc_lakehouse.codec.options import SinkOptions, sink_options
-from ticdc_lakehouse.config.policy import Policies, policies
+from ticdc_lakehouse.codec.options import SinkOptions, option_names, sink_options
+from ticdc_lakehouse.config.policies import Policies, policies
 from ticdc_lakehouse.config.section import Section, read_section, stop_on, suggestion
 from ticdc_lakehouse.config.table_filter import TableFilter, is_pattern
 from ticdc_lakehouse.ddl.script import tables_from_sql
 from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.policy import Mode
 
 KEYS = (
     "protocol",
@@ -149,16 +150,18 @@ def _feed(root: Section, bootstrap_servers: str | None) -> Feed:
     protocol = _protocol(root)
     kafka = root.section("kafka")
     kafka.only(KAFKA_KEYS)
+    options, gold = _options(root, protocol), policies(root.section("gold"))
+    _check_watermarks(root, protocol, options, gold)
     return Feed(
         name=name,
         protocol=protocol or "",
-        sink_options=_options(root, protocol),
+        sink_options=options,
         bootstrap_servers=_servers(kafka, bootstrap_servers),
         topics=_topics(kafka),
         topic_pattern=_topic_pattern(kafka),
         security=_security(kafka.section("security")),
         tables=_tables(root.section("tables")),
-        policies=policies(root.section("gold")),
+        policies=gold,
         schema_tables=_schema_tables(root),
         starting_offsets=root.word("starting_offsets", STARTING_OFFSETS) or "earliest",
         max_message_bytes=root.count("max_message_bytes", LARGEST_MESSAGE),
@@ -188,6 +191,18 @@ def _options(root: Section, protocol: str | None) -> SinkOptions:
     if zone is not None and _taken(root, protocol, "time-zone", zone):
         taken["time-zone"] = zone
     return sink_options(protocol, taken)
+
+
+def _check_watermarks(root: Section, protocol: str | None, options: SinkOptions, gold: Policies) -> None:
+    if root.mistakes:  # the picture is not whole: first things first
+        return
+    extensible = protocol is not None and "enable-tidb-extension" in option_names(protocol)
+    if extensible and not options.enable_tidb_extension and gold.mode is Mode.WATERMARKS:
+        root.note(
+            "gold.mode",
+            "expected eventual, since TiCDC sends no watermarks without options.enable-tidb-extension: true; found "
+            f"{gold.mode}",
+        )
 
 
 def _taken(section: Section, protocol: str, name: str, value: object) -> bool:

@@ -57,7 +57,7 @@ def read_column(tokens: Tokens) -> ColumnText:
 
 def _read_type(tokens: Tokens) -> MysqlType:
     start = tokens.at
-    if not tokens.word().isidentifier():
+    if not tokens.word().isidentifier() or tokens.word() == "SERIAL":  # which says NOT NULL and UNIQUE as well
         raise tokens.unreadable("a column name and its type")
     tokens.skip()
     if tokens.word() == "(":

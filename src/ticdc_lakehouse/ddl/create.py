@@ -8,7 +8,7 @@ from ticdc_lakehouse.ddl.column import ColumnText, read_column
 from ticdc_lakehouse.ddl.key import added, is_key, read_key, without_nulls
 from ticdc_lakehouse.ddl.partition import read_partitioning
 from ticdc_lakehouse.ddl.statement import AddKey, CreateTable, CreateTableLike, TableName
-from ticdc_lakehouse.ddl.tokens import Tokens
+from ticdc_lakehouse.ddl.tokens import Tokens, UnreadableError
 from ticdc_lakehouse.definition import Key, Partitioning, Table, handle_key
 
 _ROWS_FOLLOW = ("AS", "SELECT", "WITH", "VALUES", "TABLE", "IGNORE", "REPLACE", "(")
@@ -52,6 +52,8 @@ def _table(name: TableName, entries: list[Tokens]) -> Table:
     for entry in entries:
         entry.expect_end()
     columns = tuple(column.definition for column, _ in read if column is not None)
+    if not columns:
+        raise UnreadableError("a table with columns", "none", 1)
     # TiDB makes the keys of columns last; of keys of one length TiCDC chooses the oldest.
     keys: tuple[Key, ...] = ()
     for _, key in sorted(read, key=lambda entry: entry[0] is not None):

@@ -37,6 +37,8 @@ def read_key_columns(tokens: Tokens, *, index: str | None, primary: bool) -> Add
     tokens.skip_until(",")
     if any(part.word() == "(" for part in parts):
         return None
+    if not parts:
+        raise tokens.unreadable("a key with columns")
     return AddKey(primary=primary, index=index, columns=tuple(part.name() for part in parts))
 
 

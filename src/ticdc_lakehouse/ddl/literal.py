@@ -15,6 +15,7 @@ Literal = str | bytes | Decimal | None
 """A quoted text, ``0x…`` or ``b'…'``, a number, NULL."""
 
 _WORDS: dict[str, Decimal | None] = {"NULL": None, "TRUE": Decimal(1), "FALSE": Decimal(0)}
+_MAX_FLOAT = Decimal("3.4028234e38")
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{0,6}))?)?", re.ASCII)
 _TIME = re.compile(r"(-?)(\d{1,3}):(\d{2}):(\d{2})(?:\.(\d{0,6}))?", re.ASCII)
 _YEAR = re.compile(r"\d{1,2}|\d{4}", re.ASCII)
@@ -28,7 +29,7 @@ def read_literal(tokens: Tokens) -> Literal:
     point = "." if tokens.take(".") else ""
     digits = tokens.number(TokenType.NUMBER)
     if digits is not None:
-        return Decimal(f"{sign}{point}{digits}")
+        return _read_number(tokens, f"{sign}{point}{digits}")
     tokens.skip_introducer()
     if (bits := tokens.number(TokenType.BIT_STRING)) is not None:
         return int(bits or "0", 2).to_bytes((len(bits) + 7) // 8, "big")
@@ -38,6 +39,13 @@ def read_literal(tokens: Tokens) -> Literal:
     if text is None or sign or point:
         raise tokens.unreadable("a literal")
     return text
+
+
+def _read_number(tokens: Tokens, text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # an exponent of many digits
+        raise tokens.unreadable("a number") from None
 
 
 def read_value(tokens: Tokens) -> Literal:
@@ -109,8 +117,13 @@ def _number(literal: str | bytes | Decimal) -> Decimal:
         number = Decimal(literal)
     except InvalidOperation:
         raise ValueError(literal) from None
-    if not number.is_finite():
-        raise ValueError(literal)
+    return _sane(number)
+
+
+def _sane(number: Decimal) -> Decimal:
+    """The number, unless writing it out in digits would take pages."""
+    if not number.is_finite() or abs(number.adjusted()) > 307:
+        raise ValueError(number)
     return number
 
 
@@ -136,10 +149,12 @@ def _rounded(number: Decimal, scale: int) -> Decimal:
 
 def _float(number: Decimal, kind: MysqlType) -> str:
     rounded = _rounded(number, kind.size[1]) if len(kind.size) > 1 else number
+    if kind.family is Family.FLOAT and abs(rounded) > _MAX_FLOAT:
+        raise ValueError(number)
     value = np.float32(float(rounded)) if kind.family is Family.FLOAT else np.float64(float(rounded))
     if value == 0:
         return "0"
-    if 1e-6 <= abs(value) < 1e21:
+    if 1e-6 <= abs(float(value)) < 1e21:
         return np.format_float_positional(value, unique=True, trim="-")
     return np.format_float_scientific(value, unique=True, trim="-", exp_digits=2)
 
@@ -187,7 +202,7 @@ def _fraction(digits: str, kind: MysqlType) -> str:
 def _text(literal: str | bytes | Decimal) -> str:
     if isinstance(literal, bytes):
         return literal.decode()  # a UnicodeDecodeError is a ValueError
-    return literal if isinstance(literal, str) else f"{literal:f}"
+    return literal if isinstance(literal, str) else f"{_sane(literal):f}"
 
 
 def _padded(data: bytes, kind: MysqlType) -> bytes:

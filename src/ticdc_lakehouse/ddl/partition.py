@@ -85,4 +85,4 @@ def _read_bound(tokens: Tokens) -> str | None:
         return tokens.text_from(start)
     if isinstance(literal, bytes):
         return tokens.text_from(start)
-    return f"{literal:f}" if isinstance(literal, Decimal) else literal
+    return str(literal) if isinstance(literal, Decimal) else literal

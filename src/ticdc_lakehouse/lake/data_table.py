@@ -16,9 +16,10 @@ from ticdc_lakehouse.lake.lane import Alter, Rows, Step, stop_reason
 from ticdc_lakehouse.lake.merge import COMMIT_TS, GONE, KEY, merge
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
 from ticdc_lakehouse.lake.plan import TablePlan
-from ticdc_lakehouse.lake.situation import Applying, Mode
+from ticdc_lakehouse.lake.situation import Applying
 from ticdc_lakehouse.lake.state import Definition, TableState
 from ticdc_lakehouse.lake.typed import IRREGULAR, typed_columns
+from ticdc_lakehouse.policy import Mode
 
 _UPKEEP = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "COMPUTE STATS", "CLUSTER BY")
 """Operations that change no row: they may follow a published version."""
@@ -145,6 +146,8 @@ def create_data_table(lake: Lake, data: str, table: Table, mode: Mode = Mode.WAT
         comment=f"Rows that began as TiDB table {table.database}.{table.table}; read the view that shows them",
         properties=f"CLUSTER BY ({KEY}) TBLPROPERTIES ('delta.columnMapping.mode' = 'name', "
         "'delta.enableDeletionVectors' = 'true', 'delta.enableTypeWidening' = 'true', "
+        # An ALTER TABLE may bring the first DATETIME; Delta wants to be told beforehand.
+        "'delta.feature.timestampNtz' = 'supported', "
         f"'delta.dataSkippingStatsColumns' = '{KEY},{COMMIT_TS}')",
     )
 

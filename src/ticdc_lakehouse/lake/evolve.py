@@ -40,9 +40,11 @@ def _statements(lake: Lake, table: str, effect: Effect, step: Alter, time_zone: 
         case Renamed(old=old, new=new):
             return _rename(table, old, new)
         case Recast(before=before, after=after):
-            return _recast(lake, table, before, _by_name(after), time_zone)
+            recast = _recast(lake, table, before, _by_name(after), time_zone)
+            keyed = after.name.lower() in {name.lower() for name in step.table.key}
+            return [*recast, *(_rekey(table, step, step.table.key, time_zone) if keyed else [])]
         case Rekeyed(key=key):
-            return [f"UPDATE {table} SET {KEY} = {_key_sql(step, key, time_zone)}"]
+            return _rekey(table, step, key, time_zone)
         case RowsGone():
             return [f"DELETE FROM {table} WHERE {_gone_sql(effect, time_zone)}"]
 
@@ -123,6 +125,11 @@ def _check(
             f"column {before.name}: the value {example['text']!r} cannot be converted from {before.type.text} to "
             f"{after.type.text} as TiDB did it"
         )
+
+
+def _rekey(table: str, step: Alter, key: tuple[str, ...], time_zone: str) -> list[str]:
+    """A row's key is made of the texts of its key columns: when these change, so does the key."""
+    return [f"UPDATE {table} SET {KEY} = {_key_sql(step, key, time_zone)}"]
 
 
 def _key_sql(step: Alter, key: tuple[str, ...], time_zone: str) -> str:

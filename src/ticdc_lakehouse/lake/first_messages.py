@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from ticdc_lakehouse.codec import Decoder
 from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.codec.options import SinkOptions, sink_options
-from ticdc_lakehouse.codec.recognise import NEARLY_ALL, Recognised, recognise
+from ticdc_lakehouse.codec.recognise import DECIDING, NEARLY_ALL, Recognised, recognise
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.event import Failure, Kind, events_of
 from ticdc_lakehouse.lake import bronze, silver
@@ -25,8 +25,6 @@ ENOUGH = 2
 """Messages that must fail: one alone is poison."""
 _MOST_BYTES = 256 * 1024
 """A longer value is not looked at: the driver reads these."""
-_DECIDING = ("encoding-format", "large-message-handle-compression", "enable-tidb-extension")
-"""Options without which messages do not decode, and which the bytes show."""
 
 Pair = tuple[bytes | None, bytes | None]
 
@@ -80,7 +78,7 @@ def _failed(decoding: silver.Decoding, messages: Sequence[Pair]) -> dict[int, Fa
 
 def _change(decoding: silver.Decoding, found: Recognised) -> dict[str, str]:
     """What the feed file should say instead."""
-    deciding = {name: value for name, value in found.options.items() if name in _DECIDING}
+    deciding = {name: value for name, value in found.options.items() if name in DECIDING}
     if found.protocol == decoding.protocol:
         return _differing(decoding.options, found.protocol, deciding)
     protocol = str(found.protocol)

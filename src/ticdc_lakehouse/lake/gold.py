@@ -18,14 +18,17 @@ from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake import quarantine, state, views
 from ticdc_lakehouse.lake.data_table import Outcome, apply_plan
+from ticdc_lakehouse.lake.decision import skipped
 from ticdc_lakehouse.lake.eventual import arrived
+from ticdc_lakehouse.lake.late import late_rows
 from ticdc_lakehouse.lake.naming import naming
 from ticdc_lakehouse.lake.place import Lake
 from ticdc_lakehouse.lake.plan import TablePlan, plan_tables
-from ticdc_lakehouse.lake.situation import Applying, Mode, Situation
+from ticdc_lakehouse.lake.situation import Applying, Situation
 from ticdc_lakehouse.lake.state import Published, TableState
 from ticdc_lakehouse.lake.watermark import Completeness, completeness
 from ticdc_lakehouse.lake.window import read_arrivals, read_window
+from ticdc_lakehouse.policy import Mode
 
 _TOGETHER = 4
 """Tables that are merged at the same time."""
@@ -80,11 +83,13 @@ def apply(lake: Lake, applying: Applying, *, until_tso: int | None = None) -> Ap
             tso=tso,
             naming=naming(lake, feed),
             batches=(before.batch, complete.batch) if eventual else None,
+            late=late_rows(lake, feed, before, complete.batch) if complete.old_rows else {},
+            skipped=skipped(lake, feed, before),
         )
     )
     outcomes = _apply_plans(lake, applying, plans)
     tables = {outcome.name: outcome.state for outcome in outcomes}
-    now = Published(tso=tso, batch=complete.batch, replays_seen=window.replays_seen, tables=tables)
+    now = Published(tso=tso, mode=applying.mode, batch=complete.batch, replays_seen=window.replays_seen, tables=tables)
     if now != before:
         _publish(lake, applying, before, now, outcomes, window.row_changes)
     return _summary(applying, before, now, window.row_changes, sum(o.merged for o in outcomes), complete.waits)

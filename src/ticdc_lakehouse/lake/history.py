@@ -30,8 +30,18 @@ class AsOf:
     behind: Mapping[str, int]
     """Tables that stood still at this watermark: ``database.table`` to the TSO that their rows are of."""
 
+    names: Mapping[str, str]
+    """``database.table`` to the name of its gold view."""
+
     def __getitem__(self, table: str) -> DataFrame:
         return self.tables[table]
+
+    def create_views(self) -> list[str]:
+        """Make temporary views of the tables, named as their gold views without the schema: SQL that names no schema
+        reads the lake as of this watermark. Gives the names."""
+        for table, name in self.names.items():
+            self.tables[table].createOrReplaceTempView(name)
+        return sorted(self.names.values())
 
 
 def as_of(spark: SparkSession, feed: str, tso: int, *, lake: Lake | None = None) -> AsOf:
@@ -50,6 +60,7 @@ def as_of(spark: SparkSession, feed: str, tso: int, *, lake: Lake | None = None)
         tso=now.tso,
         time=time_of(now.tso),
         tables={".".join(name): _rows(lake, s.data, s.version) for name, s in readable.items()},
+        names={".".join(name): s.name for name, s in readable.items()},
         behind={".".join(name): s.applied_tso for name, s in readable.items() if s.applied_tso < now.tso},
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ticdc_lakehouse.ddl.statement import (
@@ -22,12 +22,14 @@ from ticdc_lakehouse.ddl.statement import (
 )
 from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.errors import ApplyError
-from ticdc_lakehouse.lake.doubt import UNKNOWN_COLUMNS, as_sent, definition_from_wire, refusal
+from ticdc_lakehouse.lake.doubt import definition_from_wire
 from ticdc_lakehouse.lake.lane import Lane, ddl_stop
-from ticdc_lakehouse.lake.situation import OnDrop, OnUnsupportedDdl, Situation
-from ticdc_lakehouse.lake.state import Definition, TableState
+from ticdc_lakehouse.lake.situation import Situation
+from ticdc_lakehouse.lake.state import TableState
+from ticdc_lakehouse.lake.taking import define, take, untaken
 from ticdc_lakehouse.lake.watermark import Hold
-from ticdc_lakehouse.lake.window import DdlEvent, Shape
+from ticdc_lakehouse.lake.window import DdlEvent
+from ticdc_lakehouse.policy import OnDrop, OnUnsupportedDdl
 
 
 class Lanes:
@@ -56,7 +58,7 @@ class Lanes:
     def finish(self) -> None:
         """Take the rest of the window's rows."""
         for lane in self.lanes:
-            self._take(lane, self.now.tso)
+            take(self.now, lane, self.now.tso)
 
     def follow(self, ddl: DdlEvent, statement: Statement) -> None:
         """Do what a statement says with the lanes that it is about."""
@@ -81,7 +83,10 @@ class Lanes:
 
     def _alter(self, ddl: DdlEvent, statement: AlterTable) -> None:
         for lane in self._meant(ddl, (statement.name,)):
-            self._take(lane, ddl.commit_ts)
+            take(self.now, lane, ddl.commit_ts)
+            if self._is_skipped(ddl, lane):
+                lane.note(ddl)
+                continue
             try:
                 lane.alter(ddl, statement)
             except ApplyError as error:
@@ -108,7 +113,7 @@ class Lanes:
             if self.now.applying.policy(*lane.name).on_drop is OnDrop.DROP:
                 self.lanes.remove(lane)
             else:
-                self._take(lane, ddl.commit_ts)
+                take(self.now, lane, ddl.commit_ts)
                 lane.halt(
                     Hold(tso=ddl.commit_ts, reason=f"TiDB dropped it at {ddl.commit_ts} (on_drop: keep)"), final=True
                 )
@@ -131,7 +136,7 @@ class Lanes:
         after = commit_ts if source == "ddl" else self.now.before.tso
         lane = Lane(name=name, definition=None, state=None, after=after)
         if table is not None:
-            self._define(lane, table, commit_ts, source)
+            define(self.now, lane, table, commit_ts, source)
         self.lanes.append(lane)
         return lane
 
@@ -153,10 +158,10 @@ class Lanes:
         """Whether a CREATE TABLE takes the place of the lane of its name: of one that stands still, since TiDB must
         have dropped that, and of a schema_file's that has no rows yet, since the DDL knows better."""
         untouched = existing.definition is not None and existing.definition.source == "file" and not existing.steps
-        if existing.stop is not None or (untouched and not self._rows(existing, ddl.commit_ts)):
+        if existing.stop is not None or (untouched and not untaken(self.now, existing, ddl.commit_ts)):
             self.lanes.remove(existing)
             return True
-        self._take(existing, ddl.commit_ts)
+        take(self.now, existing, ddl.commit_ts)
         existing.halt(ddl_stop(ddl, "the table is there already"), final=True)
         return False
 
@@ -184,7 +189,7 @@ class Lanes:
 
     def _rename(self, ddl: DdlEvent, old: TableName, new: TableName) -> None:
         for lane in self._meant(ddl, (old,)):
-            self._take(lane, ddl.commit_ts)
+            take(self.now, lane, ddl.commit_ts)
             if not self.now.applying.matches(*new):
                 self.lanes.remove(lane)
                 return
@@ -201,95 +206,22 @@ class Lanes:
         for name in names:
             lane = self._bearing(name)
             if lane is not None and not lane.knows(ddl):
-                self._take(lane, ddl.commit_ts)
+                take(self.now, lane, ddl.commit_ts)
             elif lane is None and self._is_news(ddl):
                 lane = self._begin(name, None, ddl.commit_ts, "ddl")
             if lane is not None and not lane.knows(ddl):
                 self._give_lane_up(ddl, lane, reason)
 
+    def _is_skipped(self, ddl: DdlEvent, lane: Lane) -> bool:
+        return lane.definition is not None and (lane.definition.data, ddl.commit_ts) in self.now.skipped
+
     def _give_lane_up(self, ddl: DdlEvent, lane: Lane, reason: str) -> None:
         """Let a lane stand still before a DDL that cannot be followed, or pass over it if that is what is wanted."""
         ignored = self.now.applying.policy(*lane.name).on_unsupported_ddl is OnUnsupportedDdl.IGNORE
-        if ignored or (lane.name, ddl.commit_ts) in self.now.skipped:
+        if ignored or self._is_skipped(ddl, lane):
             lane.note(ddl)
         else:
             lane.halt(ddl_stop(ddl, reason), final=True)
-
-    def _rows(self, lane: Lane, through: int) -> tuple[Shape, ...]:
-        """The rows that a lane has not taken, up to ``through``."""
-        shapes = self.now.window.rows.get(lane.name, ())
-        return tuple(s for s in shapes if lane.at < s.first <= through or self._late(lane, s))
-
-    def _late(self, lane: Lane, shape: Shape) -> bool:
-        """Whether rows are older than what the lane had applied, and yet to be taken: what was replayed from
-        quarantine, and in the eventual mode whatever comes."""
-        return shape.first <= lane.after and not lane.steps and (shape.replayed or self.now.batches is not None)
-
-    def _batches(self, lane: Lane) -> tuple[int, int] | None:
-        """Of which bronze batches a lane takes the rows: one that stood still, of all."""
-        if self.now.batches is None or lane.state is None or lane.state.reason is None:
-            return self.now.batches
-        return -1, self.now.batches[1]
-
-    def _take(self, lane: Lane, through: int) -> None:
-        """Take a lane's rows up to ``through``, or up to where it must stop."""
-        if lane.stop is not None:
-            return
-        shapes = self._rows(lane, through)
-        if lane.definition is None:
-            self._define_from_wire(lane, shapes)
-        table = self._as_sent(lane, shapes)
-        misplaced = next(self._misplaced(lane, table, shapes), None)
-        if misplaced is not None:
-            lane.halt(misplaced, final=True)
-            return
-        stop = min(self._stops(lane, table, shapes, through), key=lambda stop: stop.tso, default=None)
-        if table is not None:
-            until = through if stop is None else max(lane.at, stop.tso)
-            lane.take_rows(until, [shape for shape in shapes if shape.first <= until], table, self._batches(lane))
-        if stop is not None:
-            lane.halt(stop, final=False)
-
-    def _as_sent(self, lane: Lane, shapes: Sequence[Shape]) -> Table | None:
-        """The definition in force, with what only the rows tell."""
-        if lane.definition is None:
-            return None
-        table = as_sent(lane.definition.table, shapes)
-        if table != lane.definition.table:
-            lane.define(replace(lane.definition, table=table))
-        return table
-
-    def _define_from_wire(self, lane: Lane, shapes: tuple[Shape, ...]) -> None:
-        table = definition_from_wire(lane.name, shapes)
-        if table is not None:
-            self._define(lane, table, shapes[0].first, "wire")
-
-    def _define(self, lane: Lane, table: Table, commit_ts: int, source: str) -> None:
-        view, data = self.now.naming.view(lane.name), self.now.naming.data(lane.name, commit_ts)
-        lane.define(Definition(table=table, commit_ts=commit_ts, source=source, name=view, data=data))
-
-    def _stops(self, lane: Lane, table: Table | None, shapes: Sequence[Shape], through: int) -> Iterator[Hold]:
-        """What a lane must not pass on its way to ``through``: messages in quarantine, and rows that it cannot take."""
-        hold = self.now.holds.get(lane.name)
-        if hold is not None and hold.tso < through:
-            yield hold
-        for shape in shapes:
-            reason = refusal(table, shape, self.now.applying, defined=lane.defined)
-            if reason is not None:
-                yield Hold(tso=shape.first - 1, reason=reason)
-        if table is None:
-            yield Hold(tso=through, reason=UNKNOWN_COLUMNS)
-
-    def _misplaced(self, lane: Lane, table: Table | None, shapes: Sequence[Shape]) -> Iterator[Hold]:
-        """Rows so old that there is no state of the table to stop at before them, and that it cannot take now."""
-        changed = lane.definition.commit_ts if lane.definition is not None and lane.definition.source == "ddl" else 0
-        for shape in shapes:
-            reason = refusal(table, shape, self.now.applying, defined=lane.defined)
-            if shape.first <= changed:
-                reason = "the table was changed since"
-            if self._late(lane, shape) and reason is not None:
-                text = f"a row that came late cannot be put in its place: {reason}"
-                yield Hold(tso=shape.first - 1, reason=text)
 
 
 def _same(one: TableName, other: TableName) -> bool:
@@ -304,6 +236,13 @@ def _published_lane(now: Situation, name: TableName, state: TableState) -> Lane:
         name = (definition.table.database, definition.table.table)
     lane = Lane(name=name, definition=definition, start=definition, state=state, after=state.applied_tso)
     lane.seen = (state.applied_tso, state.ddls)
+    late = now.late.get(name)
     if state.final:
         lane.halt(Hold(tso=state.applied_tso, reason=state.reason or ""), final=True)
+    elif late is not None:
+        changed = definition.commit_ts if definition is not None and definition.source == "ddl" else 0
+        # From there on all is read again when it resumes; what came before a DDL cannot be.
+        lane.after = state.applied_tso if late.tso < changed else late.tso
+        lane.seen = (0, ())
+        lane.halt(late, final=True)
     return lane

@@ -17,6 +17,7 @@ from ticdc_lakehouse.lake import bronze, gold, quarantine, silver
 from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.lake.state import WINDOWS, TableState, published
 from ticdc_lakehouse.lake.watermark import completeness
+from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.tso import time_of
 
 _NEWEST = "SELECT feed, max_by(struct(*), struct(tso, published_at)) AS w FROM {windows} GROUP BY feed"
@@ -41,6 +42,7 @@ class FeedStatus:
     waits: str | None
     """What keeps the watermark where it is."""
     tables: dict[TableName, TableState]
+    mode: Mode = Mode.WATERMARKS
 
     @property
     def behind_seconds(self) -> float:
@@ -93,6 +95,7 @@ def feed_status(lake: Lake, feed: str) -> FeedStatus:
         newest_commit=_newest_commit(lake, feed, now.tso),
         waits=complete.waits,
         tables=now.tables,
+        mode=now.mode,
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 
 from ticdc_lakehouse.codec.options import SinkOptions
 from ticdc_lakehouse.ddl.statement import TableName
@@ -13,41 +12,7 @@ from ticdc_lakehouse.lake.naming import Naming
 from ticdc_lakehouse.lake.state import Definition, Published
 from ticdc_lakehouse.lake.watermark import Hold
 from ticdc_lakehouse.lake.window import Window
-
-
-class Mode(StrEnum):
-    """How gold knows what to apply."""
-
-    WATERMARKS = "watermarks"
-    """Windows that TiCDC's watermarks say are complete: at each, all tables are as they were in TiDB."""
-    EVENTUAL = "eventual"
-    """What has arrived, the newest commit of each key winning: for feeds without watermarks. No consistent cut."""
-
-
-class OnDrop(StrEnum):
-    """What becomes of a table that TiDB dropped."""
-
-    DROP = "drop"
-    """It goes from gold too; as of a TSO before that it stays readable."""
-    KEEP = "keep"
-    """It stays as it was, and says that it was dropped, until another table takes its name."""
-
-
-class OnUnsupportedDdl(StrEnum):
-    """What becomes of a table whose DDL cannot be followed."""
-
-    STOP = "stop"
-    """It stands still at its last right state."""
-    IGNORE = "ignore"
-    """It goes on as if there had been no DDL; it stops where rows no longer fit its columns."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Policy:
-    """What a feed's file says of its tables."""
-
-    on_drop: OnDrop = OnDrop.DROP
-    on_unsupported_ddl: OnUnsupportedDdl = OnUnsupportedDdl.STOP
+from ticdc_lakehouse.policy import Mode, Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,8 +50,10 @@ class Situation:
     """Tables with messages in quarantine."""
     tso: int
     """Where the window ends."""
+    late: Mapping[TableName, Hold] = field(default_factory=dict)
+    """Tables that got rows too late, each with the TSO up to which it is right."""
     naming: Naming
     batches: tuple[int, int] | None = None
     """Eventual mode: the bronze batches (after, through] that are new; None where watermarks say what is."""
-    skipped: frozenset[tuple[TableName, int]] = frozenset()
-    """DDLs (table, commit_ts) that a person decided to pass over."""
+    skipped: frozenset[tuple[str, int]] = frozenset()
+    """DDLs that a person decided to pass over: Delta table of the rows, and commit_ts."""

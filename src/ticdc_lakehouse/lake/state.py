@@ -20,7 +20,9 @@ from pyspark.sql import functions as F
 
 from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.definition import Table, table_from_json, table_to_json
+from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake.place import Lake, Layer
+from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.tso import time_of
 
 WINDOWS = "windows"
@@ -37,6 +39,7 @@ _WINDOW_COLUMNS = f"""
     feed STRING NOT NULL,
     tso BIGINT NOT NULL COMMENT 'published watermark: every change with commit_ts at or below it is in',
     time TIMESTAMP NOT NULL COMMENT 'physical part of tso',
+    mode STRING NOT NULL COMMENT 'watermarks; or eventual: tso is the newest commit that was seen, not a watermark',
     from_tso BIGINT NOT NULL COMMENT 'watermark published before; the window is (from_tso, tso]',
     batch BIGINT NOT NULL COMMENT 'last bronze batch that silver had decoded whole',
     published_at TIMESTAMP NOT NULL,
@@ -74,6 +77,7 @@ class Published:
     """The newest published watermark of a feed; all zero before the first."""
 
     tso: int = 0
+    mode: Mode = Mode.WATERMARKS
     batch: int = -1
     replays_seen: datetime | None = None
     tables: dict[TableName, TableState] = field(default_factory=dict)
@@ -117,6 +121,7 @@ def published(lake: Lake, feed: str, at: int | None = None) -> Published:
 def _published(line: Row) -> Published:
     return Published(
         tso=line["tso"],
+        mode=Mode(line["mode"]),
         batch=line["batch"],
         replays_seen=line["replays_seen"],
         tables={(t["database"], t["table"]): _table_state(t) for t in line["tables"]},
@@ -138,7 +143,13 @@ def _table_state(line: Row) -> TableState:
 def publish(
     lake: Lake, feed: str, before: Published, now: Published, found: Iterable[Definition], row_changes: int
 ) -> None:
-    """Append the window's line: from here on readers may see it."""
+    """Append the window's line: from here on readers may see it.
+
+    Raises ConfigError if another run published since ``before`` was read.
+    """
+    newest = published(lake, feed)
+    if (newest.tso, newest.batch, newest.tables) != (before.tso, before.batch, before.tables):
+        raise ConfigError(f"feed {feed}: another run published {newest.tso} meanwhile; this one publishes nothing")
     tables = [
         (*name, s.name, s.data, s.version, s.applied_tso, list(s.ddls), s.reason, s.final)
         for name, s in sorted(now.tables.items())
@@ -150,6 +161,7 @@ def publish(
         feed,
         now.tso,
         time_of(now.tso),
+        now.mode.value,
         before.tso,
         now.batch,
         datetime.now(UTC),

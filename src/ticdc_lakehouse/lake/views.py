@@ -9,10 +9,10 @@ from ticdc_lakehouse.event import Kind
 from ticdc_lakehouse.lake import silver
 from ticdc_lakehouse.lake.merge import GONE
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
-from ticdc_lakehouse.lake.situation import Mode
 from ticdc_lakehouse.lake.state import TableState, definitions, names_ever, published
 from ticdc_lakehouse.lake.typed import IRREGULAR, TypedColumn, image_sql, typed_columns, values_sql
 from ticdc_lakehouse.mysql_type import Family
+from ticdc_lakehouse.policy import Mode
 
 _ABOUT = ("commit_ts", "commit_time", "op", "topic", "partition", "offset", "index")
 _SHOWN = {

@@ -45,6 +45,8 @@ class Completeness:
     """What keeps W where it is, None if nothing but the source does."""
     table_holds: dict[TableName, Hold] = field(default_factory=dict)
     """Tables that must stop below W."""
+    old_rows: int = 0
+    """Row changes that arrived when their commit_ts was published already: repeats, if TiCDC keeps its promise."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +58,8 @@ class _Progress:
     decoded: int
     resolved: int
     """Highest watermark above the published one, UNSEEN if there is none."""
+    old_rows: int
+    """As in `Completeness`."""
 
 
 def decoded_batches(lake: Lake, feed: str, since: Published) -> tuple[int, str | None]:
@@ -77,6 +81,7 @@ def completeness(lake: Lake, feed: str, since: Published) -> Completeness:
         batch=batch,
         waits=gap or (_waits(lowest, since.tso, holds) if tso == since.tso else None),
         table_holds=_table_holds(lake, feed, since.tso, [hold for hold in holds if hold.table is not None]),
+        old_rows=sum(entry.old_rows for entry in progress if entry.batch <= batch),
     )
 
 
@@ -94,19 +99,21 @@ def _progress(lake: Lake, feed: str, since: Published, holds: list[quarantine.Op
     """One scan of what is new: messages decoded, and watermarks, but none that stand behind a held message."""
     events = lake.spark.table(lake.table(Layer.SILVER, silver.events_table(feed)))
     resolved = (F.col("kind") == Kind.RESOLVED.value) & (F.col("commit_ts") > since.tso)
-    new = (F.col("batch") > since.batch) & (F.col("index") == 0) & F.col("replayed_at").isNull()
+    new = (F.col("batch") > since.batch) & F.col("replayed_at").isNull()
+    message = new & (F.col("index") == 0)
+    old = new & (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= since.tso)
     counts = resolved
     for hold in holds:
         counts = counts & ~_behind(hold)
     lines = (
         events.where(new | resolved)
         .groupBy("batch", "topic", "partition")
-        .agg(F.count(F.when(new, 1)), F.max(F.when(counts, F.col("commit_ts"))))
+        .agg(F.count(F.when(message, 1)), F.max(F.when(counts, F.col("commit_ts"))), F.count(F.when(old, 1)))
         .collect()
     )
     return [
-        _Progress(batch=batch, partition=(topic, partition), decoded=decoded, resolved=tso or UNSEEN)
-        for batch, topic, partition, decoded, tso in lines
+        _Progress(batch=batch, partition=(topic, partition), decoded=decoded, resolved=tso or UNSEEN, old_rows=old_rows)
+        for batch, topic, partition, decoded, tso, old_rows in lines
     ]
 
 

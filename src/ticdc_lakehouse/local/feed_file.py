@@ -7,7 +7,7 @@ from pathlib import Path
 
 import yaml
 
-from ticdc_lakehouse.lake.situation import Mode
+from ticdc_lakehouse.policy import Mode
 
 
 def write_feed_file(

@@ -9,7 +9,7 @@ from random import Random
 
 from ticdc_lakehouse.codec import protocol_named
 from ticdc_lakehouse.codec.message import Message
-from ticdc_lakehouse.codec.options import SinkOptions
+from ticdc_lakehouse.codec.options import SinkOptions, option_names
 from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.event import Bootstrap, Column, Ddl, Event, Resolved, RowChange
 from ticdc_lakehouse.mysql_type import Family, parse_type
@@ -20,11 +20,17 @@ from ticdc_lakehouse.workload.dispatch import Dispatch, partition_of
 
 START_MS = 1_767_225_600_000
 """2026-01-01T00:00:00Z: the streams' own time, so that the same seed gives the same bytes on any day."""
+SCHEMA_VERSION = int(first_of(START_MS))
+"""Of all tables: they never change."""
 WATERMARK_MS = 1000
 """A watermark comes about once a second (wire.md 2.1)."""
 _LONGEST_PAUSE_MS = 100
 _CREATE_DATABASE, _CREATE_TABLE = "1", "3"
 """TiDB's numbers of DDL types (wire.md 3.1)."""
+
+
+_Sent = tuple[int, Event]
+"""An event with its partition."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +46,11 @@ class Changefeed:
     creates: bool = True
     """Whether the stream begins with CREATE DATABASE and CREATE TABLE; else the tables existed before it."""
     seed: int = 0
+
+    @property
+    def has_watermarks(self) -> bool:
+        """Whether the options let the protocol send watermarks."""
+        return self.options.enable_tidb_extension or "enable-tidb-extension" not in option_names(self.protocol)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,23 +120,16 @@ class _Clock:
         return first_of(self._now)
 
 
-_Sent = tuple[int, Event]
-"""An event with its partition."""
-
-
 def _opening(feed: Changefeed, schema: str, database: Database, clock: _Clock) -> list[_Sent]:
     """What comes before the first row: DDLs, and for Simple the schemas of the tables."""
     everywhere = range(feed.partitions)
-    # wire.md 2.4: Canal-JSON sends DDLs to partition 0 alone.
-    events = [
-        (partition, ddl)
-        for ddl in (_ddls(schema, database, clock) if feed.creates else ())
-        for partition in ((0,) if feed.protocol == "canal_json" else everywhere)
-    ]
-    if not protocol_named(feed.protocol).schemas_apart:
-        return [*events]
-    told = everywhere if feed.options.send_bootstrap_to_all_partition else (0,)
-    return [*events, *((partition, _bootstrap(rows.table)) for rows in database.tables.values() for partition in told)]
+    ddls = [*_ddls(schema, database, clock)] if feed.creates else []
+    told_ddl = [0] if feed.protocol == "canal_json" else everywhere  # wire.md 2.4
+    apart = protocol_named(feed.protocol).schemas_apart
+    schemas = [_bootstrap(rows.table) for rows in database.tables.values()] if apart else []
+    told_schema = everywhere if feed.options.send_bootstrap_to_all_partition else [0]
+    sent: list[_Sent] = [(partition, ddl) for ddl in ddls for partition in told_ddl]
+    return sent + [(partition, each) for each in schemas for partition in told_schema]
 
 
 def _ddls(schema: str, database: Database, clock: _Clock) -> Iterator[Ddl]:
@@ -138,14 +142,14 @@ def _ddls(schema: str, database: Database, clock: _Clock) -> Iterator[Ddl]:
 
 
 def _ddl(commit_ts: Tso, database: str, table: str | None, query: str, kind: str) -> Ddl:
-    milliseconds_of_commit = milliseconds(commit_ts)
     return Ddl(
-        database=database, table=table, commit_ts=commit_ts, commit_ms=milliseconds_of_commit, query=query, type=kind
+        database=database,
+        table=table,
+        commit_ts=commit_ts,
+        commit_ms=milliseconds(commit_ts),
+        query=query,
+        type=kind,
     )
-
-
-SCHEMA_VERSION = int(first_of(START_MS))
-"""Of all tables: they never change."""
 
 
 def _bootstrap(table: Table) -> Bootstrap:

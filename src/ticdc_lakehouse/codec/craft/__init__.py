@@ -15,5 +15,6 @@ Source: wire.md 1.1; tiflow pkg/sink/codec/craft/.
 
 from ticdc_lakehouse.codec.craft.decode import decoder
 from ticdc_lakehouse.codec.craft.encode import encode
+from ticdc_lakehouse.codec.craft.spans import byte_maps
 
-__all__ = ["decoder", "encode"]
+__all__ = ["byte_maps", "decoder", "encode"]

@@ -10,18 +10,19 @@ Source: wire.md 1.1.2, 1.1.3; tiflow pkg/sink/codec/craft/model.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
+from functools import partial
 from itertools import accumulate, pairwise
 
 import numpy as np
 import orjson
 
 from ticdc_lakehouse.codec.column_code import Flag, type_of
-from ticdc_lakehouse.codec.craft.messages import Bits, Messages, RefusedError
+from ticdc_lakehouse.codec.craft.messages import Messages, RefusedError
 from ticdc_lakehouse.codec.doubt import CRAFT_FLOAT
-from ticdc_lakehouse.codec.number import Places, read_uvarint, zigzag
+from ticdc_lakehouse.codec.number import Bits, Places, read_uvarint, zigzag
 from ticdc_lakehouse.codec.options import CraftFloat
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Column, Layout, columns_text
@@ -175,34 +176,58 @@ class Groups:
         self.start, self.end = start, end
         self.kinds = messages.octets[messages.begins[message] + start]
         """Each one's first byte."""
-        names = zip(databases.tolist(), tables.tolist(), strict=True)
-        self.values, found = self._read(terms, shapes, names)
-        """Where each one's value lengths begin."""
+        self.values, self.shape = np.zeros_like(start), np.zeros_like(start)
+        """Where each one's value lengths begin, and the number of its shape in ``shapes``."""
+        dictionaries = np.array([*map(id, terms)])[message]
+        others = np.flatnonzero(np.diff(dictionaries) | np.diff(databases) | np.diff(tables)) + 1
         numbers: dict[Shape, int] = {}
-        self.shape = np.array([numbers.setdefault(shape, len(numbers)) for shape in found], np.int64)
-        """Number of each one's shape in ``shapes``."""
-        self.shapes = list(numbers)
-
-    def _read(self, terms: list[Terms], shapes: Shapes, names: Iterable[tuple[int, int]]) -> tuple[Places, list[Shape]]:
-        """The end of each group's head, and its shape."""
-        ends: list[int] = []
-        found: list[Shape] = []
         errors: dict[int, DecodeError] = {}
-        places = zip(self.message.tolist(), names, (self.start + 1).tolist(), self.end.tolist(), strict=True)
-        for message, table, at, end in places:
-            data = self._messages.data[message]
-            head, shape = terms[message].heads.get(table, _NO_HEAD)
-            if shape is None or not data.startswith(head, at, end):
-                try:
-                    head, shape = shapes.read(data, at, end, terms[message], table)
-                except DecodeError as error:
-                    errors.setdefault(self._messages.numbers[message], error)
-                    continue
-            ends.append(at + len(head))
-            found.append(shape)
+        for first, last in pairwise([0, *others.tolist(), len(start)]):
+            table = int(databases[first]), int(tables[first])
+            self._read(first, last, partial(self._head, terms[message[first]], shapes, table), numbers, errors)
         if errors:
             raise RefusedError(errors)
-        return np.array(ends, np.int64), found
+        self.shapes = list(numbers)
+
+    def _read(
+        self, first: int, last: int, read: ReadHead, numbers: dict[Shape, int], errors: dict[int, DecodeError]
+    ) -> None:
+        """The groups of one table from ``first`` to before ``last``."""
+        while first < last:
+            try:
+                head, shape = read(first)
+            except DecodeError as error:
+                errors.setdefault(self._messages.numbers[self.message[first]], error)
+                first += 1
+                continue
+            run = slice(first, self._end_of_run(head, first + 1, last))
+            self.values[run] = self.start[run] + 1 + len(head)
+            self.shape[run] = numbers.setdefault(shape, len(numbers))
+            first = run.stop
+
+    def _head(self, terms: Terms, shapes: Shapes, table: tuple[int, int], group: int) -> tuple[bytes, Shape]:
+        """The bytes of a group's head, and its shape. Raises DecodeError."""
+        data = self._messages.data[self.message[group]]
+        at, end = int(self.start[group]) + 1, int(self.end[group])
+        head, shape = terms.heads.get(table, _NO_HEAD)
+        if shape is None or not data.startswith(head, at, end):
+            return shapes.read(data, at, end, terms, table)
+        return head, shape
+
+    def _end_of_run(self, head: bytes, first: int, last: int) -> int:
+        """The first group from ``first`` on that may not begin with this head: looks ever further ahead."""
+        octets, begins = np.frombuffer(head, np.uint8), self._messages.begins
+        ahead = _AHEAD
+        while first + _AHEAD <= last:
+            some = slice(first, min(first + ahead, last))
+            start = self.start[some] + 1
+            places = np.minimum(begins[self.message[some]] + start, len(self._messages.octets) - len(head))
+            found = self._messages.octets[places[:, np.newaxis] + np.arange(len(head))]
+            same = (found == octets).all(axis=1) & (start + len(head) <= self.end[some])
+            if not same.all():
+                return first + int(same.argmin())
+            first, ahead = some.stop, min(4 * ahead, _FAR_AHEAD)
+        return first
 
     def refuse(self, bad: Bits, wanted: str, group: Places, found: Places | None = None) -> None:
         """Refuse messages for the ``bad`` ones of these groups."""
@@ -210,6 +235,11 @@ class Groups:
 
 
 _NO_HEAD: tuple[bytes, None] = (b"", None)
+_AHEAD, _FAR_AHEAD = 16, 1024
+"""Groups that are compared at a time: few at first, as runs may be short, and never more than fit a cache."""
+
+ReadHead = Callable[[int], tuple[bytes, Shape]]
+"""Gives the bytes of a group's head, and its shape. Raises DecodeError."""
 
 
 def _next_uvarints(data: bytes, start: int, end: int, count: int) -> tuple[list[int], int]:

@@ -5,12 +5,14 @@ specs/open-protocol.md.
     value       length, {"u": {"id": {"t": 3, "h": true, "f": 11, "v": 1}}, "p": {…}}, length, …
 
 One module a concern: ``frame`` (the lengths), ``key``, ``row`` (a row of a table that is not known), ``table`` (what
-repeats per table, compiled), ``value`` and ``quote`` (texts by type, both ways), ``decode`` and ``encode``.
+repeats per table, compiled), ``value`` and ``quote`` (texts by type, both ways), ``decode`` and ``encode``; ``spans``
+shows the bytes to people.
 """
 
 from __future__ import annotations
 
 from ticdc_lakehouse.codec.open_protocol.decode import decoder
 from ticdc_lakehouse.codec.open_protocol.encode import encode
+from ticdc_lakehouse.codec.open_protocol.spans import byte_maps
 
-__all__ = ["decoder", "encode"]
+__all__ = ["byte_maps", "decoder", "encode"]

@@ -85,10 +85,10 @@ class Table:
         """The handle keys' texts as lines, none if the table names no key."""
         return _ENCODE_LINES([*self._key_values(columns)])
 
-    def old_handle_keys(self, old: list[Texts], new: list[Texts]) -> list[bytes | None]:
-        """The keys before updates, None for one that is the same."""
+    def old_handle_keys(self, old: list[Texts], new: list[Texts]) -> list[bytes | None] | None:
+        """The keys before updates, None for one that is the same, or for all."""
         was, now = [*self._key_values(old)], [*self._key_values(new)]
-        return [None] * len(new[0]) if was == now else [*map(_changed, was, now)]
+        return None if was == now else [*map(_changed, was, now)]
 
     def _key_values(self, columns: list[Texts]) -> Iterable[tuple[Any, ...]]:
         return zip(*(columns[at] for at in self._keys), strict=True)

@@ -9,5 +9,6 @@ from __future__ import annotations
 
 from ticdc_lakehouse.codec.simple.decode import decoder
 from ticdc_lakehouse.codec.simple.encode import encode
+from ticdc_lakehouse.codec.simple.spans import byte_maps
 
-__all__ = ["decoder", "encode"]
+__all__ = ["byte_maps", "decoder", "encode"]

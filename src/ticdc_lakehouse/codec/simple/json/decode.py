@@ -182,15 +182,12 @@ class JsonMessages:
         gathered.add(
             alone(numbers),
             op,
-            (_checked([row.commit_ts for row in rows]), [None] * len(rows)),
+            (_checked([row.commit_ts for row in rows]), None),
             table.layout,
-            (
-                table.handle_keys(data or old),
-                table.old_handle_keys(old, data) if op is Op.UPDATE else [None] * len(rows),
-            ),
+            (table.handle_keys(data or old), table.old_handle_keys(old, data) if op is Op.UPDATE else None),
             (before, after),
-            [row.handle_key_only for row in rows],
-            _checked_ids([row.table_id for row in rows]),
+            handle_only=[row.handle_key_only for row in rows],
+            table_ids=_checked_ids([row.table_id for row in rows]),
         )
 
 

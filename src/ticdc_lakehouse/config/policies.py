@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 from ticdc_lakehouse.config.section import Section
 from ticdc_lakehouse.config.table_filter import TableFilter, is_pattern
-from ticdc_lakehouse.lake.situation import Mode, OnDrop, OnUnsupportedDdl, Policy
+from ticdc_lakehouse.policy import Mode, OnDrop, OnUnsupportedDdl, Policy
 
 _KEYS = ("on_drop", "on_unsupported_ddl")
 

@@ -1,0 +1,41 @@
+"""What a feed's file may say about its gold tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Mode(StrEnum):
+    """How gold knows what to apply."""
+
+    WATERMARKS = "watermarks"
+    """Windows that TiCDC's watermarks say are complete: at each, all tables are as they were in TiDB."""
+    EVENTUAL = "eventual"
+    """What has arrived, the newest commit of each key winning: for feeds without watermarks. No consistent cut."""
+
+
+class OnDrop(StrEnum):
+    """What becomes of a table that TiDB dropped."""
+
+    DROP = "drop"
+    """It goes from gold too; as of a TSO before that it stays readable."""
+    KEEP = "keep"
+    """It stays as it was, and says that it was dropped, until another table takes its name."""
+
+
+class OnUnsupportedDdl(StrEnum):
+    """What becomes of a table whose DDL cannot be followed."""
+
+    STOP = "stop"
+    """It stands still at its last right state."""
+    IGNORE = "ignore"
+    """It goes on as if there had been no DDL; it stops where rows no longer fit its columns."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """What a feed's file says of its tables."""
+
+    on_drop: OnDrop = OnDrop.DROP
+    on_unsupported_ddl: OnUnsupportedDdl = OnUnsupportedDdl.STOP

@@ -1,0 +1,91 @@
+"""Tables that stand still, and what people decide about them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from changefeed import Changefeed, Source, at, ddl
+
+from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.lake.decision import DECISIONS, Action, decide
+from ticdc_lakehouse.lake.place import Layer
+from ticdc_lakehouse.lake.turn import turn
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ticdc_lakehouse.local.broker import Broker
+
+STUCK, LATE, KEPT, PLAIN = (Source(table=name) for name in ("stuck", "late", "kept", "plain"))
+SCHEMA = "\n".join(
+    f"CREATE TABLE shop.{name} (id BIGINT PRIMARY KEY, v VARCHAR(9));" for name in ("stuck", "late", "kept", "plain")
+)
+
+
+@pytest.fixture(scope="module")
+def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Changefeed:
+    policies = {"tables": {"shop.kept": {"on_drop": "keep"}}}
+    feed = Changefeed(spark, broker, tmp_path_factory.mktemp("decisions"), schema=SCHEMA, described={"gold": policies})
+    feed.send(0, *(table.insert(at(1), 1, "a") for table in (STUCK, LATE, KEPT, PLAIN)))
+    query = "ALTER TABLE `shop`.`stuck` ADD COLUMN `v` DATETIME DEFAULT CURRENT_TIMESTAMP"
+    feed.send(0, ddl(at(2), query, "shop", "stuck", "ALTER"), STUCK.insert(at(3), 2, "b"))
+    feed.send(0, ddl(at(2), "DROP TABLE `shop`.`kept`", "shop", "kept", "ERASE"))
+    feed.resolve(at(10))
+    feed.go()
+    return feed
+
+
+def test_a_dropped_table_may_be_kept(feed: Changefeed) -> None:
+    state = feed.state.tables["shop", "kept"]
+    assert feed.rows("kept") == {1: ("a",)}
+    assert (state.applied_tso, state.final) == (at(2), True)
+    assert state.reason == f"TiDB dropped it at {at(2)} (on_drop: keep)"
+
+
+def test_a_decision_needs_a_table_that_stands_still(feed: Changefeed) -> None:
+    with pytest.raises(ConfigError, match="does not stand still"):
+        decide(feed.lake, feed.name, ("shop", "plain"), Action.RESUME, "why not")
+    with pytest.raises(ConfigError, match=r"expected one of shop\.kept"):
+        decide(feed.lake, feed.name, ("shop", "nobody"), Action.RESUME, "why not")
+    with pytest.raises(ConfigError, match="not stand still because of a DDL"):
+        decide(feed.lake, feed.name, ("shop", "kept"), Action.SKIP_DDL, "why not")
+
+
+def test_a_resumed_table_stops_again_and_a_skipped_ddl_is_passed_over(feed: Changefeed) -> None:
+    decide(feed.lake, feed.name, ("shop", "stuck"), Action.RESUME, "try")
+    feed.apply()
+    state = feed.state.tables["shop", "stuck"]
+    assert (state.applied_tso, state.final) == (at(2), True)
+    decide(feed.lake, feed.name, ("shop", "stuck"), Action.SKIP_DDL, "no such column is sent")
+    feed.apply()
+    assert feed.state.tables["shop", "stuck"].reason is None
+    assert feed.rows("stuck") == {1: ("a",), 2: ("b",)}
+    lines = feed.spark.table(feed.lake.table(Layer.OPS, DECISIONS)).orderBy("decided_at").collect()
+    assert [(line["action"], line["commit_ts"], line["reason"]) for line in lines] == [
+        ("resume", at(2), "try"),
+        ("skip-ddl", at(2), "no such column is sent"),
+    ]
+
+
+def test_a_row_that_comes_too_late_is_held_until_somebody_looks(feed: Changefeed) -> None:
+    feed.send(0, LATE.insert(at(1), 1, "a"), PLAIN.insert(at(1), 1, "a"))  # repeats
+    feed.send(0, LATE.insert(at(5), 2, "never seen"), LATE.insert(at(11), 3, "c"), PLAIN.insert(at(11), 2, "b"))
+    feed.resolve(at(12))
+    feed.go()
+    state = feed.state.tables["shop", "late"]
+    assert (feed.state.tso, state.applied_tso, state.final) == (at(12), at(5) - 1, True)
+    assert state.reason is not None
+    assert "1 row changes came for the first time when their commit_ts was already published" in state.reason
+    assert feed.rows("late") == {1: ("a",)}
+    assert feed.rows("plain") == {1: ("a",), 2: ("b",)}
+    decide(feed.lake, feed.name, ("shop", "late"), Action.RESUME, "looked at")
+    feed.apply()
+    assert feed.state.tables["shop", "late"].reason is None
+    assert feed.rows("late") == {1: ("a",), 2: ("never seen",), 3: ("c",)}
+
+
+def test_one_run_at_a_time(feed: Changefeed) -> None:
+    with turn(feed.lake, feed.name, Layer.GOLD), pytest.raises(ConfigError, match="gold is at work in another process"):
+        feed.apply()
+    feed.apply()

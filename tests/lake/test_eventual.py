@@ -1,0 +1,71 @@
+"""Gold of a feed without watermarks: the newest commit of each key wins, whenever it comes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from changefeed import ID, Changefeed, Source, V, at, ddl
+
+from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.event import Column
+from ticdc_lakehouse.policy import Mode
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ticdc_lakehouse.local.broker import Broker
+
+T = Source(table="t")
+W = Source(table="t", columns=(ID, V, Column(name="w", type="int")))
+
+
+@pytest.fixture(scope="module")
+def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Changefeed:
+    feed = Changefeed(
+        spark,
+        broker,
+        tmp_path_factory.mktemp("eventual"),
+        partitions=2,
+        options={"enable-tidb-extension": False},
+        described={"gold": {"mode": "eventual", "tombstone_days": 36500}},
+        schema="CREATE TABLE shop.t (id BIGINT PRIMARY KEY, v VARCHAR(9));",
+    )
+    feed.send(0, T.insert(at(1), 1, "a"), T.update(at(2), (1, "a"), (1, "b")), T.insert(at(2), 2, "x"))
+    feed.send(0, T.delete(at(3), 2, "x"), T.insert(at(3), 3, "moved"))
+    feed.send(1, T.insert(at(3), 4, "at once"), T.delete(at(3), 4, "at once"))  # one millisecond, in this order
+    feed.go()
+    return feed
+
+
+def test_newest_commit_of_each_key_is_shown_at_once(feed: Changefeed) -> None:
+    assert feed.rows("t") == {1: ("b",), 3: ("moved",)}
+
+
+def test_what_comes_late_never_takes_the_place_of_what_is_newer(feed: Changefeed) -> None:
+    feed.send(1, T.update(at(1, 5), (1, "a"), (1, "old")), T.insert(at(2), 2, "x"), T.insert(at(2), 5, "late"))
+    feed.go()
+    assert feed.rows("t") == {1: ("b",), 3: ("moved",), 5: ("late",)}
+
+
+def test_repeats_of_everything_change_nothing(feed: Changefeed) -> None:
+    before = feed.rows("t")
+    feed.produce(list(feed.sent))
+    feed.go()
+    assert feed.rows("t") == before
+
+
+def test_ddl_is_followed(feed: Changefeed) -> None:
+    feed.send(0, ddl(at(20), "ALTER TABLE `shop`.`t` ADD COLUMN `w` INT DEFAULT 7", "shop", "t", "ALTER"))
+    feed.send(0, W.insert(at(21), 6, "new", 8))
+    feed.go()
+    assert feed.rows("t") == {1: ("b", 7), 3: ("moved", 7), 5: ("late", 7), 6: ("new", 8)}
+
+
+def test_it_says_what_it_does_not_promise(feed: Changefeed) -> None:
+    described = feed.spark.sql(f"DESCRIBE TABLE EXTENDED {feed.view('t')}").collect()
+    (comment,) = (row["data_type"] for row in described if row["col_name"] == "Comment")
+    assert "eventual" in comment
+    assert feed.status.mode is Mode.EVENTUAL
+    with pytest.raises(ConfigError, match="until_tso stops at a watermark"):
+        feed.apply(until_tso=at(5))
