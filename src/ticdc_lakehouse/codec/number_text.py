@@ -18,6 +18,9 @@ _YEAR = re.compile(r"\d{4}", re.ASCII)
 _COUNT = re.compile(r"0|[1-9]\d{0,19}", re.ASCII)
 _SHORT_YEAR = re.compile(r"\d{1,4}", re.ASCII)
 
+_BEYOND_SINGLE = 2.0**128 - 2.0**103
+"""From here on a float32 is infinite."""
+
 is_plain = _PLAIN.fullmatch
 """Whether a number's text is ``float_text`` of itself."""
 is_year = _YEAR.fullmatch
@@ -43,6 +46,14 @@ def float_text(text: str) -> str:
         raise DecodeError("out_of_range", f"expected a float64, found {text[:40]}")
     sign, digits, exponent = Decimal(text).as_tuple()
     return _rendered(sign, "".join(map(str, digits)).lstrip("0"), int(exponent))
+
+
+def single_text(text: str) -> str:
+    """``float_text`` of a number of a float32, which may have more digits than that. Raises DecodeError for others."""
+    found = float_text(text)
+    if abs(float(found)) >= _BEYOND_SINGLE:
+        raise DecodeError("out_of_range", f"expected a float32, found {text[:40]}")
+    return found
 
 
 def _rendered(sign: int, digits: str, exponent: int) -> str:

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Raw
 
-from ticdc_lakehouse.codec.number_text import float_text, is_plain
+from ticdc_lakehouse.codec.number_text import float_text, is_plain, single_text
 from ticdc_lakehouse.errors import DecodeError
 
 Texts = list[str | None]
@@ -101,15 +101,20 @@ def _numbers(tokens: bytes) -> Texts:
     return [None if text == "null" else text for text in found] if b"null" in tokens else found
 
 
-def floats(values: list[Raw]) -> Texts:
-    """FLOAT, DOUBLE; ``null`` among them is NULL."""
+def floats(values: list[Raw], text_of: Callable[[str], str] = float_text) -> Texts:
+    """DOUBLE; ``null`` among them is NULL."""
     tokens = b"\n".join(values)
     if tokens.translate(None, _OF_NUMBERS):
         raise DecodeError("wrong_type", "expected a number or null for a FLOAT, DOUBLE or DECIMAL")
     found = _numbers(tokens)
     if _exponent_in(tokens) or max(map(len, tokens.split(b"\n"))) > _PLAIN_DIGITS:
-        return [text if text is None or is_plain(text) else float_text(text) for text in found]
+        return [text if text is None or is_plain(text) else text_of(text) for text in found]
     return found
+
+
+def singles(values: list[Raw]) -> Texts:
+    """FLOAT."""
+    return floats(values, single_text)
 
 
 def _exponent_in(tokens: bytes) -> bool:
