@@ -10,10 +10,8 @@ Source: wire.md 1.1.2, 1.1.3; tiflow pkg/sink/codec/craft/model.go.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import partial
 from itertools import accumulate, pairwise
 
 import numpy as np
@@ -176,43 +174,40 @@ class Groups:
         self.start, self.end = start, end
         self.kinds = messages.octets[messages.begins[message] + start]
         """Each one's first byte."""
-        self.values, self.shape = np.zeros_like(start), np.zeros_like(start)
-        """Where each one's value lengths begin, and the number of its shape in ``shapes``."""
-        dictionaries = np.array([*map(id, terms)])[message]
-        others = np.flatnonzero(np.diff(dictionaries) | np.diff(databases) | np.diff(tables)) + 1
-        numbers: dict[Shape, int] = {}
-        errors: dict[int, DecodeError] = {}
-        for first, last in pairwise([0, *others.tolist(), len(start)]):
-            table = int(databases[first]), int(tables[first])
-            self._read(first, last, partial(self._head, terms[message[first]], shapes, table), numbers, errors)
-        if errors:
-            raise RefusedError(errors)
-        self.shapes = list(numbers)
+        runs, self.shapes = self._read(terms, shapes, databases, tables)
+        counts, heads, numbers = np.array(runs, np.int64).T
+        self.values: Places = start + 1 + np.repeat(heads, counts)
+        """Where each one's value lengths begin."""
+        self.shape: Places = np.repeat(numbers, counts)
+        """Number of each one's shape in ``shapes``."""
 
     def _read(
-        self, first: int, last: int, read: ReadHead, numbers: dict[Shape, int], errors: dict[int, DecodeError]
-    ) -> None:
-        """The groups of one table from ``first`` to before ``last``."""
-        while first < last:
-            try:
-                head, shape = read(first)
-            except DecodeError as error:
-                errors.setdefault(self._messages.numbers[self.message[first]], error)
-                first += 1
-                continue
-            run = slice(first, self._end_of_run(head, first + 1, last))
-            self.values[run] = self.start[run] + 1 + len(head)
-            self.shape[run] = numbers.setdefault(shape, len(numbers))
-            first = run.stop
-
-    def _head(self, terms: Terms, shapes: Shapes, table: tuple[int, int], group: int) -> tuple[bytes, Shape]:
-        """The bytes of a group's head, and its shape. Raises DecodeError."""
-        data = self._messages.data[self.message[group]]
-        at, end = int(self.start[group]) + 1, int(self.end[group])
-        head, shape = terms.heads.get(table, _NO_HEAD)
-        if shape is None or not data.startswith(head, at, end):
-            return shapes.read(data, at, end, terms, table)
-        return head, shape
+        self, terms: list[Terms], shapes: Shapes, databases: Places, tables: Places
+    ) -> tuple[list[tuple[int, int, int]], list[Shape]]:
+        """Runs of groups with equal heads (how many, bytes of the head, number of the shape), and the shapes."""
+        dictionaries = np.array([*map(id, terms)])[self.message]
+        others = np.flatnonzero(np.diff(dictionaries) | np.diff(databases) | np.diff(tables)) + 1
+        owner, start, end = self.message.tolist(), (self.start + 1).tolist(), self.end.tolist()
+        names = [*zip(databases.tolist(), tables.tolist(), strict=True)]
+        runs: list[tuple[int, int, int]] = []
+        numbers: dict[Shape, int] = {}
+        errors: dict[int, DecodeError] = {}
+        for first, last in pairwise([0, *others.tolist(), len(owner)]):
+            while first < last:
+                message = owner[first]
+                data = self._messages.data[message]
+                try:
+                    head, shape = _head(data, start[first], end[first], terms[message], shapes, names[first])
+                except DecodeError as error:
+                    errors.setdefault(self._messages.numbers[message], error)
+                    first += 1  # noqa: PLW2901
+                    continue
+                stop = self._end_of_run(head, first + 1, last) if last - first > _AHEAD else first + 1
+                runs.append((stop - first, len(head), numbers.setdefault(shape, len(numbers))))
+                first = stop  # noqa: PLW2901
+        if errors:
+            raise RefusedError(errors)
+        return runs, list(numbers)
 
     def _end_of_run(self, head: bytes, first: int, last: int) -> int:
         """The first group from ``first`` on that may not begin with this head: looks ever further ahead."""
@@ -238,8 +233,15 @@ _NO_HEAD: tuple[bytes, None] = (b"", None)
 _AHEAD, _FAR_AHEAD = 16, 1024
 """Groups that are compared at a time: few at first, as runs may be short, and never more than fit a cache."""
 
-ReadHead = Callable[[int], tuple[bytes, Shape]]
-"""Gives the bytes of a group's head, and its shape. Raises DecodeError."""
+
+def _head(
+    data: bytes, start: int, end: int, terms: Terms, shapes: Shapes, table: tuple[int, int]
+) -> tuple[bytes, Shape]:
+    """The bytes of a group's head, and its shape. Raises DecodeError."""
+    head, shape = terms.heads.get(table, _NO_HEAD)
+    if shape is None or not data.startswith(head, start, end):
+        return shapes.read(data, start, end, terms, table)
+    return head, shape
 
 
 def _next_uvarints(data: bytes, start: int, end: int, count: int) -> tuple[list[int], int]:

@@ -33,7 +33,7 @@ from ticdc_lakehouse.event import Op
 
 _OPS = {"c": Op.INSERT, "u": Op.UPDATE, "d": Op.DELETE}
 
-_TOGETHER = 512
+_TOGETHER = 1024
 """Messages that are read before their rows are added: so many stay in a processor's cache."""
 _FEW = 8
 """Rows that are no longer halved to find the one that is not like the others."""
