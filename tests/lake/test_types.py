@@ -46,6 +46,15 @@ EXACT: list[tuple[str, str, str, str | None, Any]] = [
     ("nothing", "int", "int", None, None),
 ]
 IRREGULAR = {"day": "0000-00-00", "moment": "2024-05-00 00:00:00.000000", "noon": "0000-00-00 00:00:00.000"}
+TYPED = Source(
+    table="exact",
+    columns=tuple(
+        Column(name=name, type=kind, key=name == "id", by="index" if kind[:3] in ("enu", "set") else None)
+        for name, kind, *_ in EXACT
+    ),
+)
+REGULAR = [text for *_, text, _ in EXACT]
+ODD = [IRREGULAR.get(name, text) for name, _, _, text, _ in EXACT[1:]]
 CREATE = "CREATE TABLE shop.exact ({}, twice int AS (small * 2) VIRTUAL, PRIMARY KEY (id));".format(
     ", ".join(f"{name} {kind}" for name, kind, *_ in EXACT)
 )
@@ -79,18 +88,11 @@ def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathF
         schema=CREATE,
         described={"time_zone": "Asia/Shanghai"},
     )
-    columns = tuple(
-        Column(name=name, type=kind, key=name == "id", by="index" if kind[:3] in ("enu", "set") else None)
-        for name, kind, *_ in EXACT
-    )
-    exact = Source(table="exact", columns=columns)
-    texts = [text for *_, text, _ in EXACT]
-    feed.send(0, exact.insert(at(1), *texts))
+    feed.send(0, TYPED.insert(at(1), *REGULAR))
     for number, table in enumerate(HOSTILE):
         row = [str(number), *(f"{number} {c.name}" for c in table.columns[1:])]
         feed.send(0, table.insert(at(1), *row))
-    irregular = ["1", *(IRREGULAR.get(name, text) for name, _, _, text, _ in EXACT[1:])]
-    feed.send(0, exact.insert(at(3), *irregular))
+    feed.send(0, TYPED.insert(at(3), "1", *ODD))
     feed.send(0, ddl(at(3), "CREATE TABLE `late` (`id` INT PRIMARY KEY)", "shop", "late", "CREATE"))
     feed.resolve(at(4))
     feed.load()
@@ -161,3 +163,29 @@ def test_as_of(feed: Changefeed) -> None:
         assert now["shop.exact"].count() == 2
         assert now["shop.late"].count() == 0
         assert set(now["shop.exact"].columns) == set(feed.spark.table(feed.view("exact")).columns)
+
+
+def test_values_are_the_same_in_any_session(feed: Changefeed) -> None:
+    """Decoded, applied and read under another time zone and the other ANSI mode."""
+
+    def read(layer: Layer) -> dict[Any, tuple[Any, ...]]:
+        table = feed.lake.table(layer, feed.state.tables["shop", "exact"].name)
+        columns = ["id", "unix_micros(noon)", *(quoted(name) for name, *_ in EXACT[1:] if name != "noon")]
+        return {row[0]: tuple(row[1:]) for row in feed.spark.table(table).selectExpr(*columns).collect()}
+
+    usual = {layer: read(layer) for layer in (Layer.GOLD, Layer.SILVER)}
+    settings = {"spark.sql.session.timeZone": "America/New_York"}
+    settings["spark.sql.ansi.enabled"] = str(feed.spark.conf.get("spark.sql.ansi.enabled") != "true").lower()
+    before = {name: feed.spark.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        feed.spark.conf.set(name, value)
+    try:
+        feed.send(0, TYPED.insert(at(5), "2", *REGULAR[1:]), TYPED.insert(at(5), "3", *ODD))
+        feed.resolve(at(6))
+        feed.go()
+        other = {layer: read(layer) for layer in (Layer.GOLD, Layer.SILVER)}
+    finally:
+        for name, value in before.items():
+            feed.spark.conf.set(name, str(value))
+    for layer, rows in usual.items():
+        assert other[layer] == {**rows, 2: rows[2**64 - 1], 3: rows[1]}
