@@ -13,6 +13,7 @@ from ticdc_lakehouse.codec.options import CraftFloat
 from ticdc_lakehouse.config.feed import SecretReference, load_feed, load_feeds, security_options
 from ticdc_lakehouse.config.table_filter import TableFilter
 from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.policy import Mode, OnDrop, OnUnsupportedDdl, Policy
 
 EXAMPLES = Path(__file__).parents[2] / "resources" / "feeds"
 RIGHT = """
@@ -159,10 +160,93 @@ MISTAKES = {
         "max_message_bytes: 16MB\nkafka:",
         "max_message_bytes: expected a positive whole number, found '16MB'",
     ),
+    "gold key": ("kafka:", "gold: {modes: x}\nkafka:", "gold.modes: unknown key; did you mean mode?"),
+    "gold no mapping": (
+        "kafka:",
+        "gold: eventual\nkafka:",
+        "gold: expected a mapping of keys to values, found 'eventual'",
+    ),
+    "gold mode": (
+        "kafka:",
+        "gold: {mode: newest}\nkafka:",
+        "gold.mode: expected one of watermarks, eventual, found 'newest'",
+    ),
+    "tombstone days": (
+        "kafka:",
+        "gold: {tombstone_days: 0}\nkafka:",
+        "gold.tombstone_days: expected a positive whole number, found 0",
+    ),
+    "on_drop": ("kafka:", "gold: {on_drop: hide}\nkafka:", "gold.on_drop: expected one of drop, keep, found 'hide'"),
+    "on_drop no text": ("kafka:", "gold: {on_drop: true}\nkafka:", "gold.on_drop: expected text, found True"),
+    "on_unsupported_ddl": (
+        "kafka:",
+        "gold: {on_unsupported_ddl: skip}\nkafka:",
+        "gold.on_unsupported_ddl: expected one of stop, ignore, found 'skip'",
+    ),
+    "gold tables no mapping": (
+        "kafka:",
+        "gold: {tables: [a.b]}\nkafka:",
+        "gold.tables: expected a mapping of keys to values, found ['a.b']",
+    ),
+    "gold table pattern": (
+        "kafka:",
+        "gold: {tables: {orders: {on_drop: keep}}}\nkafka:",
+        "gold.tables.orders: expected database.table, each with * and ? as you like",
+    ),
+    "gold table no mapping": (
+        "kafka:",
+        "gold: {tables: {a.b: keep}}\nkafka:",
+        "gold.tables.a.b: expected a mapping of keys to values, found 'keep'",
+    ),
+    "mode of a table": (
+        "kafka:",
+        "gold: {tables: {a.b: {mode: eventual}}}\nkafka:",
+        "gold.tables.a.b.mode: unknown key; expected one of on_drop, on_unsupported_ddl",
+    ),
+    "policy of a table": (
+        "kafka:",
+        "gold: {tables: {a.b: {on_drop: hide}}}\nkafka:",
+        "gold.tables.a.b.on_drop: expected one of drop, keep, found 'hide'",
+    ),
+    "no watermarks": (
+        "{enable-tidb-extension: true}",
+        "{}",
+        "gold.mode: expected eventual, since TiCDC sends no watermarks without options.enable-tidb-extension: true",
+    ),
     "key twice": ("kafka:", "time_zone: UTC\nkafka:", "time_zone: stands twice (line 5); expected once"),
     "no YAML": ("kafka:", "kafka: {", "expected a readable YAML file: while parsing"),
     "no mapping": (RIGHT, "- a", "expected a mapping of keys to values, found ['a']"),
 }
+
+
+GOLD = """
+gold:
+  mode: eventual
+  tombstone_days: 3
+  on_drop: keep
+  tables:
+    shop.tmp_*: {on_drop: drop, on_unsupported_ddl: ignore}
+    "shop.*": {on_unsupported_ddl: ignore}
+    "*.tmp_1": {on_unsupported_ddl: stop}
+"""
+
+
+def test_gold_says_how_tables_are_kept(tmp_path: Path) -> None:
+    gold = load_feed(written(tmp_path, RIGHT + GOLD)).policies
+    assert (gold.mode, gold.tombstone_days) == (Mode.EVENTUAL, 3)
+    found = {name: gold.of(*name) for name in (("shop", "tmp_1"), ("Shop", "Orders"), ("bank", "TMP_1"), ("b", "x"))}
+    assert [(policy.on_drop, policy.on_unsupported_ddl) for policy in found.values()] == [
+        (OnDrop.DROP, OnUnsupportedDdl.IGNORE),
+        (OnDrop.KEEP, OnUnsupportedDdl.IGNORE),
+        (OnDrop.KEEP, OnUnsupportedDdl.STOP),
+        (OnDrop.KEEP, OnUnsupportedDdl.STOP),
+    ], "the first pattern that fits counts; what it leaves open is as of the feed"
+
+
+def test_without_a_section_gold_follows_watermarks_and_drops(tmp_path: Path) -> None:
+    gold = load_feed(written(tmp_path, RIGHT)).policies
+    assert (gold.mode, gold.tombstone_days) == (Mode.WATERMARKS, 7)
+    assert gold.of("any", "table") == Policy(on_drop=OnDrop.DROP, on_unsupported_ddl=OnUnsupportedDdl.STOP)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

@@ -84,6 +84,10 @@ def test_added_values(text: str, effects: list[tuple[str, str | None]]) -> None:
     [
         ("DROP COLUMN v", []),
         ("DROP COLUMN NAME", [Dropped(column=column(PLAIN, "Name"))]),
+        (
+            "DROP COLUMN name, ADD COLUMN name INT DEFAULT 5",
+            [Dropped(column=column(PLAIN, "Name")), Added(column=column(table("name INT"), "name"), value="5")],
+        ),
         ("RENAME COLUMN v TO w", []),
         ("RENAME COLUMN name TO b", [Renamed(old="Name", new="b")]),
         ("RENAME COLUMN name TO `Name`", []),

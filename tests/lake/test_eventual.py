@@ -9,6 +9,7 @@ from changefeed import ID, Changefeed, Source, V, at, ddl
 
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.event import Column
+from ticdc_lakehouse.lake.place import Layer
 from ticdc_lakehouse.policy import Mode
 
 if TYPE_CHECKING:
@@ -60,6 +61,19 @@ def test_ddl_is_followed(feed: Changefeed) -> None:
     feed.send(0, W.insert(at(21), 6, "new", 8))
     feed.go()
     assert feed.rows("t") == {1: ("b", 7), 3: ("moved", 7), 5: ("late", 7), 6: ("new", 8)}
+
+
+def test_a_tombstone_is_forgotten_after_its_days(feed: Changefeed) -> None:
+    def tombstones() -> int:
+        data = feed.lake.table(Layer.GOLD, feed.state.tables["shop", "t"].data)
+        return feed.spark.table(data).where("_ticdc_gone").count()
+
+    assert tombstones() == 2
+    feed.described = {"gold": {"mode": "eventual", "tombstone_days": 1}}
+    feed.send(0, W.insert(at(22), 7, "last", 8))
+    feed.go()
+    assert tombstones() == 0
+    assert feed.rows("t").keys() == {1, 3, 5, 6, 7}
 
 
 def test_it_says_what_it_does_not_promise(feed: Changefeed) -> None:

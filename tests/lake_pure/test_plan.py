@@ -379,3 +379,16 @@ def test_create_table_knows_better_than_a_file() -> None:
     made = plan(replace(now, before=Published()))
     assert made.definition is not None
     assert (made.reason, len(made.definition.table.columns)) == (None, 1)
+
+
+@pytest.mark.parametrize("names", [(("d", "T"), ("d", "t")), (("d", "t"), ("D", "t"))])
+def test_names_that_differ_in_case_alone_are_two_tables(names: tuple[TableName, ...]) -> None:
+    """TiDB never has both, but routes may bring them together. A DDL means the very name, else one of another case."""
+    now = situation(ROWS)
+    now = replace(now, window=replace(now.window, rows=dict.fromkeys(names, (ROWS,))))
+    plans = {each.name: steps(each) for each in plan_tables(now)}
+    assert plans == {name: [("R", 20)] for name in names}
+    now = replace(now, window=replace(now.window, ddls=(ddl(16, f"DROP TABLE {names[1][0]}.{names[1][1]}"),)))
+    assert [each.name for each in plan_tables(now)] == [names[0]]
+    one = replace(now, window=replace(now.window, rows={names[0]: (ROWS,)}))
+    assert plan_tables(one) == ()

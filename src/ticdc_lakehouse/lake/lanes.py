@@ -48,9 +48,9 @@ class Lanes:
         """Make lanes of tables that show themselves by their rows alone, up to ``through``."""
         while self._undiscovered and self._undiscovered[-1][0] <= through:
             first, name = self._undiscovered.pop()
-            if self._bearing(name) is not None:
+            if any(lane.name == name for lane in self.lanes):
                 continue
-            from_file = next((t for t in self.now.applying.tables if _same((t.database, t.table), name)), None)
+            from_file = next((t for t in self.now.applying.tables if (t.database, t.table) == name), None)
             shapes = (shape for shape in self.now.window.rows[name] if shape.first >= first)
             table = from_file or definition_from_wire(name, shapes)
             self._begin(name, table, 0 if from_file else first, "file" if from_file else "wire")
@@ -119,7 +119,10 @@ class Lanes:
                 )
 
     def _bearing(self, name: TableName) -> Lane | None:
-        return next((lane for lane in self.lanes if _same(lane.name, name)), None)
+        """The lane that a DDL means: TiDB tells names apart without regard to case (lower_case_table_names=2), but a
+        feed may hold tables of several schemas routed into one, so the very name goes first."""
+        meant = [lane for lane in self.lanes if _folded(lane.name) == _folded(name)]
+        return next((lane for lane in meant if lane.name == name), meant[0] if meant else None)
 
     def _meant(self, ddl: DdlEvent, names: tuple[TableName, ...]) -> list[Lane]:
         """The lanes of these names that the DDL is news to."""
@@ -224,9 +227,8 @@ class Lanes:
             lane.halt(ddl_stop(ddl, reason), final=True)
 
 
-def _same(one: TableName, other: TableName) -> bool:
-    """TiDB tells names apart without regard to case (lower_case_table_names=2)."""
-    return one == other or (one[0].lower() == other[0].lower() and one[1].lower() == other[1].lower())
+def _folded(name: TableName) -> TableName:
+    return name[0].lower(), name[1].lower()
 
 
 def _published_lane(now: Situation, name: TableName, state: TableState) -> Lane:

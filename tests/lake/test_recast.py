@@ -1,0 +1,64 @@
+"""Stored values after an ALTER TABLE that changed their type: MySQL's texts, without a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ticdc_lakehouse.lake.place import literal
+from ticdc_lakehouse.lake.recast import converted_sql
+from ticdc_lakehouse.mysql_type import parse_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# (type before, type after, text, what it becomes: None if that is not certain)
+CONVERTED: list[tuple[str, str, str, str | None]] = [
+    ("bigint", "int", "7", "7"),
+    ("decimal(10,2)", "int", "2.50", "3"),
+    ("decimal(10,2)", "int", "-2.50", "-3"),
+    ("decimal(10,2)", "int", "0.49", "0"),
+    ("double", "int", "2.5", "2"),
+    ("double", "bigint unsigned", "3.5", "4"),
+    ("float", "double", "0.1", "0.10000000149011612"),
+    ("double", "varchar(9)", "0.5", "0.5"),
+    ("double", "varchar(9)", "1e+21", None),
+    ("varchar(9)", "char(9)", "a  ", "a"),
+    ("varchar(9)", "varbinary(9)", "é", "c3a9"),
+    ("varchar(9)", "binary(4)", "a", "61000000"),
+    ("varbinary(2)", "binary(4)", "ff00", "ff000000"),
+    ("varbinary(9)", "varchar(9)", "c3a9", "é"),
+    ("varbinary(9)", "varchar(9)", "ff", None),
+    ("varchar(9)", "int", " 12 ", "12"),
+    ("varchar(9)", "int", "1.5", None),
+    ("varchar(9)", "int", "x", None),
+    ("varchar(9)", "double", "1e3", "1e3"),
+    ("varchar(9)", "double", "0x1", None),
+    ("varchar(9)", "decimal(9,2)", "-.5", "-.5"),
+    ("varchar(9)", "date", "2024-02-29", "2024-02-29"),
+    ("varchar(9)", "date", "20240229", None),
+    ("varchar(30)", "datetime", "2024-01-01 00:00:00.5", "2024-01-01 00:00:01"),
+    ("varchar(30)", "datetime", "1 2", None),
+    ("datetime(6)", "datetime(3)", "2024-01-01 00:00:00.123500", "2024-01-01 00:00:00.124"),
+    ("datetime(1)", "datetime", "1969-12-31 23:59:59.5", "1970-01-01 00:00:00"),
+    ("datetime(1)", "datetime", "0000-00-00 00:00:00.0", "0000-00-00 00:00:00.0"),
+    ("timestamp(3)", "timestamp", "2024-01-01 00:00:00.499", "2024-01-01 00:00:00"),
+    ("datetime(1)", "date", "2024-01-01 23:59:59.5", "2024-01-02"),
+    ("datetime", "date", "2024-01-00 12:00:00", "2024-01-00"),
+    ("date", "datetime", "2024-02-29", "2024-02-29 00:00:00"),
+    ("time", "time(3)", "-10:00:00", "-10:00:00.000"),
+    ("time(1)", "time(3)", "10:00:00.5", "10:00:00.500"),
+]
+
+
+@pytest.mark.parametrize("ansi", [True, False])
+def test_values_become_what_mysql_makes_of_them(spark: SparkSession, ansi: bool) -> None:
+    sql = [converted_sql(parse_type(before), parse_type(after), literal(text)) for before, after, text, _ in CONVERTED]
+    usual = spark.conf.get("spark.sql.ansi.enabled")
+    spark.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
+    try:
+        (row,) = spark.sql(f"SELECT {', '.join(f'{each} AS c{i}' for i, each in enumerate(sql))}").collect()
+    finally:
+        spark.conf.set("spark.sql.ansi.enabled", usual or "true")
+    assert dict(zip(CONVERTED, row, strict=True)) == {each: each[-1] for each in CONVERTED}

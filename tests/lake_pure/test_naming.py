@@ -1,0 +1,79 @@
+"""Names in the lake: one table each, whatever TiDB's names are, and the same ones after a run that died."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ticdc_lakehouse.ddl.statement import TableName
+from ticdc_lakehouse.lake.naming import Naming, Taken
+
+T = ("d", "t")
+
+
+def naming(*taken: Taken) -> Naming:
+    return Naming(feed="f", history=lambda: taken)
+
+
+def taken(table: TableName, name: str, data: str = "", feed: str = "f") -> Taken:
+    return Taken(feed=feed, table=table, name=name, data=data or f"{name}__data")
+
+
+def test_plain_names_are_joined_and_stay() -> None:
+    names = naming()
+    assert [names.view(T), names.view(T)] == ["f_d_t", "f_d_t"]
+    assert naming(taken(T, "f_d_t")).view(T) == "f_d_t"
+
+
+@pytest.mark.parametrize(
+    "tables",
+    [
+        (("x", "y_z"), ("x_y", "z")),
+        (("d", "t"), ("d", "T"), ("D", "t")),
+        (("d", "a b"), ("d", "a_b"), ("d", "a.b")),
+        (("d", "表"), ("d", "桌")),
+        (("d", "l" * 200), ("d", "l" * 201)),
+    ],
+)
+def test_no_two_tables_share_a_name(tables: tuple[TableName, ...]) -> None:
+    """Catalogs take letters, digits and ``_``, and ignore case."""
+    names = naming()
+    found = [names.view(table) for table in tables] + [names.data(table, 0) for table in tables]
+    assert len({name.lower() for name in found}) == len(found)
+    assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_") for name in found)
+
+
+@pytest.mark.parametrize("other", [taken(("d_t", ""), "f_d_t"), taken(T, "f_d_t", feed="f_d")])
+def test_a_name_of_the_history_is_not_given_again(other: Taken) -> None:
+    assert naming(other).view(T) == naming(other).view(T) != "f_d_t"
+
+
+@pytest.mark.parametrize("name", ["t__data", "t__data_17"])
+def test_no_view_stands_where_rows_lie(name: str) -> None:
+    assert naming().view(("d", name)).startswith(f"f_d_{name}_")
+
+
+def test_rows_of_a_new_table_lie_where_none_lay() -> None:
+    assert naming().data(T, 9) == "f_d_t__data"
+    assert naming(taken(T, "f_d_t")).data(T, 9) == "f_d_t__data_9"
+    names = naming()
+    assert [names.data(T, 9), names.data(T, 10)] == ["f_d_t__data", "f_d_t__data_10"]
+
+
+def test_a_table_that_was_renamed_leaves_its_rows_where_they_lie() -> None:
+    assert naming(taken(("d", "u"), "f_d_u", "f_d_t__data")).data(T, 9) == "f_d_t__data_9"
+
+
+def test_the_history_is_asked_once_and_only_if_a_name_is_needed() -> None:
+    asked = []
+
+    def history() -> Iterator[Taken]:
+        asked.append(1)
+        yield taken(T, "f_d_t")
+
+    names = Naming(feed="f", history=history)
+    assert asked == []
+    names.view(T)
+    names.data(T, 9)
+    assert asked == [1]

@@ -1,0 +1,124 @@
+"""What the feed file and people decide about tables that are dropped, or cannot follow their DDL; and late rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from test_plan import DATA, KNOWN, NAME, ROWS, STATE, UNFOLLOWED, V, ddl, definition, plan, situation, steps
+
+from ticdc_lakehouse.lake.naming import Taken
+from ticdc_lakehouse.lake.plan import plan_tables
+from ticdc_lakehouse.lake.situation import Applying, Situation
+from ticdc_lakehouse.lake.watermark import Hold
+from ticdc_lakehouse.policy import OnDrop, OnUnsupportedDdl, Policy
+
+DROP = ddl(16, "DROP TABLE t")
+CREATE = ddl(18, "CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(9))")
+LATER = replace(ROWS, first=19, last=19)
+
+
+def applying(policy: Policy) -> Applying:
+    """This policy for the table, the usual one for all others."""
+    return Applying(feed="f", time_zone="UTC", policy=lambda *name: policy if name == NAME else Policy())
+
+
+KEEP = applying(Policy(on_drop=OnDrop.KEEP))
+IGNORE = applying(Policy(on_unsupported_ddl=OnUnsupportedDdl.IGNORE))
+
+
+@pytest.mark.parametrize("query", ["DROP TABLE t", "DROP DATABASE d"])
+def test_a_table_that_is_kept_stands_still_as_it_was_dropped(query: str) -> None:
+    made = plan(situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, query),), applying=KEEP))
+    assert (made.through, made.final, steps(made)) == (16, True, [("R", 16)])
+    assert made.reason == "TiDB dropped it at 16 (on_drop: keep)"
+
+
+def test_a_table_that_is_kept_gives_way_to_another_of_its_name() -> None:
+    now = situation(ROWS, LATER, known=KNOWN, state=STATE, ddls=(DROP, CREATE), applying=KEEP)
+    now.naming.history = lambda: [Taken(feed="f", table=NAME, name="f_d_t", data=DATA)]
+    (made,) = plan_tables(now)
+    assert (made.state, made.reason, made.through) == (None, None, 20)
+    assert made.start is not None
+    assert made.start.data == f"{DATA}_18"
+
+
+def test_only_the_table_of_the_policy_is_kept() -> None:
+    ddls = (ddl(12, "CREATE TABLE u (id INT)", "u"), ddl(16, "DROP TABLE u, t", None))
+    now = situation(known=KNOWN, state=STATE, ddls=ddls, applying=KEEP)
+    assert [each.name for each in plan_tables(now)] == [NAME]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        UNFOLLOWED,
+        "ALTER TABLE t SOME NEW THING",
+        "ALTER TABLE u EXCHANGE PARTITION p WITH TABLE t",
+        "ALTER TABLE t DROP COLUMN x",
+    ],
+)
+def test_an_ignored_ddl_changes_nothing(query: str) -> None:
+    now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(14, query),), applying=IGNORE)
+    made = plan(now)
+    assert (made.through, made.reason, made.definition) == (20, None, KNOWN)
+    assert plan(replace(now, applying=KEEP)).reason is not None
+
+
+def test_an_ignored_ddl_does_not_keep_rows_that_do_not_fit() -> None:
+    wider = replace(LATER, columns=(*ROWS.columns, replace(V, name="w")))
+    made = plan(situation(ROWS, wider, known=KNOWN, state=STATE, ddls=(ddl(17, UNFOLLOWED),), applying=IGNORE))
+    assert (made.through, made.final) == (18, False)
+    assert made.reason is not None
+    assert "has not: w" in made.reason
+
+
+def test_a_ddl_that_can_be_followed_is_not_ignored() -> None:
+    now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "ALTER TABLE t DROP COLUMN v"),), applying=IGNORE)
+    assert steps(plan(now)) == [("R", 17), ("A", 17), ("R", 20)]
+
+
+def skipping(commit_ts: int, data: str = DATA, query: str = UNFOLLOWED) -> Situation:
+    now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(14, query),))
+    return replace(now, skipped=frozenset({(data, commit_ts)}))
+
+
+@pytest.mark.parametrize("query", [UNFOLLOWED, "ALTER TABLE t SOME NEW THING", "ALTER TABLE t DROP COLUMN v"])
+def test_a_skipped_ddl_is_passed_over(query: str) -> None:
+    """Also one that could be followed: its values may be what cannot be converted."""
+    made = plan(skipping(14, query=query))
+    assert (made.through, made.reason, made.definition, steps(made)[-1]) == (20, None, KNOWN, ("R", 20))
+
+
+@pytest.mark.parametrize("other", [(13, DATA), (14, "f_d_t__data_9")])
+def test_another_ddl_is_not(other: tuple[int, str]) -> None:
+    made = plan(skipping(*other))
+    assert (made.through, made.final) == (14, True)
+
+
+def late(now: Situation, tso: int) -> Situation:
+    return replace(now, late={NAME: Hold(tso=tso, reason="came late")})
+
+
+def test_rows_that_came_late_stop_their_table_before_them() -> None:
+    made = plan(late(situation(ROWS, known=KNOWN, state=STATE), 5))
+    assert (made.through, made.reason, made.final, made.steps) == (5, "came late", True, ())
+
+
+def test_rows_that_came_before_a_ddl_cannot_be_read_again() -> None:
+    known = replace(definition(7), source="ddl")
+    made = plan(late(situation(ROWS, known=known, state=STATE), 5))
+    assert (made.through, made.reason, made.final) == (10, "came late", True)
+
+
+def test_a_table_that_stands_still_keeps_its_reason() -> None:
+    state = replace(STATE, applied_tso=6, reason="DDL at 6", final=True)
+    made = plan(late(situation(ROWS, known=KNOWN, state=state), 5))
+    assert (made.through, made.reason) == (6, "DDL at 6")
+
+
+def test_a_late_table_is_dropped_and_renamed_as_any() -> None:
+    now = late(situation(ROWS, known=KNOWN, state=STATE, ddls=(DROP,)), 5)
+    assert plan_tables(now) == ()
+    renamed = replace(now, window=replace(now.window, ddls=(ddl(16, "RENAME TABLE t TO u"),)))
+    assert [(each.name, each.reason) for each in plan_tables(renamed)] == [(("d", "u"), "came late")]

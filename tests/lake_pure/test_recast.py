@@ -1,0 +1,74 @@
+"""Conversions of stored values that are refused, and those that change nothing. What they give: ``tests/lake``."""
+
+from __future__ import annotations
+
+import pytest
+
+from ticdc_lakehouse.errors import ApplyError
+from ticdc_lakehouse.lake.recast import converted_sql
+from ticdc_lakehouse.mysql_type import parse_type
+
+
+def converted(before: str, after: str) -> str:
+    return converted_sql(parse_type(before), parse_type(after), "x")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [
+        ("json", "int", "the conversion from json to int is not followed"),
+        ("varchar(9)", "json", "from varchar(9) to json"),
+        ("varchar(9)", "time", "from varchar(9) to time"),
+        ("varchar(9)", "timestamp", "from varchar(9) to timestamp"),
+        ("vector(3)", "varchar(9)", "from vector(3) to varchar(9)"),
+        ("timestamp", "datetime", "from timestamp to datetime"),
+        ("datetime", "timestamp", "from datetime to timestamp"),
+        ("time", "datetime", "from time to datetime"),
+        ("datetime", "time", "from datetime to time"),
+        ("date", "int", "from date to int"),
+        ("int", "date", "from int to date"),
+        ("int", "year", "from int to year"),
+        ("bit(8)", "varchar(9)", "from bit(8) to varchar(9)"),
+        ("int", "varbinary(9)", "from int to varbinary(9)"),
+        ("blob", "int", "from blob to int"),
+        ("enum('a')", "int", "from enum('a') to int"),
+        ("enum('a')", "set('a')", "from enum('a') to set('a')"),
+        ("int", "geometry", "from int to geometry"),
+        ("int", "decimal(65,30)", "not converted to decimal(65,30): Spark's DECIMAL has 38 digits"),
+        ("decimal(10,2)", "decimal(39,2)", "not converted to decimal(39,2)"),
+        ("int", "decimal", "not converted to decimal:"),
+        ("decimal(65,30)", "int", "not converted to decimal(65,30)"),
+        ("time(6)", "time(3)", "the rounding of time(6) to time(3)"),
+        ("time(1)", "time", "the rounding of time(1) to time"),
+        ("enum", "varchar(9)", "the names of enum are not known"),
+        ("set", "text", "the names of set are not known"),
+        ("set('a','b')", "set('b','a')", "the new order of names in set('b','a')"),
+        ("enum('a','b','c')", "enum('c','a')", "the new order of names in enum('c','a')"),
+    ],
+)
+def test_what_is_not_converted_says_why(before: str, after: str, reason: str) -> None:
+    with pytest.raises(ApplyError) as error:
+        converted(before, after)
+    assert reason in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("int", "bigint"),
+        ("bigint", "tinyint unsigned"),
+        ("varchar(9)", "varchar(20)"),
+        ("varchar(9)", "text"),
+        ("varbinary(4)", "blob"),
+        ("datetime", "datetime(6)"),
+        ("timestamp(3)", "timestamp(6)"),
+        ("time(3)", "time(3)"),
+        ("enum('a','b')", "enum('a','c','b')"),
+        ("enum('a','b','c')", "enum('a','c')"),
+        ("set('a','b')", "set('a','b','c')"),
+        ("enum", "enum('a')"),
+        ("json", "varchar(9)"),
+    ],
+)
+def test_texts_that_stay(before: str, after: str) -> None:
+    assert converted(before, after) == "x"
