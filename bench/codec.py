@@ -37,9 +37,9 @@ class Contest:
 
 
 CONTESTS = {
-    "craft": Contest(yardstick="open_protocol", bound=0.5, go=0.64),
+    "craft": Contest(yardstick="open_protocol", bound=0.15, go=0.64),
     "open_protocol": Contest(yardstick="open_protocol", bound=0.8, go=2.2),
-    "canal_json": Contest(yardstick="canal_json", bound=0.5, go=1.5),
+    "canal_json": Contest(yardstick="canal_json", bound=0.4, go=1.5),
     "simple_json": Contest(yardstick="simple_json", bound=0.8, go=1.7),
     "simple_avro": Contest(yardstick="simple_json", bound=None),
     "debezium": Contest(yardstick="debezium", bound=0.5, go=1.2),

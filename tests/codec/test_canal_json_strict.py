@@ -119,6 +119,16 @@ def test_refused(name: str) -> None:
     assert failure(value).reason == reason
 
 
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_among_its_like(name: str) -> None:
+    """Rows that begin as one before are read together, by what is known of their table."""
+    value, reason = REFUSED[name]
+    (sound,) = decode(UPDATE)
+    before, wrong, after = decode(UPDATE, value, UPDATE)
+    assert isinstance(wrong, Failure)
+    assert (before, wrong.reason, after) == (sound, reason, sound)
+
+
 @pytest.mark.parametrize("name", DOUBLED)
 @pytest.mark.parametrize("known", [False, True])
 def test_a_name_twice_is_refused(name: str, known: bool) -> None:

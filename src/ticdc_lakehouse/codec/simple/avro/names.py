@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from ticdc_lakehouse.codec.number import Numbers, Places
+from ticdc_lakehouse.codec.number import Numbers, Places, words_of
 from ticdc_lakehouse.event import Layout
 
 _WORD = 8
@@ -31,7 +31,7 @@ class ColumnNames:
         self._longest = int(self._sizes.max(initial=0))
         self._owner = np.repeat(np.arange(len(layouts)), counts)
         content = b"".join([*names, bytes(_WORD)])
-        self._words: Numbers = np.ndarray(len(content) - _WORD + 1, np.dtype("<u8"), content, strides=(1,))
+        self._words = words_of(content)
         hashes = _hashes(self._words, self._starts, self._sizes, self._owner)
         self._order = np.argsort(hashes)
         self._hashes = hashes[self._order]

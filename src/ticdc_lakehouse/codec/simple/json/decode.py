@@ -31,7 +31,7 @@ _NAMES = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ENCODE = msgspec.json.Encoder().encode
 _NO_NAMES: frozenset[str] = frozenset()
 
-_TOGETHER = 1024
+_TOGETHER = 512
 """Rows that are read before they are added: so many stay in a processor's cache."""
 _FEW = 8
 """Rows that are no longer halved to find the one that is not like the others."""
