@@ -23,6 +23,8 @@ class ColumnDefinition:
     """A generated column that is not stored: no protocol ever sends it."""
     by: str | None = None
     """ENUM and SET: whether the feed's values are ``index`` or ``name``."""
+    doubt: str | None = None
+    """What may be wrong with values of the feed's, as messages say (``event.Column``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +108,7 @@ def table_to_json(table: Table) -> str:
     """The definition as one JSON text."""
     columns = [
         {"name": c.name, "type": c.type.text, "nullable": c.nullable, "virtual": c.virtual, "by": c.by}
+        | ({} if c.doubt is None else {"doubt": c.doubt})
         for c in table.columns
     ]
     members: dict[str, object] = {"database": table.database, "table": table.table, "columns": columns}
@@ -141,6 +144,6 @@ def table_from_wire(database: str, table: str, columns: tuple[Column, ...]) -> T
     return Table(
         database=database,
         table=table,
-        columns=tuple(ColumnDefinition(name=c.name, type=parse_type(c.type), by=c.by) for c in columns),
+        columns=tuple(ColumnDefinition(name=c.name, type=parse_type(c.type), by=c.by, doubt=c.doubt) for c in columns),
         key=tuple(c.name for c in columns if c.key),
     )

@@ -19,6 +19,7 @@ from ticdc_lakehouse.lake import ops, schemas
 from ticdc_lakehouse.lake.bronze import Landed, Source, land
 from ticdc_lakehouse.lake.first_messages import check_protocol
 from ticdc_lakehouse.lake.gold import Applied, apply
+from ticdc_lakehouse.lake.maintenance import Maintained, maintain
 from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.lake.silver import Decoded, Decoding, decode
 from ticdc_lakehouse.lake.situation import Applying
@@ -95,6 +96,11 @@ class Run:
         with self._turn(Layer.GOLD):
             return apply(self.lake, self.applying, until_tso=self.until_tso)
 
+    def maintain(self) -> Maintained:
+        """Delete what is older than the feed's retention, compact what stays."""
+        with self._turn(Layer.GOLD):
+            return maintain(self.lake, self.applying)
+
     def _turn(self, layer: Layer) -> AbstractContextManager[None]:
         return turn(self.lake, self.feed.name, layer)
 
@@ -134,9 +140,11 @@ class Run:
             time_zone=self.feed.sink_options.time_zone.key,
             tables=self.feed.schema_tables,
             matches=self.feed.tables.matches,
-            craft_float=self.feed.sink_options.craft_float,
+            options=self.feed.sink_options,
+            schemas_apart=self._schemas_apart,
             mode=self.feed.policies.mode,
             tombstone_days=self.feed.policies.tombstone_days,
+            retention_days=self.feed.policies.retention_days,
             policy=self.feed.policies.of,
         )
 

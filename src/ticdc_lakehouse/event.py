@@ -65,7 +65,8 @@ class Column:
     by: str | None = None
     """ENUM and SET: ``index`` or ``name``, what the values are. None for other types."""
     doubt: str | None = None
-    """A known defect of the writer that may have falsified the values, such as ``craft-float``; None if none."""
+    """Known defects of the writer that may have falsified the values (``codec.doubt``), such as ``craft-float``, with a
+    space between them; None if none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

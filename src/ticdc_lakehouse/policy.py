@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+RETENTION_DAYS, SHORTEST_RETENTION = 30, 7
+"""For how many days a state of gold stays readable after the next one; Delta takes no less than a week."""
+
 
 class Mode(StrEnum):
     """How gold knows what to apply."""

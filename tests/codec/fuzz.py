@@ -78,35 +78,40 @@ class Fuzzer:
 
     def batch(self, number: int) -> list[Broken]:
         """Make and decode one batch; which one it is, its number and the seed say."""
-        rng = Random(f"{self.wire.name} {self.seed} {number}")
-        batch: list[tuple[Pair, list[Event] | None]] = [
-            rng.choice(self.sound) if at % SOUND_EVERY == 0 else (mutated(self.wire, self.corpus, rng), None)
-            for at in range(BATCH)
-        ]
+        drawn = self._drawn(number)
+        messages = [pair for pair, _ in drawn]
         self.messages += BATCH
-        messages = [pair for pair, _ in batch]
         try:
             found = self.wire.decode(messages)
         except Exception as error:  # noqa: BLE001 - any exception is what is looked for
             return [*self._alone(messages)] or [Broken(f"only together: {error!r}", tuple(messages))]
-        apart = protocol_named(self.wire.protocol).schemas_apart and _tells_schemas(found)
-        sampled = number % _SAMPLE == 0 and not apart
-        broken = [
-            Broken(what, (pair,))
-            for pair, events in zip(messages, found, strict=True)
-            if (what := self._rules(pair, events, sampled=sampled))
-        ]
-        if not apart:
-            broken += [
-                Broken(f"a sound message beside broken ones: {events}", tuple(messages))
-                for (_, wanted), events in zip(batch, found, strict=True)
-                if wanted is not None and events != wanted
-            ]
-            if sampled:
-                broken += self._differing(messages, found)
         for pair, events in zip(messages, found, strict=True):
             self._count(pair, events)
-        return broken
+        return [*self._mistakes(number, drawn, found)]
+
+    def _drawn(self, number: int) -> list[tuple[Pair, list[Event] | None]]:
+        """Messages, and the events of those that are sound."""
+        rng = Random(f"{self.wire.name} {self.seed} {number}")
+        return [
+            rng.choice(self.sound) if at % SOUND_EVERY == 0 else (mutated(self.wire, self.corpus, rng), None)
+            for at in range(BATCH)
+        ]
+
+    def _mistakes(
+        self, number: int, drawn: list[tuple[Pair, list[Event] | None]], found: list[list[Event]]
+    ) -> Iterator[Broken]:
+        # A schema that is broken and valid is that of other rows too.
+        apart = protocol_named(self.wire.protocol).schemas_apart and _tells_schemas(found)
+        sampled = number % _SAMPLE == 0 and not apart
+        everything = tuple(pair for pair, _ in drawn)
+        for (pair, wanted), events in zip(drawn, found, strict=True):
+            what = self._rules(pair, events, sampled=sampled)
+            if what is not None:
+                yield Broken(what, (pair,))
+            if wanted not in (None, events) and not apart:
+                yield Broken(f"a sound message among broken ones: {events}", everything)
+            if sampled and self.wire.decode([pair]) != [events]:
+                yield Broken(f"alone it gives other events than {events}", everything)
 
     def _alone(self, messages: Sequence[Pair]) -> Iterator[Broken]:
         for pair in messages:
@@ -114,12 +119,6 @@ class Fuzzer:
                 self.wire.decode([pair])
             except Exception as error:  # noqa: BLE001 - any exception is what is looked for
                 yield Broken(repr(error), (pair,))
-
-    def _differing(self, messages: Sequence[Pair], found: Sequence[list[Event]]) -> Iterator[Broken]:
-        for pair, together in zip(messages, found, strict=True):
-            (alone,) = self.wire.decode([pair])
-            if alone != together:
-                yield Broken(f"alone {alone}, together {together}", tuple(messages))
 
     def _rules(self, pair: Pair, events: list[Event], *, sampled: bool) -> str | None:
         """What does not hold of a message's events, None if all does."""

@@ -101,6 +101,10 @@ REFUSED = {
     "above a byte": (written(data=[message()["data"][0] | {"b": "Ā"}]), "bad_value"),
     "no number": (written(data=[message()["data"][0] | {"f": "NaN"}]), "bad_value"),
     "no float64": (written(data=[message()["data"][0] | {"f": "1e320"}]), "out_of_range"),
+    "no float32": (
+        written(mysqlType=message()["mysqlType"] | {"f": "float"}, data=[message()["data"][0] | {"f": "3.5e38"}]),
+        "out_of_range",
+    ),
     "no index of an ENUM": (typed(y="enum"), "bad_value"),
     "no type of TiDB": (typed(f="doubles"), "unknown_type"),
     "a type that goes on": (typed(y="year9"), "unknown_type"),

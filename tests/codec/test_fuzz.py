@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from fuzz import BATCH, Fuzzer, kept, main, outcome
+from fuzz import BATCH, Fuzzer, again, kept, main, outcome
 from wires import WIRES, Wire
 
 MESSAGES = 10_000
@@ -23,9 +23,13 @@ def test_ten_thousand_messages(wire: Wire) -> None:
 
 @_ALL
 def test_kept_messages_have_the_outcome_that_they_were_kept_for(wire: Wire) -> None:
+    """And what is encoded of their events is those events."""
     messages = kept(wire)
-    found = {name: outcome(wire.decode([pair])[0]) for name, (pair, _) in messages.items()}
-    assert found == {name: why for name, (_, why) in messages.items()}
+    events = {name: wire.decode([pair])[0] for name, (pair, _) in messages.items()}
+    assert {name: outcome(found) for name, found in events.items()} == {
+        name: why for name, (_, why) in messages.items()
+    }
+    assert [name for name, found in events.items() if again(wire, found) is not None] == []
 
 
 def test_a_mistake_is_told_and_kept(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

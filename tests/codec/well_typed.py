@@ -122,6 +122,10 @@ def _float(text: str, _kind: MysqlType) -> bool:
     return math.isfinite(number) and plain == (_DECIMAL.fullmatch(text) is not None)
 
 
+def _single(text: str, kind: MysqlType) -> bool:
+    return _float(text, kind) and abs(float(text)) < 2.0**128 - 2.0**103
+
+
 def _json(text: str, _kind: MysqlType) -> bool:
     try:
         json.loads(text, parse_int=str, parse_constant=_no_constant)
@@ -143,7 +147,7 @@ _FITS: dict[Family, Callable[[str, MysqlType], bool]] = {
     Family.BIT: _bits,
     Family.ENUM: _bits,
     Family.SET: _bits,
-    Family.FLOAT: _float,
+    Family.FLOAT: _single,
     Family.DOUBLE: _float,
     Family.DECIMAL: _pattern(_DECIMAL),
     Family.YEAR: _pattern(_YEAR),

@@ -97,7 +97,8 @@ class Wire:
 WIRES = {
     wire.name: wire
     for wire in (
-        Wire(name="craft", protocol="craft", files=("tiflow-craft",), given={"craft-float": "trust"}, json=False),
+        Wire(name="craft", protocol="craft", files=("tiflow-craft",), given={"craft-float": "trust"}, json=False,
+             verbatim=MYSQL_TEXTS | {Family.FLOAT}),
         Wire(name="open_protocol", protocol="open_protocol", files=("ticdc-open_protocol", "tiflow-open_protocol"),
              framed=True),
         Wire(name="canal_json", protocol="canal_json", files=("ticdc-canal_json-ext", "tiflow-canal_json-ext"),

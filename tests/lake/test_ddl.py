@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
 import pytest
 from changefeed import ID, Changefeed, Source, V, at, ddl
 
+from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.event import Column, Ddl
 from ticdc_lakehouse.lake import gold
 from ticdc_lakehouse.lake.history import as_of
+from ticdc_lakehouse.lake.maintenance import maintain
 from ticdc_lakehouse.lake.place import Layer
 
 if TYPE_CHECKING:
@@ -161,6 +164,21 @@ def test_dropped_table_stays_readable_as_of_before(feed: Changefeed) -> None:
     assert as_of(feed.spark, feed.name, at(10), lake=feed.lake)["shop.gone"].count() == 1
     with pytest.raises(KeyError):
         as_of(feed.spark, feed.name, at(12), lake=feed.lake)["shop.gone"]
+
+
+def test_what_is_older_than_the_retention_goes_and_is_refused(feed: Changefeed) -> None:
+    """Last but one: it deletes what the others read."""
+    applying = replace(feed.run.applying, retention_days=7)
+    kept = maintain(feed.lake, applying)
+    assert (kept.kept, kept.dropped) == (len(feed.data_versions()) + 2, ())
+    assert as_of(feed.spark, feed.name, at(10), lake=feed.lake)["shop.gone"].count() == 1
+    done = maintain(feed.lake, applying, now=datetime.now(UTC) + timedelta(days=8))
+    assert done.dropped == (f"{feed.name}_shop_gone__data", f"{feed.name}_shop_late__data")
+    with pytest.raises(ConfigError, match="only what was shown since"):
+        as_of(feed.spark, feed.name, at(10), lake=feed.lake)
+    assert feed.rows("late") == {1: ("anew",)}
+    versions = {name: state.version for name, state in feed.state.tables.items()}
+    assert versions == {name: feed.data_versions()[state.data] for name, state in feed.state.tables.items()}
 
 
 def test_what_cannot_be_followed_stops_that_table_at_its_last_right_state(feed: Changefeed) -> None:

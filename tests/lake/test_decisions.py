@@ -8,6 +8,7 @@ import pytest
 from changefeed import Changefeed, Source, at, ddl
 
 from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.lake import ops
 from ticdc_lakehouse.lake.decision import DECISIONS, Action, decide
 from ticdc_lakehouse.lake.place import Layer
 from ticdc_lakehouse.lake.turn import turn
@@ -83,6 +84,16 @@ def test_a_row_that_comes_too_late_is_held_until_somebody_looks(feed: Changefeed
     feed.apply()
     assert feed.state.tables["shop", "late"].reason is None
     assert feed.rows("late") == {1: ("a",), 2: ("never seen",), 3: ("c",)}
+
+
+def test_every_event_has_one_fate(feed: Changefeed) -> None:
+    ops.create_feed(feed.lake, feed.name)
+    lines = feed.spark.table(feed.lake.table(Layer.OPS, f"{feed.name}_accounting")).collect()
+    fates = ("applied", "superseded", "repeated", "filtered", "waiting", "quarantined", "control")
+    assert all(line["events"] == sum(line[fate] for fate in fates) for line in lines)
+    assert sum(line["messages"] for line in lines) == len(feed.sent)
+    counts = {fate: sum(line[fate] for line in lines) for fate in fates}
+    assert counts == {**dict.fromkeys(fates, 0), "applied": 8, "repeated": 2, "control": 4}
 
 
 def test_one_run_at_a_time(feed: Changefeed) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from ticdc_lakehouse.codec.options import CraftFloat
+from ticdc_lakehouse.codec.options import sink_options
 from ticdc_lakehouse.ddl.script import tables_from_sql
 from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.definition import Table
@@ -65,6 +65,8 @@ def plan(now: Situation, name: TableName = NAME) -> TablePlan:
 
 KNOWN = definition()
 STATE = TableState(name="f_d_t", data=DATA, version=4, applied_tso=10)
+SIMPLE = Applying(feed="f", time_zone="UTC", schemas_apart=True)
+SIMPLE_TRUSTED = replace(SIMPLE, options=sink_options("simple", {"simple-column-order": "trust"}))
 STOPS = {
     "nothing in the way": (situation(ROWS, known=KNOWN, state=STATE), 20, None),
     "a new table, from the wire": (situation(ROWS), 20, None),
@@ -217,13 +219,33 @@ STOPS = {
             replace(ROWS, columns=(ID, replace(V, doubt="craft-float"))),
             known=KNOWN,
             state=STATE,
-            applying=Applying(feed="f", time_zone="UTC", craft_float=CraftFloat.REFUSE),
+            applying=Applying(feed="f", time_zone="UTC", options=sink_options("craft", {})),
         ),
         14,
         "it has a FLOAT column",
     ),
     "Craft's FLOAT, trusted": (
-        situation(replace(ROWS, columns=(ID, replace(V, doubt="craft-float"))), known=KNOWN, state=STATE),
+        situation(
+            replace(ROWS, columns=(ID, replace(V, doubt="craft-float"))),
+            known=KNOWN,
+            state=STATE,
+            applying=Applying(feed="f", time_zone="UTC", options=sink_options("craft", {"craft-float": "trust"})),
+        ),
+        20,
+        None,
+    ),
+    "columns in another order than the table's": (
+        situation(replace(ROWS, columns=(V, ID)), known=KNOWN, state=STATE, applying=SIMPLE),
+        14,
+        "set the feed's option simple-column-order to trust only if",
+    ),
+    "columns in another order, trusted": (
+        situation(replace(ROWS, columns=(V, ID)), known=KNOWN, state=STATE, applying=SIMPLE_TRUSTED),
+        20,
+        None,
+    ),
+    "columns in another order, of a protocol whose rows describe themselves": (
+        situation(replace(ROWS, columns=(V, ID)), known=KNOWN, state=STATE),
         20,
         None,
     ),

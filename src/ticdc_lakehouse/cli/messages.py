@@ -33,7 +33,7 @@ def messages_in(content: bytes, key: bytes | None = None) -> Iterable[Pair]:
         {"key": base64 or null, "value": base64 or null}      as for ``decode``, one a line
         {"topic": …, "key": text, "payload": text}            as ``kcat -J`` prints them
         {"database": …}                                       values that are JSON, one a line, as ``kcat`` prints them
-        anything else                                         one message's value, ``kcat -c 1 -e -D '' -f %s``
+        anything else                                         one message's value, ``kcat -c 1 -e -f %s``
 
     ``key`` is that of the one message.
     """

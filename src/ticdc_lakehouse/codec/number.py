@@ -13,14 +13,34 @@ from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from ticdc_lakehouse.errors import DecodeError
 
 Numbers = npt.NDArray[np.uint64]
 Places = npt.NDArray[np.int64]
 
+Bits = npt.NDArray[np.bool_]
+
 LONGEST = 10
 """Bytes of the longest uvarint; its last byte may hold one bit only."""
+PAD = 24
+"""Zeros after the bytes of a batch: they close a number or a word that runs over the end."""
+
+_WORD = 8
+_OCTET = np.uint64(0xFF)
+_MORE = np.uint64(0x80)
+"""The bit of a byte that another one follows."""
+_MORE_OF_EIGHT = np.uint64(0x8080808080808080)
+_HALVES = tuple(
+    (np.uint64(low), np.uint64(high), np.uint64(shift))
+    for low, high, shift in (
+        (0x007F007F007F007F, 0x7F007F007F007F00, 1),
+        (0x00003FFF00003FFF, 0x3FFF00003FFF0000, 2),
+        (0x000000000FFFFFFF, 0x0FFFFFFF00000000, 4),
+    )
+)
+"""How groups of 7 bits become one number: neighbours join, and pairs of them, and pairs of those."""
 
 
 def read_uvarint(data: bytes, start: int, end: int) -> tuple[int, int]:
@@ -49,35 +69,45 @@ def zigzag(number: int) -> int:
     return (number >> 1) ^ -(number & 1)
 
 
-def uvarints_of(octets: npt.NDArray[np.uint8]) -> tuple[Numbers, Places, Places]:
-    """The numbers of a run of nothing but uvarints, with place and size of each. The caller finds too large ones."""
-    ends = np.flatnonzero(octets < 0x80)
+def words_of(buffer: bytes | pa.Buffer) -> Numbers:
+    """The eight bytes from each place of a buffer on; the last ``PAD`` bytes of the buffer are zeros."""
+    return np.ndarray(memoryview(buffer).nbytes - _WORD + 1, np.dtype("<u8"), buffer, strides=(1,))
+
+
+def uvarints_at(words: Numbers, at: Places) -> tuple[Numbers, Places]:
+    """The numbers at these places and the places after them; -1 for one of more than 64 bits."""
+    numbers = words[at] & _OCTET
+    after = at + 1
+    longer = np.flatnonzero(numbers >= _MORE)
+    if len(longer):
+        numbers[longer], after[longer] = _long_uvarints(words, at[longer])
+    return numbers, after
+
+
+def _long_uvarints(words: Numbers, at: Places) -> tuple[Numbers, Places]:
+    """The same for numbers of any size: eight bytes at once, then a ninth and a tenth."""
+    found = words[at]
+    last = ~found & _MORE_OF_EIGHT
+    last &= -last.astype(np.int64).view(np.uint64)  # the bit that ends the number, 0 for none
+    numbers = found & (2 * last - 1) & ~_MORE_OF_EIGHT
+    for low, high, shift in _HALVES:
+        numbers = (numbers & low) | ((numbers & high) >> shift)
+    # A power of two has its exponent in a float64's bits 52 and up.
+    after = at + ((last.astype(np.float64).view(np.int64) >> 52) - 1022 >> 3)
+    rest = np.flatnonzero(last == 0)
+    if len(rest):
+        ninth, tenth = (words[at[rest] + place] & _OCTET for place in (8, 9))
+        numbers[rest] |= (ninth & ~_MORE) << np.uint64(56) | np.where(ninth < _MORE, 0, tenth) << np.uint64(63)
+        after[rest] = np.where(ninth < _MORE, at[rest] + 9, np.where(tenth < 2, at[rest] + 10, -1))
+    return numbers, after
+
+
+def uvarints_of(octets: bytes) -> tuple[Numbers, Places, Bits]:
+    """The numbers of a run of nothing but uvarints, the place of each, and which are too large."""
+    ends = np.flatnonzero(np.frombuffer(octets, np.uint8) < _MORE)
     starts = np.append(0, ends + 1)[:-1]
-    sizes = ends - starts + 1
-    return uvarints_at(octets, starts, sizes), starts, sizes
-
-
-def uvarints_at(octets: npt.NDArray[np.uint8], starts: Places, sizes: Places) -> Numbers:
-    """The uvarints at ``starts``, ``sizes`` bytes each (at least 1; the bytes after the tenth do not count)."""
-    values = (octets[starts] & 0x7F).astype(np.uint64)
-    for at in range(1, min(int(sizes.max(initial=0)), LONGEST)):
-        longer = np.flatnonzero(sizes > at)
-        values[longer] |= (octets[starts[longer] + at] & 0x7F).astype(np.uint64) << np.uint64(7 * at)
-    return values
-
-
-def no_uvarint(octets: npt.NDArray[np.uint8], starts: Places, sizes: Places) -> npt.NDArray[np.bool_]:
-    """Where ``sizes`` bytes at ``starts`` are not one uvarint of at most 64 bits."""
-    bad = (sizes < 1) | (sizes > LONGEST)
-    good = np.flatnonzero(~bad)
-    last = octets[starts[good] + sizes[good] - 1]
-    bad[good] = (last >= 0x80) | ((sizes[good] == LONGEST) & (last > 1))
-    for at in range(LONGEST - 1):
-        inner = np.flatnonzero(~bad & (sizes > at + 1))
-        if not len(inner):
-            break
-        bad[inner] = octets[starts[inner] + at] < 0x80
-    return bad
+    numbers, after = uvarints_at(words_of(octets + bytes(PAD)), starts)
+    return numbers, starts, after != ends + 1
 
 
 def zigzags(numbers: Numbers) -> Places:

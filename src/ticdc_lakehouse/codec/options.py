@@ -38,6 +38,15 @@ class CraftFloat(StrEnum):
     """Read every FLOAT as NULL."""
 
 
+class Trust(StrEnum):
+    """What to do with values that a defect of the writer may have falsified (``codec.doubt``)."""
+
+    REFUSE = "refuse"
+    """No table takes them: it stops before them."""
+    TRUST = "trust"
+    """They are taken as they are; the column's comment says what may be wrong."""
+
+
 class EncodingFormat(StrEnum):
     """``encoding-format`` of Simple."""
 
@@ -105,6 +114,11 @@ class SinkOptions:
     debezium_disable_schema: bool = _only("debezium", default=False)
     debezium_include_start_ts: bool = _only("debezium", default=False)
     craft_float: CraftFloat = _only("craft", default=CraftFloat.REFUSE)
+    debezium_decimal: Trust = _only("debezium", default=Trust.TRUST)
+    """This and the next are lossy by design of the wire: a person who chose it knows, and every column says so."""
+    debezium_default: Trust = _only("debezium", default=Trust.TRUST)
+    open_flags: Trust = _only("open_protocol", default=Trust.REFUSE)
+    simple_column_order: Trust = _only("simple", default=Trust.REFUSE)
 
 
 def sink_options(protocol: str, given: Mapping[str, object]) -> SinkOptions:
@@ -135,6 +149,7 @@ _WORDS: tuple[type[StrEnum], ...] = (
     Compression,
     LargeMessage,
     CraftFloat,
+    Trust,
     EncodingFormat,
     IntegrityCheck,
     Corruption,

@@ -3,6 +3,7 @@
 gold:
   mode: eventual                   for feeds without watermarks (default: watermarks)
   tombstone_days: 7                mode eventual: how long a deleted row is remembered
+  retention_days: 30               how long a state stays readable (as_of) after the next one; at least 7
   on_drop: keep                    what becomes of a table that TiDB dropped: drop (default) or keep
   on_unsupported_ddl: ignore       of one whose DDL cannot be followed: stop (default) or ignore
   tables:
@@ -16,7 +17,7 @@ from dataclasses import dataclass, field
 
 from ticdc_lakehouse.config.section import Section
 from ticdc_lakehouse.config.table_filter import TableFilter, is_pattern
-from ticdc_lakehouse.policy import Mode, OnDrop, OnUnsupportedDdl, Policy
+from ticdc_lakehouse.policy import RETENTION_DAYS, SHORTEST_RETENTION, Mode, OnDrop, OnUnsupportedDdl, Policy
 
 _KEYS = ("on_drop", "on_unsupported_ddl")
 
@@ -27,6 +28,7 @@ class Policies:
 
     mode: Mode = Mode.WATERMARKS
     tombstone_days: int = 7
+    retention_days: int = RETENTION_DAYS
     default: Policy = field(default_factory=Policy)
     tables: Mapping[str, Policy] = field(default_factory=dict)
     """By pattern, in the order of the file."""
@@ -43,7 +45,7 @@ def _fits(pattern: str, database: str, table: str) -> bool:
 
 def policies(section: Section) -> Policies:
     """What the section ``gold`` says; notes every mistake."""
-    section.only(("mode", "tombstone_days", *_KEYS, "tables"))
+    section.only(("mode", "tombstone_days", "retention_days", *_KEYS, "tables"))
     default = _policy(section, Policy())
     tables = section.section("tables")
     for pattern in tables.values:
@@ -52,9 +54,17 @@ def policies(section: Section) -> Policies:
     return Policies(
         mode=Mode(section.word("mode", tuple(Mode)) or Mode.WATERMARKS),
         tombstone_days=section.count("tombstone_days", 7),
+        retention_days=_retention(section),
         default=default,
         tables={pattern: _table_policy(tables.section(pattern), default) for pattern in tables.values},
     )
+
+
+def _retention(section: Section) -> int:
+    days = section.count("retention_days", RETENTION_DAYS)
+    if days < SHORTEST_RETENTION:
+        section.note("retention_days", f"expected {SHORTEST_RETENTION} days or more, found {days}")
+    return days
 
 
 def _table_policy(section: Section, default: Policy) -> Policy:

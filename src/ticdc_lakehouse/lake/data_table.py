@@ -19,7 +19,7 @@ from ticdc_lakehouse.lake.plan import TablePlan
 from ticdc_lakehouse.lake.situation import Applying
 from ticdc_lakehouse.lake.state import Definition, TableState
 from ticdc_lakehouse.lake.typed import IRREGULAR, typed_columns
-from ticdc_lakehouse.policy import Mode
+from ticdc_lakehouse.policy import RETENTION_DAYS, Mode
 
 _UPKEEP = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "COMPUTE STATS", "CLUSTER BY")
 """Operations that change no row: they may follow a published version."""
@@ -125,12 +125,15 @@ class _Data:
 
     def _make(self) -> None:
         if self.version < 0:
-            create_data_table(self.lake, self.name, self.table, self.applying.mode)
+            applying = self.applying
+            create_data_table(self.lake, self.name, self.table, applying.mode, applying.retention_days)
             mend(self.lake, self.name, 0)
             self.version = version_of(self.lake, self.name)
 
 
-def create_data_table(lake: Lake, data: str, table: Table, mode: Mode = Mode.WATERMARKS) -> None:
+def create_data_table(
+    lake: Lake, data: str, table: Table, mode: Mode = Mode.WATERMARKS, retention_days: int = RETENTION_DAYS
+) -> None:
     """Create a table's data table, empty, if it is not there."""
     columns = [
         f"{KEY} STRING NOT NULL COMMENT 'handle key: JSON array of its values'",
@@ -148,18 +151,25 @@ def create_data_table(lake: Lake, data: str, table: Table, mode: Mode = Mode.WAT
         "'delta.enableDeletionVectors' = 'true', 'delta.enableTypeWidening' = 'true', "
         # An ALTER TABLE may bring the first DATETIME; Delta wants to be told beforehand.
         "'delta.feature.timestampNtz' = 'supported', "
+        f"'delta.logRetentionDuration' = 'interval {retention_days} days', "
+        f"'delta.deletedFileRetentionDuration' = 'interval {retention_days} days', "
         f"'delta.dataSkippingStatsColumns' = '{KEY},{COMMIT_TS}')",
     )
 
 
 def mend(lake: Lake, data: str, version: int) -> None:
     """Put a data table back to its published version if a run died after writing to it."""
-    if version_of(lake, data) == version:
-        return
-    table = lake.table(Layer.GOLD, data)
-    later = lake.history(table).where(F.col("version") > version)
-    if later.where(~F.col("operation").isin(*_UPKEEP)).head(1):
-        DeltaTable.forName(lake.spark, table).restoreToVersion(version)
+    if same_rows(lake, data, version) is None:
+        DeltaTable.forName(lake.spark, lake.table(Layer.GOLD, data)).restoreToVersion(version)
+
+
+def same_rows(lake: Lake, data: str, version: int) -> int | None:
+    """The newest version of a data table if it has the rows of ``version``: nothing but upkeep came after that."""
+    newest = version_of(lake, data)
+    if newest == version:
+        return version
+    later = lake.history(lake.table(Layer.GOLD, data)).where(F.col("version") > version)
+    return None if later.where(~F.col("operation").isin(*_UPKEEP)).head(1) else newest
 
 
 def version_of(lake: Lake, data: str) -> int:

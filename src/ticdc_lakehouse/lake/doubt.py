@@ -5,30 +5,37 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from ticdc_lakehouse.codec.options import CraftFloat
+from ticdc_lakehouse.codec import doubt
 from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.definition import Table, table_from_wire
+from ticdc_lakehouse.lake.situation import Applying
 from ticdc_lakehouse.lake.window import Shape
 from ticdc_lakehouse.mysql_type import Family, MysqlType, parse_type
 
 UNKNOWN_COLUMNS = "the table's columns are not known yet: give its CREATE TABLE in the feed's schema_file"
 
 
-def refusal(table: Table | None, shape: Shape, craft_float: CraftFloat) -> str | None:
-    """Why a table with this definition (None: not known) cannot take rows of this shape; None if it can."""
+def refusal(table: Table | None, shape: Shape, applying: Applying, *, defined: bool) -> str | None:
+    """Why a table with this definition (None: not known) cannot take rows of this shape; None if it can.
+
+    ``defined`` says that the definition is a statement's, not made of rows.
+    """
     if shape.handle_only:
         return "a row was too large for a message and came with its handle key alone (large-message-handle-option)"
     if table is None:
         return UNKNOWN_COLUMNS
     if not shape.keyed and not table.key:
         return "the table has no handle key that the feed knows: give its CREATE TABLE in the feed's schema_file"
-    doubts = {column.doubt for column in shape.columns if column.doubt is not None}
-    if "craft-float" in doubts and craft_float is not CraftFloat.TRUST:
-        return (
-            "it has a FLOAT column, and TiCDC 8.2 and later write Craft's FLOAT wrongly: set the feed's option "
-            "craft-float to trust if the writer is older, or to null"
-        )
-    return _mismatch(table, shape)
+    reason = doubt.refusal(shape.columns, applying.options, defined=defined)
+    if reason is None and applying.schemas_apart and _reordered(table, shape):
+        reason = doubt.refusal_of_order(applying.options)
+    return reason or _mismatch(table, shape)
+
+
+def _reordered(table: Table, shape: Shape) -> bool:
+    """Whether the wire's columns stand in another order than the table's: tiflow lists them as they were made."""
+    names = [column.name for column in shape.columns]
+    return names != [column.name for column in table.sent if column.name in names]
 
 
 def _mismatch(table: Table, shape: Shape) -> str | None:
@@ -54,10 +61,11 @@ def _same_kind(sent: MysqlType, defined: MysqlType) -> bool:
 
 
 def as_sent(table: Table, shapes: Iterable[Shape]) -> Table:
-    """The definition for reading these rows: whether ENUM and SET come by index or by name is known by the wire
-    alone."""
+    """The definition for reading these rows: whether ENUM and SET come by index or by name, and what may be wrong with
+    values, is known by the wire alone. What once was in doubt stays so: the table has such rows."""
     by = {column.name: column.by for shape in shapes for column in shape.columns if column.by is not None}
-    columns = tuple(replace(c, by=by[c.name]) if by.get(c.name, c.by) != c.by else c for c in table.columns)
+    doubts = {column.name: column.doubt for shape in shapes for column in shape.columns if column.doubt is not None}
+    columns = tuple(replace(c, by=by.get(c.name, c.by), doubt=doubts.get(c.name, c.doubt)) for c in table.columns)
     return table if columns == table.columns else replace(table, columns=columns)
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.lake.maintenance import kept_since
 from ticdc_lakehouse.lake.merge import COMMIT_TS, GONE, KEY
 from ticdc_lakehouse.lake.place import Lake, Layer, session_lake
-from ticdc_lakehouse.lake.state import published
+from ticdc_lakehouse.lake.state import WINDOWS, published
 from ticdc_lakehouse.tso import time_of
 
 
@@ -48,12 +49,13 @@ def as_of(spark: SparkSession, feed: str, tso: int, *, lake: Lake | None = None)
     """The tables of ``feed`` at the newest published watermark ≤ ``tso``.
 
     ``lake`` says where they lie if the schemas are not named bronze, silver, gold and ops in the session's catalog.
-    Raises ConfigError if nothing was published at or before ``tso``.
+    Raises ConfigError if nothing was published at or before ``tso``, or if its retention is over.
     """
     lake = lake or session_lake(spark)
     now = published(lake, feed, at=tso)
     if now.tso == 0:
         raise ConfigError(f"as_of: feed {feed} published no watermark at or before TSO {tso} ({time_of(tso)})")
+    _check_kept(lake, feed, now.tso)
     readable = {name: state for name, state in now.tables.items() if state.version >= 0}
     return AsOf(
         feed=feed,
@@ -63,6 +65,21 @@ def as_of(spark: SparkSession, feed: str, tso: int, *, lake: Lake | None = None)
         names={".".join(name): s.name for name, s in readable.items()},
         behind={".".join(name): s.applied_tso for name, s in readable.items() if s.applied_tso < now.tso},
     )
+
+
+def _check_kept(lake: Lake, feed: str, tso: int) -> None:
+    """A state is kept for the retention time after another one took its place."""
+    since = kept_since(lake, feed)
+    if since is None:
+        return
+    windows = lake.spark.table(lake.table(Layer.OPS, WINDOWS)).where((F.col("feed") == feed) & (F.col("tso") > tso))
+    line = windows.agg(F.min("published_at")).first()
+    replaced = None if line is None or line[0] is None else line[0].astimezone(UTC)
+    if replaced is not None and replaced < since:
+        raise ConfigError(
+            f"as_of: feed {feed}: the state at watermark {tso} ({time_of(tso)}) was replaced at {replaced}, and only "
+            f"what was shown since {since} is kept (gold.retention_days of the feed)"
+        )
 
 
 def _rows(lake: Lake, data: str, version: int) -> DataFrame:

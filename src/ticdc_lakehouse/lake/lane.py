@@ -80,6 +80,11 @@ class Lane:
     """The last commit_ts with DDLs that are in, and their texts."""
 
     @property
+    def defined(self) -> bool:
+        """Whether a statement, not the rows alone, says what the table is."""
+        return self.definition is not None and self.definition.source != "wire"
+
+    @property
     def at(self) -> int:
         """Up to where the steps go."""
         match self.steps[-1:]:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ticdc_lakehouse.ddl.statement import TableName
-from ticdc_lakehouse.lake import bronze, gold, quarantine, silver
+from ticdc_lakehouse.lake import accounting, bronze, gold, quarantine, silver
 from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.lake.state import WINDOWS, TableState, published
 from ticdc_lakehouse.lake.watermark import completeness
@@ -78,6 +78,7 @@ def create_feed(lake: Lake, feed: str) -> None:
     create_views(lake)
     bronze.create_tables(lake, feed)
     silver.create_tables(lake, feed)
+    accounting.create_view(lake, feed)
 
 
 def feed_status(lake: Lake, feed: str) -> FeedStatus:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import shutil
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -61,6 +62,12 @@ class Lake:
             f"{properties} {self.location(layer, name)}"
         )
         return name_sql
+
+    def drop(self, layer: Layer, name: str) -> None:
+        """Drop a Delta table with its files, also where they lie in a folder."""
+        self.spark.sql(f"DROP TABLE IF EXISTS {self.table(layer, name)}")
+        if self.root is not None:
+            shutil.rmtree(self.root / layer / name, ignore_errors=True)
 
     def history(self, table: str, limit: int | None = None) -> DataFrame:
         """The Delta versions of a table, named as ``table`` gives it, the newest first."""

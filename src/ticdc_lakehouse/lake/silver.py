@@ -246,7 +246,7 @@ def _decode_slice(decoder: Decoder, batch: pa.RecordBatch, limit: int) -> pa.Rec
 
 def _with_empty(events: pa.RecordBatch, messages: int) -> pa.RecordBatch:
     """A message without any event, which Open Protocol allows, gets a line too: each has one by which it is counted."""
-    silent = np.setdiff1d(np.arange(messages), events.column("message").to_numpy())
+    silent = np.flatnonzero(np.bincount(events.column("message").to_numpy(), minlength=messages) == 0)
     if not len(silent):
         return events
     lines = [{"message": number, "index": 0, "kind": EMPTY} for number in silent.tolist()]

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ticdc_lakehouse.codec.options import CraftFloat
+from ticdc_lakehouse.codec.options import SinkOptions
 from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.lake.naming import Naming
 from ticdc_lakehouse.lake.state import Definition, Published
 from ticdc_lakehouse.lake.watermark import Hold
 from ticdc_lakehouse.lake.window import Window
-from ticdc_lakehouse.policy import Mode, Policy
+from ticdc_lakehouse.policy import RETENTION_DAYS, Mode, Policy
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +26,15 @@ class Applying:
     """Tables that existed before the feed began."""
     matches: Callable[[str, str], bool] = lambda _database, _table: True
     """The feed's table filter."""
-    craft_float: CraftFloat = CraftFloat.TRUST
-    """What the feed says of Craft's FLOAT; other protocols are to be trusted."""
+    options: SinkOptions = field(default_factory=SinkOptions)
+    """The feed's, for what they say of doubtful values."""
+    schemas_apart: bool = False
+    """Whether rows are described by schemas that were sent apart, in an order of their own (Simple)."""
     mode: Mode = Mode.WATERMARKS
     tombstone_days: int = 7
     """Eventual mode: for how long a deleted row is remembered, so that an older change does not bring it back."""
+    retention_days: int = RETENTION_DAYS
+    """For how long a state stays readable after the next one."""
     policy: Callable[[str, str], Policy] = lambda _database, _table: Policy()
     """What the feed says of a table."""
 

@@ -80,7 +80,7 @@ def _stops(now: Situation, lane: Lane, table: Table | None, shapes: Sequence[Sha
     if hold is not None and hold.tso < through:
         yield hold
     for shape in shapes:
-        reason = refusal(table, shape, now.applying.craft_float)
+        reason = refusal(table, shape, now.applying, defined=lane.defined)
         if reason is not None:
             yield Hold(tso=shape.first - 1, reason=reason)
     if table is None:
@@ -91,7 +91,7 @@ def _misplaced(now: Situation, lane: Lane, table: Table | None, shapes: Sequence
     """Rows so old that there is no state of the table to stop at before them, and that it cannot take now."""
     changed = lane.definition.commit_ts if lane.definition is not None and lane.definition.source == "ddl" else 0
     for shape in shapes:
-        reason = refusal(table, shape, now.applying.craft_float)
+        reason = refusal(table, shape, now.applying, defined=lane.defined)
         if shape.first <= changed:
             reason = "the table was changed since"
         if _late(now, lane, shape) and reason is not None:

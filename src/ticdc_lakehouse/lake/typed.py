@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from ticdc_lakehouse.codec import doubt
 from ticdc_lakehouse.definition import ColumnDefinition, Table
 from ticdc_lakehouse.lake.place import literal, quoted
 from ticdc_lakehouse.mysql_type import Family, MysqlType
@@ -79,7 +80,8 @@ def irregular_sql(lost: str) -> str:
 def typed_column(column: ColumnDefinition) -> TypedColumn:
     """The typed column of one column."""
     spark_type, remark = _home(column)
-    comment = column.type.text if remark == "" else f"{column.type.text} ({remark})"
+    remarks = "; ".join(filter(None, (remark, doubt.remark(column.doubt))))
+    comment = column.type.text if remarks == "" else f"{column.type.text} ({remarks})"
     return TypedColumn(name=column.name, spark_type=spark_type, comment=comment, definition=column)
 
 

@@ -15,6 +15,8 @@ from ticdc_lakehouse.codec.options import option_names
 from ticdc_lakehouse.errors import ConfigError
 
 _DESCRIPTION = "stream.json"
+_SOUND = {"simple": {"simple-column-order": "trust"}}
+"""Defects of the writers (docs/defects.md) that the recordings do not have: their writer was mended for that."""
 _FAULTS = {"late-bootstrap-after-rows"}
 """What stream.json lists among a file's options and no sink has: what was done to the messages afterwards."""
 
@@ -73,7 +75,11 @@ def recorded_stream(folder: Path, file: str, options: Mapping[str, str]) -> Reco
         folder=folder,
         file=file,
         protocol=entry["protocol"],
-        options={**{name: entry["options"][name] for name in entry["options"].keys() - _FAULTS}, **options},
+        options={
+            **_SOUND.get(entry["protocol"], {}),
+            **{name: entry["options"][name] for name in entry["options"].keys() - _FAULTS},
+            **options,
+        },
         time_zone=described["time_zone"],
         partitions=topics[0]["partitions"] if isinstance(topics, list) else described["partitions"],
         watermarks=entry["counts"].get("watermark_messages", 0),

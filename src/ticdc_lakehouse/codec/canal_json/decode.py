@@ -14,7 +14,7 @@ from ticdc_lakehouse.codec.canal_json.envelope import (
     read_envelope,
 )
 from ticdc_lakehouse.codec.canal_json.row import Row
-from ticdc_lakehouse.codec.canal_json.table import Table, Tables, head_of, without_heads
+from ticdc_lakehouse.codec.canal_json.table import Table, Tables, head_of
 from ticdc_lakehouse.codec.claim_check import stored_value
 from ticdc_lakehouse.codec.compression import decompress
 from ticdc_lakehouse.codec.gathered import Gathered, alone
@@ -33,7 +33,7 @@ _DDL_TYPES = frozenset({"CREATE", "RENAME", "CINDEX", "DINDEX", "ALTER", "ERASE"
 _NO_EXTENSION = Extension()
 
 
-_TOGETHER = 512
+_TOGETHER = 1024
 """Messages that are read before their rows are added: so many stay in a processor's cache."""
 _FEW = 8
 """Rows that are no longer halved to find the one that is not like the others."""
@@ -62,8 +62,8 @@ class _Decoder:
         messages = [value for _, value in zip(keys, values, strict=True)]
         for start in range(0, len(messages), _TOGETHER):
             self._read(start, messages[start : start + _TOGETHER], out)
-            for head, (table, op, numbers, rows) in self._alike.items():
-                self._together(head, table, op, numbers, rows, out)
+            for table, op, numbers, rows in self._alike.values():
+                self._together(table, op, numbers, rows, out)
             self._alike.clear()
         gathered, self._rows = self._rows.rows(), Gathered()
         return in_order(gathered, out, [0] * len(out))
@@ -96,20 +96,18 @@ class _Decoder:
         alike[3].append(value)
         return None
 
-    def _together(
-        self, head: bytes, table: Table, op: Op, numbers: list[int], values: list[bytes], out: Events
-    ) -> None:
+    def _together(self, table: Table, op: Op, numbers: list[int], values: list[bytes], out: Events) -> None:
         """Add rows of one head. One that has any fault, or is not like the others, is left to its envelope."""
         try:
-            rows = [*map(table.read_rest, without_heads(values, head))]
+            rows = [*map(table.read_like, values)]
             if table.are_like(rows):
                 return self._add(table, op, numbers, values, rows)
         except (DecodeError, *Unreadable):
             pass  # which row it is, and what its fault is, comes out below
         if len(values) > _FEW:
             half = len(values) // 2
-            self._together(head, table, op, numbers[:half], values[:half], out)
-            return self._together(head, table, op, numbers[half:], values[half:], out)
+            self._together(table, op, numbers[:half], values[:half], out)
+            return self._together(table, op, numbers[half:], values[half:], out)
         for number, value in zip(numbers, values, strict=True):
             collect_one(self._by_envelope, number, None, value, out)
         return None
@@ -142,28 +140,29 @@ class _Decoder:
         self._tables.learn(value, envelope, table)
 
     def _add(self, table: Table, op: Op, numbers: list[int], values: list[bytes], rows: list[Row]) -> None:
-        """Add rows, all with or all without ``old``. Raises DecodeError if one has a fault."""
+        """Add rows, all with or all without ``old``. Raises DecodeError, or one of ``Unreadable``, if one has a
+        fault."""
         data = [row.data[0] for row in rows]
         old = [row.old[0] for row in rows if row.old is not None]
         wire, texts = table.texts(data)
         wire_old, old_texts = table.texts(old)
         _check_old(op, wire_old, wire)
-        table.shortest.check_names(values, rows, wire, wire_old)
+        commits = [row.tidb.commit_ts for row in rows if row.tidb is not None and row.tidb.commit_ts is not None]
+        table.shortest.check(values, rows, commits, wire, wire_old)
         self._rows.add(
             alone(numbers),
             op,
-            self._commits(rows),
+            self._commits(rows, commits),
             table.layout,
-            (table.handle_keys(data), table.old_handle_keys(old, data) if op is Op.UPDATE else [None] * len(rows)),
+            (table.handle_keys(data), table.old_handle_keys(old, data) if op is Op.UPDATE else None),
             (texts, b"") if op is Op.DELETE else (old_texts, texts),
-            [row.tidb is not None and row.tidb.only_handle_key for row in rows],
+            handle_only=[row.tidb is not None and row.tidb.only_handle_key for row in rows],
         )
 
-    def _commits(self, rows: list[Row]) -> tuple[Sequence[int | None], Sequence[int | None]]:
-        """``_commit`` of many."""
-        commit_ts = [row.tidb.commit_ts for row in rows if row.tidb is not None and row.tidb.commit_ts is not None]
-        if len(commit_ts) == len(rows) and min(commit_ts) >= 0 and max(commit_ts) <= MAX_TSO:
-            return commit_ts, [None] * len(rows)
+    def _commits(self, rows: list[Row], given: list[int]) -> tuple[Sequence[int | None], Sequence[int | None] | None]:
+        """``_commit`` of many; ``given`` are the commit_ts that there are."""
+        if len(given) == len(rows) and min(given) >= 0 and max(given) <= MAX_TSO:
+            return given, None
         found = [*map(self._commit, rows)]
         return [commit_ts for commit_ts, _ in found], [commit_ms for _, commit_ms in found]
 

@@ -55,20 +55,18 @@ Reader = Callable[[bytes], Row]
 
 
 def readers(types: dict[str, str]) -> tuple[Reader, Reader]:
-    """What reads the rows of a table with these columns, and no others: whole messages, and such without their head.
-
-    The head of a whole message is that of an envelope which has been read.
+    """What reads the rows of a table with these columns, and no others: of envelopes that have been read, and of heads
+    that are known. The second one passes over members that it does not know; ``Shortest.check`` finds them.
     """
     if is_odd(types):
         texts = dict[str, str | None]
-        whole, rest = _readers(mysql_type=dict[str, str], whole=texts, partial=texts, empty=False)
-        return _odd_reader(whole, types), _odd_reader(rest, types)
-    return _readers(
-        mysql_type=object_type(types, [(_LITERAL[kind],) for kind in types.values()]),
-        whole=object_type(types, [(str | None,)] * len(types)),
-        partial=object_type(types, [(str | None | UnsetType, UNSET)] * len(types)),
-        empty=not types,
-    )
+        read = _odd_reader(_reader(_fields(dict[str, str], texts, texts), strict=True), types)
+        return read, read
+    kinds: Any = object_type(types, [(_LITERAL[kind],) for kind in types.values()])
+    whole = object_type(types, [(str | None,)] * len(types))
+    partial = object_type(types, [(str | None | UnsetType, UNSET)] * len(types))
+    fields = _fields(kinds if types else kinds | None, whole, partial)
+    return _reader(fields, strict=True), _reader(fields, strict=False)
 
 
 def _odd_reader(read: Reader, types: dict[str, str]) -> Reader:
@@ -91,25 +89,25 @@ def _ordered(texts: dict[str, str | None], types: dict[str, str]) -> dict[str, s
     return {name: texts[name] for name in types if name in texts}
 
 
-def _readers(*, mysql_type: Any, whole: Any, partial: Any, empty: bool) -> tuple[Reader, Reader]:
+def _fields(mysql_type: Any, whole: Any, partial: Any) -> list[Any]:
+    """The members from ``es`` on."""
     one: Any = tuple
-    head: list[Any] = [(name, Raw) for name in Head.__struct_fields__]
-    rest: list[Any] = [
+    return [
         ("es", int),
         ("ts", int),
         ("sql", str),
         ("sql_type", Raw),
-        ("mysql_type", mysql_type | None if empty else mysql_type),
+        ("mysql_type", mysql_type),
         ("old", one[partial] | None),
         ("data", one[whole]),
         ("tidb", Extension | None, None),
     ]
-    return _reader([*head, *rest]), _reader(rest)
 
 
-def _reader(fields: list[Any]) -> Reader:
+def _reader(fields: list[Any], *, strict: bool) -> Reader:
+    head: list[Any] = [(name, Raw) for name in Head.__struct_fields__] if strict else []
     row = msgspec.defstruct(
-        "TableRow", fields, bases=(Row,), rename=_NAMES, forbid_unknown_fields=True, kw_only=True, gc=False
+        "TableRow", head + fields, bases=(Row,), rename=_NAMES, forbid_unknown_fields=strict, kw_only=True, gc=False
     )
     read: Callable[[bytes], Any] = msgspec.json.Decoder(row).decode
     return read
@@ -122,11 +120,13 @@ _TIDB = len(',"_tidb":{"commitTs":}') + 18
 
 
 class Shortest:
-    """The shortest messages of a table: one that is no longer has no name twice, and no white space."""
+    """The shortest messages of a table: one that is no longer has no name twice, no other member and no white space."""
 
-    __slots__ = ("_length", "_quotes")
+    __slots__ = ("_length", "_quotes", "_read")
 
-    def __init__(self, database: str, table: str, keys: tuple[str, ...], types: dict[str, str]) -> None:
+    def __init__(
+        self, database: str, table: str, keys: tuple[str, ...], types: dict[str, str], read: Callable[[bytes], object]
+    ) -> None:
         members = {
             "id": 0, "database": database, "table": table, "pkNames": keys, "isDdl": False, "type": "INSERT",
             "es": _LEAST_MS, "ts": _LEAST_MS, "sql": "", "sqlType": 0, "mysqlType": types, "old": 0, "data": [0],
@@ -134,28 +134,32 @@ class Shortest:
         # without the three zeros that stand for texts
         self._length = len(orjson.dumps(members)) - 3
         self._quotes = quotes_of(orjson.dumps(members)) + 2 * len(types)
+        self._read = read
+        """Reads a message, and refuses a member that it does not know."""
 
-    def check_names(self, values: list[bytes], rows: list[Row], data: bytes, old: bytes) -> None:
-        """Raise DecodeError ``duplicate_name`` if an object of a message has a name twice.
+    def check(self, values: list[bytes], rows: list[Row], commits: list[int], data: bytes, old: bytes) -> None:
+        """Raise DecodeError ``duplicate_name``, or one of ``Unreadable``, if an object of a message has a name twice,
+        or the message a member that rows do not have.
 
-        ``data`` and ``old`` are the images in their shortest form, as lines. A second name would make a message longer
-        than the shortest with them, and so all messages; and bring two more quotes at the least.
+        ``commits`` are all there are; ``data`` and ``old`` are the images in their shortest form, as lines. A second
+        name would make a message longer than the shortest with them, and so all messages; and bring two more quotes at
+        the least.
         """
-        if sum(map(len, values)) == self._length_with(rows, data, old):
+        if sum(map(len, values)) == self._length_with(rows, commits, data, old):
             return
         lines = (data.splitlines(), old.splitlines() if old else repeat(None))
         for value, row, image, before in zip(values, rows, *lines, strict=False):
             if quotes_of(value) != self._quotes_with(row, image, before):
                 names_of(value)
+                self._read(value)
 
-    def _length_with(self, rows: list[Row], data: bytes, old: bytes) -> int:
+    def _length_with(self, rows: list[Row], commits: list[int], data: bytes, old: bytes) -> int:
         """The least length of all together; -1 if numbers have so few digits that they may be shorter."""
         if min([row.es for row in rows]) < _LEAST_MS or min([row.ts for row in rows]) < _LEAST_MS:
             return -1
-        commits = [row.tidb.commit_ts or 0 for row in rows if row.tidb is not None]
         if commits and min(commits) < _LEAST_TSO:
             return -1
-        sql_types = len(b"".join([row.sql_type for row in rows]))
+        sql_types = sum([len(row.sql_type) for row in rows])
         # A line feed stands for a bracket of each image, "null" for no old.
         images = len(data) + len(old) + (0 if old else 3) * len(rows)
         return len(rows) * self._length + len(commits) * _TIDB + sql_types + images

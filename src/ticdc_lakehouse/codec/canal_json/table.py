@@ -32,14 +32,14 @@ _MYSQL_TYPES = msgspec.json.Decoder(dict[str, str] | None)
 class Table:
     """One description of a table."""
 
-    __slots__ = ("_changes", "_has_key", "_key", "_set", "layout", "read", "read_rest", "shortest", "sql_types")
+    __slots__ = ("_changes", "_has_key", "_key", "_set", "layout", "read", "read_like", "shortest", "sql_types")
 
     def __init__(self, database: str, table: str, keys: tuple[str, ...], types: dict[str, str]) -> None:
         columns = tuple(_column(name, kind, name in keys) for name, kind in types.items())
         self.layout = Layout(database, table, columns, columns_text(columns))
         odd = is_odd(types)
-        self.read, self.read_rest = readers(types)
-        self.shortest = Shortest(database, table, keys, types)
+        self.read, self.read_like = readers(types)
+        self.shortest = Shortest(database, table, keys, types, self.read)
         self.sql_types: set[bytes] = set()
         """Texts of ``sqlType`` that have these columns in this order."""
         fields = {name: name if odd else f"c{at}" for at, name in enumerate(types)}
@@ -57,7 +57,7 @@ class Table:
         return (
             [row.old for row in rows].count(None) in (0, len(rows))
             and not [row for row in rows if row.tidb and row.tidb.claim_check_location is not None]
-            and self.sql_types.issuperset([bytes(row.sql_type) for row in rows])
+            and self.sql_types.issuperset({bytes(row.sql_type) for row in rows})
         )
 
     def texts(self, images: list[Image]) -> tuple[bytes, bytes]:
@@ -68,21 +68,22 @@ class Table:
         theirs = _ENCODE_LINES(images)
         changed = False
         for field, get, are_ours, change in self._changes:
-            given = [image for image in images if isinstance(get(image), str)]
-            if not are_ours([*map(get, given)]):
+            texts = [*map(get, images)]
+            if not are_ours([text for text in texts if isinstance(text, str)]):
                 changed = True
-                for image in given:
-                    self._set(image, field, change(get(image)))
+                for image, text in zip(images, texts, strict=True):
+                    if isinstance(text, str):
+                        self._set(image, field, change(text))
         return theirs, _ENCODE_LINES(images) if changed else theirs
 
     def handle_keys(self, images: list[Image]) -> bytes:
         """The handle keys' texts as lines, none if the table names no key."""
         return _ENCODE_LINES([*self._keys(images)])
 
-    def old_handle_keys(self, old: list[Image], new: list[Image]) -> list[bytes | None]:
-        """The keys before updates, None for one that is the same."""
+    def old_handle_keys(self, old: list[Image], new: list[Image]) -> list[bytes | None] | None:
+        """The keys before updates, None for one that is the same, or for all."""
         was, now = [*self._keys(old)], [*self._keys(new)]
-        return [None] * len(new) if was == now else [*map(_changed, was, now)]
+        return None if was == now else [*map(_changed, was, now)]
 
     def _keys(self, images: list[Image]) -> Iterable[tuple[Any, ...]]:
         return zip(*(map(get, images) for get in self._key), strict=True) if self._has_key else ()
@@ -107,12 +108,6 @@ def _getter(field: str, *, odd: bool) -> Callable[[Image], Any]:
 def head_of(value: bytes) -> bytes:
     """What a message of either writer has before ``es``, without a bracket at its end; any bytes of another."""
     return value[: value.find(b',"es":')]
-
-
-def without_heads(values: list[bytes], head: bytes) -> list[bytes]:
-    """Messages that begin with ``head`` as objects of their other members."""
-    start = len(head) + 1
-    return [b"{" + value[start:] for value in values]
 
 
 _HEAD = msgspec.json.Decoder(Head)

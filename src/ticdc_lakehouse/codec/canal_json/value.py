@@ -19,6 +19,7 @@ from ticdc_lakehouse.codec.number_text import (
     is_year,
     plain_text,
     short_year,
+    single_text,
     year_text,
 )
 from ticdc_lakehouse.errors import DecodeError
@@ -38,7 +39,9 @@ def converter(type_text: str) -> tuple[Callable[[list[str]], bool], Convert] | N
     if is_binary(type_text):
         return operator.not_, hex_of
     match parse_type(type_text).family:
-        case Family.FLOAT | Family.DOUBLE:
+        case Family.FLOAT:
+            return are_plain, single_text
+        case Family.DOUBLE:
             return are_plain, float_text
         case Family.YEAR:
             return lambda texts: all(map(is_year, texts)), year_text

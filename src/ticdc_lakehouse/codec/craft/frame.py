@@ -14,9 +14,9 @@ from enum import IntEnum
 
 import numpy as np
 
-from ticdc_lakehouse.codec.craft.messages import Bits, Messages, RefusedError
+from ticdc_lakehouse.codec.craft.messages import Messages, RefusedError
 from ticdc_lakehouse.codec.number import (
-    LONGEST,
+    Bits,
     Numbers,
     Places,
     read_reversed_uvarint,
@@ -152,16 +152,14 @@ def _read_region(messages: Messages, starts: Places, ends: Places) -> Region:
     """All uvarints between ``starts`` and ``ends``, which must end with the last one's last byte."""
     regions = zip(messages.data, starts.tolist(), ends.tolist(), strict=True)
     digits = b"".join([data[start:end] for data, start, end in regions])
-    octets = np.frombuffer(digits, np.uint8)
     sizes = ends - starts
     begins = np.append(0, np.cumsum(sizes))
     full = np.flatnonzero(sizes)
-    cut = octets[begins[full + 1] - 1] >= 0x80
+    cut = np.frombuffer(digits, np.uint8)[begins[full + 1] - 1] >= 0x80
     messages.refuse(cut, "truncated", full, ends[full] - 1, "a number that ends with its part")
-    numbers, places, lengths = uvarints_of(octets)
+    numbers, places, too_large = uvarints_of(digits)
     first = np.searchsorted(places, begins)
-    large = np.flatnonzero(lengths >= LONGEST)
-    large = large[(lengths[large] > LONGEST) | (octets[places[large] + LONGEST - 1] > 1)]
+    large = np.flatnonzero(too_large)
     message = np.searchsorted(first, large, side="right") - 1
     wanted = "numbers of at most 64 bits in 10 bytes"
     messages.refuse(np.ones(len(large), bool), "out_of_range", message, starts[message], wanted)
@@ -246,9 +244,10 @@ def read_groups(messages: Messages, sizes: Sizes, rows: Places) -> tuple[Places,
     at = np.array(places, np.int64)
     groups = _bounded(rest.numbers[np.minimum(at, len(rest.numbers) - 1)])
     wanted = "1 or 2 column groups for each row"
-    messages.refuse((groups < 1) | (groups > 2), "bad_size", message, sizes.tables[message], wanted, groups)
     left = rest.first[1:] - np.array(ends, np.int64)
+    # First, as the counts beyond a message's own numbers are another's.
     messages.refuse(left < 0, "bad_size", each, sizes.tables, wanted)
+    messages.refuse((groups < 1) | (groups > 2), "bad_size", message, sizes.tables[message], wanted, groups)
     messages.refuse(left > 0, "trailing_bytes", each, sizes.tables, "no numbers after the last size table", left)
     first = _bounded(rest.signed[at + 1])
     second = np.zeros_like(first)

@@ -10,7 +10,6 @@ Source: wire.md 1.1.2, 1.1.3; tiflow pkg/sink/codec/craft/model.go.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import accumulate, pairwise
@@ -19,8 +18,9 @@ import numpy as np
 import orjson
 
 from ticdc_lakehouse.codec.column_code import Flag, type_of
-from ticdc_lakehouse.codec.craft.messages import Bits, Messages, RefusedError
-from ticdc_lakehouse.codec.number import Places, read_uvarint, zigzag
+from ticdc_lakehouse.codec.craft.messages import Messages, RefusedError
+from ticdc_lakehouse.codec.doubt import CRAFT_FLOAT
+from ticdc_lakehouse.codec.number import Bits, Places, read_uvarint, zigzag
 from ticdc_lakehouse.codec.options import CraftFloat
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Column, Layout, columns_text
@@ -145,7 +145,7 @@ class Shapes:
             raise DecodeError("out_of_range", f"column {name} has flags {flags}", offset=at)
         doubt = None
         if form is Form.FLOAT and self._craft_float is CraftFloat.REFUSE:
-            doubt = "craft-float"
+            doubt = CRAFT_FLOAT
         if form is Form.FLOAT and self._craft_float is CraftFloat.NULL:
             form = Form.IGNORED
         by = "index" if text in ("enum", "set") else None
@@ -174,34 +174,55 @@ class Groups:
         self.start, self.end = start, end
         self.kinds = messages.octets[messages.begins[message] + start]
         """Each one's first byte."""
-        names = zip(databases.tolist(), tables.tolist(), strict=True)
-        self.values, found = self._read(terms, shapes, names)
+        runs, self.shapes = self._read(terms, shapes, databases, tables)
+        counts, heads, numbers = np.array(runs, np.int64).T
+        self.values: Places = start + 1 + np.repeat(heads, counts)
         """Where each one's value lengths begin."""
-        numbers: dict[Shape, int] = {}
-        self.shape = np.array([numbers.setdefault(shape, len(numbers)) for shape in found], np.int64)
+        self.shape: Places = np.repeat(numbers, counts)
         """Number of each one's shape in ``shapes``."""
-        self.shapes = list(numbers)
 
-    def _read(self, terms: list[Terms], shapes: Shapes, names: Iterable[tuple[int, int]]) -> tuple[Places, list[Shape]]:
-        """The end of each group's head, and its shape."""
-        ends: list[int] = []
-        found: list[Shape] = []
+    def _read(
+        self, terms: list[Terms], shapes: Shapes, databases: Places, tables: Places
+    ) -> tuple[list[tuple[int, int, int]], list[Shape]]:
+        """Runs of groups with equal heads (how many, bytes of the head, number of the shape), and the shapes."""
+        dictionaries = np.array([*map(id, terms)])[self.message]
+        others = np.flatnonzero(np.diff(dictionaries) | np.diff(databases) | np.diff(tables)) + 1
+        owner, start, end = self.message.tolist(), (self.start + 1).tolist(), self.end.tolist()
+        names = [*zip(databases.tolist(), tables.tolist(), strict=True)]
+        runs: list[tuple[int, int, int]] = []
+        numbers: dict[Shape, int] = {}
         errors: dict[int, DecodeError] = {}
-        places = zip(self.message.tolist(), names, (self.start + 1).tolist(), self.end.tolist(), strict=True)
-        for message, table, at, end in places:
-            data = self._messages.data[message]
-            head, shape = terms[message].heads.get(table, _NO_HEAD)
-            if shape is None or not data.startswith(head, at, end):
+        for first, last in pairwise([0, *others.tolist(), len(owner)]):
+            while first < last:
+                message = owner[first]
+                data = self._messages.data[message]
                 try:
-                    head, shape = shapes.read(data, at, end, terms[message], table)
+                    head, shape = _head(data, start[first], end[first], terms[message], shapes, names[first])
                 except DecodeError as error:
                     errors.setdefault(self._messages.numbers[message], error)
+                    first += 1  # noqa: PLW2901
                     continue
-            ends.append(at + len(head))
-            found.append(shape)
+                stop = self._end_of_run(head, first + 1, last) if last - first > _AHEAD else first + 1
+                runs.append((stop - first, len(head), numbers.setdefault(shape, len(numbers))))
+                first = stop  # noqa: PLW2901
         if errors:
             raise RefusedError(errors)
-        return np.array(ends, np.int64), found
+        return runs, list(numbers)
+
+    def _end_of_run(self, head: bytes, first: int, last: int) -> int:
+        """The first group from ``first`` on that may not begin with this head: looks ever further ahead."""
+        octets, begins = np.frombuffer(head, np.uint8), self._messages.begins
+        ahead = _AHEAD
+        while first + _AHEAD <= last:
+            some = slice(first, min(first + ahead, last))
+            start = self.start[some] + 1
+            places = np.minimum(begins[self.message[some]] + start, len(self._messages.octets) - len(head))
+            found = self._messages.octets[places[:, np.newaxis] + np.arange(len(head))]
+            same = (found == octets).all(axis=1) & (start + len(head) <= self.end[some])
+            if not same.all():
+                return first + int(same.argmin())
+            first, ahead = some.stop, min(4 * ahead, _FAR_AHEAD)
+        return first
 
     def refuse(self, bad: Bits, wanted: str, group: Places, found: Places | None = None) -> None:
         """Refuse messages for the ``bad`` ones of these groups."""
@@ -209,6 +230,18 @@ class Groups:
 
 
 _NO_HEAD: tuple[bytes, None] = (b"", None)
+_AHEAD, _FAR_AHEAD = 16, 1024
+"""Groups that are compared at a time: few at first, as runs may be short, and never more than fit a cache."""
+
+
+def _head(
+    data: bytes, start: int, end: int, terms: Terms, shapes: Shapes, table: tuple[int, int]
+) -> tuple[bytes, Shape]:
+    """The bytes of a group's head, and its shape. Raises DecodeError."""
+    head, shape = terms.heads.get(table, _NO_HEAD)
+    if shape is None or not data.startswith(head, start, end):
+        return shapes.read(data, start, end, terms, table)
+    return head, shape
 
 
 def _next_uvarints(data: bytes, start: int, end: int, count: int) -> tuple[list[int], int]:

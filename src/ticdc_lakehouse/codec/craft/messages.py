@@ -8,10 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ticdc_lakehouse.codec.number import LONGEST, Numbers, Places
+from ticdc_lakehouse.codec.number import PAD, Bits, Numbers, Places, words_of
 from ticdc_lakehouse.errors import DecodeError
-
-Bits = npt.NDArray[np.bool_]
 
 
 class RefusedError(Exception):
@@ -25,7 +23,7 @@ class RefusedError(Exception):
 class Messages:
     """The messages of a batch but for those already ``refused``, counted anew from 0."""
 
-    __slots__ = ("begins", "buffer", "data", "numbers", "octets", "sizes")
+    __slots__ = ("begins", "buffer", "data", "numbers", "octets", "sizes", "words")
 
     def __init__(self, values: Sequence[bytes | None], refused: Mapping[int, DecodeError]) -> None:
         self.numbers = [number for number in range(len(values)) if number not in refused]
@@ -34,9 +32,10 @@ class Messages:
         self.sizes: Places = np.array([*map(len, self.data)], np.int64)
         self.begins: Places = np.cumsum(self.sizes) - self.sizes
         """Where each begins in ``octets``."""
-        # Zeros at the end close a number that runs over it.
-        self.buffer = pa.py_buffer(b"".join([*self.data, bytes(LONGEST)]))
+        self.buffer = pa.py_buffer(b"".join([*self.data, bytes(PAD)]))
         self.octets: npt.NDArray[np.uint8] = np.frombuffer(self.buffer, np.uint8)
+        self.words = words_of(self.buffer)
+        """The eight bytes from each place on."""
 
     def __len__(self) -> int:
         return len(self.numbers)

@@ -89,7 +89,7 @@ def _read_sizes(walk: Walk) -> _Sizes:
         meta = _table(part, ["size of the header", "size of the term dictionary"])
     with walk.section("table of bodies", meaning="its count is the number of events") as part:
         bodies = _table(part, ["size of body"])
-    groups = []
+    groups: list[list[int]] = []
     while walk.at < walk.end:
         with walk.section(f"table of column groups {len(groups)}", meaning="of one row") as part:
             groups.append(_table(part, ["size of group"]))
@@ -121,8 +121,16 @@ def _deltas(walk: Walk, names: Sequence[str], show: Callable[[int], str] = str) 
     for name in names:
         before = found[-1] if found else 0
         meaning = f"{_DELTA}" if found else "zigzag varint"
-        found.append(walk.number(name, meaning, lambda raw, before=before: before + zigzag(raw), show))
+        found.append(walk.number(name, meaning, partial(_delta_after, before), show))
     return found
+
+
+def _delta_after(before: int, raw: int) -> int:
+    return before + zigzag(raw)
+
+
+def _commit_ts_after(before: int, raw: int) -> int:
+    return (before + raw) % (1 << 64)
 
 
 def _read_terms(walk: Walk) -> list[str]:
@@ -138,9 +146,7 @@ def _read_header(walk: Walk, events: int, terms: Sequence[str]) -> list[int]:
     for number in range(events):
         before = commit_ts
         meaning = "uvarint difference from the one before, modulo 2^64" if number else "uvarint, a TSO"
-        commit_ts = walk.number(
-            f"commit_ts {number}", meaning, lambda raw, before=before: (before + raw) % (1 << 64), _tso
-        )
+        commit_ts = walk.number(f"commit_ts {number}", meaning, partial(_commit_ts_after, before), _tso)
     types = [
         walk.number(f"event type {number}", "uvarint", int, partial(_numbered, EventType)) for number in range(events)
     ]

@@ -6,7 +6,8 @@ Source: wire.md 1.1.3.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import accumulate, islice
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ import pyarrow.compute as pc
 from ticdc_lakehouse.codec.craft.group import Form, Groups, Shape
 from ticdc_lakehouse.codec.craft.messages import Messages
 from ticdc_lakehouse.codec.json_column import digits_of, escaped, joined, shortest
-from ticdc_lakehouse.codec.number import Places, no_uvarint, uvarints_at, zigzags
+from ticdc_lakehouse.codec.number import PAD, Numbers, Places, uvarints_at, zigzags
 from ticdc_lakehouse.event import Column
 
 _NULL_LENGTH = -1
@@ -39,8 +40,6 @@ class Values:
         """Group of each value."""
         self._lengths, at = self._read_lengths(counts, groups.values + begins)
         self._starts = self._lay_out(at, groups.end + begins)
-        self._forms = np.frombuffer(b"".join([groups.shapes[n].forms for n in groups.shape.tolist()]), np.uint8)
-        self._texts, self._place = self._read_texts()
 
     def _read_lengths(self, counts: Places, at: Places) -> tuple[Places, Places]:
         """The values' lengths, and where each group's values begin."""
@@ -64,21 +63,12 @@ class Values:
         )
         return lengths, at
 
-    def _next_lengths(self, at: Places) -> tuple[npt.NDArray[np.uint64], Places]:
+    def _next_lengths(self, at: Places) -> tuple[Numbers, Places]:
         """The uvarints at ``at`` and the positions after them. One of more than five bytes is a length too large."""
-        last = len(self._octets) - 1
-        octet = self._octets[np.minimum(at, last)]
-        numbers = (octet & 0x7F).astype(np.uint64)
-        after = at + 1
-        longer = np.flatnonzero(octet >= 0x80)
-        for size in range(1, _MAX_LENGTH_BYTES):
-            if not len(longer):
-                break
-            octet = self._octets[np.minimum(after[longer], last)]
-            numbers[longer] |= (octet & 0x7F).astype(np.uint64) << np.uint64(7 * size)
-            after[longer] += 1
-            longer = longer[octet >= 0x80]
-        numbers[longer] = np.iinfo(np.uint64).max
+        at = np.minimum(at, len(self._octets) - PAD)
+        numbers, after = uvarints_at(self._messages.words, at)
+        long = (after < at) | (after > at + _MAX_LENGTH_BYTES)
+        numbers[long], after[long] = np.iinfo(np.uint64).max, at[long] + _MAX_LENGTH_BYTES
         return numbers, after
 
     def _lay_out(self, starts: Places, ends: Places) -> Places:
@@ -98,19 +88,36 @@ class Values:
             bad, reason, groups.message, groups.values, lambda group: f"{what} by {found[group]} bytes"
         )
 
-    def _read_texts(self) -> tuple[pa.Array, Places]:
-        """All values' JSON string contents, those of one form together, and where each one lies (-1 for NULL)."""
-        place = np.full(len(self._forms), -1, np.int64)
-        texts = []
-        total = 0
-        given = self._lengths >= 0
-        for form, read in _READERS.items():
-            chosen = np.flatnonzero((self._forms == form) & given)
-            if len(chosen):
-                texts.append(read(self, chosen))
-                place[chosen] = np.arange(total, total + len(chosen))
-                total += len(chosen)
-        return pa.concat_arrays(texts) if texts else pa.array([], pa.string()), place
+    def _read_columns(self, parts: list[Places]) -> Iterator[pa.Array]:
+        """The JSON string contents of each column, shape by shape; ``parts`` are the groups of each shape.
+
+        Columns of one form are read together, one after the other.
+        """
+        forms = np.frombuffer(b"".join([shape.forms for shape in self._groups.shapes]), np.uint8)
+        columns = [
+            self._first[groups] + number
+            for shape, groups in zip(self._groups.shapes, parts, strict=True)
+            for number in range(len(shape.forms))
+        ]
+        found: dict[int, pa.Array] = {}
+        for form in np.unique(forms).tolist():
+            numbers = np.flatnonzero(forms == form).tolist()
+            texts = self._read(Form(form), np.concatenate([columns[number] for number in numbers]))
+            ends = accumulate(len(columns[number]) for number in numbers)
+            for number, end in zip(numbers, ends, strict=True):
+                size = len(columns[number])
+                found[number] = texts.slice(end - size, size)
+        return iter([found[number] for number in range(len(columns))])
+
+    def _read(self, form: Form, chosen: Places) -> pa.Array:
+        """The texts of values of one form, null for NULL."""
+        given = self._lengths[chosen] >= 0
+        if given.all():
+            return _READERS[form](self, chosen)
+        if not given.any():
+            return pa.nulls(len(chosen), pa.string())
+        place = pa.array(np.cumsum(given) - 1, mask=~given)
+        return _READERS[form](self, chosen[given]).take(place)
 
     def _name(self, value: int) -> str:
         group = int(self._group[value])
@@ -131,10 +138,11 @@ class Values:
         at = self._starts[chosen] - self._messages.begins[message]
         self._messages.refuse(bad, "bad_value", message, at, detail)
 
-    def _uvarints(self, chosen: Places) -> npt.NDArray[np.uint64]:
-        starts, sizes = self._starts[chosen], self._lengths[chosen]
-        self._refuse_chosen(no_uvarint(self._octets, starts, sizes), chosen, "one number")
-        return uvarints_at(self._octets, starts, sizes)
+    def _uvarints(self, chosen: Places) -> Numbers:
+        starts = self._starts[chosen]
+        numbers, after = uvarints_at(self._messages.words, starts)
+        self._refuse_chosen(after != starts + self._lengths[chosen], chosen, "one number")
+        return numbers
 
     def unsigned(self, chosen: Places) -> pa.Array:
         return pa.array(self._uvarints(chosen)).cast(pa.string())
@@ -198,27 +206,26 @@ class Values:
 
     def objects(self) -> tuple[pa.Array, pa.Array]:
         """Image and handle key of each group, as JSON texts; the key is null where the table has none."""
-        shape = self._groups.shape
+        shapes, shape = self._groups.shapes, self._groups.shape
         order = np.argsort(shape, kind="stable")
-        parts = np.split(order, np.searchsorted(shape[order], np.arange(1, len(self._groups.shapes))))
-        made = [self._objects_of(*each) for each in zip(self._groups.shapes, parts, strict=True)]
+        parts = np.split(order, np.searchsorted(shape[order], np.arange(1, len(shapes))))
+        columns = self._read_columns(parts)
+        made = [
+            _objects(each, [*islice(columns, len(each.forms))], len(part))
+            for each, part in zip(shapes, parts, strict=True)
+        ]
         images, keys = zip(*made, strict=True)
         if len(made) == 1:
             return images[0], keys[0]
         back = pa.array(np.argsort(order))
         return pa.concat_arrays(images).take(back), pa.concat_arrays(keys).take(back)
 
-    def _objects_of(self, shape: Shape, groups: Places) -> tuple[pa.Array, pa.Array]:
-        columns = [self._column(self._first[groups] + number) for number in range(len(shape.forms))]
-        images = joined("{", zip(shape.names, columns, strict=True), "}")
-        if not shape.keys:
-            return images, pa.nulls(len(groups), pa.string())
-        return images, joined("[", [("", columns[number]) for number in shape.keys], "]")
 
-    def _column(self, values: Places) -> pa.Array:
-        place = self._place[values]
-        missing = place < 0
-        return self._texts.take(pa.array(place, mask=missing if missing.any() else None))
+def _objects(shape: Shape, columns: list[pa.Array], count: int) -> tuple[pa.Array, pa.Array]:
+    images = joined("{", zip(shape.names, columns, strict=True), "}")
+    if not shape.keys:
+        return images, pa.nulls(count, pa.string())
+    return images, joined("[", [("", columns[number]) for number in shape.keys], "]")
 
 
 _READERS: dict[Form, Callable[[Values, Places], pa.Array]] = {

@@ -13,6 +13,7 @@ from msgspec import UNSET
 
 from ticdc_lakehouse.codec.debezium.field import Field, type_text
 from ticdc_lakehouse.codec.debezium.form import UNKNOWN, Form, form_of, form_of_connect
+from ticdc_lakehouse.codec.doubt import DEBEZIUM_DECIMAL, DEBEZIUM_DEFAULT
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Column
 from ticdc_lakehouse.mysql_type import Family, MysqlType, parse_type
@@ -20,12 +21,9 @@ from ticdc_lakehouse.mysql_type import Family, MysqlType, parse_type
 UNKNOWN_TYPE = "unknown"
 CONNECT_TYPE = "connect "
 """Begins the type of a column that may be of several of MySQL's: ``connect int64``."""
-DECIMAL_DOUBT = "debezium-decimal"
-"""DECIMAL goes as float64, which has 15 decimal digits for certain."""
-DEFAULT_DOUBT = "debezium-default"
-"""A NULL is sent as the column's DEFAULT."""
 
 _EXACT_DIGITS = 15
+"""Decimal digits that a float64 has for certain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +39,7 @@ def described(name: str, field: Field | None, defined: Column | None, zone: Zone
     text, form = _type(field, defined, zone)
     kind = parse_type(text)
     by = "name" if kind.family in (Family.ENUM, Family.SET) else None
-    return Described(Column(name=name, type=text, key=key, by=by, doubt=_doubt(field, kind)), form)
+    return Described(Column(name=name, type=text, key=key, by=by, doubt=_doubts(field, kind, key=key)), form)
 
 
 def _type(field: Field | None, defined: Column | None, zone: ZoneInfo) -> tuple[str, Form]:
@@ -66,8 +64,11 @@ def _agree(form: Form, field: Field) -> bool:
     return form.name == field.name and (form.connect == field.type or {form.connect, field.type} <= numbers)
 
 
-def _doubt(field: Field | None, kind: MysqlType) -> str | None:
-    if field is not None and field.optional and field.default is not UNSET:
-        return DEFAULT_DOUBT
+def _doubts(field: Field | None, kind: MysqlType, *, key: bool) -> str | None:
+    """Without the schema nothing tells which columns have a DEFAULT."""
     digits = kind.size[0] if kind.size else _EXACT_DIGITS + 1
-    return DECIMAL_DOUBT if kind.family is Family.DECIMAL and digits > _EXACT_DIGITS else None
+    found = {
+        DEBEZIUM_DEFAULT: not key if field is None else field.optional and field.default is not UNSET,
+        DEBEZIUM_DECIMAL: kind.family is Family.DECIMAL and digits > _EXACT_DIGITS,
+    }
+    return " ".join(word for word, holds in found.items() if holds) or None

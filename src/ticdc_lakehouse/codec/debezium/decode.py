@@ -33,7 +33,7 @@ from ticdc_lakehouse.event import Op
 
 _OPS = {"c": Op.INSERT, "u": Op.UPDATE, "d": Op.DELETE}
 
-_TOGETHER = 512
+_TOGETHER = 1024
 """Messages that are read before their rows are added: so many stay in a processor's cache."""
 _FEW = 8
 """Rows that are no longer halved to find the one that is not like the others."""
@@ -116,16 +116,7 @@ class _Decoder:
             if (chosen := [pair for pair in zip(messages, rows, strict=True) if pair[1].op == letter])
         ]
         for part in parts:
-            nothing = [None] * len(part.numbers)
-            self._rows.add(
-                alone(part.numbers),
-                part.op,
-                (part.commits, nothing),
-                table.layout,
-                part.keys,
-                part.images,
-                [False] * len(nothing),
-            )
+            self._rows.add(alone(part.numbers), part.op, (part.commits, None), table.layout, part.keys, part.images)
 
     def _alone(self, key: bytes | None, value: bytes | None, out: Events) -> None:
         """Add the message's event, whatever it is. Raises DecodeError."""
@@ -200,7 +191,7 @@ class _Part:
     numbers: list[int]
     op: Op
     commits: list[int]
-    keys: tuple[bytes, list[bytes | None]]
+    keys: tuple[bytes, list[bytes | None] | None]
     images: tuple[bytes, bytes]
     """Before and after."""
 
@@ -213,12 +204,12 @@ def _part(table: Table, op: Op, pairs: list[tuple[Message, Row]]) -> _Part:
     if table.keys(named) != [key for _, key, _ in messages]:
         raise DecodeError("key_mismatch", "expected the key to have the values of the row's key columns")
     before, after = table.texts(old), table.texts(new)
-    changed = table.old_handle_keys(before, after) if op is Op.UPDATE and old else []
+    changed = table.old_handle_keys(before, after) if op is Op.UPDATE and old else None
     return _Part(
         numbers=[number for number, _, _ in messages],
         op=op,
         commits=[checked_tso(row.source.commit_ts) for row in rows],
-        keys=(table.handle_keys(before if op is Op.DELETE else after), changed or [None] * len(rows)),
+        keys=(table.handle_keys(before if op is Op.DELETE else after), changed),
         images=(table.lines(before, len(old)), table.lines(after, len(new))),
     )
 

@@ -87,7 +87,7 @@ def form_of(kind: MysqlType, zone: ZoneInfo, *, whole: bool) -> Form:
         case Family.INTEGER:
             return _integer(kind)
         case Family.FLOAT:
-            return Form("double" if len(kind.size) > 1 else "float", None, Raw, value.floats)
+            return Form("double" if len(kind.size) > 1 else "float", None, Raw, value.singles)
         case Family.DECIMAL:
             return Form("double", None, Raw, value.decimals(_scale(kind, whole=whole)))
         case Family.BIT:

@@ -84,10 +84,12 @@ class Table:
         """The handle keys' texts as lines, none if there are none."""
         return _ENCODE_LINES([*self._handles(columns)]) if self._handle else b""
 
-    def old_handle_keys(self, old: list[Texts], new: list[Texts]) -> list[bytes | None]:
-        """The keys before updates, None for one that is the same."""
-        both = zip(self._handles(old), self._handles(new), strict=True)
-        return [None if before == after else _ENCODE(before) for before, after in both]
+    def old_handle_keys(self, old: list[Texts], new: list[Texts]) -> list[bytes | None] | None:
+        """The keys before updates, None for one that is the same, or for all."""
+        was, now = [*self._handles(old)], [*self._handles(new)]
+        if was == now:
+            return None
+        return [None if before == after else _ENCODE(before) for before, after in zip(was, now, strict=True)]
 
     def _handles(self, columns: list[Texts]) -> Iterable[tuple[str | None, ...]]:
         return zip(*(columns[at] for at in self._handle), strict=True)

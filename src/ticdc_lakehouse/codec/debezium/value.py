@@ -25,13 +25,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from msgspec import Raw
 
-from ticdc_lakehouse.codec.number_text import float_text, is_plain
+from ticdc_lakehouse.codec.number_text import float_text, is_plain, single_text
 from ticdc_lakehouse.errors import DecodeError
 
 Texts = list[str | None]
 
-_OF_NUMBERS = b"+-.0123456789Eenul\n"
-"""All that numbers and ``null`` are made of: nothing else of JSON is made of these alone."""
+_OF_NUMBERS = b"+-.0123456789Eenul,"
+"""All that numbers and ``null`` are made of, and commas between them: nothing else of JSON is made of these alone."""
 _STRINGS = msgspec.json.Decoder(Texts)
 _SCALARS = msgspec.json.Decoder(list[str | bool | int | None])
 _PLAIN_DIGITS = 21
@@ -85,10 +85,10 @@ def hexadecimal(values: list[bytes]) -> Texts:
 
 def scalars(values: list[Raw]) -> Texts:
     """Values of a type that nobody knows: a number's or string's own text, 1 and 0 for true and false (BIT(1))."""
-    tokens = b"\n".join(values)
-    if not tokens.translate(None, _OF_NUMBERS):
+    tokens = b",".join(values)
+    if not tokens.startswith(b'"') and not tokens.translate(None, _OF_NUMBERS):
         return _numbers(tokens)
-    listed = b"[" + b",".join(values) + b"]"
+    listed = b"[" + tokens + b"]"
     try:
         return _STRINGS.decode(listed)
     except msgspec.ValidationError:
@@ -97,19 +97,24 @@ def scalars(values: list[Raw]) -> Texts:
 
 
 def _numbers(tokens: bytes) -> Texts:
-    found: Texts = [*tokens.decode("ascii").split("\n")]
-    return [None if text == "null" else text for text in found] if b"null" in tokens else found
+    found = tokens.decode("ascii").split(",")
+    return [None if text == "null" else text for text in found] if b"null" in tokens else [*found]
 
 
-def floats(values: list[Raw]) -> Texts:
-    """FLOAT, DOUBLE; ``null`` among them is NULL."""
-    tokens = b"\n".join(values)
+def floats(values: list[Raw], text_of: Callable[[str], str] = float_text) -> Texts:
+    """DOUBLE; ``null`` among them is NULL."""
+    tokens = b",".join(values)
     if tokens.translate(None, _OF_NUMBERS):
         raise DecodeError("wrong_type", "expected a number or null for a FLOAT, DOUBLE or DECIMAL")
     found = _numbers(tokens)
-    if _exponent_in(tokens) or max(map(len, tokens.split(b"\n"))) > _PLAIN_DIGITS:
-        return [text if text is None or is_plain(text) else float_text(text) for text in found]
+    if _exponent_in(tokens) or max(map(len, tokens.split(b","))) > _PLAIN_DIGITS:
+        return [text if text is None or is_plain(text) else text_of(text) for text in found]
     return found
+
+
+def singles(values: list[Raw]) -> Texts:
+    """FLOAT."""
+    return floats(values, single_text)
 
 
 def _exponent_in(tokens: bytes) -> bool:

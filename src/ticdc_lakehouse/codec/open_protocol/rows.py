@@ -160,12 +160,12 @@ def _columns(op: Op, table: Table, events: Sequence[RowEvent], rows: Sequence[Ro
     return (
         ([event.message for event in events], [event.index for event in events]),
         op,
-        (commit_ts, [None] * len(keys)),
+        (commit_ts, None),
         table.layout,
-        (table.handle_keys(new), table.old_handle_keys(old, new) if old else [None] * len(keys)),
+        (table.handle_keys(new), table.old_handle_keys(old, new) if old else None),
         (images, b"") if op is Op.DELETE else (table.images(old) if old else b"", images),
         [key.ohk is True and key.ccl is UNSET for key in keys],
-        [None if key.ptn is UNSET else key.ptn for key in keys],
+        None if keys[0].ptn is UNSET else [key.ptn for key in keys],
     )
 
 

@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ticdc_lakehouse.codec.column_code import Flag
+from ticdc_lakehouse.codec.doubt import OPEN_FLAGS, OPEN_LOST_NAME
 from ticdc_lakehouse.codec.json_text import is_odd, object_type
 from ticdc_lakehouse.codec.open_protocol.row import Cell, Row, read_images
 from ticdc_lakehouse.codec.open_protocol.value import Form, form_of
@@ -25,11 +26,6 @@ from ticdc_lakehouse.mysql_type import Family, family_of
 _ENCODE = msgspec.json.Encoder().encode
 _ENCODE_LINES = msgspec.json.Encoder().encode_lines
 _LITERAL: Any = Literal
-
-FLAGS = "open-flags"
-"""ticdc, after a column DDL of a partitioned table: new columns come without their flags (wire.md 8.4)."""
-LOST_NAME = "open-lost-name"
-"""ticdc, only-output-updated-columns: a value that became NULL is in ``p`` without its name (wire.md 8.3)."""
 
 Texts = list[Any]
 """A column's texts: None is NULL, UNSET what ``p`` leaves out."""
@@ -89,10 +85,10 @@ class Table:
         """The handle keys' texts as lines, none if the table names no key."""
         return _ENCODE_LINES([*self._key_values(columns)])
 
-    def old_handle_keys(self, old: list[Texts], new: list[Texts]) -> list[bytes | None]:
-        """The keys before updates, None for one that is the same."""
+    def old_handle_keys(self, old: list[Texts], new: list[Texts]) -> list[bytes | None] | None:
+        """The keys before updates, None for one that is the same, or for all."""
         was, now = [*self._key_values(old)], [*self._key_values(new)]
-        return [None] * len(new[0]) if was == now else [*map(_changed, was, now)]
+        return None if was == now else [*map(_changed, was, now)]
 
     def _key_values(self, columns: list[Texts]) -> Iterable[tuple[Any, ...]]:
         return zip(*(columns[at] for at in self._keys), strict=True)
@@ -126,7 +122,7 @@ def _column(cell: Cell, description: Description) -> tuple[Column, Form]:
         key=bool(cell.flags & Flag.HANDLE_KEY),
         flags=cell.flags,
         by="index" if family in (Family.ENUM, Family.SET) else None,
-        doubt=LOST_NAME if cell.name in description.lost else _doubt(cell.flags, family, description),
+        doubt=OPEN_LOST_NAME if cell.name in description.lost else _doubt(cell.flags, family, description),
     )
     return column, form
 
@@ -134,7 +130,7 @@ def _column(cell: Cell, description: Description) -> tuple[Column, Form]:
 def _doubt(flags: int, family: Family, description: Description) -> str | None:
     """Integers have the binary flag always (wire.md 1.2.5), a NOT NULL text may have none."""
     missing = flags == 0 and (family is Family.INTEGER or (family is Family.TEXT and description.partitioned))
-    return FLAGS if missing or flags > 0xFF else None
+    return OPEN_FLAGS if missing or flags > 0xFF else None
 
 
 def _image_maker(names: list[str]) -> Callable[..., Any]:

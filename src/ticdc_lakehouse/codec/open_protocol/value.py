@@ -144,9 +144,12 @@ def _nothing(text: str) -> str:
     raise ValueError(f"a column of this type is always NULL, found {text}")
 
 
-_SIGNED = Form(wire=Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)] | None, texts=_integers, written=_number)
-_UNSIGNED = Form(wire=Annotated[int, Meta(ge=0)] | None, texts=_integers, written=_number)
-_YEAR = Form(wire=Annotated[int, Meta(ge=0, le=9999)] | None, texts=_years, written=_number)
+_INT64 = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+_NOT_NEGATIVE = Annotated[int, Meta(ge=0)]
+_FOUR_DIGITS = Annotated[int, Meta(ge=0, le=9999)]
+
+_SIGNED = Form(wire=_INT64 | None, texts=_integers, written=_number)
+_UNSIGNED = Form(wire=_NOT_NEGATIVE | None, texts=_integers, written=_number)
 _TEXT = Form(wire=bytes | None, texts=_utf8, written=lambda text: _in_base64(text.encode()), in_quotes=True)
 _BLOB = Form(wire=bytes | None, texts=_blobs, written=lambda text: _in_base64(bytes.fromhex(text)), in_quotes=True)
 _PLAIN = Form(wire=str | None, texts=_plain, written=_json, in_quotes=True)
@@ -155,7 +158,7 @@ _FORMS = {
     Family.BIT: _UNSIGNED,
     Family.ENUM: _UNSIGNED,
     Family.SET: _UNSIGNED,
-    Family.YEAR: _YEAR,
+    Family.YEAR: Form(wire=_FOUR_DIGITS | None, texts=_years, written=_number),
     Family.FLOAT: Form(wire=Raw, texts=_singles, written=_float),
     Family.DOUBLE: Form(wire=Raw, texts=_doubles, written=_float),
     Family.BINARY: Form(

@@ -12,28 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from ticdc_lakehouse.codec.number import LONGEST, PAD, Bits, Places, uvarints_at, words_of, zigzags
 from ticdc_lakehouse.errors import DecodeError
-
-Places = npt.NDArray[np.int64]
-Numbers = npt.NDArray[np.uint64]
-Bits = npt.NDArray[np.bool_]
-
-LONGEST = 10
-"""Bytes of the longest number."""
-_PAD = 16
-_WORD = 8
-_MORE = np.uint64(0x80)
-"""The bit of a byte that another one follows."""
-_MORE_OF_EIGHT = np.uint64(0x8080808080808080)
-_HALVES = tuple(
-    (np.uint64(low), np.uint64(high), np.uint64(shift))
-    for low, high, shift in (
-        (0x007F007F007F007F, 0x7F007F007F007F00, 1),
-        (0x00003FFF00003FFF, 0x3FFF00003FFF0000, 2),
-        (0x000000000FFFFFFF, 0x0FFFFFFF00000000, 4),
-    )
-)
-"""How groups of 7 bits become one number: neighbours join, and pairs of them, and pairs of those."""
 
 
 class Cursors:
@@ -43,10 +23,9 @@ class Cursors:
 
     def __init__(self, values: Sequence[bytes], start: int) -> None:
         sizes = np.array([*map(len, values)], np.int64)
-        # Zeros at the end close a number or a word that runs over it.
-        self.buffer = pa.py_buffer(b"".join([*values, bytes(_PAD)]))
+        self.buffer = pa.py_buffer(b"".join([*values, bytes(PAD)]))
         self.octets: npt.NDArray[np.uint8] = np.frombuffer(self.buffer, np.uint8)
-        self.words: Numbers = np.ndarray(len(self.octets) - _WORD + 1, np.dtype("<u8"), self.buffer, strides=(1,))
+        self.words = words_of(self.buffer)
         """The eight bytes from each place on."""
         self.end: Places = np.cumsum(sizes)
         self.begin: Places = self.end - sizes
@@ -79,35 +58,9 @@ class Cursors:
     def longs(self, who: Places) -> Places:
         """The next number, with its sign."""
         start = self.at[who]
-        numbers, after = self._uvarints(start)
+        numbers, after = uvarints_at(self.words, start)
         self._move(who, start, after, "a number")
-        return (numbers >> np.uint64(1)).astype(np.int64) ^ -(numbers & np.uint64(1)).astype(np.int64)
-
-    def _uvarints(self, at: Places) -> tuple[Numbers, Places]:
-        """The numbers at these places as they lie, and the places after them; -1 for one that is too large."""
-        numbers = self.octets[at].astype(np.uint64)
-        after = at + 1
-        longer = np.flatnonzero(numbers >= _MORE)
-        if len(longer):
-            numbers[longer], after[longer] = self._long_uvarints(at[longer])
-        return numbers, after
-
-    def _long_uvarints(self, at: Places) -> tuple[Numbers, Places]:
-        """The same for numbers of any size: eight bytes at once, then a ninth and a tenth."""
-        words = self.words[at]
-        last = ~words & _MORE_OF_EIGHT
-        last &= -last.astype(np.int64).view(np.uint64)  # the bit that ends the number, 0 for none
-        numbers = words & (2 * last - 1) & ~_MORE_OF_EIGHT
-        for low, high, shift in _HALVES:
-            numbers = (numbers & low) | ((numbers & high) >> shift)
-        # A power of two has its exponent in a float64's bits 52 and up.
-        after = at + ((last.astype(np.float64).view(np.int64) >> 52) - 1022 >> 3)
-        rest = np.flatnonzero(last == 0)
-        if len(rest):
-            ninth, tenth = (self.octets[at[rest] + place].astype(np.uint64) for place in (8, 9))
-            numbers[rest] |= (ninth & ~_MORE) << np.uint64(56) | np.where(ninth < _MORE, 0, tenth) << np.uint64(63)
-            after[rest] = np.where(ninth < _MORE, at[rest] + 9, np.where(tenth < 2, at[rest] + 10, -1))
-        return numbers, after
+        return zigzags(numbers)
 
     def _move(self, who: Places, start: Places, after: Places, what: str) -> None:
         self.at[who] = after

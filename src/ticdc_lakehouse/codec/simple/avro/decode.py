@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 
 from ticdc_lakehouse.codec.batch import Events, Rows, collect_one
 from ticdc_lakehouse.codec.claim_check import stored_value
+from ticdc_lakehouse.codec.number import Bits, Places
 from ticdc_lakehouse.codec.options import Corruption, SinkOptions
 from ticdc_lakehouse.codec.simple.avro.control import ROW, read_control
-from ticdc_lakehouse.codec.simple.avro.cursors import Bits, Cursors, Places
+from ticdc_lakehouse.codec.simple.avro.cursors import Cursors
 from ticdc_lakehouse.codec.simple.avro.header import OPS, Headers, layouts_of, read_headers
 from ticdc_lakehouse.codec.simple.avro.images import Images
 from ticdc_lakehouse.codec.simple.avro.maps import Entries, read_maps

@@ -13,10 +13,9 @@ from zoneinfo import ZoneInfo
 import numpy as np
 
 from ticdc_lakehouse.codec.element import number_of_names
-from ticdc_lakehouse.codec.number import octets_of, varint, zigzagged
+from ticdc_lakehouse.codec.number import Places, octets_of, varint, zigzagged
 from ticdc_lakehouse.codec.options import IntegrityCheck, SinkOptions
 from ticdc_lakehouse.codec.simple.avro.control import DDL_TYPES, MESSAGE, ROW
-from ticdc_lakehouse.codec.simple.avro.cursors import Places
 from ticdc_lakehouse.codec.simple.avro.header import OPS
 from ticdc_lakehouse.codec.simple.avro.maps import Tag
 from ticdc_lakehouse.codec.simple.avro.values import Form, form_of

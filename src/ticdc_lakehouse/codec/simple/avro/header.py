@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ticdc_lakehouse.codec.number import Bits, Places
 from ticdc_lakehouse.codec.simple.avro.control import Reader
-from ticdc_lakehouse.codec.simple.avro.cursors import Bits, Cursors, Places
+from ticdc_lakehouse.codec.simple.avro.cursors import Cursors
 from ticdc_lakehouse.codec.simple.message import VERSION, Checksum
 from ticdc_lakehouse.codec.simple.schemas import Schemas
 from ticdc_lakehouse.errors import DecodeError

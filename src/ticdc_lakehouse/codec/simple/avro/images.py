@@ -11,7 +11,8 @@ import orjson
 import pyarrow as pa
 
 from ticdc_lakehouse.codec.json_column import joined
-from ticdc_lakehouse.codec.simple.avro.cursors import Bits, Cursors, Places
+from ticdc_lakehouse.codec.number import Bits, Places
+from ticdc_lakehouse.codec.simple.avro.cursors import Cursors
 from ticdc_lakehouse.codec.simple.avro.names import ColumnNames
 from ticdc_lakehouse.codec.simple.avro.values import Values
 from ticdc_lakehouse.codec.simple.schemas import layout_with

@@ -6,7 +6,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from ticdc_lakehouse.codec.simple.avro.cursors import Bits, Cursors, Places
+from ticdc_lakehouse.codec.number import Bits, Places
+from ticdc_lakehouse.codec.simple.avro.cursors import Cursors
 from ticdc_lakehouse.codec.simple.avro.names import ColumnNames
 
 

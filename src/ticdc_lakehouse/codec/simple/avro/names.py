@@ -7,7 +7,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from ticdc_lakehouse.codec.simple.avro.cursors import Numbers, Places
+from ticdc_lakehouse.codec.number import Numbers, Places
 from ticdc_lakehouse.event import Layout
 
 _WORD = 8

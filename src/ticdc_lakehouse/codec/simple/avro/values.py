@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ticdc_lakehouse.codec.json_column import digits_of, escaped, shortest
+from ticdc_lakehouse.codec.number import Bits, Places
 from ticdc_lakehouse.codec.number_text import count_text
-from ticdc_lakehouse.codec.simple.avro.cursors import Bits, Cursors, Places
+from ticdc_lakehouse.codec.simple.avro.cursors import Cursors
 from ticdc_lakehouse.codec.simple.avro.maps import Tag
 from ticdc_lakehouse.codec.simple.element import number_of
 from ticdc_lakehouse.codec.simple.zone import in_zone

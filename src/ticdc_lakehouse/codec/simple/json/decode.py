@@ -31,7 +31,7 @@ _NAMES = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ENCODE = msgspec.json.Encoder().encode
 _NO_NAMES: frozenset[str] = frozenset()
 
-_TOGETHER = 512
+_TOGETHER = 1024
 """Rows that are read before they are added: so many stay in a processor's cache."""
 _FEW = 8
 """Rows that are no longer halved to find the one that is not like the others."""
@@ -182,15 +182,12 @@ class JsonMessages:
         gathered.add(
             alone(numbers),
             op,
-            (_checked([row.commit_ts for row in rows]), [None] * len(rows)),
+            (_checked([row.commit_ts for row in rows]), None),
             table.layout,
-            (
-                table.handle_keys(data or old),
-                table.old_handle_keys(old, data) if op is Op.UPDATE else [None] * len(rows),
-            ),
+            (table.handle_keys(data or old), table.old_handle_keys(old, data) if op is Op.UPDATE else None),
             (before, after),
-            [row.handle_key_only for row in rows],
-            _checked_ids([row.table_id for row in rows]),
+            handle_only=[row.handle_key_only for row in rows],
+            table_ids=_checked_ids([row.table_id for row in rows]),
         )
 
 

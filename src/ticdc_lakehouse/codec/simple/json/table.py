@@ -82,11 +82,11 @@ class Table:
         """The handle keys' texts as lines, none if the table has no key."""
         return _ENCODE_LINES([*self._keys(images)])
 
-    def old_handle_keys(self, old: list[Image], new: list[Image]) -> list[bytes | None]:
-        """The keys before updates, None for one that is the same."""
+    def old_handle_keys(self, old: list[Image], new: list[Image]) -> list[bytes | None] | None:
+        """The keys before updates, None for one that is the same, or for all."""
         was, now = [*self._keys(old)], [*self._keys(new)]
         if was == now:
-            return [None] * len(new)
+            return None
         return [None if before == after else _ENCODE(before) for before, after in zip(was, now, strict=True)]
 
     def _keys(self, images: list[Image]) -> Iterable[tuple[Any, ...]]:

@@ -28,6 +28,7 @@ from ticdc_lakehouse.codec.number_text import (
     is_year,
     plain_text,
     short_year,
+    single_text,
     year_text,
 )
 from ticdc_lakehouse.codec.simple.element import number_of
@@ -56,7 +57,9 @@ def converter(type_text: str, zone: ZoneInfo) -> tuple[AreOurs, Change] | None:
             return operator.not_, hex_of
         case Family.TIMESTAMP:
             return operator.not_, lambda stamp: in_zone(stamp.value, stamp.location, zone)
-        case Family.FLOAT | Family.DOUBLE:
+        case Family.FLOAT:
+            return are_plain, single_text
+        case Family.DOUBLE:
             return are_plain, float_text
         case Family.YEAR:
             return lambda texts: all(map(is_year, texts)), year_text

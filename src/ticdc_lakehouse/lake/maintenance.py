@@ -1,0 +1,96 @@
+"""Upkeep of a feed's gold: what nobody can ask for any more goes, what stays is kept quick to read.
+
+OPTIMIZE, ours or the platform's, writes files anew, and those that a view is pinned to would be vacuumed some day. So
+maintenance publishes the newest version that has the same rows, and pins the views to it.
+
+A state stays readable for the feed's ``gold.retention_days`` after another one took its place, also that of tables that
+were dropped, truncated or altered since. `history.as_of` refuses what is older.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import functions as F
+
+from ticdc_lakehouse.lake import views
+from ticdc_lakehouse.lake.data_table import same_rows
+from ticdc_lakehouse.lake.place import Lake, Layer
+from ticdc_lakehouse.lake.situation import Applying
+from ticdc_lakehouse.lake.state import WINDOWS, TableState, definitions, publish, published
+
+KEPT = "kept"
+_COLUMNS = """
+    feed STRING NOT NULL,
+    since TIMESTAMP NOT NULL COMMENT 'states that another one replaced before this are gone',
+    kept_at TIMESTAMP NOT NULL
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maintained:
+    """What one run of maintenance did."""
+
+    feed: str
+    since: datetime
+    """States that another one replaced before this are gone."""
+    kept: int
+    """Delta tables that were compacted and vacuumed."""
+    dropped: tuple[str, ...]
+    """Delta tables that no readable state has any more."""
+
+
+def maintain(lake: Lake, applying: Applying, now: datetime | None = None) -> Maintained:
+    """Keep what was the state within the retention time (before ``now``), compact it, and delete the rest."""
+    feed, days = applying.feed, applying.retention_days
+    since = (now or datetime.now(UTC)) - timedelta(days=days)
+    needed = _needed(lake, feed, since)
+    unneeded = sorted(definitions(lake, feed).keys() - needed)
+    existing = [data for data in unneeded if lake.exists(Layer.GOLD, data)]
+    _record(lake, feed, since)  # before anything goes: what is half gone must not be read
+    for data in existing:
+        lake.drop(Layer.GOLD, data)
+    for data in sorted(needed):
+        table = lake.table(Layer.GOLD, data)
+        lake.spark.sql(f"OPTIMIZE {table}")
+        lake.spark.sql(f"VACUUM {table} RETAIN {days * 24} HOURS")
+    _pin(lake, applying)
+    return Maintained(feed=feed, since=since, kept=len(needed), dropped=tuple(existing))
+
+
+def _pin(lake: Lake, applying: Applying) -> None:
+    before = published(lake, applying.feed)
+    tables = {name: _newest(lake, state) for name, state in before.tables.items()}
+    if tables != before.tables:
+        publish(lake, applying.feed, before, replace(before, tables=tables), (), 0)
+        views.refresh(lake, applying.feed, applying.time_zone, applying.mode)
+
+
+def _newest(lake: Lake, state: TableState) -> TableState:
+    version = same_rows(lake, state.data, state.version) if state.version >= 0 else None
+    return state if version is None else replace(state, version=version)
+
+
+def _needed(lake: Lake, feed: str, since: datetime) -> set[str]:
+    """The Delta tables of the states that were shown after ``since``: those published since, and the one before."""
+    windows = lake.spark.table(lake.table(Layer.OPS, WINDOWS)).where(F.col("feed") == feed)
+    newest_before = windows.where(F.col("published_at") < since).agg(F.max("published_at")).first()
+    first = since if newest_before is None or newest_before[0] is None else newest_before[0]
+    shown = windows.where(F.col("published_at") >= F.lit(first)).select(F.explode("tables.data").alias("data"))
+    found = {line["data"] for line in shown.where(F.col("data") != "").distinct().collect()}
+    return found | {state.data for state in published(lake, feed).tables.values() if state.data}
+
+
+def _record(lake: Lake, feed: str, since: datetime) -> None:
+    table = lake.create(Layer.OPS, KEPT, _COLUMNS, comment="How far back each feed's gold can be read")
+    line = lake.spark.createDataFrame([(feed, since, datetime.now(UTC))], lake.spark.table(table).schema)
+    line.write.format("delta").mode("append").saveAsTable(table)
+
+
+def kept_since(lake: Lake, feed: str) -> datetime | None:
+    """States that another one replaced before this are gone; None if maintenance never ran."""
+    if not lake.exists(Layer.OPS, KEPT):
+        return None
+    line = lake.spark.table(lake.table(Layer.OPS, KEPT)).where(F.col("feed") == feed).agg(F.max("since")).first()
+    return None if line is None or line[0] is None else line[0].astimezone(UTC)

@@ -1,0 +1,132 @@
+"""Defects of the writers: recognised in their own bytes, refused or taken as the feed says, told in comments."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import pytest
+from vectors import FOLDER, Case, cases, header
+
+from ticdc_lakehouse.codec import Decoder
+from ticdc_lakehouse.codec.doubt import (
+    CRAFT_FLOAT,
+    DEBEZIUM_DECIMAL,
+    DEBEZIUM_DEFAULT,
+    DOUBTS,
+    OPEN_FLAGS,
+    OPEN_LOST_NAME,
+    SIMPLE_COLUMN_ORDER,
+    refusal,
+    remark,
+)
+from ticdc_lakehouse.codec.options import SinkOptions, sink_options
+from ticdc_lakehouse.ddl.script import tables_from_sql
+from ticdc_lakehouse.definition import table_from_json, table_to_json
+from ticdc_lakehouse.event import Column, Event, Failure, RowChange, events_of
+from ticdc_lakehouse.lake.doubt import as_sent
+from ticdc_lakehouse.lake.doubt import refusal as refuses
+from ticdc_lakehouse.lake.situation import Applying
+from ticdc_lakehouse.lake.typed import typed_columns
+from ticdc_lakehouse.lake.window import Shape
+
+PROTOCOLS = {
+    CRAFT_FLOAT: "craft",
+    DEBEZIUM_DECIMAL: "debezium",
+    DEBEZIUM_DEFAULT: "debezium",
+    OPEN_FLAGS: "open_protocol",
+    SIMPLE_COLUMN_ORDER: "simple",
+}
+DEFECTS = sorted(path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob("tiflow-simple-*-defect.jsonl.gz"))
+TAKEN = {DEBEZIUM_DECIMAL, DEBEZIUM_DEFAULT}
+"""What the wire itself loses: every such feed has it."""
+
+
+def doubtful(*words: str) -> tuple[Column, ...]:
+    return (Column(name="id", type="int", key=True), Column(name="c", type="float", doubt=" ".join(words)))
+
+
+@pytest.mark.parametrize(("word", "protocol"), PROTOCOLS.items())
+def test_the_option_of_its_name_decides(word: str, protocol: str) -> None:
+    for choice in ("refuse", "trust"):
+        found = refusal(doubtful(word), sink_options(protocol, {word: choice}), defined=False)
+        assert (found is None) == (choice == "trust")
+        assert found is None or f"option {word}" in found
+    assert (refusal(doubtful(word), sink_options(protocol, {}), defined=False) is None) == (word in TAKEN)
+    assert remark(word) in remark(f"{DEBEZIUM_DECIMAL} {word}")
+
+
+def test_the_table_is_whole() -> None:
+    assert {*PROTOCOLS, OPEN_LOST_NAME} == DOUBTS.keys()
+    assert {word.replace("-", "_") for word in PROTOCOLS} < {field.name for field in fields(SinkOptions)}
+
+
+def test_rows_decoded_before_the_feed_said_null_stay_refused() -> None:
+    """Silver has their false values; only a replay reads them as NULL."""
+    assert refusal(doubtful(CRAFT_FLOAT), sink_options("craft", {"craft-float": "null"}), defined=True) is not None
+
+
+def test_one_of_several_doubts_is_enough() -> None:
+    options = sink_options("debezium", {"debezium-decimal": "refuse"})
+    assert refusal(doubtful(DEBEZIUM_DEFAULT), options, defined=True) is None
+    both = doubtful(DEBEZIUM_DEFAULT, DEBEZIUM_DECIMAL)
+    assert refusal(both, options, defined=True) == DOUBTS[DEBEZIUM_DECIMAL].refusal
+
+
+def test_a_create_table_settles_what_flags_were_lost() -> None:
+    for word in PROTOCOLS.keys() - TAKEN:
+        settled = refusal(doubtful(word), SinkOptions(), defined=True) is None
+        assert settled == (word == OPEN_FLAGS)
+
+
+def test_a_lost_name_is_nothing_that_gold_takes() -> None:
+    assert refusal(doubtful(OPEN_LOST_NAME), SinkOptions(), defined=False) is None
+    assert remark(OPEN_LOST_NAME)
+    assert remark(None) == ""
+
+
+def test_a_column_that_was_in_doubt_says_so_in_its_comment_from_then_on() -> None:
+    (table,) = tables_from_sql("CREATE TABLE d.t (id INT PRIMARY KEY, c FLOAT)")
+    shape = Shape(columns=doubtful(CRAFT_FLOAT), whole=True, handle_only=False, keyed=True, first=5, last=5, rows=1)
+    sound = replace(shape, columns=tuple(replace(column, doubt=None) for column in shape.columns))
+    told = as_sent(as_sent(table, [shape]), [sound])
+    assert table_from_json(table_to_json(told)) == told
+    comments = [column.comment for column in typed_columns(told)]
+    assert comments == ["INT", "FLOAT (wrong if TiCDC 8.2 or later wrote it)"]
+    assert as_sent(table, [sound]) is table
+
+
+def decoded(case: Case) -> list[Event]:
+    told = header(case.file)
+    decoder = Decoder(told["protocol"], sink_options(told["protocol"], told["options"]))
+    return [event for _, event in events_of(decoder.decode(case.keys, case.values))]
+
+
+def test_floats_of_8_2_are_refused_unless_the_feed_says_otherwise() -> None:
+    """Of rows with a FLOAT that is not what TiDB had, none passes."""
+    wrong = 0
+    for case in cases("tiflow-craft-float-defect"):
+        for event, told in zip(decoded(case), case.expect, strict=True):
+            if isinstance(event, Failure):  # what is left of the value is NaN
+                continue
+            assert isinstance(event, RowChange)
+            doubted = {column.name for column in event.columns if column.doubt == CRAFT_FLOAT}
+            assert doubted >= {*(told.get("lossy") or ())}
+            wrong += bool(told.get("lossy"))
+    assert wrong
+
+
+@pytest.mark.parametrize("file", DEFECTS)
+def test_the_order_of_a_schema_shows_whose_values_may_stand_under_wrong_names(file: str) -> None:
+    """tiflow lists columns as they were made; CREATE TABLE says in which order they stand."""
+    applying = Applying(feed="f", time_zone="UTC", schemas_apart=True)
+    for case in cases(file):
+        (table,) = tables_from_sql(case.content["create"], "evolve")
+        _, row = decoded(case)
+        if isinstance(row, Failure):  # a value of a type that the column of that name cannot have
+            continue
+        assert isinstance(row, RowChange)
+        assert row.after != case.expect[1]["after"]
+        shape = Shape(columns=row.columns, whole=True, handle_only=False, keyed=True, first=5, last=5, rows=1)
+        assert "simple-column-order" in (refuses(table, shape, applying, defined=True) or "")
+        ordered = tuple(sorted(row.columns, key=lambda c: [d.name for d in table.columns].index(c.name)))
+        assert refuses(table, replace(shape, columns=ordered), applying, defined=True) is None
