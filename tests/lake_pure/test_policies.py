@@ -10,6 +10,7 @@ from test_plan import DATA, KNOWN, NAME, ROWS, STATE, UNFOLLOWED, V, ddl, defini
 from ticdc_lakehouse.lake.naming import Taken
 from ticdc_lakehouse.lake.plan import plan_tables
 from ticdc_lakehouse.lake.situation import Applying, Situation
+from ticdc_lakehouse.lake.state import Published
 from ticdc_lakehouse.lake.watermark import Hold
 from ticdc_lakehouse.policy import OnDrop, OnUnsupportedDdl, Policy
 
@@ -122,3 +123,13 @@ def test_a_late_table_is_dropped_and_renamed_as_any() -> None:
     assert plan_tables(now) == ()
     renamed = replace(now, window=replace(now.window, ddls=(ddl(16, "RENAME TABLE t TO u"),)))
     assert [(each.name, each.reason) for each in plan_tables(renamed)] == [(("d", "u"), "came late")]
+
+
+def test_a_table_that_was_renamed_while_it_stood_still_goes_on_from_its_old_name() -> None:
+    rename = ddl(16, "RENAME TABLE t TO u")
+    held = situation(ROWS, known=KNOWN, state=STATE, ddls=(rename,), hold=Hold(tso=12, reason="in quarantine"))
+    (stopped,) = plan_tables(held)
+    assert (stopped.name, stopped.through, stopped.reason) == (("d", "u"), 12, "in quarantine")
+    state = replace(STATE, name=stopped.view, applied_tso=12, reason="in quarantine")
+    (made,) = plan_tables(replace(held, before=Published(tso=20, tables={stopped.name: state}), holds={}))
+    assert (made.name, made.reason, steps(made)) == (("d", "u"), None, [("R", 16), ("R", 20)])
