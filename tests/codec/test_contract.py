@@ -30,7 +30,7 @@ _JSON = pytest.mark.parametrize("wire", [wire for wire in WIRES.values() if wire
 _BINARY = pytest.mark.parametrize("wire", [WIRES["craft"], WIRES["simple_avro"]], ids=lambda wire: wire.name)
 
 
-_MOST = 1500
+_MOST = 600
 """Ways in which one message is changed; if there are more, these of them."""
 
 
