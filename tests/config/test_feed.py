@@ -176,6 +176,16 @@ MISTAKES = {
         "gold: {tombstone_days: 0}\nkafka:",
         "gold.tombstone_days: expected a positive whole number, found 0",
     ),
+    "retention": (
+        "kafka:",
+        "gold: {retention_days: 6}\nkafka:",
+        "gold.retention_days: expected 7 days or more, found 6",
+    ),
+    "retention no number": (
+        "kafka:",
+        "gold: {retention_days: long}\nkafka:",
+        "gold.retention_days: expected a positive whole number, found 'long'",
+    ),
     "on_drop": ("kafka:", "gold: {on_drop: hide}\nkafka:", "gold.on_drop: expected one of drop, keep, found 'hide'"),
     "on_drop no text": ("kafka:", "gold: {on_drop: true}\nkafka:", "gold.on_drop: expected text, found True"),
     "on_unsupported_ddl": (
@@ -223,6 +233,7 @@ GOLD = """
 gold:
   mode: eventual
   tombstone_days: 3
+  retention_days: 90
   on_drop: keep
   tables:
     shop.tmp_*: {on_drop: drop, on_unsupported_ddl: ignore}
@@ -233,7 +244,7 @@ gold:
 
 def test_gold_says_how_tables_are_kept(tmp_path: Path) -> None:
     gold = load_feed(written(tmp_path, RIGHT + GOLD)).policies
-    assert (gold.mode, gold.tombstone_days) == (Mode.EVENTUAL, 3)
+    assert (gold.mode, gold.tombstone_days, gold.retention_days) == (Mode.EVENTUAL, 3, 90)
     found = {name: gold.of(*name) for name in (("shop", "tmp_1"), ("Shop", "Orders"), ("bank", "TMP_1"), ("b", "x"))}
     assert [(policy.on_drop, policy.on_unsupported_ddl) for policy in found.values()] == [
         (OnDrop.DROP, OnUnsupportedDdl.IGNORE),
@@ -245,7 +256,7 @@ def test_gold_says_how_tables_are_kept(tmp_path: Path) -> None:
 
 def test_without_a_section_gold_follows_watermarks_and_drops(tmp_path: Path) -> None:
     gold = load_feed(written(tmp_path, RIGHT)).policies
-    assert (gold.mode, gold.tombstone_days) == (Mode.WATERMARKS, 7)
+    assert (gold.mode, gold.tombstone_days, gold.retention_days) == (Mode.WATERMARKS, 7, 30)
     assert gold.of("any", "table") == Policy(on_drop=OnDrop.DROP, on_unsupported_ddl=OnUnsupportedDdl.STOP)
 
 

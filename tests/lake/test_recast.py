@@ -41,6 +41,9 @@ CONVERTED: list[tuple[str, str, str, str | None]] = [
     ("varchar(30)", "datetime", "2024-01-01 00:00:00.5", "2024-01-01 00:00:01"),
     ("varchar(30)", "datetime", "1 2", None),
     ("datetime(6)", "datetime(3)", "2024-01-01 00:00:00.123500", "2024-01-01 00:00:00.124"),
+    ("datetime(6)", "datetime(3)", "2024-07-01 12:00:00.123499", "2024-07-01 12:00:00.123"),
+    ("datetime(6)", "datetime(5)", "2024-12-31 23:59:59.999995", "2025-01-01 00:00:00"),
+    ("datetime(1)", "datetime", "2024-03-10 02:30:00.5", "2024-03-10 02:30:01"),
     ("datetime(1)", "datetime", "1969-12-31 23:59:59.5", "1970-01-01 00:00:00"),
     ("datetime(1)", "datetime", "0000-00-00 00:00:00.0", "0000-00-00 00:00:00.0"),
     ("timestamp(3)", "timestamp", "2024-01-01 00:00:00.499", "2024-01-01 00:00:00"),
@@ -52,13 +55,16 @@ CONVERTED: list[tuple[str, str, str, str | None]] = [
 ]
 
 
-@pytest.mark.parametrize("ansi", [True, False])
-def test_values_become_what_mysql_makes_of_them(spark: SparkSession, ansi: bool) -> None:
+@pytest.mark.parametrize(("zone", "ansi"), [("UTC", "true"), ("America/New_York", "false")])
+def test_values_become_what_mysql_makes_of_them(spark: SparkSession, zone: str, ansi: str) -> None:
     sql = [converted_sql(parse_type(before), parse_type(after), literal(text)) for before, after, text, _ in CONVERTED]
-    usual = spark.conf.get("spark.sql.ansi.enabled")
-    spark.conf.set("spark.sql.ansi.enabled", str(ansi).lower())
+    settings = {"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": ansi}
+    usual = {name: str(spark.conf.get(name)) for name in settings}
     try:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
         (row,) = spark.sql(f"SELECT {', '.join(f'{each} AS c{i}' for i, each in enumerate(sql))}").collect()
     finally:
-        spark.conf.set("spark.sql.ansi.enabled", usual or "true")
-    assert dict(zip(CONVERTED, row, strict=True)) == {each: each[-1] for each in CONVERTED}
+        for name, value in usual.items():
+            spark.conf.set(name, value)
+    assert [(*each[:3], found) for each, found in zip(CONVERTED, row, strict=True)] == CONVERTED

@@ -14,7 +14,6 @@ from ticdc_lakehouse.mysql_type import Family, MysqlType
 Conversion = Callable[[MysqlType, MysqlType, str], str]
 """(type before, type after, SQL of the old text) to SQL of the new text."""
 
-_EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
 _INTEGER = r"^[ ]*[+-]?[0-9]+[ ]*$"
 _NUMBER = r"^[ ]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ ]*$"
 _DAY = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
@@ -87,7 +86,7 @@ def _padded(after: MysqlType, digits: str) -> str:
 
 
 def _binary_to_text(_before: MysqlType, _after: MysqlType, text: str) -> str:
-    return f"CASE WHEN hex(CAST(unhex({text}) AS STRING)) = upper({text}) THEN CAST(unhex({text}) AS STRING) END"
+    return f"try_validate_utf8(CAST(unhex({text}) AS STRING))"
 
 
 def _matching(pattern: str) -> Conversion:
@@ -112,20 +111,18 @@ def _to_moment(before: MysqlType, after: MysqlType, text: str) -> str:
     digits = after.size[0] if after.size else 0
     if before.family is not Family.TEXT and digits >= (before.size[0] if before.size else 0):
         return text
-    moment = f"try_cast({text} AS TIMESTAMP_NTZ)"
-    return f"CASE WHEN {moment} IS NULL THEN {text} ELSE CAST({_rounded(moment, digits)} AS STRING) END"
+    return f"coalesce({_rounded(text, digits)}, {text})"
 
 
-def _rounded(moment: str, digits: int) -> str:
-    unit = 10 ** (6 - digits)
-    micros = f"timestampdiff(MICROSECOND, {_EPOCH}, {moment})"
-    return f"timestampadd(MICROSECOND, CAST(floor(({micros} + {unit // 2}) / {unit}) AS BIGINT) * {unit}, {_EPOCH})"
+def _rounded(text: str, digits: int) -> str:
+    """The text of a moment with so many digits at most; NULL of what is none. (timestampdiff would ask for the
+    session's time zone.)"""
+    moved = f"timestampadd(MICROSECOND, {10 ** (6 - digits) // 2}, try_cast({text} AS TIMESTAMP_NTZ))"
+    return f"left(CAST({moved} AS STRING), {19 + bool(digits) + digits})"
 
 
 def _moment_to_day(_before: MysqlType, _after: MysqlType, text: str) -> str:
-    moment = f"try_cast({text} AS TIMESTAMP_NTZ)"
-    day = f"CAST(CAST({_rounded(moment, 0)} AS DATE) AS STRING)"
-    return f"CASE WHEN {moment} IS NULL THEN left({text}, 10) ELSE {day} END"
+    return f"left(coalesce({_rounded(text, 0)}, {text}), 10)"
 
 
 def _time_to_time(before: MysqlType, after: MysqlType, text: str) -> str:
