@@ -94,13 +94,11 @@ def die_before_publishing(feed: Changefeed) -> None:
 
 @pytest.fixture(scope="module")
 def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Changefeed:
-    """Applied up to ``at(10)``, then up to ``at(12)``; both times a run had died on it before."""
+    """Applied up to ``at(10)``, then up to ``at(12)``, on which a run had died before."""
     feed = Changefeed(spark, broker, tmp_path_factory.mktemp("ddl"), partitions=2, schema=TABLES)
     write_all(feed)
     feed.resolve(at(10))
-    feed.load()
-    die_before_publishing(feed)
-    feed.apply()
+    feed.go()
     # The watermark of a DDL's own commit_ts may be sent before the DDL.
     feed.send(0, ddl(at(10), "TRUNCATE TABLE `shop`.`late`", "shop", "late", "TRUNCATE"))
     feed.send(1, LATE.insert(at(11), 1, "anew"), PLAIN.insert(at(11), 3, "c"))
@@ -169,9 +167,6 @@ def test_dropped_table_stays_readable_as_of_before(feed: Changefeed) -> None:
 def test_what_is_older_than_the_retention_goes_and_is_refused(feed: Changefeed) -> None:
     """Last but one: it deletes what the others read."""
     applying = replace(feed.run.applying, retention_days=7)
-    kept = maintain(feed.lake, applying)
-    assert (kept.kept, kept.dropped) == (len(feed.data_versions()) + 2, ())
-    assert as_of(feed.spark, feed.name, at(10), lake=feed.lake)["shop.gone"].count() == 1
     done = maintain(feed.lake, applying, now=datetime.now(UTC) + timedelta(days=8))
     assert done.dropped == (f"{feed.name}_shop_gone__data", f"{feed.name}_shop_late__data")
     with pytest.raises(ConfigError, match="only what was shown since"):
