@@ -96,39 +96,52 @@ class _Data:
     table: Table
     version: int = -1
     """-1 while the table is not made: what changes before its first row only changes its definition."""
+    written: bool = False
+    """Whether something was written since ``version`` was looked up."""
 
     def begin(self, version: int, *, writes: bool) -> None:
         """Take the table as it was published."""
         self.version = version
         if version >= 0 and writes:
             mend(self.lake, self.name, version)
+            self.written = True  # mending is a version of its own
 
     def take(self, step: Step) -> None:
-        """Do one step."""
+        """Do one step. Raises ApplyError if it cannot be done; ``version`` is then that before the step."""
         match step:
             case Rows() if step.shapes:
                 self._make()
                 merge(self.lake, self.applying.feed, self.name, step, self.applying.time_zone)
                 if self.applying.mode is Mode.EVENTUAL:
                     purge(self.lake, self.name, self.applying.tombstone_days)
-                self.version = version_of(self.lake, self.name)
+                self.written = True
             case Alter() if self.version >= 0:
+                self._look_up()
                 alter(self.lake, self.name, step, self.applying.time_zone)
-                self.version = version_of(self.lake, self.name)
+                self.written = True
             case Alter(table=table):
                 self.table = table
 
     def end(self) -> int:
         """The table's version after the steps; a table without a row is made now."""
         self._make()
+        self._look_up()
         return self.version
 
-    def _make(self) -> None:
-        if self.version < 0:
-            applying = self.applying
-            create_data_table(self.lake, self.name, self.table, applying.mode, applying.retention_days)
-            mend(self.lake, self.name, 0)
+    def _look_up(self) -> None:
+        if self.written:
             self.version = version_of(self.lake, self.name)
+            self.written = False
+
+    def _make(self) -> None:
+        if self.version >= 0:
+            return
+        left_over = self.lake.exists(Layer.GOLD, self.name)
+        create_data_table(self.lake, self.name, self.table, self.applying.mode, self.applying.retention_days)
+        self.version = 0
+        if left_over:  # by a run that died
+            mend(self.lake, self.name, 0)
+            self.written = True
 
 
 def create_data_table(
