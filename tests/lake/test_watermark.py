@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from changefeed import Changefeed, Source, at
+from changefeed import Changefeed, Source, at, ddl
+
+from ticdc_lakehouse.event import Resolved
+from ticdc_lakehouse.local.broker import KafkaMessage
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -13,11 +16,12 @@ if TYPE_CHECKING:
 
     from ticdc_lakehouse.local.broker import Broker
 
-T = Source(table="t")
+T, OWN = Source(table="t"), Source(table="own")
 
 
 def test_slowest_partition_decides(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
-    feed = Changefeed(spark, broker, tmp_path, partitions=2)
+    kafka = {"bootstrap_servers": broker.bootstrap_servers, "topic_pattern": "topic-slowest.*"}
+    feed = Changefeed(spark, broker, tmp_path, partitions=2, name="slowest", described={"kafka": kafka})
 
     # A partition that never showed a watermark, although the other is far ahead.
     feed.send(0, T.insert(at(1), 1, "a"))
@@ -59,3 +63,19 @@ def test_slowest_partition_decides(spark: SparkSession, broker: Broker, tmp_path
     assert feed.go().tso == at(9)
     assert feed.rows("t").keys() == {1, 2, 4, 6, 8}
     feed.check_nothing_lost_or_doubled()
+
+    # A topic that is added is waited for, until all its tables are gone: then it gets no watermark any more.
+    other = f"{feed.topic}-own"
+    broker.create_topic(other, 1)
+    own = feed.encoded([OWN.insert(at(10), 1, "a"), Resolved(commit_ts=at(11))])
+    broker.produce(other, [KafkaMessage(partition=0, key=None, value=value) for value in own])
+    feed.resolve(at(12))
+    applied = feed.go()
+    assert (applied.tso, feed.rows("own")) == (at(11), {1: ("a",)})
+    feed.send(0, ddl(at(13), "DROP TABLE `shop`.`own`", "shop", "own", "ERASE"))
+    feed.resolve(at(14))
+    applied = feed.go()
+    assert (applied.tso, applied.waits) == (at(14), None)
+    assert ("shop", "own") not in feed.state.tables
+    feed.resolve(at(15))
+    assert feed.go().tso == at(15)

@@ -25,7 +25,7 @@ from ticdc_lakehouse.errors import ApplyError
 from ticdc_lakehouse.lake.doubt import definition_from_wire
 from ticdc_lakehouse.lake.lane import Lane, ddl_stop
 from ticdc_lakehouse.lake.situation import Situation
-from ticdc_lakehouse.lake.state import TableState
+from ticdc_lakehouse.lake.state import DROPPED, TableState
 from ticdc_lakehouse.lake.taking import define, take, untaken
 from ticdc_lakehouse.lake.watermark import Hold
 from ticdc_lakehouse.lake.window import DdlEvent
@@ -114,9 +114,7 @@ class Lanes:
                 self.lanes.remove(lane)
             else:
                 take(self.now, lane, ddl.commit_ts)
-                lane.halt(
-                    Hold(tso=ddl.commit_ts, reason=f"TiDB dropped it at {ddl.commit_ts} (on_drop: keep)"), final=True
-                )
+                lane.halt(Hold(tso=ddl.commit_ts, reason=f"{DROPPED} at {ddl.commit_ts} (on_drop: keep)"), final=True)
 
     def _bearing(self, name: TableName) -> Lane | None:
         """The lane that a DDL means: TiDB tells names apart without regard to case (lower_case_table_names=2), but a

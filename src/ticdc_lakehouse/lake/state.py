@@ -25,6 +25,8 @@ from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.tso import time_of
 
+DROPPED = "TiDB dropped it"
+"""How the reason of a table begins that TiDB dropped and gold keeps."""
 WINDOWS = "windows"
 DEFINITIONS = "definitions"
 
@@ -70,6 +72,11 @@ class TableState:
     """Why it stands still, None if it does not."""
     final: bool = False
     """True if only a person can set it going again; False if the next run tries."""
+
+    @property
+    def dropped(self) -> bool:
+        """Whether TiDB has dropped it, and gold keeps what it was."""
+        return (self.reason or "").startswith(DROPPED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,6 +16,7 @@ from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.event import Kind
 from ticdc_lakehouse.lake import bronze, quarantine, silver
 from ticdc_lakehouse.lake.place import Lake, Layer
+from ticdc_lakehouse.lake.silence import finished_topics
 from ticdc_lakehouse.lake.state import Published
 
 UNSEEN = 0
@@ -73,7 +74,7 @@ def completeness(lake: Lake, feed: str, since: Published) -> Completeness:
     holds = quarantine.open_holds(lake, feed)
     progress = _progress(lake, feed, since, [hold for hold in holds if hold.table is None])
     batch, gap = _decoded_through(since.batch, landed, progress)
-    shown = _shown(landed, progress, batch)
+    shown = _awaited(lake, feed, since, batch, _shown(landed, progress, batch))
     lowest = min(shown, key=lambda partition: shown[partition], default=None)
     tso = max(since.tso, shown[lowest] if lowest is not None else UNSEEN)
     return Completeness(
@@ -144,6 +145,17 @@ def _shown(landed: dict[int, dict[Partition, int]], progress: list[_Progress], b
         if entry.partition in shown and entry.batch <= batch:
             shown[entry.partition] = max(shown[entry.partition], entry.resolved)
     return shown
+
+
+def _awaited(lake: Lake, feed: str, since: Published, batch: int, shown: dict[Partition, int]) -> dict[Partition, int]:
+    """The partitions without those of topics whose tables are gone, looked up only if topics differ in what they
+    showed."""
+    behind = {topic for (topic, _), tso in shown.items() if tso <= since.tso}
+    ahead = {topic for topic, _ in shown} - behind
+    if not (behind and ahead):
+        return shown
+    finished = finished_topics(lake, feed, since, behind, batch)
+    return {partition: tso for partition, tso in shown.items() if partition[0] not in finished}
 
 
 def _waits(lowest: Partition | None, since: int, holds: list[quarantine.OpenHold]) -> str:

@@ -1,0 +1,93 @@
+"""Topics that say nothing any more because their tables are gone.
+
+TiCDC sends watermarks to the topics of current tables alone: with a topic a table, that of a dropped or renamed table
+falls silent for ever. Before the DDL every row of the table was sent, and a watermark up to just below it. Rows of a
+dropped table need not be waited for; those of a renamed one are there once that watermark is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+
+from pyspark.sql import functions as F
+
+from ticdc_lakehouse.ddl.read import read_ddl
+from ticdc_lakehouse.ddl.statement import (
+    CreateTable,
+    CreateTableLike,
+    DropDatabase,
+    DropTables,
+    RenameTables,
+    Statement,
+    TableName,
+)
+from ticdc_lakehouse.event import Kind
+from ticdc_lakehouse.lake import silver
+from ticdc_lakehouse.lake.place import Lake, Layer
+from ticdc_lakehouse.lake.state import Published
+
+LastRows = Mapping[str, Mapping[TableName, int]]
+"""By topic: each of its tables and the commit_ts of its last row change."""
+Heard = Mapping[str, int]
+"""By topic: the lowest of its partitions' highest watermarks."""
+
+
+def finished_topics(lake: Lake, feed: str, since: Published, topics: Collection[str], batch: int) -> set[str]:
+    """Those of the topics whose tables are all gone, as far as bronze batch ``batch``."""
+    events = lake.spark.table(lake.table(Layer.SILVER, silver.events_table(feed))).where(F.col("batch") <= batch)
+    rows = events.where((F.col("kind") == Kind.ROW.value) & F.col("topic").isin(list(topics)))
+    last: dict[str, dict[TableName, int]] = {}
+    for topic, database, table, tso in rows.groupBy("topic", "database", "table").agg(F.max("commit_ts")).collect():
+        last.setdefault(topic, {})[database, table] = tso
+    resolved = events.where((F.col("kind") == Kind.RESOLVED.value) & F.col("topic").isin(list(topics)))
+    highest = resolved.groupBy("topic", "partition").agg(F.max("commit_ts").alias("tso"))
+    heard = {line[0]: line[1] for line in highest.groupBy("topic").agg(F.min("tso")).collect()}
+    ddls = events.where((F.col("kind") == Kind.DDL.value) & (F.col("commit_ts") >= since.tso))
+    lines = ddls.select("commit_ts", "database", "table", "query").distinct().orderBy("commit_ts").collect()
+    read = ((line[0], read_ddl(line[3], line[1], line[2])) for line in lines)
+    return finished(last, heard, since, [(tso, statement) for tso, statements in read for statement in statements])
+
+
+def finished(last: LastRows, heard: Heard, since: Published, ddls: Iterable[tuple[int, Statement]]) -> set[str]:
+    """The topics without a table that may still change: each went after its last row, or is in gold no more."""
+    gone: dict[TableName, tuple[int, Statement]] = {}
+    for tso, statement in ddls:
+        for name in _made(statement):
+            gone.pop(name, None)
+        for name in _unmade(statement, {name for tables in last.values() for name in tables}):
+            gone[name] = tso, statement
+
+    def is_gone(topic: str, name: TableName, tso: int) -> bool:
+        match gone.get(name):
+            case (at, RenameTables()):
+                return tso <= at <= heard.get(topic, 0) + 1
+            case (at, _):
+                return tso <= at
+        known = since.tables.get(name)
+        return since.tso > 0 and (known is None or known.dropped) and tso <= since.tso
+
+    return {topic for topic, tables in last.items() if all(is_gone(topic, name, tso) for name, tso in tables.items())}
+
+
+def _made(statement: Statement) -> list[TableName]:
+    match statement:
+        case CreateTable(table=table):
+            return [(table.database, table.table)]
+        case CreateTableLike(name=name):
+            return [name]
+        case RenameTables(pairs=pairs):
+            return [new for _, new in pairs]
+        case _:
+            return []
+
+
+def _unmade(statement: Statement, names: Collection[TableName]) -> list[TableName]:
+    match statement:
+        case DropTables(names=dropped):
+            return list(dropped)
+        case DropDatabase(database=database):
+            return [name for name in names if name[0] == database]
+        case RenameTables(pairs=pairs):
+            return [old for old, _ in pairs if old not in {new for _, new in pairs}]
+        case _:
+            return []

@@ -1,0 +1,62 @@
+"""Topics that fall silent because their tables are gone."""
+
+from __future__ import annotations
+
+import pytest
+
+from ticdc_lakehouse.ddl.read import read_ddl
+from ticdc_lakehouse.ddl.statement import Statement
+from ticdc_lakehouse.lake.silence import finished
+from ticdc_lakehouse.lake.state import DROPPED, Published, TableState
+
+T, U = ("d", "t"), ("d", "u")
+LIVE = TableState(name="f_d_t", data="f_d_t__data", version=1, applied_tso=10)
+KEPT = TableState(name="f_d_t", data="f_d_t__data", version=1, applied_tso=5, reason=f"{DROPPED} at 5", final=True)
+
+
+def statements(*texts: tuple[int, str]) -> list[tuple[int, Statement]]:
+    return [(tso, statement) for tso, text in texts for statement in read_ddl(text, "d", None)]
+
+
+@pytest.mark.parametrize(
+    ("ddls", "last", "gone"),
+    [
+        ([(12, "DROP TABLE t")], 11, True),
+        ([(12, "DROP TABLE t")], 12, True),
+        ([(12, "DROP TABLE t")], 13, False),
+        ([(12, "DROP DATABASE d")], 11, True),
+        ([(12, "RENAME TABLE t TO u")], 11, True),
+        ([(12, "RENAME TABLE t TO x, u TO t, x TO u")], 11, False),
+        ([(12, "DROP TABLE t"), (13, "CREATE TABLE t (id INT PRIMARY KEY)")], 11, False),
+        ([(12, "DROP TABLE t"), (13, "CREATE TABLE t LIKE u")], 11, False),
+        ([(12, "DROP TABLE u")], 11, False),
+        ([(12, "TRUNCATE TABLE t")], 11, False),
+        ([], 9, False),
+    ],
+)
+def test_a_topic_ends_with_its_table(ddls: list[tuple[int, str]], last: int, gone: bool) -> None:
+    now = Published(tso=10, tables={T: LIVE, U: LIVE})
+    assert finished({"topic": {T: last}}, {"topic": 11}, now, statements(*ddls)) == ({"topic"} if gone else set())
+
+
+def test_rows_of_a_renamed_table_are_waited_for() -> None:
+    now = Published(tso=10, tables={T: LIVE})
+    for heard, gone in ((10, set()), (11, {"topic"})):
+        assert finished({"topic": {T: 9}}, {"topic": heard}, now, statements((12, "RENAME TABLE t TO u"))) == gone
+
+
+def test_it_stays_ended() -> None:
+    assert finished({"topic": {T: 9}}, {}, Published(tso=10, tables={U: LIVE}), []) == {"topic"}
+    assert finished({"topic": {T: 5}}, {}, Published(tso=10, tables={T: KEPT}), []) == {"topic"}
+
+
+def test_a_table_that_gold_does_not_know_yet_may_go_on() -> None:
+    assert finished({"topic": {T: 11}}, {}, Published(tso=10, tables={}), []) == set()
+    assert finished({"topic": {T: 9}}, {}, Published(), []) == set()
+
+
+def test_all_its_tables_must_be_gone() -> None:
+    now = Published(tso=10, tables={T: LIVE, U: LIVE})
+    both = {"one": {T: 9, U: 9}, "other": {T: 9}}
+    assert finished(both, {}, now, statements((12, "DROP TABLE t"))) == {"other"}
+    assert finished(both, {}, now, statements((12, "DROP TABLE t, u"))) == {"one", "other"}
