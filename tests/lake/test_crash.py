@@ -9,7 +9,7 @@ import pytest
 from changefeed import Changefeed, Source, at
 
 from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.lake import bronze, gold, views
+from ticdc_lakehouse.lake import bronze, data_table, gold, views
 from ticdc_lakehouse.lake.place import Layer
 from ticdc_lakehouse.lake.state import DEFINITIONS
 
@@ -74,7 +74,7 @@ def test_gold_dies_anywhere(
 
     # In the very first window: a table is made and merged into, and nobody knows.
     with monkeypatch.context() as patch:
-        dies(patch, gold, "merge", after=1)
+        dies(patch, data_table, "merge", after=1)
         with pytest.raises(PowerCutError):
             feed.apply()
     assert feed.state.tso == 0
@@ -86,7 +86,7 @@ def test_gold_dies_anywhere(
     write(feed, 3)
     feed.load()
     with monkeypatch.context() as patch:
-        dies(patch, gold, "merge", after=1)
+        dies(patch, data_table, "merge", after=1)
         with pytest.raises(PowerCutError):
             feed.apply()
     check(feed, 1)
