@@ -7,6 +7,7 @@ import pyarrow as pa
 from ticdc_lakehouse.codec.options import Compression
 from ticdc_lakehouse.errors import DecodeError
 
+_PART = 256 * 1024
 MAX_DECOMPRESSED = 256 * 1024 * 1024
 """Bytes; a message that claims or holds more is refused (a decompression bomb)."""
 
@@ -36,10 +37,21 @@ def decompress(data: bytes, compression: Compression, limit: int = MAX_DECOMPRES
 def _lz4(data: bytes, limit: int) -> bytes:
     try:
         with pa.CompressedInputStream(pa.BufferReader(data), "lz4") as stream:
-            content: bytes = stream.read(limit + 1)
+            content = _read(stream, limit)
     except OSError as error:
         raise DecodeError("bad_compression", f"expected an lz4 frame: {error}", offset=0) from None
     return _within(content, len(content), limit)
+
+
+def _read(stream: pa.NativeFile, limit: int) -> bytes:
+    """All that the stream holds, or a little more than ``limit`` bytes of it.
+
+    Into a buffer of ours: ``NativeFile.read`` makes one of the size asked for, and never frees it if reading fails.
+    """
+    part, content = bytearray(_PART), bytearray()
+    while len(content) <= limit and (count := stream.readinto(part)):
+        content += memoryview(part)[:count]
+    return bytes(content)
 
 
 def _snappy(data: bytes, limit: int) -> bytes:
