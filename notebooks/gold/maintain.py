@@ -2,7 +2,7 @@
 # MAGIC %md
 # MAGIC # Gold: delete what is older than the retention, compact what stays
 # MAGIC - **In**: the states of a feed's gold tables, and `gold.retention_days` of its feed file.
-# MAGIC - **Out**: Delta tables and versions that no readable state needs are gone; the views show the compacted versions.
+# MAGIC - **Out**: Delta tables and versions that no readable state needs are gone; views show the compacted versions.
 # MAGIC - **Contract**: no row that analysts read changes. `as_of` refuses what is older than the retention.
 
 # COMMAND ----------
