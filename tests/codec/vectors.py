@@ -45,7 +45,7 @@ class Case:
 
 @lru_cache
 def cases(file: str) -> list[Case]:
-    """The cases of a vector file, named without its endings."""
+    """The cases of a vector file, named without its endings: read once, so that no test may change one."""
     with gzip.open(FOLDER / f"{file}.jsonl.gz", "rt", encoding="utf-8") as lines:
         next(lines)
         return [Case(file, json.loads(line)) for line in lines]
