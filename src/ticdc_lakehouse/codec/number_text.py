@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from math import isinf
+from types import MappingProxyType
 
 from ticdc_lakehouse.errors import DecodeError
+from ticdc_lakehouse.mysql_type import Family
 
 # What is possessive costs no way back: a third of the time.
 _PLAIN_NUMBER = r"-?(?:[1-9]\d{0,20}+|0(?!\.000000))(?:\.\d++)?+"
@@ -95,3 +98,23 @@ def year_text(text: str) -> str:
 def short_year(text: str) -> str:
     """A year without leading zeros: the year 0 is ``0``."""
     return text.lstrip("0") or "0"
+
+
+def are_years(texts: list[str]) -> bool:
+    """Whether each text is ``year_text`` of itself."""
+    return all(map(is_year, texts))
+
+
+READERS: Mapping[Family, tuple[Callable[[list[str]], bool], Callable[[str], str]]] = MappingProxyType(
+    {
+        Family.FLOAT: (are_plain, single_text),
+        Family.DOUBLE: (are_plain, float_text),
+        Family.YEAR: (are_years, year_text),
+        Family.BIT: (are_counts, count_text),
+    }
+)
+"""What says that wire texts of a type are all ``event``'s as they stand, and what makes any of them so."""
+WRITERS: Mapping[Family, Callable[[str], str]] = MappingProxyType(
+    {Family.FLOAT: plain_text, Family.DOUBLE: plain_text, Family.YEAR: short_year}
+)
+"""The other way round, of those that differ."""

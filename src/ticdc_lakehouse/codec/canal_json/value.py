@@ -11,17 +11,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 
-from ticdc_lakehouse.codec.number_text import (
-    are_counts,
-    are_plain,
-    count_text,
-    float_text,
-    is_year,
-    plain_text,
-    short_year,
-    single_text,
-    year_text,
-)
+from ticdc_lakehouse.codec.number_text import READERS, WRITERS, are_counts, count_text
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.mysql_type import Family, MysqlType, parse_type
 
@@ -39,25 +29,17 @@ def converter(type_text: str) -> tuple[Callable[[list[str]], bool], Convert] | N
     if is_binary(type_text):
         return operator.not_, hex_of
     match parse_type(type_text).family:
-        case Family.FLOAT:
-            return are_plain, single_text
-        case Family.DOUBLE:
-            return are_plain, float_text
-        case Family.YEAR:
-            return lambda texts: all(map(is_year, texts)), year_text
-        case Family.BIT | Family.ENUM | Family.SET:
+        case Family.ENUM | Family.SET:
             return are_counts, count_text
-        case _:
-            return None
+        case family:
+            return READERS.get(family)
 
 
 def wire_converter(type_text: str) -> Convert | None:
     """The other way round."""
     if is_binary(type_text):
         return latin1_of
-    return {Family.FLOAT: plain_text, Family.DOUBLE: plain_text, Family.YEAR: short_year}.get(
-        parse_type(type_text).family
-    )
+    return WRITERS.get(parse_type(type_text).family)
 
 
 def hex_of(text: str) -> str:

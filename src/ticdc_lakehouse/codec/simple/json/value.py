@@ -20,17 +20,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from ticdc_lakehouse.codec.element import number_of_names
-from ticdc_lakehouse.codec.number_text import (
-    are_counts,
-    are_plain,
-    count_text,
-    float_text,
-    is_year,
-    plain_text,
-    short_year,
-    single_text,
-    year_text,
-)
+from ticdc_lakehouse.codec.number_text import READERS, WRITERS, are_counts
 from ticdc_lakehouse.codec.simple.element import number_of
 from ticdc_lakehouse.codec.simple.zone import in_zone
 from ticdc_lakehouse.errors import DecodeError
@@ -57,18 +47,10 @@ def converter(type_text: str, zone: ZoneInfo) -> tuple[AreOurs, Change] | None:
             return operator.not_, hex_of
         case Family.TIMESTAMP:
             return operator.not_, lambda stamp: in_zone(stamp.value, stamp.location, zone)
-        case Family.FLOAT:
-            return are_plain, single_text
-        case Family.DOUBLE:
-            return are_plain, float_text
-        case Family.YEAR:
-            return lambda texts: all(map(is_year, texts)), year_text
         case Family.ENUM | Family.SET:
             return are_counts, number_of(kind)
-        case Family.BIT:
-            return are_counts, count_text
-        case _:
-            return None
+        case family:
+            return READERS.get(family)
 
 
 def wire_converter(column: Column, zone: ZoneInfo) -> Callable[[str], Any] | None:
@@ -79,14 +61,10 @@ def wire_converter(column: Column, zone: ZoneInfo) -> Callable[[str], Any] | Non
             return lambda digits: base64.b64encode(bytes.fromhex(digits)).decode()
         case Family.TIMESTAMP:
             return lambda text: Timestamp(zone.key, text)
-        case Family.FLOAT | Family.DOUBLE:
-            return plain_text
-        case Family.YEAR:
-            return short_year
         case Family.ENUM | Family.SET if column.by == "name":
             return number_of_names(kind)
-        case _:
-            return None
+        case family:
+            return WRITERS.get(family)
 
 
 def hex_of(text: str) -> str:
