@@ -23,6 +23,8 @@ _SHORT_YEAR = re.compile(r"\d{1,4}", re.ASCII)
 
 _BEYOND_SINGLE = 2.0**128 - 2.0**103
 """From here on a float32 is infinite."""
+_BELOW_SINGLE = 2.0**-150
+"""Up to here a float32 is 0."""
 
 is_plain = _PLAIN.fullmatch
 """Whether a number's text is ``float_text`` of itself."""
@@ -45,16 +47,17 @@ def float_text(text: str) -> str:
         return text
     if not _NUMBER.fullmatch(text):
         raise DecodeError("bad_value", f"expected a number in decimal digits, found {text[:40]!r}")
-    if isinf(float(text)):
+    sign, numbers, exponent = Decimal(text).as_tuple()
+    digits = "".join(map(str, numbers)).lstrip("0")
+    if isinf(float(text)) or (digits and float(text) == 0):
         raise DecodeError("out_of_range", f"expected a float64, found {text[:40]}")
-    sign, digits, exponent = Decimal(text).as_tuple()
-    return _rendered(sign, "".join(map(str, digits)).lstrip("0"), int(exponent))
+    return _rendered(sign, digits, int(exponent))
 
 
 def single_text(text: str) -> str:
     """``float_text`` of a number of a float32, which may have more digits than that. Raises DecodeError for others."""
     found = float_text(text)
-    if abs(float(found)) >= _BEYOND_SINGLE:
+    if abs(float(found)) >= _BEYOND_SINGLE or (found.strip("-") != "0" and abs(float(found)) <= _BELOW_SINGLE):
         raise DecodeError("out_of_range", f"expected a float32, found {text[:40]}")
     return found
 
