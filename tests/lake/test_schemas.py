@@ -55,6 +55,11 @@ def test_rows_before_their_schema(spark: SparkSession, broker: Broker, tmp_path:
     assert feed.go().row_changes == 1
     assert spark.table(feed.lake.table(Layer.SILVER, schemas.schemas_table(feed.name))).count() == 1
 
+    # Rows that were finished late are no news when they come again.
+    feed.send(1, row(at(1), 1, "early"))
+    feed.resolve(at(7))
+    assert feed.go().stopped == {}
+
 
 def test_silver_of_simple_is_not_continuous(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     feed = Changefeed(spark, broker, tmp_path / "lake", protocol="simple")

@@ -106,6 +106,11 @@ def test_rows_that_came_late_stop_their_table_before_them() -> None:
     assert (made.through, made.reason, made.final, made.steps) == (5, "came late", True, ())
 
 
+def test_rows_of_a_table_that_gold_never_had_stop_it_too() -> None:
+    made = plan(late(situation(ROWS), 5))
+    assert (made.through, made.reason, made.final, made.steps) == (5, "came late", True, ())
+
+
 def test_rows_that_came_before_a_ddl_cannot_be_read_again() -> None:
     known = replace(definition(7), source="ddl")
     made = plan(late(situation(ROWS, known=known, state=STATE), 5))

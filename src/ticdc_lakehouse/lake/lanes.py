@@ -41,6 +41,10 @@ class Lanes:
         if now.before.tso == 0:
             for table in now.applying.tables:
                 self._begin((table.database, table.table), table, 0, "file")
+        for name in sorted(now.late.keys() - now.before.tables.keys()):
+            lane = self._begin(name, None, now.late[name].tso, "ddl")
+            if lane is not None:
+                lane.halt(now.late[name], final=True)
         firsts = {(shape.first, name) for name, shapes in now.window.rows.items() for shape in shapes}
         self._undiscovered = sorted(firsts, reverse=True)
 

@@ -23,10 +23,9 @@ def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[Tabl
     """The tables that got such rows in bronze batches up to ``batch`` since the published state, each with the TSO up
     to which it is right."""
     events = lake.spark.table(lake.table(Layer.SILVER, silver.events_table(feed)))
-    rows = events.where(
-        (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= before.tso) & F.col("replayed_at").isNull()
-    )
-    new = rows.where((F.col("batch") > before.batch) & (F.col("batch") <= batch))
+    rows = events.where((F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= before.tso))
+    # What quarantine gave back came in time, and gold knows it (``Window.replays_seen``).
+    new = rows.where((F.col("batch") > before.batch) & (F.col("batch") <= batch) & F.col("replayed_at").isNull())
     known = rows.where(F.col("batch") <= before.batch).select(*(F.col(name).alias(f"known_{name}") for name in _SAME))
     same = [F.col(name).eqNullSafe(F.col(f"known_{name}")) for name in _SAME]
     found = (
