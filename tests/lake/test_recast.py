@@ -1,4 +1,4 @@
-"""Stored values after an ALTER TABLE that changed their type: MySQL's texts, without a table."""
+"""Stored values after an ALTER TABLE that changed their type, and rows of partitions: MySQL's texts, without a table."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ticdc_lakehouse.ddl.effect import RowsGone
+from ticdc_lakehouse.definition import ColumnDefinition
+from ticdc_lakehouse.lake.evolve import gone_sql
 from ticdc_lakehouse.lake.place import literal
 from ticdc_lakehouse.lake.recast import converted_sql
 from ticdc_lakehouse.mysql_type import parse_type
@@ -68,3 +71,31 @@ def test_values_become_what_mysql_makes_of_them(spark: SparkSession, zone: str, 
         for name, value in usual.items():
             spark.conf.set(name, value)
     assert [(*each[:3], found) for each, found in zip(CONVERTED, row, strict=True)] == CONVERTED
+
+
+# (function, date, its value): MySQL's reference manual, Date and Time Functions
+DATES = [
+    ("to_days", "2007-10-07", 733321),
+    ("to_days", "1950-05-01", 712343),
+    ("to_days", "0001-01-01", 366),
+    ("year", "1987-01-01", 1987),
+    ("month", "2008-02-03", 2),
+    ("dayofmonth", "2007-02-03", 3),
+    ("dayofyear", "2007-02-03", 34),
+    ("dayofweek", "2007-02-03", 7),
+    ("weekday", "2007-11-06", 1),
+    ("quarter", "2008-04-01", 2),
+]
+
+
+@pytest.mark.parametrize(("function", "date", "value"), DATES)
+def test_a_function_of_a_date_tells_the_partition_of_a_row(
+    spark: SparkSession, function: str, date: str, value: int
+) -> None:
+    day = ColumnDefinition(name="day", type=parse_type("date"))
+
+    def gone(low: int, high: int) -> bool:
+        condition = gone_sql(RowsGone(column=day, function=function, low=str(low), high=str(high)), "UTC")
+        return bool(spark.sql(f"SELECT 1 FROM (SELECT DATE'{date}' AS day) WHERE {condition}").head(1))
+
+    assert [gone(value, value + 1), gone(value + 1, value + 9), gone(value - 9, value)] == [True, False, False]

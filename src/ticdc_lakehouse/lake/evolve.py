@@ -46,7 +46,8 @@ def _statements(lake: Lake, table: str, effect: Effect, step: Alter, time_zone: 
         case Rekeyed(key=key):
             return _rekey(table, step, key, time_zone)
         case RowsGone():
-            return [f"DELETE FROM {table} WHERE {_gone_sql(effect, time_zone)}"]
+            _check_readable(lake, table, effect)
+            return [f"DELETE FROM {table} WHERE {gone_sql(effect, time_zone)}"]
 
 
 def _by_name(column: ColumnDefinition) -> ColumnDefinition:
@@ -139,9 +140,22 @@ def _key_sql(step: Alter, key: tuple[str, ...], time_zone: str) -> str:
     return f"to_json(array({texts}))"
 
 
-def _gone_sql(gone: RowsGone, time_zone: str) -> str:
+def _check_readable(lake: Lake, table: str, gone: RowsGone) -> None:
+    """A zero or partial date is NULL in its column, which does not tell the partition of its row."""
+    if gone.low is None and gone.high is None and gone.values is None:
+        return
+    name = gone.column.name
+    if lake.spark.sql(f"SELECT 1 FROM {table} WHERE map_contains_key({IRREGULAR}, {literal(name)})").head(1):
+        raise ApplyError(f"rows of a partition by column {name}: it has values that are no dates")
+
+
+def gone_sql(gone: RowsGone, time_zone: str) -> str:
+    """The condition of the rows that go with a partition."""
     typed = typed_column(_by_name(gone.column))
-    value = quoted(typed.name) if gone.function is None else f"{gone.function}({quoted(typed.name)})"
+    column = quoted(typed.name)
+    # Spark has MySQL's functions of a date under the same names, but for this one: 1 is the first day of the year 0.
+    days = f"(datediff({column}, DATE'0001-01-01') + 366)"
+    value = {None: column, "to_days": days}.get(gone.function, f"{gone.function}({column})")
 
     def bound(text: str) -> str:
         return typed.sql(literal(text), time_zone) if gone.function is None else text
