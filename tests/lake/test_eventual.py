@@ -76,10 +76,15 @@ def test_a_tombstone_is_forgotten_after_its_days(feed: Changefeed) -> None:
     assert feed.rows("t").keys() == {1, 3, 5, 6, 7}
 
 
+def test_every_event_is_accounted_for(feed: Changefeed) -> None:
+    assert feed.status.mode is Mode.EVENTUAL
+    told = feed.spark.table(feed.lake.table(Layer.OPS, f"{feed.name}_accounting"))
+    assert {(line["waiting"], line["quarantined"], line["filtered"]) for line in told.collect()} == {(0, 0, 0)}
+
+
 def test_it_says_what_it_does_not_promise(feed: Changefeed) -> None:
     described = feed.spark.sql(f"DESCRIBE TABLE EXTENDED {feed.view('t')}").collect()
     (comment,) = (row["data_type"] for row in described if row["col_name"] == "Comment")
     assert "eventual" in comment
-    assert feed.status.mode is Mode.EVENTUAL
     with pytest.raises(ConfigError, match="until_tso stops at a watermark"):
         feed.apply(until_tso=at(5))

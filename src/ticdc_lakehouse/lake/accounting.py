@@ -45,22 +45,22 @@ def _fates_sql(lake: Lake, feed: str) -> str:
         SELECT batch, topic, partition, index,
                CASE WHEN kind = '{Kind.ERROR}' THEN 'quarantined' WHEN kind <> '{Kind.ROW}' THEN 'control'
                     WHEN delivery > 1 THEN 'repeated' WHEN closed IS NULL THEN 'waiting'
-                    WHEN carried IS NULL THEN 'filtered' WHEN commit_ts > applied_tso THEN 'waiting'
+                    WHEN carried IS NULL THEN 'filtered' WHEN commit_order > applied_tso THEN 'waiting'
                     WHEN newer > 0 THEN 'superseded' ELSE 'applied' END AS fate
         FROM (SELECT *, count(*) OVER (PARTITION BY kind, closed, database, table, key, delivery
-                                       ORDER BY commit_ts DESC, op = 'delete', {arrival}
+                                       ORDER BY commit_order DESC, op = 'delete', {arrival}
                                        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS newer
               FROM ({_deliveries_sql(lake, feed, arrival)})
-              LEFT JOIN ({_windows_sql(lake, feed)}) ON commit_ts > opened AND commit_ts <= closed
+              LEFT JOIN ({_windows_sql(lake, feed)}) ON commit_order > opened AND commit_order <= closed
               LEFT JOIN ({_tables_sql(lake, feed)}) USING (database, table)
               LEFT JOIN ({_carried_sql(lake, feed)}) USING (database, table))"""
 
 
 def _deliveries_sql(lake: Lake, feed: str, arrival: str) -> str:
     """Each event with its number among those that say the same."""
-    same = "kind, database, table, commit_ts, op, handle_key, before, after"
+    same = "kind, database, table, commit_ts, commit_time, op, handle_key, before, after"
     return f"""
-        SELECT *, coalesce(handle_key, after, before) AS key,
+        SELECT *, coalesce(handle_key, after, before) AS key, {silver.COMMIT_ORDER} AS commit_order,
                row_number() OVER (PARTITION BY {same} ORDER BY {arrival}) AS delivery
         FROM {lake.table(Layer.SILVER, silver.events_table(feed))}"""
 
