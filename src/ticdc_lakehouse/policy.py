@@ -33,7 +33,8 @@ class OnUnsupportedDdl(StrEnum):
     STOP = "stop"
     """It stands still at its last right state."""
     IGNORE = "ignore"
-    """It goes on as if there had been no DDL; it stops where rows no longer fit its columns."""
+    """It goes on as if there had been no DDL. It stops where rows no longer fit its columns, and before a DDL that is
+    followed but for some stored value."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,6 +104,7 @@ def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathF
     feed.send(1, LATE.insert(at(11), 1, "anew"), PLAIN.insert(at(11), 3, "c"))
     feed.send(0, alter(11, "altered", "DROP COLUMN `w`, MODIFY COLUMN `V` VARCHAR(20)"))
     feed.send(0, alter(12, "altered", "RENAME COLUMN `N 1` TO `w`"))
+    feed.send(0, ddl(at(12), "ALTER TABLE `twin` MODIFY COLUMN `stamp` TIMESTAMP(3) FIRST", "made", "twin", "ALTER"))
     feed.resolve(at(12))
     feed.load()
     die_before_publishing(feed)
@@ -121,6 +122,12 @@ def test_create_table_makes_it_empty_with_exact_types(feed: Changefeed, table: s
     assert view.count() == 0
     assert {f.name: f.dataType.simpleString() for f in view.schema} == TYPES
     assert state(feed, table, "made").reason is None
+
+
+def test_columns_are_shown_in_their_new_order(feed: Changefeed) -> None:
+    """Also of a table without rows, of which nothing else changed."""
+    shown = feed.spark.table(feed.view("twin", "made")).columns
+    assert shown == ["stamp", *(name for name in TYPES if name != "stamp")]
 
 
 def test_other_tables_go_on(feed: Changefeed) -> None:

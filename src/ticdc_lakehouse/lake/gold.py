@@ -5,7 +5,7 @@
 
 ``apply`` takes the window (W_prev, W] as a whole: each table's newest change per handle key in one MERGE, then W and
 the Delta version of every table in one append (``state.publish``), then the views. A run that dies in between leaves
-the published state as it was; the next run first puts back what the dead one wrote (``merge.mend``), so that every
+the published state as it was; the next run first puts back what the dead one wrote (``data_table.mend``), so that every
 window starts from the published tables.
 """
 
@@ -27,7 +27,7 @@ from ticdc_lakehouse.lake.plan import TablePlan, plan_tables
 from ticdc_lakehouse.lake.situation import Applying, Situation
 from ticdc_lakehouse.lake.state import Published, TableState
 from ticdc_lakehouse.lake.watermark import Completeness, completeness
-from ticdc_lakehouse.lake.window import read_arrivals, read_window
+from ticdc_lakehouse.lake.window import Window, read_arrivals, read_window
 from ticdc_lakehouse.policy import Mode
 
 _TOGETHER = 4
@@ -68,31 +68,38 @@ def apply(lake: Lake, applying: Applying, *, until_tso: int | None = None) -> Ap
     tso = complete.tso if until_tso is None else min(complete.tso, until_tso)
     if tso < before.tso or tso == 0:
         return _summary(applying, before, before, 0, 0, complete.waits)
-    eventual = applying.mode is Mode.EVENTUAL
-    if eventual:
-        window = read_arrivals(lake, feed, before, tso, complete.batch)
-    else:
-        window = read_window(lake, feed, before, tso)
-    plans = plan_tables(
-        Situation(
-            applying=applying,
-            before=before,
-            known=state.definitions(lake, feed),
-            window=window,
-            holds=complete.table_holds,
-            tso=tso,
-            naming=naming(lake, feed),
-            batches=(before.batch, complete.batch) if eventual else None,
-            late=late_rows(lake, feed, before, complete.batch) if complete.old_rows else {},
-            skipped=skipped(lake, feed, before),
-        )
-    )
+    window = _window(lake, applying, before, tso, complete.batch)
+    plans = plan_tables(_situation(lake, applying, before, tso, complete, window))
     outcomes = _apply_plans(lake, applying, plans)
     tables = {outcome.name: outcome.state for outcome in outcomes}
     now = Published(tso=tso, mode=applying.mode, batch=complete.batch, replays_seen=window.replays_seen, tables=tables)
     if now != before:
         _publish(lake, applying, before, now, outcomes, window.row_changes)
     return _summary(applying, before, now, window.row_changes, sum(o.merged for o in outcomes), complete.waits)
+
+
+def _window(lake: Lake, applying: Applying, before: Published, tso: int, batch: int) -> Window:
+    if applying.mode is Mode.EVENTUAL:
+        return read_arrivals(lake, applying.feed, before, tso, batch)
+    return read_window(lake, applying.feed, before, tso)
+
+
+def _situation(
+    lake: Lake, applying: Applying, before: Published, tso: int, complete: Completeness, window: Window
+) -> Situation:
+    feed = applying.feed
+    return Situation(
+        applying=applying,
+        before=before,
+        known=state.definitions(lake, feed),
+        window=window,
+        holds=complete.table_holds,
+        tso=tso,
+        naming=naming(lake, feed),
+        batches=(before.batch, complete.batch) if applying.mode is Mode.EVENTUAL else None,
+        late=late_rows(lake, feed, before, complete.batch) if complete.old_rows else {},
+        skipped=skipped(lake, feed, before),
+    )
 
 
 def _completeness(lake: Lake, applying: Applying, before: Published, until_tso: int | None) -> Completeness:
@@ -115,7 +122,7 @@ def _publish(
     lake: Lake, applying: Applying, before: Published, now: Published, outcomes: list[Outcome], row_changes: int
 ) -> None:
     """Publish, then renew the views that must change. A run that dies in between leaves them not ``in_place``."""
-    shown = [o for o in outcomes if _view_changes(before.tables.get(o.name), o.state)]
+    shown = [o for o in outcomes if o.found or _view_changes(before.tables.get(o.name), o.state)]
     gone = {s.name for s in before.tables.values()} - {s.name for s in now.tables.values()}
     if shown or gone:
         views.leave_place(lake, applying.feed)

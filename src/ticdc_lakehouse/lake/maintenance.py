@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import functions as F
 
-from ticdc_lakehouse.lake import views
+from ticdc_lakehouse.lake import silver, views
 from ticdc_lakehouse.lake.data_table import same_rows
 from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.lake.situation import Applying
@@ -56,6 +56,8 @@ def maintain(lake: Lake, applying: Applying, now: datetime | None = None) -> Mai
         lake.spark.sql(f"OPTIMIZE {table}")
         lake.spark.sql(f"VACUUM {table} RETAIN {days * 24} HOURS")
     _pin(lake, applying)
+    for layer, name in ((Layer.OPS, WINDOWS), (Layer.SILVER, silver.events_table(feed))):
+        lake.spark.sql(f"OPTIMIZE {lake.table(layer, name)}")  # each run adds a small file
     return Maintained(feed=feed, since=since, kept=len(needed), dropped=tuple(existing))
 
 

@@ -74,16 +74,17 @@ def _keyed_changes_sql(lake: Lake, feed: str, rows: Rows) -> str:
     key, old_key = _key_sql(rows)
     arrived = f"named_struct('{KEY}', key, 'image', after)"
     left = f"named_struct('{KEY}', old_key, 'image', CAST(NULL AS STRING))"
-    commit_ts = "commit_ts" if rows.batches is None else silver.COMMIT_ORDER
-    position = "" if rows.batches is None else "topic, partition, offset, index, "
-    of_batches = "" if rows.batches is None else f"AND batch > {rows.batches[0]} AND batch <= {rows.batches[1]}"
+    commit_ts, arrivals = "commit_ts", ""
+    if rows.batches is not None:
+        commit_ts, arrivals = silver.COMMIT_ORDER, f"AND batch > {rows.batches[0]} AND batch <= {rows.batches[1]}"
     changes = f"""
-        SELECT {position}commit_ts,
+        SELECT topic, partition, offset, index, commit_ts,
                inline(CASE WHEN old_key IS NULL THEN array({arrived}) ELSE array({arrived}, {left}) END)
-        FROM (SELECT {position}{commit_ts} AS commit_ts, after, {key} AS key, {old_key} AS old_key, replayed_at
+        FROM (SELECT topic, partition, offset, index, {commit_ts} AS commit_ts, after, {key} AS key,
+                     {old_key} AS old_key, replayed_at
               FROM {events}
               WHERE kind = '{Kind.ROW}' AND database = {literal(rows.table.database)}
-              AND table = {literal(rows.table.table)} AND {commit_ts} <= {rows.through} {of_batches}"""
+              AND table = {literal(rows.table.table)} AND {commit_ts} <= {rows.through} {arrivals}"""
     within = f"{changes} AND {commit_ts} > {rows.after})"
     if not rows.replayed or rows.batches is not None:
         return within
