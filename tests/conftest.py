@@ -1,4 +1,7 @@
-"""One Spark session and one Kafka broker for all tests that ask for them; both start when first asked for."""
+"""One Spark session and one Kafka broker for all tests that ask for them; both start when first asked for.
+
+`make test` runs two processes: all tests of Spark and Kafka in one of them, one after the other, the rest beside them.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,14 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from ticdc_lakehouse.local.broker import Broker
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for its marker
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep the tests of the session and the broker together, so that there is one of each."""
+    for item in items:
+        if {"spark", "broker"} & set(getattr(item, "fixturenames", ())):
+            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")

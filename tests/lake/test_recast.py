@@ -1,4 +1,4 @@
-"""Stored values after an ALTER TABLE that changed their type, and rows of partitions: MySQL's texts, without a table."""
+"""Stored values after an ALTER TABLE that changed their type, and rows of partitions: MySQL's texts, no table."""
 
 from __future__ import annotations
 
