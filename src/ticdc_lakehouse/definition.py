@@ -25,6 +25,8 @@ class ColumnDefinition:
     """ENUM and SET: whether the feed's values are ``index`` or ``name``."""
     doubt: str | None = None
     """What may be wrong with values of the feed's, as messages say (``event.Column``)."""
+    open: bool = False
+    """Whether messages leave its type open, so that its texts are the wire's own (Debezium)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +111,7 @@ def table_to_json(table: Table) -> str:
     columns = [
         {"name": c.name, "type": c.type.text, "nullable": c.nullable, "virtual": c.virtual, "by": c.by}
         | ({} if c.doubt is None else {"doubt": c.doubt})
+        | ({"open": True} if c.open else {})
         for c in table.columns
     ]
     members: dict[str, object] = {"database": table.database, "table": table.table, "columns": columns}

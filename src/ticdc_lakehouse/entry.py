@@ -117,7 +117,9 @@ class Run:
     def _schemas(self) -> Mapping[SchemaName, tuple[Column, ...]]:
         if self._schemas_apart:
             return schemas.known(self.lake, self.feed.name)
-        if protocol_named(self.feed.protocol).wants_definitions:
+        # Rows that tell no types at all are read by the definition in force when they are applied (lake.open_type).
+        typed = not self.feed.sink_options.debezium_disable_schema
+        if protocol_named(self.feed.protocol).wants_definitions and typed:
             return {(t.database, t.table, 0): t.described for t in self.feed.schema_tables}
         return {}
 

@@ -82,6 +82,11 @@ class MysqlType:
     elements: tuple[str, ...] = ()
     """Names of an ENUM or SET; empty where the text does not list them."""
 
+    @property
+    def digits(self) -> int:
+        """The number in brackets, 0 where there is none: digits after the point of a time, bits of a BIT."""
+        return self.size[0] if self.size else 0
+
 
 @lru_cache(maxsize=4096)
 def parse_type(text: str) -> MysqlType:

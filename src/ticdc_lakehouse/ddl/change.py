@@ -146,7 +146,7 @@ def _modify_column(table: Table, action: ModifyColumn) -> _Step:
     table, effects = _rename_column(table, RenameColumn(old=action.old, new=action.column.name))
     before = table.columns[at]
     primary = any(_same(before.name, name) for key in table.keys or () if key.primary for name in key.columns)
-    after = replace(action.column, by=before.by, nullable=action.column.nullable and not primary)
+    after = replace(action.column, by=before.by, open=before.open, nullable=action.column.nullable and not primary)
     columns = _placed(table.columns[:at] + table.columns[at + 1 :], after, action.position, at)
     if not after.virtual and not same_type(before.type, after.type):
         effects = (*effects, Recast(before=before, after=after))

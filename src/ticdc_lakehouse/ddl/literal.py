@@ -193,7 +193,7 @@ def _moment(date: str, clock: str, fraction: str, kind: MysqlType) -> str:
 
 
 def _fraction(digits: str, kind: MysqlType) -> str:
-    places = kind.size[0] if kind.size else 0
+    places = kind.digits
     if digits[places:].strip("0"):
         raise ValueError(digits)  # would be rounded
     return f".{digits[:places].ljust(places, '0')}" if places else ""

@@ -6,12 +6,15 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ticdc_lakehouse.codec import doubt
+from ticdc_lakehouse.codec.debezium.column import completed, is_open, may_be
 from ticdc_lakehouse.ddl.statement import TableName
-from ticdc_lakehouse.definition import Table, table_from_wire
+from ticdc_lakehouse.definition import ColumnDefinition, Table, table_from_wire
+from ticdc_lakehouse.event import Column
 from ticdc_lakehouse.lake.situation import Applying
 from ticdc_lakehouse.lake.window import Shape
 from ticdc_lakehouse.mysql_type import Family, MysqlType, parse_type
 
+_UNKNOWN = parse_type("unknown")
 UNKNOWN_COLUMNS = "the table's columns are not known yet: give its CREATE TABLE in the feed's schema_file"
 
 
@@ -26,7 +29,9 @@ def refusal(table: Table | None, shape: Shape, applying: Applying, *, defined: b
         return UNKNOWN_COLUMNS
     if not shape.keyed and not table.key:
         return "the table has no handle key that the feed knows: give its CREATE TABLE in the feed's schema_file"
-    reason = doubt.refusal(shape.columns, applying.options, defined=defined)
+    types = {column.name: column.type for column in table.columns}
+    columns = tuple(completed(column, types.get(column.name, _UNKNOWN)) for column in shape.columns)
+    reason = doubt.refusal(columns, applying.options, defined=defined)
     if reason is None and applying.schemas_apart and _reordered(table, shape):
         reason = doubt.refusal_of_order(applying.options)
     return reason or _mismatch(table, shape)
@@ -41,7 +46,7 @@ def _reordered(table: Table, shape: Shape) -> bool:
 def _mismatch(table: Table, shape: Shape) -> str | None:
     """Where the wire's columns are not those of the definition, None if they are."""
     defined = {column.name: column.type for column in table.sent}
-    sent = {column.name: parse_type(column.type) for column in shape.columns}
+    sent = {column.name: column.type for column in shape.columns}
     unknown = sorted(sent.keys() - defined.keys())
     if unknown:
         return f"rows have columns that the table's definition has not: {', '.join(unknown)}"
@@ -50,23 +55,49 @@ def _mismatch(table: Table, shape: Shape) -> str | None:
         return f"rows lack columns of the table's definition: {', '.join(missing)}"
     for name, kind in sent.items():
         if not _same_kind(kind, defined[name]):
-            return f"column {name} is {defined[name].text} in the table's definition, rows have {kind.text}"
+            return f"column {name} is {defined[name].text} in the table's definition, rows have {kind}"
     return None
 
 
-def _same_kind(sent: MysqlType, defined: MysqlType) -> bool:
+def _same_kind(told: str, defined: MysqlType) -> bool:
+    if is_open(told):
+        return defined.family is Family.OTHER or may_be(told, defined)
+    sent = parse_type(told)
     if Family.OTHER in (sent.family, defined.family):
         return True
+    if sent.family is Family.DATETIME and sent.size and (sent.size[0] > 3) != (defined.digits > 3):
+        return False  # Debezium counts milliseconds up to DATETIME(3): a definition that is older would be misread
     return sent.family is defined.family and (sent.family is not Family.INTEGER or sent.unsigned == defined.unsigned)
 
 
 def as_sent(table: Table, shapes: Iterable[Shape]) -> Table:
-    """The definition for reading these rows: whether ENUM and SET come by index or by name, and what may be wrong with
-    values, is known by the wire alone. What once was in doubt stays so: the table has such rows."""
-    by = {column.name: column.by for shape in shapes for column in shape.columns if column.by is not None}
-    doubts = {column.name: column.doubt for shape in shapes for column in shape.columns if column.doubt is not None}
-    columns = tuple(replace(c, by=by.get(c.name, c.by), doubt=doubts.get(c.name, c.doubt)) for c in table.columns)
+    """The definition for reading these rows: whether ENUM and SET come by index or by name, which types are left open
+    and what may be wrong with values, is known by the wire alone. What once was in doubt stays so: the table has such
+    rows."""
+    told: dict[str, list[Column]] = {}
+    for shape in shapes:
+        for column in shape.columns:
+            told.setdefault(column.name, []).append(column)
+    columns = tuple(_as_told(c, told[c.name]) if c.name in told else c for c in table.columns)
     return table if columns == table.columns else replace(table, columns=columns)
+
+
+def _as_told(column: ColumnDefinition, told: Iterable[Column]) -> ColumnDefinition:
+    left_open = column.type.family is not Family.OTHER and any(is_open(each.type) for each in told)
+    by, doubt = column.by, column.doubt
+    for each in told:
+        whole = completed(each, column.type)
+        by, doubt = whole.by or by, whole.doubt or doubt
+    return replace(column, by=by, doubt=doubt, open=left_open)
+
+
+def half_open(table: Table, shapes: Iterable[Shape]) -> str | None:
+    """Why rows of these shapes cannot be read together: of some a column's texts are the wire's own, of others MySQL's
+    (the feed's schema_file was changed between them). None if they can."""
+    told = {(column.name, is_open(column.type)) for shape in shapes for column in shape.columns}
+    both = sorted(name for name, left_open in told if left_open and (name, False) in told)
+    names = [name for name in both if any(c.name == name and c.type.family is not Family.OTHER for c in table.columns)]
+    return f"rows tell the type of columns now and then: {', '.join(names)}" if names else None
 
 
 def definition_from_wire(name: TableName, shapes: Iterable[Shape]) -> Table | None:

@@ -34,8 +34,11 @@ class Rows:
 
     @property
     def wire_keys(self) -> bool:
-        """Whether the wire names the rows' keys; else they are made from the definition's key columns."""
-        return not self.table.key or all(shape.keyed for shape in self.shapes)
+        """Whether the wire names the rows' keys, in MySQL's texts; else they are made from the definition's columns."""
+        if not self.table.key:
+            return True
+        left_open = any(column.open for column in self.table.columns if column.name in self.table.key)
+        return not left_open and all(shape.keyed for shape in self.shapes)
 
     @property
     def replayed(self) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from ticdc_lakehouse.event import Kind
 from ticdc_lakehouse.lake import silver
 from ticdc_lakehouse.lake.lane import Rows
+from ticdc_lakehouse.lake.open_type import whole_text_sql
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
 from ticdc_lakehouse.lake.typed import IRREGULAR, image_sql, irregular_sql, lost_sql, typed_columns, values_sql
 
@@ -45,21 +46,23 @@ def newest_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
     typed = typed_columns(rows.table)
     texts, values = [f"t{i}" for i in range(len(typed))], [f"v{i}" for i in range(len(typed))]
     columns = "".join(f", {v} AS {quoted(c.name)}" for v, c in zip(values, typed, strict=True))
+    whole = [whole_text_sql(c.definition, text, time_zone) for c, text in zip(typed, texts, strict=True)]
+    shown = [text if full == text else f"coalesce({full}, {text})" for full, text in zip(whole, texts, strict=True)]
     return f"""
         SELECT {KEY}, {COMMIT_TS}, {GONE}, {irregular_sql("lost")} AS {IRREGULAR}{columns}
-        FROM (SELECT {KEY}, {COMMIT_TS}, {GONE}, {", ".join(values)}, {lost_sql(typed, texts, values)} AS lost
+        FROM (SELECT {KEY}, {COMMIT_TS}, {GONE}, {", ".join(values)}, {lost_sql(typed, shown, values)} AS lost
         FROM (SELECT {KEY}, {COMMIT_TS}, {GONE}, {", ".join(texts)},
-                     inline(array({values_sql(typed, texts, time_zone)})) AS ({", ".join(values)})
+                     inline(array({values_sql(typed, whole, time_zone)})) AS ({", ".join(values)})
         FROM (SELECT {KEY}, {COMMIT_TS}, image IS NULL AS {GONE},
                      inline(array({image_sql(rows.table, "coalesce(image, '{}')")})) AS ({", ".join(texts)})
         FROM (SELECT {KEY}, max(commit_ts) AS {COMMIT_TS}, max_by(image, struct(commit_ts, image IS NOT NULL)) AS image
-        FROM ({_reduced_sql(lake, feed, rows)}) GROUP BY {KEY}))))"""
+        FROM ({_reduced_sql(lake, feed, rows, time_zone)}) GROUP BY {KEY}))))"""
 
 
-def _reduced_sql(lake: Lake, feed: str, rows: Rows) -> str:
+def _reduced_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
     """The changes among which the newest of each key is looked for: without exact commit_ts (eventual mode) the last
     of each partition, since in a partition changes of one key come in commit order."""
-    changes = _keyed_changes_sql(lake, feed, rows)
+    changes = _keyed_changes_sql(lake, feed, rows, time_zone)
     if rows.batches is None:
         return changes
     last = "max_by(struct(commit_ts, image), struct(commit_ts, offset, index, image IS NOT NULL)) AS last"
@@ -67,11 +70,11 @@ def _reduced_sql(lake: Lake, feed: str, rows: Rows) -> str:
     return f"SELECT {KEY}, last.commit_ts, last.image FROM ({by_partition})"
 
 
-def _keyed_changes_sql(lake: Lake, feed: str, rows: Rows) -> str:
+def _keyed_changes_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
     """Each change of a key: {KEY}, commit_ts, image (NULL for a delete). An update that moved the key is two
     changes."""
     events = lake.table(Layer.SILVER, silver.events_table(feed))
-    key, old_key = _key_sql(rows)
+    key, old_key = _key_sql(rows, time_zone)
     arrived = f"named_struct('{KEY}', key, 'image', after)"
     left = f"named_struct('{KEY}', old_key, 'image', CAST(NULL AS STRING))"
     commit_ts, arrivals = "commit_ts", ""
@@ -93,16 +96,18 @@ def _keyed_changes_sql(lake: Lake, feed: str, rows: Rows) -> str:
     return f"SELECT * FROM ({within}) UNION ALL SELECT * FROM ({changes})) WHERE {KEY} IN ({touched})"
 
 
-def _key_sql(rows: Rows) -> tuple[str, str]:
+def _key_sql(rows: Rows, time_zone: str) -> tuple[str, str]:
     """The key of a change and, if an update moved it, the old one: from the wire, else from the definition's key."""
     if rows.wire_keys:
         return "handle_key", "old_handle_key"
-    table = rows.table
-    fields = literal(", ".join(f"{quoted(name)} STRING" for name in table.key))
-    after, before = f"from_json(after, {fields})", f"from_json(before, {fields})"
-    new = _key_text([f"{after}.{quoted(name)}" for name in table.key])
+    columns = [next(c for c in rows.table.columns if c.name == name) for name in rows.table.key]
+    fields = literal(", ".join(f"{quoted(column.name)} STRING" for column in columns))
+    images = {when: f"from_json({when}, {fields})" for when in ("after", "before")}
+    after, before = (
+        [whole_text_sql(c, f"{image}.{quoted(c.name)}", time_zone) for c in columns] for image in images.values()
+    )
     # A column that `before` leaves out is one that the update did not change (only-output-updated-columns).
-    old = _key_text([f"coalesce({before}.{quoted(name)}, {after}.{quoted(name)})" for name in table.key])
+    new, old = _key_text(after), _key_text([f"coalesce({b}, {a})" for b, a in zip(before, after, strict=True)])
     own = f"CASE WHEN op = 'delete' THEN {old} ELSE {new} END"
     return own, f"CASE WHEN op = 'update' AND before IS NOT NULL AND {old} <> {new} THEN {old} END"
 

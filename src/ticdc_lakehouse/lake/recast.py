@@ -108,10 +108,9 @@ def _day_to_moment(_before: MysqlType, _after: MysqlType, text: str) -> str:
 
 def _to_moment(before: MysqlType, after: MysqlType, text: str) -> str:
     """Rounded half up to the digits of the new type. Zero and partial dates have no fraction to round."""
-    digits = after.size[0] if after.size else 0
-    if before.family is not Family.TEXT and digits >= (before.size[0] if before.size else 0):
+    if before.family is not Family.TEXT and after.digits >= before.digits:
         return text
-    return f"coalesce({_rounded(text, digits)}, {text})"
+    return f"coalesce({_rounded(text, after.digits)}, {text})"
 
 
 def _rounded(text: str, digits: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ticdc_lakehouse.definition import Table
-from ticdc_lakehouse.lake.doubt import UNKNOWN_COLUMNS, as_sent, definition_from_wire, refusal
+from ticdc_lakehouse.lake.doubt import UNKNOWN_COLUMNS, as_sent, definition_from_wire, half_open, refusal
 from ticdc_lakehouse.lake.lane import Lane
 from ticdc_lakehouse.lake.situation import Situation
 from ticdc_lakehouse.lake.state import Definition
@@ -83,6 +83,9 @@ def _stops(now: Situation, lane: Lane, table: Table | None, shapes: Sequence[Sha
         reason = refusal(table, shape, now.applying, defined=lane.defined)
         if reason is not None:
             yield Hold(tso=shape.first - 1, reason=reason)
+    both = None if table is None else half_open(table, shapes)
+    if both is not None:
+        yield Hold(tso=lane.at, reason=both)
     if table is None:
         yield Hold(tso=through, reason=UNKNOWN_COLUMNS)
 

@@ -191,8 +191,7 @@ def _in_utc(timestamp: str) -> str:
 
 
 def _pattern(kind: MysqlType) -> str:
-    digits = kind.size[0] if kind.size else 0
-    return "yyyy-MM-dd HH:mm:ss" + (f".{'S' * digits}" if digits else "")
+    return "yyyy-MM-dd HH:mm:ss" + (f".{'S' * kind.digits}" if kind.digits else "")
 
 
 def _number_text_sql(value: str) -> str:

@@ -8,6 +8,7 @@ from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.event import Kind
 from ticdc_lakehouse.lake import silver
 from ticdc_lakehouse.lake.merge import GONE
+from ticdc_lakehouse.lake.open_type import whole_text_sql
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
 from ticdc_lakehouse.lake.state import TableState, definitions, names_ever, published
 from ticdc_lakehouse.lake.typed import IRREGULAR, TypedColumn, image_sql, typed_columns, values_sql
@@ -40,13 +41,16 @@ def silver_view(lake: Lake, feed: str, name: str, table: Table, time_zone: str) 
     """Create or replace the view of one table's changes: after (or the deleted row) as typed columns, before as a
     struct. Changes from before an ALTER TABLE are shown in today's columns; `ops.definitions` has those of then."""
     typed = typed_columns(table)
-    own = ", ".join(f"{c.sql(f'image.{quoted(c.name)}', time_zone)} AS {quoted(c.name)}" for c in typed)
-    old = [f"old.{quoted(c.name)}" for c in typed]
+    own, old = (
+        [whole_text_sql(c.definition, f"{image}.{quoted(c.name)}", time_zone) for c in typed]
+        for image in ("image", "old")
+    )
+    shown = ", ".join(f"{c.sql(text, time_zone)} AS {quoted(c.name)}" for c, text in zip(typed, own, strict=True))
     taken = {c.name.lower() for c in typed}
     about = ", ".join(f"{name} AS {_free(name, taken)}" for name in _ABOUT)
     events = lake.table(Layer.SILVER, silver.events_table(feed))
     query = f"""
-        SELECT {about}, {own},
+        SELECT {about}, {shown},
                CASE WHEN old IS NOT NULL THEN {values_sql(typed, old, time_zone)} END AS {_free("_before", taken)}
         FROM (SELECT *, {image_sql(table, "coalesce(after, before)")} AS image, {image_sql(table, "before")} AS old
               FROM {events} WHERE kind = '{Kind.ROW}' AND database = {literal(table.database)}

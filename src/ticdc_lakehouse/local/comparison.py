@@ -122,7 +122,7 @@ def comparable(kind: MysqlType, value: Any) -> Any:
         case Family.DOUBLE:
             return float(value)
         case Family.DATETIME | Family.TIMESTAMP:
-            return _padded(value, kind.size[0] if kind.size else 0)
+            return _padded(value, kind.digits)
         case Family.BINARY | Family.ENUM | Family.SET:
             return _plain(value)
         case Family.JSON:

@@ -6,7 +6,7 @@ where the schema is off. It is taken where it does not gainsay the schema.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
 
 from msgspec import UNSET
@@ -37,9 +37,19 @@ class Described:
 def described(name: str, field: Field | None, defined: Column | None, zone: ZoneInfo, *, key: bool) -> Described:
     """The column of this name. Raises DecodeError ``bad_schema`` for a schema field that TiCDC does not write."""
     text, form = _type(field, defined, zone)
-    kind = parse_type(text)
+    # Without the schema nothing tells which columns have a DEFAULT.
+    default = not key if field is None else field.optional and field.default is not UNSET
+    column = Column(name=name, type=text, key=key, doubt=DEBEZIUM_DEFAULT if default else None)
+    return Described(_with_type(column, parse_type(text)), form)
+
+
+def _with_type(column: Column, kind: MysqlType) -> Column:
+    """The column with a type of which digits and names may be wrong."""
+    digits = kind.size[0] if kind.size else _EXACT_DIGITS + 1
+    inexact = DEBEZIUM_DECIMAL if kind.family is Family.DECIMAL and digits > _EXACT_DIGITS else None
+    doubts = " ".join(filter(None, (column.doubt, inexact)))
     by = "name" if kind.family in (Family.ENUM, Family.SET) else None
-    return Described(Column(name=name, type=text, key=key, by=by, doubt=_doubts(field, kind, key=key)), form)
+    return replace(column, type=kind.text, by=by, doubt=doubts or None)
 
 
 def _type(field: Field | None, defined: Column | None, zone: ZoneInfo) -> tuple[str, Form]:
@@ -64,11 +74,17 @@ def _agree(form: Form, field: Field) -> bool:
     return form.name == field.name and (form.connect == field.type or {form.connect, field.type} <= numbers)
 
 
-def _doubts(field: Field | None, kind: MysqlType, *, key: bool) -> str | None:
-    """Without the schema nothing tells which columns have a DEFAULT."""
-    digits = kind.size[0] if kind.size else _EXACT_DIGITS + 1
-    found = {
-        DEBEZIUM_DEFAULT: not key if field is None else field.optional and field.default is not UNSET,
-        DEBEZIUM_DECIMAL: kind.family is Family.DECIMAL and digits > _EXACT_DIGITS,
-    }
-    return " ".join(word for word, holds in found.items() if holds) or None
+def is_open(text: str) -> bool:
+    """Whether a column's type was left open, so that its texts are the wire's own."""
+    return text == UNKNOWN_TYPE or text.startswith(CONNECT_TYPE)
+
+
+def may_be(text: str, kind: MysqlType) -> bool:
+    """Whether a column whose type was left open as ``text`` says may be of this type."""
+    form = form_of(kind, ZoneInfo("UTC"), whole=True)
+    return text == UNKNOWN_TYPE or (form.name is None and text == CONNECT_TYPE + form.connect)
+
+
+def completed(column: Column, kind: MysqlType) -> Column:
+    """A column whose type was left open, with the type that its definition has."""
+    return _with_type(column, kind) if is_open(column.type) and kind.family is not Family.OTHER else column

@@ -1,0 +1,88 @@
+"""Debezium's values whose type no message tells, made whole by the definition: as the decoder does that knows it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+import pytest
+from vectors import cases, definitions, header
+
+from ticdc_lakehouse.codec import Decoder
+from ticdc_lakehouse.codec.debezium.column import is_open
+from ticdc_lakehouse.codec.known import NOTHING_KNOWN, Known
+from ticdc_lakehouse.codec.options import sink_options
+from ticdc_lakehouse.definition import ColumnDefinition
+from ticdc_lakehouse.event import RowChange, events_of
+from ticdc_lakehouse.lake.open_type import whole_text_sql
+from ticdc_lakehouse.lake.place import literal
+from ticdc_lakehouse.mysql_type import Family, parse_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from vectors import Case
+
+FILES = ["tiflow-debezium", "tiflow-debezium-no-schema", "ticdc-debezium-noext", "ticdc-debezium-no-schema"]
+ZONE = "Asia/Shanghai"
+Values = dict[str, set[tuple[str, str]]]
+"""For each type the texts of the wire, and what they are."""
+
+
+def rows(case: Case, known: Known) -> list[RowChange]:
+    told = header(case.file)
+    options = sink_options(told["protocol"], told["options"] | {"time-zone": ZONE})
+    decoder = Decoder(told["protocol"], options, known)
+    return [event for _, event in events_of(decoder.decode(case.keys, case.values)) if isinstance(event, RowChange)]
+
+
+def open_values(file: str) -> Values:
+    found: Values = defaultdict(set)
+    for case in cases(file):
+        for row, whole in zip(rows(case, NOTHING_KNOWN), rows(case, definitions(case)), strict=True):
+            types = {column.name: column.type for column in whole.columns}
+            for name in [column.name for column in row.columns if is_open(column.type)]:
+                text, wanted = (row.after or {}).get(name), (whole.after or {}).get(name)
+                if text is not None and wanted is not None:
+                    found[types[name]].add((text, wanted))
+    return found
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_texts_become_those_of_a_decoder_that_knows_the_definition(spark: SparkSession, file: str) -> None:
+    expected = {(kind, *pair) for kind, pairs in open_values(file).items() for pair in pairs}
+    assert len(expected) > 30
+    lines = ", ".join(f"({', '.join(map(literal, line))})" for line in sorted(expected))
+    found = set()
+    for kind in {kind for kind, _, _ in expected}:
+        column = ColumnDefinition(name="c", type=parse_type(kind), open=True)
+        sql = f"SELECT text, {whole_text_sql(column, 'text', ZONE)} FROM VALUES {lines} AS t(kind, text, wanted)"
+        found |= {(kind, *row) for row in spark.sql(f"{sql} WHERE kind = {literal(kind)}").collect()}
+    assert {told(*line) for line in found} == {told(*line) for line in expected}
+
+
+def told(kind: str, text: str, whole: str) -> tuple[str, str, object]:
+    """Numbers by their values: zeros of a DECIMAL and the exponent's form are the typed column's affair."""
+    numbers = (Family.DECIMAL, Family.FLOAT, Family.DOUBLE)
+    return kind, text, float(whole) if parse_type(kind).family in numbers else whole
+
+
+WRONG = [
+    ("date", "2932897"),
+    ("date", "x"),
+    ("datetime", "253402300800000"),
+    ("datetime(6)", "253402300800000000"),
+    ("datetime(6)", "2024-01-01"),
+    ("timestamp", "2024-01-01 00:00:00"),
+    ("timestamp", "2024-13-01T00:00:00Z"),
+    ("bit(8)", ""),
+    ("binary(2)", "?"),
+    ("bigint unsigned", "-x"),
+]
+
+
+def test_what_a_type_cannot_have_is_null(spark: SparkSession) -> None:
+    """Gold shows the wire's text in _ticdc_irregular."""
+    columns = [(ColumnDefinition(name="c", type=parse_type(kind), open=True), text) for kind, text in WRONG]
+    texts = ", ".join(f"{whole_text_sql(c, literal(t), 'UTC')} AS c{i}" for i, (c, t) in enumerate(columns))
+    (found,) = spark.sql(f"SELECT {texts}").collect()
+    assert [(*wrong, text) for wrong, text in zip(WRONG, found, strict=True)] == [(*wrong, None) for wrong in WRONG]

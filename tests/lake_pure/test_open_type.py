@@ -1,0 +1,90 @@
+"""Rows whose types no message tells (Debezium without its extension or schema): the definition in force tells them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from test_plan import DATA, NAME, ROWS, STATE, ddl, definition, plan, situation, table
+
+from ticdc_lakehouse.codec.doubt import DEBEZIUM_DECIMAL
+from ticdc_lakehouse.codec.options import sink_options
+from ticdc_lakehouse.definition import table_from_json, table_to_json
+from ticdc_lakehouse.event import Column
+from ticdc_lakehouse.lake.doubt import as_sent, refusal
+from ticdc_lakehouse.lake.lane import Rows
+from ticdc_lakehouse.lake.situation import Applying
+from ticdc_lakehouse.lake.typed import typed_columns
+from ticdc_lakehouse.lake.window import Shape
+
+SQL = "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v DATE, e ENUM('a'), n DECIMAL(20,2))"
+
+
+def rows(id_type: str = "connect int64", v: str = "date", e: str = "enum", n: str = "connect double") -> Shape:
+    columns = (
+        Column(name="id", type=id_type, key=True),
+        Column(name="v", type=v),
+        Column(name="e", type=e, by="name" if e == "enum" else None),
+        Column(name="n", type=n),
+    )
+    return replace(ROWS, columns=columns)
+
+
+NOTHING_TOLD = rows("unknown", "unknown", "unknown", "unknown")
+APPLYING = Applying(feed="f", time_zone="UTC", options=sink_options("debezium", {}))
+
+
+def test_open_columns_are_those_of_the_definition() -> None:
+    told = as_sent(table(SQL), [NOTHING_TOLD])
+    assert [(c.open, c.by) for c in told.columns] == [(True, None), (True, None), (True, "name"), (True, None)]
+    assert told.columns[3].doubt == DEBEZIUM_DECIMAL
+    assert [c.spark_type for c in typed_columns(told)] == ["BIGINT", "DATE", "STRING", "DECIMAL(20,2)"]
+    assert table_from_json(table_to_json(told)) == told
+    assert [c.open for c in as_sent(told, [rows("bigint")]).columns] == [False, False, False, True]
+    assert as_sent(told, []) is told
+
+
+def test_keys_of_an_open_type_are_made_of_whole_texts() -> None:
+    def keys(shape: Shape) -> bool:
+        return Rows(table=as_sent(table(SQL), [shape]), after=1, through=9, shapes=(shape,)).wire_keys
+
+    assert (keys(rows("bigint")), keys(rows())) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("shape", "column"),
+    [
+        (rows("connect int32"), "id is BIGINT"),
+        (rows("connect string"), "id is BIGINT"),
+        (rows(v="connect int32"), "v is DATE"),  # a DATE has a name of its own
+        (rows(n="connect int64"), "n is DECIMAL(20,2)"),
+    ],
+)
+def test_a_type_that_the_wire_rules_out_is_refused(shape: Shape, column: str) -> None:
+    assert column in (refusal(table(SQL), shape, APPLYING, defined=True) or "")
+
+
+def test_what_the_wire_leaves_open_is_taken_unless_the_feed_refuses_its_losses() -> None:
+    assert refusal(table(SQL), NOTHING_TOLD, APPLYING, defined=True) is None
+    refusing = replace(APPLYING, options=sink_options("debezium", {"debezium-decimal": "refuse"}))
+    assert "debezium-decimal" in (refusal(table(SQL), NOTHING_TOLD, refusing, defined=True) or "")
+
+
+def test_milliseconds_are_no_microseconds() -> None:
+    """A definition from before MODIFY read the wire's number of days, ms or us."""
+    older = replace(ROWS, columns=(Column(name="id", type="bigint", key=True), Column(name="v", type="datetime(3)")))
+    for digits, fits in ((2, True), (3, True), (4, False), (6, False)):
+        now = table(f"CREATE TABLE d.t (id BIGINT PRIMARY KEY, v DATETIME({digits}))")
+        assert (refusal(now, older, APPLYING, defined=True) is None) == fits
+
+
+def test_rows_of_both_kinds_are_not_read_together() -> None:
+    known = replace(definition(0, SQL), data=DATA)
+    later = replace(NOTHING_TOLD, first=18, last=18)
+    made = plan(situation(rows("bigint", n="decimal"), later, known=known, state=STATE))
+    assert (made.through, made.final) == (10, False)
+    assert "e, id, n, v" in (made.reason or "")
+    between = ddl(16, "ALTER TABLE t ADD w INT")
+    wider = replace(later, columns=(*later.columns, Column(name="w", type="unknown")))
+    made = plan(situation(rows("bigint", n="decimal"), wider, known=known, state=STATE, ddls=(between,)), NAME)
+    assert (made.through, made.reason) == (20, None)
