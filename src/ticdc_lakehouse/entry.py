@@ -117,10 +117,6 @@ class Run:
     def _schemas(self) -> Mapping[SchemaName, tuple[Column, ...]]:
         if self._schemas_apart:
             return schemas.known(self.lake, self.feed.name)
-        # Rows that tell no types at all are read by the definition in force when they are applied (lake.open_type).
-        typed = not self.feed.sink_options.debezium_disable_schema
-        if protocol_named(self.feed.protocol).wants_definitions and typed:
-            return {(t.database, t.table, 0): t.described for t in self.feed.schema_tables}
         return {}
 
     @property
@@ -144,6 +140,7 @@ class Run:
             matches=self.feed.tables.matches,
             options=self.feed.sink_options,
             schemas_apart=self._schemas_apart,
+            stale_flags=protocol_named(self.feed.protocol).stale_flags,
             mode=self.feed.policies.mode,
             tombstone_days=self.feed.policies.tombstone_days,
             retention_days=self.feed.policies.retention_days,

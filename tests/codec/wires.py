@@ -100,7 +100,7 @@ WIRES = {
         Wire(name="craft", protocol="craft", files=("tiflow-craft",), given={"craft-float": "trust"}, json=False,
              verbatim=MYSQL_TEXTS | {Family.FLOAT}),
         Wire(name="open_protocol", protocol="open_protocol", files=("ticdc-open_protocol", "tiflow-open_protocol"),
-             framed=True),
+             framed=True, verbatim=MYSQL_TEXTS | {Family.INTEGER}),
         Wire(name="canal_json", protocol="canal_json", files=("ticdc-canal_json-ext", "tiflow-canal_json-ext"),
              verbatim=MYSQL_TEXTS | {Family.INTEGER}),
         Wire(name="simple_json", protocol="simple", files=("ticdc-simple-json", "tiflow-simple-json"),

@@ -36,6 +36,8 @@ class Protocol:
     """What each byte of a message (key, value) is, for people; never raises."""
     wants_definitions: bool = False
     """Whether rows may lack types, which the tables' definitions (``Known.schemas``, version 0) make up for."""
+    stale_flags: bool = False
+    """Whether columns may come with flags that they had before a DDL: their definition says what is UNSIGNED."""
 
 
 PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
@@ -44,7 +46,10 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
         "canal_json": Protocol(decoder=canal_json.decoder, encode=canal_json.encode),
         "debezium": Protocol(decoder=debezium.decoder, encode=debezium.encode, wants_definitions=True),
         "open_protocol": Protocol(
-            decoder=open_protocol.decoder, encode=open_protocol.encode, byte_maps=open_protocol.byte_maps
+            decoder=open_protocol.decoder,
+            encode=open_protocol.encode,
+            byte_maps=open_protocol.byte_maps,
+            stale_flags=True,
         ),
         "simple": Protocol(
             decoder=simple.decoder, encode=simple.encode, byte_maps=simple.byte_maps, schemas_apart=True

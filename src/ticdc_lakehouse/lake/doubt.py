@@ -34,7 +34,7 @@ def refusal(table: Table | None, shape: Shape, applying: Applying, *, defined: b
     reason = doubt.refusal(columns, applying.options, defined=defined)
     if reason is None and applying.schemas_apart and _reordered(table, shape):
         reason = doubt.refusal_of_order(applying.options)
-    return reason or _mismatch(table, shape)
+    return reason or _mismatch(table, shape, signs=not (applying.stale_flags and defined))
 
 
 def _reordered(table: Table, shape: Shape) -> bool:
@@ -43,31 +43,33 @@ def _reordered(table: Table, shape: Shape) -> bool:
     return names != [column.name for column in table.sent if column.name in names]
 
 
-def _mismatch(table: Table, shape: Shape) -> str | None:
-    """Where the wire's columns are not those of the definition, None if they are."""
+def _mismatch(table: Table, shape: Shape, *, signs: bool) -> str | None:
+    """Where the wire's columns are not those of the definition, None if they are. ``signs``: also in what is UNSIGNED,
+    which makes no difference to an integer's text."""
     defined = {column.name: column.type for column in table.sent}
-    sent = {column.name: column.type for column in shape.columns}
+    sent = {column.name: column for column in shape.columns}
     unknown = sorted(sent.keys() - defined.keys())
     if unknown:
         return f"rows have columns that the table's definition has not: {', '.join(unknown)}"
     missing = sorted((defined.keys() if shape.whole else set(table.key)) - sent.keys())
     if missing:
         return f"rows lack columns of the table's definition: {', '.join(missing)}"
-    for name, kind in sent.items():
-        if not _same_kind(kind, defined[name]):
-            return f"column {name} is {defined[name].text} in the table's definition, rows have {kind}"
+    for name, column in sent.items():
+        if not _same_kind(column, defined[name], signs=signs):
+            return f"column {name} is {defined[name].text} in the table's definition, rows have {column.type}"
     return None
 
 
-def _same_kind(told: str, defined: MysqlType) -> bool:
-    if is_open(told):
-        return defined.family is Family.OTHER or may_be(told, defined)
-    sent = parse_type(told)
+def _same_kind(column: Column, defined: MysqlType, *, signs: bool) -> bool:
+    if is_open(column.type):
+        return defined.family is Family.OTHER or may_be(column.type, defined)
+    sent = parse_type(column.type)
     if Family.OTHER in (sent.family, defined.family):
         return True
     if sent.family is Family.DATETIME and sent.size and (sent.size[0] > 3) != (defined.digits > 3):
         return False  # Debezium counts milliseconds up to DATETIME(3): a definition that is older would be misread
-    return sent.family is defined.family and (sent.family is not Family.INTEGER or sent.unsigned == defined.unsigned)
+    signed = signs and sent.family is Family.INTEGER
+    return sent.family is defined.family and (not signed or sent.unsigned == defined.unsigned)
 
 
 def as_sent(table: Table, shapes: Iterable[Shape]) -> Table:

@@ -30,6 +30,8 @@ class Applying:
     """The feed's, for what they say of doubtful values."""
     schemas_apart: bool = False
     """Whether rows are described by schemas that were sent apart, in an order of their own (Simple)."""
+    stale_flags: bool = False
+    """Whether messages may be wrong about what is UNSIGNED (Open Protocol, wire.md 8.4)."""
     mode: Mode = Mode.WATERMARKS
     tombstone_days: int = 7
     """Eventual mode: for how long a deleted row is remembered, so that an older change does not bring it back."""

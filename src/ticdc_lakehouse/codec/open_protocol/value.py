@@ -54,7 +54,7 @@ def form_of(code: int, flags: int) -> tuple[str, Form]:
     kind = parse_type(text)
     if code in _BASE64:
         return text, _BLOB if kind.family is Family.BINARY else _TEXT
-    return text, _UNSIGNED if kind.unsigned else _FORMS.get(kind.family, _PLAIN)
+    return text, _BIGINT if kind.name == "bigint" else _FORMS.get(kind.family, _PLAIN)
 
 
 def _integers(values: list[int | None]) -> Texts:
@@ -148,13 +148,15 @@ _INT64 = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
 _NOT_NEGATIVE = Annotated[int, Meta(ge=0)]
 _FOUR_DIGITS = Annotated[int, Meta(ge=0, le=9999)]
 
-_SIGNED = Form(wire=_INT64 | None, texts=_integers, written=_number)
+# Whatever the flags say of a sign: they may be those that another column of this name had (wire.md 8.4).
+_INTEGER = Form(wire=_INT64 | None, texts=_integers, written=_number)
+_BIGINT = Form(wire=int | None, texts=_integers, written=_number)
 _UNSIGNED = Form(wire=_NOT_NEGATIVE | None, texts=_integers, written=_number)
 _TEXT = Form(wire=bytes | None, texts=_utf8, written=lambda text: _in_base64(text.encode()), in_quotes=True)
 _BLOB = Form(wire=bytes | None, texts=_blobs, written=lambda text: _in_base64(bytes.fromhex(text)), in_quotes=True)
 _PLAIN = Form(wire=str | None, texts=_plain, written=_json, in_quotes=True)
 _FORMS = {
-    Family.INTEGER: _SIGNED,
+    Family.INTEGER: _INTEGER,
     Family.BIT: _UNSIGNED,
     Family.ENUM: _UNSIGNED,
     Family.SET: _UNSIGNED,
