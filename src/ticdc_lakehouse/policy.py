@@ -37,9 +37,21 @@ class OnUnsupportedDdl(StrEnum):
     followed but for some stored value."""
 
 
+class OnIrregular(StrEnum):
+    """What becomes of dates that Spark's types do not have: zero and partial ones."""
+
+    NULL = "null"
+    """NULL in their column; the exact text stands beside it, and ops counts them."""
+    TEXT = "text"
+    """DATE, DATETIME and TIMESTAMP columns are shown as MySQL's texts."""
+    STOP = "stop"
+    """Their table stands still before the first of them."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """What a feed's file says of its tables."""
 
     on_drop: OnDrop = OnDrop.DROP
     on_unsupported_ddl: OnUnsupportedDdl = OnUnsupportedDdl.STOP
+    on_irregular: OnIrregular = OnIrregular.NULL

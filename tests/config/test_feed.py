@@ -13,7 +13,7 @@ from ticdc_lakehouse.codec.options import CraftFloat
 from ticdc_lakehouse.config.feed import SecretReference, load_feed, load_feeds, security_options
 from ticdc_lakehouse.config.table_filter import TableFilter
 from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.policy import Mode, OnDrop, OnUnsupportedDdl, Policy
+from ticdc_lakehouse.policy import Mode, OnDrop, OnIrregular, OnUnsupportedDdl, Policy
 
 EXAMPLES = Path(__file__).parents[2] / "resources" / "feeds"
 RIGHT = """
@@ -193,6 +193,11 @@ MISTAKES = {
         "gold: {on_unsupported_ddl: skip}\nkafka:",
         "gold.on_unsupported_ddl: expected one of stop, ignore, found 'skip'",
     ),
+    "on_irregular": (
+        "kafka:",
+        "gold: {on_irregular: zero}\nkafka:",
+        "gold.on_irregular: expected one of null, text, stop, found 'zero'",
+    ),
     "gold tables no mapping": (
         "kafka:",
         "gold: {tables: [a.b]}\nkafka:",
@@ -211,7 +216,7 @@ MISTAKES = {
     "mode of a table": (
         "kafka:",
         "gold: {tables: {a.b: {mode: eventual}}}\nkafka:",
-        "gold.tables.a.b.mode: unknown key; expected one of on_drop, on_unsupported_ddl",
+        "gold.tables.a.b.mode: unknown key; expected one of on_drop, on_irregular, on_unsupported_ddl",
     ),
     "policy of a table": (
         "kafka:",
@@ -252,6 +257,13 @@ def test_gold_says_how_tables_are_kept(tmp_path: Path) -> None:
         (OnDrop.KEEP, OnUnsupportedDdl.STOP),
         (OnDrop.KEEP, OnUnsupportedDdl.STOP),
     ], "the first pattern that fits counts; what it leaves open is as of the feed"
+
+
+def test_null_of_yaml_is_the_word_null(tmp_path: Path) -> None:
+    tables = "{a.b: {on_irregular: null}, a.c: {on_irregular: 'null'}, a.d: {on_irregular: text}, a.*: {}}"
+    gold = load_feed(written(tmp_path, f"{RIGHT}\ngold: {{on_irregular: stop, tables: {tables}}}\n")).policies
+    found = [gold.of("a", table).on_irregular for table in "bcde"]
+    assert found == [OnIrregular.NULL, OnIrregular.NULL, OnIrregular.TEXT, OnIrregular.STOP]
 
 
 def test_without_a_section_gold_follows_watermarks_and_drops(tmp_path: Path) -> None:

@@ -11,9 +11,8 @@ from contextlib import suppress
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
-from ticdc_lakehouse.cli.lake import feed_files, open_lake, published_feeds
+from ticdc_lakehouse.cli.lake import feed_files, feed_run, open_lake, published_feeds
 from ticdc_lakehouse.cli.place import place_arguments
-from ticdc_lakehouse.config.feed import load_feed
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake import ops, views
 from ticdc_lakehouse.lake.history import as_of
@@ -65,8 +64,7 @@ def refresh_views(options: argparse.Namespace, lake: Lake) -> list[str]:
             print(f"{feed}: no file in resources/feeds, so its views are not made", file=sys.stderr)
             continue
         ops.create_feed(lake, feed)
-        described = load_feed(files[feed])
-        views.refresh(lake, feed, described.sink_options.time_zone.key, described.policies.mode)
+        views.refresh(lake, feed_run(options, lake, feed).applying)
     return feeds
 
 

@@ -6,6 +6,7 @@ gold:
   retention_days: 30               how long a state stays readable (as_of) after the next one; at least 7
   on_drop: keep                    what becomes of a table that TiDB dropped: drop (default) or keep
   on_unsupported_ddl: ignore       of one whose DDL cannot be followed: stop (default) or ignore
+  on_irregular: text               of zero and partial dates: null (default), text or stop
   tables:
     shop.audit: {on_drop: keep}    the same for the tables of a pattern; the first that fits counts
 """
@@ -17,9 +18,17 @@ from dataclasses import dataclass, field
 
 from ticdc_lakehouse.config.section import Section
 from ticdc_lakehouse.config.table_filter import TableFilter, is_pattern
-from ticdc_lakehouse.policy import RETENTION_DAYS, SHORTEST_RETENTION, Mode, OnDrop, OnUnsupportedDdl, Policy
+from ticdc_lakehouse.policy import (
+    RETENTION_DAYS,
+    SHORTEST_RETENTION,
+    Mode,
+    OnDrop,
+    OnIrregular,
+    OnUnsupportedDdl,
+    Policy,
+)
 
-_KEYS = ("on_drop", "on_unsupported_ddl")
+_KEYS = ("on_drop", "on_unsupported_ddl", "on_irregular")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,4 +87,11 @@ def _policy(section: Section, default: Policy) -> Policy:
         on_unsupported_ddl=OnUnsupportedDdl(
             section.word("on_unsupported_ddl", tuple(OnUnsupportedDdl)) or default.on_unsupported_ddl
         ),
+        on_irregular=_on_irregular(section, default),
     )
+
+
+def _on_irregular(section: Section, default: Policy) -> OnIrregular:
+    if section.values.get("on_irregular", "") is None:  # YAML's own null
+        return OnIrregular.NULL
+    return OnIrregular(section.word("on_irregular", tuple(OnIrregular)) or default.on_irregular)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from delta.tables import DeltaTable
 from pyspark.sql import functions as F
@@ -12,6 +12,7 @@ from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.errors import ApplyError
 from ticdc_lakehouse.lake.eventual import purge
 from ticdc_lakehouse.lake.evolve import alter
+from ticdc_lakehouse.lake.irregular import first_irregular
 from ticdc_lakehouse.lake.lane import Alter, Rows, Step, stop_reason
 from ticdc_lakehouse.lake.merge import COMMIT_TS, GONE, KEY, merge
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
@@ -19,7 +20,8 @@ from ticdc_lakehouse.lake.plan import TablePlan
 from ticdc_lakehouse.lake.situation import Applying
 from ticdc_lakehouse.lake.state import Definition, TableState
 from ticdc_lakehouse.lake.typed import IRREGULAR, typed_columns
-from ticdc_lakehouse.policy import RETENTION_DAYS, Mode
+from ticdc_lakehouse.lake.watermark import Hold
+from ticdc_lakehouse.policy import RETENTION_DAYS, Mode, OnIrregular
 
 _UPKEEP = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "COMPUTE STATS", "CLUSTER BY")
 """Operations that change no row: they may follow a published version."""
@@ -40,42 +42,48 @@ class Outcome:
 
 
 def apply_plan(lake: Lake, applying: Applying, plan: TablePlan) -> Outcome:
-    """Do a plan's steps. A step that raises ApplyError leaves the table at its last right state, standing still."""
+    """Do a plan's steps. One that cannot be done leaves the table at its last right state, standing still."""
     if plan.start is None:
         state = TableState(name="", data="", version=-1, applied_tso=plan.through, reason=plan.reason, final=plan.final)
         return Outcome(name=plan.name, state=state)
     data = _Data(lake=lake, applying=applying, name=plan.start.data, table=plan.start.table)
     data.begin(-1 if plan.state is None else plan.state.version, writes=any(map(_writes, plan.steps)))
-    stopped: tuple[Alter, ApplyError] | None = None
+    done: list[Step] = []
     for step in plan.steps:
-        try:
-            data.take(step)
-        except ApplyError as error:
-            assert isinstance(step, Alter)
-            stopped = step, error
-            break
-    return _outcome(plan, data.end(), stopped)
+        stop = data.take(step)
+        if stop is not None:
+            return _outcome(_cut(plan, done, stop), data.end())
+        done.append(step)
+    return _outcome(plan, data.end())
 
 
-def _outcome(plan: TablePlan, version: int, stopped: tuple[Alter, ApplyError] | None) -> Outcome:
+def _cut(plan: TablePlan, done: list[Step], stop: _Stop) -> TablePlan:
+    """The plan as far as it was done."""
+    through = stop.hold.tso
+    return replace(
+        plan,
+        through=through,
+        ddls=tuple(step.query for step in done if isinstance(step, Alter) and step.commit_ts == through),
+        reason=stop.hold.reason,
+        final=stop.final,
+        found=tuple(definition for definition in plan.found if definition.commit_ts < stop.first),
+    )
+
+
+def _outcome(plan: TablePlan, version: int) -> Outcome:
     assert plan.start is not None
-    through, ddls, reason, final, found = plan.through, plan.ddls, plan.reason, plan.final, plan.found
-    if stopped is not None:
-        step, error = stopped
-        through, ddls, final = step.commit_ts, (), True
-        reason = stop_reason(step.commit_ts, step.query, str(error))
-        found = found[: next((i for i, d in enumerate(found) if d.table is step.table), len(found))]
     state = TableState(
         name=plan.view,
         data=plan.start.data,
         version=version,
-        applied_tso=through,
-        ddls=ddls,
-        reason=reason,
-        final=final,
+        applied_tso=plan.through,
+        ddls=plan.ddls,
+        reason=plan.reason,
+        final=plan.final,
     )
     merged = any(map(_merges, plan.steps))
-    return Outcome(name=plan.name, state=state, definition=(plan.start, *found)[-1], found=found, merged=merged)
+    definition = (plan.start, *plan.found)[-1]
+    return Outcome(name=plan.name, state=state, definition=definition, found=plan.found, merged=merged)
 
 
 def _merges(step: Step) -> bool:
@@ -84,6 +92,16 @@ def _merges(step: Step) -> bool:
 
 def _writes(step: Step) -> bool:
     return isinstance(step, Alter) or _merges(step)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Stop:
+    """Why a step was not done, or not whole."""
+
+    hold: Hold
+    first: int
+    """commit_ts of the first change that is not in."""
+    final: bool
 
 
 @dataclass(slots=True)
@@ -106,21 +124,47 @@ class _Data:
             mend(self.lake, self.name, version)
             self.written = True  # mending is a version of its own
 
-    def take(self, step: Step) -> None:
-        """Do one step. Raises ApplyError if it cannot be done; ``version`` is then that before the step."""
+    def take(self, step: Step) -> _Stop | None:
+        """Do one step, or as much of it as can be done."""
         match step:
             case Rows() if step.shapes:
-                self._make()
-                merge(self.lake, self.applying.feed, self.name, step, self.applying.time_zone)
-                if self.applying.mode is Mode.EVENTUAL:
-                    purge(self.lake, self.name, self.applying.tombstone_days)
-                self.written = True
+                return self._take_rows(step)
             case Alter() if self.version >= 0:
-                self._look_up()
-                alter(self.lake, self.name, step, self.applying.time_zone)
-                self.written = True
+                return self._alter(step)
             case Alter(table=table):
                 self.table = table
+        return None
+
+    def _take_rows(self, rows: Rows) -> _Stop | None:
+        hold = self._irregular(rows)
+        self._make()
+        # Rows that came late are not taken in part: their table stands still for good.
+        late = hold is not None and hold.tso < rows.after
+        if not late:
+            through = rows.through if hold is None else hold.tso
+            merge(self.lake, self.applying.feed, self.name, replace(rows, through=through), self.applying.time_zone)
+        if self.applying.mode is Mode.EVENTUAL:
+            purge(self.lake, self.name, self.applying.tombstone_days)
+        self.written = True
+        if hold is None:
+            return None
+        return _Stop(hold=replace(hold, tso=max(hold.tso, rows.after)), first=hold.tso + 1, final=late)
+
+    def _irregular(self, rows: Rows) -> Hold | None:
+        policy = self.applying.policy(rows.table.database, rows.table.table)
+        if policy.on_irregular is not OnIrregular.STOP:
+            return None
+        return first_irregular(self.lake, self.applying.feed, rows, self.applying.time_zone)
+
+    def _alter(self, step: Alter) -> _Stop | None:
+        self._look_up()
+        try:
+            alter(self.lake, self.name, step, self.applying.time_zone)
+        except ApplyError as error:
+            reason = stop_reason(step.commit_ts, step.query, str(error))
+            return _Stop(hold=Hold(tso=step.commit_ts, reason=reason), first=step.commit_ts, final=True)
+        self.written = True
+        return None
 
     def end(self) -> int:
         """The table's version after the steps; a table without a row is made now."""

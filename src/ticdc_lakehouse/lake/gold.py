@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.lake import quarantine, state, views
+from ticdc_lakehouse.lake import irregular, quarantine, state, views
 from ticdc_lakehouse.lake.data_table import Outcome, apply_plan
 from ticdc_lakehouse.lake.decision import skipped
 from ticdc_lakehouse.lake.eventual import arrived
@@ -27,7 +27,7 @@ from ticdc_lakehouse.lake.plan import TablePlan, plan_tables
 from ticdc_lakehouse.lake.situation import Applying, Situation
 from ticdc_lakehouse.lake.state import Published, TableState
 from ticdc_lakehouse.lake.watermark import Completeness, completeness
-from ticdc_lakehouse.lake.window import Window, read_arrivals, read_window
+from ticdc_lakehouse.lake.window import read_arrivals, read_window
 from ticdc_lakehouse.policy import Mode
 
 _TOGETHER = 4
@@ -63,40 +63,39 @@ def apply(lake: Lake, applying: Applying, *, until_tso: int | None = None) -> Ap
     feed = applying.feed
     before = state.published(lake, feed)
     if before.tables and not views.in_place(lake, feed):
-        views.refresh(lake, feed, applying.time_zone, applying.mode)
+        views.refresh(lake, applying)
     complete = _completeness(lake, applying, before, until_tso)
     tso = complete.tso if until_tso is None else min(complete.tso, until_tso)
     if tso < before.tso or tso == 0:
         return _summary(applying, before, before, 0, 0, complete.waits)
-    window = _window(lake, applying, before, tso, complete.batch)
-    plans = plan_tables(_situation(lake, applying, before, tso, complete, window))
+    situation = _situation(lake, applying, before, tso, complete)
+    plans = plan_tables(situation)
     outcomes = _apply_plans(lake, applying, plans)
     tables = {outcome.name: outcome.state for outcome in outcomes}
+    window = situation.window
     now = Published(tso=tso, mode=applying.mode, batch=complete.batch, replays_seen=window.replays_seen, tables=tables)
     if now != before:
         _publish(lake, applying, before, now, outcomes, window.row_changes)
     return _summary(applying, before, now, window.row_changes, sum(o.merged for o in outcomes), complete.waits)
 
 
-def _window(lake: Lake, applying: Applying, before: Published, tso: int, batch: int) -> Window:
-    if applying.mode is Mode.EVENTUAL:
-        return read_arrivals(lake, applying.feed, before, tso, batch)
-    return read_window(lake, applying.feed, before, tso)
-
-
-def _situation(
-    lake: Lake, applying: Applying, before: Published, tso: int, complete: Completeness, window: Window
-) -> Situation:
+def _situation(lake: Lake, applying: Applying, before: Published, tso: int, complete: Completeness) -> Situation:
     feed = applying.feed
+    eventual = applying.mode is Mode.EVENTUAL
+    known = state.definitions(lake, feed)
+    if eventual:
+        window = read_arrivals(lake, feed, before, tso, complete.batch, known.values())
+    else:
+        window = read_window(lake, feed, before, tso)
     return Situation(
         applying=applying,
         before=before,
-        known=state.definitions(lake, feed),
+        known=known,
         window=window,
         holds=complete.table_holds,
         tso=tso,
         naming=naming(lake, feed),
-        batches=(before.batch, complete.batch) if applying.mode is Mode.EVENTUAL else None,
+        batches=(before.batch, complete.batch) if eventual else None,
         late=late_rows(lake, feed, before, complete.batch) if complete.old_rows else {},
         skipped=skipped(lake, feed, before),
     )
@@ -130,6 +129,8 @@ def _publish(
     state.publish(lake, applying.feed, before, now, found, row_changes)
     for outcome in shown:
         _renew_views(lake, applying, before, outcome)
+    if gone or any(o.found or o.name not in before.tables for o in outcomes):
+        irregular.create_view(lake, applying, ((o.definition.table, o.state) for o in outcomes if o.definition))
     views.drop(lake, gone)
     if shown or gone:
         views.take_place(lake, applying.feed)
@@ -139,9 +140,9 @@ def _renew_views(lake: Lake, applying: Applying, before: Published, outcome: Out
     if outcome.definition is None:
         return
     name, table = outcome.state.name, outcome.definition.table
-    views.gold_view(lake, table, outcome.state, applying.mode)
+    views.gold_view(lake, applying, table, outcome.state)
     if outcome.found or outcome.name not in before.tables:
-        views.silver_view(lake, applying.feed, name, table, applying.time_zone)
+        views.silver_view(lake, applying, name, table)
 
 
 def _view_changes(old: TableState | None, new: TableState) -> bool:

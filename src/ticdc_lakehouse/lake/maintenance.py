@@ -66,7 +66,7 @@ def _pin(lake: Lake, applying: Applying) -> None:
     tables = {name: _newest(lake, state) for name, state in before.tables.items()}
     if tables != before.tables:
         publish(lake, applying.feed, before, replace(before, tables=tables), (), 0)
-        views.refresh(lake, applying.feed, applying.time_zone, applying.mode)
+        views.refresh(lake, applying)
 
 
 def _newest(lake: Lake, state: TableState) -> TableState:

@@ -62,7 +62,7 @@ def newest_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
 def _reduced_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
     """The changes among which the newest of each key is looked for: without exact commit_ts (eventual mode) the last
     of each partition, since in a partition changes of one key come in commit order."""
-    changes = _keyed_changes_sql(lake, feed, rows, time_zone)
+    changes = changes_sql(lake, feed, rows, time_zone)
     if rows.batches is None:
         return changes
     last = "max_by(struct(commit_ts, image), struct(commit_ts, offset, index, image IS NOT NULL)) AS last"
@@ -70,7 +70,7 @@ def _reduced_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
     return f"SELECT {KEY}, last.commit_ts, last.image FROM ({by_partition})"
 
 
-def _keyed_changes_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
+def changes_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
     """Each change of a key: {KEY}, commit_ts, image (NULL for a delete). An update that moved the key is two
     changes."""
     events = lake.table(Layer.SILVER, silver.events_table(feed))

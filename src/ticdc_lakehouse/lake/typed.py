@@ -16,6 +16,7 @@ from ticdc_lakehouse.lake.place import literal, quoted
 from ticdc_lakehouse.mysql_type import Family, MysqlType
 
 IRREGULAR = "_ticdc_irregular"
+_WITH_IRREGULAR = (Family.DATE, Family.DATETIME, Family.TIMESTAMP)
 _EXACT_TEXT = "exact text: the protocol does not tell "
 
 _INTEGER_TYPES = {  # name: (signed, unsigned)
@@ -39,9 +40,19 @@ class TypedColumn:
     comment: str
     definition: ColumnDefinition
 
+    @property
+    def has_dates(self) -> bool:
+        """Whether MySQL has values of its type that Spark's has not."""
+        return self.definition.type.family in _WITH_IRREGULAR
+
     def sql(self, text: str, time_zone: str) -> str:
         """The typed value of SQL expression ``text``; NULL for NULL and for what the type cannot hold."""
         return _value_sql(self.definition, self.spark_type, text, time_zone)
+
+
+def has_dates(table: Table) -> bool:
+    """Whether a table has columns for whose irregular values ``_ticdc_irregular`` is shown."""
+    return any(column.has_dates for column in typed_columns(table))
 
 
 def typed_columns(table: Table) -> tuple[TypedColumn, ...]:

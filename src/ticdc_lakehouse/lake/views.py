@@ -6,57 +6,96 @@ from collections.abc import Collection
 
 from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.event import Kind
-from ticdc_lakehouse.lake import silver
+from ticdc_lakehouse.lake import irregular, silver
 from ticdc_lakehouse.lake.merge import GONE
 from ticdc_lakehouse.lake.open_type import whole_text_sql
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
+from ticdc_lakehouse.lake.situation import Applying
 from ticdc_lakehouse.lake.state import TableState, definitions, names_ever, published
-from ticdc_lakehouse.lake.typed import IRREGULAR, TypedColumn, image_sql, typed_columns, values_sql
-from ticdc_lakehouse.mysql_type import Family
-from ticdc_lakehouse.policy import Mode
+from ticdc_lakehouse.lake.typed import (
+    IRREGULAR,
+    TypedColumn,
+    has_dates,
+    image_sql,
+    irregular_sql,
+    lost_sql,
+    stored_text_sql,
+    typed_columns,
+)
+from ticdc_lakehouse.policy import Mode, OnIrregular
 
 _ABOUT = ("commit_ts", "commit_time", "op", "topic", "partition", "offset", "index")
 _SHOWN = {
     Mode.WATERMARKS: "at the published watermark",
     Mode.EVENTUAL: "as far as its changes have arrived (gold mode eventual: not one point in time for all rows)",
 }
-_MAY_BE_IRREGULAR = (Family.DATE, Family.DATETIME, Family.TIMESTAMP)
 
 
-def gold_view(lake: Lake, table: Table, state: TableState, mode: Mode = Mode.WATERMARKS) -> None:
+def gold_view(lake: Lake, applying: Applying, table: Table, state: TableState) -> None:
     """Create or replace the view of one table, pinned to the Delta version of its published state."""
     typed = typed_columns(table)
-    columns = [*(quoted(column.name) for column in typed), *_irregular(typed)]
-    comments = ", ".join([*(_commented(c.name, c.comment) for c in typed), *_irregular_comment(typed)])
+    as_text = _dates_as_text(applying, table)
+    columns = [_shown(column, applying.time_zone, as_text=as_text) for column in typed]
+    comments = [_commented(c.name, _remark(c, as_text=as_text)) for c in typed]
+    if has_dates(table) and not as_text:
+        columns.append(IRREGULAR)
+        comments.append(_commented(IRREGULAR, "column to exact MySQL text, for values its type cannot hold"))
     source = lake.table(Layer.GOLD, state.data)
-    comment = f"TiDB table {table.database}.{table.table} {_SHOWN[mode]}"
+    comment = f"TiDB table {table.database}.{table.table} {_SHOWN[applying.mode]}"
     if state.reason is not None:
         comment += f"; it stands still at TSO {state.applied_tso}: {state.reason}"
-    present = "" if mode is Mode.WATERMARKS else f" WHERE NOT {GONE}"
+    present = "" if applying.mode is Mode.WATERMARKS else f" WHERE NOT {GONE}"
     query = f"SELECT {', '.join(columns)} FROM {source} VERSION AS OF {state.version}{present}"
-    lake.view(Layer.GOLD, state.name, query, comment=comment, columns=f"({comments})")
+    lake.view(Layer.GOLD, state.name, query, comment=comment, columns=f"({', '.join(comments)})")
 
 
-def silver_view(lake: Lake, feed: str, name: str, table: Table, time_zone: str) -> None:
+def _dates_as_text(applying: Applying, table: Table) -> bool:
+    return applying.policy(table.database, table.table).on_irregular is OnIrregular.TEXT
+
+
+def _shown(column: TypedColumn, time_zone: str, *, as_text: bool) -> str:
+    if as_text and column.has_dates:
+        return f"{stored_text_sql(column, time_zone)} AS {quoted(column.name)}"
+    return quoted(column.name)
+
+
+def _remark(column: TypedColumn, *, as_text: bool) -> str:
+    if as_text and column.has_dates:
+        return f"{column.definition.type.text} (MySQL's text: on_irregular)"
+    return column.comment
+
+
+def silver_view(lake: Lake, applying: Applying, name: str, table: Table) -> None:
     """Create or replace the view of one table's changes: after (or the deleted row) as typed columns, before as a
     struct. Changes from before an ALTER TABLE are shown in today's columns; `ops.definitions` has those of then."""
     typed = typed_columns(table)
-    own, old = (
-        [whole_text_sql(c.definition, f"{image}.{quoted(c.name)}", time_zone) for c in typed]
+    images = (
+        [whole_text_sql(c.definition, f"{image}.{quoted(c.name)}", applying.time_zone) for c in typed]
         for image in ("image", "old")
     )
-    shown = ", ".join(f"{c.sql(text, time_zone)} AS {quoted(c.name)}" for c, text in zip(typed, own, strict=True))
+    as_text = _dates_as_text(applying, table)
+    (own, lost), (old, _) = (_read(typed, texts, applying.time_zone, as_text=as_text) for texts in images)
     taken = {c.name.lower() for c in typed}
     about = ", ".join(f"{name} AS {_free(name, taken)}" for name in _ABOUT)
-    events = lake.table(Layer.SILVER, silver.events_table(feed))
+    rest = f", {irregular_sql(lost)} AS {_free(IRREGULAR, taken)}" if has_dates(table) and not as_text else ""
+    events = lake.table(Layer.SILVER, silver.events_table(applying.feed))
     query = f"""
-        SELECT {about}, {shown},
-               CASE WHEN old IS NOT NULL THEN {values_sql(typed, old, time_zone)} END AS {_free("_before", taken)}
+        SELECT {about}, {own},
+               CASE WHEN old IS NOT NULL THEN struct({old}) END AS {_free("_before", taken)}{rest}
         FROM (SELECT *, {image_sql(table, "coalesce(after, before)")} AS image, {image_sql(table, "before")} AS old
               FROM {events} WHERE kind = '{Kind.ROW}' AND database = {literal(table.database)}
               AND table = {literal(table.table)})"""
     comment = f"Every change of TiDB table {table.database}.{table.table}, repeats included"
     lake.view(Layer.SILVER, name, query, comment=comment)
+
+
+def _read(columns: tuple[TypedColumn, ...], texts: list[str], time_zone: str, *, as_text: bool) -> tuple[str, str]:
+    """The texts of an image as the view shows them, and the dates among them that are none as JSON."""
+    values = [t if as_text and c.has_dates else c.sql(t, time_zone) for c, t in zip(columns, texts, strict=True)]
+    shown = ", ".join(f"{value} AS {quoted(c.name)}" for c, value in zip(columns, values, strict=True))
+    dates = [at for at, column in enumerate(columns) if column.has_dates]
+    lost = lost_sql(tuple(columns[at] for at in dates), [texts[at] for at in dates], [values[at] for at in dates])
+    return shown, lost
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -87,16 +126,17 @@ def _in_place(feed: str) -> str:
     return f"{feed}_views_in_place"
 
 
-def refresh(lake: Lake, feed: str, time_zone: str, mode: Mode) -> None:
+def refresh(lake: Lake, applying: Applying) -> None:
     """Create or replace all views of a feed as its published state says: in a new session, or after a run that died."""
-    now = published(lake, feed)
-    known = definitions(lake, feed)
-    for state in now.tables.values():
-        if state.version >= 0:
-            gold_view(lake, known[state.data].table, state, mode)
-            silver_view(lake, feed, state.name, known[state.data].table, time_zone)
-    drop(lake, names_ever(lake, feed) - {state.name for state in now.tables.values()})
-    take_place(lake, feed)
+    now = published(lake, applying.feed)
+    known = definitions(lake, applying.feed)
+    shown = [(known[state.data].table, state) for state in now.tables.values() if state.version >= 0]
+    for table, state in shown:
+        gold_view(lake, applying, table, state)
+        silver_view(lake, applying, state.name, table)
+    irregular.create_view(lake, applying, shown)
+    drop(lake, names_ever(lake, applying.feed) - {state.name for state in now.tables.values()})
+    take_place(lake, applying.feed)
 
 
 def drop(lake: Lake, names: Collection[str]) -> None:
@@ -108,13 +148,3 @@ def drop(lake: Lake, names: Collection[str]) -> None:
 
 def _commented(name: str, comment: str) -> str:
     return f"{quoted(name)} COMMENT {literal(comment)}"
-
-
-def _irregular(typed: tuple[TypedColumn, ...]) -> list[str]:
-    return [IRREGULAR] if any(c.definition.type.family in _MAY_BE_IRREGULAR for c in typed) else []
-
-
-def _irregular_comment(typed: tuple[TypedColumn, ...]) -> list[str]:
-    return [
-        _commented(name, "column to exact MySQL text, for values its type cannot hold") for name in _irregular(typed)
-    ]

@@ -1,0 +1,86 @@
+"""Dates that Spark's types do not have: what the feed file says becomes of them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING
+
+import pytest
+from changefeed import ID, Changefeed, Source, at
+
+from ticdc_lakehouse.event import Column
+from ticdc_lakehouse.lake.place import Layer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ticdc_lakehouse.local.broker import Broker
+
+DATES = (Column(name="d", type="date"), Column(name="m", type="datetime(3)"), Column(name="z", type="timestamp"))
+NOTED, TEXTS, STOPS = (Source(table=name, columns=(ID, *DATES)) for name in ("noted", "texts", "stops"))
+SCHEMA = "".join(
+    f"CREATE TABLE shop.{name} (id BIGINT PRIMARY KEY, d DATE, m DATETIME(3), z TIMESTAMP);"
+    for name in ("noted", "texts", "stops")
+)
+POLICIES = {"shop.texts": {"on_irregular": "text"}, "shop.stops": {"on_irregular": "stop"}}
+RIGHT = ("2024-02-29", "2024-02-29 01:02:03.500", "2024-02-29 09:00:00")
+ZERO = ("0000-00-00", "2024-05-00 00:00:00.000", "0000-00-00 00:00:00")
+
+
+@pytest.fixture(scope="module")
+def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Changefeed:
+    described = {"time_zone": "Asia/Shanghai", "gold": {"tables": POLICIES}}
+    folder = tmp_path_factory.mktemp("irregular")
+    feed = Changefeed(spark, broker, folder, schema=SCHEMA, described=described)
+    for table in (NOTED, TEXTS, STOPS):
+        feed.send(0, table.insert(at(1), 1, *RIGHT))
+        # What a later change overtakes was a value of the table all the same.
+        feed.send(0, table.insert(at(3), 2, *ZERO), table.update(at(4), (2, *ZERO), (2, *RIGHT)))
+        feed.send(0, table.insert(at(5), 3, *ZERO), table.insert(at(5), 4, None, None, None))
+    feed.resolve(at(10))
+    feed.go()
+    return feed
+
+
+def counts(feed: Changefeed) -> list[tuple[object, ...]]:
+    view = feed.spark.table(feed.lake.table(Layer.OPS, f"{feed.name}_irregular"))
+    return sorted(map(tuple, view.collect()))
+
+
+def test_null_is_counted(feed: Changefeed) -> None:
+    assert counts(feed) == [("shop", "noted", name, 1) for name in "dmz"]
+    changes = feed.spark.table(feed.lake.table(Layer.SILVER, feed.state.tables["shop", "noted"].name))
+    lost = changes.where("_ticdc_irregular IS NOT NULL").select("id", "op", "_ticdc_irregular").collect()
+    assert sorted(map(tuple, lost)) == [(2, "insert", dict(zip("dmz", ZERO, strict=True))), (3, "insert", lost[0][2])]
+
+
+@pytest.mark.parametrize("layer", [Layer.GOLD, Layer.SILVER])
+def test_text_shows_what_mysql_shows(feed: Changefeed, layer: Layer) -> None:
+    view = feed.spark.table(feed.lake.table(layer, feed.state.tables["shop", "texts"].name))
+    assert [view.schema[name].dataType.simpleString() for name in "dmz"] == ["string"] * 3
+    assert "_ticdc_irregular" not in view.columns
+    rows = {row["id"]: tuple(row[name] for name in "dmz") for row in view.collect()}
+    assert rows == {1: RIGHT, 2: rows[2], 3: ZERO, 4: (None, None, None)}
+    if layer is Layer.GOLD:
+        assert rows[2] == RIGHT
+        assert view.schema["m"].metadata["comment"] == "DATETIME(3) (MySQL's text: on_irregular)"
+
+
+def test_stop_stands_still_before_the_first_until_the_feed_takes_them(feed: Changefeed) -> None:
+    """Last: it changes the feed."""
+    state = feed.state.tables["shop", "stops"]
+    assert (state.applied_tso, state.final) == (at(3) - 1, False)
+    assert state.reason == f"column d has 0000-00-00 at {at(3)}, which is no date (on_irregular: stop)"
+    assert feed.rows("stops")[1][0] == dt.date(2024, 2, 29)
+    assert [*feed.rows("stops")] == [1]
+    feed.described = {"time_zone": "Asia/Shanghai"}
+    feed.resolve(at(11))
+    feed.go()
+    assert feed.state.tables["shop", "stops"].reason is None
+    assert {key: row[0] for key, row in feed.rows("stops").items()} == {
+        1: dt.date(2024, 2, 29),
+        2: dt.date(2024, 2, 29),
+        3: None,
+        4: None,
+    }
+    assert ("shop", "stops", "d", 1) in counts(feed)
