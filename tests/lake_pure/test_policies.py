@@ -7,12 +7,14 @@ from dataclasses import replace
 import pytest
 from test_plan import DATA, KNOWN, NAME, ROWS, STATE, UNFOLLOWED, V, ddl, definition, plan, situation, steps
 
-from ticdc_lakehouse.lake.naming import Taken
+from ticdc_lakehouse.lake.lane import Rows
+from ticdc_lakehouse.lake.naming import Naming, Taken
 from ticdc_lakehouse.lake.plan import plan_tables
 from ticdc_lakehouse.lake.situation import Applying, Situation
-from ticdc_lakehouse.lake.state import Published
+from ticdc_lakehouse.lake.state import Definition, Published
 from ticdc_lakehouse.lake.watermark import Hold
-from ticdc_lakehouse.policy import OnDrop, OnUnsupportedDdl, Policy
+from ticdc_lakehouse.lake.window import DdlEvent, Shape
+from ticdc_lakehouse.policy import Mode, OnDrop, OnUnsupportedDdl, Policy
 
 DROP = ddl(16, "DROP TABLE t")
 CREATE = ddl(18, "CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(9))")
@@ -138,3 +140,46 @@ def test_a_table_that_was_renamed_while_it_stood_still_goes_on_from_its_old_name
     state = replace(STATE, name=stopped.view, applied_tso=12, reason="in quarantine")
     (made,) = plan_tables(replace(held, before=Published(tso=20, tables={stopped.name: state}), holds={}))
     assert (made.name, made.reason, steps(made)) == (("d", "u"), None, [("R", 16), ("R", 20)])
+
+
+EVENTUAL = Applying(feed="f", time_zone="UTC", mode=Mode.EVENTUAL)
+OLD = replace(ROWS, first=5, last=5)
+
+
+def arriving(*shapes: Shape, known: Definition | None = KNOWN, ddls: tuple[DdlEvent, ...] = ()) -> Situation:
+    """Rows of the eventual mode, of a table that was published under this definition."""
+    state = None if known is None else STATE
+    return replace(situation(*shapes, known=known, state=state, ddls=ddls, applying=EVENTUAL), batches=(3, 4))
+
+
+def test_rows_of_a_table_that_had_the_name_before_are_not_its_successors() -> None:
+    """TRUNCATE, or DROP and CREATE, between them: what is gone needs them no more."""
+    truncated = arriving(OLD, ROWS, known=replace(KNOWN, commit_ts=7, named_at=7))
+    made_anew = arriving(ROWS, LATER, ddls=(DROP, CREATE))
+    for window, own in ((truncated, ROWS), (made_anew, LATER)):
+        made = plan(window)
+        assert made.reason is None
+        assert [step.shapes for step in made.steps if isinstance(step, Rows)] == [(own,)]
+
+
+def test_rows_from_before_an_alter_table_cannot_be_put_in_their_place() -> None:
+    made = plan(arriving(OLD, known=replace(KNOWN, commit_ts=7)))
+    assert made.reason == "a row that came late cannot be put in its place: the table was changed since"
+
+
+def test_rows_under_a_former_name_are_missed_by_the_table_that_had_it() -> None:
+    now = arriving(OLD)
+    renamed = replace(KNOWN, table=replace(KNOWN.table, table="u"), named_at=7)
+    now = replace(now, before=replace(now.before, tables={("d", "u"): STATE}), known={DATA: renamed})
+    now.naming.history = lambda: [Taken(feed="f", table=NAME, name="f_d_t", data=DATA)]
+    (made,) = plan_tables(now)
+    assert (made.name, made.final) == (("d", "u"), True)
+    assert made.reason == "rows came late under the name that it had before, d.t"
+
+
+def test_rows_of_a_table_that_is_gone_do_not_bring_it_back() -> None:
+    now = arriving(OLD, known=None)
+    now.naming.history = lambda: [Taken(feed="f", table=NAME, name="f_d_t", data=DATA)]
+    assert plan_tables(now) == ()
+    now = replace(now, naming=Naming(feed="f", history=list))
+    assert [each.name for each in plan_tables(now)] == [NAME]

@@ -88,6 +88,11 @@ class Lane:
         return self.definition is not None and self.definition.source != "wire"
 
     @property
+    def named_at(self) -> int:
+        """Since when the rows of its name are its own."""
+        return 0 if self.definition is None else self.definition.named_at
+
+    @property
     def at(self) -> int:
         """Up to where the steps go."""
         match self.steps[-1:]:
@@ -117,7 +122,7 @@ class Lane:
     ) -> None:
         """Take the rows up to ``through``; of ``batches``, the first time also those that came late."""
         since = self.definition.commit_ts if self.definition is not None and self.definition.source == "ddl" else 0
-        after = self.at if batches is None or self.steps else 0
+        after = self.at if batches is None or self.steps else self.named_at
         if through > self.at or shapes:
             rows = Rows(table=table, after=after, through=through, shapes=tuple(shapes), since=since, batches=batches)
             self.steps.append(rows)
@@ -139,7 +144,8 @@ class Lane:
         self.name = to
         if self.definition is not None and self.stop is None:
             table = replace(self.definition.table, database=to[0], table=to[1])
-            self.define(replace(self.definition, table=table, commit_ts=ddl.commit_ts, name=view))
+            renamed = replace(self.definition, table=table, commit_ts=ddl.commit_ts, name=view, named_at=ddl.commit_ts)
+            self.define(renamed)
             self.note(ddl)
 
     def define(self, definition: Definition) -> None:

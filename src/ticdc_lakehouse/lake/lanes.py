@@ -52,12 +52,22 @@ class Lanes:
         """Make lanes of tables that show themselves by their rows alone, up to ``through``."""
         while self._undiscovered and self._undiscovered[-1][0] <= through:
             first, name = self._undiscovered.pop()
-            if any(lane.name == name for lane in self.lanes):
+            if any(lane.name == name for lane in self.lanes) or self._came_late(name, first):
                 continue
             from_file = next((t for t in self.now.applying.tables if (t.database, t.table) == name), None)
             shapes = (shape for shape in self.now.window.rows[name] if shape.first >= first)
             table = from_file or definition_from_wire(name, shapes)
             self._begin(name, table, 0 if from_file else first, "file" if from_file else "wire")
+
+    def _came_late(self, name: TableName, first: int) -> bool:
+        """Whether rows are of a table that no longer bears their name: one that was dropped needs them no more, one
+        that is called otherwise lacks them."""
+        bearers = self.now.naming.bearers(name) if first <= self.now.before.tso else ()
+        for lane in self.lanes:
+            if lane.definition is not None and lane.definition.data in bearers:
+                reason = f"rows came late under the name that it had before, {'.'.join(name)}"
+                lane.halt(Hold(tso=first - 1, reason=reason), final=True)
+        return bool(bearers)
 
     def finish(self) -> None:
         """Take the rest of the window's rows."""

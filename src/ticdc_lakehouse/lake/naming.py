@@ -32,6 +32,7 @@ class Naming:
     history: Callable[[], Iterable[Taken]]
     """All names ever given; asked for only when a new name is needed, which in most windows is never."""
     _views: dict[str, tuple[str, TableName]] = field(default_factory=dict)
+    _bearers: dict[TableName, set[str]] = field(default_factory=dict)
     _data: set[str] = field(default_factory=set)
     _asked: bool = False
 
@@ -53,6 +54,11 @@ class Naming:
         self._data.add(name)
         return name
 
+    def bearers(self, table: TableName) -> frozenset[str]:
+        """The Delta tables of the feed's tables that were published under this name, now or once."""
+        self._ask()
+        return frozenset(self._bearers.get(table, ()))
+
     def _ask(self) -> None:
         if self._asked:
             return
@@ -60,6 +66,8 @@ class Naming:
         for taken in self.history():
             self._views[taken.name] = (taken.feed, taken.table)
             self._data.add(taken.data)
+            if taken.feed == self.feed:
+                self._bearers.setdefault(taken.table, set()).add(taken.data)
 
 
 def naming(lake: Lake, feed: str) -> Naming:

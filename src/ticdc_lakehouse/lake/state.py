@@ -35,7 +35,8 @@ _TABLE_FIELDS = (
     "ddls: ARRAY<STRING>, reason: STRING, final: BOOLEAN"
 )
 _DEFINITION_FIELDS = (
-    "database: STRING, table: STRING, commit_ts: BIGINT, source: STRING, name: STRING, data: STRING, definition: STRING"
+    "database: STRING, table: STRING, commit_ts: BIGINT, source: STRING, name: STRING, data: STRING, "
+    "definition: STRING, named_at: BIGINT"
 )
 _WINDOW_COLUMNS = f"""
     feed STRING NOT NULL,
@@ -102,6 +103,8 @@ class Definition:
     """As in `TableState`."""
     data: str
     """As in `TableState`."""
+    named_at: int = 0
+    """commit_ts of the CREATE, TRUNCATE or RENAME since which the rows of this name are its own; 0 if always."""
 
 
 def create_tables(lake: Lake) -> None:
@@ -162,7 +165,8 @@ def publish(
         for name, s in sorted(now.tables.items())
     ]
     new = [
-        (d.table.database, d.table.table, d.commit_ts, d.source, d.name, d.data, table_to_json(d.table)) for d in found
+        (d.table.database, d.table.table, d.commit_ts, d.source, d.name, d.data, table_to_json(d.table), d.named_at)
+        for d in found
     ]
     line = (
         feed,
@@ -183,7 +187,7 @@ def publish(
 def definitions(lake: Lake, feed: str) -> Mapping[str, Definition]:
     """The newest definition of each Delta table of a feed, by the table's name (``TableState.data``)."""
     lines = lake.spark.table(lake.table(Layer.OPS, DEFINITIONS)).where(F.col("feed") == feed)
-    whole = F.struct("commit_ts", "source", "name", "data", "definition")
+    whole = F.struct("commit_ts", "source", "name", "data", "definition", "named_at")
     # Several DDLs may share a commit_ts: the last one in the last window's list holds.
     order = F.struct("commit_ts", "published_tso", "place")
     newest = lines.groupBy("data").agg(F.max_by(whole, order).alias("d"))
@@ -203,6 +207,7 @@ def _definition(line: Row) -> Definition:
         source=line["source"],
         name=line["name"],
         data=line["data"],
+        named_at=line["named_at"],
     )
 
 

@@ -21,9 +21,10 @@ def untaken(now: Situation, lane: Lane, through: int) -> tuple[Shape, ...]:
 
 
 def _late(now: Situation, lane: Lane, shape: Shape) -> bool:
-    """Whether rows are older than what the lane had applied, and yet to be taken: what was replayed from
-    quarantine, and in the eventual mode whatever comes."""
-    return shape.first <= lane.after and not lane.steps and (shape.replayed or now.batches is not None)
+    """Whether rows are older than what the lane had applied, and yet to be taken: what was replayed from quarantine,
+    and in the eventual mode whatever comes. Not what is older than its name: that was another table's, or is gone."""
+    old = shape.first <= lane.after and shape.last > lane.named_at and not lane.steps
+    return old and (shape.replayed or now.batches is not None)
 
 
 def _batches(now: Situation, lane: Lane) -> tuple[int, int] | None:
@@ -71,7 +72,9 @@ def _define_from_wire(now: Situation, lane: Lane, shapes: tuple[Shape, ...]) -> 
 
 def define(now: Situation, lane: Lane, table: Table, commit_ts: int, source: str) -> None:
     view, data = now.naming.view(lane.name), now.naming.data(lane.name, commit_ts)
-    lane.define(Definition(table=table, commit_ts=commit_ts, source=source, name=view, data=data))
+    named_at = commit_ts if source == "ddl" else 0
+    definition = Definition(table=table, commit_ts=commit_ts, source=source, name=view, data=data, named_at=named_at)
+    lane.define(definition)
 
 
 def _stops(now: Situation, lane: Lane, table: Table | None, shapes: Sequence[Shape], through: int) -> Iterator[Hold]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,7 +15,7 @@ from ticdc_lakehouse.ddl.statement import AlterTable, NoChange, RenameTables, St
 from ticdc_lakehouse.event import Column, Kind, Op, columns_from
 from ticdc_lakehouse.lake import silver
 from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.lake.state import Published
+from ticdc_lakehouse.lake.state import Definition, Published
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,14 +71,18 @@ def read_window(lake: Lake, feed: str, before: Published, tso: int) -> Window:
     return _window(events, before, tso, F.col("commit_ts") > before.tso)
 
 
-def read_arrivals(lake: Lake, feed: str, before: Published, tso: int, batch: int) -> Window:
-    """What came with bronze batches up to ``batch`` since the published state ``before``, however old it is."""
+def read_arrivals(
+    lake: Lake, feed: str, before: Published, tso: int, batch: int, known: Iterable[Definition]
+) -> Window:
+    """What came with bronze batches up to ``batch`` since the published state ``before``, however old it is: told apart
+    also by the DDLs to which the tables owe the definitions that are ``known``."""
+    past = {commit_ts for definition in known for commit_ts in (definition.commit_ts, definition.named_at)}
     events = lake.spark.table(lake.table(Layer.SILVER, silver.events_table(feed)))
     ordered = events.withColumn("commit_ts", F.expr(silver.COMMIT_ORDER)).where(F.col("batch") <= batch)
-    return _window(ordered, before, tso, F.col("batch") > before.batch)
+    return _window(ordered, before, tso, F.col("batch") > before.batch, past)
 
 
-def _window(events: DataFrame, before: Published, tso: int, new: SparkColumn) -> Window:
+def _window(events: DataFrame, before: Published, tso: int, new: SparkColumn, past: Collection[int] = ()) -> Window:
     replays = _replays(before.replays_seen)
     # A DDL at exactly the published watermark may arrive after it (wire.md 2.1), so the window is closed on that side.
     since = min((state.applied_tso for state in before.tables.values()), default=before.tso)
@@ -87,7 +91,7 @@ def _window(events: DataFrame, before: Published, tso: int, new: SparkColumn) ->
     found = tuple(_ddl_event(line) for line in ddl_lines)
     unapplied = new | _lagging(before, found) | replays
     rows = (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso) & unapplied
-    shapes = _row_lines(events.where(rows), _barriers(found))
+    shapes = _row_lines(events.where(rows), sorted({*_barriers(found), *past}))
     replayed = [line["newest_replay"] for line in (*shapes, *ddl_lines) if line["newest_replay"] is not None]
     return Window(
         rows=_by_table(shapes),
@@ -120,8 +124,8 @@ def _new_names(ddls: Iterable[DdlEvent]) -> list[TableName]:
     return sorted({new for rename in renames for _, new in rename.pairs})
 
 
-def _barriers(ddls: Iterable[DdlEvent]) -> list[int]:
-    return sorted({ddl.commit_ts for ddl in ddls if ddl.statements})
+def _barriers(ddls: Iterable[DdlEvent]) -> set[int]:
+    return {ddl.commit_ts for ddl in ddls if ddl.statements}
 
 
 def _any(conditions: Sequence[SparkColumn]) -> SparkColumn:
