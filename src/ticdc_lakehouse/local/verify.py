@@ -106,6 +106,9 @@ def verdict(run: Run, answer: Answer, time_zone: str, seen: dict[tuple[str, int]
             found.append(_whole(name, "a table", "none"))
             continue
         state = _state(states, name)
+        if state.reason is not None:
+            found.append(_whole(name, f"as of {answer.watermark}", f"as of {state.applied_tso}: {state.reason}"))
+            continue
         place = (state.data, state.version)
         if place not in seen:
             seen[place] = gold_rows(tables[name], expected["columns"], time_zone)

@@ -1,0 +1,155 @@
+"""A recorded stream's windows, planned one after the other without Spark: as gold would find them in silver."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+
+from ticdc_lakehouse.codec import Decoder, protocol_named
+from ticdc_lakehouse.codec.known import Known, SchemaName
+from ticdc_lakehouse.codec.options import sink_options
+from ticdc_lakehouse.ddl.script import tables_from_sql
+from ticdc_lakehouse.ddl.statement import TableName
+from ticdc_lakehouse.event import Bootstrap, Column, Ddl, Event, Op, RowChange, events_of
+from ticdc_lakehouse.lake.naming import Naming, Taken
+from ticdc_lakehouse.lake.plan import TablePlan, plan_tables
+from ticdc_lakehouse.lake.situation import Applying, Situation
+from ticdc_lakehouse.lake.state import Definition, Published, TableState
+from ticdc_lakehouse.lake.window import DdlEvent, Shape, Window, statements_of
+from ticdc_lakehouse.local.recorded import RecordedStream, answers
+from ticdc_lakehouse.local.verify import mode_of
+from ticdc_lakehouse.policy import Mode
+from ticdc_lakehouse.tso import first_of
+
+
+def commit_order(event: RowChange | Ddl) -> int:
+    """As ``silver.COMMIT_ORDER`` has it."""
+    return first_of(event.commit_ms) if event.commit_ts is None else event.commit_ts
+
+
+def decoded(stream: RecordedStream) -> list[Event]:
+    """The stream's events in order of arrival, each row with the schema that it names."""
+    with gzip.open(stream.messages, "rt") as lines:
+        messages = [[_bytes(json.loads(line)[part]) for part in ("key", "value")] for line in lines]
+    keys, values = zip(*messages, strict=True)
+    options = sink_options(stream.protocol, {**stream.options, "time-zone": stream.time_zone})
+
+    def decode(schemas: Mapping[SchemaName, tuple[Column, ...]]) -> list[Event]:
+        decoder = Decoder(stream.protocol, options, Known(schemas=schemas))
+        return [event for _, event in events_of(decoder.decode(keys, values))]
+
+    found = decode({})
+    told = [e for e in found if isinstance(e, Bootstrap | Ddl) and e.schema_version is not None and e.table]
+    schemas = {(str(e.database), str(e.table), int(e.schema_version or 0)): e.columns for e in told}
+    return decode(schemas) if protocol_named(stream.protocol).schemas_apart else found
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)
+
+
+@dataclass
+class Planner:
+    """Gold without its tables: every step succeeds."""
+
+    stream: RecordedStream
+    before: Published = field(default_factory=Published)
+    known: dict[str, Definition] = field(default_factory=dict)
+    taken: list[Taken] = field(default_factory=list)
+    rows: list[RowChange] = field(default_factory=list)
+    ddls: list[DdlEvent] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        events = decoded(self.stream)
+        self.rows = sorted((e for e in events if isinstance(e, RowChange)), key=commit_order)
+        told = dict.fromkeys((commit_order(e), e.database, e.table, e.query) for e in events if isinstance(e, Ddl))
+        self.ddls = [
+            DdlEvent(commit_ts=at, database=db, table=table, query=query, statements=statements_of(query, db, table))
+            for at, db, table, query in sorted(told, key=lambda line: line[0])
+        ]
+
+    @property
+    def applying(self) -> Applying:
+        protocol = protocol_named(self.stream.protocol)
+        return Applying(
+            feed="f",
+            time_zone=self.stream.time_zone,
+            tables=tuple(tables_from_sql(self.stream.create_statements())),
+            options=sink_options(self.stream.protocol, self.stream.options),
+            schemas_apart=protocol.schemas_apart,
+            stale_flags=protocol.stale_flags,
+            mode=mode_of(self.stream),
+        )
+
+    def windows(self) -> Iterator[tuple[int, tuple[TablePlan, ...]]]:
+        """The plans of each window: one an answer, or a single one of a stream without watermarks."""
+        if mode_of(self.stream) is Mode.EVENTUAL:
+            ends = [max(map(commit_order, self.rows))]
+        else:
+            ends = [answer.watermark for answer in answers(self.stream.folder)]
+        for end in ends:
+            yield end, self._plan(end)
+
+    def _plan(self, tso: int) -> tuple[TablePlan, ...]:
+        eventual = self.applying.mode is Mode.EVENTUAL
+        now = Situation(
+            applying=self.applying,
+            before=self.before,
+            known=self.known,
+            window=self._window(tso),
+            holds={},
+            tso=tso,
+            naming=Naming(feed="f", history=partial(list, self.taken)),
+            batches=(-1, 0) if eventual else None,
+        )
+        plans = plan_tables(now)
+        self.before = replace(self.before, tso=tso, tables={plan.name: self._publish(plan) for plan in plans})
+        return plans
+
+    def _publish(self, plan: TablePlan) -> TableState:
+        assert plan.definition is not None, plan.reason
+        for found in plan.found:
+            self.known[found.data] = found
+            self.taken.append(Taken(feed="f", table=plan.name, name=found.name, data=found.data))
+        return TableState(
+            name=plan.view,
+            data=plan.definition.data,
+            version=0,
+            applied_tso=plan.through,
+            ddls=plan.ddls,
+            reason=plan.reason,
+            final=plan.final,
+        )
+
+    def _window(self, tso: int) -> Window:
+        ddls = tuple(ddl for ddl in self.ddls if self.before.tso <= ddl.commit_ts <= tso)
+        barriers = {ddl.commit_ts for ddl in ddls if ddl.statements}
+        alike: dict[tuple[object, ...], list[RowChange]] = defaultdict(list)
+        for row in self.rows:
+            if self.before.tso < commit_order(row) <= tso:
+                passed = sum(barrier < commit_order(row) for barrier in barriers)
+                keyed = row.handle_key is not None
+                alike[row.database, row.table, row.columns, row.op, row.handle_only, keyed, passed].append(row)
+        shapes: dict[TableName, list[Shape]] = defaultdict(list)
+        for rows in sorted(alike.values(), key=lambda rows: commit_order(rows[0])):
+            shapes[rows[0].database, rows[0].table].append(_shape(rows))
+        by_table = {name: tuple(each) for name, each in shapes.items()}
+        return Window(rows=by_table, ddls=ddls, replays_seen=None, row_changes=len(self.rows))
+
+
+def _shape(rows: Sequence[RowChange]) -> Shape:
+    first = rows[0]
+    return Shape(
+        columns=first.columns,
+        whole=first.op is not Op.DELETE,
+        handle_only=bool(first.handle_only),
+        keyed=first.handle_key is not None,
+        first=commit_order(first),
+        last=commit_order(rows[-1]),
+        rows=len(rows),
+    )
