@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 T = Source(table="t")
 W = Source(table="t", columns=(ID, V, Column(name="w", type="int")))
+X = Source(table="t", columns=(*W.columns, Column(name="x", type="int")))
+OTHER = Source(table="other")
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +32,8 @@ def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathF
         partitions=2,
         options={"enable-tidb-extension": False},
         described={"gold": {"mode": "eventual", "tombstone_days": 36500}},
-        schema="CREATE TABLE shop.t (id BIGINT PRIMARY KEY, v VARCHAR(9));",
+        schema="CREATE TABLE shop.t (id BIGINT PRIMARY KEY, v VARCHAR(9)); "
+        "CREATE TABLE shop.other (id BIGINT PRIMARY KEY, v VARCHAR(9));",
     )
     feed.send(0, T.insert(at(1), 1, "a"), T.update(at(2), (1, "a"), (1, "b")), T.insert(at(2), 2, "x"))
     feed.send(0, T.delete(at(3), 2, "x"), T.insert(at(3), 3, "moved"))
@@ -63,6 +66,19 @@ def test_ddl_is_followed(feed: Changefeed) -> None:
     assert feed.rows("t") == {1: ("b", 7), 3: ("moved", 7), 5: ("late", 7), 6: ("new", 8)}
 
 
+def test_a_ddl_that_comes_late_is_followed_once(feed: Changefeed) -> None:
+    """TiCDC orders the DDLs of one table, not those of several."""
+    feed.send(0, OTHER.insert(at(30), 1, "newer"))
+    feed.go()
+    added = ddl(at(25), "ALTER TABLE `shop`.`t` ADD COLUMN `x` INT DEFAULT 1", "shop", "t", "ALTER")
+    feed.send(0, added, X.insert(at(26), 7, "wide", 8, 9))
+    feed.go()
+    feed.send(0, added)
+    feed.go()
+    assert feed.state.tables["shop", "t"].reason is None
+    assert {key: row[-1] for key, row in feed.rows("t").items()} == {1: 1, 3: 1, 5: 1, 6: 1, 7: 9}
+
+
 def test_a_tombstone_is_forgotten_after_its_days(feed: Changefeed) -> None:
     def tombstones() -> int:
         data = feed.lake.table(Layer.GOLD, feed.state.tables["shop", "t"].data)
@@ -70,10 +86,10 @@ def test_a_tombstone_is_forgotten_after_its_days(feed: Changefeed) -> None:
 
     assert tombstones() == 2
     feed.described = {"gold": {"mode": "eventual", "tombstone_days": 1}}
-    feed.send(0, W.insert(at(22), 7, "last", 8))
+    feed.send(0, X.insert(at(32), 8, "last", 8, 9))
     feed.go()
     assert tombstones() == 0
-    assert feed.rows("t").keys() == {1, 3, 5, 6, 7}
+    assert feed.rows("t").keys() == {1, 3, 5, 6, 7, 8}
 
 
 def test_every_event_is_accounted_for(feed: Changefeed) -> None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from test_plan import DATA, KNOWN, NAME, ROWS, STATE, UNFOLLOWED, V, ddl, definition, plan, situation, steps
 
+from ticdc_lakehouse.event import Column
 from ticdc_lakehouse.lake.lane import Rows
 from ticdc_lakehouse.lake.naming import Naming, Taken
 from ticdc_lakehouse.lake.plan import plan_tables
@@ -183,3 +184,31 @@ def test_rows_of_a_table_that_is_gone_do_not_bring_it_back() -> None:
     assert plan_tables(now) == ()
     now = replace(now, naming=Naming(feed="f", history=list))
     assert [each.name for each in plan_tables(now)] == [NAME]
+
+
+def coming_late(commit_ts: int, query: str, name: str = "t") -> DdlEvent:
+    return replace(ddl(commit_ts, query, name), late=True)
+
+
+WIDER = replace(ROWS, columns=(*ROWS.columns, Column(name="w", type="int")))
+
+
+def test_a_ddl_that_comes_after_newer_commits_of_other_tables_is_followed() -> None:
+    add = coming_late(8, "ALTER TABLE t ADD w INT")
+    made = plan(arriving(WIDER, ddls=(add,)))
+    assert (made.reason, steps(made)) == (None, [("A", 8), ("R", 20)])
+    assert made.definition is not None
+    assert (made.definition.commit_ts, made.definition.named_at) == (8, 0)
+    again = plan(arriving(WIDER, ddls=(replace(add, late=False),)))
+    assert "has not: w" in (again.reason or "")
+
+
+def test_tables_come_and_go_late_too() -> None:
+    assert plan_tables(arriving(ddls=(coming_late(8, "DROP TABLE t"),))) == ()
+    made = plan(
+        arriving(OLD, ROWS, known=None, ddls=(coming_late(3, "CREATE TABLE t (id BIGINT PRIMARY KEY, v INT)"),))
+    )
+    assert made.definition is not None
+    assert (made.definition.source, made.definition.named_at) == ("ddl", 3)
+    older = arriving(ROWS, known=replace(KNOWN, named_at=9), ddls=(coming_late(8, "DROP TABLE t"),))
+    assert plan(older).reason is None

@@ -105,7 +105,7 @@ class Lane:
         """Whether a DDL is in already, or older than the table."""
         if ddl.commit_ts == self.seen[0] and ddl.query in self.seen[1]:
             return True
-        return ddl.commit_ts < self.at
+        return ddl.commit_ts < (self.named_at if ddl.late else self.at)
 
     def note(self, ddl: DdlEvent) -> None:
         """Remember that a DDL is in."""

@@ -190,6 +190,8 @@ class Lanes:
     def _is_news(self, ddl: DdlEvent) -> bool:
         """Whether a DDL that makes a table is not applied yet."""
         before = self.now.before
+        if ddl.late:
+            return True
         if ddl.commit_ts != before.tso:
             return ddl.commit_ts > before.tso
         return not any(ddl.query in s.ddls for s in before.tables.values() if s.applied_tso == before.tso)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,6 +16,8 @@ from ticdc_lakehouse.event import Column, Kind, Op, columns_from
 from ticdc_lakehouse.lake import silver
 from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.lake.state import Definition, Published
+
+_DDL_IDENTITY = ("commit_ts", "database", "table", "query")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,8 @@ class DdlEvent:
     query: str
     statements: tuple[Statement, ...]
     """What it changes; nothing for an index, a view, a comment."""
+    late: bool = False
+    """Whether it came for the first time when newer commits were published (eventual mode: those of other tables)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,16 +83,26 @@ def read_arrivals(
     past = {commit_ts for definition in known for commit_ts in (definition.commit_ts, definition.named_at)}
     events = lake.spark.table(lake.table(Layer.SILVER, silver.events_table(feed)))
     ordered = events.withColumn("commit_ts", F.expr(silver.COMMIT_ORDER)).where(F.col("batch") <= batch)
-    return _window(ordered, before, tso, F.col("batch") > before.batch, past)
+    return _window(ordered, before, tso, F.col("batch") > before.batch, past, seen=before.batch)
 
 
-def _window(events: DataFrame, before: Published, tso: int, new: SparkColumn, past: Collection[int] = ()) -> Window:
+def _window(
+    events: DataFrame,
+    before: Published,
+    tso: int,
+    new: SparkColumn,
+    past: Collection[int] = (),
+    seen: int | None = None,
+) -> Window:
+    """``seen`` is the bronze batch after which a DDL is new, whatever its commit_ts."""
     replays = _replays(before.replays_seen)
     # A DDL at exactly the published watermark may arrive after it (wire.md 2.1), so the window is closed on that side.
     since = min((state.applied_tso for state in before.tables.values()), default=before.tso)
-    ddls = (F.col("kind") == Kind.DDL.value) & (F.col("commit_ts").between(min(since, before.tso), tso) | replays)
-    ddl_lines = _ddl_lines(events.where(ddls))
-    found = tuple(_ddl_event(line) for line in ddl_lines)
+    due = (F.col("commit_ts") >= min(since, before.tso)) | replays
+    ddls = events.where((F.col("kind") == Kind.DDL.value) & (F.col("commit_ts") <= tso))
+    ddl_lines = _ddl_lines(ddls.where(due if seen is None else due | new))
+    late = _first_deliveries(ddls, ddl_lines, before.tso, seen) if seen is not None else frozenset()
+    found = tuple(_ddl_event(line, late=_identity(line) in late) for line in ddl_lines)
     unapplied = new | _lagging(before, found) | replays
     rows = (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso) & unapplied
     shapes = _row_lines(events.where(rows), sorted({*_barriers(found), *past}))
@@ -179,7 +193,7 @@ def _by_table(lines: list[Row]) -> dict[TableName, tuple[Shape, ...]]:
 def _ddl_lines(ddls: DataFrame) -> list[Row]:
     """Each DDL once, in commit order, equal commit_ts in the order of arrival."""
     return (
-        ddls.groupBy("commit_ts", "database", "table", "query")
+        ddls.groupBy(*_DDL_IDENTITY)
         .agg(
             F.min(F.struct("topic", "partition", "offset", "index")).alias("arrival"),
             F.max("replayed_at").alias("newest_replay"),
@@ -189,13 +203,27 @@ def _ddl_lines(ddls: DataFrame) -> list[Row]:
     )
 
 
-def _ddl_event(line: Row) -> DdlEvent:
+def _identity(line: Row) -> tuple[object, ...]:
+    return tuple(line[name] for name in _DDL_IDENTITY)
+
+
+def _first_deliveries(ddls: DataFrame, lines: Sequence[Row], tso: int, seen: int) -> Set[tuple[object, ...]]:
+    """Those of the DDLs below ``tso`` that did not come up to the bronze batch ``seen``."""
+    below = {_identity(line) for line in lines if line["commit_ts"] < tso}
+    if not below:
+        return below
+    earlier = ddls.where((F.col("batch") <= seen) & F.col("commit_ts").isin([identity[0] for identity in below]))
+    return below - {tuple(line) for line in earlier.select(*_DDL_IDENTITY).distinct().collect()}
+
+
+def _ddl_event(line: Row, *, late: bool) -> DdlEvent:
     return DdlEvent(
         commit_ts=line["commit_ts"],
         database=line["database"],
         table=line["table"],
         query=line["query"],
         statements=statements_of(line["query"], line["database"], line["table"]),
+        late=late,
     )
 
 
