@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 PLAIN, ALTERED, LEFT, RIGHT, LATE, STUCK, GONE = (
     Source(table=name) for name in ("plain", "altered", "a", "b", "late", "stuck", "gone")
 )
+PARTED, REKEYED = (Source(table=name) for name in ("parted", "rekeyed"))
+BY_V = Source(table="rekeyed", columns=(replace(ID, key=False), replace(V, key=True)))
 W, N = Column(name="w", type="int"), Column(name="N 1", type="decimal")
 CREATE = """CREATE TABLE `typed` (`id` BIGINT UNSIGNED NOT NULL, `amount` DECIMAL(12,4), `kind` ENUM('a','b'),
     `flags` SET('x','y'), `raw` VARBINARY(16), `bits` BIT(64), `day` DATE, `moment` DATETIME(6), `stamp` TIMESTAMP(3),
@@ -46,6 +48,10 @@ TABLES = "\n".join(
     f"CREATE TABLE shop.{name} (id BIGINT PRIMARY KEY, v VARCHAR(9));"
     for name in ("plain", "altered", "a", "b", "late", "stuck", "gone")
 )
+TABLES += """
+CREATE TABLE shop.parted (id BIGINT PRIMARY KEY, v VARCHAR(9)) PARTITION BY RANGE (id)
+    (PARTITION low VALUES LESS THAN (10), PARTITION high VALUES LESS THAN (20));
+CREATE TABLE shop.rekeyed (id BIGINT PRIMARY KEY NONCLUSTERED, v VARCHAR(9) NOT NULL, UNIQUE KEY (v));"""
 
 
 def alter(second: int, table: str, action: str) -> Ddl:
@@ -76,6 +82,11 @@ def write_all(feed: Changefeed) -> None:
     feed.send(1, LEFT.insert(at(4), 2, "from b"), RIGHT.insert(at(4), 2, "from a"))
     feed.send(1, STUCK.insert(at(1), 1, "a"), STUCK.insert(at(4), 2, "b"))
     feed.send(0, alter(3, "stuck", "ADD COLUMN `made` DATETIME DEFAULT CURRENT_TIMESTAMP"))
+    feed.send(1, PARTED.insert(at(1), 1, "low"), PARTED.insert(at(1), 11, "high"), PARTED.insert(at(4), 12, "new"))
+    feed.send(0, alter(3, "parted", "DROP PARTITION `low`"))
+    feed.send(1, REKEYED.insert(at(1), 1, "a"), REKEYED.insert(at(1), 2, "b"))
+    feed.send(0, alter(3, "rekeyed", "DROP PRIMARY KEY"))
+    feed.send(1, BY_V.update(at(4), (1, "a"), (9, "a")), BY_V.delete(at(4), 2, "b"), BY_V.insert(at(4), 1, "c"))
     feed.send(1, GONE.insert(at(1), 1, "a"), LATE.insert(at(1), 1, "a"))
     feed.send(0, ddl(at(11), "DROP TABLE `shop`.`gone`", "shop", "gone", "ERASE"))
 
@@ -155,6 +166,14 @@ def test_columns_and_stored_rows_follow_an_alter_table(feed: Changefeed) -> None
 def test_swapped_names_take_their_rows_along(feed: Changefeed) -> None:
     assert feed.rows("a") == {1: ("from b",), 2: ("from b",)}
     assert feed.rows("b") == {1: ("from a",), 2: ("from a",)}
+
+
+def test_rows_go_with_their_partition(feed: Changefeed) -> None:
+    assert feed.rows("parted") == {11: ("high",), 12: ("new",)}
+
+
+def test_stored_rows_get_the_key_that_comes_after_the_primary_key(feed: Changefeed) -> None:
+    assert feed.rows("rekeyed") == {9: ("a",), 1: ("c",)}
 
 
 def test_ddl_at_the_published_watermark_that_came_after_it(feed: Changefeed) -> None:

@@ -3,44 +3,67 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from urllib.parse import urlsplit
 
+import pyarrow as pa
+from pyarrow import fs
+
 from ticdc_lakehouse.errors import ConfigError
+
+_FILE_NAME = re.compile(r"(?!\.\.?$)[^/\0]{1,255}")
 
 
 class StoredObjects(Mapping[str, bytes]):
     """The objects of a folder by the location that messages name. A location's last part is the file's name.
 
-    ``storage_uri`` is ``claim-check-storage-uri``, as this machine sees it: a folder or ``file://`` URI,
-    ``/Volumes/…`` on Databricks. None is a store that has nothing.
+    ``storage_uri`` is ``claim-check-storage-uri``, as this machine sees it: a folder (``/Volumes/…`` on Databricks), or
+    a URI of a file system that pyarrow opens (``s3://``, ``gs://``, ``abfss://``, ``hdfs://``, ``file://``), with the
+    credentials that the machine has for it. None is a store that has nothing.
+
+    Raises ConfigError for a URI that cannot be opened, and for a store that cannot be read.
     """
 
     def __init__(self, storage_uri: str | None) -> None:
+        self._shown = _shown(storage_uri or "")
         self._folder = None if storage_uri is None else _folder(storage_uri)
 
     def __getitem__(self, location: str) -> bytes:
         """The object's bytes; KeyError if it is not there."""
-        if self._folder is None:
+        name = location.rstrip("/").rpartition("/")[2]
+        if self._folder is None or not _FILE_NAME.fullmatch(name):
             raise KeyError(location)
         try:
-            return (self._folder / location.rstrip("/").rpartition("/")[2]).read_bytes()
-        except OSError:
+            with self._folder.open_input_file(name) as stored:
+                return bytes(stored.read())
+        except FileNotFoundError:
             raise KeyError(location) from None
+        except OSError as error:
+            # Not the message's fault: it is decoded when the store can be read again.
+            raise ConfigError(f"claim-check-storage-uri: cannot read {name} in {self._shown}: {error}") from None
 
     def __iter__(self) -> Iterator[str]:
-        return iter(()) if self._folder is None else (path.name for path in self._folder.iterdir())
+        if self._folder is not None:
+            yield from (info.base_name for info in self._folder.get_file_info(fs.FileSelector("")))
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
 
-def _folder(storage_uri: str) -> Path:
-    parts = urlsplit(storage_uri)
-    if parts.scheme not in ("", "file"):
+def _folder(storage_uri: str) -> fs.SubTreeFileSystem:
+    if not urlsplit(storage_uri).scheme:
+        return fs.SubTreeFileSystem(storage_uri, fs.LocalFileSystem())
+    try:
+        system, path = fs.FileSystem.from_uri(storage_uri)
+    except (pa.ArrowException, OSError, ImportError) as error:
         raise ConfigError(
-            f"claim-check-storage-uri: expected a folder of this machine or of /Volumes, found {storage_uri!r}: "
-            "mount the bucket and name the folder"
-        )
-    return Path(parts.path)
+            f"claim-check-storage-uri: expected a folder of this machine or of /Volumes, or a URI that pyarrow opens "
+            f"(s3, gs, abfss, hdfs), found {_shown(storage_uri)!r}: {error}"
+        ) from None
+    return fs.SubTreeFileSystem(path, system)
+
+
+def _shown(storage_uri: str) -> str:
+    """Without the key and the secret that it may have."""
+    return re.sub("//[^/@]*@", "//…@", storage_uri)
