@@ -199,6 +199,9 @@ def test_a_ddl_that_comes_after_newer_commits_of_other_tables_is_followed() -> N
     assert (made.reason, steps(made)) == (None, [("A", 8), ("R", 20)])
     assert made.definition is not None
     assert (made.definition.commit_ts, made.definition.named_at) == (8, 0)
+    rows = arriving(OLD, replace(WIDER, first=9, last=9), WIDER, ddls=(add,))
+    made = plan(rows)
+    assert (made.reason, steps(made)) == (None, [("R", 8), ("A", 8), ("R", 20)])
     again = plan(arriving(WIDER, ddls=(replace(add, late=False),)))
     assert "has not: w" in (again.reason or "")
 

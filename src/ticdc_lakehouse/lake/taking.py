@@ -17,7 +17,7 @@ from ticdc_lakehouse.lake.window import Shape
 def untaken(now: Situation, lane: Lane, through: int) -> tuple[Shape, ...]:
     """The rows that a lane has not taken, up to ``through``."""
     shapes = now.window.rows.get(lane.name, ())
-    return tuple(s for s in shapes if lane.at < s.first <= through or _late(now, lane, s))
+    return tuple(s for s in shapes if s.first <= through and (lane.at < s.first or _late(now, lane, s)))
 
 
 def _late(now: Situation, lane: Lane, shape: Shape) -> bool:
