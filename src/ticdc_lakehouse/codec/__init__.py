@@ -34,8 +34,6 @@ class Protocol:
     """Whether rows do not describe themselves, but name a schema that another message has told."""
     byte_maps: Callable[[bytes | None, bytes | None, SinkOptions], tuple[ByteMap, ...]] = whole_maps
     """What each byte of a message (key, value) is, for people; never raises."""
-    wants_definitions: bool = False
-    """Whether rows may lack types, which the tables' definitions (``Known.schemas``, version 0) make up for."""
     stale_flags: bool = False
     """Whether columns may come with flags that they had before a DDL: their definition says what is UNSIGNED."""
 
@@ -44,7 +42,7 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
     {
         "craft": Protocol(decoder=craft.decoder, encode=craft.encode, byte_maps=craft.byte_maps),
         "canal_json": Protocol(decoder=canal_json.decoder, encode=canal_json.encode),
-        "debezium": Protocol(decoder=debezium.decoder, encode=debezium.encode, wants_definitions=True),
+        "debezium": Protocol(decoder=debezium.decoder, encode=debezium.encode),
         "open_protocol": Protocol(
             decoder=open_protocol.decoder,
             encode=open_protocol.encode,

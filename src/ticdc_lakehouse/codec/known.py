@@ -19,7 +19,7 @@ class Known:
     objects: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
     """Claim-check objects: location as the message names it to content."""
     schemas: Mapping[SchemaName, tuple[Column, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    """Columns of tables whose rows do not describe themselves (Simple)."""
+    """Columns of tables whose rows do not describe themselves (Simple), or not whole (Debezium, version 0)."""
 
 
 NOTHING_KNOWN = Known()
