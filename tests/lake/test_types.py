@@ -38,6 +38,8 @@ EXACT: list[tuple[str, str, str, str | None, Any]] = [
     ("noon", "timestamp(3)", "timestamp", "2024-01-01 20:00:00.500", None),
     ("autumn", "timestamp", "timestamp", "1991-09-15 01:30:00", None),
     ("span", "time", "string", "-838:59:59", "-838:59:59"),
+    ("pause", "time(6)", "string", "10:00:00.500", "10:00:00.500000"),
+    ("hour", "time(3)", "string", "-01:00:00", "-01:00:00.000"),
     ("kind", "enum('a','b''${c}\\\\')", "string", "2", "b'${c}\\"),
     ("wrong", "enum('a')", "string", "0", ""),
     ("flags", "set('x','y','z')", "string", "5", "x,z"),

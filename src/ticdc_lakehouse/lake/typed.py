@@ -149,6 +149,10 @@ def _value_sql(column: ColumnDefinition, spark_type: str, text: str, time_zone: 
             return _enum_sql(column.type.elements, text)
         case Family.SET if column.by != "name" and column.type.elements:
             return _set_sql(column.type.elements, text)
+        case Family.TIME if column.type.digits:
+            # Debezium sends as many digits as a value needs.
+            fraction = f"rpad(split_part({text}, '.', 2), {column.type.digits}, '0')"
+            return f"concat(split_part({text}, '.', 1), '.', {fraction})"
         case _ if spark_type == "STRING":
             return text
         case _:
