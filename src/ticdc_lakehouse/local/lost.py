@@ -15,8 +15,11 @@ Lost = Callable[[MysqlType, str, str | None], bool]
 def _by_debezium(kind: MysqlType, wanted: str, found: str | None) -> bool:
     """docs/protocols/debezium.md, What this wire cannot carry."""
     match kind.family:
-        case Family.DECIMAL:
-            return found is not None and float(wanted) == float(found)
+        case Family.DECIMAL if found is not None:
+            return float(wanted) == float(found)
+        case Family.DECIMAL:  # rounded to what the column cannot hold
+            precision, scale = (*kind.size, 0, 0)[:2]
+            return abs(float(wanted)) >= 10 ** (precision - scale)
         case Family.DATE | Family.DATETIME:
             return wanted < "0100" or not _is_day(wanted[:10])
         case _:
