@@ -18,8 +18,8 @@ def _by_debezium(kind: MysqlType, wanted: str, found: str | None) -> bool:
         case Family.DECIMAL if found is not None:
             return float(wanted) == float(found)
         case Family.DECIMAL:  # rounded to what the column cannot hold
-            precision, scale = (*kind.size, 0, 0)[:2]
-            return abs(float(wanted)) >= 10 ** (precision - scale)
+            whole_digits = kind.digits - sum(kind.size[1:])
+            return abs(float(wanted)) >= 10.0**whole_digits
         case Family.DATE | Family.DATETIME:
             return wanted < "0100" or not _is_day(wanted[:10])
         case _:
