@@ -12,7 +12,8 @@ from pyarrow import fs
 
 from ticdc_lakehouse.errors import ConfigError
 
-_FILE_NAME = re.compile(r"(?!\.\.?$)[^/\0]{1,255}")
+_FILE_NAME = re.compile(rb"(?!\.\.?$)[^/\0]{1,255}")
+"""What a file may be called, in UTF-8: a message that names anything else names nothing that is there."""
 
 
 class StoredObjects(Mapping[str, bytes]):
@@ -32,7 +33,7 @@ class StoredObjects(Mapping[str, bytes]):
     def __getitem__(self, location: str) -> bytes:
         """The object's bytes; KeyError if it is not there."""
         name = location.rstrip("/").rpartition("/")[2]
-        if self._folder is None or not _FILE_NAME.fullmatch(name):
+        if self._folder is None or not _FILE_NAME.fullmatch(name.encode(errors="replace")):
             raise KeyError(location)
         try:
             with self._folder.open_input_file(name) as stored:
@@ -40,6 +41,8 @@ class StoredObjects(Mapping[str, bytes]):
         except FileNotFoundError:
             raise KeyError(location) from None
         except OSError as error:
+            if _is_folder(self._folder, name):
+                raise KeyError(location) from None
             # Not the message's fault: it is decoded when the store can be read again.
             raise ConfigError(f"claim-check-storage-uri: cannot read {name} in {self._shown}: {error}") from None
 
@@ -67,3 +70,10 @@ def _folder(storage_uri: str) -> fs.SubTreeFileSystem:
 def _shown(storage_uri: str) -> str:
     """Without the key and the secret that it may have."""
     return re.sub("//[^/@]*@", "//…@", storage_uri)
+
+
+def _is_folder(store: fs.SubTreeFileSystem, name: str) -> bool:
+    try:
+        return bool(store.get_file_info(name).type is fs.FileType.Directory)
+    except OSError:
+        return False
