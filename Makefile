@@ -3,14 +3,15 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup jars demo test kill-test fuzz check docs sql bench lock clean
+.PHONY: help setup jars demo test kill-test kill-ddl-test fuzz check docs sql bench lock clean
 
 BIN := .venv/bin
 READY := .venv/ready
 # Another interpreter: make PYTHON=/path/to/python3.12 test
 PYTHON ?=
-# Kills of make kill-test
+# Kills of make kill-test and make kill-ddl-test
 RUNS ?= 10
+DDL_STREAMS := $(addprefix tests/data/streams/,tiflow-ddl/craft.jsonl.gz ticdc-ddl/open_protocol.jsonl.gz)
 # Time of each decoder in make fuzz, and which one
 SECONDS ?= 60
 PROTOCOL ?=
@@ -35,6 +36,9 @@ test: jars ## All tests
 
 kill-test: jars ## Kill -9 of the job at RUNS random moments (default 10), then gold compared with TiDB's answer
 	@$(BIN)/python tests/lake/kill.py --runs $(RUNS)
+
+kill-ddl-test: jars ## Kill -9 of gold at RUNS random moments over two streams full of DDL, compared at every watermark
+	@$(BIN)/python tests/lake/kill_ddl.py $(DDL_STREAMS) --runs $(RUNS)
 
 fuzz: $(READY) ## Broken messages for SECONDS (default 60) into the decoders, or that of PROTOCOL (craft, simple_avro, ...)
 	@$(BIN)/python tests/codec/fuzz.py $(PROTOCOL) --seconds $(SECONDS) $(ARGS)

@@ -9,6 +9,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 from pyspark.sql import Row, SparkSession
 
@@ -18,7 +19,7 @@ from ticdc_lakehouse.codec.options import sink_options
 from ticdc_lakehouse.config.feed import load_feed
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.event import Column, Ddl, Event, Op, Resolved, RowChange
-from ticdc_lakehouse.lake import ops, silver
+from ticdc_lakehouse.lake import gold, ops, silver
 from ticdc_lakehouse.lake.gold import Applied
 from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.lake.state import Published, published
@@ -178,6 +179,17 @@ class Changefeed:
     def apply(self, until_tso: int | None = None) -> Applied:
         """Gold alone."""
         return replace(self.run, until_tso=until_tso).gold()
+
+    def die_before_publishing(self) -> None:
+        """What a killed run of gold leaves behind: all tables written, nothing published."""
+
+        def publish(*_: object) -> None:
+            raise InterruptedError
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(gold.state, "publish", publish)
+            with pytest.raises(InterruptedError):
+                self.apply()
 
     def go(self, until_tso: int | None = None) -> Applied:
         """All three layers."""

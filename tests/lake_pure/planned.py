@@ -19,7 +19,7 @@ from ticdc_lakehouse.event import Bootstrap, Column, Ddl, Event, Op, RowChange, 
 from ticdc_lakehouse.lake.naming import Naming, Taken
 from ticdc_lakehouse.lake.plan import TablePlan, plan_tables
 from ticdc_lakehouse.lake.situation import Applying, Situation
-from ticdc_lakehouse.lake.state import Definition, Published, TableState
+from ticdc_lakehouse.lake.state import Definition, Published, Recoverable, TableState
 from ticdc_lakehouse.lake.window import DdlEvent, Shape, Window, statements_of
 from ticdc_lakehouse.local.recorded import RecordedStream, answers
 from ticdc_lakehouse.local.verify import mode_of
@@ -107,9 +107,17 @@ class Planner:
             naming=Naming(feed="f", history=partial(list, self.taken)),
             batches=(-1, 0) if eventual else None,
         )
-        plans = plan_tables(now)
-        self.before = replace(self.before, tso=tso, tables={plan.name: self._publish(plan) for plan in plans})
-        return plans
+        plan = plan_tables(now)
+        tables = {each.name: self._publish(each) for each in plan.tables}
+        recoverable = tuple(self._remember(each) for each in plan.recoverable)
+        self.before = replace(self.before, tso=tso, tables=tables, recoverable=recoverable)
+        return plan.tables
+
+    def _remember(self, plan: TablePlan) -> Recoverable:
+        assert plan.reason is None, "no table stands still in a recorded stream"
+        assert plan.dropped_at is not None
+        state = self._publish(plan)
+        return Recoverable(name=plan.name, data=state.data, version=state.version, dropped_at=plan.dropped_at)
 
     def _publish(self, plan: TablePlan) -> TableState:
         assert plan.definition is not None, plan.reason

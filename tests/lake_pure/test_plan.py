@@ -60,7 +60,7 @@ def situation(
 
 
 def plan(now: Situation, name: TableName = NAME) -> TablePlan:
-    return {each.name: each for each in plan_tables(now)}[name]
+    return {each.name: each for each in plan_tables(now).tables}[name]
 
 
 KNOWN = definition()
@@ -200,12 +200,12 @@ STOPS = {
         12,
         "d.nobody is not known",
     ),
-    "EXCHANGE PARTITION": (
+    "EXCHANGE PARTITION with a table that nobody knows": (
         situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "ALTER TABLE u EXCHANGE PARTITION p WITH TABLE t"),)),
         17,
-        "rows change places",
+        "rows of one of the two tables are not known",
     ),
-    "RECOVER TABLE": (situation(ddls=(ddl(12, "RECOVER TABLE t"),)), 12, "comes back"),
+    "RECOVER TABLE of one that nobody knew": (situation(ddls=(ddl(12, "RECOVER TABLE t"),)), 12, "comes back"),
     "renamed out of what the filter leaves out": (
         situation(
             ddls=(ddl(12, "RENAME TABLE hidden TO t"),),
@@ -276,8 +276,8 @@ def test_where_a_table_stops(now: Situation, through: int, reason: str | None) -
 
 
 def steps(made: TablePlan) -> list[tuple[str, int]]:
-    """R rows through, A alter at."""
-    return [("R", s.through) if isinstance(s, Rows) else ("A", s.commit_ts) for s in made.steps]
+    """R rows through, A alter at, E exchange at."""
+    return [(type(s).__name__[0], s.through if isinstance(s, Rows) else s.commit_ts) for s in made.steps]
 
 
 def test_rows_take_turns_with_ddls() -> None:
@@ -304,7 +304,7 @@ def test_renamed_table_keeps_its_rows_under_the_new_name() -> None:
     later = replace(ROWS, first=18, last=18)
     now = replace(now, window=replace(now.window, rows={NAME: (ROWS,), ("d", "u"): (later,)}))
     made = plan(now, ("d", "u"))
-    assert [each.name for each in plan_tables(now)] == [("d", "u")]
+    assert [each.name for each in plan_tables(now).tables] == [("d", "u")]
     assert (made.state, made.view) == (STATE, "f_d_u")
     assert [(s.table.table, s.shapes) for s in made.steps if isinstance(s, Rows)] == [("t", (ROWS,)), ("u", (later,))]
     assert [(found.data, found.table.table) for found in made.found] == [(DATA, "u")]
@@ -316,18 +316,25 @@ def test_swapped_names() -> None:
     now = situation(known=KNOWN, state=STATE, ddls=ddls)
     before = replace(now.before, tables={NAME: STATE, ("d", "u"): replace(STATE, name="f_d_u", data="f_d_u__data")})
     now = replace(now, before=before, known={DATA: KNOWN, "f_d_u__data": other})
-    assert {p.name: p.state.data for p in plan_tables(now) if p.state} == {NAME: "f_d_u__data", ("d", "u"): DATA}
-    seen = {p.name: replace(p.state, name=p.view, ddls=p.ddls, applied_tso=20) for p in plan_tables(now) if p.state}
-    found = {p.definition.data: p.definition for p in plan_tables(now) if p.definition}
+    assert {p.name: p.state.data for p in plan_tables(now).tables if p.state} == {NAME: "f_d_u__data", ("d", "u"): DATA}
+    seen = {
+        p.name: replace(p.state, name=p.view, ddls=p.ddls, applied_tso=20) for p in plan_tables(now).tables if p.state
+    }
+    found = {p.definition.data: p.definition for p in plan_tables(now).tables if p.definition}
     again = replace(now, before=Published(tso=20, tables=seen), known=found, tso=30)
-    assert {p.name: p.state.data for p in plan_tables(again) if p.state} == {NAME: "f_d_u__data", ("d", "u"): DATA}
+    assert {p.name: p.state.data for p in plan_tables(again).tables if p.state} == {
+        NAME: "f_d_u__data",
+        ("d", "u"): DATA,
+    }
 
 
 @pytest.mark.parametrize("query", ["DROP TABLE t", "DROP DATABASE d", "RENAME TABLE t TO hidden"])
 def test_dropped_table_is_gone_even_if_it_stood_still(query: str) -> None:
     applying = Applying(feed="f", time_zone="UTC", matches=lambda _, name: name != "hidden")
     for state in (STATE, replace(STATE, applied_tso=5, reason="DDL at 5", final=True)):
-        assert not plan_tables(situation(ROWS, known=KNOWN, state=state, ddls=(ddl(16, query),), applying=applying))
+        assert not plan_tables(
+            situation(ROWS, known=KNOWN, state=state, ddls=(ddl(16, query),), applying=applying)
+        ).tables
 
 
 @pytest.mark.parametrize("query", ["TRUNCATE TABLE t", "DROP TABLE t"])
@@ -369,7 +376,7 @@ def test_tables_of_a_file_and_of_the_filter() -> None:
     applying = Applying(feed="f", time_zone="UTC", tables=(table(),), matches=lambda _, name: name != "hidden")
     hidden = situation(ROWS, applying=applying)
     hidden = replace(hidden, window=replace(hidden.window, rows={NAME: (ROWS,), ("d", "hidden"): (ROWS,)}))
-    plans = plan_tables(hidden)
+    plans = plan_tables(hidden).tables
     assert [each.name for each in plans] == [NAME]
     assert plans[0].definition == replace(KNOWN, source="file")
 
@@ -387,9 +394,9 @@ def test_names_that_differ_in_case_alone_are_two_tables(names: tuple[TableName, 
     """TiDB never has both, but routes may bring them together. A DDL means the very name, else one of another case."""
     now = situation(ROWS)
     now = replace(now, window=replace(now.window, rows=dict.fromkeys(names, (ROWS,))))
-    plans = {each.name: steps(each) for each in plan_tables(now)}
+    plans = {each.name: steps(each) for each in plan_tables(now).tables}
     assert plans == {name: [("R", 20)] for name in names}
     now = replace(now, window=replace(now.window, ddls=(ddl(16, f"DROP TABLE {names[1][0]}.{names[1][1]}"),)))
-    assert [each.name for each in plan_tables(now)] == [names[0]]
+    assert [each.name for each in plan_tables(now).tables] == [names[0]]
     one = replace(now, window=replace(now.window, rows={names[0]: (ROWS,)}))
-    assert plan_tables(one) == ()
+    assert plan_tables(one).tables == ()

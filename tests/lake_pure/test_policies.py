@@ -41,7 +41,7 @@ def test_a_table_that_is_kept_stands_still_as_it_was_dropped(query: str) -> None
 def test_a_table_that_is_kept_gives_way_to_another_of_its_name() -> None:
     now = situation(ROWS, LATER, known=KNOWN, state=STATE, ddls=(DROP, CREATE), applying=KEEP)
     now.naming.history = lambda: [Taken(feed="f", table=NAME, name="f_d_t", data=DATA)]
-    (made,) = plan_tables(now)
+    (made,) = plan_tables(now).tables
     assert (made.state, made.reason, made.through) == (None, None, 20)
     assert made.start is not None
     assert made.start.data == f"{DATA}_18"
@@ -50,7 +50,7 @@ def test_a_table_that_is_kept_gives_way_to_another_of_its_name() -> None:
 def test_only_the_table_of_the_policy_is_kept() -> None:
     ddls = (ddl(12, "CREATE TABLE u (id INT)", "u"), ddl(16, "DROP TABLE u, t", None))
     now = situation(known=KNOWN, state=STATE, ddls=ddls, applying=KEEP)
-    assert [each.name for each in plan_tables(now)] == [NAME]
+    assert [each.name for each in plan_tables(now).tables] == [NAME]
 
 
 @pytest.mark.parametrize(
@@ -128,18 +128,18 @@ def test_a_table_that_stands_still_keeps_its_reason() -> None:
 
 def test_a_late_table_is_dropped_and_renamed_as_any() -> None:
     now = late(situation(ROWS, known=KNOWN, state=STATE, ddls=(DROP,)), 5)
-    assert plan_tables(now) == ()
+    assert plan_tables(now).tables == ()
     renamed = replace(now, window=replace(now.window, ddls=(ddl(16, "RENAME TABLE t TO u"),)))
-    assert [(each.name, each.reason) for each in plan_tables(renamed)] == [(("d", "u"), "came late")]
+    assert [(each.name, each.reason) for each in plan_tables(renamed).tables] == [(("d", "u"), "came late")]
 
 
 def test_a_table_that_was_renamed_while_it_stood_still_goes_on_from_its_old_name() -> None:
     rename = ddl(16, "RENAME TABLE t TO u")
     held = situation(ROWS, known=KNOWN, state=STATE, ddls=(rename,), hold=Hold(tso=12, reason="in quarantine"))
-    (stopped,) = plan_tables(held)
+    (stopped,) = plan_tables(held).tables
     assert (stopped.name, stopped.through, stopped.reason) == (("d", "u"), 12, "in quarantine")
     state = replace(STATE, name=stopped.view, applied_tso=12, reason="in quarantine")
-    (made,) = plan_tables(replace(held, before=Published(tso=20, tables={stopped.name: state}), holds={}))
+    (made,) = plan_tables(replace(held, before=Published(tso=20, tables={stopped.name: state}), holds={})).tables
     assert (made.name, made.reason, steps(made)) == (("d", "u"), None, [("R", 16), ("R", 20)])
 
 
@@ -173,7 +173,7 @@ def test_rows_under_a_former_name_are_missed_by_the_table_that_had_it() -> None:
     renamed = replace(KNOWN, table=replace(KNOWN.table, table="u"), named_at=7)
     now = replace(now, before=replace(now.before, tables={("d", "u"): STATE}), known={DATA: renamed})
     now.naming.history = lambda: [Taken(feed="f", table=NAME, name="f_d_t", data=DATA)]
-    (made,) = plan_tables(now)
+    (made,) = plan_tables(now).tables
     assert (made.name, made.final) == (("d", "u"), True)
     assert made.reason == "rows came late under the name that it had before, d.t"
 
@@ -181,9 +181,9 @@ def test_rows_under_a_former_name_are_missed_by_the_table_that_had_it() -> None:
 def test_rows_of_a_table_that_is_gone_do_not_bring_it_back() -> None:
     now = arriving(OLD, known=None)
     now.naming.history = lambda: [Taken(feed="f", table=NAME, name="f_d_t", data=DATA)]
-    assert plan_tables(now) == ()
+    assert plan_tables(now).tables == ()
     now = replace(now, naming=Naming(feed="f", history=list))
-    assert [each.name for each in plan_tables(now)] == [NAME]
+    assert [each.name for each in plan_tables(now).tables] == [NAME]
 
 
 def coming_late(commit_ts: int, query: str, name: str = "t") -> DdlEvent:
@@ -207,7 +207,7 @@ def test_a_ddl_that_comes_after_newer_commits_of_other_tables_is_followed() -> N
 
 
 def test_tables_come_and_go_late_too() -> None:
-    assert plan_tables(arriving(ddls=(coming_late(8, "DROP TABLE t"),))) == ()
+    assert plan_tables(arriving(ddls=(coming_late(8, "DROP TABLE t"),))).tables == ()
     made = plan(
         arriving(OLD, ROWS, known=None, ddls=(coming_late(3, "CREATE TABLE t (id BIGINT PRIMARY KEY, v INT)"),))
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import starmap
 
 from ticdc_lakehouse.ddl.effect import Effect, RowsGone
 from ticdc_lakehouse.ddl.literal import stored
 from ticdc_lakehouse.ddl.statement import AddPartitions, DropPartitions
 from ticdc_lakehouse.definition import ColumnDefinition, Partition, Partitioning, Table
 from ticdc_lakehouse.errors import ApplyError
-from ticdc_lakehouse.mysql_type import Family
+from ticdc_lakehouse.mysql_type import Family, same_type
 
 _COMPARABLE = (Family.INTEGER, Family.DATE, Family.DATETIME)
 """Types by whose values rows can be told apart. Texts compare by a collation, which definitions do not know."""
@@ -44,6 +45,23 @@ def add_partitions(table: Table, action: AddPartitions) -> Table:
         return replace(table, partitioning=None)
     partitions = (*kept[:first], *action.partitions, *kept[first:])
     return replace(table, partitioning=replace(partitioning, partitions=partitions))
+
+
+def exchanged(table: Table, plain: Table, partition: str) -> RowsGone:
+    """The rows of a partition that EXCHANGE PARTITION puts into a plain table. Raises ApplyError if they cannot be
+    told, or if the tables are not of the same columns and key."""
+    pairs = zip(table.sent, plain.sent, strict=False)
+    alike = len(table.sent) == len(plain.sent) and all(starmap(_alike, pairs)) and table.key == plain.key
+    if not alike:
+        raise ApplyError("EXCHANGE PARTITION: the two tables' columns or keys are not the same")
+    _, (gone,) = drop_partitions(table, DropPartitions(names=(partition,), keep=True))
+    assert isinstance(gone, RowsGone)
+    return gone
+
+
+def _alike(one: ColumnDefinition, other: ColumnDefinition) -> bool:
+    same_values = bool(one.type.elements) or one.by == other.by
+    return one.name == other.name and same_type(one.type, other.type) and same_values
 
 
 def _verb(action: DropPartitions) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from operator import itemgetter
 
 from delta.tables import DeltaTable
 from pyspark.sql import functions as F
@@ -11,9 +13,9 @@ from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.errors import ApplyError
 from ticdc_lakehouse.lake.eventual import purge
-from ticdc_lakehouse.lake.evolve import alter
+from ticdc_lakehouse.lake.evolve import alter, exchange
 from ticdc_lakehouse.lake.irregular import first_irregular
-from ticdc_lakehouse.lake.lane import Alter, Rows, Step, stop_reason
+from ticdc_lakehouse.lake.lane import Alter, Exchange, Rows, Step, stop_reason
 from ticdc_lakehouse.lake.merge import COMMIT_TS, GONE, KEY, merge
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
 from ticdc_lakehouse.lake.plan import TablePlan
@@ -39,22 +41,53 @@ class Outcome:
     """Definitions that are new."""
     merged: bool = False
     """Whether rows were merged into it."""
+    dropped_at: int | None = None
+    """commit_ts of the DDL that dropped it, None if it is there."""
 
 
-def apply_plan(lake: Lake, applying: Applying, plan: TablePlan) -> Outcome:
-    """Do a plan's steps. One that cannot be done leaves the table at its last right state, standing still."""
-    if plan.start is None:
-        state = TableState(name="", data="", version=-1, applied_tso=plan.through, reason=plan.reason, final=plan.final)
-        return Outcome(name=plan.name, state=state)
-    data = _Data(lake=lake, applying=applying, name=plan.start.data, table=plan.start.table)
-    data.begin(-1 if plan.state is None else plan.state.version, writes=any(map(_writes, plan.steps)))
-    done: list[Step] = []
-    for step in plan.steps:
-        stop = data.take(step)
-        if stop is not None:
-            return _outcome(_cut(plan, done, stop), data.end())
-        done.append(step)
-    return _outcome(plan, data.end())
+def apply_plans(lake: Lake, applying: Applying, plans: Sequence[TablePlan]) -> list[Outcome]:
+    """Do the steps of plans, of tables that exchange rows in turns by commit_ts. A step that cannot be done leaves its
+    table at its last right state, standing still."""
+    tables = [_begun(lake, applying, plan, plan.start) for plan in plans if plan.start is not None]
+    by_name = {table.name: table for table in tables}
+    turns = [(_turn(step), table, step) for table in tables for step in table.plan.steps]
+    for _, table, step in sorted(turns, key=itemgetter(0)):
+        if not isinstance(step, Exchange):
+            table.take(step)
+        elif table.name == step.partitioned:
+            _exchange(table, by_name[step.plain], step)
+    return [table.outcome() for table in tables] + [_nowhere(plan) for plan in plans if plan.start is None]
+
+
+def _turn(step: Step) -> tuple[int, bool]:
+    """An exchange is after all that either table does up to its commit_ts."""
+    match step:
+        case Rows(through=tso):
+            return tso, False
+        case Alter(commit_ts=tso):
+            return tso, False
+        case Exchange(commit_ts=tso):
+            return tso, True
+
+
+def _nowhere(plan: TablePlan) -> Outcome:
+    """Of a table whose columns nothing tells yet."""
+    state = TableState(name="", data="", version=-1, applied_tso=plan.through, reason=plan.reason, final=plan.final)
+    return Outcome(name=plan.name, state=state, dropped_at=plan.dropped_at)
+
+
+def _exchange(partitioned: _Data, plain: _Data, step: Exchange) -> None:
+    """Both tables, or neither."""
+    standing = next((table for table in (partitioned, plain) if table.stop is not None), None)
+    reason = None if standing is None else f"table {'.'.join(standing.plan.name)} stands still"
+    try:
+        if standing is None:
+            versions = partitioned.begin_exchange(), plain.begin_exchange()
+            exchange(partitioned.lake, step, versions, partitioned.applying.time_zone)
+    except ApplyError as error:
+        reason = str(error)
+    for table in (partitioned, plain):
+        table.end_exchange(step, reason)
 
 
 def _cut(plan: TablePlan, done: list[Step], stop: _Stop) -> TablePlan:
@@ -63,27 +96,34 @@ def _cut(plan: TablePlan, done: list[Step], stop: _Stop) -> TablePlan:
     return replace(
         plan,
         through=through,
-        ddls=tuple(step.query for step in done if isinstance(step, Alter) and step.commit_ts == through),
+        ddls=tuple(step.query for step in done if not isinstance(step, Rows) and step.commit_ts == through),
         reason=stop.hold.reason,
         final=stop.final,
         found=tuple(definition for definition in plan.found if definition.commit_ts < stop.first),
     )
 
 
-def _outcome(plan: TablePlan, version: int) -> Outcome:
-    assert plan.start is not None
+def _outcome(plan: TablePlan, data: str, version: int) -> Outcome:
     state = TableState(
         name=plan.view,
-        data=plan.start.data,
+        data=data,
         version=version,
         applied_tso=plan.through,
         ddls=plan.ddls,
         reason=plan.reason,
         final=plan.final,
     )
+    assert plan.start is not None
     merged = any(map(_merges, plan.steps))
     definition = (plan.start, *plan.found)[-1]
-    return Outcome(name=plan.name, state=state, definition=definition, found=plan.found, merged=merged)
+    return Outcome(
+        name=plan.name,
+        state=state,
+        definition=definition,
+        found=plan.found,
+        merged=merged,
+        dropped_at=plan.dropped_at,
+    )
 
 
 def _merges(step: Step) -> bool:
@@ -91,7 +131,7 @@ def _merges(step: Step) -> bool:
 
 
 def _writes(step: Step) -> bool:
-    return isinstance(step, Alter) or _merges(step)
+    return not isinstance(step, Rows) or _merges(step)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,36 +144,80 @@ class _Stop:
     final: bool
 
 
+def _ddl_stop(step: Alter | Exchange, reason: str) -> _Stop:
+    hold = Hold(tso=step.commit_ts, reason=stop_reason(step.commit_ts, step.query, reason))
+    return _Stop(hold=hold, first=step.commit_ts, final=True)
+
+
+def _begun(lake: Lake, applying: Applying, plan: TablePlan, start: Definition) -> _Data:
+    """The table as it was published."""
+    version = -1 if plan.state is None else plan.state.version
+    writes = version >= 0 and any(map(_writes, plan.steps))
+    if writes:
+        mend(lake, start.data, version)  # a version of its own
+    return _Data(
+        lake=lake,
+        applying=applying,
+        plan=plan,
+        name=start.data,
+        table=start.table,
+        version=version,
+        written=writes,
+    )
+
+
 @dataclass(slots=True)
 class _Data:
-    """A data table on its way through the steps."""
+    """A data table on its way through the steps of its plan."""
 
     lake: Lake
     applying: Applying
+    plan: TablePlan
     name: str
     table: Table
-    version: int = -1
+    version: int
     """-1 while the table is not made: what changes before its first row only changes its definition."""
     written: bool = False
     """Whether something was written since ``version`` was looked up."""
+    done: list[Step] = field(default_factory=list)
+    stop: _Stop | None = None
 
-    def begin(self, version: int, *, writes: bool) -> None:
-        """Take the table as it was published."""
-        self.version = version
-        if version >= 0 and writes:
-            mend(self.lake, self.name, version)
-            self.written = True  # mending is a version of its own
-
-    def take(self, step: Step) -> _Stop | None:
+    def take(self, step: Rows | Alter) -> None:
         """Do one step, or as much of it as can be done."""
+        if self.stop is not None:
+            return
         match step:
             case Rows() if step.shapes:
-                return self._take_rows(step)
+                self.stop = self._take_rows(step)
             case Alter() if self.version >= 0:
-                return self._alter(step)
+                self.stop = self._alter(step)
             case Alter(table=table):
                 self.table = table
-        return None
+        if self.stop is None:
+            self.done.append(step)
+
+    def begin_exchange(self) -> int:
+        """The version that the other table reads."""
+        self._make()
+        self._look_up()
+        return self.version
+
+    def end_exchange(self, step: Exchange, reason: str | None) -> None:
+        """Rows were exchanged, or were not for a reason."""
+        if self.stop is not None:
+            return
+        if reason is None:
+            self.written = True
+            self.done.append(step)
+        else:
+            self.stop = _ddl_stop(step, reason)
+
+    def outcome(self) -> Outcome:
+        """What became of the table; one without a row is made now."""
+        plan = self.plan if self.stop is None else _cut(self.plan, self.done, self.stop)
+        self._make()
+        self._look_up()
+        return _outcome(plan, self.name, self.version)
 
     def _take_rows(self, rows: Rows) -> _Stop | None:
         hold = self._irregular(rows)
@@ -161,16 +245,9 @@ class _Data:
         try:
             alter(self.lake, self.name, step, self.applying.time_zone)
         except ApplyError as error:
-            reason = stop_reason(step.commit_ts, step.query, str(error))
-            return _Stop(hold=Hold(tso=step.commit_ts, reason=reason), first=step.commit_ts, final=True)
+            return _ddl_stop(step, str(error))
         self.written = True
         return None
-
-    def end(self) -> int:
-        """The table's version after the steps; a table without a row is made now."""
-        self._make()
-        self._look_up()
-        return self.version
 
     def _look_up(self) -> None:
         if self.written:

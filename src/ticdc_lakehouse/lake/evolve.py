@@ -1,4 +1,4 @@
-"""A data table made to follow an ALTER TABLE: its columns through column mapping, its rows by one update a column.
+"""Data tables made to follow an ALTER TABLE: their columns through column mapping, its rows by one update a column.
 
 TiDB sends no row for what an ALTER TABLE does to the rows that are there, so gold does the same to its own: new columns
 get their DEFAULT, and values of a column that changes its type are converted by MySQL's rules (`recast`).
@@ -11,11 +11,11 @@ from dataclasses import replace
 from ticdc_lakehouse.ddl.effect import Added, Dropped, Effect, Recast, Rekeyed, Renamed, RowsGone
 from ticdc_lakehouse.definition import ColumnDefinition
 from ticdc_lakehouse.errors import ApplyError
-from ticdc_lakehouse.lake.lane import Alter
-from ticdc_lakehouse.lake.merge import KEY
+from ticdc_lakehouse.lake.lane import Alter, Exchange
+from ticdc_lakehouse.lake.merge import COMMIT_TS, KEY
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
 from ticdc_lakehouse.lake.recast import converted_sql
-from ticdc_lakehouse.lake.typed import IRREGULAR, TypedColumn, stored_text_sql, typed_column
+from ticdc_lakehouse.lake.typed import IRREGULAR, TypedColumn, stored_text_sql, typed_column, typed_columns
 from ticdc_lakehouse.mysql_type import Family
 
 _NEW = "_ticdc_new"
@@ -29,6 +29,27 @@ def alter(lake: Lake, data: str, step: Alter, time_zone: str) -> None:
     for effect in step.effects:
         for statement in _statements(lake, table, effect, step, time_zone):
             lake.spark.sql(statement)
+
+
+def exchange(lake: Lake, step: Exchange, versions: tuple[int, int], time_zone: str) -> None:
+    """Exchange the rows of a partition and of a plain table, which are at these Delta versions. Raises ApplyError,
+    before anything is written, if the plain table's rows are not all of the partition (WITHOUT VALIDATION): later on
+    nothing would tell them from others."""
+    tables = [lake.table(Layer.GOLD, name) for name in (step.partitioned, step.plain)]
+    for table in tables:
+        _check_readable(lake, table, step.part)
+    rows = gone_sql(step.part, time_zone)
+    if lake.spark.sql(f"SELECT 1 FROM {tables[1]} WHERE NOT coalesce({rows}, false)").head(1):
+        raise ApplyError("EXCHANGE PARTITION: the other table has rows that are not of the partition")
+    columns = ", ".join([KEY, COMMIT_TS, IRREGULAR, *(quoted(column.name) for column in typed_columns(step.table))])
+    partitioned, plain = (f"{t} VERSION AS OF {v}" for t, v in zip(tables, versions, strict=True))
+    for statement in (
+        f"DELETE FROM {tables[0]} WHERE {rows}",
+        f"INSERT INTO {tables[0]} ({columns}) SELECT {columns} FROM {plain}",
+        f"DELETE FROM {tables[1]}",
+        f"INSERT INTO {tables[1]} ({columns}) SELECT {columns} FROM {partitioned} WHERE {rows}",
+    ):
+        lake.spark.sql(statement)
 
 
 def _statements(lake: Lake, table: str, effect: Effect, step: Alter, time_zone: str) -> list[str]:

@@ -17,15 +17,15 @@ from dataclasses import dataclass
 from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake import irregular, quarantine, state, views
-from ticdc_lakehouse.lake.data_table import Outcome, apply_plan
+from ticdc_lakehouse.lake.data_table import Outcome, apply_plans
 from ticdc_lakehouse.lake.decision import skipped
 from ticdc_lakehouse.lake.eventual import arrived
 from ticdc_lakehouse.lake.late import late_rows
 from ticdc_lakehouse.lake.naming import naming
 from ticdc_lakehouse.lake.place import Lake
-from ticdc_lakehouse.lake.plan import TablePlan, plan_tables
+from ticdc_lakehouse.lake.plan import WindowPlan, plan_tables
 from ticdc_lakehouse.lake.situation import Applying, Situation
-from ticdc_lakehouse.lake.state import Published, TableState
+from ticdc_lakehouse.lake.state import Published, Recoverable, TableState
 from ticdc_lakehouse.lake.watermark import Completeness, completeness
 from ticdc_lakehouse.lake.window import read_arrivals, read_window
 from ticdc_lakehouse.policy import Mode
@@ -69,11 +69,16 @@ def apply(lake: Lake, applying: Applying, *, until_tso: int | None = None) -> Ap
     if tso < before.tso or tso == 0:
         return _summary(applying, before, before, 0, 0, complete.waits)
     situation = _situation(lake, applying, before, tso, complete)
-    plans = plan_tables(situation)
-    outcomes = _apply_plans(lake, applying, plans)
-    tables = {outcome.name: outcome.state for outcome in outcomes}
+    outcomes = _apply_plans(lake, applying, plan_tables(situation))
     window = situation.window
-    now = Published(tso=tso, mode=applying.mode, batch=complete.batch, replays_seen=window.replays_seen, tables=tables)
+    now = Published(
+        tso=tso,
+        mode=applying.mode,
+        batch=complete.batch,
+        replays_seen=window.replays_seen,
+        tables={outcome.name: outcome.state for outcome in outcomes if outcome.dropped_at is None},
+        recoverable=tuple(_recoverable(o, o.dropped_at) for o in outcomes if o.dropped_at is not None),
+    )
     if now != before:
         _publish(lake, applying, before, now, outcomes, window.row_changes)
     return _summary(applying, before, now, window.row_changes, sum(o.merged for o in outcomes), complete.waits)
@@ -111,21 +116,29 @@ def _completeness(lake: Lake, applying: Applying, before: Published, until_tso: 
     return arrived(lake, applying.feed, before)
 
 
-def _apply_plans(lake: Lake, applying: Applying, plans: tuple[TablePlan, ...]) -> list[Outcome]:
+def _apply_plans(lake: Lake, applying: Applying, plan: WindowPlan) -> list[Outcome]:
     """Some at a time: much of a MERGE is planning, which keeps one core busy and the others idle."""
     with ThreadPoolExecutor(_TOGETHER) as pool:
-        return list(pool.map(lambda plan: apply_plan(lake, applying, plan), plans))
+        outcomes = pool.map(lambda together: apply_plans(lake, applying, together), plan.groups())
+        return [outcome for each in outcomes for outcome in each]
+
+
+def _recoverable(outcome: Outcome, dropped_at: int) -> Recoverable:
+    state = outcome.state
+    version = -1 if state.reason is not None else state.version
+    return Recoverable(name=outcome.name, data=state.data, version=version, dropped_at=dropped_at)
 
 
 def _publish(
     lake: Lake, applying: Applying, before: Published, now: Published, outcomes: list[Outcome], row_changes: int
 ) -> None:
     """Publish, then renew the views that must change. A run that dies in between leaves them not ``in_place``."""
+    found = [definition for outcome in outcomes for definition in outcome.found]
+    outcomes = [outcome for outcome in outcomes if outcome.dropped_at is None]
     shown = [o for o in outcomes if o.found or _view_changes(before.tables.get(o.name), o.state)]
     gone = {s.name for s in before.tables.values()} - {s.name for s in now.tables.values()}
     if shown or gone:
         views.leave_place(lake, applying.feed)
-    found = [definition for outcome in outcomes for definition in outcome.found]
     state.publish(lake, applying.feed, before, now, found, row_changes)
     for outcome in shown:
         _renew_views(lake, applying, before, outcome)

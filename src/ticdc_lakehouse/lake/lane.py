@@ -10,9 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ticdc_lakehouse.ddl.change import change
-from ticdc_lakehouse.ddl.effect import Effect
+from ticdc_lakehouse.ddl.effect import Effect, RowsGone
+from ticdc_lakehouse.ddl.partitioned import exchanged
 from ticdc_lakehouse.ddl.statement import AlterTable, TableName
 from ticdc_lakehouse.definition import Table
+from ticdc_lakehouse.errors import ApplyError
 from ticdc_lakehouse.lake.state import Definition, TableState
 from ticdc_lakehouse.lake.watermark import Hold
 from ticdc_lakehouse.lake.window import DdlEvent, Shape
@@ -57,7 +59,24 @@ class Alter:
     """The definition afterwards."""
 
 
-Step = Rows | Alter
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """The rows of a partition and all rows of another table change places, as a DDL at ``commit_ts`` did: a step of
+    both tables."""
+
+    commit_ts: int
+    query: str
+    part: RowsGone
+    """The partition's rows."""
+    table: Table
+    """Of both tables, but for the name: TiDB exchanges rows of the same columns and keys alone."""
+    partitioned: str
+    """The Delta table of the partitioned one."""
+    plain: str
+    """The Delta table of the other one."""
+
+
+Step = Rows | Alter | Exchange
 
 
 @dataclass(slots=True, eq=False)
@@ -81,6 +100,8 @@ class Lane:
     final: bool = False
     seen: tuple[int, tuple[str, ...]] = (0, ())
     """The last commit_ts with DDLs that are in, and their texts."""
+    dropped_at: int | None = None
+    """commit_ts of the DDL that ended it; it may come back."""
 
     @property
     def defined(self) -> bool:
@@ -96,7 +117,7 @@ class Lane:
     def at(self) -> int:
         """Up to where the steps go."""
         match self.steps[-1:]:
-            case [Rows(through=tso) | Alter(commit_ts=tso)]:
+            case [Rows(through=tso) | Alter(commit_ts=tso) | Exchange(commit_ts=tso)]:
                 return tso
             case _:
                 return self.after
@@ -136,7 +157,7 @@ class Lane:
         if changed.effects:
             alter = Alter(commit_ts=ddl.commit_ts, query=ddl.query, effects=changed.effects, table=changed.table)
             self.steps.append(alter)
-        if changed.table != self.definition.table:
+        if changed.effects or changed.table != self.definition.table:
             self.define(replace(self.definition, table=changed.table, commit_ts=ddl.commit_ts, source="ddl"))
 
     def rename(self, ddl: DdlEvent, to: TableName, view: str) -> None:
@@ -148,11 +169,43 @@ class Lane:
             self.define(renamed)
             self.note(ddl)
 
+    def come_back(self, ddl: DdlEvent, to: TableName, view: str) -> None:
+        """Go on from the DDL on with the rows that it had when it ended, perhaps under another name."""
+        self.dropped_at, self.stop, self.final = None, None, False
+        self.rename(ddl, to, view)
+        assert self.definition is not None
+        self.steps.append(Alter(commit_ts=ddl.commit_ts, query=ddl.query, effects=(), table=self.definition.table))
+
+    def exchange(self, ddl: DdlEvent, step: Exchange) -> None:
+        """Take part in an exchange of rows."""
+        assert self.definition is not None
+        self.steps.append(step)
+        self.note(ddl)
+        # Rows from before it lie in the other table now.
+        self.define(replace(self.definition, commit_ts=ddl.commit_ts, source="ddl"))
+
     def define(self, definition: Definition) -> None:
         """Go on with another definition."""
         self.definition = definition
         self.start = self.start or definition
         self.found.append(definition)
+
+
+def exchange_step(ddl: DdlEvent, partition: str, lanes: Sequence[Lane]) -> Exchange:
+    """The step of a partitioned table and another one, in this order. Raises ApplyError if one of them is not known or
+    stands still, or if the rows cannot be told."""
+    definitions = [lane.definition for lane in lanes if lane.stop is None and lane.definition is not None]
+    if len(definitions) < 2:
+        raise ApplyError("EXCHANGE PARTITION: the rows of one of the two tables are not known here")
+    partitioned, plain = definitions
+    return Exchange(
+        commit_ts=ddl.commit_ts,
+        query=ddl.query,
+        part=exchanged(partitioned.table, plain.table, partition),
+        table=partitioned.table,
+        partitioned=partitioned.data,
+        plain=plain.data,
+    )
 
 
 def ddl_stop(ddl: DdlEvent, reason: str) -> Hold:

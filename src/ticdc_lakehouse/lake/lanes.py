@@ -12,7 +12,6 @@ from ticdc_lakehouse.ddl.statement import (
     DropDatabase,
     DropTables,
     ExchangePartition,
-    NoChange,
     RenameTables,
     RestoreTable,
     Statement,
@@ -23,7 +22,8 @@ from ticdc_lakehouse.ddl.statement import (
 from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.errors import ApplyError
 from ticdc_lakehouse.lake.doubt import definition_from_wire
-from ticdc_lakehouse.lake.lane import Lane, ddl_stop
+from ticdc_lakehouse.lake.lane import Lane, ddl_stop, exchange_step
+from ticdc_lakehouse.lake.recovery import as_it_ends, last_dropped, recoverable_lanes
 from ticdc_lakehouse.lake.situation import Situation
 from ticdc_lakehouse.lake.state import DROPPED, TableState
 from ticdc_lakehouse.lake.taking import define, take, untaken
@@ -45,6 +45,7 @@ class Lanes:
             lane = self._begin(name, None, now.late[name].tso, "ddl")
             if lane is not None:
                 lane.halt(now.late[name], final=True)
+        self.recoverable = recoverable_lanes(now)
         firsts = {(shape.first, name) for name, shapes in now.window.rows.items() for shape in shapes}
         self._undiscovered = sorted(firsts, reverse=True)
 
@@ -86,14 +87,15 @@ class Lanes:
             case TruncateTable(name=name):
                 self._truncate(ddl, name)
             case RenameTables(pairs=pairs):
-                for old, new in pairs:
-                    self._rename(ddl, old, new)
+                self._rename(ddl, pairs)
             case AlterTable():
                 self._alter(ddl, statement)
-            case RestoreTable() | ExchangePartition() | Unread():
+            case RestoreTable():
+                self._restore(ddl, statement)
+            case ExchangePartition():
+                self._exchange(ddl, statement)
+            case Unread():
                 self._give_up(ddl, statement)
-            case NoChange():
-                pass
 
     def _alter(self, ddl: DdlEvent, statement: AlterTable) -> None:
         for lane in self._meant(ddl, (statement.name,)):
@@ -106,12 +108,48 @@ class Lanes:
             except ApplyError as error:
                 self._give_lane_up(ddl, lane, str(error))
 
-    def _give_up(self, ddl: DdlEvent, statement: RestoreTable | ExchangePartition | Unread) -> None:
+    def _exchange(self, ddl: DdlEvent, statement: ExchangePartition) -> None:
+        names = (statement.partitioned, statement.plain)
+        lanes = self._meant(ddl, names)
+        for lane in lanes:
+            take(self.now, lane, ddl.commit_ts)
+        if any(lane.stop is not None and not lane.final for lane in lanes):
+            for lane in lanes:
+                lane.halt(ddl_stop(ddl, "the other table stands still"), final=False)
+            return
+        if any(self._is_skipped(ddl, lane) for lane in lanes):
+            self._halt(ddl, names, "the other table passes over it")
+            return
+        try:
+            step = exchange_step(ddl, statement.partition, lanes)
+        except ApplyError as error:
+            self._halt(ddl, names, str(error))
+            return
+        for lane in lanes:
+            lane.exchange(ddl, step)
+
+    def _restore(self, ddl: DdlEvent, statement: RestoreTable) -> None:
+        """A dropped or truncated table comes back with the rows that it had."""
+        lane = last_dropped((*self.recoverable, *self.lanes), statement.name)
+        existing = self._bearing(statement.to)
+        if existing is not None and existing is not lane:
+            if existing.knows(ddl) or not self._replaced(ddl, existing):
+                return
+        elif not self._is_news(ddl):
+            return
+        if lane in self.recoverable:
+            self.recoverable.remove(lane)
+        if not self.now.applying.matches(*statement.to):
+            return
+        if lane is None or lane.definition is None or self.now.batches is not None:
+            self._halt(ddl, (statement.to,), "the rows of a table that comes back are not known")
+            return
+        if lane not in self.lanes:
+            self.lanes.append(lane)
+        lane.come_back(ddl, statement.to, self.now.naming.view(statement.to))
+
+    def _give_up(self, ddl: DdlEvent, statement: Unread) -> None:
         match statement:
-            case RestoreTable(to=to):
-                self._halt(ddl, (to,), "the rows of a table that comes back are not known")
-            case ExchangePartition(partitioned=partitioned, plain=plain):
-                self._halt(ddl, (partitioned, plain), "rows change places")
             case Unread(names=names, database=None, reason=reason):
                 self._halt(ddl, names, reason)
             case Unread(database=str(database), reason=reason):
@@ -124,11 +162,21 @@ class Lanes:
             case DropDatabase(database=database):
                 dropped = self._of_database(ddl, database)
         for lane in dropped:
+            take(self.now, lane, ddl.commit_ts)
+            ended = as_it_ends(lane, ddl)
             if self.now.applying.policy(*lane.name).on_drop is OnDrop.DROP:
                 self.lanes.remove(lane)
+                self._remember(ended)
+            elif ended is not lane:
+                self._remember(ended)
             else:
-                take(self.now, lane, ddl.commit_ts)
                 lane.halt(Hold(tso=ddl.commit_ts, reason=f"{DROPPED} at {ddl.commit_ts} (on_drop: keep)"), final=True)
+
+    def _remember(self, ended: Lane) -> None:
+        """Once, however often the DDL is followed: it is again while some table stands still before it."""
+        known = {(lane.name, lane.dropped_at) for lane in self.recoverable}
+        if (ended.name, ended.dropped_at) not in known:
+            self.recoverable.append(ended)
 
     def _bearing(self, name: TableName) -> Lane | None:
         """The lane that a DDL means: TiDB tells names apart without regard to case (lower_case_table_names=2), but a
@@ -175,6 +223,8 @@ class Lanes:
         untouched = existing.definition is not None and existing.definition.source == "file" and not existing.steps
         if existing.stop is not None or (untouched and not untaken(self.now, existing, ddl.commit_ts)):
             self.lanes.remove(existing)
+            if existing.stop is not None:
+                self._remember(as_it_ends(existing, ddl))
             return True
         take(self.now, existing, ddl.commit_ts)
         existing.halt(ddl_stop(ddl, "the table is there already"), final=True)
@@ -198,13 +248,19 @@ class Lanes:
 
     def _truncate(self, ddl: DdlEvent, name: TableName) -> None:
         for lane in self._meant(ddl, (name,)):
+            take(self.now, lane, ddl.commit_ts)
+            self._remember(as_it_ends(lane, ddl))
             if lane.stop is None and lane.definition is not None:
                 self.lanes.remove(lane)
                 new = self._begin(lane.name, lane.definition.table, ddl.commit_ts, "ddl")
                 assert new is not None
                 new.note(ddl)
 
-    def _rename(self, ddl: DdlEvent, old: TableName, new: TableName) -> None:
+    def _rename(self, ddl: DdlEvent, pairs: Sequence[tuple[TableName, TableName]]) -> None:
+        for old, new in pairs:
+            self._rename_one(ddl, old, new)
+
+    def _rename_one(self, ddl: DdlEvent, old: TableName, new: TableName) -> None:
         for lane in self._meant(ddl, (old,)):
             take(self.now, lane, ddl.commit_ts)
             if not self.now.applying.matches(*new):
@@ -255,6 +311,7 @@ def _published_lane(now: Situation, name: TableName, state: TableState) -> Lane:
     late = now.late.get(name)
     if state.final:
         lane.halt(Hold(tso=state.applied_tso, reason=state.reason or ""), final=True)
+        lane.dropped_at = state.applied_tso if state.dropped else None
     elif late is not None:
         changed = definition.commit_ts if definition is not None and definition.source == "ddl" else 0
         # From there on all is read again when it resumes; what came before a DDL cannot be.

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F
 from ticdc_lakehouse.lake import silver, views
 from ticdc_lakehouse.lake.data_table import same_rows
 from ticdc_lakehouse.lake.place import Lake, Layer
+from ticdc_lakehouse.lake.recovery import remembered
 from ticdc_lakehouse.lake.situation import Applying
 from ticdc_lakehouse.lake.state import WINDOWS, TableState, definitions, publish, published
 
@@ -45,7 +46,7 @@ def maintain(lake: Lake, applying: Applying, now: datetime | None = None) -> Mai
     """Keep what was the state within the retention time (before ``now``), compact it, and delete the rest."""
     feed, days = applying.feed, applying.retention_days
     since = (now or datetime.now(UTC)) - timedelta(days=days)
-    needed = _needed(lake, feed, since)
+    needed = _needed(lake, feed, since, days)
     unneeded = sorted(definitions(lake, feed).keys() - needed)
     existing = [data for data in unneeded if lake.exists(Layer.GOLD, data)]
     _record(lake, feed, since)  # before anything goes: what is half gone must not be read
@@ -74,14 +75,17 @@ def _newest(lake: Lake, state: TableState) -> TableState:
     return state if version is None else replace(state, version=version)
 
 
-def _needed(lake: Lake, feed: str, since: datetime) -> set[str]:
-    """The Delta tables of the states that were shown after ``since``: those published since, and the one before."""
+def _needed(lake: Lake, feed: str, since: datetime, days: int) -> set[str]:
+    """The Delta tables of the states that were shown after ``since``: those published since, and the one before; and
+    of dropped tables that may come back."""
     windows = lake.spark.table(lake.table(Layer.OPS, WINDOWS)).where(F.col("feed") == feed)
     newest_before = windows.where(F.col("published_at") < since).agg(F.max("published_at")).first()
     first = since if newest_before is None or newest_before[0] is None else newest_before[0]
     shown = windows.where(F.col("published_at") >= F.lit(first)).select(F.explode("tables.data").alias("data"))
     found = {line["data"] for line in shown.where(F.col("data") != "").distinct().collect()}
-    return found | {state.data for state in published(lake, feed).tables.values() if state.data}
+    now = published(lake, feed)
+    recoverable = {gone.data for gone in remembered(now, now.tso, days)}
+    return (found | recoverable | {state.data for state in now.tables.values()}) - {""}
 
 
 def _record(lake: Lake, feed: str, since: datetime) -> None:

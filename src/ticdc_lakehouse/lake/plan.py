@@ -7,10 +7,10 @@ DDL's commit_ts first, then the DDL, then what comes after. Tables without DDL h
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ticdc_lakehouse.ddl.statement import TableName
-from ticdc_lakehouse.lake.lane import Lane, Step
+from ticdc_lakehouse.lake.lane import Exchange, Lane, Step
 from ticdc_lakehouse.lake.lanes import Lanes
 from ticdc_lakehouse.lake.situation import Situation
 from ticdc_lakehouse.lake.state import Definition, TableState
@@ -38,10 +38,37 @@ class TablePlan:
     final: bool = False
     found: tuple[Definition, ...] = ()
     """Definitions that are new."""
+    dropped_at: int | None = None
+    """commit_ts of the DDL that dropped it; None of a table that exists at the window's end."""
 
 
-def plan_tables(now: Situation) -> tuple[TablePlan, ...]:
-    """One plan for each table that exists at the window's end."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowPlan:
+    """What to do with all tables."""
+
+    tables: tuple[TablePlan, ...]
+    """One for each table that exists at the window's end."""
+    recoverable: tuple[TablePlan, ...]
+    """One for each that TiDB dropped, in this window or before: taken up to there, since it may come back."""
+
+    def groups(self) -> list[list[TablePlan]]:
+        """The plans, those together whose tables exchange rows."""
+        groups: list[list[TablePlan]] = []
+        for plan in (*self.tables, *self.recoverable):
+            others = _exchanging(plan)
+            joined = [group for group in groups if any(others & _exchanging(member) for member in group)]
+            groups = [group for group in groups if group not in joined]
+            groups.append([*(member for group in joined for member in group), plan])
+        return groups
+
+
+def _exchanging(plan: TablePlan) -> set[str]:
+    steps = [step for step in plan.steps if isinstance(step, Exchange)]
+    return {name for step in steps for name in (step.partitioned, step.plain)}
+
+
+def plan_tables(now: Situation) -> WindowPlan:
+    """What the window does to each table."""
     lanes = Lanes(now)
     for ddl in now.window.ddls:
         lanes.discover(ddl.commit_ts)
@@ -50,7 +77,15 @@ def plan_tables(now: Situation) -> tuple[TablePlan, ...]:
     lanes.discover(now.tso)
     lanes.finish()
     plans = (_plan(lane, now.naming.view) for lane in lanes.lanes)
-    return tuple(sorted(plans, key=lambda plan: plan.name))
+    return WindowPlan(
+        tables=tuple(sorted(plans, key=lambda plan: plan.name)),
+        recoverable=tuple(_recoverable(_plan(lane, now.naming.view)) for lane in lanes.recoverable),
+    )
+
+
+def _recoverable(plan: TablePlan) -> TablePlan:
+    """Of a table that stood still its rows at the end are not known."""
+    return plan if plan.reason is None else replace(plan, start=None, steps=(), found=())
 
 
 def _plan(lane: Lane, view: Callable[[TableName], str]) -> TablePlan:
@@ -67,4 +102,5 @@ def _plan(lane: Lane, view: Callable[[TableName], str]) -> TablePlan:
         reason=None if lane.stop is None else lane.stop.reason,
         final=lane.final,
         found=tuple(lane.found),
+        dropped_at=lane.dropped_at,
     )

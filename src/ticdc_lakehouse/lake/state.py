@@ -34,6 +34,7 @@ _TABLE_FIELDS = (
     "database: STRING, table: STRING, name: STRING, data: STRING, version: BIGINT, applied_tso: BIGINT, "
     "ddls: ARRAY<STRING>, reason: STRING, final: BOOLEAN"
 )
+_RECOVERABLE_FIELDS = "database: STRING, table: STRING, data: STRING, version: BIGINT, dropped_at: BIGINT"
 _DEFINITION_FIELDS = (
     "database: STRING, table: STRING, commit_ts: BIGINT, source: STRING, name: STRING, data: STRING, "
     "definition: STRING, named_at: BIGINT"
@@ -50,6 +51,8 @@ _WINDOW_COLUMNS = f"""
     replays_seen TIMESTAMP COMMENT 'newest replay from quarantine that the window took in',
     tables ARRAY<STRUCT<{_TABLE_FIELDS}>> NOT NULL
         COMMENT 'state of every table: Delta version of its data, TSO it is applied to, why it stands still',
+    recoverable ARRAY<STRUCT<{_RECOVERABLE_FIELDS}>> NOT NULL
+        COMMENT 'tables that TiDB dropped or truncated, as they were then: it can bring them back without sending rows',
     definitions ARRAY<STRUCT<{_DEFINITION_FIELDS}>> NOT NULL
         COMMENT 'definitions that are new in this window; source: file (schema_file), ddl, or wire (row messages alone)'
 """
@@ -81,6 +84,19 @@ class TableState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Recoverable:
+    """A table that TiDB dropped or truncated: RECOVER and FLASHBACK TABLE bring it back, and send no row."""
+
+    name: TableName
+    """The name that it had then."""
+    data: str
+    version: int
+    """Its rows at that moment; -1 if they are not known, since it stood still."""
+    dropped_at: int
+    """commit_ts of the DROP or TRUNCATE."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
     """The newest published watermark of a feed; all zero before the first."""
 
@@ -89,6 +105,7 @@ class Published:
     batch: int = -1
     replays_seen: datetime | None = None
     tables: dict[TableName, TableState] = field(default_factory=dict)
+    recoverable: tuple[Recoverable, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,7 +152,13 @@ def _published(line: Row) -> Published:
         batch=line["batch"],
         replays_seen=line["replays_seen"],
         tables={(t["database"], t["table"]): _table_state(t) for t in line["tables"]},
+        recoverable=tuple(map(_recoverable, line["recoverable"])),
     )
+
+
+def _recoverable(line: Row) -> Recoverable:
+    name = line["database"], line["table"]
+    return Recoverable(name=name, data=line["data"], version=line["version"], dropped_at=line["dropped_at"])
 
 
 def _table_state(line: Row) -> TableState:
@@ -179,6 +202,7 @@ def publish(
         row_changes,
         now.replays_seen,
         tables,
+        [(*gone.name, gone.data, gone.version, gone.dropped_at) for gone in now.recoverable],
         new,
     )
     _append(lake, WINDOWS, [line])

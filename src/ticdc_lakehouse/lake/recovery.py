@@ -1,0 +1,65 @@
+"""Tables that TiDB dropped or truncated, and may bring back without sending a row: pure, no Spark.
+
+They are taken up to the moment at which they ended, and remembered for the feed's retention time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+
+from ticdc_lakehouse.ddl.statement import TableName
+from ticdc_lakehouse.lake.lane import Lane
+from ticdc_lakehouse.lake.situation import Situation
+from ticdc_lakehouse.lake.state import Published, Recoverable, TableState
+from ticdc_lakehouse.lake.watermark import Hold
+from ticdc_lakehouse.lake.window import DdlEvent
+from ticdc_lakehouse.tso import time_of
+
+_UNKNOWN = "it stood still when TiDB dropped it"
+
+
+def recoverable_lanes(now: Situation) -> list[Lane]:
+    """The tables that were dropped before the window and are still remembered."""
+    gone = remembered(now.before, now.tso, now.applying.retention_days)
+    return [_lane(now, each) for each in gone]
+
+
+def remembered(published: Published, tso: int, days: int) -> list[Recoverable]:
+    """The dropped tables that are still remembered at ``tso``."""
+    oldest = time_of(tso) - timedelta(days=days)
+    return [gone for gone in published.recoverable if time_of(gone.dropped_at) >= oldest]
+
+
+def _lane(now: Situation, gone: Recoverable) -> Lane:
+    definition = now.known.get(gone.data)
+    if gone.version < 0 or definition is None:
+        return _unknown(gone.name, gone.dropped_at)
+    state = TableState(name=definition.name, data=gone.data, version=gone.version, applied_tso=gone.dropped_at)
+    lane = Lane(name=gone.name, definition=definition, start=definition, state=state, after=gone.dropped_at)
+    lane.dropped_at = gone.dropped_at
+    return lane
+
+
+def as_it_ends(lane: Lane, ddl: DdlEvent) -> Lane:
+    """A lane at the DDL that drops, truncates or replaces it; of one that stands still the rows are not known."""
+    if lane.dropped_at is not None:  # on_drop: keep
+        lane.stop = None
+        return lane
+    if lane.stop is not None or lane.definition is None:
+        return _unknown(lane.name, ddl.commit_ts)
+    lane.dropped_at = ddl.commit_ts
+    return lane
+
+
+def _unknown(name: TableName, dropped_at: int) -> Lane:
+    lane = Lane(name=name, definition=None, state=None, after=dropped_at, dropped_at=dropped_at)
+    lane.halt(Hold(tso=dropped_at, reason=_UNKNOWN), final=True)
+    return lane
+
+
+def last_dropped(lanes: Iterable[Lane], name: TableName) -> Lane | None:
+    """The table of this name that was dropped last; names are told apart without regard to case."""
+    folded = name[0].lower(), name[1].lower()
+    ended = [x for x in lanes if x.dropped_at is not None and (x.name[0].lower(), x.name[1].lower()) == folded]
+    return max(ended, key=lambda lane: lane.dropped_at or 0, default=None)

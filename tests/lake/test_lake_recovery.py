@@ -1,0 +1,92 @@
+"""Rows that move or come back without row messages: EXCHANGE PARTITION, RECOVER and FLASHBACK TABLE."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from changefeed import Changefeed, Source, at, ddl
+
+from ticdc_lakehouse.lake.history import as_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ticdc_lakehouse.event import Ddl
+    from ticdc_lakehouse.local.broker import Broker
+
+COLUMNS = "(id BIGINT PRIMARY KEY, v VARCHAR(9))"
+PARTS = "PARTITION BY RANGE (id) (PARTITION low VALUES LESS THAN (10), PARTITION high VALUES LESS THAN (20))"
+TABLES = "".join(f"CREATE TABLE shop.{name} {COLUMNS};" for name in ("plain", "stray", "gone", "cut", "twice"))
+TABLES += "".join(f"CREATE TABLE shop.{name} {COLUMNS} {PARTS};" for name in ("parted", "strict"))
+PARTED, PLAIN, STRICT, STRAY, FIRST, CUT, TWICE, BACK = (
+    Source(table=name) for name in ("parted", "plain", "strict", "stray", "gone", "cut", "twice", "cut_back")
+)
+
+
+def shop(second: int, query: str, table: str) -> Ddl:
+    return ddl(at(second), query, "shop", table)
+
+
+def write_first(feed: Changefeed) -> None:
+    for partitioned, plain in ((PARTED, PLAIN), (STRICT, STRAY)):
+        feed.send(0, partitioned.insert(at(1), 1, "low"), partitioned.insert(at(1), 11, "high"))
+        feed.send(0, plain.insert(at(2), 2, "plain"))
+        query = f"ALTER TABLE `{partitioned.table}` EXCHANGE PARTITION `low` WITH TABLE `{plain.table}`"
+        feed.send(0, shop(4, f"{query} WITHOUT VALIDATION", partitioned.table))
+    feed.send(0, STRAY.insert(at(3), 30, "not low"))
+    feed.send(0, PARTED.update(at(5), (2, "plain"), (2, "moved in")), PLAIN.update(at(5), (1, "low"), (1, "moved out")))
+    feed.send(0, FIRST.insert(at(1), 1, "a"), FIRST.insert(at(3), 2, "b"), shop(4, "DROP TABLE `gone`", "gone"))
+    feed.send(0, CUT.insert(at(1), 1, "old"), shop(4, "TRUNCATE TABLE `cut`", "cut"), CUT.insert(at(5), 1, "new"))
+    feed.send(0, TWICE.insert(at(1), 1, "a"), shop(4, "DROP TABLE `twice`", "twice"))
+    feed.send(0, shop(5, "RECOVER TABLE `twice`", "twice"), TWICE.insert(at(6), 2, "b"))
+
+
+def write_second(feed: Changefeed) -> None:
+    feed.send(0, shop(12, "RECOVER TABLE `gone`", "gone"), FIRST.update(at(13), (2, "b"), (2, "again")))
+    feed.send(0, shop(12, "FLASHBACK TABLE `cut` TO `cut_back`", "cut_back"), BACK.insert(at(13), 2, "more"))
+
+
+@pytest.fixture(scope="module")
+def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Changefeed:
+    """Applied up to ``at(10)``, then up to ``at(20)``, each after a run that died."""
+    feed = Changefeed(spark, broker, tmp_path_factory.mktemp("recovery"), schema=TABLES)
+    for write, end in ((write_first, 10), (write_second, 20)):
+        write(feed)
+        feed.resolve(at(end))
+        feed.load()
+        feed.die_before_publishing()
+        feed.apply()
+    return feed
+
+
+def test_partition_and_table_exchange_their_rows(feed: Changefeed) -> None:
+    assert feed.rows("parted") == {2: ("moved in",), 11: ("high",)}
+    assert feed.rows("plain") == {1: ("moved out",)}
+
+
+def test_rows_that_are_not_of_the_partition_stop_both_tables(feed: Changefeed) -> None:
+    for table, rows in (("strict", {1: ("low",), 11: ("high",)}), ("stray", {2: ("plain",), 30: ("not low",)})):
+        state = feed.state.tables["shop", table]
+        assert (state.applied_tso, state.final) == (at(4), True)
+        assert "rows that are not of the partition" in (state.reason or "")
+        assert feed.rows(table) == rows
+
+
+def test_dropped_table_comes_back_with_its_rows(feed: Changefeed) -> None:
+    assert "shop.gone" not in as_of(feed.spark, feed.name, at(10), lake=feed.lake).tables
+    assert feed.rows("gone") == {1: ("a",), 2: ("again",)}
+    assert feed.rows("twice") == {1: ("a",), 2: ("b",)}
+
+
+def test_truncated_table_comes_back_under_another_name(feed: Changefeed) -> None:
+    assert feed.rows("cut") == {1: ("new",)}
+    assert feed.rows("cut_back") == {1: ("old",), 2: ("more",)}
+    assert feed.state.recoverable == ()
+
+
+def test_all_of_it_again_changes_nothing(feed: Changefeed) -> None:
+    versions = feed.data_versions()
+    feed.produce(list(feed.sent))
+    feed.go()
+    assert feed.data_versions() == versions

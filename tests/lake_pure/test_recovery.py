@@ -1,0 +1,180 @@
+"""Rows that come, go or change places without row messages: tables that come back, partitions that are exchanged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from test_plan import DATA, KNOWN, NAME, ROWS, STATE, ddl, definition, plan, situation, steps, table
+
+from ticdc_lakehouse.lake.lane import Exchange
+from ticdc_lakehouse.lake.plan import plan_tables
+from ticdc_lakehouse.lake.situation import Applying, Situation
+from ticdc_lakehouse.lake.state import Definition, Published, Recoverable, TableState
+from ticdc_lakehouse.lake.watermark import Hold
+from ticdc_lakehouse.lake.window import DdlEvent
+from ticdc_lakehouse.policy import OnDrop, Policy
+
+GONE = Recoverable(name=NAME, data=DATA, version=4, dropped_at=9)
+COLUMNS = "(id BIGINT PRIMARY KEY, v VARCHAR(9))"
+PARTED = f"CREATE TABLE d.t {COLUMNS} PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (9))"
+HASHED = f"CREATE TABLE d.t {COLUMNS} PARTITION BY HASH (id) PARTITIONS 4"
+U = ("d", "u")
+PLAIN = replace(definition(sql=f"CREATE TABLE d.u {COLUMNS}"), name="f_d_u", data="f_d_u__data")
+OTHER_SIZE = replace(PLAIN, table=table(f"CREATE TABLE d.u {COLUMNS}".replace("9", "10")))
+OTHER_KEY = replace(PLAIN, table=replace(PLAIN.table, key=("v",)))
+EXCHANGED = "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u"
+
+
+def dropped(*ddls: DdlEvent, gone: tuple[Recoverable, ...] = (GONE,), applying: Applying | None = None) -> Situation:
+    """A window before which the table was dropped."""
+    now = situation(known=KNOWN, ddls=ddls, applying=applying)
+    return replace(now, before=replace(now.before, recoverable=gone))
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [("RECOVER TABLE t", NAME), ("FLASHBACK TABLE T TO u", U)],
+)
+def test_dropped_table_comes_back_with_its_rows(query: str, name: tuple[str, str]) -> None:
+    now = dropped(ddl(12, query))
+    now = replace(now, window=replace(now.window, rows={name: (replace(ROWS, first=15),)}))
+    made = plan(now, name)
+    assert (made.state and made.state.version, made.start, made.reason) == (4, KNOWN, None)
+    assert steps(made) == [("A", 12), ("R", 20)]
+    assert [(found.data, found.named_at) for found in made.found] == [(DATA, 12)]
+    assert plan_tables(now).recoverable == ()
+
+
+def test_rows_of_its_name_in_between_are_another_table_s() -> None:
+    """It was dropped, made anew, dropped again, and it is the first that is left to come back."""
+    other = replace(ROWS, first=13, last=13)
+    now = dropped(ddl(12, f"CREATE TABLE t {COLUMNS}"), ddl(14, "RENAME TABLE t TO u"), ddl(15, "RECOVER TABLE t"))
+    now = replace(now, window=replace(now.window, rows={NAME: (other,)}))
+    assert steps(plan(now)) == [("A", 15), ("R", 20)]
+    assert steps(plan(now, U)) == [("R", 14), ("R", 20)]
+
+
+def test_dropped_and_back_within_a_window() -> None:
+    now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"), ddl(18, "RECOVER TABLE t")))
+    assert steps(plan(now)) == [("R", 16), ("A", 18), ("R", 20)]
+
+
+def test_truncated_table_comes_back_beside_the_new_one() -> None:
+    now = situation(
+        ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "TRUNCATE TABLE t"), ddl(18, "FLASHBACK TABLE t TO u"))
+    )
+    assert plan(now).state is None
+    assert plan(now, U).state == STATE
+
+
+def test_the_last_one_comes_back() -> None:
+    older = replace(GONE, data="f_d_t__data_5", dropped_at=5)
+    now = dropped(ddl(12, "RECOVER TABLE t"), gone=(GONE, older))
+    assert plan(now).state == replace(STATE, applied_tso=9)
+    assert [each.dropped_at for each in plan_tables(now).recoverable] == [5]
+
+
+def test_a_table_of_that_name_is_in_the_way() -> None:
+    now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "RECOVER TABLE t"),))
+    now = replace(now, before=replace(now.before, recoverable=(replace(GONE, data="f_d_t__data_5"),)))
+    made = plan(now)
+    assert "the table is there already" in (made.reason or "")
+
+
+@pytest.mark.parametrize("ending", ["DROP TABLE t", "TRUNCATE TABLE t"])
+def test_table_that_stood_still_does_not_come_back(ending: str) -> None:
+    """Nor does an older one of its name."""
+    state = replace(STATE, applied_tso=5, reason="DDL at 5", final=True)
+    now = situation(known=KNOWN, state=state, ddls=(ddl(15, ending), ddl(16, "FLASHBACK TABLE t TO u")))
+    now = replace(now, before=replace(now.before, recoverable=(GONE,)))
+    assert "comes back" in (plan(now, U).reason or "")
+    assert [each.dropped_at for each in plan_tables(now).recoverable] == [9]
+    again = replace(now, window=replace(now.window, ddls=now.window.ddls[:1] * 2))
+    assert [each.dropped_at for each in plan_tables(again).recoverable] == [9, 15]
+
+
+def test_kept_table_goes_on_when_it_comes_back() -> None:
+    applying = Applying(feed="f", time_zone="UTC", policy=lambda _database, _table: Policy(on_drop=OnDrop.KEEP))
+    now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"),), applying=applying)
+    kept = plan(now)
+    assert kept.final
+    state = replace(STATE, applied_tso=kept.through, reason=kept.reason, final=True)
+    back = replace(now, before=Published(tso=20, tables={NAME: state}), tso=30)
+    back = replace(back, window=replace(now.window, rows={}, ddls=(ddl(22, "RECOVER TABLE t"),)))
+    assert (plan(back).reason, plan(back).through) == (None, 30)
+    anew = replace(back, window=replace(back.window, ddls=(ddl(22, "CREATE TABLE t (id BIGINT KEY)"),)))
+    assert plan(anew).state is None
+    assert [(p.reason, p.state) for p in plan_tables(anew).recoverable] == [(None, state)]
+
+
+def test_forgotten_after_the_retention() -> None:
+    day = 24 * 60 * 60 * 1000 << 18
+    applying = Applying(feed="f", time_zone="UTC", retention_days=8)
+    now = replace(dropped(ddl(8 * day, "RECOVER TABLE t"), applying=applying), tso=9 * day)
+    assert "comes back" in (plan(now).reason or "")
+    assert plan_tables(now).recoverable == ()
+
+
+def exchange(sql: str = PARTED, plain: Definition = PLAIN, query: str = EXCHANGED, **more: object) -> Situation:
+    """The window (10, 20] of a partitioned table t and a plain one, u, whose rows they exchange at 17."""
+    other = TableState(name="f_d_u", data=plain.data, version=2, applied_tso=10)
+    now = situation(ROWS, known=definition(sql=sql), state=STATE, ddls=(ddl(17, query),), **more)  # type: ignore[arg-type]
+    return replace(
+        now,
+        before=replace(now.before, tables={NAME: STATE, U: other}),
+        known={**now.known, plain.data: plain},
+        window=replace(now.window, rows={NAME: (ROWS, replace(ROWS, first=18)), U: (ROWS,)}),
+    )
+
+
+def test_rows_change_places() -> None:
+    now = exchange()
+    partitioned, plain = plan(now), plan(now, U)
+    step = partitioned.steps[1]
+    assert isinstance(step, Exchange)
+    assert (step.partitioned, step.plain, step.part.high) == (DATA, PLAIN.data, "9")
+    assert plain.steps[1] == step
+    assert [steps(each) for each in (partitioned, plain)] == [[("R", 17), ("E", 17), ("R", 20)]] * 2
+    assert (partitioned.reason, plain.reason) == (None, None)
+    assert [[each.name for each in group] for group in plan_tables(now).groups()] == [[NAME, U]]
+
+
+def test_row_from_before_an_exchange_is_not_put_into_the_other_table() -> None:
+    made = plan(exchange())
+    assert made.definition is not None
+    late = replace(ROWS, first=15, replayed=True)
+    changed = plan(situation(late, known=made.definition, state=replace(STATE, applied_tso=20)))
+    assert "changed since" in (changed.reason or "")
+
+
+@pytest.mark.parametrize(
+    ("now", "reason"),
+    [
+        (exchange(sql=HASHED), "cannot be told"),
+        (exchange(query=EXCHANGED.replace(" p ", " q ")), "has no partition q"),
+        (exchange(plain=OTHER_SIZE), "not the same"),
+        (exchange(plain=OTHER_KEY), "not the same"),
+    ],
+)
+def test_both_tables_stand_still(now: Situation, reason: str) -> None:
+    for name in (NAME, U):
+        made = plan(now, name)
+        assert (made.through, made.final) == (17, True)
+        assert reason in (made.reason or "")
+
+
+def test_one_waits_for_the_other() -> None:
+    """What keeps the other may go away by itself, so the next run tries again."""
+    now = exchange(hold=Hold(tso=12, reason="in quarantine"))
+    assert (plan(now).through, plan(now).reason) == (12, "in quarantine")
+    waiting = plan(now, U)
+    assert (waiting.through, waiting.final) == (17, False)
+    assert "the other table stands still" in (waiting.reason or "")
+
+
+def test_one_that_passes_over_it_leaves_the_other_standing() -> None:
+    now = replace(exchange(), skipped=frozenset({(DATA, 17)}))
+    assert plan(now).reason is None
+    assert steps(plan(now)) == [("R", 17), ("R", 20)]
+    assert "passes over it" in (plan(now, U).reason or "")
