@@ -6,7 +6,6 @@ DDL's commit_ts first, then the DDL, then what comes after. Tables without DDL h
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from ticdc_lakehouse.ddl.statement import TableName
@@ -76,10 +75,9 @@ def plan_tables(now: Situation) -> WindowPlan:
             lanes.follow(ddl, statement)
     lanes.discover(now.tso)
     lanes.finish()
-    plans = (_plan(lane, now.naming.view) for lane in lanes.lanes)
     return WindowPlan(
-        tables=tuple(sorted(plans, key=lambda plan: plan.name)),
-        recoverable=tuple(_recoverable(_plan(lane, now.naming.view)) for lane in lanes.recoverable),
+        tables=tuple(sorted(map(_plan, lanes.lanes), key=lambda plan: plan.name)),
+        recoverable=tuple(_recoverable(_plan(lane)) for lane in lanes.recoverable),
     )
 
 
@@ -88,11 +86,11 @@ def _recoverable(plan: TablePlan) -> TablePlan:
     return plan if plan.reason is None else replace(plan, start=None, steps=(), found=())
 
 
-def _plan(lane: Lane, view: Callable[[TableName], str]) -> TablePlan:
+def _plan(lane: Lane) -> TablePlan:
     through = lane.at
     return TablePlan(
         name=lane.name,
-        view="" if lane.definition is None else view(lane.name),
+        view="" if lane.definition is None else lane.definition.name,
         state=lane.state,
         start=lane.start,
         definition=lane.definition,

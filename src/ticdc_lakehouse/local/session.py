@@ -38,6 +38,8 @@ SETTINGS = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(2 * CORES),
     # Join small shuffled parts into one task, rather than keep every core busy with next to nothing.
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+    # A laptop's tables are small: to write a touched file anew costs a MERGE less than a deletion vector beside it.
+    "spark.databricks.delta.merge.deletionVectors.persistent": "false",
     # A Python worker holds one Arrow batch in and one out, so this bounds its memory: by count where messages are
     # small, by bytes where they are large.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
