@@ -1,4 +1,4 @@
-"""``python -m bench [codec|silver|gold|memory …] [--rows N]``: all four without a name; 1 if a target is missed."""
+"""``python -m bench [codec|silver|gold|sustained|memory …] [--rows N]``: all by default; 1 if a target is missed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from bench import codec
 from bench.report import Target
 
-NAMES = ("codec", "silver", "gold", "memory")
+NAMES = ("codec", "silver", "gold", "sustained", "memory")
 
 
 def main() -> int:
@@ -16,7 +16,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="bench", description="Benchmarks with yardsticks of the same run.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(NAMES)}; all if none is given")
     parser.add_argument(
-        "--rows", type=int, default=1_000_000, help="row changes of silver and memory; gold takes a tenth"
+        "--rows",
+        type=int,
+        default=1_000_000,
+        help="row changes of silver and memory; gold takes a tenth, sustained half",
     )
     options = parser.parse_args()
     names = options.names or list(NAMES)
@@ -33,7 +36,7 @@ def main() -> int:
 
 
 def _on_spark(names: list[str], rows: int) -> list[Target]:
-    from bench import gold, memory, silver  # noqa: PLC0415 - the codec alone must not wait for Spark
+    from bench import gold, memory, silver, sustained  # noqa: PLC0415 - the codec alone must not wait for Spark
     from bench.place import temporary_lake  # noqa: PLC0415
 
     found: list[Target] = []
@@ -41,6 +44,7 @@ def _on_spark(names: list[str], rows: int) -> list[Target]:
         runs: dict[str, Callable[[], list[Target]]] = {
             "silver": lambda: silver.main(lake, rows),
             "gold": lambda: gold.main(lake, max(1000, rows // 10)),
+            "sustained": lambda: sustained.main(lake, max(1000, rows // 2)),
             "memory": lambda: memory.main(lake, rows),
         }
         for name in names:

@@ -1,12 +1,14 @@
-"""Applying a window: gold.apply, whole, against bare Delta MERGEs of the same rows already typed and reduced.
+"""Applying a window: gold.apply, whole, against bare Delta MERGEs of the same rows already typed and reduced; and how
+the time grows with the tables of a window, with its changes and with the size of what they change.
 
-A window changes every row of its tables once. The first one fills them (and warms up); the ones after it are timed,
-each first by gold and then by bare MERGEs into tables of the same kind and content.
+The first window of each case fills its tables (and warms up); those after it are timed. Where there are bare MERGEs,
+they go into tables of the same kind and content, after each window.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from bench.made import Made, write
@@ -24,51 +26,83 @@ from ticdc_lakehouse.lake.situation import Applying
 
 CHANGES = 100_000
 WINDOWS = 2
-TABLES = (1, 10)
+TABLES = (1, 10, 100)
+TIMES = 10
+"""How many times as many rows, or changes, growth is measured with."""
 _DATABASE = "test"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GoldResult:
-    """Seconds for a window of ``changes`` rows evenly over ``tables``."""
+class Case:
+    """Windows of ``changes``, evenly over ``tables``, of every so many rows."""
 
+    feed: str
     changes: int
-    tables: int
+    tables: int = 1
+    spread: int = 1
+    """The tables' rows as a multiple of the changes."""
+    windows: int = WINDOWS
+
+    @property
+    def applying(self) -> Applying:
+        """How gold applies it."""
+        return Applying(feed=self.feed, time_zone="UTC", tables=_definitions(self.tables))
+
+    def batches(self) -> Iterator[Made]:
+        """What fills the tables, then the windows."""
+        window = Made(feed=self.feed, protocol="canal_json", rows=self.changes, tables=self.tables, spread=self.spread)
+        whole = replace(window, rows=self.changes * self.spread, spread=1)
+        yield whole
+        for batch in range(1, self.windows + 1):
+            yield replace(window, batch=batch, earlier=whole.messages - window.messages)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldResult:
+    """Seconds for a case's windows."""
+
+    case: Case
     gold: Times
-    bare: Times
+    bare: Times | None = None
 
     @property
     def ratio(self) -> float:
         """Gold as a multiple of the bare MERGEs: of the medians."""
-        return self.gold.middle / self.bare.middle
+        return float("nan") if self.bare is None else self.gold.middle / self.bare.middle
 
 
-def measure(lake: Lake, changes: int, tables: int, windows: int = WINDOWS) -> GoldResult:
-    """Fill the tables by a first window, then time ``windows`` more."""
-    feed = f"gold{tables}"
-    applying = Applying(feed=feed, time_zone="UTC", tables=_definitions(tables))
+def measure(lake: Lake, case: Case, *, bare: bool) -> GoldResult:
+    """Fill the tables by a first window, then time the others."""
     seconds: dict[str, list[float]] = {"gold": [], "bare": []}
-    for batch in range(windows + 1):
-        made = Made(feed=feed, protocol="canal_json", rows=changes, tables=tables, batch=batch)
-        write(lake, made)
-        silver.decode(lake, silver.Decoding(feed=feed, protocol="canal_json", options=recorded("canal_json").options))
-        before = 0 if batch == 0 else replace(made, batch=batch - 1).tso
-        _prepare_bare(lake, applying, before, made.tso, create=batch == 0)
-        start = time.perf_counter()
-        done = gold.apply(lake, applying)
-        middle = time.perf_counter()
-        if (done.tso, done.merged, done.stopped) != (made.tso, tables, {}):
-            raise RuntimeError(f"expected {tables} tables merged up to {made.tso}, found {done}")
-        for number in range(tables):
-            _bare_merge(lake, feed, number)
-        if batch > 0:
-            seconds["gold"].append(middle - start)
-            seconds["bare"].append(time.perf_counter() - middle)
-            print(f"  {tables} tables: gold {seconds['gold'][-1]:.1f} s, bare {seconds['bare'][-1]:.1f} s", flush=True)
-    _check_equal(lake, applying)
-    return GoldResult(
-        changes=changes, tables=tables, gold=Times(tuple(seconds["gold"])), bare=Times(tuple(seconds["bare"]))
-    )
+    before = 0
+    for made in case.batches():
+        _land(lake, made)
+        if bare:
+            _prepare_bare(lake, case.applying, before, made.tso, create=before == 0)
+        gold_seconds, bare_seconds = _apply(lake, case, made), _merge_bare(lake, case) if bare else 0.0
+        if before > 0:
+            seconds["gold"].append(gold_seconds)
+            seconds["bare"].append(bare_seconds)
+            print(f"  {case.feed}: gold {gold_seconds:.1f} s, bare {bare_seconds:.1f} s", flush=True)
+        before = made.tso
+    if bare:
+        _check_equal(lake, case.applying)
+    times = {name: Times(tuple(found)) for name, found in seconds.items()}
+    return GoldResult(case=case, gold=times["gold"], bare=times["bare"] if bare else None)
+
+
+def _land(lake: Lake, made: Made) -> None:
+    write(lake, made)
+    silver.decode(lake, silver.Decoding(feed=made.feed, protocol="canal_json", options=recorded("canal_json").options))
+
+
+def _apply(lake: Lake, case: Case, made: Made) -> float:
+    start = time.perf_counter()
+    done = gold.apply(lake, case.applying)
+    seconds = time.perf_counter() - start
+    if (done.tso, done.merged, done.stopped) != (made.tso, case.tables, {}):
+        raise RuntimeError(f"expected {case.tables} tables merged up to {made.tso}, found {done}")
+    return seconds
 
 
 def _definitions(tables: int) -> tuple[Table, ...]:
@@ -96,7 +130,14 @@ def _bare(feed: str, number: int) -> str:
     return f"bare_{feed}_{number}"
 
 
-def _bare_merge(lake: Lake, feed: str, number: int) -> None:
+def _merge_bare(lake: Lake, case: Case) -> float:
+    start = time.perf_counter()
+    for number in range(case.tables):
+        _merge_one(lake, case.feed, number)
+    return time.perf_counter() - start
+
+
+def _merge_one(lake: Lake, feed: str, number: int) -> None:
     name = _bare(feed, number)
     target, source = (lake.table(Layer.GOLD, part) for part in (f"{name}__data", f"{name}_source"))
     stored = lake.spark.table(target).columns
@@ -123,23 +164,61 @@ def _check_equal(lake: Lake, applying: Applying) -> None:
             raise RuntimeError(f"{names[0]} has {ours} rows and checksum, the bare table {bare}")
 
 
+def growth(lake: Lake, changes: int) -> tuple[GoldResult, GoldResult, GoldResult]:
+    """A window of ``changes``; the same in a table of so many times its rows; so many times the changes of its rows."""
+    usual = Case(feed="growth", changes=changes, spread=TIMES)
+    larger = replace(usual, feed="growth_rows", spread=TIMES * TIMES)
+    more = replace(usual, feed="growth_changes", changes=changes * TIMES, spread=1)
+    first, second, third = (measure(lake, case, bare=False) for case in (usual, larger, more))
+    return first, second, third
+
+
 def report(results: list[GoldResult]) -> str:
     """Seconds and rates."""
-    lines = [
-        (
-            f"{result.tables} of {result.changes // result.tables:,}",
-            f"{result.gold.middle:.1f} ({result.gold.best:.1f})",
-            f"{result.bare.middle:.1f} ({result.bare.best:.1f})",
-            f"{result.ratio:.2f}",
-            f"{result.changes / result.gold.middle:,.0f}",
-        )
-        for result in results
-    ]
-    heads = ("tables of changed keys", "gold, seconds, median (best)", "bare MERGE", "of bare MERGE", "changes/s")
-    return table("gold: one window applied and published", heads, lines)
+    heads = ("tables of changed keys", "rows a table", "gold, seconds, median (best)", "bare MERGE", "of bare MERGE")
+    return table("gold: one window applied and published", (*heads, "changes/s"), map(_line, results))
+
+
+def _line(result: GoldResult) -> tuple[str, ...]:
+    case, bare = result.case, result.bare
+    each = case.changes // case.tables
+    return (
+        f"{case.tables} of {each:,}",
+        f"{each * case.spread:,}",
+        f"{result.gold.middle:.1f} ({result.gold.best:.1f})",
+        "" if bare is None else f"{bare.middle:.1f} ({bare.best:.1f})",
+        "" if bare is None else f"{result.ratio:.2f}",
+        f"{case.changes / result.gold.middle:,.0f}",
+    )
 
 
 def main(lake: Lake, changes: int = CHANGES) -> list[Target]:
-    """Measure and print; gold has no bound but its users' patience."""
-    print(report([measure(lake, changes, tables) for tables in TABLES]), flush=True)
-    return []
+    """Measure and print, with deletion vectors as on a cluster: the local runner's small tables do without."""
+    lake.spark.conf.set("spark.databricks.delta.merge.deletionVectors.persistent", "true")
+    cases = (
+        Case(feed=f"gold{tables}", changes=changes, tables=tables, windows=1 if tables == max(TABLES) else WINDOWS)
+        for tables in TABLES
+    )
+    compared = [measure(lake, case, bare=True) for case in cases]
+    grown = growth(lake, max(100, changes // TIMES))
+    print(report([*compared, *grown]), flush=True)
+    return [*(_rate(result) for result in compared), *_growth(*grown)]
+
+
+def _rate(result: GoldResult) -> Target:
+    what = f"gold, {result.case.tables} tables: rate of bare MERGEs"
+    return Target(what=what, measured=1 / result.ratio, bound=0.7, at_most=False)
+
+
+def _growth(usual: GoldResult, larger: GoldResult, more: GoldResult) -> list[Target]:
+    bounds = ((larger, f"{TIMES} times the table's rows", 1.3), (more, f"{TIMES} times the changes", 10.5))
+    return [
+        Target(
+            what=f"gold, {what}: seconds of a window",
+            measured=result.gold.middle / usual.gold.middle,
+            bound=bound,
+            at_most=True,
+            unit=" times",
+        )
+        for result, what, bound in bounds
+    ]

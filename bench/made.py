@@ -43,6 +43,10 @@ class Made:
     rows: int
     batch: int = 0
     tables: int = 1
+    spread: int = 1
+    """Each row's id is this many times its number: 10 changes every tenth row of a table."""
+    earlier: int = 0
+    """Messages that were before those of batches of this size."""
 
     @property
     def messages(self) -> int:
@@ -51,8 +55,8 @@ class Made:
 
     @property
     def first_offset(self) -> int:
-        """Offset of the first message; batches of a feed are of one size."""
-        return self.batch * (self.messages + 1)
+        """Offset of the first message."""
+        return self.earlier + self.batch * (self.messages + 1)
 
     @property
     def tso(self) -> int:
@@ -122,7 +126,7 @@ def maker(made: Made) -> Callable[[int], bytes]:
 
 def _varied(made: Made, row: int) -> dict[str, int]:
     """What is a row's own. A later batch changes the same rows."""
-    return {"table": row % made.tables, "id": row, "tso": FIRST_TSO + made.batch * BATCH_TSO + row + 1}
+    return {"table": row % made.tables, "id": row * made.spread, "tso": FIRST_TSO + made.batch * BATCH_TSO + row + 1}
 
 
 def _names(varied: Mapping[str, int]) -> dict[bytes, int]:

@@ -141,6 +141,7 @@ class Run:
             options=self.feed.sink_options,
             schemas_apart=self._schemas_apart,
             stale_flags=protocol_named(self.feed.protocol).stale_flags,
+            own_digits=protocol_named(self.feed.protocol).own_digits,
             mode=self.feed.policies.mode,
             tombstone_days=self.feed.policies.tombstone_days,
             retention_days=self.feed.policies.retention_days,

@@ -25,8 +25,9 @@ def lake(spark: SparkSession, lake_root: Path) -> Lake:
 
 
 def test_gold_does_what_bare_merges_do(lake: Lake) -> None:
-    result = gold.measure(lake, 100, tables=2, windows=1)
-    assert "2 of 50" in gold.report([result])
+    result = gold.measure(lake, gold.Case(feed="gold", changes=100, spread=2, windows=1), bare=True)
+    assert "1 of 100 " in gold.report([result])
+    assert "| 200 " in gold.report([result])
 
 
 def test_every_contestant_of_silver_runs(lake: Lake) -> None:

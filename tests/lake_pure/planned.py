@@ -83,6 +83,7 @@ class Planner:
             options=sink_options(self.stream.protocol, self.stream.options),
             schemas_apart=protocol.schemas_apart,
             stale_flags=protocol.stale_flags,
+            own_digits=protocol.own_digits,
             mode=mode_of(self.stream),
         )
 

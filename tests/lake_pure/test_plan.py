@@ -66,6 +66,8 @@ def plan(now: Situation, name: TableName = NAME) -> TablePlan:
 KNOWN = definition()
 STATE = TableState(name="f_d_t", data=DATA, version=4, applied_tso=10)
 SIMPLE = Applying(feed="f", time_zone="UTC", schemas_apart=True)
+DEBEZIUM = Applying(feed="f", time_zone="UTC", own_digits=True)
+DECIMAL_KEY = "CREATE TABLE d.t (id DECIMAL(9,2) PRIMARY KEY, v VARCHAR(9))"
 SIMPLE_TRUSTED = replace(SIMPLE, options=sink_options("simple", {"simple-column-order": "trust"}))
 STOPS = {
     "nothing in the way": (situation(ROWS, known=KNOWN, state=STATE), 20, None),
@@ -230,6 +232,26 @@ STOPS = {
             known=KNOWN,
             state=STATE,
             applying=Applying(feed="f", time_zone="UTC", options=sink_options("craft", {"craft-float": "trust"})),
+        ),
+        20,
+        None,
+    ),
+    "a key of digits that are the protocol's own": (
+        situation(
+            known=definition(sql=DECIMAL_KEY),
+            state=STATE,
+            ddls=(ddl(17, "ALTER TABLE t MODIFY id DECIMAL(9,4)"),),
+            applying=DEBEZIUM,
+        ),
+        17,
+        "DECIMAL(9,4) has other digits",
+    ),
+    "a key of digits that are the protocol's own, as it was": (
+        situation(
+            known=definition(sql=DECIMAL_KEY),
+            state=STATE,
+            ddls=(ddl(17, "ALTER TABLE t ADD w INT"),),
+            applying=DEBEZIUM,
         ),
         20,
         None,

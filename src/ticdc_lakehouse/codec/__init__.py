@@ -36,13 +36,15 @@ class Protocol:
     """What each byte of a message (key, value) is, for people; never raises."""
     stale_flags: bool = False
     """Whether columns may come with flags that they had before a DDL: their definition says what is UNSIGNED."""
+    own_digits: bool = False
+    """Whether texts of decimals and times have as many digits as the wire carries, not as MySQL shows."""
 
 
 PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
     {
         "craft": Protocol(decoder=craft.decoder, encode=craft.encode, byte_maps=craft.byte_maps),
         "canal_json": Protocol(decoder=canal_json.decoder, encode=canal_json.encode),
-        "debezium": Protocol(decoder=debezium.decoder, encode=debezium.encode),
+        "debezium": Protocol(decoder=debezium.decoder, encode=debezium.encode, own_digits=True),
         "open_protocol": Protocol(
             decoder=open_protocol.decoder,
             encode=open_protocol.encode,

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from ticdc_lakehouse.ddl.change import change
-from ticdc_lakehouse.ddl.effect import Effect, RowsGone
+from ticdc_lakehouse.ddl.effect import Changed, Effect, Recast, Rekeyed, RowsGone
 from ticdc_lakehouse.ddl.partitioned import exchanged
 from ticdc_lakehouse.ddl.statement import AlterTable, TableName
 from ticdc_lakehouse.definition import Table
@@ -18,6 +18,9 @@ from ticdc_lakehouse.errors import ApplyError
 from ticdc_lakehouse.lake.state import Definition, TableState
 from ticdc_lakehouse.lake.watermark import Hold
 from ticdc_lakehouse.lake.window import DdlEvent, Shape
+from ticdc_lakehouse.mysql_type import Family
+
+_OWN_DIGITS = (Family.DECIMAL, Family.TIME, Family.DATETIME, Family.TIMESTAMP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,11 +151,13 @@ class Lane:
             rows = Rows(table=table, after=after, through=through, shapes=tuple(shapes), since=since, batches=batches)
             self.steps.append(rows)
 
-    def alter(self, ddl: DdlEvent, statement: AlterTable) -> None:
+    def alter(self, ddl: DdlEvent, statement: AlterTable, *, own_digits: bool = False) -> None:
         """Change the columns as a DDL says. Raises ApplyError if that cannot be followed."""
         if self.stop is not None or self.definition is None:
             return
         changed = change(self.definition.table, statement)
+        if own_digits:
+            _check_keys(changed)
         self.note(ddl)
         if changed.effects:
             alter = Alter(commit_ts=ddl.commit_ts, query=ddl.query, effects=changed.effects, table=changed.table)
@@ -189,6 +194,17 @@ class Lane:
         self.definition = definition
         self.start = self.start or definition
         self.found.append(definition)
+
+
+def _check_keys(changed: Changed) -> None:
+    """Stored rows' keys are made anew of MySQL's texts, which must be those that the wire will name."""
+    columns = {column.name: column for column in changed.table.columns if column.name in changed.table.key}
+    rekeyed = any(
+        isinstance(e, Rekeyed) or (isinstance(e, Recast) and e.after.name in columns) for e in changed.effects
+    )
+    for column in columns.values():
+        if rekeyed and column.type.family in _OWN_DIGITS:
+            raise ApplyError(f"key column `{column.name}`: {column.type.text} has other digits in the protocol's keys")
 
 
 def exchange_step(ddl: DdlEvent, partition: str, lanes: Sequence[Lane]) -> Exchange:

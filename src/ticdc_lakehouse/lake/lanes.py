@@ -104,7 +104,7 @@ class Lanes:
                 lane.note(ddl)
                 continue
             try:
-                lane.alter(ddl, statement)
+                lane.alter(ddl, statement, own_digits=self.now.applying.own_digits)
             except ApplyError as error:
                 self._give_lane_up(ddl, lane, str(error))
 

@@ -32,6 +32,8 @@ class Applying:
     """Whether rows are described by schemas that were sent apart, in an order of their own (Simple)."""
     stale_flags: bool = False
     """Whether messages may be wrong about what is UNSIGNED (Open Protocol, wire.md 8.4)."""
+    own_digits: bool = False
+    """Whether keys of decimals and times have the wire's digits, not MySQL's (Debezium)."""
     mode: Mode = Mode.WATERMARKS
     tombstone_days: int = 7
     """Eventual mode: for how long a deleted row is remembered, so that an older change does not bring it back."""

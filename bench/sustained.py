@@ -1,0 +1,95 @@
+"""Kafka to gold: messages that wait in a topic of a real broker, landed, decoded and applied, layer after layer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from bench.made import Made, maker
+from bench.recorded import recorded
+from bench.report import Target, table
+from ticdc_lakehouse.codec import protocol_named
+from ticdc_lakehouse.entry import Run
+from ticdc_lakehouse.event import Resolved
+from ticdc_lakehouse.lake.place import Lake
+from ticdc_lakehouse.local.broker import Broker, KafkaMessage
+from ticdc_lakehouse.local.dbutils import Secrets
+from ticdc_lakehouse.local.feed_file import write_feed_file
+from ticdc_lakehouse.local.job import local_parameters
+
+FEED = "sustained"
+TABLES = 4
+TARGET = 40_000
+"""Row changes a second, on two cores."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SustainedResult:
+    """Seconds of each layer for ``rows`` changes."""
+
+    rows: int
+    seconds: dict[str, float]
+
+    @property
+    def rate(self) -> float:
+        """Changes a second, through all layers."""
+        return self.rows / sum(self.seconds.values())
+
+
+def measure(lake: Lake, rows: int) -> SustainedResult:
+    """A first batch fills the tables (and warms up), a second one changes every row: that is timed."""
+    assert lake.root is not None
+    folder = lake.root / FEED
+    with Broker(folder / "kafka") as broker:
+        broker.create_topic(FEED, 1)
+        feeds = folder / "feeds"
+        write_feed_file(
+            feeds / f"{FEED}.yml",
+            protocol="canal_json",
+            options={"enable-tidb-extension": True},
+            time_zone="UTC",
+            bootstrap_servers=broker.bootstrap_servers,
+            topic=FEED,
+            schema_file=f"{FEED}.sql",
+        )
+        create = recorded("canal_json").create
+        tables = (create.replace("`sbtest1`", f"`test`.`sbtest{number}`") for number in range(TABLES))
+        (feeds / f"{FEED}.sql").write_text("".join(f"{text};\n" for text in tables), encoding="utf-8")
+        parameters = {**local_parameters(lake.root, lake.root, feeds), "feed": FEED}
+        run = Run.from_parameters(lake.spark, parameters, Secrets().get)
+        seconds: dict[str, float] = {}
+        for batch in range(2):
+            made = Made(feed=FEED, protocol="canal_json", rows=rows, batch=batch, tables=TABLES)
+            broker.produce(FEED, _messages(made))
+            seconds = {name: _timed(run, name) for name in ("bronze", "silver", "gold")}
+    return SustainedResult(rows=rows, seconds=seconds)
+
+
+def _messages(made: Made) -> Iterator[KafkaMessage]:
+    make = maker(made)
+    for number in range(made.messages):
+        yield KafkaMessage(partition=0, key=None, value=make(number))
+    (last,) = protocol_named(made.protocol).encode([Resolved(commit_ts=made.tso)], recorded(made.protocol).options)
+    yield KafkaMessage(partition=0, key=last.key, value=last.value)
+
+
+def _timed(run: Run, layer: str) -> float:
+    start = time.perf_counter()
+    getattr(run, layer)()
+    return time.perf_counter() - start
+
+
+def report(result: SustainedResult) -> str:
+    """Where the time goes."""
+    lines = [(name, f"{seconds:.1f}", f"{result.rows / seconds:,.0f}") for name, seconds in result.seconds.items()]
+    total = sum(result.seconds.values())
+    title = f"sustained: {result.rows:,} changes of {TABLES} tables, from Kafka to gold"
+    return table(title, ("layer", "seconds", "changes/s"), [*lines, ("all", f"{total:.1f}", f"{result.rate:,.0f}")])
+
+
+def main(lake: Lake, rows: int) -> list[Target]:
+    """Measure and print."""
+    result = measure(lake, rows)
+    print(report(result), flush=True)
+    return [Target(what="Kafka to gold, changes/s", measured=result.rate, bound=TARGET, at_most=False)]
