@@ -94,6 +94,17 @@ def test_table_that_stood_still_does_not_come_back(ending: str) -> None:
     assert [each.dropped_at for each in plan_tables(again).recoverable] == [9, 15]
 
 
+def test_rows_that_cannot_be_taken_are_gone_with_a_truncate() -> None:
+    now = situation(replace(ROWS, handle_only=True), known=KNOWN, state=STATE, ddls=(ddl(16, "TRUNCATE TABLE t"),))
+    assert (plan(now).reason, plan(now).through) == (None, 20)
+    assert [gone.start for gone in plan_tables(now).recoverable] == [None]
+
+
+def test_nothing_is_remembered_in_mode_eventual() -> None:
+    now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"),))
+    assert plan_tables(replace(now, batches=(-1, 0))).recoverable == ()
+
+
 def test_kept_table_goes_on_when_it_comes_back() -> None:
     applying = Applying(feed="f", time_zone="UTC", policy=lambda _database, _table: Policy(on_drop=OnDrop.KEEP))
     now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"),), applying=applying)

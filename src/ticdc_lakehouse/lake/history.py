@@ -45,8 +45,8 @@ class AsOf:
         return sorted(self.names.values())
 
 
-def as_of(spark: SparkSession, feed: str, tso: int, *, lake: Lake | None = None) -> AsOf:
-    """The tables of ``feed`` at the newest published watermark ≤ ``tso``.
+def as_of(spark: SparkSession, feed: str, tso: int | None = None, *, lake: Lake | None = None) -> AsOf:
+    """The tables of ``feed``, all at one published watermark: the newest ≤ ``tso``, or the newest of all.
 
     ``lake`` says where they lie if the schemas are not named bronze, silver, gold and ops in the session's catalog.
     Raises ConfigError if nothing was published at or before ``tso``, or if its retention is over.
@@ -54,7 +54,8 @@ def as_of(spark: SparkSession, feed: str, tso: int, *, lake: Lake | None = None)
     lake = lake or session_lake(spark)
     now = published(lake, feed, at=tso)
     if now.tso == 0:
-        raise ConfigError(f"as_of: feed {feed} published no watermark at or before TSO {tso} ({time_of(tso)})")
+        asked = "" if tso is None else f" at or before TSO {tso} ({time_of(tso)})"
+        raise ConfigError(f"as_of: feed {feed} published no watermark{asked}")
     _check_kept(lake, feed, now.tso)
     readable = {name: state for name, state in now.tables.items() if state.version >= 0}
     return AsOf(

@@ -173,7 +173,10 @@ class Lanes:
                 lane.halt(Hold(tso=ddl.commit_ts, reason=f"{DROPPED} at {ddl.commit_ts} (on_drop: keep)"), final=True)
 
     def _remember(self, ended: Lane) -> None:
-        """Once, however often the DDL is followed: it is again while some table stands still before it."""
+        """Once, however often the DDL is followed: it is again while some table stands still before it. In the eventual
+        mode nothing tells which rows a table had when it ended."""
+        if self.now.batches is not None:
+            return
         known = {(lane.name, lane.dropped_at) for lane in self.recoverable}
         if (ended.name, ended.dropped_at) not in known:
             self.recoverable.append(ended)
@@ -248,9 +251,10 @@ class Lanes:
 
     def _truncate(self, ddl: DdlEvent, name: TableName) -> None:
         for lane in self._meant(ddl, (name,)):
+            stood_still = lane.stop is not None
             take(self.now, lane, ddl.commit_ts)
             self._remember(as_it_ends(lane, ddl))
-            if lane.stop is None and lane.definition is not None:
+            if not stood_still and lane.definition is not None:  # rows that could not be taken are gone
                 self.lanes.remove(lane)
                 new = self._begin(lane.name, lane.definition.table, ddl.commit_ts, "ddl")
                 assert new is not None
