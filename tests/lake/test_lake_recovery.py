@@ -17,11 +17,12 @@ if TYPE_CHECKING:
 
 COLUMNS = "(id BIGINT PRIMARY KEY, v VARCHAR(9))"
 PARTS = "PARTITION BY RANGE (id) (PARTITION low VALUES LESS THAN (10), PARTITION high VALUES LESS THAN (20))"
-TABLES = "".join(f"CREATE TABLE shop.{name} {COLUMNS};" for name in ("plain", "stray", "gone", "cut", "twice"))
-TABLES += "".join(f"CREATE TABLE shop.{name} {COLUMNS} {PARTS};" for name in ("parted", "strict"))
-PARTED, PLAIN, STRICT, STRAY, FIRST, CUT, TWICE, BACK = (
-    Source(table=name) for name in ("parted", "plain", "strict", "stray", "gone", "cut", "twice", "cut_back")
+TABLES = "".join(f"CREATE TABLE shop.{name} {COLUMNS};" for name in ("plain", "stray", "away", "gone", "cut", "twice"))
+TABLES += "".join(f"CREATE TABLE shop.{name} {COLUMNS} {PARTS};" for name in ("parted", "strict", "left"))
+PARTED, PLAIN, STRICT, STRAY, LEFT, AWAY = (
+    Source(table=name) for name in ("parted", "plain", "strict", "stray", "left", "away")
 )
+FIRST, CUT, TWICE, BACK = (Source(table=name) for name in ("gone", "cut", "twice", "cut_back"))
 
 
 def shop(second: int, query: str, table: str) -> Ddl:
@@ -29,12 +30,12 @@ def shop(second: int, query: str, table: str) -> Ddl:
 
 
 def write_first(feed: Changefeed) -> None:
-    for partitioned, plain in ((PARTED, PLAIN), (STRICT, STRAY)):
+    for partitioned, plain in ((PARTED, PLAIN), (STRICT, STRAY), (LEFT, AWAY)):
         feed.send(0, partitioned.insert(at(1), 1, "low"), partitioned.insert(at(1), 11, "high"))
         feed.send(0, plain.insert(at(2), 2, "plain"))
         query = f"ALTER TABLE `{partitioned.table}` EXCHANGE PARTITION `low` WITH TABLE `{plain.table}`"
         feed.send(0, shop(4, f"{query} WITHOUT VALIDATION", partitioned.table))
-    feed.send(0, STRAY.insert(at(3), 30, "not low"))
+    feed.send(0, STRAY.insert(at(3), 30, "not low"), shop(6, "RENAME TABLE `away` TO `hidden`", "away"))
     feed.send(0, PARTED.update(at(5), (2, "plain"), (2, "moved in")), PLAIN.update(at(5), (1, "low"), (1, "moved out")))
     feed.send(0, FIRST.insert(at(1), 1, "a"), FIRST.insert(at(3), 2, "b"), shop(4, "DROP TABLE `gone`", "gone"))
     feed.send(0, CUT.insert(at(1), 1, "old"), shop(4, "TRUNCATE TABLE `cut`", "cut"), CUT.insert(at(5), 1, "new"))
@@ -50,7 +51,8 @@ def write_second(feed: Changefeed) -> None:
 @pytest.fixture(scope="module")
 def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Changefeed:
     """Applied up to ``at(10)``, after a run that died, then up to ``at(20)``."""
-    feed = Changefeed(spark, broker, tmp_path_factory.mktemp("recovery"), schema=TABLES)
+    folder, described = tmp_path_factory.mktemp("recovery"), {"tables": {"exclude": ["shop.hidden"]}}
+    feed = Changefeed(spark, broker, folder, schema=TABLES, described=described)
     write_first(feed)
     feed.resolve(at(10))
     feed.load()
@@ -73,6 +75,12 @@ def test_rows_that_are_not_of_the_partition_stop_both_tables(feed: Changefeed) -
         assert (state.applied_tso, state.final) == (at(4), True)
         assert "rows that are not of the partition" in (state.reason or "")
         assert feed.rows(table) == rows
+
+
+def test_table_whose_partner_left_the_feed_stands_still(feed: Changefeed) -> None:
+    assert ("shop", "away") not in feed.state.tables
+    assert "left the feed" in (feed.state.tables["shop", "left"].reason or "")
+    assert feed.rows("left") == {1: ("low",), 11: ("high",)}
 
 
 def test_dropped_table_comes_back_with_its_rows(feed: Changefeed) -> None:

@@ -52,10 +52,10 @@ def apply_plans(lake: Lake, applying: Applying, plans: Sequence[TablePlan]) -> l
     by_name = {table.name: table for table in tables}
     turns = [(_turn(step), table, step) for table in tables for step in table.plan.steps]
     for _, table, step in sorted(turns, key=itemgetter(0)):
-        if not isinstance(step, Exchange):
+        if isinstance(step, Exchange):
+            _exchange([by_name[name] for name in (step.partitioned, step.plain) if name in by_name], step)
+        else:
             table.take(step)
-        elif table.name == step.partitioned:
-            _exchange(table, by_name[step.plain], step)
     return [table.outcome() for table in tables] + [_nowhere(plan) for plan in plans if plan.start is None]
 
 
@@ -76,17 +76,22 @@ def _nowhere(plan: TablePlan) -> Outcome:
     return Outcome(name=plan.name, state=state, dropped_at=plan.dropped_at)
 
 
-def _exchange(partitioned: _Data, plain: _Data, step: Exchange) -> None:
-    """Both tables, or neither."""
-    standing = next((table for table in (partitioned, plain) if table.stop is not None), None)
-    reason = None if standing is None else f"table {'.'.join(standing.plan.name)} stands still"
+def _exchange(tables: Sequence[_Data], step: Exchange) -> None:
+    """Both tables, or neither: one of them may have left the feed since, or stand still. Once, though it is a step of
+    both."""
+    if any(step in table.done for table in tables):
+        return
+    reason = None
+    if len(tables) < 2 or any(table.stop is not None for table in tables):
+        reason = "the other table left the feed, or stands still"
     try:
-        if standing is None:
+        if reason is None:
+            partitioned, plain = tables
             versions = partitioned.begin_exchange(), plain.begin_exchange()
             exchange(partitioned.lake, step, versions, partitioned.applying.time_zone)
     except ApplyError as error:
         reason = str(error)
-    for table in (partitioned, plain):
+    for table in tables:
         table.end_exchange(step, reason)
 
 

@@ -14,9 +14,7 @@ CORES = 2
 
 # The JVM's best compiler comes ten times later than usual: on a few thousand rows most of what it compiles, plans and
 # generated code, is used too rarely to be worth it. It took 45 % of the CPU time, and takes half of that.
-# On two cores a collector that works beside the program takes its CPU time: the parallel one took an eighth less.
 _JAVA_OPTIONS = (
-    "-XX:+UseParallelGC "
     "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
     "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
 )
@@ -40,8 +38,6 @@ SETTINGS = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(2 * CORES),
     # Join small shuffled parts into one task, rather than keep every core busy with next to nothing.
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
-    # A window is a hundred small queries, and the next window has the same: Spark keeps the compiled code of a hundred.
-    "spark.sql.codegen.cache.maxEntries": "1000",
     # A laptop's tables are small: to write a touched file anew costs a MERGE less than a deletion vector beside it.
     "spark.databricks.delta.merge.deletionVectors.persistent": "false",
     # A Python worker holds one Arrow batch in and one out, so this bounds its memory: by count where messages are
