@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import kill
 import pytest
 from changefeed import Changefeed, Source, at
 
@@ -17,6 +15,7 @@ from ticdc_lakehouse.lake.state import DEFINITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -139,9 +138,7 @@ def test_bronze_dies_between_its_two_appends(
         feed.check_nothing_lost_or_doubled()
 
 
-def test_kill_9() -> None:
-    """Processes of their own, with a broker of their own: beside the tests of the shared session."""
-    command = [sys.executable, str(Path(__file__).with_name("kill.py")), "--runs", "2", "--seed", "1"]
-    ended = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert "\n2 kills (" in ended.stdout
+def test_kill_9(broker: Broker, tmp_path: Path) -> None:
+    result = kill.run(tmp_path, broker, kills=2, seed=1)
+    assert result.mistakes == ()
+    assert len(result.killed_in) == 2

@@ -35,6 +35,8 @@ SETTINGS = {
     # As many tasks as pay on two cores; Spark's 200 and Delta's 50 are meant for clusters.
     "spark.sql.shuffle.partitions": str(2 * CORES),
     "spark.databricks.delta.snapshotPartitions": "1",
+    # Delta remembers tables with their query plans, ten thousand of them: in 1 GB of heap a long session ends full.
+    "spark.databricks.delta.delta.log.cacheSize": "100",
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(2 * CORES),
     # Join small shuffled parts into one task, rather than keep every core busy with next to nothing.
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
