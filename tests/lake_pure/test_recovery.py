@@ -109,7 +109,7 @@ def test_kept_table_goes_on_when_it_comes_back() -> None:
     applying = Applying(feed="f", time_zone="UTC", policy=lambda _database, _table: Policy(on_drop=OnDrop.KEEP))
     now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"),), applying=applying)
     kept = plan(now)
-    assert kept.final
+    assert (kept.final, kept.dropped_at) == (True, None), "it is shown"
     state = replace(STATE, applied_tso=kept.through, reason=kept.reason, final=True)
     back = replace(now, before=Published(tso=20, tables={NAME: state}), tso=30)
     back = replace(back, window=replace(now.window, rows={}, ddls=(ddl(22, "RECOVER TABLE t"),)))

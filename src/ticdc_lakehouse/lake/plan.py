@@ -38,7 +38,7 @@ class TablePlan:
     found: tuple[Definition, ...] = ()
     """Definitions that are new."""
     dropped_at: int | None = None
-    """commit_ts of the DDL that dropped it; None of a table that exists at the window's end."""
+    """commit_ts of the DDL that dropped it; None of a table that is shown (on_drop: keep shows a dropped one)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,12 +77,13 @@ def plan_tables(now: Situation) -> WindowPlan:
     lanes.finish()
     return WindowPlan(
         tables=tuple(sorted(map(_plan, lanes.lanes), key=lambda plan: plan.name)),
-        recoverable=tuple(_recoverable(_plan(lane)) for lane in lanes.recoverable),
+        recoverable=tuple(map(_recoverable, lanes.recoverable)),
     )
 
 
-def _recoverable(plan: TablePlan) -> TablePlan:
+def _recoverable(lane: Lane) -> TablePlan:
     """Of a table that stood still its rows at the end are not known."""
+    plan = replace(_plan(lane), dropped_at=lane.dropped_at)
     return plan if plan.reason is None else replace(plan, start=None, steps=(), found=())
 
 
@@ -100,5 +101,4 @@ def _plan(lane: Lane) -> TablePlan:
         reason=None if lane.stop is None else lane.stop.reason,
         final=lane.final,
         found=tuple(lane.found),
-        dropped_at=lane.dropped_at,
     )
