@@ -8,7 +8,7 @@ import pytest
 from test_plan import DATA, KNOWN, NAME, ROWS, STATE, ddl, definition, plan, situation, steps, table
 
 from ticdc_lakehouse.lake.lane import Exchange
-from ticdc_lakehouse.lake.plan import plan_tables
+from ticdc_lakehouse.lake.plan import WindowPlan, plan_tables
 from ticdc_lakehouse.lake.situation import Applying, Situation
 from ticdc_lakehouse.lake.state import Definition, Published, Recoverable, TableState
 from ticdc_lakehouse.lake.watermark import Hold
@@ -173,6 +173,33 @@ def test_both_tables_stand_still(now: Situation, reason: str) -> None:
         made = plan(now, name)
         assert (made.through, made.final) == (17, True)
         assert reason in (made.reason or "")
+
+
+def test_no_exchange_in_mode_eventual() -> None:
+    """Its data tables have tombstones, which are of no partition."""
+    now = replace(exchange(), batches=(-1, 0))
+    assert all("mode eventual" in (plan(now, name).reason or "") for name in (NAME, U))
+
+
+def test_row_from_before_a_truncated_partition_is_not_put_in_again() -> None:
+    made = plan(exchange(query="ALTER TABLE t TRUNCATE PARTITION p"))
+    assert made.definition is not None
+    late = replace(ROWS, first=15, replayed=True)
+    changed = plan(situation(late, known=made.definition, state=replace(STATE, applied_tso=20)))
+    assert "changed since" in (changed.reason or "")
+
+
+def test_chains_of_exchanges_are_one_group() -> None:
+    now = exchange()
+    groups = plan_tables(now).groups()
+    step = plan(now).steps[1]
+    assert isinstance(step, Exchange)
+    chained = replace(step, partitioned="f_d_w__data")
+    (both,) = groups
+    third = replace(both[0], name=("d", "w"), steps=(chained,))
+    apart = replace(both[0], name=("d", "x"), steps=())
+    found = WindowPlan(tables=(apart, third, *both), recoverable=()).groups()
+    assert sorted([plan.name[1] for plan in group] for group in found) == [["w", "t", "u"], ["x"]]
 
 
 def test_one_waits_for_the_other() -> None:

@@ -62,9 +62,7 @@ def apply_plans(lake: Lake, applying: Applying, plans: Sequence[TablePlan]) -> l
 def _turn(step: Step) -> tuple[int, bool]:
     """An exchange is after all that either table does up to its commit_ts."""
     match step:
-        case Rows(through=tso):
-            return tso, False
-        case Alter(commit_ts=tso):
+        case Rows(through=tso) | Alter(commit_ts=tso):
             return tso, False
         case Exchange(commit_ts=tso):
             return tso, True

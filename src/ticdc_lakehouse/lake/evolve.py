@@ -1,4 +1,4 @@
-"""Data tables made to follow an ALTER TABLE: their columns through column mapping, its rows by one update a column.
+"""Data tables made to follow an ALTER TABLE: their columns through column mapping, their rows by one update a column.
 
 TiDB sends no row for what an ALTER TABLE does to the rows that are there, so gold does the same to its own: new columns
 get their DEFAULT, and values of a column that changes its type are converted by MySQL's rules (`recast`).

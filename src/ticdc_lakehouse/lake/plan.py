@@ -52,13 +52,14 @@ class WindowPlan:
 
     def groups(self) -> list[list[TablePlan]]:
         """The plans, those together whose tables exchange rows."""
-        groups: list[list[TablePlan]] = []
+        alone = [[plan] for plan in (*self.tables, *self.recoverable) if not _exchanging(plan)]
+        together: list[list[TablePlan]] = []
         for plan in (*self.tables, *self.recoverable):
-            others = _exchanging(plan)
-            joined = [group for group in groups if any(others & _exchanging(member) for member in group)]
-            groups = [group for group in groups if group not in joined]
-            groups.append([*(member for group in joined for member in group), plan])
-        return groups
+            if others := _exchanging(plan):
+                joined = [group for group in together if any(others & _exchanging(member) for member in group)]
+                together = [group for group in together if group not in joined]
+                together.append([*(member for group in joined for member in group), plan])
+        return [*together, *alone]
 
 
 def _exchanging(plan: TablePlan) -> set[str]:
