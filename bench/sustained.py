@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import SparkSession
 
 from bench.made import Made, maker
 from bench.recorded import recorded
@@ -40,30 +43,33 @@ class SustainedResult:
 def measure(lake: Lake, rows: int) -> SustainedResult:
     """A first batch fills the tables (and warms up), a second one changes every row: that is timed."""
     assert lake.root is not None
-    folder = lake.root / FEED
-    with Broker(folder / "kafka") as broker:
+    with Broker(lake.root / FEED / "kafka") as broker:
         broker.create_topic(FEED, 1)
-        feeds = folder / "feeds"
-        write_feed_file(
-            feeds / f"{FEED}.yml",
-            protocol="canal_json",
-            options={"enable-tidb-extension": True},
-            time_zone="UTC",
-            bootstrap_servers=broker.bootstrap_servers,
-            topic=FEED,
-            schema_file=f"{FEED}.sql",
-        )
-        create = recorded("canal_json").create
-        tables = (create.replace("`sbtest1`", f"`test`.`sbtest{number}`") for number in range(TABLES))
-        (feeds / f"{FEED}.sql").write_text("".join(f"{text};\n" for text in tables), encoding="utf-8")
-        parameters = {**local_parameters(lake.root, lake.root, feeds), "feed": FEED}
-        run = Run.from_parameters(lake.spark, parameters, Secrets().get)
+        run = _run(lake.spark, lake.root, broker.bootstrap_servers)
         seconds: dict[str, float] = {}
         for batch in range(2):
             made = Made(feed=FEED, protocol="canal_json", rows=rows, batch=batch, tables=TABLES)
             broker.produce(FEED, _messages(made))
             seconds = {name: _timed(run, name) for name in ("bronze", "silver", "gold")}
     return SustainedResult(rows=rows, seconds=seconds)
+
+
+def _run(spark: SparkSession, root: Path, bootstrap_servers: str) -> Run:
+    """The feed, from a feed file as a user writes it."""
+    feeds = root / FEED / "feeds"
+    write_feed_file(
+        feeds / f"{FEED}.yml",
+        protocol="canal_json",
+        options={"enable-tidb-extension": True},
+        time_zone="UTC",
+        bootstrap_servers=bootstrap_servers,
+        topic=FEED,
+        schema_file=f"{FEED}.sql",
+    )
+    create = recorded("canal_json").create
+    tables = (create.replace("`sbtest1`", f"`test`.`sbtest{number}`") for number in range(TABLES))
+    (feeds / f"{FEED}.sql").write_text("".join(f"{text};\n" for text in tables), encoding="utf-8")
+    return Run.from_parameters(spark, {**local_parameters(root, root, feeds), "feed": FEED}, Secrets().get)
 
 
 def _messages(made: Made) -> Iterator[KafkaMessage]:

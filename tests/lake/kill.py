@@ -91,20 +91,24 @@ def _parts(messages: list[KafkaMessage], count: int) -> Iterator[list[KafkaMessa
     return (messages[i : i + size] for i in range(0, len(messages), size))
 
 
-def _job(folder: Path, until_tso: int, kill: tuple[str, float] | None = None) -> str | None:
-    """Run the job; kill its process group so many seconds after a task has begun, and give the task it was in then."""
+def start(folder: Path, feed: str, until_tso: int, *arguments: str) -> subprocess.Popen[bytes]:
+    """``ticdc-lake run`` on the lake in ``folder``, as a process group of its own that writes into ``run.log``."""
     command = [
         sys.executable,
         "-c",
         "import sys; from ticdc_lakehouse.cli import main; sys.exit(main())",
-        *("run", "--feed", FEED, "--lake", str(folder)),
-        *("--param", f"feeds_root={folder / 'feeds'}", "--param", f"max_offsets_per_trigger={BATCH}"),
-        *("--param", f"until_tso={until_tso}"),
+        *("run", "--feed", feed, "--lake", str(folder), "--param", f"feeds_root={folder / 'feeds'}"),
+        *("--param", f"until_tso={until_tso}", *arguments),
     ]
     with (folder / "run.log").open("wb") as output:
-        job = subprocess.Popen(
+        return subprocess.Popen(
             command, cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
         )
+
+
+def _job(folder: Path, until_tso: int, kill: tuple[str, float] | None = None) -> str | None:
+    """Run the job; kill its process group so many seconds after a task has begun, and give the task it was in then."""
+    job = start(folder, FEED, until_tso, "--param", f"max_offsets_per_trigger={BATCH}")
     if kill is not None:
         task, seconds = kill
         while job.poll() is None and task not in _STARTED.findall(_log(folder)):

@@ -20,6 +20,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from kill import PROJECT, start
+
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.lake.place import Layer
 from ticdc_lakehouse.local.broker import Broker
@@ -28,7 +30,6 @@ from ticdc_lakehouse.local.recorded import Answer, RecordedStream, answers, reco
 from ticdc_lakehouse.local.session import local_session
 from ticdc_lakehouse.local.verify import load_stream, verdict
 
-PROJECT = Path(__file__).parents[2]
 NOTEBOOK = PROJECT / "notebooks" / "gold" / "apply.py"
 _SURE_TO_START = 120
 """Seconds after which a process that has not begun is a failure."""
@@ -64,17 +65,7 @@ class Victim:
         return killed
 
     def _die(self, until_tso: int) -> str:
-        command = [
-            sys.executable,
-            "-c",
-            "import sys; from ticdc_lakehouse.cli import main; sys.exit(main())",
-            *("run", str(NOTEBOOK), "--feed", self.run.feed.name, "--lake", str(self.folder)),
-            *("--param", f"feeds_root={self.folder / 'feeds'}", "--param", f"until_tso={until_tso}"),
-        ]
-        with (self.folder / "run.log").open("wb") as output:
-            job = subprocess.Popen(
-                command, cwd=PROJECT, stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True
-            )
+        job = start(self.folder, self.run.feed.name, until_tso, str(NOTEBOOK))
         self._await_turn(job)
         try:
             job.wait(self.chance.uniform(0, 1.2 * self.usual))

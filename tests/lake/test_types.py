@@ -169,7 +169,7 @@ def test_as_of(feed: Changefeed) -> None:
         assert past.behind == {}
         assert past["shop.exact"].count() == 1
         assert "shop.late" not in past.tables
-    for tso in (at(4), at(99)):
+    for tso in (at(4), at(99), None):
         now = as_of(feed.spark, feed.name, tso, lake=lake)
         assert now.tso == at(4)
         assert now["shop.exact"].count() == 2
