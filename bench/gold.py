@@ -193,8 +193,7 @@ def _line(result: GoldResult) -> tuple[str, ...]:
 
 
 def main(lake: Lake, changes: int = CHANGES) -> list[Target]:
-    """Measure and print, with deletion vectors as on a cluster: the local runner's small tables do without."""
-    lake.spark.conf.set("spark.databricks.delta.merge.deletionVectors.persistent", "true")
+    """Measure and print."""
     cases = (
         Case(feed=f"gold{tables}", changes=changes, tables=tables, windows=1 if tables == max(TABLES) else WINDOWS)
         for tables in TABLES

@@ -16,6 +16,13 @@ from ticdc_lakehouse.local.session import local_session
 
 _PROCESSES = Path("/proc")
 
+_AS_ON_A_CLUSTER = {
+    "spark.databricks.delta.merge.deletionVectors.persistent": "true",
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+}
+"""The defaults of what the local runner sets for small tables: neither side of a comparison may lose by it."""
+
 
 @contextmanager
 def temporary_lake() -> Iterator[Lake]:
@@ -30,6 +37,8 @@ def temporary_lake() -> Iterator[Lake]:
             root=root,
         )
         lake.register()
+        for name, value in _AS_ON_A_CLUSTER.items():
+            lake.spark.conf.set(name, value)
         yield lake
         lake.spark.stop()
 
