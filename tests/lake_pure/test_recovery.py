@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from test_plan import DATA, KNOWN, NAME, ROWS, STATE, ddl, definition, plan, situation, steps, table
+from test_plan import DATA, KNOWN, NAME, ROWS, STATE, UNFOLLOWED, ddl, definition, plan, situation, steps, table
 
 from ticdc_lakehouse.lake.lane import Exchange
 from ticdc_lakehouse.lake.plan import WindowPlan, plan_tables
@@ -94,6 +94,18 @@ def test_table_that_stood_still_does_not_come_back(ending: str) -> None:
     assert [each.dropped_at for each in plan_tables(again).recoverable] == [9, 15]
 
 
+def test_one_that_stood_still_in_an_earlier_window_does_not_come_back() -> None:
+    made = plan(dropped(ddl(12, "RECOVER TABLE t"), gone=(replace(GONE, version=-1),)))
+    assert "comes back" in (made.reason or "")
+
+
+def test_columns_that_are_not_known_are_no_better_known_after_a_truncate() -> None:
+    ddls = (ddl(15, UNFOLLOWED), ddl(16, "TRUNCATE TABLE t"))
+    made = plan(situation(ROWS, known=KNOWN, state=STATE, ddls=ddls))
+    assert (made.state, made.through) == (STATE, 15)
+    assert UNFOLLOWED in (made.reason or "")
+
+
 def test_rows_that_cannot_be_taken_are_gone_with_a_truncate() -> None:
     now = situation(replace(ROWS, handle_only=True), known=KNOWN, state=STATE, ddls=(ddl(16, "TRUNCATE TABLE t"),))
     assert (plan(now).reason, plan(now).through) == (None, 20)
@@ -114,6 +126,7 @@ def test_kept_table_goes_on_when_it_comes_back() -> None:
     back = replace(now, before=Published(tso=20, tables={NAME: state}), tso=30)
     back = replace(back, window=replace(now.window, rows={}, ddls=(ddl(22, "RECOVER TABLE t"),)))
     assert (plan(back).reason, plan(back).through) == (None, 30)
+    assert plan(replace(back, batches=(-1, 0))).final, "in mode eventual nobody knows its rows"
     anew = replace(back, window=replace(back.window, ddls=(ddl(22, "CREATE TABLE t (id BIGINT KEY)"),)))
     assert plan(anew).state is None
     assert [(p.reason, p.state) for p in plan_tables(anew).recoverable] == [(None, state)]
