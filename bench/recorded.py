@@ -8,10 +8,12 @@ import json
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from ticdc_lakehouse.codec.options import SinkOptions, sink_options
 
-FOLDER = Path(__file__).parent.parent / "tests" / "data" / "vectors"
+DATA = Path(__file__).parent.parent / "tests" / "data"
+FOLDER = DATA / "vectors"
 FILES = {
     "canal_json": "bench-canal_json-ext",
     "craft": "bench-craft",
@@ -67,6 +69,12 @@ def recorded(name: str) -> Recorded:
         keys=tuple(_bytes(message["key"]) for message in case["messages"]),
         values=tuple(base64.b64decode(message["value"]) for message in case["messages"]),
     )
+
+
+def simple_schema() -> list[dict[str, Any]]:
+    """The Avro schema of Simple's messages (wire.md 1.3.2): types, the last of which is a message."""
+    schema: list[dict[str, Any]] = json.loads((DATA / "simple.avsc").read_text(encoding="utf-8"))
+    return schema
 
 
 def _bytes(text: str | None) -> bytes | None:
