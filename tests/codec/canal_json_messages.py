@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from single import single
+
 from ticdc_lakehouse.codec import Decoder
 from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.codec.options import sink_options
@@ -30,15 +32,11 @@ def decode(*values: bytes | None, stored: dict[str, bytes] | None = None, **opti
 
 
 def failure(value: bytes | None, **options: Any) -> Failure:
-    (event,) = decode(value, **options)
-    assert isinstance(event, Failure), event
-    return event
+    return single(decode(value, **options), Failure)
 
 
 def row(value: bytes, **options: Any) -> RowChange:
-    (event,) = decode(value, **options)
-    assert isinstance(event, RowChange), event
-    return event
+    return single(decode(value, **options), RowChange)
 
 
 def message(**members: Any) -> dict[str, Any]:

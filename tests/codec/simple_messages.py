@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from single import single
+
 from ticdc_lakehouse.codec import Decoder
 from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.codec.options import sink_options
@@ -40,15 +42,11 @@ def decode(*values: bytes | None, known: Known | None = None, **options: object)
 
 
 def failure(value: bytes | None, **options: Any) -> Failure:
-    (event,) = decode(value, **options)
-    assert isinstance(event, Failure), event
-    return event
+    return single(decode(value, **options), Failure)
 
 
 def row(value: bytes, **options: Any) -> RowChange:
-    (event,) = decode(value, **options)
-    assert isinstance(event, RowChange), event
-    return event
+    return single(decode(value, **options), RowChange)
 
 
 def message(**members: Any) -> dict[str, Any]:

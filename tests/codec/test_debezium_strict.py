@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from single import single
 
 from ticdc_lakehouse.codec import Decoder
 from ticdc_lakehouse.codec.compression import compress
@@ -85,15 +86,11 @@ def decode(
 
 
 def failure(message: bytes | None, **options: Any) -> Failure:
-    (event,) = decode(message, **options)
-    assert isinstance(event, Failure), event
-    return event
+    return single(decode(message, **options), Failure)
 
 
 def row(message: bytes, **options: Any) -> RowChange:
-    (event,) = decode(message, **options)
-    assert isinstance(event, RowChange), event
-    return event
+    return single(decode(message, **options), RowChange)
 
 
 def test_the_messages_here_are_valid() -> None:

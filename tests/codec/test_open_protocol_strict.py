@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from single import single
 
 from ticdc_lakehouse.codec import Decoder
 from ticdc_lakehouse.codec.known import Known
@@ -34,15 +35,11 @@ def decode(*messages: Pair, stored: dict[str, bytes] | None = None, **options: o
 
 
 def failure(message: Pair, **options: Any) -> Failure:
-    (event,) = decode(message, **options)
-    assert isinstance(event, Failure), event
-    return event
+    return single(decode(message, **options), Failure)
 
 
 def row(message: Pair, **options: Any) -> RowChange:
-    (event,) = decode(message, **options)
-    assert isinstance(event, RowChange), event
-    return event
+    return single(decode(message, **options), RowChange)
 
 
 def written(*events: tuple[dict[str, Any] | bytes, Any]) -> Pair:
