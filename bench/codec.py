@@ -32,7 +32,7 @@ class Contest:
     """One protocol's decoder and what it is measured by."""
 
     yardstick: str
-    """One of ``YARDSTICKS``."""
+    """One of ``YARDSTICKS``, and whose messages it reads."""
     bound: float
     """What the decoder may take, as a multiple of that."""
     go: float | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.local import java
-from ticdc_lakehouse.local.java import UNWANTED, Java, find_java, version_of
+from ticdc_lakehouse.local.java import UNWANTED, Java, find_java, serial_collector, version_of
 
 
 def fake_java(home: Path, version: str) -> Path:
@@ -90,3 +91,14 @@ def test_spark_gets_this_java_without_the_unwanted_module(machine: Path) -> None
     arguments = ["-cp", "a b", UNWANTED, "", "*", "--add-modules=other"]
     said = subprocess.run(["/bin/sh", shim, *arguments], capture_output=True, text=True, check=True)
     assert said.stdout.splitlines() == ["-cp", "a b", "", "*", "--add-modules=other"]
+
+
+@pytest.mark.parametrize(("chosen", "collector"), [("", "UseSerialGC"), ("-Xss2m -XX:+UseG1GC", "UseG1GC")])
+def test_java_starts_with_the_collector_that_the_user_chose(
+    monkeypatch: pytest.MonkeyPatch, chosen: str, collector: str
+) -> None:
+    monkeypatch.setenv("JAVA_TOOL_OPTIONS", chosen)
+    command = [str(find_java().executable), *serial_collector(), "-XX:+PrintFlagsFinal", "-version"]
+    flags = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    used = {name for name in ("UseSerialGC", "UseG1GC") if re.search(rf"\b{name} += true", flags)}
+    assert used == {collector}

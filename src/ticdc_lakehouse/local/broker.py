@@ -23,7 +23,7 @@ from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: 
 
 from ticdc_lakehouse.errors import ConfigError, LakehouseError
 from ticdc_lakehouse.local.jars import Group, class_path
-from ticdc_lakehouse.local.java import find_java
+from ticdc_lakehouse.local.java import find_java, serial_collector
 from ticdc_lakehouse.local.kafka import (
     LARGEST_MESSAGE,
     REQUEST_SECONDS,
@@ -40,7 +40,6 @@ START_SECONDS = 60
 STOP_SECONDS = 20
 JVM_OPTIONS = (
     "-Xmx256m",
-    "-XX:+UseSerialGC",
     "-XX:TieredStopAtLevel=1",
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 )
@@ -107,7 +106,7 @@ class Broker:
 
         Raises ConfigError with the end of its log if it ends or stays silent, or if its port is taken.
         """
-        java = [str(find_java().executable), *JVM_OPTIONS, "-cp", class_path(Group.BROKER)]
+        java = [str(find_java().executable), *JVM_OPTIONS, *serial_collector(), "-cp", class_path(Group.BROKER)]
         if not self._properties.exists():
             self._format(java)
         with self._log.open("ab") as log:

@@ -73,6 +73,15 @@ def find_java() -> Java:
     )
 
 
+def serial_collector() -> tuple[str, ...]:
+    """The option for the plain collector, which in small heaps on two cores needs a tenth less CPU time than G1.
+
+    None where the user's environment chooses a collector for every JVM: with two of them a JVM does not start.
+    """
+    chosen = " ".join(os.environ.get(name, "") for name in ("JAVA_TOOL_OPTIONS", "JDK_JAVA_OPTIONS"))
+    return () if re.search(r"-XX:\+Use\w+GC\b", chosen) else ("-XX:+UseSerialGC",)
+
+
 def version_of(executable: Path) -> int | None:
     """The feature number that ``java -version`` prints (``8`` for the old ``1.8``); None when it does not start."""
     try:

@@ -7,23 +7,23 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from ticdc_lakehouse.local.jars import Group, class_path
-from ticdc_lakehouse.local.java import find_java
+from ticdc_lakehouse.local.java import find_java, serial_collector
 from ticdc_lakehouse.local.launch import spark_environment
 
 CORES = 2
 
 # The JVM's best compiler comes ten times later than usual: on a few thousand rows most of what it compiles, plans and
-# generated code, is used too rarely to be worth it. It took 45 % of the CPU time, and takes half of that. With
-# 1 GB on two cores the plain collector needs a tenth less of a window's CPU time than G1.
-_JAVA_OPTIONS = (
-    "-XX:+UseSerialGC -XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 "
-    "-XX:Tier4CompileThreshold=150000 -XX:Tier4BackEdgeThreshold=400000"
+# generated code, is used too rarely to be worth it. It took 45 % of the CPU time, and takes half of that.
+_COMPILER = (
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
 )
 
 SETTINGS = {
     "spark.master": f"local[{CORES}]",
     "spark.driver.memory": "1g",
-    "spark.driver.extraJavaOptions": _JAVA_OPTIONS,
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
@@ -76,6 +76,7 @@ def _places(lake_root: Path) -> dict[str, str]:
     return {
         # Says to ticdc_lakehouse.entry that tables lie in this folder, not in a catalog's storage.
         "spark.ticdc_lake.root": str(lake_root),
+        "spark.driver.extraJavaOptions": " ".join((*_COMPILER, *serial_collector())),
         "spark.sql.warehouse.dir": str(lake_root / "warehouse"),
         "spark.local.dir": str(scratch),
         "spark.driver.extraClassPath": jars,
