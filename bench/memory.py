@@ -135,7 +135,7 @@ def large(lake: Lake, copies: int = 4) -> MemoryResult:
     """``copies`` messages of each large size, and one above the largest: quarantined by name."""
     feed = "large"
     bronze.create_tables(lake, feed)
-    head, tail = _row_around()
+    head, tail = row_around()
     sizes = [*(size * _MB for size in LARGE_SIZES_MB for _ in range(copies)), LARGEST + 1]
     lines = lake.spark.createDataFrame(list(enumerate(sizes)), "offset BIGINT, size INT").coalesce(1)
     filling = F.expr(f"size - {len(head) + len(tail)}")
@@ -153,9 +153,9 @@ def large(lake: Lake, copies: int = 4) -> MemoryResult:
     return found
 
 
-def _row_around() -> tuple[bytes, bytes]:
-    """A recorded insert, cut where a text of any length may stand."""
-    head, found, tail = recorded("canal_json").values[0].partition(b'"pad":"')
+def row_around() -> tuple[bytes, bytes]:
+    """A recorded insert, cut where a text of any length may stand: in the image, which comes after the types."""
+    head, found, tail = recorded("canal_json").values[0].rpartition(b'"pad":"')
     return head + found, tail
 
 

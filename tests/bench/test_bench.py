@@ -7,7 +7,7 @@ from bench.recorded import json_texts, recorded
 from bench.report import Target
 from bench.timing import interleaved
 
-from bench import codec
+from bench import codec, memory
 from ticdc_lakehouse.codec import Decoder
 from ticdc_lakehouse.event import Kind
 
@@ -45,3 +45,11 @@ def test_target_says_whether_it_is_met() -> None:
     slow = Target(what="decode", measured=0.6, bound=0.5, at_most=True)
     assert (slow.met, str(slow)) == (False, "MISSED  decode: 0.6 (target ≤ 0.5)")
     assert Target(what="rate", measured=0.9, bound=0.85, at_most=False).met
+
+
+def test_a_large_message_is_a_row_with_a_large_text() -> None:
+    head, tail = memory.row_around()
+    message = recorded("canal_json")
+    (event,) = Decoder(message.protocol, message.options).decode([None], [head + b"x" * 99_999 + tail]).to_pylist()
+    assert event["kind"] == Kind.ROW
+    assert "x" * 99_999 in event["after"]
