@@ -23,6 +23,8 @@ from ticdc_lakehouse.local.job import local_parameters
 
 FEED = "sustained"
 TABLES = 4
+PARTITIONS = 4
+"""One a table: TiCDC keeps a row's changes in one partition."""
 TARGET = 40_000
 """Row changes a second, on two cores."""
 
@@ -44,7 +46,7 @@ def measure(lake: Lake, rows: int) -> SustainedResult:
     """A first batch fills the tables (and warms up), a second one changes every row: that is timed."""
     assert lake.root is not None
     with Broker(lake.root / FEED / "kafka") as broker:
-        broker.create_topic(FEED, 1)
+        broker.create_topic(FEED, PARTITIONS)
         run = _run(lake.spark, lake.root, broker.bootstrap_servers)
         seconds: dict[str, float] = {}
         for batch in range(2):
@@ -75,9 +77,10 @@ def _run(spark: SparkSession, root: Path, bootstrap_servers: str) -> Run:
 def _messages(made: Made) -> Iterator[KafkaMessage]:
     make = maker(made)
     for number in range(made.messages):
-        yield KafkaMessage(partition=0, key=None, value=make(number))
+        yield KafkaMessage(partition=number % PARTITIONS, key=None, value=make(number))
     (last,) = protocol_named(made.protocol).encode([Resolved(commit_ts=made.tso)], recorded(made.protocol).options)
-    yield KafkaMessage(partition=0, key=last.key, value=last.value)
+    for partition in range(PARTITIONS):
+        yield KafkaMessage(partition=partition, key=last.key, value=last.value)
 
 
 def _timed(run: Run, layer: str) -> float:

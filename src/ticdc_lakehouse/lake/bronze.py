@@ -96,8 +96,8 @@ def land(lake: Lake, source: Source, *, continuous: bool = False, max_offsets_pe
     Raises OffsetGapError if Kafka deleted messages before they were read, ConfigError if the brokers cannot be read.
     """
     create_tables(lake, source.feed)
-    before = _last_batch(lake, source.feed)
-    writer = _stream(lake, source, max_offsets_per_trigger)
+    before, ends = _landed(lake, source.feed)
+    writer = _stream(lake, source, ends, max_offsets_per_trigger)
     query = (writer if continuous else writer.trigger(availableNow=True)).start()
     try:
         query.awaitTermination()
@@ -106,10 +106,13 @@ def land(lake: Lake, source: Source, *, continuous: bool = False, max_offsets_pe
     return _landed_since(lake, source.feed, before)
 
 
-def _stream(lake: Lake, source: Source, max_offsets_per_trigger: int | None) -> DataStreamWriter:
+def _stream(
+    lake: Lake, source: Source, ends: Mapping[str, Mapping[str, int]], max_offsets_per_trigger: int | None
+) -> DataStreamWriter:
     options = {
         **source.kafka_options,
-        "startingOffsets": _resume_from(lake, source),
+        # Counts if the checkpoint is new: after what bronze has, so that a lost checkpoint lands nothing twice.
+        "startingOffsets": json.dumps(ends) if ends else source.starting_offsets,
         "failOnDataLoss": "true",
         "includeHeaders": "true",
     }
@@ -187,18 +190,6 @@ def _checkpoint_file(checkpoint: str, name: str) -> str:
     return (Path(checkpoint) / name).read_text(encoding="utf-8")
 
 
-def _resume_from(lake: Lake, source: Source) -> str:
-    """Where to begin if the checkpoint is new: after what bronze has, so that a lost checkpoint lands nothing twice."""
-    offsets = lake.spark.table(lake.table(Layer.BRONZE, offsets_table(source.feed)))
-    ends = offsets.groupBy("topic", "partition").agg(F.max("end_offset").alias("end")).collect()
-    if not ends:
-        return source.starting_offsets
-    by_topic: dict[str, dict[str, int]] = {}
-    for topic, partition, end in ends:
-        by_topic.setdefault(topic, {})[str(partition)] = end
-    return json.dumps(by_topic)
-
-
 def _named(feed: str, error: StreamingQueryException) -> ConfigError:
     text = str(error)
     if "DATA_LOSS" in text or "data may have been lost" in text or "OffsetOutOfRange" in text:
@@ -210,10 +201,15 @@ def _named(feed: str, error: StreamingQueryException) -> ConfigError:
     return ConfigError(f"feed {feed}: the Kafka source stopped: {text}")
 
 
-def _last_batch(lake: Lake, feed: str) -> int:
+def _landed(lake: Lake, feed: str) -> tuple[int, dict[str, dict[str, int]]]:
+    """The last batch, -1 before the first; and by topic and partition, as Kafka's options write them, the offset read
+    to."""
     offsets = lake.spark.table(lake.table(Layer.BRONZE, offsets_table(feed)))
-    last = offsets.agg(F.max("batch")).first()
-    return -1 if last is None or last[0] is None else int(last[0])
+    lines = offsets.groupBy("topic", "partition").agg(F.max("batch"), F.max("end_offset")).collect()
+    ends: dict[str, dict[str, int]] = {}
+    for topic, partition, _, end in lines:
+        ends.setdefault(topic, {})[str(partition)] = end
+    return max((batch for _, _, batch, _ in lines), default=-1), ends
 
 
 def _landed_since(lake: Lake, feed: str, batch: int) -> Landed:

@@ -180,13 +180,19 @@ def _decoded_since(lake: Lake, feed: str, events: str, version: int) -> Decoded:
     appends = lake.history(events).where(F.col("version") > version)
     line = appends.agg(F.count("*"), F.sum(F.col("operationMetrics")["numOutputRows"].cast("long"))).first()
     assert line is not None
-    quarantined = _errors(lake, events, lake.version(events)) - _errors(lake, events, version) if line[0] else 0
+    quarantined = _quarantined_since(lake, events, version) if line[0] else 0
     return Decoded(feed=feed, batches=line[0], events=line[1] or 0, quarantined=quarantined)
 
 
-def _errors(lake: Lake, events: str, version: int) -> int:
+def _quarantined_since(lake: Lake, events: str, version: int) -> int:
+    """Older versions are asked, which is slow, only if there is any error at all."""
+    now = _errors(lake, events)
+    return now - _errors(lake, f"{events} VERSION AS OF {version}") if now else 0
+
+
+def _errors(lake: Lake, events: str) -> int:
     # `reason` is NULL but for errors: Delta skips every file without one.
-    return lake.spark.sql(f"SELECT 1 FROM {events} VERSION AS OF {version} WHERE reason IS NOT NULL").count()
+    return lake.spark.sql(f"SELECT 1 FROM {events} WHERE reason IS NOT NULL").count()
 
 
 def decoded(messages: DataFrame, decoding: Decoding) -> DataFrame:
