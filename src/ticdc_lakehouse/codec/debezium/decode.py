@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import msgspec
 import pyarrow as pa
@@ -40,9 +41,6 @@ _FEW = 8
 
 _ENCODE_LINES = msgspec.json.Encoder().encode_lines
 
-Message = tuple[int, bytes | None, bytes]
-"""Number, key and value of a message."""
-
 
 def decoder(options: SinkOptions, known: Known) -> DecodeBatch:
     """A decoder of batches of messages; the definitions in ``known`` are asked for with schema version 0."""
@@ -50,70 +48,79 @@ def decoder(options: SinkOptions, known: Known) -> DecodeBatch:
 
 
 class _Decoder:
-    __slots__ = ("_alike", "_compressed", "_rows", "_tables")
+    __slots__ = ("_alike", "_compressed", "_keys", "_rows", "_tables", "_values")
 
     def __init__(self, options: SinkOptions, known: Known) -> None:
         self._tables = Tables(known, options.time_zone)
-        self._alike: dict[bytes, tuple[Table, list[Message]]] = {}
+        self._compressed = options.large_message_handle_compression
+        self._keys: list[bytes | None] = []
+        self._values: list[bytes | None] = []
+        """Of the messages by number; without compression once they were looked at."""
+        self._alike: dict[bytes, tuple[Table, list[int]]] = {}
         """Rows to be added, by their begin: the table it is known by, and the messages."""
         self._rows = Gathered()
-        self._compressed = options.large_message_handle_compression
 
     def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
         """The messages' events."""
         out, self._rows = Events(), Gathered()
-        messages = [*zip(keys, values, strict=True)]
-        for start in range(0, len(messages), _TOGETHER):
-            self._read(start, messages[start : start + _TOGETHER], out)
+        self._keys, self._values = [*keys], [*values]
+        numbers = [number for number, _ in enumerate(zip(self._keys, self._values, strict=True))]
+        for start in range(0, len(numbers), _TOGETHER):
+            self._read(numbers[start : start + _TOGETHER], out)
             for table, rows in self._alike.values():
                 self._together(table, rows, out)
             self._alike.clear()
-        gathered, self._rows = self._rows.rows(), Gathered()
+        gathered = self._rows.rows()
+        self._keys, self._values, self._rows = [], [], Gathered()
         return in_order(gathered, out, [0] * len(out))
 
-    def _read(self, start: int, messages: list[tuple[bytes | None, bytes | None]], out: Events) -> None:
-        """Keep or add messages from number ``start`` on."""
+    def _read(self, numbers: list[int], out: Events) -> None:
+        """Keep or add messages."""
         bare = self._compressed is Compression.NONE
-        for number, (key, value) in enumerate(messages, start):
+        for number in numbers:
+            value = self._values[number]
             if bare and value and (alike := self._alike.get(begin_of(value))) is not None:
-                alike[1].append((number, key, value))
+                alike[1].append(number)
             else:
-                collect_one(self._message, number, key, value, out)
+                collect_one(self._message, number, self._keys[number], value, out)
 
     def _message(self, key: bytes | None, value: bytes | None, out: Events) -> None:
         """Keep a row that begins as one before, and add any other event. Raises DecodeError."""
+        number = out.message
         if value and self._compressed is not Compression.NONE:
-            value = decompress(value, self._compressed)
-            key = key and decompress(key, self._compressed)
+            self._values[number] = value = decompress(value, self._compressed)
+            self._keys[number] = key = key and decompress(key, self._compressed)
         table = self._tables.known(begin_of(value)) if value else None
         if table is None or not value:
             return self._alone(key, value, out)
-        self._alike.setdefault(begin_of(value), (table, []))[1].append((out.message, key, value))
+        self._alike.setdefault(begin_of(value), (table, []))[1].append(number)
         return None
 
-    def _together(self, table: Table, messages: list[Message], out: Events) -> None:
+    def _together(self, table: Table, numbers: list[int], out: Events) -> None:
         """Add rows. One that has any fault, or is not like the others, is read alone."""
         try:
-            return self._add(table, messages, [table.bare(value) for _, _, value in messages])
+            keys, values = ([of[number] for number in numbers] for of in (self._keys, self._values))
+            return self._add(table, numbers, keys, [table.bare(value or b"") for value in values])
         except (DecodeError, *Unreadable):
             pass  # which row it is, and what its fault is, comes out below
-        if len(messages) > _FEW:
-            half = len(messages) // 2
-            self._together(table, messages[:half], out)
-            return self._together(table, messages[half:], out)
-        for number, key, value in messages:
-            collect_one(self._alone, number, key, value, out)
+        if len(numbers) > _FEW:
+            half = len(numbers) // 2
+            self._together(table, numbers[:half], out)
+            return self._together(table, numbers[half:], out)
+        for number in numbers:
+            collect_one(self._alone, number, self._keys[number], self._values[number], out)
         return None
 
-    def _add(self, table: Table, messages: list[Message], bare: list[bytes]) -> None:
+    def _add(self, table: Table, numbers: list[int], keys: list[bytes | None], bare: list[bytes]) -> None:
         """Add rows of one table, or none of them. Raises DecodeError, or one of ``Unreadable``, if one has a fault."""
         read = [*map(table.read, bare)]
         _check_names(bare, read)
         rows = [message.payload for message in read]
+        letters = [row.op for row in rows]
         parts = [
-            _part(table, op, chosen)
+            _part(table, op, [*compress(numbers, chosen)], [*compress(keys, chosen)], [*compress(rows, chosen)])
             for letter, op in _OPS.items()
-            if (chosen := [pair for pair in zip(messages, rows, strict=True) if pair[1].op == letter])
+            if any(chosen := [each == letter for each in letters])
         ]
         for part in parts:
             self._rows.add(alone(part.numbers), part.op, (part.commits, None), table.layout, part.keys, part.images)
@@ -127,7 +134,7 @@ class _Decoder:
         match read_payload(plain, whole.payload):
             case RowPayload(source=source) as row:
                 try:
-                    table = self._row(key, plain, whole, row, out.message)
+                    table = self._row(key, whole, row, out.message)
                 except (DecodeError, *Unreadable) as error:
                     raise _row_fault(error, plain, source) from None
                 self._tables.learn(begin_of(value), table)
@@ -137,14 +144,14 @@ class _Decoder:
                 change = changes[-1].type if changes else None
                 out.ddl(checked_tso(source.commit_ts), None, layout_of(ddl), query, change)
 
-    def _row(self, key: bytes | None, value: bytes, whole: Whole, row: RowPayload, number: int) -> Table:
+    def _row(self, key: bytes | None, whole: Whole, row: RowPayload, number: int) -> Table:
         """Add a row as it describes itself, and give its table. Raises DecodeError, or one of ``Unreadable``."""
         named = read_whole(key) if key else None
         if key and named:
             names_of(key)
         table = self._tables.described(_description(row, whole, named))
         plain_key = None if named is None else table.plain_key(named.payload)
-        self._add(table, [(number, plain_key, value)], [BEGIN + whole.payload + b"}"])
+        self._add(table, [number], [plain_key], [BEGIN + whole.payload + b"}"])
         return table
 
 
@@ -196,17 +203,16 @@ class _Part:
     """Before and after."""
 
 
-def _part(table: Table, op: Op, pairs: list[tuple[Message, Row]]) -> _Part:
+def _part(table: Table, op: Op, numbers: list[int], keys: list[bytes | None], rows: list[Row]) -> _Part:
     """Raises DecodeError, or one of ``Unreadable``."""
-    messages, rows = [message for message, _ in pairs], [row for _, row in pairs]
     old, new = _images(op, rows)
     named = old if op is Op.DELETE else new
-    if table.keys(named) != [key for _, key, _ in messages]:
+    if table.keys(named) != keys:
         raise DecodeError("key_mismatch", "expected the key to have the values of the row's key columns")
     before, after = table.texts(old), table.texts(new)
     changed = table.old_handle_keys(before, after) if op is Op.UPDATE and old else None
     return _Part(
-        numbers=[number for number, _, _ in messages],
+        numbers=numbers,
         op=op,
         commits=[checked_tso(row.source.commit_ts) for row in rows],
         keys=(table.handle_keys(before if op is Op.DELETE else after), changed),

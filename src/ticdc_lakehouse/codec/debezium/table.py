@@ -8,6 +8,7 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
+from msgspec import Raw
 
 from ticdc_lakehouse.codec.debezium.column import Described, described
 from ticdc_lakehouse.codec.debezium.field import columns_of
@@ -102,7 +103,7 @@ def _end_of(schema: bytes) -> bytes:
 def _texts(values: list[Any], form: Form) -> Texts:
     if form.texts is texts or not values:
         return values
-    if None not in values:
+    if form.read is Raw or None not in values:
         return form.texts(values)
     given = [value for value in values if value is not None]
     found = iter(form.texts(given) if given else ())
@@ -111,7 +112,8 @@ def _texts(values: list[Any], form: Form) -> Texts:
 
 def begin_of(value: bytes) -> bytes:
     """What tells the table in both writers: ``source.db`` and ``table``; no more than a hint."""
-    return value[value.find(b',"db":') : value.find(b',"server_id":')]
+    at = value.find(b',"db":')
+    return value[at : value.find(b',"server_id":', at)]
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):

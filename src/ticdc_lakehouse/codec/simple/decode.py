@@ -43,7 +43,7 @@ class _Decoder:
 
     def _contents(self, keys: Iterable[bytes | None], values: Iterable[bytes | None], out: Events) -> dict[int, bytes]:
         """The values by number, without their compression; an error is added for one that has no content."""
-        given = dict(enumerate([value for _, value in zip(keys, values, strict=True)]))
+        given = {number: value for number, (_, value) in enumerate(zip(keys, values, strict=True))}
         if self._compression is Compression.NONE and all(given.values()):
             return given  # type: ignore[return-value]  # none is None
         contents = {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -50,14 +51,14 @@ class JsonMessages:
     def read(self, values: Mapping[int, bytes], out: Events) -> Rows | None:
         """The row changes of messages (by number); other events and errors are added to ``out``."""
         rows = []
-        for begin, some in _by_begin(values).items():
-            if some[0][1].startswith(_ROW_BEGIN):
-                rows.append((begin, some))
+        for begin, numbers in _by_begin(values).items():
+            if values[numbers[0]].startswith(_ROW_BEGIN):
+                rows.append((begin, numbers))
             else:
-                rows += [(begin, [one]) for one in some if not self._is_control(*one, out)]
+                rows += [(begin, [one]) for one in numbers if not self._is_control(one, values[one], out)]
         gathered = Gathered()
-        for begin, some in rows:
-            self._read_rows(begin, some, gathered, out)
+        for begin, numbers in rows:
+            self._read_rows(begin, numbers, values, gathered, out)
         return gathered.rows()
 
     def _is_control(self, number: int, value: bytes, out: Events) -> bool:
@@ -72,19 +73,21 @@ class JsonMessages:
             _check_names(value or b"", envelope)
             add_control(envelope, self._schemas, out)
 
-    def _read_rows(self, begin: bytes, some: list[tuple[int, bytes]], gathered: Gathered, out: Events) -> None:
+    def _read_rows(
+        self, begin: bytes, numbers: list[int], values: Mapping[int, bytes], gathered: Gathered, out: Events
+    ) -> None:
         """Add rows that begin alike: together if their table is known, or after the first has told it."""
         if begin not in self._tables_by_begin:
-            first, *some = some
-            self._alone(*first, gathered, out)
-        for start in range(0, len(some), _TOGETHER):
-            numbers, values = zip(*some[start : start + _TOGETHER], strict=True)
+            first, *numbers = numbers
+            self._alone(first, values[first], gathered, out)
+        for start in range(0, len(numbers), _TOGETHER):
+            some = numbers[start : start + _TOGETHER]
             table = self._tables_by_begin.get(begin)
             if table is None:
-                for number, value in zip(numbers, values, strict=True):
-                    self._alone(number, value, gathered, out)
+                for number in some:
+                    self._alone(number, values[number], gathered, out)
             else:
-                self._together(table, numbers, values, gathered, out)
+                self._together(table, some, [values[number] for number in some], gathered, out)
 
     def _together(
         self, table: Table, numbers: Sequence[int], values: Sequence[bytes], gathered: Gathered, out: Events
@@ -197,15 +200,11 @@ def _begin_of(value: bytes) -> bytes:
     return value[:at] + value[at + _TO_VERSION : at + _AFTER_VERSION]
 
 
-def _by_begin(values: Mapping[int, bytes]) -> dict[bytes, list[tuple[int, bytes]]]:
-    """The messages by ``_begin_of``."""
-    alike: dict[bytes, list[tuple[int, bytes]]] = {}
-    for message in values.items():
-        begin = _begin_of(message[1])
-        if begin in alike:
-            alike[begin].append(message)
-        else:
-            alike[begin] = [message]
+def _by_begin(values: Mapping[int, bytes]) -> dict[bytes, list[int]]:
+    """The numbers of the messages by ``_begin_of``."""
+    alike: dict[bytes, list[int]] = defaultdict(list)
+    for number, value in values.items():
+        alike[_begin_of(value)].append(number)
     return alike
 
 
