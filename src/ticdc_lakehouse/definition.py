@@ -31,11 +31,14 @@ class ColumnDefinition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """A primary or unique key."""
+    """A primary or unique key, or an index, of which no more is known than its name and columns."""
 
     name: str
     """``PRIMARY`` is the primary key's."""
     columns: tuple[str, ...]
+    """None of an index of expressions."""
+    unique: bool = True
+    """Whether it can be the handle key: not an index, nor a key of expressions."""
 
     @property
     def primary(self) -> bool:
@@ -81,7 +84,7 @@ class Table:
     key: tuple[str, ...]
     """Handle key column names (``handle_key``), none if there is no such key."""
     keys: tuple[Key, ...] | None = None
-    """All primary and unique keys, in the order in which they were made; None where that is not known."""
+    """All keys and indexes, in the order in which they were made; None where that is not known."""
     partitioning: Partitioning | None = None
 
     @property
@@ -102,7 +105,8 @@ def handle_key(columns: Iterable[ColumnDefinition], keys: Iterable[Key]) -> tupl
     Source: tiflow ``cdc/model/schema_storage.go``, findHandleIndex; wire.md 1.2.5.
     """
     sure = {column.name.lower() for column in columns if not column.nullable and not column.virtual}
-    eligible = [key for key in keys if key.primary or sure.issuperset(name.lower() for name in key.columns)]
+    unique = (key for key in keys if key.unique)
+    eligible = [key for key in unique if key.primary or sure.issuperset(name.lower() for name in key.columns)]
     return min(eligible, key=lambda key: (not key.primary, len(key.columns))).columns if eligible else ()
 
 
@@ -132,7 +136,7 @@ def table_from_json(text: str) -> Table:
         table=members["table"],
         columns=tuple(ColumnDefinition(**{**c, "type": parse_type(c["type"])}) for c in members["columns"]),
         key=tuple(members["key"]),
-        keys=None if keys is None else tuple(Key(name=k["name"], columns=tuple(k["columns"])) for k in keys),
+        keys=None if keys is None else tuple(Key(**{**k, "columns": tuple(k["columns"])}) for k in keys),
         partitioning=None if partitioning is None else _partitioning(partitioning),
     )
 

@@ -119,6 +119,15 @@ def same_type(one: MysqlType, other: MysqlType) -> bool:
     return _meaning(one) == _meaning(other)
 
 
+def sized(kind: MysqlType) -> MysqlType:
+    """The type of a column that a DDL calls so: ``DECIMAL`` is ``DECIMAL(10,0)``, where a message leaves the size out."""
+    size = _USUAL_SIZES.get(_OTHER_NAMES.get(kind.name, kind.name))
+    if kind.size or size is None:
+        return kind
+    word = kind.text.split()[0]
+    return parse_type(f"{word}({','.join(map(str, size))}){kind.text[len(word) :]}")
+
+
 def _meaning(kind: MysqlType) -> tuple[object, ...]:
     name = _OTHER_NAMES.get(kind.name, kind.name)
     if kind.family is Family.OTHER:

@@ -135,7 +135,7 @@ def test_a_change_that_renames_is_a_rename_then_a_recast() -> None:
     [
         ("PRIMARY KEY (id)", "DROP PRIMARY KEY", ()),
         ("PRIMARY KEY (id), UNIQUE u (n)", "DROP PRIMARY KEY", ("n",)),
-        ("UNIQUE u (n)", "ADD PRIMARY KEY (name)", ("name",)),
+        ("UNIQUE u (n)", "ADD PRIMARY KEY (name)", ("Name",)),
         ("UNIQUE u (n)", "DROP INDEX U", ()),
         ("UNIQUE u (n), UNIQUE w (id)", "DROP INDEX u", ("id",)),
         ("UNIQUE u (n)", "MODIFY COLUMN n INT NULL", ()),
@@ -151,6 +151,11 @@ def test_a_change_that_renames_is_a_rename_then_a_recast() -> None:
         ("UNIQUE u (n), UNIQUE w (id)", "DROP COLUMN n", ("id",)),
         ("UNIQUE u (v)", "DROP COLUMN name", None),
         ("KEY k (n)", "DROP INDEX k", None),
+        ("KEY n (id), UNIQUE (n)", "DROP INDEX n", None),
+        ("UNIQUE (n), UNIQUE n (n, id)", "DROP INDEX n", None),
+        ("PRIMARY KEY (ID), KEY (n)", "ADD UNIQUE (n), DROP INDEX n, DROP PRIMARY KEY", ("n",)),
+        ("UNIQUE u (n, id)", "ADD UNIQUE KEY IF NOT EXISTS u (n)", None),
+        ("UNIQUE u (n)", "ADD INDEX i ((n + 1)), DROP COLUMN name", None),
     ],
 )
 def test_handle_key(keys: str, text: str, key: tuple[str, ...] | None) -> None:
@@ -252,6 +257,19 @@ def test_rows_that_go(
     before: Table, text: str, rows: list[tuple[str, str | None, str | None, str | None, object]]
 ) -> None:
     assert gone(before, text) == rows
+
+
+def test_bounds_may_be_functions_of_a_date() -> None:
+    before = table(
+        "a DATE",
+        "PARTITION BY RANGE (TO_DAYS(a)) (PARTITION p0 VALUES LESS THAN (TO_DAYS(_UTF8MB4'2020-01-01')),"
+        " PARTITION p1 VALUES LESS THAN (TO_DAYS('2020-02-01 00:00:00')), PARTITION p2 VALUES LESS THAN (YEAR('x')))",
+    )
+    (gone,) = alter(before, "DROP PARTITION p1").effects
+    assert isinstance(gone, RowsGone)
+    assert (gone.function, gone.low, gone.high) == ("to_days", "737790", "737821")
+    with pytest.raises(ApplyError, match="bound is not understood"):
+        alter(before, "DROP PARTITION p2")
 
 
 def test_bounds_follow_the_partitions() -> None:

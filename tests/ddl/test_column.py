@@ -6,7 +6,9 @@ import pytest
 
 from ticdc_lakehouse.ddl.literal import zero
 from ticdc_lakehouse.ddl.read import read_ddl
-from ticdc_lakehouse.ddl.statement import AddColumn, AlterTable, Default, Position
+from ticdc_lakehouse.ddl.script import tables_from_sql
+from ticdc_lakehouse.ddl.statement import AddColumn, AlterTable, CreateTable, Default, Position
+from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.mysql_type import parse_type
 
 
@@ -41,7 +43,7 @@ def add(text: str) -> AddColumn:
         ("DOUBLE DEFAULT 0.0000001", "1e-07"),
         ("DOUBLE DEFAULT -0.0", "0"),
         ("FLOAT DEFAULT 3.1400001", "3.14"),
-        ("FLOAT(7,1) DEFAULT 3.14", "3.1"),
+        ("FLOAT(7,1) DEFAULT 3.1", "3.1"),
         ("YEAR DEFAULT 2024", "2024"),
         ("YEAR DEFAULT '69'", "2069"),
         ("YEAR DEFAULT 70", "1970"),
@@ -86,6 +88,7 @@ def test_literals_become_what_rows_have(text: str, value: str | None) -> None:
         "VARCHAR(9) DEFAULT 1e99999999",
         "DOUBLE DEFAULT 1e400",
         "FLOAT DEFAULT 1e39",
+        "FLOAT(10,2) DEFAULT 1.545",
         "DECIMAL(5,2) DEFAULT 'NaN'",
         "DATETIME DEFAULT '2020-01-02 03:04:05.9'",
         "DATETIME DEFAULT 20200102",
@@ -156,4 +159,41 @@ def test_zero_values(kind: str, value: str) -> None:
 def test_several_in_brackets() -> None:
     (statement,) = read_ddl("ALTER TABLE t ADD COLUMN (a INT, b TEXT, KEY (a), UNIQUE u (b(3)))", "d", "t")
     assert isinstance(statement, AlterTable)
-    assert [type(action).__name__ for action in statement.actions] == ["AddColumn", "AddColumn", "AddKey"]
+    assert [type(action).__name__ for action in statement.actions] == ["AddColumn", "AddColumn", "AddKey", "AddKey"]
+
+
+def test_backslashes_are_those_that_tidb_writes() -> None:
+    """Its parser doubles quotes, and backslashes in DEFAULTs alone; what people write (schema_file) has escapes."""
+    written = r"CREATE TABLE d.t (e ENUM('a\b','it''s') DEFAULT 'a\\b' COMMENT 'C:\', s SET('x\','y')) COMMENT = 'z\'"
+    (created,) = read_ddl(written, None, None)
+    assert isinstance(created, CreateTable)
+    assert [c.type.elements for c in created.table.columns] == [("a\\b", "it's"), ("x\\", "y")]
+    (added,) = read_ddl(r"ALTER TABLE d.t ADD UNIQUE u (a) COMMENT 'x\', ADD COLUMN b CHAR(3) DEFAULT '\\'", None, None)
+    assert isinstance(added, AlterTable)
+    _, column = added.actions
+    assert isinstance(column, AddColumn)
+    assert column.default == Default(value="\\")
+    by_hand = r"CREATE TABLE d.t (e ENUM('a\\b','it\'s') COMMENT 'it\'s')"
+    for table in (tables_from_sql(by_hand)[0], create_of(by_hand)):
+        assert table.columns[0].type.elements == ("a\\b", "it's")
+
+
+def create_of(query: str) -> Table:
+    (created,) = read_ddl(query, None, None)
+    assert isinstance(created, CreateTable)
+    return created.table
+
+
+def test_a_type_without_size_has_the_usual_one() -> None:
+    columns = create_of("CREATE TABLE d.t (a DECIMAL, b NUMERIC UNSIGNED, c BINARY, e BIT, f DECIMAL(5))").columns
+    assert [(c.type.text, c.type.size) for c in columns] == [
+        ("DECIMAL(10,0)", (10, 0)),
+        ("NUMERIC(10,0) UNSIGNED", (10, 0)),
+        ("BINARY(1)", (1,)),
+        ("BIT(1)", (1,)),
+        ("DECIMAL(5)", (5,)),
+    ]
+
+
+def test_a_key_is_spelled_as_its_columns() -> None:
+    assert create_of("CREATE TABLE `d`.`t` (`id` BIGINT, `v` VARCHAR(9), PRIMARY KEY(`ID`))").key == ("id",)

@@ -87,6 +87,9 @@ def renamed(*pairs: tuple[TableName, TableName]) -> RenameTables:
         ("ALTER TABLE `e`.`t` RENAME AS `u`", renamed((("e", "t"), ("e", "u")))),
         ("ALTER TABLE t RENAME TO e.u", renamed((T, ("e", "u")))),
         ("RECOVER TABLE `t`", RestoreTable(name=T, to=T)),
+        ("RECOVER TABLE `t` 3", RestoreTable(name=T, to=T)),
+        ("RECOVER TABLE BY JOB 105", RestoreTable(name=T, to=T)),
+        ("DROP INDEX `i` ON `t` ALGORITHM = INPLACE LOCK = NONE", AlterTable(name=T, actions=(DropKey(index="i"),))),
         ("FLASHBACK TABLE `e`.`t` TO `u`", RestoreTable(name=("e", "t"), to=("e", "u"))),
         (
             "ALTER TABLE p EXCHANGE PARTITION `p0` WITH TABLE e.x WITHOUT VALIDATION",
@@ -113,11 +116,7 @@ def test_statements(query: str, expected: Statement) -> None:
         "CREATE USER 'x'",
         "RENAME USER a TO b",
         "GRANT ALL ON *.* TO x",
-        "CREATE INDEX `i` ON `d`.`t` (`a`, (b + 1), c(10) DESC) COMMENT 'x' INVISIBLE",
-        "CREATE VECTOR INDEX i ON t ((VEC_COSINE_DISTANCE(v))) USING HNSW",
         "ALTER TABLE t",
-        "ALTER TABLE t ADD INDEX i (a), ADD KEY (b), ADD FULLTEXT INDEX (c) WITH PARSER x, ADD VECTOR INDEX v ((f(a)))",
-        "ALTER TABLE t ADD UNIQUE KEY i ((a * 2))",
         "ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (a) REFERENCES u(b) ON DELETE SET NULL, DROP FOREIGN KEY g",
         "ALTER TABLE t ADD CONSTRAINT CHECK (a > 0) NOT ENFORCED, DROP CHECK c, DROP CONSTRAINT d",
         "ALTER TABLE t ALTER CHECK c ENFORCED",
@@ -141,6 +140,28 @@ def test_statements(query: str, expected: Statement) -> None:
 )
 def test_what_changes_nothing(query: str) -> None:
     assert read(query) == NoChange()
+
+
+@pytest.mark.parametrize(
+    ("query", "indexes"),
+    [
+        ("CREATE INDEX `i` ON `d`.`t` (`a`, c(10) DESC) COMMENT 'x' INVISIBLE", [("i", ("a", "c"))]),
+        ("CREATE INDEX `i` ON `d`.`t` (`a`, (b + 1))", [("i", ())]),
+        ("CREATE VECTOR INDEX i ON t ((VEC_COSINE_DISTANCE(v))) USING HNSW", [("i", ())]),
+        ("ALTER TABLE t ADD INDEX i (a), ADD KEY (b)", [("i", ("a",)), (None, ("b",))]),
+        (
+            "ALTER TABLE t ADD FULLTEXT INDEX (c) WITH PARSER x, ADD VECTOR INDEX v ((f(a)))",
+            [(None, ("c",)), ("v", ())],
+        ),
+        ("ALTER TABLE t ADD UNIQUE KEY i ((a * 2))", [("i", ())]),
+    ],
+)
+def test_indexes_are_read_for_their_names(query: str, indexes: list[tuple[str | None, tuple[str, ...]]]) -> None:
+    statement = read(query)
+    assert isinstance(statement, AlterTable)
+    assert statement.of_indexes
+    added = [action for action in statement.actions if isinstance(action, AddKey)]
+    assert [(key.index, key.columns) for key in added] == indexes
 
 
 RANGE = Partitioning(
@@ -269,7 +290,9 @@ def test_several_statements() -> None:
         ("RENAME TABLE a TO tmp, b TO a, tmp TO b, c", [T, ("d", "a"), ("d", "tmp"), ("d", "b"), ("d", "c")]),
         ("DROP TABLE IF EXISTS a, e.`b` NOW", [T, ("d", "a"), ("e", "b")]),
         ("TRUNCATE a b", [T, ("d", "a")]),
-        ("RECOVER TABLE BY JOB 5", [T, ("d", "BY")]),
+        ("RECOVER TABLE BY JOB x", [T]),
+        ("RENAME TABLE `t` TO `d`.`t`", [T]),
+        ("ALTER TABLE t RENAME d.t", [T]),
         ("FLASHBACK TABLE a TO b TIMESTAMP x", [T, ("d", "a"), ("d", "b")]),
         ("CREATE TABLE t (a INT", [T]),
         ("CREATE TABLE t ()", [T]),

@@ -25,6 +25,14 @@ CONVERTED: list[tuple[str, str, str, str | None]] = [
     ("double", "int", "2.5", "2"),
     ("double", "bigint unsigned", "3.5", "4"),
     ("float", "double", "0.1", "0.10000000149011612"),
+    ("float", "decimal(12,4)", "12345.678", "12345.677734375"),
+    ("float", "bigint", "123456790", "123456792"),
+    ("double(10,2)", "double(12,3)", "1.25", "1.25"),
+    ("varchar(9)", "enum('x','y')", "y", "y"),
+    ("varchar(9)", "enum('x','y')", "1", None),
+    ("varchar(9)", "set('x','y')", "y,x", "x,y"),
+    ("varchar(9)", "set('x','y')", "", ""),
+    ("varchar(9)", "set('x','y')", "x,z", None),
     ("double", "varchar(9)", "0.5", "0.5"),
     ("double", "varchar(9)", "1e+21", None),
     ("varchar(9)", "char(9)", "a  ", "a"),
@@ -50,7 +58,7 @@ CONVERTED: list[tuple[str, str, str, str | None]] = [
     ("datetime(1)", "datetime", "1969-12-31 23:59:59.5", "1970-01-01 00:00:00"),
     ("datetime(1)", "datetime", "0000-00-00 00:00:00.0", "0000-00-00 00:00:00.0"),
     ("timestamp(3)", "timestamp", "2024-01-01 00:00:00.499", "2024-01-01 00:00:00"),
-    ("datetime(1)", "date", "2024-01-01 23:59:59.5", "2024-01-02"),
+    ("datetime(1)", "date", "2024-01-01 23:59:59.5", "2024-01-01"),
     ("datetime", "date", "2024-01-00 12:00:00", "2024-01-00"),
     ("date", "datetime", "2024-02-29", "2024-02-29 00:00:00"),
     ("time", "time(3)", "-10:00:00", "-10:00:00.000"),
@@ -99,3 +107,10 @@ def test_a_function_of_a_date_tells_the_partition_of_a_row(spark: SparkSession) 
             conditions.append(f"{gone_sql(gone, 'UTC')} AS c{len(conditions)}")
     (found,) = spark.sql(f"SELECT {', '.join(conditions)} FROM (SELECT {', '.join(days)})").collect()
     assert list(found) == [True, False, False] * len(DATES)
+
+
+def test_a_bound_above_the_columns_type_is_one(spark: SparkSession) -> None:
+    gone = RowsGone(column=ColumnDefinition(name="id", type=parse_type("tinyint")), function=None, low="5", high="128")
+    rows = "VALUES (CAST(4 AS TINYINT)), (CAST(5 AS TINYINT)), (CAST(127 AS TINYINT)) AS rows (id)"
+    (found,) = spark.sql(f"SELECT sort_array(collect_list(id)) FROM {rows} WHERE {gone_sql(gone, 'UTC')}").collect()
+    assert found[0] == [5, 127]

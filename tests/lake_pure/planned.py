@@ -20,7 +20,7 @@ from ticdc_lakehouse.lake.naming import Naming, Taken
 from ticdc_lakehouse.lake.plan import TablePlan, plan_tables
 from ticdc_lakehouse.lake.situation import Applying, Situation
 from ticdc_lakehouse.lake.state import Definition, Published, Recoverable, TableState
-from ticdc_lakehouse.lake.window import DdlEvent, Shape, Window, statements_of
+from ticdc_lakehouse.lake.window import DdlEvent, Shape, Window, barriers, statements_of
 from ticdc_lakehouse.local.recorded import RecordedStream, answers
 from ticdc_lakehouse.local.verify import mode_of
 from ticdc_lakehouse.policy import Mode
@@ -137,11 +137,10 @@ class Planner:
 
     def _window(self, tso: int) -> Window:
         ddls = tuple(ddl for ddl in self.ddls if self.before.tso <= ddl.commit_ts <= tso)
-        barriers = {ddl.commit_ts for ddl in ddls if ddl.statements}
         alike: dict[tuple[object, ...], list[RowChange]] = defaultdict(list)
         for row in self.rows:
             if self.before.tso < commit_order(row) <= tso:
-                passed = sum(barrier < commit_order(row) for barrier in barriers)
+                passed = sum(barrier < commit_order(row) for barrier in barriers(ddls))
                 keyed = row.handle_key is not None
                 alike[row.database, row.table, row.columns, row.op, row.handle_only, keyed, passed].append(row)
         shapes: dict[TableName, list[Shape]] = defaultdict(list)

@@ -38,6 +38,10 @@ def converted(before: str, after: str) -> str:
         ("decimal(10,2)", "decimal(39,2)", "not converted to decimal(39,2)"),
         ("int", "decimal", "not converted to decimal:"),
         ("decimal(65,30)", "int", "not converted to decimal(65,30)"),
+        ("decimal(14,4)", "double(10,2)", "the rounding of decimal(14,4) to double(10,2)"),
+        ("double", "float(7,2)", "the rounding of double to float(7,2)"),
+        ("varchar(9)", "double(10,2)", "the rounding of varchar(9) to double(10,2)"),
+        ("varchar(9)", "set", "the names of set are not known"),
         ("time(6)", "time(3)", "the rounding of time(6) to time(3)"),
         ("time(1)", "time", "the rounding of time(1) to time"),
         ("enum", "varchar(9)", "the names of enum are not known"),
@@ -68,6 +72,7 @@ def test_what_is_not_converted_says_why(before: str, after: str, reason: str) ->
         ("set('a','b')", "set('a','b','c')"),
         ("enum", "enum('a')"),
         ("json", "varchar(9)"),
+        ("int", "double(10,2)"),
     ],
 )
 def test_texts_that_stay(before: str, after: str) -> None:

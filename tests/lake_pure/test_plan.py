@@ -9,7 +9,7 @@ import pytest
 from ticdc_lakehouse.codec.options import sink_options
 from ticdc_lakehouse.ddl.script import tables_from_sql
 from ticdc_lakehouse.ddl.statement import TableName
-from ticdc_lakehouse.definition import Table
+from ticdc_lakehouse.definition import Key, Table
 from ticdc_lakehouse.event import Column
 from ticdc_lakehouse.lake.lane import Rows
 from ticdc_lakehouse.lake.naming import Naming, Taken
@@ -316,9 +316,20 @@ def test_rows_take_turns_with_ddls() -> None:
 
 
 def test_what_is_no_change_is_no_barrier() -> None:
-    now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(15, "CREATE INDEX i ON t (v)"),))
+    now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(15, "ALTER TABLE t COMMENT = 'c'"),))
     assert now.window.ddls[0].statements == (), "else rows are parted by it"
     assert steps(plan(now)) == [("R", 20)]
+
+
+def test_an_index_is_no_barrier_but_its_name_is_known() -> None:
+    keys = (Key(name="PRIMARY", columns=("id",)),)
+    known = replace(KNOWN, table=replace(table(), keys=keys))
+    now = situation(ROWS, known=known, state=STATE, ddls=(ddl(15, "CREATE INDEX i ON t (v)"),))
+    made = plan(now)
+    assert steps(made) == [("R", 20)]
+    assert made.definition is not None
+    assert made.definition.table.keys == (*keys, Key(name="i", columns=("v",), unique=False))
+    assert [found.commit_ts for found in made.found] == [KNOWN.commit_ts], "rows are of the definition before"
 
 
 def test_renamed_table_keeps_its_rows_under_the_new_name() -> None:

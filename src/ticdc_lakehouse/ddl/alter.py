@@ -70,13 +70,13 @@ def read_create_index(tokens: Tokens, database: str | None) -> Statement:
     unique = tokens.take("UNIQUE")
     tokens.skip_until("INDEX")
     tokens.expect("INDEX")
-    tokens.take("IF", "NOT", "EXISTS")
+    lenient = tokens.take("IF", "NOT", "EXISTS")
     index = tokens.name()
     tokens.skip_until("ON")
     tokens.expect("ON")
     name = tokens.table_name(database)
-    key = read_key_columns(tokens, index=index, primary=False)
-    return AlterTable(name=name, actions=(key,)) if unique and key else NoChange()
+    key = AddKey(primary=False, index=index, columns=(), unique=unique, lenient=lenient)
+    return AlterTable(name=name, actions=(read_key_columns(tokens, key),))
 
 
 def read_drop_index(tokens: Tokens, database: str | None) -> Statement:
@@ -85,7 +85,11 @@ def read_drop_index(tokens: Tokens, database: str | None) -> Statement:
     tokens.take("IF", "EXISTS")
     index = tokens.name()
     tokens.expect("ON")
-    return AlterTable(name=tokens.table_name(database), actions=(DropKey(index=index),))
+    name = tokens.table_name(database)
+    while tokens.take_any("ALGORITHM", "LOCK"):
+        tokens.take("=")
+        tokens.name()
+    return AlterTable(name=name, actions=(DropKey(index=index),))
 
 
 def _statements(name: TableName, actions: tuple[Action, ...], to: TableName | None) -> tuple[Statement, ...]:
@@ -107,7 +111,10 @@ def _read_exchange(tokens: Tokens, name: TableName) -> ExchangePartition:
 def _read_target(tokens: Tokens, name: TableName) -> TableName:
     tokens.expect("RENAME")
     tokens.take_any("TO", "AS", "=")
-    return tokens.table_name(name[0])
+    to = tokens.table_name(name[0])
+    if to == name:  # from a database that the text does not name
+        raise tokens.unreadable("another name")
+    return to
 
 
 def _read_action(tokens: Tokens) -> tuple[Action, ...]:

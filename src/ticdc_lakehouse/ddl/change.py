@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ticdc_lakehouse.ddl.effect import Added, Changed, Dropped, Effect, Recast, Rekeyed, Renamed
-from ticdc_lakehouse.ddl.key import added, without_nulls
+from ticdc_lakehouse.ddl.key import added, spelled, without_nulls
 from ticdc_lakehouse.ddl.literal import zero
 from ticdc_lakehouse.ddl.partitioned import add_partitions, drop_partitions
 from ticdc_lakehouse.ddl.statement import (
@@ -110,7 +110,8 @@ def _drop_column(table: Table, action: DropColumn) -> _Step:
 def _keys_without(keys: tuple[Key, ...], column: str) -> Iterator[Key]:
     """A key goes with its last column."""
     for key in keys:
-        if names := tuple(name for name in key.columns if not _same(name, column)):
+        names = tuple(name for name in key.columns if not _same(name, column))
+        if names or not key.columns:
             yield replace(key, columns=names)
 
 
@@ -156,12 +157,8 @@ def _modify_column(table: Table, action: ModifyColumn) -> _Step:
 def _change_key(table: Table, action: AddKey | DropKey | RenameKey) -> Table:
     """Of a table whose keys are not known only a primary key says what the handle key is."""
     match action:
-        case AddKey(columns=names):
-            for name in names:
-                _position(table, name, "ADD KEY")
-            if table.keys is None:
-                return table if not action.primary else replace(table, keys=added((), action))
-            return replace(table, columns=without_nulls(table.columns, action), keys=added(table.keys, action))
+        case AddKey():
+            return _add_key(table, action)
         case DropKey(index=index):
             if table.keys is None and _same(index, "PRIMARY"):
                 raise ApplyError("DROP PRIMARY KEY: the table's other keys are not known")
@@ -169,6 +166,21 @@ def _change_key(table: Table, action: AddKey | DropKey | RenameKey) -> Table:
         case RenameKey(old=old, new=new):
             kept = tuple(replace(key, name=new) if _same(key.name, old) else key for key in table.keys or ())
     return table if table.keys is None else replace(table, keys=kept)
+
+
+def _add_key(table: Table, action: AddKey) -> Table:
+    if table.keys is None and not action.primary:
+        return table
+    if any(_same(key.name, action.index or "") for key in table.keys or ()):
+        if action.lenient or not action.unique:
+            return table
+        raise ApplyError(f"ADD KEY `{action.index}`: the table has a key of that name already")
+    for name in action.columns:
+        _position(table, name, "ADD KEY")
+    key = spelled(action, table.columns)
+    if table.keys is None:
+        return replace(table, keys=added((), key))
+    return replace(table, columns=without_nulls(table.columns, key), keys=added(table.keys, key))
 
 
 def _placed(

@@ -9,7 +9,7 @@ from ticdc_lakehouse.ddl.literal import read_value, stored
 from ticdc_lakehouse.ddl.statement import Default
 from ticdc_lakehouse.ddl.tokens import Tokens, UnreadableError
 from ticdc_lakehouse.definition import ColumnDefinition
-from ticdc_lakehouse.mysql_type import MysqlType, parse_type
+from ticdc_lakehouse.mysql_type import MysqlType, parse_type, sized
 
 _TYPE_SUFFIXES = ("UNSIGNED", "SIGNED", "ZEROFILL", "PRECISION")
 _PASSED = {
@@ -64,7 +64,11 @@ def _read_type(tokens: Tokens) -> MysqlType:
         tokens.skip()
     while tokens.take_any(*_TYPE_SUFFIXES):
         pass
-    return parse_type(tokens.text_from(start))
+    text = tokens.text_from(start)
+    kind = parse_type(text)
+    if kind.elements and tokens.restored:
+        return parse_type(text.replace("\\", "\\\\"))
+    return sized(kind)
 
 
 def _read_attribute(tokens: Tokens, column: ColumnText) -> None:

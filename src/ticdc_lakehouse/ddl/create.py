@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ticdc_lakehouse.ddl.column import ColumnText, read_column
-from ticdc_lakehouse.ddl.key import added, is_key, read_key, without_nulls
+from ticdc_lakehouse.ddl.key import is_key, keys_of, read_key, spelled, without_nulls
 from ticdc_lakehouse.ddl.partition import read_partitioning
 from ticdc_lakehouse.ddl.statement import AddKey, CreateTable, CreateTableLike, TableName
 from ticdc_lakehouse.ddl.tokens import Tokens, UnreadableError
-from ticdc_lakehouse.definition import Key, Partitioning, Table, handle_key
+from ticdc_lakehouse.definition import Partitioning, Table, handle_key
 
 _ROWS_FOLLOW = ("AS", "SELECT", "WITH", "VALUES", "TABLE", "IGNORE", "REPLACE", "(")
 
@@ -33,7 +33,7 @@ def read_create(tokens: Tokens, database: str | None) -> CreateTable | CreateTab
 
 
 def read_entry(tokens: Tokens) -> tuple[ColumnText | None, AddKey | None]:
-    """Passes a column, a key (of which nothing is given if it is an index), or a column with its own key."""
+    """Passes a column, a key or index, or a column with its own key."""
     if is_key(tokens):
         return None, read_key(tokens)
     column = read_column(tokens)
@@ -55,10 +55,10 @@ def _table(name: TableName, entries: list[Tokens]) -> Table:
     if not columns:
         raise UnreadableError("a table with columns", "none", 1)
     # TiDB makes the keys of columns last; of keys of one length TiCDC chooses the oldest.
-    keys: tuple[Key, ...] = ()
-    for _, key in sorted(read, key=lambda entry: entry[0] is not None):
-        if key is not None:
-            keys, columns = added(keys, key), without_nulls(columns, key)
+    made = [key for _, key in sorted(read, key=lambda entry: entry[0] is not None) if key is not None]
+    for key in made:
+        columns = without_nulls(columns, key)
+    keys = keys_of([spelled(key, columns) for key in made])
     return Table(database=name[0], table=name[1], columns=columns, key=handle_key(columns, keys), keys=keys)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from itertools import chain, count
 
@@ -19,27 +20,30 @@ def is_key(tokens: Tokens) -> bool:
 
 
 def read_key(tokens: Tokens) -> AddKey | None:
-    """Passes a key, index or constraint up to a comma or the end; None unless it is a primary or unique key of
-    columns."""
+    """Passes a key, index or constraint up to a comma or the end; None for a foreign key and a CHECK."""
     name = _read_constraint(tokens)
-    word = tokens.take_any("PRIMARY", "UNIQUE")
+    word = tokens.take_any("PRIMARY", "UNIQUE", *_INDEXES)
     if not word:
         tokens.skip_until(",")
         return None
     tokens.take_any("KEY", "INDEX")
-    tokens.take("IF", "NOT", "EXISTS")
-    return read_key_columns(tokens, index=_read_name(tokens) or name, primary=word == "PRIMARY")
+    lenient = tokens.take("IF", "NOT", "EXISTS")
+    index = _read_name(tokens) or name
+    unique = word in ("PRIMARY", "UNIQUE")
+    return read_key_columns(
+        tokens, AddKey(primary=word == "PRIMARY", index=index, columns=(), unique=unique, lenient=lenient)
+    )
 
 
-def read_key_columns(tokens: Tokens, *, index: str | None, primary: bool) -> AddKey | None:
-    """Passes ``(column, …) options``; None for a key of expressions, which can be nobody's handle."""
+def read_key_columns(tokens: Tokens, key: AddKey) -> AddKey:
+    """Passes ``(column, …) options`` and gives ``key`` with its columns. One of expressions can be nobody's handle."""
     parts = tokens.brackets().parts()
     tokens.skip_until(",")
-    if any(part.word() == "(" for part in parts):
-        return None
     if not parts:
         raise tokens.unreadable("a key with columns")
-    return AddKey(primary=primary, index=index, columns=tuple(part.name() for part in parts))
+    if any(part.word() == "(" for part in parts):
+        return replace(key, unique=False)
+    return replace(key, columns=tuple(part.name() for part in parts))
 
 
 def _read_constraint(tokens: Tokens) -> str | None:
@@ -55,15 +59,31 @@ def _read_name(tokens: Tokens) -> str | None:
     return name
 
 
-def added(keys: tuple[Key, ...], key: AddKey) -> tuple[Key, ...]:
-    """The keys with one more. One without a name gets TiDB's: its first column, then ``_2``, ``_3`` … behind it."""
+def keys_of(made: Sequence[AddKey]) -> tuple[Key, ...]:
+    """The keys and indexes of a new table. Those without a name get theirs when all others have one."""
+    given = {key.index.lower() for key in made if key.index is not None}
+    keys: tuple[Key, ...] = ()
+    for key in made:
+        keys = added(keys, key, given)
+    return keys
+
+
+def added(keys: tuple[Key, ...], key: AddKey, given: Set[str] = frozenset()) -> tuple[Key, ...]:
+    """The keys with one more. One without a name gets TiDB's: its first column, then ``_2``, ``_3`` … behind it, if
+    that is the name of another one, or among those ``given``."""
     if key.primary:
         return (*keys, Key(name="PRIMARY", columns=key.columns))
-    taken = {other.name.lower() for other in keys}
-    first = key.columns[0]
-    names = chain([key.index or first], (f"{first}_{number}" for number in count(2)))
-    name = next(name for name in names if name.lower() not in taken)
-    return (*keys, Key(name=name, columns=key.columns))
+    taken = {"primary", *given, *(other.name.lower() for other in keys)}
+    first = key.columns[0] if key.columns else "expression_index"
+    names = chain([first], (f"{first}_{number}" for number in count(2)))
+    name = key.index or next(name for name in names if name.lower() not in taken)
+    return (*keys, Key(name=name, columns=key.columns, unique=key.unique))
+
+
+def spelled(key: AddKey, columns: Iterable[ColumnDefinition]) -> AddKey:
+    """The key with its columns' names as the columns spell them."""
+    names = {column.name.lower(): column.name for column in columns}
+    return replace(key, columns=tuple(names.get(name.lower(), name) for name in key.columns))
 
 
 def without_nulls(columns: tuple[ColumnDefinition, ...], key: AddKey) -> tuple[ColumnDefinition, ...]:

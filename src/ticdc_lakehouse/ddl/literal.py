@@ -148,10 +148,11 @@ def _rounded(number: Decimal, scale: int) -> Decimal:
 
 
 def _float(number: Decimal, kind: MysqlType) -> str:
-    rounded = _rounded(number, kind.size[1]) if len(kind.size) > 1 else number
-    if kind.family is Family.FLOAT and abs(rounded) > _MAX_FLOAT:
+    if len(kind.size) > 1 and _rounded(number, kind.size[1]) != number:  # TiDB rounds what binary makes of it
         raise ValueError(number)
-    value = np.float32(float(rounded)) if kind.family is Family.FLOAT else np.float64(float(rounded))
+    if kind.family is Family.FLOAT and abs(number) > _MAX_FLOAT:
+        raise ValueError(number)
+    value = np.float32(float(number)) if kind.family is Family.FLOAT else np.float64(float(number))
     if value == 0:
         return "0"
     if 1e-6 <= abs(float(value)) < 1e21:

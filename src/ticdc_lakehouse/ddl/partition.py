@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import date
 from decimal import Decimal
 
 from ticdc_lakehouse.ddl.literal import read_literal
@@ -10,6 +12,13 @@ from ticdc_lakehouse.definition import Partition, Partitioning
 
 _FUNCTIONS = ("YEAR", "MONTH", "QUARTER", "DAY", "DAYOFMONTH", "DAYOFWEEK", "DAYOFYEAR", "WEEKDAY", "TO_DAYS")
 """Functions of a column by which rows can be told apart. The others make an expression that is not understood."""
+
+
+_OF_DATE: dict[str, Callable[[date], int]] = {
+    "TO_DAYS": lambda day: day.toordinal() + 365,
+    "YEAR": lambda day: day.year,
+}
+"""Functions of a date that bounds are written with."""
 
 
 def read_partitioning(tokens: Tokens) -> Partitioning:
@@ -75,14 +84,28 @@ def _read_list(name: str, tokens: Tokens) -> Partition:
 
 
 def _read_bound(tokens: Tokens) -> str | None:
-    """The text of a literal; an expression stays as it is written, and no value will match it."""
+    """The text of a literal, or of what a function gives of a date; any other expression stays as it is written, and no
+    value will match it."""
     start = tokens.at
+    if tokens.ended:
+        raise tokens.unreadable("a bound")
     try:
-        literal = read_literal(tokens)
+        literal = _read_of_date(tokens) if tokens.word() in _OF_DATE else read_literal(tokens)
         tokens.expect_end()
-    except UnreadableError:
+    except (UnreadableError, ValueError):
         tokens.skip_until()
         return tokens.text_from(start)
     if isinstance(literal, bytes):
         return tokens.text_from(start)
     return str(literal) if isinstance(literal, Decimal) else literal
+
+
+def _read_of_date(tokens: Tokens) -> str:
+    """``TO_DAYS('2024-01-01')``. Raises ValueError if its argument is no date."""
+    function = _OF_DATE[tokens.take_any(*_OF_DATE)]
+    argument = tokens.brackets()
+    day = read_literal(argument)
+    argument.expect_end()
+    if not isinstance(day, str):
+        raise argument.unreadable("a date")
+    return str(function(date.fromisoformat(day.removesuffix(" 00:00:00"))))

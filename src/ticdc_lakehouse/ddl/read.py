@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 
+from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # from its compiled half, not re-exported
+
 from ticdc_lakehouse.ddl.alter import read_alter, read_create_index, read_drop_index
 from ticdc_lakehouse.ddl.create import read_create
 from ticdc_lakehouse.ddl.statement import (
@@ -34,10 +36,19 @@ def read_ddl(query: str, database: str | None, table: str | None) -> tuple[State
     """The statements of a DDL event's text, in their order; at least one.
 
     ``database`` and ``table`` are what the event says: the database is that of unqualified names. Where the text names
-    other tables, it is right. A text that is not understood gives Unread with every table that it may touch.
+    other tables, it is right. A text that is not understood, as TiDB writes strings nor as people do, gives Unread with
+    every table that it may touch.
     """
+    read = _read_text(query, database, table, restored=True)
+    if "\\" in query and any(isinstance(statement, Unread) for statement in read):
+        by_hand = _read_text(query, database, table, restored=False)
+        return read if any(isinstance(statement, Unread) for statement in by_hand) else by_hand
+    return read
+
+
+def _read_text(query: str, database: str | None, table: str | None, *, restored: bool) -> tuple[Statement, ...]:
     try:
-        found = statements(query)
+        found = statements(query, restored=restored)
     except UnreadableError as error:
         return (_unread(None, database, table, str(error)),)
     if not found:
@@ -47,26 +58,26 @@ def read_ddl(query: str, database: str | None, table: str | None) -> tuple[State
 
 def _read(tokens: Tokens, database: str | None, table: str | None) -> tuple[Statement, ...]:
     try:
-        read = _read_statement(tokens, database)
+        read = _read_statement(tokens, database, table)
         tokens.expect_end()
     except UnreadableError as error:
         return (_unread(tokens, database, table, str(error)),)
     return read
 
 
-def _read_statement(tokens: Tokens, database: str | None) -> tuple[Statement, ...]:
+def _read_statement(tokens: Tokens, database: str | None, table: str | None) -> tuple[Statement, ...]:
     match tokens.word(), tokens.word(1):
         case "ALTER", "TABLE":
             return read_alter(tokens, database)
         case ("CREATE" | "DROP" | "RENAME" | "TRUNCATE" | "RECOVER" | "FLASHBACK", _) if not _changes_nothing(tokens):
-            return (_read_other(tokens, database),)
+            return (_read_other(tokens, database, table),)
         case _ if not _changes_nothing(tokens):
             raise tokens.unreadable("a statement that is known")
     tokens.skip_until()
     return (NoChange(),)
 
 
-def _read_other(tokens: Tokens, database: str | None) -> Statement:
+def _read_other(tokens: Tokens, database: str | None, table: str | None) -> Statement:
     match tokens.word(), tokens.word(1):
         case "CREATE", "TABLE":
             return read_create(tokens, database)
@@ -83,7 +94,7 @@ def _read_other(tokens: Tokens, database: str | None) -> Statement:
         case "TRUNCATE", _:
             return _read_truncate(tokens, database)
         case "RECOVER" | "FLASHBACK", "TABLE":
-            return _read_restore(tokens, database)
+            return _read_restore(tokens, database, table)
     raise tokens.unreadable("a statement that is known")
 
 
@@ -124,9 +135,15 @@ def _read_rename(tokens: Tokens, database: str | None) -> RenameTables:
 
 
 def _read_pair(tokens: Tokens, database: str | None) -> tuple[TableName, TableName]:
+    """The database is that of the new name, so a table that moves to another one without naming its own seems to stay
+    where it is."""
+    qualified = tokens.word(1) == "."
     old = tokens.table_name(database)
     tokens.expect("TO")
-    return old, tokens.table_name(database)
+    new = tokens.table_name(database)
+    if old == new and not qualified:
+        raise tokens.unreadable("the database from which the table moves")
+    return old, new
 
 
 def _read_truncate(tokens: Tokens, database: str | None) -> TruncateTable:
@@ -135,11 +152,18 @@ def _read_truncate(tokens: Tokens, database: str | None) -> TruncateTable:
     return TruncateTable(name=tokens.table_name(database))
 
 
-def _read_restore(tokens: Tokens, database: str | None) -> RestoreTable:
-    """``TO`` has a table's name alone: it comes back in the database in which it was."""
+def _read_restore(tokens: Tokens, database: str | None, table: str | None) -> RestoreTable:
+    """``TO`` has a table's name alone: it comes back in the database in which it was. ``BY JOB`` names a DDL of TiDB's,
+    and the event the table."""
     tokens.take_any("RECOVER", "FLASHBACK")
     tokens.expect("TABLE")
-    name = tokens.table_name(database)
+    if tokens.take("BY", "JOB"):
+        name = database or "", table or ""
+        if not all(name):
+            raise tokens.unreadable("an event that names the table")
+    else:
+        name = tokens.table_name(database)
+    tokens.number(TokenType.NUMBER)
     return RestoreTable(name=name, to=(name[0], tokens.name()) if tokens.take("TO") else name)
 
 
@@ -179,7 +203,7 @@ def _named(tokens: Tokens, database: str | None) -> Iterator[TableName]:
 def _pass_to_name(tokens: Tokens, verb: str) -> bool:
     """Passes the words before a table's name, if they are next."""
     if tokens.take_any("TABLE", "TABLES"):
-        return tokens.take("IF", "NOT", "EXISTS") or tokens.take("IF", "EXISTS") or True
+        return tokens.take("IF", "NOT", "EXISTS") or tokens.take("IF", "EXISTS") or tokens.word() != "BY"
     match verb:
         case "RENAME" | "FLASHBACK":
             return bool(tokens.take_any("TO", ","))

@@ -73,6 +73,11 @@ class AlterTable:
     """In the order of the text. Actions that change nothing in the lake (comment, default, …) are left out; if none is
     left, the statement is NoChange."""
 
+    @property
+    def of_indexes(self) -> bool:
+        """Whether it adds indexes alone: their names must be known, but no row and no key depends on them."""
+        return all(isinstance(action, AddKey) and not action.unique for action in self.actions)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExchangePartition:
@@ -174,17 +179,22 @@ class ModifyColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddKey:
-    """ADD PRIMARY KEY, or ADD UNIQUE KEY: the handle key may become another."""
+    """ADD PRIMARY KEY, ADD UNIQUE KEY or ADD INDEX: the handle key may become another, and a name is taken."""
 
     primary: bool
     index: str | None
     """Its name, None where the text has none: TiDB calls it after its first column then."""
     columns: tuple[str, ...]
+    """None of an index of expressions."""
+    unique: bool = True
+    """Whether it is a key of columns, which may become the handle key."""
+    lenient: bool = False
+    """IF NOT EXISTS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DropKey:
-    """DROP PRIMARY KEY, or DROP INDEX of any index: definitions know the unique ones."""
+    """DROP PRIMARY KEY, or DROP INDEX."""
 
     index: str
     """``PRIMARY`` is the primary key's name."""

@@ -16,10 +16,19 @@ from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.errors import LakehouseError
 
 _STRING = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"|`[^`]*+`"
-_EXECUTED = re.compile(
-    rf"{_STRING}|(?:--\s|\#)[^\n]*|(?P<opening>/\*(?:T!(?:\[[^\]]*\])?|!\d*))(?P<inside>(?:{_STRING}|(?!\*/).)*+)\*/|/\*.*?\*/",
-    re.DOTALL,
-)
+_RESTORED_STRING = r"'[^']*+'|\"[^\"]*+\"|`[^`]*+`"
+
+
+def _executed_in(string: str) -> re.Pattern[str]:
+    """Strings, comments, and comments whose words count."""
+    return re.compile(
+        rf"{string}|(?:--\s|\#)[^\n]*|(?P<opening>/\*(?:T!(?:\[[^\]]*\])?|!\d*))"
+        rf"(?P<inside>(?:{string}|(?!\*/).)*+)\*/|/\*.*?\*/",
+        re.DOTALL,
+    )
+
+
+_EXECUTED, _EXECUTED_RESTORED = _executed_in(_STRING), _executed_in(_RESTORED_STRING)
 _ESCAPED = re.compile(r"\\(.)|''|\"\"", re.DOTALL)
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _NAME = re.compile(r"[\w$]+")
@@ -35,6 +44,13 @@ class _TiDB(MySQL):
         KEYWORDS: ClassVar = {word: kind for word, kind in MySQL.Tokenizer.KEYWORDS.items() if " " not in word}
 
 
+class _Restored(_TiDB):
+    """The same with a backslash that is like any other character."""
+
+    class Tokenizer(_TiDB.Tokenizer):
+        STRING_ESCAPES: ClassVar = ["'", '"']
+
+
 class UnreadableError(LakehouseError):
     """A text that is not understood. Never leaves this package: it becomes Unread, or a ConfigError with the line."""
 
@@ -43,16 +59,20 @@ class UnreadableError(LakehouseError):
         self.line = line
 
 
-def statements(text: str) -> list[Tokens]:
-    """The statements of a text, without the semicolons and empty ones. Raises UnreadableError for what is no SQL."""
-    plain = _EXECUTED.sub(_executed, text)
+def statements(text: str, *, restored: bool = False) -> list[Tokens]:
+    """The statements of a text, without the semicolons and empty ones. Raises UnreadableError for what is no SQL.
+
+    ``restored`` says that TiDB's parser wrote the text anew, as it does for TiCDC (``Restore``): quotes are doubled in
+    strings, backslashes stand for themselves in comments, ENUMs and SETs, and are doubled in DEFAULTs.
+    """
+    plain = (_EXECUTED_RESTORED if restored else _EXECUTED).sub(_executed, text)
     try:
-        tokens = tokenize(plain, read=_TiDB)
+        tokens = tokenize(plain, read=_Restored if restored else _TiDB)
     except TokenError:
         raise UnreadableError("SQL", "text that does not split into words and strings", 1) from None
     ends = [i for i, token in enumerate(tokens) if token.token_type is TokenType.SEMICOLON]
     parts = [tokens[start:end] for start, end in zip([0, *(i + 1 for i in ends)], [*ends, len(tokens)], strict=True)]
-    return [Tokens(part, plain) for part in parts if part]
+    return [Tokens(part, plain, restored=restored) for part in parts if part]
 
 
 def _executed(match: re.Match[str]) -> str:
@@ -64,9 +84,11 @@ def _executed(match: re.Match[str]) -> str:
 class Tokens:
     """Tokens of one statement, or of a part of one, and how far they are read."""
 
-    def __init__(self, tokens: Sequence[Token], text: str) -> None:
+    def __init__(self, tokens: Sequence[Token], text: str, *, restored: bool = False) -> None:
         self._tokens = tokens
         self._text = text
+        self.restored = restored
+        """As in ``statements``."""
         self.at = 0
 
     @property
@@ -154,7 +176,7 @@ class Tokens:
             self.at += 1
         if depth:
             raise self.unreadable("as many ) as (")
-        return Tokens(self._tokens[start : self.at - 1], self._text)
+        return Tokens(self._tokens[start : self.at - 1], self._text, restored=self.restored)
 
     def parts(self) -> list[Tokens]:
         """What is left, split at the commas outside of brackets."""
@@ -162,7 +184,7 @@ class Tokens:
         while not self.ended:
             start = self.at
             self.skip_until(",")
-            found.append(Tokens(self._tokens[start : self.at], self._text))
+            found.append(Tokens(self._tokens[start : self.at], self._text, restored=self.restored))
             self.take(",")
         return found
 

@@ -179,7 +179,9 @@ def gone_sql(gone: RowsGone, time_zone: str) -> str:
     value = {None: column, "to_days": days}.get(gone.function, f"{gone.function}({column})")
 
     def bound(text: str) -> str:
-        return typed.sql(literal(text), time_zone) if gone.function is None else text
+        # A whole number as it is: RANGE may end above all that the column's type can hold.
+        whole = gone.function is not None or gone.column.type.family is Family.INTEGER
+        return text if whole else typed.sql(literal(text), time_zone)
 
     if gone.values is not None:
         members = [f"{value} IS NULL" if text is None else f"{value} = {bound(text)}" for text in gone.values]

@@ -162,7 +162,9 @@ class Lane:
         if changed.effects:
             alter = Alter(commit_ts=ddl.commit_ts, query=ddl.query, effects=changed.effects, table=changed.table)
             self.steps.append(alter)
-        if changed.effects or changed.table != self.definition.table:
+        if statement.of_indexes and changed.table != self.definition.table:
+            self.define(replace(self.definition, table=changed.table))
+        elif changed.effects or changed.table != self.definition.table:
             self.define(replace(self.definition, table=changed.table, commit_ts=ddl.commit_ts, source="ddl"))
 
     def rename(self, ddl: DdlEvent, to: TableName, view: str) -> None:

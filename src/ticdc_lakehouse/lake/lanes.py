@@ -99,7 +99,8 @@ class Lanes:
 
     def _alter(self, ddl: DdlEvent, statement: AlterTable) -> None:
         for lane in self._meant(ddl, (statement.name,)):
-            take(self.now, lane, ddl.commit_ts)
+            if not statement.of_indexes:
+                take(self.now, lane, ddl.commit_ts)
             if self._is_skipped(ddl, lane):
                 lane.note(ddl)
                 continue

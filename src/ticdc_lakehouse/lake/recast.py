@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ticdc_lakehouse.errors import ApplyError
+from ticdc_lakehouse.lake.place import literal
 from ticdc_lakehouse.mysql_type import Family, MysqlType
 
 Conversion = Callable[[MysqlType, MysqlType, str], str]
@@ -54,12 +55,29 @@ def _decimal_to_whole(before: MysqlType, _after: MysqlType, text: str) -> str:
     return f"CAST(CAST(round({number}, 0) AS DECIMAL(38,0)) AS STRING)"
 
 
-def _real_to_whole(_before: MysqlType, _after: MysqlType, text: str) -> str:
-    return f"CAST(CAST(rint(CAST({text} AS DOUBLE)) AS DECIMAL(20,0)) AS STRING)"
+def _double(before: MysqlType, text: str) -> str:
+    """The number that is stored, all binary digits of it: the text of a FLOAT has only as many as tell it from its
+    neighbours, and TiDB converts the number (``Datum.ConvertTo…``, from float32 to float64 first)."""
+    return f"CAST(CAST({text} AS FLOAT) AS DOUBLE)" if before.family is Family.FLOAT else f"CAST({text} AS DOUBLE)"
 
 
-def _float_to_double(_before: MysqlType, _after: MysqlType, text: str) -> str:
-    return f"CAST(CAST(CAST({text} AS FLOAT) AS DOUBLE) AS STRING)"
+def _real_to_decimal(before: MysqlType, after: MysqlType, text: str) -> str:
+    _fits_decimal(after)
+    return f"CAST({_double(before, text)} AS STRING)"
+
+
+def _real_to_whole(before: MysqlType, _after: MysqlType, text: str) -> str:
+    return f"CAST(CAST(rint({_double(before, text)}) AS DECIMAL(20,0)) AS STRING)"
+
+
+def _to_real(before: MysqlType, after: MysqlType, text: str) -> str:
+    """FLOAT(M,D) and DOUBLE(M,D) keep D digits after the point, which TiDB rounds in binary."""
+    if len(after.size) == 2 and before.family not in _WHOLE and not _keeps_digits(before, after):
+        raise ApplyError(f"the rounding of {before.text} to {after.text} is not followed")
+    if before.family is Family.TEXT:
+        return _matching(_NUMBER)(before, after, text)
+    widened = (before.family, after.family) == (Family.FLOAT, Family.DOUBLE)
+    return f"CAST({_double(before, text)} AS STRING)" if widened else text
 
 
 def _real_to_text(_before: MysqlType, _after: MysqlType, text: str) -> str:
@@ -121,7 +139,8 @@ def _rounded(text: str, digits: int) -> str:
 
 
 def _moment_to_day(_before: MysqlType, _after: MysqlType, text: str) -> str:
-    return f"left(coalesce({_rounded(text, 0)}, {text}), 10)"
+    """TiDB cuts the time off, where MySQL rounds it first (``Time.Convert``)."""
+    return f"left({text}, 10)"
 
 
 def _time_to_time(before: MysqlType, after: MysqlType, text: str) -> str:
@@ -141,6 +160,28 @@ def _names(before: MysqlType, _after: MysqlType, text: str) -> str:
     return text
 
 
+def _keeps_digits(before: MysqlType, after: MysqlType) -> bool:
+    return before.family is after.family and len(before.size) == 2 and before.size[1] <= after.size[1]
+
+
+def _text_to_enum(_before: MysqlType, after: MysqlType, text: str) -> str:
+    """Texts that are a name as the type spells it. TiDB also takes other spellings, and numbers."""
+    return f"CASE WHEN {text} IN ({_listed(after)}) THEN {text} END"
+
+
+def _text_to_set(_before: MysqlType, after: MysqlType, text: str) -> str:
+    """The same for texts of several names, which stand in the order of the type."""
+    parts, names = f"split({text}, ',')", f"array({_listed(after)})"
+    ordered = f"array_join(filter({names}, name -> array_contains({parts}, name)), ',')"
+    return f"CASE WHEN {text} = '' THEN '' WHEN size(array_except({parts}, {names})) = 0 THEN {ordered} END"
+
+
+def _listed(kind: MysqlType) -> str:
+    if not kind.elements:
+        raise ApplyError(f"the names of {kind.text} are not known")
+    return ", ".join(map(literal, kind.elements))
+
+
 def _elements(before: MysqlType, after: MysqlType, text: str) -> str:
     """Names stay; the names of a SET stand in the order of the definition."""
     kept = tuple(name for name in after.elements if name in before.elements)
@@ -152,12 +193,11 @@ def _elements(before: MysqlType, after: MysqlType, text: str) -> str:
 _CONVERSIONS: dict[tuple[Family, Family], Conversion] = {
     **{(family, family): _same for family in Family},
     **{(a, b): _same for a in _WHOLE for b in (Family.INTEGER, Family.BIT)},
-    **{(a, Family.DECIMAL): _to_decimal for a in (*_WHOLE, *_REAL, Family.DECIMAL)},
-    **{(a, b): _same for a in (*_WHOLE, Family.DECIMAL) for b in _REAL},
+    **{(a, Family.DECIMAL): _to_decimal for a in (*_WHOLE, Family.DECIMAL)},
+    **{(a, Family.DECIMAL): _real_to_decimal for a in _REAL},
+    **{(a, b): _to_real for a in (*_WHOLE, *_REAL, Family.DECIMAL, Family.TEXT) for b in _REAL},
     **{(Family.DECIMAL, b): _decimal_to_whole for b in (Family.INTEGER, Family.BIT)},
     **{(a, b): _real_to_whole for a in _REAL for b in (Family.INTEGER, Family.BIT)},
-    (Family.FLOAT, Family.DOUBLE): _float_to_double,
-    (Family.DOUBLE, Family.FLOAT): _same,
     **{(a, Family.TEXT): _same for a in (Family.INTEGER, Family.YEAR, Family.DECIMAL, Family.DATE, Family.DATETIME)},
     **{(a, Family.TEXT): _same for a in (Family.TIME, Family.JSON)},
     **{(a, Family.TEXT): _names for a in (Family.ENUM, Family.SET)},
@@ -168,10 +208,10 @@ _CONVERSIONS: dict[tuple[Family, Family], Conversion] = {
     (Family.BINARY, Family.TEXT): _binary_to_text,
     (Family.TEXT, Family.INTEGER): _matching(_INTEGER),
     (Family.TEXT, Family.DECIMAL): _matching(_NUMBER),
-    **{(Family.TEXT, b): _matching(_NUMBER) for b in _REAL},
     (Family.TEXT, Family.DATE): _matching(_DAY),
     (Family.TEXT, Family.DATETIME): _text_to_moment,
-    **{(Family.TEXT, b): _same for b in (Family.ENUM, Family.SET)},
+    (Family.TEXT, Family.ENUM): _text_to_enum,
+    (Family.TEXT, Family.SET): _text_to_set,
     (Family.DATE, Family.DATETIME): _day_to_moment,
     (Family.DATETIME, Family.DATETIME): _to_moment,
     (Family.DATETIME, Family.DATE): _moment_to_day,

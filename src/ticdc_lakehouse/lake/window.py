@@ -105,7 +105,7 @@ def _window(
     found = tuple(_ddl_event(line, late=_identity(line) in late) for line in ddl_lines)
     unapplied = new | _lagging(before, found) | replays
     rows = (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso) & unapplied
-    shapes = _row_lines(events.where(rows), sorted({*_barriers(found), *past}))
+    shapes = _row_lines(events.where(rows), sorted({*barriers(found), *past}))
     replayed = [line["newest_replay"] for line in (*shapes, *ddl_lines) if line["newest_replay"] is not None]
     return Window(
         rows=_by_table(shapes),
@@ -138,8 +138,9 @@ def _new_names(ddls: Iterable[DdlEvent]) -> list[TableName]:
     return sorted({new for rename in renames for _, new in rename.pairs})
 
 
-def _barriers(ddls: Iterable[DdlEvent]) -> set[int]:
-    return {ddl.commit_ts for ddl in ddls if ddl.statements}
+def barriers(ddls: Iterable[DdlEvent]) -> set[int]:
+    """Where rows are parted: at each DDL but those that only add indexes."""
+    return {ddl.commit_ts for ddl in ddls for s in ddl.statements if not (isinstance(s, AlterTable) and s.of_indexes)}
 
 
 def _any(conditions: Sequence[SparkColumn]) -> SparkColumn:
