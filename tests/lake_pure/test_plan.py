@@ -433,3 +433,22 @@ def test_names_that_differ_in_case_alone_are_two_tables(names: tuple[TableName, 
     assert [each.name for each in plan_tables(now).tables] == [names[0]]
     one = replace(now, window=replace(now.window, rows={names[0]: (ROWS,)}))
     assert plan_tables(one).tables == ()
+
+
+SWAP = ("RENAME TABLE `d`.`t` TO `d`.`aaa`", "RENAME TABLE `d`.`u` TO `d`.`t`", "RENAME TABLE `d`.`aaa` TO `d`.`u`")
+
+
+@pytest.mark.parametrize("arrived", [(0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0)])
+def test_a_swap_through_several_topics_is_done_in_the_order_that_is_possible(arrived: tuple[int, ...]) -> None:
+    other = replace(KNOWN, table=table("CREATE TABLE d.u (id BIGINT PRIMARY KEY)"), name="f_d_u", data="f_d_u__data")
+    now = situation(known=KNOWN, state=STATE)
+    ddls = tuple(replace(ddl(15, SWAP[number]), topic=f"topic {number}") for number in arrived)
+    tables = {NAME: STATE, ("d", "u"): replace(STATE, name="f_d_u", data=other.data)}
+    now = replace(
+        now,
+        known={DATA: KNOWN, other.data: other},
+        before=replace(now.before, tables=tables),
+        window=replace(now.window, ddls=ddls),
+    )
+    made = {each.name: each.definition.data for each in plan_tables(now).tables if each.definition is not None}
+    assert made == {("d", "u"): DATA, NAME: other.data}

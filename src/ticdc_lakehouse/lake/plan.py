@@ -6,13 +6,18 @@ DDL's commit_ts first, then the DDL, then what comes after. Tables without DDL h
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import attrgetter
 
-from ticdc_lakehouse.ddl.statement import TableName
+from ticdc_lakehouse.ddl.rename import possible_order
+from ticdc_lakehouse.ddl.statement import RenameTables, TableName
 from ticdc_lakehouse.lake.lane import Exchange, Lane, Step
 from ticdc_lakehouse.lake.lanes import Lanes
 from ticdc_lakehouse.lake.situation import Situation
 from ticdc_lakehouse.lake.state import Definition, TableState
+from ticdc_lakehouse.lake.window import DdlEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,16 +75,26 @@ def _exchanging(plan: TablePlan) -> set[str]:
 def plan_tables(now: Situation) -> WindowPlan:
     """What the window does to each table."""
     lanes = Lanes(now)
-    for ddl in now.window.ddls:
-        lanes.discover(ddl.commit_ts)
-        for statement in ddl.statements:
-            lanes.follow(ddl, statement)
+    for commit_ts, ddls in groupby(now.window.ddls, key=attrgetter("commit_ts")):
+        lanes.discover(commit_ts)
+        for ddl in _as_done([*ddls], (lane.name for lane in lanes.lanes)):
+            for statement in ddl.statements:
+                lanes.follow(ddl, statement)
     lanes.discover(now.tso)
     lanes.finish()
     return WindowPlan(
         tables=tuple(sorted(map(_plan, lanes.lanes), key=lambda plan: plan.name)),
         recoverable=tuple(map(_recoverable, lanes.recoverable)),
     )
+
+
+def _as_done(ddls: list[DdlEvent], names: Iterable[TableName]) -> list[DdlEvent]:
+    """DDLs of one commit_ts in TiDB's order, given the names that tables have before: only renames need another than
+    that of their arrival, and only if they came through several topics."""
+    renames = [s for ddl in ddls for s in ddl.statements if isinstance(s, RenameTables)]
+    if len({ddl.topic for ddl in ddls}) < 2 or len(renames) < len(ddls):
+        return ddls
+    return [ddls[number] for number in possible_order(renames, names)]
 
 
 def _recoverable(lane: Lane) -> TablePlan:

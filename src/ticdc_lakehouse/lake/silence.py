@@ -7,7 +7,9 @@ dropped table need not be waited for; those of a renamed one are there once that
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import groupby
+from operator import itemgetter
 
 from pyspark.sql import functions as F
 
@@ -18,6 +20,7 @@ from ticdc_lakehouse.ddl.statement import (
     DropDatabase,
     DropTables,
     RenameTables,
+    RestoreTable,
     Statement,
     TableName,
 )
@@ -51,7 +54,7 @@ def finished_topics(lake: Lake, feed: str, since: Published, topics: Collection[
 def finished(last: LastRows, heard: Heard, since: Published, ddls: Iterable[tuple[int, Statement]]) -> set[str]:
     """The topics without a table that may still change: each went after its last row, or is in gold no more."""
     gone: dict[TableName, tuple[int, Statement]] = {}
-    for tso, statement in ddls:
+    for tso, statement in _with_one_rename(ddls):
         for name in _made(statement):
             gone.pop(name, None)
         for name in _unmade(statement, {name for tables in last.values() for name in tables}):
@@ -69,6 +72,16 @@ def finished(last: LastRows, heard: Heard, since: Published, ddls: Iterable[tupl
     return {topic for topic, tables in last.items() if all(is_gone(topic, name, tso) for name, tso in tables.items())}
 
 
+def _with_one_rename(ddls: Iterable[tuple[int, Statement]]) -> Iterator[tuple[int, Statement]]:
+    """The renames of one commit_ts as one: TiCDC sends those of one statement one by one, and through several topics
+    they come in no order."""
+    for tso, some in groupby(ddls, key=itemgetter(0)):
+        statements = [statement for _, statement in some]
+        yield from ((tso, statement) for statement in statements if not isinstance(statement, RenameTables))
+        if pairs := tuple(pair for s in statements if isinstance(s, RenameTables) for pair in s.pairs):
+            yield tso, RenameTables(pairs=pairs)
+
+
 def _made(statement: Statement) -> list[TableName]:
     match statement:
         case CreateTable(table=table):
@@ -77,6 +90,8 @@ def _made(statement: Statement) -> list[TableName]:
             return [name]
         case RenameTables(pairs=pairs):
             return [new for _, new in pairs]
+        case RestoreTable(to=name):
+            return [name]
         case _:
             return []
 
@@ -86,7 +101,7 @@ def _unmade(statement: Statement, names: Collection[TableName]) -> list[TableNam
         case DropTables(names=dropped):
             return list(dropped)
         case DropDatabase(database=database):
-            return [name for name in names if name[0] == database]
+            return [name for name in names if name[0].lower() == database.lower()]
         case RenameTables(pairs=pairs):
             return [old for old, _ in pairs if old not in {new for _, new in pairs}]
         case _:

@@ -51,6 +51,8 @@ class DdlEvent:
     query: str
     statements: tuple[Statement, ...]
     """What it changes; nothing for an index, a view, a comment."""
+    topic: str = ""
+    """Where it came from; from several, one of them."""
     late: bool = False
     """Whether it came for the first time when newer commits were published (eventual mode: those of other tables)."""
 
@@ -100,13 +102,13 @@ def _window(
     since = min((state.applied_tso for state in before.tables.values()), default=before.tso)
     due = (F.col("commit_ts") >= min(since, before.tso)) | replays
     ddls = events.where((F.col("kind") == Kind.DDL.value) & (F.col("commit_ts") <= tso))
-    ddl_lines = _ddl_lines(ddls.where(due if seen is None else due | new))
-    late = _first_deliveries(ddls, ddl_lines, before.tso, seen) if seen is not None else frozenset()
-    found = tuple(_ddl_event(line, late=_identity(line) in late) for line in ddl_lines)
+    lines = ddl_lines(ddls.where(due if seen is None else due | new))
+    late = _first_deliveries(ddls, lines, before.tso, seen) if seen is not None else frozenset()
+    found = tuple(_ddl_event(line, late=_identity(line) in late) for line in lines)
     unapplied = new | _lagging(before, found) | replays
     rows = (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso) & unapplied
     shapes = _row_lines(events.where(rows), sorted({*barriers(found), *past}))
-    replayed = [line["newest_replay"] for line in (*shapes, *ddl_lines) if line["newest_replay"] is not None]
+    replayed = [line["newest_replay"] for line in (*shapes, *lines) if line["newest_replay"] is not None]
     return Window(
         rows=_by_table(shapes),
         ddls=found,
@@ -191,8 +193,9 @@ def _by_table(lines: list[Row]) -> dict[TableName, tuple[Shape, ...]]:
     return {name: tuple(shapes) for name, shapes in found.items()}
 
 
-def _ddl_lines(ddls: DataFrame) -> list[Row]:
-    """Each DDL once, in commit order, equal commit_ts in the order of arrival."""
+def ddl_lines(ddls: DataFrame) -> list[Row]:
+    """Each DDL once, in commit order, equal commit_ts in the order of arrival: ``_DDL_IDENTITY``, ``arrival`` (topic,
+    partition, offset, index) and ``newest_replay``."""
     return (
         ddls.groupBy(*_DDL_IDENTITY)
         .agg(
@@ -224,6 +227,7 @@ def _ddl_event(line: Row, *, late: bool) -> DdlEvent:
         table=line["table"],
         query=line["query"],
         statements=statements_of(line["query"], line["database"], line["table"]),
+        topic=line["arrival"]["topic"],
         late=late,
     )
 
