@@ -122,6 +122,8 @@ def test_what_the_text_does_not_tell(text: str) -> None:
         ("c INT REFERENCES u (a) ON DELETE SET NULL ON UPDATE CASCADE", "INT", True, False, None),
         ("c BIGINT NOT NULL /*T![auto_rand] AUTO_RANDOM(5, 32) */", "BIGINT", False, False, None),
         ("c TEXT CHARACTER SET binary", "blob", True, False, None),
+        ("c VARCHAR(4) COLLATE binary", "varbinary(4)", True, False, None),
+        ("c VARCHAR(4) COLLATE utf8mb4_bin", "VARCHAR(4)", True, False, None),
     ],
 )
 def test_attributes(text: str, type_text: str, nullable: bool, virtual: bool, position: Position | str | None) -> None:

@@ -15,7 +15,7 @@ _TYPE_SUFFIXES = ("UNSIGNED", "SIGNED", "ZEROFILL", "PRECISION")
 _PASSED = {
     **dict.fromkeys(("AUTO_INCREMENT", "CLUSTERED", "NONCLUSTERED", "VISIBLE", "INVISIBLE", "GLOBAL", "LOCAL"), 0),
     **dict.fromkeys(("ENFORCED", "ASCII", "UNICODE", "BINARY", "RESTRICT", "CASCADE", "ACTION"), 0),
-    **dict.fromkeys(("COMMENT", "COLLATE", "COLUMN_FORMAT", "STORAGE", "SRID", "MATCH", "CHECK"), 1),
+    **dict.fromkeys(("COMMENT", "COLUMN_FORMAT", "STORAGE", "SRID", "MATCH", "CHECK"), 1),
     **dict.fromkeys(("ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE"), 1),
 }
 """Attributes that say nothing about a column's values, and how many tokens follow the word."""
@@ -81,7 +81,7 @@ def _read_attribute(tokens: Tokens, column: ColumnText) -> None:
             _read_key(tokens, column)
         case "GENERATED" | "AS" | "VIRTUAL" | "STORED":
             _read_generated(tokens, column)
-        case "CHARACTER" | "CHARSET":
+        case "CHARACTER" | "CHARSET" | "COLLATE":
             _read_character_set(tokens, column)
         case "ON":
             _skip_on(tokens)
@@ -143,10 +143,12 @@ def _read_generated(tokens: Tokens, column: ColumnText) -> None:
 
 
 def _read_character_set(tokens: Tokens, column: ColumnText) -> None:
-    """Texts arrive in UTF-8 whatever the set; ``binary`` makes another type of the column."""
-    if not tokens.take("CHARSET"):
+    """Texts arrive in UTF-8 whatever the set or collation; ``binary`` makes another type of the column."""
+    if not tokens.take_any("CHARSET", "COLLATE"):
         tokens.expect("CHARACTER", "SET")
-    if tokens.name().lower() == "binary" and column.type.name in _BINARY_TYPES:
+    tokens.take("=")
+    name = tokens.string() or tokens.name()
+    if name.lower() == "binary" and column.type.name in _BINARY_TYPES:
         column.type = parse_type(_BINARY_TYPES[column.type.name] + column.type.text[len(column.type.name) :])
 
 

@@ -128,7 +128,7 @@ def _recast(lake: Lake, table: str, before: ColumnDefinition, after: ColumnDefin
     converted = converted_sql(before.type, after.type, text)
     if converted == text and (old.spark_type, before.type.family) == (new.spark_type, after.type.family):
         return [f"ALTER TABLE {table} ALTER COLUMN {quoted(before.name)} COMMENT {literal(new.comment)}"]
-    _check(lake, table, before, after, text, converted)
+    _check(lake, table, (before, new), text, converted, time_zone)
     return [
         f"ALTER TABLE {table} ADD COLUMNS ({_declared(new, _NEW)})",
         f"UPDATE {table} SET {_assigned(new, _NEW, converted, time_zone)}",
@@ -138,9 +138,13 @@ def _recast(lake: Lake, table: str, before: ColumnDefinition, after: ColumnDefin
 
 
 def _check(
-    lake: Lake, table: str, before: ColumnDefinition, after: ColumnDefinition, text: str, converted: str
+    lake: Lake, table: str, change: tuple[ColumnDefinition, TypedColumn], text: str, converted: str, time_zone: str
 ) -> None:
-    lost = lake.spark.sql(f"SELECT {text} AS text FROM {table} WHERE {text} IS NOT NULL AND {converted} IS NULL")
+    """A value that is too large for the new type is lost as well: without strict mode TiDB makes another of it."""
+    before, new = change
+    after = new.definition
+    value = converted if new.has_dates else new.sql(converted, time_zone)
+    lost = lake.spark.sql(f"SELECT {text} AS text FROM {table} WHERE {text} IS NOT NULL AND {value} IS NULL")
     example = lost.first()
     if example is not None:
         raise ApplyError(
