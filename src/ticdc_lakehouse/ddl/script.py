@@ -8,17 +8,18 @@ from ticdc_lakehouse.ddl.tokens import Tokens, UnreadableError, statements
 from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.errors import ConfigError
 
-_CREATED = ("TABLE", "DATABASE", "SCHEMA", "VIEW", "SEQUENCE")
+# ALGORITHM, DEFINER and SQL SECURITY stand before VIEW.
+_NO_TABLE = ("DATABASE", "SCHEMA", "SEQUENCE", "ALGORITHM", "DEFINER", "SQL", "VIEW")
 
 
 def tables_from_sql(text: str, database: str | None = None, source: str = "SQL") -> tuple[Table, ...]:
     """The tables of a script of CREATE TABLE statements; ``USE db;`` sets the database of unqualified names.
 
-    What dumps write around them (SET, LOCK TABLES, DROP … IF EXISTS, databases, views, sequences) is passed over.
-    Raises ConfigError, with ``source`` and the line, for any other statement, for one that cannot be read, and for a
+    What dumps write around them (SET, LOCK TABLES, databases, views, sequences) is passed over; DROP TABLE IF EXISTS
+    takes away what came before. Raises ConfigError, with ``source`` and the line, for any other statement, for one that cannot be read, and for a
     table that stands twice and is not the same.
     """
-    tables: dict[TableName, Table] = {}
+    tables: dict[TableName, Table] = {}  # by name in lower case
     try:
         for tokens in statements(text):
             if tokens.take("USE"):
@@ -36,12 +37,30 @@ def _says_nothing(tokens: Tokens) -> bool:
     match tokens.word(), tokens.word(1):
         case ("SET", _) | ("LOCK" | "UNLOCK", "TABLES") | ("DROP", "VIEW" | "SEQUENCE"):
             return True
-        case ("CREATE", _):
-            return _created(tokens) not in ("", "TABLE")
+        case "CREATE", "OR":
+            return tokens.word(3) in _NO_TABLE
+        case "CREATE", made:
+            return made in _NO_TABLE
     return False
 
 
-def _created(tokens: Tokens) -> str:
-    """What a CREATE makes; words such as ALGORITHM, DEFINER and TEMPORARY may stand before it."""
-    words = (tokens.word(ahead) for ahead in range(1, tokens.left))
-    return next((word for word in words if word in _CREATED), "")
+def _add(tables: dict[TableName, Table], tokens: Tokens, database: str | None) -> None:
+    if tokens.word() != "CREATE":
+        raise tokens.unreadable("CREATE TABLE or USE")
+    line = tokens.unreadable("").line  # where the statement begins
+    created = read_create(tokens, database)
+    if not isinstance(created, CreateTable):
+        raise tokens.unreadable("CREATE TABLE name (column, …)")
+    table = created.table
+    if tables.setdefault(_key((table.database, table.table)), table) != table:
+        raise UnreadableError(f"one table {table.database}.{table.table}", "another, with other columns or keys", line)
+
+
+def _drop(tables: dict[TableName, Table], tokens: Tokens, database: str | None) -> None:
+    tables.pop(_key(tokens.table_name(database)), None)
+    while tokens.take(","):
+        tables.pop(_key(tokens.table_name(database)), None)
+
+
+def _key(name: TableName) -> TableName:
+    return name[0].lower(), name[1].lower()
