@@ -30,9 +30,10 @@ jars: $(READY) ## Jars of Spark and Kafka into the cache folder, checked against
 demo: jars ## Real Kafka, a feed of each protocol, the bundle's job, gold compared with TiDB's answers; leaves the lake behind
 	@$(BIN)/ticdc-lake demo $(ARGS)
 
-# In two processes, file by file: tests/conftest.py says why.
+# In two processes, file by file: tests/conftest.py says why. In the order of their names, which has the longest of them
+# (tests/lake/test_crash.py) early; by their number of tests it would come last, to one process alone.
 test: jars ## All tests
-	@$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
+	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 kill-test: jars ## Kill -9 of the job at RUNS random moments (default 10), then gold compared with TiDB's answer
 	@$(BIN)/python tests/lake/kill.py --runs $(RUNS)
