@@ -58,7 +58,7 @@ def test_a_whole_table() -> None:
         ("a INT, b INT NOT NULL, UNIQUE KEY (a, b)", ()),
         ("a INT NOT NULL, b INT NOT NULL, UNIQUE INDEX x (b), UNIQUE INDEX y (a)", ("b",)),
         ("a INT NOT NULL, b INT NOT NULL, UNIQUE (a), CONSTRAINT p PRIMARY KEY (b)", ("b",)),
-        ("A INT NOT NULL, b INT, UNIQUE (a)", ("a",)),
+        ("A INT NOT NULL, b INT, UNIQUE (a)", ("A",)),
         ("a INT NOT NULL, KEY (a)", ()),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -82,14 +83,14 @@ def test_quotes_as_go_does() -> None:
 PLACE = "file:///claims/1.json"
 
 
-def claim(content: Pair | bytes | None, **options: Any) -> list[Event]:
+def claim(content: Pair | bytes | None, *, members: Iterable[str] = ROW, **options: Any) -> list[Event]:
     text = content
     if isinstance(content, tuple):
         texts = [None if part is None else base64.b64encode(part).decode() for part in content]
         text = json.dumps(dict(zip(("key", "value"), texts, strict=True))).encode()
     stored = {PLACE: text} if isinstance(text, bytes) else {}
     shortened = json.dumps(key(ccl=PLACE)).replace('"ccl"', '"ohk":true,"ohk":false,"ccl"').encode()
-    return decode(written((shortened, {member: {"id": CELLS["id"]} for member in ROW})), stored=stored, **options)
+    return decode(written((shortened, {member: {"id": CELLS["id"]} for member in members})), stored=stored, **options)
 
 
 def test_claim_checks() -> None:
@@ -108,6 +109,15 @@ def test_claim_checks() -> None:
         (found,) = claim(content)
         assert isinstance(found, Failure)
         assert (found.reason, found.database, found.table) == (reason, "d", "t")
+
+
+def test_a_claimed_row_may_have_an_old_image_that_its_handle_key_has_not() -> None:
+    """tiflow with only-output-updated-columns, where the key did not change (wire.md 1.2.3)."""
+    assert claim(UPDATE, members="u") == decode(UPDATE)
+    for content, members in ((UPDATE, "d"), (written((key(), {"d": cells()})), "u")):
+        (found,) = claim(content, members=members)
+        assert isinstance(found, Failure)
+        assert found.reason == "claim_check_mismatch"
 
 
 @pytest.mark.parametrize("compression", [Compression.LZ4, Compression.SNAPPY])
@@ -144,6 +154,14 @@ def test_batches_keep_to_the_options() -> None:
     assert [len(texts_of(m.value or b"")) for m in encode([update] * 40, SinkOptions())] == [16, 16, 8]
     small = sink_options("open_protocol", {"max-message-bytes": 900})
     assert all(len(m.key or b"") + len(m.value or b"") <= 900 for m in encode([update] * 9, small))
+
+
+def test_columns_of_other_protocols_are_in_no_doubt() -> None:
+    columns = (Column(name="id", type="int(11)", key=True), Column(name="n", type="bigint(20) unsigned"))
+    event = RowChange(op=Op.INSERT, database="d", table="t", commit_ts=1, commit_ms=0, before=None,
+                      after={"id": "1", "n": "2"}, columns=columns)  # fmt: skip
+    (message,) = encode([event], SinkOptions())
+    assert [column.doubt for column in row((message.key, message.value)).columns] == [None, None]
 
 
 def test_names_of_an_enum_become_numbers() -> None:

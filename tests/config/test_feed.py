@@ -8,34 +8,15 @@ from pathlib import Path
 
 import pytest
 import yaml
+from feed_file import RIGHT, mistakes, written
 
 from ticdc_lakehouse.codec.options import CraftFloat
 from ticdc_lakehouse.config.feed import SecretReference, load_feed, load_feeds, security_options
-from ticdc_lakehouse.config.table_filter import TableFilter
+from ticdc_lakehouse.config.table_filter import TableFilter, pattern_mistake
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.policy import Mode, OnDrop, OnIrregular, OnUnsupportedDdl, Policy
 
 EXAMPLES = Path(__file__).parents[2] / "resources" / "feeds"
-RIGHT = """
-protocol: canal-json
-time_zone: Asia/Shanghai
-options: {enable-tidb-extension: true}
-kafka:
-  bootstrap_servers: [a.example:9092, b.example:9092]
-  topics: [one, two]
-"""
-
-
-def written(folder: Path, text: str, name: str = "feed") -> Path:
-    path = folder / f"{name}.yml"
-    path.write_text(text)
-    return path
-
-
-def mistakes(path: Path) -> list[str]:
-    with pytest.raises(ConfigError) as caught:
-        load_feed(path)
-    return str(caught.value).splitlines()
 
 
 def test_a_right_file_gives_a_feed(tmp_path: Path) -> None:
@@ -111,6 +92,23 @@ MISTAKES = {
     ),
     "topics no list": ("[one, two]", "one", "kafka.topics: expected a list of texts, found 'one'"),
     "topic name": ("[one, two]", "[one, 't w o']", "kafka.topics: expected topic names of letters, digits"),
+    "topic that is no name": ("[one, two]", "[one, ..]", "kafka.topics: expected topic names of letters, digits"),
+    "topic twice": ("[one, two]", "[one, two, one]", "kafka.topics: expected each topic once, found 'one' 2 times"),
+    "topics without a value": (
+        "[one, two]",
+        "~",
+        "kafka.topics: expected either topics or topic_pattern, found neither",
+    ),
+    "pattern without a value": (
+        "topics: [one, two]",
+        "topic_pattern: ~",
+        "kafka.topics: expected either topics or topic_pattern, found neither",
+    ),
+    "pattern with too large a number": (
+        "topics: [one, two]",
+        "topic_pattern: 'a{99999999999}'",
+        "kafka.topic_pattern: expected a regular expression, found 'a{99999999999}'",
+    ),
     "topic pattern": (
         "topics: [one, two]",
         "topic_pattern: 'a('",
@@ -147,8 +145,33 @@ MISTAKES = {
         "tables: {include: [orders]}\nkafka:",
         "tables.include: expected database.table, each with * and ? as you like, found 'orders'",
     ),
+    "table pattern that excludes": (
+        "kafka:",
+        "tables: {include: ['*.*', '!test.*']}\nkafka:",
+        "tables.include: expected a pattern without !: tables.exclude says what is left out, found '!test.*'",
+    ),
+    "table pattern in quotes": (
+        "kafka:",
+        "tables: {exclude: ['`a`.`b`']}\nkafka:",
+        "tables.exclude: expected no quotes, brackets or slashes, but * and ?, such as shop.order_*",
+    ),
+    "table pattern with a set": (
+        "kafka:",
+        "tables: {include: ['db[12].t']}\nkafka:",
+        "tables.include: expected no quotes, brackets or slashes, but * and ?, such as shop.order_*",
+    ),
+    "table pattern with a space": (
+        "kafka:",
+        "tables: {include: [' shop.*']}\nkafka:",
+        "tables.include: expected no spaces around the names, such as shop.order_*, found ' shop.*'",
+    ),
     "table key": ("kafka:", "tables: {includes: [a.b]}\nkafka:", "tables.includes: unknown key; did you mean include?"),
     "schema file": ("kafka:", "schema_file: no.sql\nkafka:", "schema_file: expected a readable file of CREATE TABLE"),
+    "schema file that is no path": (
+        "kafka:",
+        'schema_file: "a\\0b"\nkafka:',
+        "schema_file: expected a readable file of CREATE TABLE statements: embedded null byte",
+    ),
     "schema statement": ("kafka:", "schema_file: feed.yml\nkafka:", "schema_file: "),
     "starting offsets": (
         "kafka:",
@@ -159,6 +182,11 @@ MISTAKES = {
         "kafka:",
         "max_message_bytes: 16MB\nkafka:",
         "max_message_bytes: expected a positive whole number, found '16MB'",
+    ),
+    "message size that no value has": (
+        "kafka:",
+        "max_message_bytes: 2147483648\nkafka:",
+        "max_message_bytes: expected at most 2147483647, found 2147483648",
     ),
     "gold key": ("kafka:", "gold: {modes: x}\nkafka:", "gold.modes: unknown key; did you mean mode?"),
     "gold no mapping": (
@@ -175,6 +203,21 @@ MISTAKES = {
         "kafka:",
         "gold: {tombstone_days: 0}\nkafka:",
         "gold.tombstone_days: expected a positive whole number, found 0",
+    ),
+    "tombstone days before the calendar": (
+        "kafka:",
+        "gold: {mode: eventual, tombstone_days: 36501}\nkafka:",
+        "gold.tombstone_days: expected at most 36500, found 36501",
+    ),
+    "tombstone days without tombstones": (
+        "kafka:",
+        "gold: {tombstone_days: 3}\nkafka:",
+        "gold.tombstone_days: expected only beside gold.mode: eventual, found it beside watermarks",
+    ),
+    "retention before the calendar": (
+        "kafka:",
+        "gold: {retention_days: 999999}\nkafka:",
+        "gold.retention_days: expected at most 36500, found 999999",
     ),
     "retention": (
         "kafka:",
@@ -208,6 +251,11 @@ MISTAKES = {
         "gold: {tables: {orders: {on_drop: keep}}}\nkafka:",
         "gold.tables.orders: expected database.table, each with * and ? as you like",
     ),
+    "gold table pattern in quotes": (
+        "kafka:",
+        "gold: {tables: {'`a`.`b`': {on_drop: keep}}}\nkafka:",
+        "gold.tables.`a`.`b`: expected no quotes, brackets or slashes, but * and ?",
+    ),
     "gold table no mapping": (
         "kafka:",
         "gold: {tables: {a.b: keep}}\nkafka:",
@@ -228,7 +276,17 @@ MISTAKES = {
         "{}",
         "gold.mode: expected eventual, since TiCDC sends no watermarks without options.enable-tidb-extension: true",
     ),
+    "claim-check without a place": (
+        "{enable-tidb-extension: true}",
+        "{enable-tidb-extension: true, large-message-handle-option: claim-check}",
+        "options.claim-check-storage-uri: missing; expected the folder or URI where claim-check objects lie",
+    ),
     "key twice": ("kafka:", "time_zone: UTC\nkafka:", "time_zone: stands twice (line 5); expected once"),
+    "key twice in a section": (
+        "topics: [one, two]",
+        "topics: [one]\n  security: {ssl.protocol: TLS, ssl.protocol: TLS}",
+        "kafka.security.ssl.protocol: stands twice (line 8); expected once",
+    ),
     "no YAML": ("kafka:", "kafka: {", "expected a readable YAML file: while parsing"),
     "no mapping": (RIGHT, "- a", "expected a mapping of keys to values, found ['a']"),
 }
@@ -297,6 +355,23 @@ def test_all_mistakes_are_listed_at_once(tmp_path: Path) -> None:
     ]
 
 
+def test_a_key_that_stands_twice_hides_no_other_mistake(tmp_path: Path) -> None:
+    path = written(tmp_path, RIGHT.replace("kafka:", "options: {}\nkafka:").replace("Asia/Shanghai", "Mars"))
+    keys = [line.removeprefix(f"{path}: ").partition(":")[0] for line in mistakes(path)]
+    assert keys == ["options", "time_zone"]
+
+
+def test_a_wrong_protocol_hides_no_other_mistake(tmp_path: Path) -> None:
+    text = "protocol: crafty\ntime_zone: Mars\noptions: {no-such: 1, craft-float: maybe, output-row-key: true}\n"
+    path = written(tmp_path, text + "kafka: {bootstrap_servers: a:1, topics: [t]}\n")
+    assert [line.removeprefix(f"{path}: ") for line in mistakes(path)] == [
+        "protocol: expected one of craft, canal_json, debezium, open_protocol, simple, found 'crafty'",
+        "options.no-such: no option of any protocol",
+        "options.craft-float: expected one of refuse, trust, null, found 'maybe'",
+        "time_zone: expected an IANA time zone such as Asia/Shanghai, found 'Mars'",
+    ]
+
+
 @pytest.mark.parametrize("name", ["Shop", "1shop", "shop-canal", "x" * 41])
 def test_a_name_that_is_no_part_of_a_table_name_is_a_mistake(tmp_path: Path, name: str) -> None:
     assert "expected a file name of at most 40 letters" in mistakes(written(tmp_path, RIGHT, name))[0]
@@ -305,9 +380,11 @@ def test_a_name_that_is_no_part_of_a_table_name_is_a_mistake(tmp_path: Path, nam
 def test_several_files_are_checked_before_any_is_used(tmp_path: Path) -> None:
     written(tmp_path, RIGHT.replace("time_zone", "timezone"), "shop")
     written(tmp_path, RIGHT.replace("canal-json", "avro"), "bank")
+    written(tmp_path, RIGHT.replace("[one, two]", "[{{topic}}]"), "template")
     with pytest.raises(ConfigError) as caught:
-        load_feeds(tmp_path, ["shop", "bank", "shopp"])
+        load_feeds(tmp_path, ["shop", "template", "bank", "shopp"])
     text = str(caught.value)
+    assert "template.yml: expected a readable YAML file: expected a key that is text" in text
     assert "shop.yml: timezone: unknown key; did you mean time_zone?" in text
     assert "bank.yml: protocol: expected one of" in text
     assert "shopp.yml: no such feed; did you mean shop?" in text
@@ -340,6 +417,12 @@ def test_schema_tables_are_read_from_beside_the_file(tmp_path: Path) -> None:
     ]
 
 
+def test_a_schema_file_may_begin_with_a_byte_order_mark(tmp_path: Path) -> None:
+    (tmp_path / "old.sql").write_text("CREATE TABLE a.t (id int PRIMARY KEY);", encoding="utf-8-sig")
+    (table,) = load_feed(written(tmp_path, RIGHT + "schema_file: old.sql\n")).schema_tables
+    assert (table.database, table.table) == ("a", "t")
+
+
 def test_a_schema_statement_that_is_none_is_named_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "old.sql").write_text("USE a;\nDROP TABLE t;\n")
     path = written(tmp_path, RIGHT + "schema_file: old.sql\n")
@@ -361,6 +444,11 @@ FILTERS = [
     (["a.[b]"], [], "a", "b", False),
     (["a.b", "c.d"], [], "c", "d", True),
 ]
+
+
+@pytest.mark.parametrize("pattern", ["*.*", "shop.order_?", "my shop.größe", "a.b.c", "$1.#t-2!", "a.x y"])
+def test_what_a_name_may_hold_is_a_pattern(pattern: str) -> None:
+    assert pattern_mistake(pattern) is None
 
 
 @pytest.mark.parametrize(("include", "exclude", "database", "table", "expected"), FILTERS)

@@ -85,12 +85,16 @@ def code_of(text: str) -> int:
     return code
 
 
+_CHARACTERS = (Family.TEXT, Family.ENUM, Family.SET)
+_ALWAYS_UNSIGNED = (Family.BIT, Family.YEAR)
+
+
 def flags_of(column: Column) -> int:
-    """The column's flag bits; where the source told none, those that a reader needs."""
+    """The column's flag bits; where the source told none, those that a reader needs, as TiCDC sets them."""
     if column.flags is not None:
         return column.flags
     kind = parse_type(column.type)
     flags = Flag.HANDLE_KEY if column.key else Flag(0)
-    if kind.unsigned:
+    if kind.unsigned or kind.family in _ALWAYS_UNSIGNED:
         flags |= Flag.UNSIGNED
-    return flags | Flag.BINARY if kind.family is Family.BINARY else flags
+    return flags if kind.family in _CHARACTERS else flags | Flag.BINARY

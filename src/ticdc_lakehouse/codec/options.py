@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, field, fields
 from enum import StrEnum
+from os import PathLike
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -73,8 +74,9 @@ class Corruption(StrEnum):
 _UTC = ZoneInfo("UTC")
 
 
-def _only(*protocols: str, default: Any) -> Any:
-    return field(default=default, metadata={"protocols": protocols})
+def _only(*protocols: str, default: Any, least: int = 1) -> Any:
+    """A field that these protocols have; ``least`` is the least number that it may be."""
+    return field(default=default, metadata={"protocols": protocols, "least": least})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,10 +105,12 @@ class SinkOptions:
     output_old_value: bool = _only("debezium", "open_protocol", default=True)
     output_row_key: bool = _only("canal_json", default=False)
     encoding_format: EncodingFormat = _only("simple", default=EncodingFormat.JSON)
-    send_bootstrap_interval_in_sec: int = _only("simple", default=120)
-    """With the next two: when and where a table's schema is sent again. Decoders take it whenever it comes."""
-    send_bootstrap_in_msg_count: int = _only("simple", default=10_000)
+    send_bootstrap_interval_in_sec: int = _only("simple", default=120, least=0)
+    """With the next three: when and where a table's schema is sent again; 0 turns it off (wire.md 1.3.5). Decoders take
+    it whenever it comes."""
+    send_bootstrap_in_msg_count: int = _only("simple", default=10_000, least=0)
     send_bootstrap_to_all_partition: bool = _only("simple", default=True)
+    send_all_bootstrap_at_start: bool = _only("simple", default=False)
     integrity_check_level: IntegrityCheck = _only("simple", default=IntegrityCheck.NONE)
     """Encoders obey it; decoders check every checksum that a message has."""
     corruption_handle_level: Corruption = _only("simple", default=Corruption.ERROR)
@@ -131,7 +135,7 @@ def sink_options(protocol: str, given: Mapping[str, object]) -> SinkOptions:
     for name, value in given.items():
         if name not in known:
             raise ConfigError(f"{name}: no option of protocol {protocol}; expected one of {', '.join(sorted(known))}")
-        values[known[name].name] = _typed(name, str(known[name].type), value)
+        values[known[name].name] = _typed(name, known[name], value)
     return SinkOptions(**values)
 
 
@@ -156,15 +160,16 @@ _WORDS: tuple[type[StrEnum], ...] = (
 )
 
 
-def _typed(name: str, kind: str, value: object) -> object:
+def _typed(name: str, option: Field[Any], value: object) -> object:
+    kind = str(option.type)
     if kind == "bool":
         return _boolean(name, value)
     if kind == "int":
-        return _count(name, value)
+        return _count(name, value, option.metadata.get("least", 1))
     if kind == "ZoneInfo":
         return _zone(name, value)
     words = {word.__name__: word for word in _WORDS}
-    return _word(name, words[kind], value) if kind in words else str(value)
+    return _word(name, words[kind], value) if kind in words else _text(name, value)
 
 
 def _boolean(name: str, value: object) -> bool:
@@ -174,9 +179,10 @@ def _boolean(name: str, value: object) -> bool:
     return text == "true"
 
 
-def _count(name: str, value: object) -> int:
-    if not str(value).isdecimal() or int(str(value)) == 0:
-        raise ConfigError(f"{name}: expected a positive whole number, found {value!r}")
+def _count(name: str, value: object, least: int) -> int:
+    if not str(value).isdecimal() or int(str(value)) < least:
+        expected = "a positive whole number" if least else "0 or a positive whole number"
+        raise ConfigError(f"{name}: expected {expected}, found {value!r}")
     return int(str(value))
 
 
@@ -187,8 +193,14 @@ def _zone(name: str, value: object) -> ZoneInfo:
         raise ConfigError(f"{name}: expected an IANA time zone such as Asia/Shanghai, found {value!r}") from None
 
 
+def _text(name: str, value: object) -> str:
+    if not isinstance(value, str | PathLike) or not str(value).strip():
+        raise ConfigError(f"{name}: expected text, found {value!r}")
+    return str(value)
+
+
 def _word(name: str, words: type[StrEnum], value: object) -> StrEnum:
     try:
-        return words(str(value))
+        return words("null" if value is None else str(value))  # None: YAML reads the word null so
     except ValueError:
         raise ConfigError(f"{name}: expected one of {', '.join(words)}, found {value!r}") from None

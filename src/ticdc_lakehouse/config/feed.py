@@ -4,16 +4,16 @@ The file is checked whole; one ConfigError lists every mistake with file, key an
 
     protocol: canal_json             sink-uri protocol; - and _ are the same
     time_zone: Asia/Shanghai         zone of the TiCDC server, in which TIMESTAMP texts are written
-    options: {name: value, …}        what the sink-uri says beside the protocol (codec.options)
+    options: {name: value, …}        what the sink-uri says beside the protocol (codec.options, config.sink_uri)
     kafka:
       bootstrap_servers: [host:port, …]
       topics: [name, …]              or topic_pattern: regular expression
-      security: {option: value, …}   Kafka client options; what is secret as {secret: scope/key}
+      security: {option: value, …}   Kafka client options; what is secret as {secret: scope/key} (config.security)
     tables:
       include: [database.table, …]   with * and ?; without it all
       exclude: [database.table, …]
     gold: {on_drop: keep, …}         what becomes of dropped tables and the like (config.policies)
-    schema_file: tables.sql          CREATE TABLE of the tables that existed before the feed
+    schema_file: tables.sql          CREATE TABLE of the tables that existed before the feed (ddl.script)
     starting_offsets: earliest       or latest
     max_message_bytes: 16777216      a larger message goes to quarantine unread
 """
@@ -26,10 +26,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ticdc_lakehouse.codec import PROTOCOLS
-from ticdc_lakehouse.codec.options import SinkOptions, option_names, sink_options
+from ticdc_lakehouse.codec.options import LargeMessage, SinkOptions, option_names
+from ticdc_lakehouse.config.kafka import servers, topic_pattern, topics
 from ticdc_lakehouse.config.policies import Policies, policies
 from ticdc_lakehouse.config.section import Section, read_section, stop_on, suggestion
-from ticdc_lakehouse.config.table_filter import TableFilter, is_pattern
+from ticdc_lakehouse.config.security import SecretReference, security
+from ticdc_lakehouse.config.sink_uri import read_options
+from ticdc_lakehouse.config.table_filter import TableFilter, pattern_mistake
 from ticdc_lakehouse.ddl.script import tables_from_sql
 from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.errors import ConfigError
@@ -49,23 +52,10 @@ KEYS = (
 KAFKA_KEYS = ("bootstrap_servers", "topics", "topic_pattern", "security")
 STARTING_OFFSETS = ("earliest", "latest")
 LARGEST_MESSAGE = 16 * 1024 * 1024
+MOST_BYTES = 2**31 - 1
+"""What Kafka and Spark can hold in one value."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-_SERVER = re.compile(r"[^\s,/]+:[0-9]{1,5}")
-_SECRET = re.compile(r"[^/\s]+/[^/\s]+")
-_SECURITY_PREFIXES = ("security.", "sasl.", "ssl.")
-_SECRET_OPTION = re.compile(r"password|jaas|secret|token|keystore\.key$")
-# Addresses, although they speak of tokens.
-_OPEN_OPTION = re.compile(r"\.url$")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SecretReference:
-    """Where a secret is kept: a scope and a key, as Databricks names them."""
-
-    scope: str
-    key: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,9 +97,7 @@ def load_feed(path: Path, *, bootstrap_servers: str | None = None) -> Feed:
     Raises ConfigError that lists every mistake, one a line.
     """
     mistakes: list[str] = []
-    root = read_section(path, mistakes)
-    stop_on(mistakes)
-    feed = _feed(root, bootstrap_servers)
+    feed = _feed(read_section(path, mistakes), bootstrap_servers)
     stop_on(mistakes)
     return feed
 
@@ -150,21 +138,21 @@ def _feed(root: Section, bootstrap_servers: str | None) -> Feed:
     protocol = _protocol(root)
     kafka = root.section("kafka")
     kafka.only(KAFKA_KEYS)
-    options, gold = _options(root, protocol), policies(root.section("gold"))
-    _check_watermarks(root, protocol, options, gold)
+    options, gold = read_options(root, protocol), policies(root.section("gold"))
+    _check_together(root, protocol, options, gold)
     return Feed(
         name=name,
         protocol=protocol or "",
         sink_options=options,
-        bootstrap_servers=_servers(kafka, bootstrap_servers),
-        topics=_topics(kafka),
-        topic_pattern=_topic_pattern(kafka),
-        security=_security(kafka.section("security")),
+        bootstrap_servers=servers(kafka, bootstrap_servers),
+        topics=topics(kafka),
+        topic_pattern=topic_pattern(kafka),
+        security=security(kafka.section("security")),
         tables=_tables(root.section("tables")),
         policies=gold,
         schema_tables=_schema_tables(root),
         starting_offsets=root.word("starting_offsets", STARTING_OFFSETS) or "earliest",
-        max_message_bytes=root.count("max_message_bytes", LARGEST_MESSAGE),
+        max_message_bytes=root.count("max_message_bytes", LARGEST_MESSAGE, most=MOST_BYTES),
     )
 
 
@@ -176,113 +164,23 @@ def _protocol(root: Section) -> str | None:
     return None
 
 
-def _options(root: Section, protocol: str | None) -> SinkOptions:
-    """Each option is tried alone, so that all mistakes are found and not the first one."""
-    section = root.section("options")
-    taken: dict[str, object] = {}
-    if protocol is None:
-        return SinkOptions()
-    for name, value in section.values.items():
-        if name == "time-zone":
-            section.note(name, "no option here; expected as the key time_zone")
-        elif _taken(section, protocol, name, value):
-            taken[name] = value
-    zone = root.text("time_zone")
-    if zone is not None and _taken(root, protocol, "time-zone", zone):
-        taken["time-zone"] = zone
-    return sink_options(protocol, taken)
-
-
-def _check_watermarks(root: Section, protocol: str | None, options: SinkOptions, gold: Policies) -> None:
-    if root.mistakes:  # the picture is not whole: first things first
+def _check_together(root: Section, protocol: str | None, options: SinkOptions, gold: Policies) -> None:
+    """Notes settings that are right one by one, but not beside each other."""
+    if protocol is None or root.mistakes:  # the picture is not whole: first things first
         return
-    extensible = protocol is not None and "enable-tidb-extension" in option_names(protocol)
-    if extensible and not options.enable_tidb_extension and gold.mode is Mode.WATERMARKS:
+    if gold.mode is Mode.WATERMARKS:
+        if "enable-tidb-extension" in option_names(protocol) and not options.enable_tidb_extension:
+            extension = "options.enable-tidb-extension: true"
+            root.note(
+                "gold.mode",
+                f"expected eventual, since TiCDC sends no watermarks without {extension}; found {gold.mode}",
+            )
+        if root.section("gold").values.get("tombstone_days") is not None:
+            root.note("gold.tombstone_days", f"expected only beside gold.mode: eventual, found it beside {gold.mode}")
+    if options.large_message_handle_option is LargeMessage.CLAIM_CHECK and options.claim_check_storage_uri is None:
         root.note(
-            "gold.mode",
-            "expected eventual, since TiCDC sends no watermarks without options.enable-tidb-extension: true; found "
-            f"{gold.mode}",
+            "options.claim-check-storage-uri", "missing; expected the folder or URI where claim-check objects lie"
         )
-
-
-def _taken(section: Section, protocol: str, name: str, value: object) -> bool:
-    try:
-        sink_options(protocol, {name: value})
-    except ConfigError as error:
-        # The codec's message begins with the option's name, here the key stands before it.
-        key = name if name in section.values else name.replace("-", "_")
-        section.note(key, str(error).removeprefix(f"{name}: "))
-        return False
-    return True
-
-
-def _servers(kafka: Section, override: str | None) -> tuple[str, ...]:
-    given = kafka.values.get("bootstrap_servers") if override is None else override
-    if given is None:
-        kafka.require("bootstrap_servers")
-        return ()
-    servers = [part.strip() for part in given.split(",")] if isinstance(given, str) else given
-    if isinstance(servers, list) and servers and all(_is_server(server) for server in servers):
-        return tuple(servers)
-    kafka.note("bootstrap_servers", f"expected host:port, a list of them or comma text, found {given!r}")
-    return ()
-
-
-def _is_server(server: object) -> bool:
-    return (
-        isinstance(server, str) and _SERVER.fullmatch(server) is not None and 0 < int(server.rpartition(":")[2]) < 65536
-    )
-
-
-def _topics(kafka: Section) -> tuple[str, ...]:
-    if ("topics" in kafka.values) == ("topic_pattern" in kafka.values):
-        found = "both" if "topics" in kafka.values else "neither"
-        kafka.note("topics", f"expected either topics or topic_pattern, found {found}")
-    topics = kafka.texts("topics")
-    for topic in topics:
-        if not _TOPIC.fullmatch(topic):
-            kafka.note("topics", f"expected topic names of letters, digits, '.', '_' and '-', found {topic!r}")
-    return topics
-
-
-def _topic_pattern(kafka: Section) -> str | None:
-    pattern = kafka.text("topic_pattern")
-    try:
-        re.compile(pattern or "")
-    except re.error as error:
-        kafka.note("topic_pattern", f"expected a regular expression, found {pattern!r}: {error}")
-    return pattern
-
-
-def _security(section: Section) -> dict[str, str | SecretReference]:
-    options = {name: _security_value(section, name, value) for name, value in section.values.items()}
-    return {name: value for name, value in options.items() if value is not None}
-
-
-def _security_value(section: Section, name: str, value: object) -> str | SecretReference | None:
-    if not name.startswith(_SECURITY_PREFIXES):
-        section.note(name, f"expected a Kafka client option that begins with {', '.join(_SECURITY_PREFIXES)}")
-    elif isinstance(value, Mapping):
-        return _secret_reference(section, name, value)
-    elif _SECRET_OPTION.search(name) and not _OPEN_OPTION.search(name):
-        # What was found is not shown: it may be the secret.
-        section.note(name, "expected a reference {secret: scope/key}, found a literal value")
-    elif isinstance(value, bool):
-        return str(value).lower()
-    elif isinstance(value, str | int):
-        return str(value)
-    else:
-        section.note(name, f"expected text or a reference {{secret: scope/key}}, found {value!r}")
-    return None
-
-
-def _secret_reference(section: Section, name: str, value: Mapping[object, object]) -> SecretReference | None:
-    reference = value.get("secret")
-    if set(value) != {"secret"} or not isinstance(reference, str) or not _SECRET.fullmatch(reference):
-        section.note(name, f"expected {{secret: scope/key}}, found a mapping of {', '.join(map(str, value))}")
-        return None
-    scope, _, key = reference.partition("/")
-    return SecretReference(scope=scope, key=key)
 
 
 def _tables(section: Section) -> TableFilter:
@@ -290,8 +188,9 @@ def _tables(section: Section) -> TableFilter:
     include, exclude = section.texts("include"), section.texts("exclude")
     for key, patterns in (("include", include), ("exclude", exclude)):
         for pattern in patterns:
-            if not is_pattern(pattern):
-                section.note(key, f"expected database.table, each with * and ? as you like, found {pattern!r}")
+            mistake = pattern_mistake(pattern)
+            if mistake is not None:
+                section.note(key, f"{mistake}, found {pattern!r}")
     return TableFilter(include=include or ("*.*",), exclude=exclude)
 
 
@@ -301,8 +200,9 @@ def _schema_tables(root: Section) -> tuple[Table, ...]:
         return ()
     path = root.file.parent / name
     try:
-        return tables_from_sql(path.read_text(encoding="utf-8"), source=str(path))
-    except (OSError, UnicodeDecodeError) as error:
+        # Editors on Windows begin a file with a byte order mark.
+        return tables_from_sql(path.read_text(encoding="utf-8-sig"), source=str(path))
+    except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a path that is none
         root.note("schema_file", f"expected a readable file of CREATE TABLE statements: {error}")
     except ConfigError as error:
         root.note("schema_file", str(error))

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from ticdc_lakehouse.config.section import Section
-from ticdc_lakehouse.config.table_filter import TableFilter, is_pattern
+from ticdc_lakehouse.config.table_filter import TableFilter, pattern_mistake
 from ticdc_lakehouse.policy import (
     RETENTION_DAYS,
     SHORTEST_RETENTION,
@@ -28,6 +28,8 @@ from ticdc_lakehouse.policy import (
     Policy,
 )
 
+LONGEST_DAYS = 36_500
+"""A century: what reaches back before the calendar's first day cannot be counted."""
 _KEYS = ("on_drop", "on_unsupported_ddl", "on_irregular")
 
 
@@ -58,11 +60,12 @@ def policies(section: Section) -> Policies:
     default = _policy(section, Policy())
     tables = section.section("tables")
     for pattern in tables.values:
-        if not is_pattern(pattern):
-            tables.note(pattern, "expected database.table, each with * and ? as you like")
+        mistake = pattern_mistake(pattern)
+        if mistake is not None:
+            tables.note(pattern, mistake)
     return Policies(
         mode=Mode(section.word("mode", tuple(Mode)) or Mode.WATERMARKS),
-        tombstone_days=section.count("tombstone_days", 7),
+        tombstone_days=section.count("tombstone_days", 7, most=LONGEST_DAYS),
         retention_days=_retention(section),
         default=default,
         tables={pattern: _table_policy(tables.section(pattern), default) for pattern in tables.values},
@@ -70,7 +73,7 @@ def policies(section: Section) -> Policies:
 
 
 def _retention(section: Section) -> int:
-    days = section.count("retention_days", RETENTION_DAYS)
+    days = section.count("retention_days", RETENTION_DAYS, most=LONGEST_DAYS)
     if days < SHORTEST_RETENTION:
         section.note("retention_days", f"expected {SHORTEST_RETENTION} days or more, found {days}")
     return days

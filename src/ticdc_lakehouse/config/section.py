@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
 
 import yaml
 
+from ticdc_lakehouse.config.document import read_document, told
 from ticdc_lakehouse.errors import ConfigError
 
 
@@ -69,13 +69,16 @@ class Section:
             return ()
         return tuple(value)
 
-    def count(self, key: str, default: int) -> int:
+    def count(self, key: str, default: int, *, most: int) -> int:
         """The positive whole number under a key."""
         value = self.values.get(key)
         if value is None:
             return default
         if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
             self.note(key, f"expected a positive whole number, found {value!r}")
+            return default
+        if value > most:
+            self.note(key, f"expected at most {most}, found {value}")
             return default
         return value
 
@@ -95,37 +98,20 @@ def suggestion(found: str, allowed: list[str]) -> str:
 
 
 def read_section(file: Path, mistakes: list[str]) -> Section:
-    """The whole file. Notes a file that cannot be read, that is not a YAML mapping, and keys that stand twice."""
+    """The whole file; keys that stand twice are noted. Raises ConfigError for a file that is no YAML mapping."""
     try:
-        loader = _Loader(file.read_text(encoding="utf-8"))
-        values = loader.get_single_data()
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        mistakes.append(f"{file}: expected a readable YAML file: {' '.join(str(error).split())}")
-        return Section(file=file, values={}, mistakes=mistakes)
-    mistakes += [f"{file}: {duplicate}" for duplicate in loader.duplicates]
-    if not isinstance(values, dict):
-        mistakes.append(f"{file}: expected a mapping of keys to values, found {values!r}")
-        values = {}
-    return Section(file=file, values={str(key): value for key, value in values.items()}, mistakes=mistakes)
+        document = read_document(file.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{file}: expected a readable YAML file: {told(error)}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: expected a readable YAML file: {error}") from None
+    if not isinstance(document.values, dict):
+        raise ConfigError(f"{file}: expected a mapping of keys to values, found {document.values!r}")
+    mistakes += [f"{file}: {repeated}" for repeated in document.repeated]
+    return Section(file=file, values={str(key): value for key, value in document.values.items()}, mistakes=mistakes)
 
 
 def stop_on(mistakes: list[str]) -> None:
     """Raise one ConfigError that lists all mistakes, one a line, if there is any."""
     if mistakes:
         raise ConfigError("\n".join(mistakes))
-
-
-class _Loader(yaml.SafeLoader):
-    """YAML's safe subset; where a key stands twice, it would silently take the last one."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self.duplicates: list[str] = []
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[str] = set()
-        for key, _ in node.value:
-            if key.value in seen:
-                self.duplicates.append(f"{key.value}: stands twice (line {key.start_mark.line + 1}); expected once")
-            seen.add(str(key.value))
-        return super().construct_mapping(node, deep)

@@ -6,6 +6,9 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
+_OTHER_SYNTAX = re.compile(r"""[`"\[\]/\\]""")
+"""Of TiCDC's filter rules: quotes, sets of characters, regular expressions. Here they would match nothing."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFilter:
@@ -23,10 +26,18 @@ class TableFilter:
         return _any(self.include, database, table) and not _any(self.exclude, database, table)
 
 
-def is_pattern(text: str) -> bool:
-    """Whether the text names a database and a table."""
+def pattern_mistake(text: str) -> str | None:
+    """What is wrong with a pattern; None if it is right."""
     database, dot, table = text.partition(".")
-    return bool(database and dot and table)
+    if text.startswith("!"):
+        return "expected a pattern without !: tables.exclude says what is left out"
+    if _OTHER_SYNTAX.search(text):
+        return "expected no quotes, brackets or slashes, but * and ?, such as shop.order_* (? is any character)"
+    if not (database and dot and table):
+        return "expected database.table, each with * and ? as you like"
+    if (database, table) != (database.strip(), table.strip()):
+        return "expected no spaces around the names, such as shop.order_*"
+    return None
 
 
 def _any(patterns: tuple[str, ...], database: str, table: str) -> bool:

@@ -22,7 +22,7 @@ from ticdc_lakehouse.codec.debezium.envelope import (
     read_payload,
     read_whole,
 )
-from ticdc_lakehouse.codec.debezium.row import Image, Row, names_in
+from ticdc_lakehouse.codec.debezium.row import Image, Row, members_of
 from ticdc_lakehouse.codec.debezium.table import BEGIN, Description, Table, Tables, begin_of
 from ticdc_lakehouse.codec.debezium.twin import without_twins
 from ticdc_lakehouse.codec.gathered import Gathered, alone
@@ -172,8 +172,8 @@ def _description(row: RowPayload, whole: Whole, key: Whole | None) -> Descriptio
     return Description(
         database=row.source.db,
         table=row.source.table,
-        names=tuple(names_in(image or b"null")),
-        keys=None if key is None else tuple(names_in(key.payload)),
+        names=tuple(members_of(image or b"null")),
+        keys=None if key is None else tuple(members_of(key.payload)),
         schema=_bytes(whole.schema),
         key_schema=b"" if key is None else _bytes(key.schema),
     )

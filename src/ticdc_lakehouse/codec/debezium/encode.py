@@ -12,7 +12,7 @@ from ticdc_lakehouse.codec.compression import compress
 from ticdc_lakehouse.codec.debezium import schema
 from ticdc_lakehouse.codec.debezium.column import CONNECT_TYPE
 from ticdc_lakehouse.codec.debezium.form import form_of, form_of_connect
-from ticdc_lakehouse.codec.debezium.write import writer
+from ticdc_lakehouse.codec.debezium.write import never_null, writer
 from ticdc_lakehouse.codec.message import Message
 from ticdc_lakehouse.codec.options import SinkOptions
 from ticdc_lakehouse.errors import ConfigError
@@ -157,8 +157,9 @@ class _Form:
         self._options = options
         self.keys = [column.name for column in columns if column.key]
         self.schemas: list[dict[str, Raw]] = []
-        writers = ((c.name, writer(parse_type(c.type), c.by, options.time_zone)) for c in columns)
-        self._writers = [(name, write) for name, write in writers if write is not None]
+        writers = ((c, writer(parse_type(c.type), c.by, options.time_zone)) for c in columns)
+        # Of other columns no event tells whether they are NOT NULL.
+        self._writers = [(c.name, never_null(write) if c.key else write) for c, write in writers if write is not None]
 
     def values(self, images: list[Image]) -> list[_Values]:
         """The images as JSON values, column by column."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 import msgspec
@@ -100,8 +100,8 @@ def _odd_reader(forms: Mapping[str, Form]) -> Callable[[dict[str, Raw]], Image]:
     return read
 
 
-def names_in(image: bytes) -> Iterable[str]:
-    """The names of an image's columns, in order. Raises one of ``Unreadable``."""
+def members_of(image: bytes) -> dict[str, Raw]:
+    """An image's values by column, in order. Raises one of ``Unreadable``."""
     return _ODD.decode(image)
 
 

@@ -13,7 +13,7 @@ from msgspec import Raw
 from ticdc_lakehouse.codec.debezium.column import Described, described
 from ticdc_lakehouse.codec.debezium.field import columns_of
 from ticdc_lakehouse.codec.debezium.form import Form
-from ticdc_lakehouse.codec.debezium.row import Image, Read, image_reader, reader
+from ticdc_lakehouse.codec.debezium.row import Image, Read, image_reader, members_of, reader
 from ticdc_lakehouse.codec.debezium.value import Texts, texts
 from ticdc_lakehouse.codec.json_text import is_odd
 from ticdc_lakehouse.codec.kept import make_room
@@ -31,7 +31,8 @@ class Table:
     """One description of a table: its columns, its handle key, and the bytes that follow the payloads."""
 
     __slots__ = (
-        "_columns", "_end", "_handle", "_key_end", "_make", "_make_key", "_named", "_read_key", "layout", "read"
+        "_columns", "_end", "_handle", "_key_end", "_keys", "_make", "_make_key", "_named", "_read_key", "layout",
+        "read",
     )  # fmt: skip
 
     def __init__(self, description: Description, columns: Mapping[str, Described]) -> None:
@@ -47,8 +48,10 @@ class Table:
         self._columns = [(getters[name], form) for name, form in forms.items()]
         _, self._make = image_reader(forms)
         self._handle = [at for at, column in enumerate(layout) if column.key]
-        self._named = None if description.keys is None else [getters[name] for name in description.keys]
-        self._read_key, self._make_key = image_reader({name: forms[name] for name in description.keys or ()})
+        # A column that images never have, as it is virtual, has nothing to be compared with.
+        self._keys = [name for name in description.keys or () if name in forms]
+        self._named = None if description.keys is None else [getters[name] for name in self._keys]
+        self._read_key, self._make_key = image_reader({name: forms[name] for name in self._keys})
 
     def bare(self, value: bytes) -> bytes:
         """The value without its schema. Raises DecodeError if it has another one than this table."""
@@ -79,7 +82,9 @@ class Table:
 
     def plain_key(self, payload: bytes) -> bytes:
         """The Kafka key with this payload as ``keys`` has it. Raises DecodeError, or one of ``Unreadable``."""
-        return BEGIN + _ENCODE(self._read_key(payload)) + (self._key_end or b"}")
+        members = members_of(payload)
+        compared = _ENCODE({name: members[name] for name in self._keys})
+        return BEGIN + _ENCODE(self._read_key(compared)) + (self._key_end or b"}")
 
     def handle_keys(self, columns: list[Texts]) -> bytes:
         """The handle keys' texts as lines, none if there are none."""
@@ -162,12 +167,12 @@ class Tables:
         fields = columns_of(description.schema) if description.schema else {}
         if fields and not fields.keys() >= {*description.names}:
             raise DecodeError("wrong_columns", f"expected columns {[*fields]}, found {[*description.names]}")
-        if description.keys is not None and not {*description.names} >= {*description.keys}:
-            raise DecodeError(
-                "wrong_columns", f"expected key columns among {[*description.names]}, found {[*description.keys]}"
-            )
+        if fields and not fields.keys() >= {*(description.keys or ())}:
+            raise DecodeError("wrong_columns", f"expected key columns among {[*fields]}, found {description.keys}")
         defined = self._defined(description)
         keys = description.keys if description.keys is not None else [name for name in defined if defined[name].key]
+        # ticdc takes a unique key with virtual columns too, which images do not have, and the others are not unique.
+        keys = keys if {*description.names} >= {*keys} else ()
         return {
             name: described(name, fields.get(name), defined.get(name), self._zone, key=name in keys)
             for name in description.names

@@ -8,6 +8,8 @@ Rows are read by nothing but ``Column``: what they need of a data type is in its
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from ticdc_lakehouse.codec.batch import checked_tso
@@ -17,6 +19,8 @@ from ticdc_lakehouse.mysql_type import Family, family_of, is_known
 
 _HIDDEN = "_V$_"
 """How TiDB names the generated columns behind indexes of expressions: rows never have them."""
+_ADDED = "primary"
+"""How writers name what they add to the indexes if none is primary; a primary key that is an index is ``PRIMARY``."""
 
 
 class DataType(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -77,18 +81,30 @@ def layout_of(schema: TableSchema) -> Layout:
 
 
 def _handle_key(schema: TableSchema) -> frozenset[str]:
-    """The primary key, else the first unique index without NULLs, else none (wire.md 1.2.5)."""
+    """The primary key, else of the unique keys without NULLs that of the fewest columns, of those the first; else none.
+
+    Source: tiflow ``cdc/model/schema_storage.go``, findHandleIndex; ticdc ``table_info_helper.go``, initIndexColumns.
+    """
     indexes = schema.indexes or ()
     nullable = {column.name for column in schema.columns or () if column.nullable}
-    primary = [index for index in indexes if index.primary]
     unique = [
-        index
+        index.columns
         for index in indexes
         if index.unique
+        and not index.primary
         and nullable.isdisjoint(index.columns)
         and not any(name.startswith(_HIDDEN) for name in index.columns)
     ]
-    return next((frozenset(index.columns) for index in (*primary, *unique)), frozenset())
+    primary = [index.columns for index in indexes if index.primary and not _is_stand_in(index, unique)]
+    chosen = primary or sorted(unique, key=len)
+    return frozenset(chosen[0]) if chosen else frozenset()
+
+
+def _is_stand_in(primary: IndexSchema, unique: Sequence[tuple[str, ...]]) -> bool:
+    """Whether the table has no primary key: writers add TiDB's stand-in then, the first unique key without NULLs, which
+    need not be the handle key (``newTableSchema`` in their ``simple/message.go``).
+    """
+    return primary.name == _ADDED and primary.columns in unique[:1]
 
 
 def _column(column: ColumnSchema, *, key: bool) -> Column:

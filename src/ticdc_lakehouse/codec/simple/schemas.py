@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 
 from ticdc_lakehouse.codec.known import SchemaName
@@ -55,12 +56,16 @@ class Schemas:
 @lru_cache(maxsize=4096)
 def layout_with(layout: Layout, names: frozenset[str]) -> Layout:
     """The layout of rows that have these columns: all, or all but virtual ones, or the handle key alone; one object
-    for equal arguments. Raises DecodeError for other names, and if the handle key is not among them.
+    for equal arguments. Raises DecodeError for other names.
+
+    Rows name no key if they lack a column of it: a unique key may have virtual columns, and the others are not unique.
     """
     columns = tuple(column for column in layout.columns if column.name in names)
-    if len(columns) != len(names) or not names >= {column.name for column in layout.columns if column.key}:
+    if len(columns) != len(names):
         expected = [column.name for column in layout.columns]
-        raise DecodeError("wrong_columns", f"expected columns among {expected} with the key, found {sorted(names)}")
+        raise DecodeError("wrong_columns", f"expected columns among {expected}, found {sorted(names)}")
     if len(columns) == len(layout.columns):
         return layout
+    if not names >= {column.name for column in layout.columns if column.key}:
+        columns = tuple(replace(column, key=False) for column in columns)
     return Layout(layout.database, layout.table, columns, columns_text(columns), layout.version)

@@ -49,18 +49,24 @@ class Reader:
             raise DecodeError("wrong_type", f"expected {what} 0 to {most}, found {number}", offset=start)
         return number
 
-    def text(self) -> str:
-        """A string."""
+    def octets(self) -> bytes:
+        """A string's bytes."""
         size = self.long()
         start, end = self._at, self._at + size
         if not start <= end <= len(self._data):
             left = len(self._data) - start
             raise DecodeError("truncated", f"expected a text of {size} bytes, {left} are left", offset=start)
         self._at = end
+        return self._data[start:end]
+
+    def text(self) -> str:
+        """A string."""
+        octets = self.octets()
         try:
-            return self._data[start:end].decode()
+            return octets.decode()
         except UnicodeDecodeError as fault:
-            raise DecodeError("bad_utf8", f"expected UTF-8, found {fault.reason}", offset=start + fault.start) from None
+            offset = self._at - len(octets) + fault.start
+            raise DecodeError("bad_utf8", f"expected UTF-8, found {fault.reason}", offset=offset) from None
 
     def boolean(self) -> bool:
         """One byte, 0 or 1."""
@@ -152,12 +158,10 @@ def _table_schema(reader: Reader) -> TableSchema:
 
 
 def _column(reader: Reader) -> ColumnSchema:
-    return ColumnSchema(
-        name=reader.text(),
-        data_type=_data_type(reader),
-        nullable=reader.boolean(),
-        default=reader.optional(reader.text),
-    )
+    column = ColumnSchema(name=reader.text(), data_type=_data_type(reader), nullable=reader.boolean(), default=None)
+    # The default is left out, as nothing asks for it: that of a BIT is its bytes in a string, which no UTF-8 need be.
+    reader.optional(reader.octets)
+    return column
 
 
 def _data_type(reader: Reader) -> DataType:

@@ -165,6 +165,7 @@ def _doubles(texts: list[str]) -> list[bytes]:
 _WRITERS: dict[Form, Callable[[list[str]], list[bytes]]] = {
     Form.SIGNED: _signed,
     Form.UNSIGNED: _signed,
+    Form.ENUM: _signed,
     Form.BITS: _unsigned,
     Form.BIGINT: _unsigned,
     Form.YEAR: _signed,
@@ -175,7 +176,7 @@ _WRITERS: dict[Form, Callable[[list[str]], list[bytes]]] = {
     Form.TIMESTAMP: _texts,
 }
 _TAGS = {
-    **dict.fromkeys((Form.SIGNED, Form.UNSIGNED, Form.BITS, Form.YEAR), Tag.LONG),
+    **dict.fromkeys((Form.SIGNED, Form.UNSIGNED, Form.ENUM, Form.BITS, Form.YEAR), Tag.LONG),
     Form.BIGINT: Tag.UNSIGNED_BIGINT,
     Form.FLOAT: Tag.FLOAT,
     Form.DOUBLE: Tag.DOUBLE,

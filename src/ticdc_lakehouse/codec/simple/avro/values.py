@@ -29,7 +29,7 @@ class Form(IntEnum):
 
     SIGNED = 0
     UNSIGNED = 1
-    """Numbers that a long holds: an int unsigned, an ENUM's index."""
+    """Numbers that a long holds: an int unsigned."""
     BITS = 2
     """All 64 bits of a long: SET, BIT."""
     BIGINT = 3
@@ -40,11 +40,13 @@ class Form(IntEnum):
     TEXT = 7
     BINARY = 8
     TIMESTAMP = 9
+    ENUM = 10
+    """An index, or before v8.0 a name."""
 
 
 _FORMS = {
     Family.FLOAT: Form.FLOAT, Family.DOUBLE: Form.DOUBLE, Family.YEAR: Form.YEAR, Family.BINARY: Form.BINARY,
-    Family.TIMESTAMP: Form.TIMESTAMP, Family.BIT: Form.BITS, Family.SET: Form.BITS, Family.ENUM: Form.UNSIGNED,
+    Family.TIMESTAMP: Form.TIMESTAMP, Family.BIT: Form.BITS, Family.SET: Form.BITS, Family.ENUM: Form.ENUM,
 }  # fmt: skip
 
 
@@ -206,7 +208,8 @@ _READERS: dict[tuple[Tag, Form], Callable[[Values, Places], pa.Array]] = {
     (Tag.FLOAT, Form.FLOAT): Values.floats,
     (Tag.DOUBLE, Form.DOUBLE): Values.doubles,
     (Tag.STRING, Form.TEXT): Values.strings,
-    (Tag.STRING, Form.UNSIGNED): Values.decimals,
+    (Tag.LONG, Form.ENUM): Values.unsigned,
+    (Tag.STRING, Form.ENUM): Values.decimals,
     (Tag.STRING, Form.BITS): Values.decimals,
     (Tag.BYTES, Form.BINARY): Values.binaries,
     (Tag.TIMESTAMP, Form.TIMESTAMP): Values.timestamps,

@@ -1,0 +1,77 @@
+"""One YAML document as plain values. What PyYAML takes in silence, or fails over, is a mistake with its line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import yaml
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """What a YAML text says."""
+
+    values: object
+    """None of an empty text."""
+    repeated: tuple[str, ...]
+    """A line for each key that stands twice; of its values the last one counts."""
+
+
+def read_document(text: str) -> Document:
+    """The document of a YAML text. Raises yaml.YAMLError for a text that is none, or several."""
+    loader = _Loader(text)
+    try:
+        node = loader.get_single_node()
+        repeated = tuple(_repeated(node, "", set()))
+        return Document(values=None if node is None else loader.construct_document(node), repeated=repeated)
+    except RecursionError:
+        raise yaml.YAMLError("it nests too deeply") from None
+
+
+def told(error: yaml.YAMLError) -> str:
+    """What is wrong and where. The text itself is not shown: a secret may stand in it."""
+    if not isinstance(error, yaml.MarkedYAMLError):
+        return " ".join(str(error).split())
+    mark = error.problem_mark or error.context_mark
+    place = f"(line {mark.line + 1}, column {mark.column + 1})" if mark else None
+    return " ".join(part for part in (error.context, error.problem, place) if part)
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML's safe subset."""
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            made = super().construct_object(node, deep)
+            if isinstance(made, int):
+                str(made)  # ValueError for one of thousands of digits, which no message could show
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            # PyYAML's own, of 2020-99-99, 0x_, !!bool maybe and the like.
+            kind = node.tag.rpartition(":")[2]
+            raise _mistake(f"expected a value of YAML's type {kind}; what is text needs quotes", node) from None
+        return made
+
+
+def _repeated(node: yaml.Node | None, place: str, passed: set[int]) -> Iterator[str]:
+    """The repeated keys in a node. Raises ConstructorError for a key that is no text."""
+    if id(node) in passed:  # an alias, which may even lie in what it names
+        return
+    passed.add(id(node))
+    if isinstance(node, yaml.SequenceNode):
+        for value in node.value:
+            yield from _repeated(value, place, passed)
+    elif isinstance(node, yaml.MappingNode):
+        seen: set[str] = set()
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise _mistake("expected a key that is text, found brackets; {{…}} needs quotes around it", key)
+            if key.value in seen:
+                yield f"{place}{key.value}: stands twice (line {key.start_mark.line + 1}); expected once"
+            seen.add(key.value)
+            yield from _repeated(value, f"{place}{key.value}.", passed)
+
+
+def _mistake(problem: str, node: yaml.Node) -> yaml.YAMLError:
+    return yaml.constructor.ConstructorError(None, None, problem, node.start_mark)

@@ -1,0 +1,65 @@
+"""YAML texts: every mistake is one of YAML's own kind, with its place."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+from feed_file import RIGHT, mistakes, written
+
+from ticdc_lakehouse.config.document import read_document, told
+
+# name of the mistake -> the text of a value, and what is said of it.
+BROKEN = {
+    "template": ("{{topic}}", "expected a key that is text, found brackets; {{…}} needs quotes around it"),
+    "list as key": ("{[a, b]: c}", "expected a key that is text"),
+    "date": ("2020-99-99", "expected a value of YAML's type timestamp; what is text needs quotes"),
+    "whole number": ("0x_", "expected a value of YAML's type int"),
+    "empty number": ('!!int ""', "expected a value of YAML's type int"),
+    "number in base 60": (":".join(["59"] * 200) + ".5", "expected a value of YAML's type float"),
+    "number of thousands of digits": ("9" * 5000, "expected a value of YAML's type int"),
+    "number of thousands of digits in base 16": ("0x" + "f" * 5000, "expected a value of YAML's type int"),
+    "tag of a truth value": ("!!bool maybe", "expected a value of YAML's type bool"),
+    "tag of a time": ("!!timestamp soon", "expected a value of YAML's type timestamp"),
+    "tag of Python": ("!!python/object:os.system a", "could not determine a constructor for the tag"),
+    "deep": ("[" * 3000 + "]" * 3000, "it nests too deeply"),
+    "control character": ("a\x07", "unacceptable character #x0007"),
+    "tab": ("a\n\tb: c", "found character '\\t' that cannot start any token"),
+}
+
+
+@pytest.mark.parametrize("mistake", BROKEN)
+def test_a_broken_value_is_a_mistake_of_yaml(mistake: str) -> None:
+    value, expected = BROKEN[mistake]
+    with pytest.raises(yaml.YAMLError) as caught:
+        read_document(f"a:\n  b: {value}\n")
+    assert expected in told(caught.value)
+
+
+def test_a_mistake_tells_its_place_and_not_the_line(tmp_path: Path) -> None:
+    security = "  security: {ssl.key.password: hunter2, sasl.jaas.config: {{secrets/kafka/jaas}}}\n"
+    path = written(tmp_path, RIGHT + security)
+    (said,) = mistakes(path)
+    assert said.startswith(f"{path}: expected a readable YAML file: expected a key that is text")
+    assert said.endswith("(line 8, column 60)")
+    assert "hunter2" not in said
+
+
+def test_keys_that_stand_twice_are_told_with_the_way_to_them() -> None:
+    document = read_document("a: {b: [{c: 1, c: 2}]}\nd: &x {e: 1, e: 2, f: *x}\na: *x\n")
+    assert document.repeated == (
+        "a.b.c: stands twice (line 1); expected once",
+        "d.e: stands twice (line 2); expected once",
+        "a: stands twice (line 3); expected once",
+    )
+
+
+def test_an_empty_text_says_nothing() -> None:
+    assert read_document("# nothing\n").values is None
+
+
+def test_merged_keys_are_no_repeated_ones() -> None:
+    document = read_document("a: &x {b: 1, c: 2}\nd: {<<: *x, b: 3}\n")
+    assert document.values == {"a": {"b": 1, "c": 2}, "d": {"b": 3, "c": 2}}
+    assert document.repeated == ()

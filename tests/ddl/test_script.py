@@ -1,0 +1,80 @@
+"""Scripts of CREATE TABLE statements, as people and dump programs write them."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from ticdc_lakehouse.ddl.script import tables_from_sql
+from ticdc_lakehouse.errors import ConfigError
+
+DUMPLING = """/*!40014 SET FOREIGN_KEY_CHECKS=0*/;
+/*!40101 SET NAMES binary*/;
+CREATE TABLE `orders` (
+  `id` bigint NOT NULL,
+  PRIMARY KEY (`id`) /*T![clustered_index] CLUSTERED */
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+"""
+DUMPLING_VIEW = """DROP TABLE IF EXISTS `paid`;
+DROP VIEW IF EXISTS `paid`;
+CREATE ALGORITHM=UNDEFINED DEFINER=`root`@`%` SQL SECURITY DEFINER VIEW `paid` (`id`) AS SELECT `id` FROM `orders`;
+"""
+MYSQLDUMP = """-- MySQL dump 10.13
+/*!40101 SET @OLD_CHARACTER_SET_CLIENT=@@CHARACTER_SET_CLIENT */;
+CREATE DATABASE /*!32312 IF NOT EXISTS*/ `shop` /*!40100 DEFAULT CHARACTER SET utf8mb4 */;
+USE `shop`;
+DROP TABLE IF EXISTS `orders`;
+CREATE TABLE `orders` (`id` bigint NOT NULL, PRIMARY KEY (`id`));
+LOCK TABLES `orders` WRITE;
+UNLOCK TABLES;
+/*!50001 CREATE ALGORITHM=UNDEFINED */
+/*!50013 DEFINER=`root`@`%` SQL SECURITY DEFINER */
+/*!50001 VIEW `paid` AS SELECT `id` FROM `orders` */;
+"""
+
+
+def names(text: str) -> list[tuple[str, str]]:
+    return [(table.database, table.table) for table in tables_from_sql(text)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"USE shop;\n{DUMPLING}",
+        f"USE shop;\n{DUMPLING}{DUMPLING_VIEW}",
+        MYSQLDUMP,
+        f"CREATE VIEW shop.v AS SELECT 1; USE shop; {DUMPLING}",
+        f"CREATE OR REPLACE VIEW shop.v AS SELECT 1; USE shop; {DUMPLING}",
+        f"CREATE SEQUENCE shop.s; USE shop; {DUMPLING}",
+    ],
+)
+def test_what_dumps_write_around_tables_is_passed_over(text: str) -> None:
+    assert names(text) == [("shop", "orders")]
+
+
+def test_a_file_of_dumpling_alone_names_no_database() -> None:
+    with pytest.raises(ConfigError, match=re.escape("line 3: expected a table name with its database")):
+        tables_from_sql(DUMPLING)
+
+
+def test_a_table_that_stands_twice_must_be_the_same() -> None:
+    first = "CREATE TABLE d.t (a INT);\nCREATE TABLE d.u (a INT);\n"
+    assert names(f"{first}CREATE TABLE d.t (a INT);") == [("d", "t"), ("d", "u")]
+    with pytest.raises(ConfigError) as caught:
+        tables_from_sql(f"{first}CREATE TABLE D.T (\n  b INT\n);", source="x.sql")
+    assert str(caught.value) == "x.sql, line 3: expected one table D.T, found another, with other columns or keys"
+
+
+def test_a_table_that_was_dropped_may_come_again() -> None:
+    again = "CREATE TABLE d.t (a INT);\nDROP TABLE IF EXISTS D.T, d.u;\nCREATE TABLE d.t (b INT);"
+    (table,) = tables_from_sql(again)
+    assert [column.name for column in table.columns] == ["b"]
+
+
+@pytest.mark.parametrize(
+    "statement", ["DROP TABLE d.t", "INSERT INTO d.t VALUES (1)", "CREATE TEMPORARY TABLE d.t (a INT)"]
+)
+def test_any_other_statement_is_a_mistake(statement: str) -> None:
+    with pytest.raises(ConfigError, match="SQL, line 1: expected CREATE TABLE"):
+        tables_from_sql(statement)
