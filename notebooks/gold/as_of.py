@@ -9,13 +9,18 @@
 # COMMAND ----------
 
 dbutils.widgets.text("feed", "shop_craft", "Feed")
-dbutils.widgets.text("tso", "9223372036854775807", "TSO (the default is after everything)")
+dbutils.widgets.text("catalog", "main", "Catalog")
+dbutils.widgets.text("bronze_schema", "bronze", "Bronze schema")
+dbutils.widgets.text("silver_schema", "silver", "Silver schema")
+dbutils.widgets.text("gold_schema", "gold", "Gold schema")
+dbutils.widgets.text("ops_schema", "ops", "Ops schema")
+dbutils.widgets.text("tso", "", "TSO (empty: the newest watermark)")
 
 # COMMAND ----------
 
-from ticdc_lakehouse import as_of
+from ticdc_lakehouse.entry import snapshot_from_widgets
 
-snapshot = as_of(spark, dbutils.widgets.get("feed"), int(dbutils.widgets.get("tso")))
+snapshot = snapshot_from_widgets(spark, dbutils)
 print(f"watermark {snapshot.tso}, {snapshot.time}")
 
 # COMMAND ----------

@@ -12,13 +12,14 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ticdc_lakehouse.codec import protocol_named
 from ticdc_lakehouse.codec.known import SchemaName
-from ticdc_lakehouse.config.feed import Feed, load_feed, security_options
+from ticdc_lakehouse.config.feed import Feed, feed_file, load_feed, security_options
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.event import Column
 from ticdc_lakehouse.lake import ops, schemas
 from ticdc_lakehouse.lake.bronze import Landed, Source, land
 from ticdc_lakehouse.lake.first_messages import check_protocol
 from ticdc_lakehouse.lake.gold import Applied, apply
+from ticdc_lakehouse.lake.history import AsOf, as_of
 from ticdc_lakehouse.lake.maintenance import Maintained, maintain
 from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.lake.silver import Decoded, Decoding, decode
@@ -27,6 +28,9 @@ from ticdc_lakehouse.lake.turn import turn
 
 ROOT_CONF = "spark.ticdc_lake.root"
 """Session setting that names the folder of the lake on a laptop; absent on Databricks."""
+
+LARGEST = 2**63 - 1
+"""Spark's largest whole number; no TSO is larger."""
 
 Secret = Callable[[str, str], str]
 
@@ -50,7 +54,7 @@ class Run:
     @classmethod
     def from_parameters(cls, spark: SparkSession, parameters: Mapping[str, str], secret: Secret) -> Run:
         """The run that job parameters describe: the names of ``resources/ticdc_lake.job.yml``, and ``feed``."""
-        path = Path(parameters["feeds_root"]) / f"{parameters['feed']}.yml"
+        path = feed_file(Path(parameters["feeds_root"]), parameters["feed"])
         feed = load_feed(path, bootstrap_servers=parameters.get("bootstrap_servers") or None)
         lake = lake_from(spark, parameters)
         return cls(
@@ -149,6 +153,20 @@ class Run:
         )
 
 
+def snapshot_from_widgets(spark: SparkSession, dbutils: Any) -> AsOf:
+    """The tables of the feed that a notebook's widgets name, as of their ``tso``, or the newest if that is empty.
+
+    Reads the lake alone: the widgets need name no feed files and no checkpoints.
+    """
+    parameters = {"checkpoint_root": "", **dbutils.widgets.getAll()}
+    return as_of(spark, parameters["feed"], _number(parameters, "tso"), lake=lake_from(spark, parameters))
+
+
+def deployed_lake(spark: SparkSession, catalog: str, prefix: str = "") -> Lake:
+    """A deployed lake, to read from: ``prefix`` is what target ``dev`` puts before the schemas' names."""
+    return Lake(spark=spark, catalog=catalog, schemas={layer: f"{prefix}{layer}" for layer in Layer}, checkpoints="")
+
+
 def lake_from(spark: SparkSession, parameters: Mapping[str, str]) -> Lake:
     """The lake that job parameters describe, with its tables registered where the catalog forgets them."""
     root = spark.conf.get(ROOT_CONF, "") or ""
@@ -176,4 +194,6 @@ def _number(parameters: Mapping[str, str], name: str) -> int | None:
         return None
     if not value.isdecimal():
         raise ConfigError(f"parameter {name}: expected a whole number or nothing, found {value!r}")
+    if len(value) > len(str(LARGEST)) or int(value) > LARGEST:
+        raise ConfigError(f"parameter {name}: expected at most {LARGEST}, found {value}")
     return int(value)

@@ -120,7 +120,7 @@ def same_type(one: MysqlType, other: MysqlType) -> bool:
 
 
 def sized(kind: MysqlType) -> MysqlType:
-    """The type of a column that a DDL calls so: ``DECIMAL`` is ``DECIMAL(10,0)``, where a message leaves the size out."""
+    """The type of a column that a DDL calls so: ``DECIMAL`` is ``DECIMAL(10,0)`` there."""
     size = _USUAL_SIZES.get(_OTHER_NAMES.get(kind.name, kind.name))
     if kind.size or size is None:
         return kind

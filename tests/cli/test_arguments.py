@@ -9,9 +9,18 @@ import pytest
 
 from ticdc_lakehouse.cli import COMMANDS, main, place
 from ticdc_lakehouse.cli.place import lake_root, named_values, project_root
+from ticdc_lakehouse.cli.run import notebook_named
 from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.local.session import local_session
 
 PROJECT = Path(__file__).parents[2]
+JOB_WITHOUT_PARAMETERS = """
+bundle: {name: b}
+targets: {dev: {default: true}}
+resources:
+  jobs:
+    j: {tasks: [{task_key: t, condition_task: {left: 1, op: EQUAL_TO, right: 1}}]}
+"""
 
 
 @pytest.mark.parametrize("command", [name for name in COMMANDS if name != "bench"])
@@ -34,7 +43,10 @@ def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str])
     [
         (["run", "no_job"], "no jobs named 'no_job'; there are: ticdc_lake"),
         (["run", "--param", "until_tso"], "--param: expected name=value, found 'until_tso'"),
-        (["run", "--feed", "nope"], "nope.yml"),
+        (["run", "--feed", "nope"], "nope.yml: no such feed; expected one of shop_canal, shop_craft, "),
+        (["run", "--feed", "shop_craf"], "shop_craf.yml: no such feed; did you mean shop_craft?"),
+        (["run", "--feed", "shop_open", "--feed", "shop_open"], "parameter feeds: shop_open stands 2 times"),
+        (["run", "nope.py"], "nope.py: there is no such notebook"),
         (["run", "--param", "feeds=shop_craft"], "parameter feeds: expected a JSON list of names, found 'shop_craft'"),
         (["run", "a.py", "--feed", "a", "--feed", "b"], "--feed: a notebook takes one, found a, b"),
         (["status"], "expected a lake, found none"),
@@ -61,6 +73,21 @@ def test_a_wrong_argument_is_one_line_and_code_2(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("given", ["-1", "nan", "inf", "soon"])
+def test_a_wait_is_a_number_of_seconds(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["run", f"--retry-wait={given}"])
+    assert f"argument --retry-wait: expected a number of seconds, from 0 to 86400, found '{given}'" in (
+        capsys.readouterr().err
+    )
+
+
+def test_a_lake_that_is_a_file_is_told_before_spark_starts(tmp_path: Path) -> None:
+    (tmp_path / "lake").write_text("")
+    with pytest.raises(ConfigError, match="lake: expected a folder that can be written: Not a directory"):
+        local_session(tmp_path / "lake")
+
+
 def test_every_mistake_of_every_feed_is_named_before_anything_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -72,6 +99,29 @@ def test_every_mistake_of_every_feed_is_named_before_anything_runs(
     assert "one.yml: protocol: expected one of" in told
     assert "two.yml: time_zone" in told
     assert not (tmp_path / "lake").exists()
+
+
+def test_a_feed_file_needs_the_right_ending(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "one.yaml").write_text("")
+    given = ["--feed", "one", "--param", f"feeds_root={tmp_path}"]
+    assert main(["run", "--project", str(PROJECT), *given]) == 2
+    assert f"{tmp_path}/one.yaml: expected the ending .yml\n" in capsys.readouterr().err
+
+
+def test_a_job_needs_no_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "databricks.yml").write_text(JOB_WITHOUT_PARAMETERS)
+    given = ["--project", str(tmp_path), "--lake", str(tmp_path / "lake")]
+    assert main(["run", "j", *given]) == 0
+    assert "job j: success" in capsys.readouterr().out
+    assert main(["run", "j", *given, "--param", "catalog=main"]) == 2
+    assert "no parameter 'catalog'; it has none" in capsys.readouterr().err
+
+
+def test_a_notebook_is_looked_for_here_then_in_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "n.py").write_text("# Databricks notebook source\n")
+    assert notebook_named("n.py", PROJECT) == Path("n.py")
+    assert notebook_named("notebooks/gold/apply.py", PROJECT) == PROJECT / "notebooks/gold/apply.py"
 
 
 def test_a_folder_without_databricks_yml_is_no_project(tmp_path: Path) -> None:

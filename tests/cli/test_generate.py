@@ -12,6 +12,7 @@ import yaml
 from ticdc_lakehouse.cli import main
 from ticdc_lakehouse.cli.decode import decoded_lines
 from ticdc_lakehouse.cli.generate import paced
+from ticdc_lakehouse.codec.options import CraftFloat
 from ticdc_lakehouse.config.feed import load_feed
 from ticdc_lakehouse.decoding import MessageDecoder
 from ticdc_lakehouse.event import Op, RowChange
@@ -76,6 +77,51 @@ def test_no_faster_than_the_rate() -> None:
     started = time.monotonic()
     assert list(paced([interval] * 4, 100)) == [interval] * 4
     assert time.monotonic() - started >= 0.2
+
+
+def test_an_option_that_is_called_null_is_written_as_a_word(tmp_path: Path) -> None:
+    feed_file = tmp_path / "shop.yml"
+    option = ("--option", "craft-float=null", "--option", "max-batch-size=4")
+    assert generate("--protocol", "craft", "--file", tmp_path / "f", "--feed-file", feed_file, *option) == 0
+    options = load_feed(feed_file).sink_options
+    assert (options.craft_float, options.max_batch_size) == (CraftFloat.NULL, 4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--feed-file", "Bad Name.yml"], "expected a file name of at most 40 letters"),
+        (["--feed-file", "good.yml", "--topic", "a b"], "expected topic names of letters"),
+    ],
+)
+def test_a_feed_that_no_job_could_read_is_not_left_behind(
+    arguments: list[str],
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert generate("--protocol", "craft", "--file", "f", *arguments) == 2
+    assert said in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("option", ["--file", "--feed-file", "--schema-file"])
+def test_a_file_that_cannot_be_written_is_named(
+    option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    others = ("--file", "-") if option != "--file" else ()
+    assert generate("--protocol", "craft", *others, option, tmp_path) == 2
+    told = capsys.readouterr().err
+    assert told == f"ticdc-lake generate: {option}: {tmp_path}: cannot be written: Is a directory\n"
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "x", "1.5"])
+def test_a_wrong_number_is_told_in_words(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        generate("--protocol", "craft", "--file", "-", "--rate", number)
+    assert f"argument --rate: expected a whole number, 1 or more, found '{number}'" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

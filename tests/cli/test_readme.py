@@ -39,6 +39,11 @@ def test_every_command_is_there() -> None:
     } <= targets
 
 
+def test_the_topics_are_those_of_feeds() -> None:
+    feeds = [load_feed(path) for path in (PROJECT / "resources" / "feeds").glob("*.yml")]
+    assert set(re.findall(r"kcat .* -t (\S+)", README)) <= {topic for feed in feeds for topic in feed.topics}
+
+
 def test_every_file_that_is_linked_is_there() -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", README):
         assert (PROJECT / target).exists(), target

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_lakehouse.cli.sql import MORE, PROMPT, complete, typed
+from ticdc_lakehouse.cli.sql import MORE, PROMPT, complete, execute, typed
+from ticdc_lakehouse.lake.place import Lake
 
 
 def statements(*lines: str) -> tuple[list[str], list[str]]:
@@ -39,6 +40,14 @@ def test_quit_leaves_unless_a_statement_has_begun(word: str) -> None:
 @pytest.mark.parametrize("text", ["select ';", "select 1 -- ;", "select /* ; ", "select `;", "select 1"])
 def test_a_semicolon_in_quotes_or_comments_ends_nothing(text: str) -> None:
     assert not complete(text)
+
+
+def test_a_tso_that_is_too_large_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    lake = Lake(spark=None, catalog="c", schemas={}, checkpoints="")  # type: ignore[arg-type]  # it is not asked
+    assert not execute(lake, "AS OF shop_craft 9223372036854775808")
+    assert capsys.readouterr().err == (
+        "error: AS OF: expected a TSO, at most 9223372036854775807, found 9223372036854775808\n"
+    )
 
 
 @pytest.mark.parametrize("text", ["select ';';", "select 1; ", "-- what\nselect 1;\n", ";"])

@@ -83,7 +83,13 @@ def test_a_position_is_read_as_it_is_printed() -> None:
     assert quarantine.position("a.b-c/3/17") == ("a.b-c", 3, 17)
 
 
-@pytest.mark.parametrize("text", ["", "a", "a/1", "a/1/2/3", "/1/2", "a/x/2", "a/1/-2", "a/1/²"])
+@pytest.mark.parametrize("text", ["a/2147483648/1", "a/1/9223372036854775808"])
+def test_a_position_that_kafka_cannot_have(text: str) -> None:
+    with pytest.raises(ConfigError, match=f"at most 2147483647/9223372036854775807, found '{text}'"):
+        quarantine.position(text)
+
+
+@pytest.mark.parametrize("text", ["", "a", "a/1", "a/1/2/3", "/1/2", "a/x/2", "a/1/-2", "a/1/²", f"a/1/{'9' * 5000}"])
 def test_no_other_position_is_taken(text: str) -> None:
     with pytest.raises(ConfigError, match="expected topic/partition/offset"):
         quarantine.position(text)

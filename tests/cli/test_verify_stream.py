@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from ticdc_lakehouse.cli.verify_stream import Result, chosen, state, summary
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.local.comparison import differences
 from ticdc_lakehouse.local.lost import LOST
-from ticdc_lakehouse.local.recorded import RecordedStream, recorded_streams
+from ticdc_lakehouse.local.recorded import RecordedStream, answers, recorded_streams
 from ticdc_lakehouse.local.verify import Verdict, mode_of
 from ticdc_lakehouse.policy import Mode
 
@@ -83,6 +84,7 @@ def test_a_file_without_watermarks_is_for_the_eventual_mode() -> None:
         (["--file", "craft.json"], "--file: expected one of canal_json-noext.jsonl.gz, canal_json.jsonl.gz, "),
         (["--option", "craft-floats=trust"], "craft-floats: no option of any protocol"),
         (["--every", "0"], "--every: expected 1 or more, found 0"),
+        (["--markdown", "/no/such/folder/x.md"], "--markdown: /no/such/folder/x.md: cannot be written: No such file"),
     ],
 )
 def test_a_wrong_argument_is_one_line_and_code_2(
@@ -97,6 +99,51 @@ def test_a_wrong_argument_is_one_line_and_code_2(
 def test_a_folder_without_streams(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"expected a folder with stream\.json, or a folder of such folders"):
         recorded_streams(tmp_path, {})
+
+
+DESCRIBED = (
+    b'{"time_zone": "UTC", "files": [{"file": "craft.jsonl.gz", "protocol": "craft", "options": {}, "counts": {}}]}'
+)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"{", "expected the description of a recorded stream: Input data was truncated"),
+        (b"[]", "expected the description of a recorded stream: Expected `object`, got `array`"),
+        (b"{}", "expected the description of a recorded stream: Object missing required field `files`"),
+        (DESCRIBED.replace(b"craft.", b"\xff."), "expected the description of a recorded stream: "),
+        (
+            DESCRIBED.replace(b'"counts": {}', b'"counts": 1'),
+            r"Expected `object`, got `int` - at `\$\.files\[0\]\.counts`",
+        ),
+        (DESCRIBED, r"expected answers\.jsonl\.gz beside stream\.json, found none"),
+    ],
+)
+def test_a_folder_that_is_damaged_is_named(content: bytes, said: str, tmp_path: Path) -> None:
+    (tmp_path / "stream.json").write_bytes(content)
+    with pytest.raises(ConfigError, match=f"{tmp_path}.*{said}"):
+        recorded_streams(tmp_path, {})
+
+
+WHOLE = gzip.compress(b'{"watermark": 1, "tables": {}}\n' * 99)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"no gzip", "expected gzipped lines: Not a gzipped file"),
+        (WHOLE[:-9], "expected gzipped lines: Compressed file ended"),
+        (WHOLE[:12] + b"\xff\xff\xff\xff" + WHOLE[16:], "expected gzipped lines: Error -3"),
+        (gzip.compress(b'{"watermark": 1}\n'), "line 1: expected an answer: Object missing required field `tables`"),
+        (None, "expected gzipped lines: .*No such file"),
+    ],
+)
+def test_answers_that_are_damaged_are_named(content: bytes | None, said: str, tmp_path: Path) -> None:
+    if content is not None:
+        (tmp_path / "answers.jsonl.gz").write_bytes(content)
+    with pytest.raises(ConfigError, match=rf"answers\.jsonl\.gz: {said}"):
+        list(answers(tmp_path))
 
 
 def row(file: str, nothing: str = "0", **values: str) -> dict[str, str]:

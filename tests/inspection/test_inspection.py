@@ -84,12 +84,18 @@ def test_other_events_as_text(event: Event, lines: list[str]) -> None:
     assert str(inspect(written("craft", event))).splitlines()[2:-1] == lines
 
 
+def test_a_map_of_what_does_not_decode_is_made_only_to_explain() -> None:
+    zeros = (None, bytes(64))
+    assert inspect(zeros, "open-protocol").maps == ()
+    assert len(inspect(zeros, "open-protocol", explain=True).maps) == 2
+
+
 def test_a_schema_and_its_rows() -> None:
     inspector = Inspector()
     bootstrap = Bootstrap(database="shop", table="t", columns=COLUMNS, schema_version=7)
     row = inspector.inspect(written("simple", UPDATE), "row")
     assert not row.decoded
-    assert str(row).splitlines()[3].startswith("├── does not decode schema_missing: ")
+    assert str(row).splitlines()[3].startswith("└── does not decode schema_missing: ")
     assert str(row).splitlines()[3].endswith("a row of shop.t")
     assert str(inspector.inspect(written("simple", bootstrap))).splitlines()[3:-1] == [
         "├── schema shop.t version 7",

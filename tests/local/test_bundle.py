@@ -69,6 +69,15 @@ def test_target_and_given_variables(tmp_path: Path) -> None:
     assert load_bundle(tmp_path, None, {"catalog": "given"}).variables["whole"] == "given.x"
 
 
+def test_a_target_may_give_a_variable_another_default(tmp_path: Path) -> None:
+    targets = {"dev": {"default": True, "variables": {"catalog": {"default": "other"}}}}
+    assert bundle_of(tmp_path, MAIN | {"targets": targets}, schema("s")).variables["catalog"] == "other"
+
+
+def test_includes_may_be_left_empty(tmp_path: Path) -> None:
+    assert bundle_of(tmp_path, MAIN | {"include": None}, {}).resources == ()
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -90,11 +99,17 @@ def test_a_reference_that_leads_nowhere_is_refused(tmp_path: Path, text: str, me
     [
         ({"scripts": {}}, "databricks.yml: scripts"),
         ({"include": ["nothing/*.yml"]}, "include: 'nothing/.*' matches no file"),
+        ({"include": "resources/*.yml"}, "include: expected a list of patterns, found 'resources"),
+        ({"include": [1]}, "include: expected patterns of files in this folder, found 1"),
+        ({"include": [""]}, "include: expected patterns of files in this folder, found ''"),
+        ({"include": ["/etc/*.yml"]}, "include: expected patterns of files in this folder, found '/etc"),
         ({"bundle": {"name": 7}}, "bundle.name: expected a text"),
         ({"bundle": {"name": "b", "deployment": {}}}, "databricks.yml: bundle: deployment"),
         ({"targets": {"a": {}, "b": {}}}, "expected one with default: true"),
         ({"targets": {"a": {"default": True, "resources": {}}}}, "targets.a: resources"),
         ({"targets": []}, "targets: expected a mapping"),
+        ({"targets": {"dev": "abc"}}, "targets: dev: expected a mapping, found str"),
+        ({"variables": {"v": "abc"}}, "variables: v: expected a mapping, found str"),
         ({"variables": {"v": {"lookup": {"cluster": "c"}}}}, "variables.v: lookup"),
         ({"variables": {"catalog": {}, "v": {}}}, "variables.v: has no value"),
         ({"variables": {"catalog": {}, "v": {"default": []}}}, "variables.v: lists and mappings"),
@@ -123,14 +138,7 @@ def test_a_key_may_stand_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="has a resource of this key too"):
         load_bundle(tmp_path)
     (tmp_path / "resources" / "q.yml").write_text("resources:\n  schemas: {}\n  schemas: {}\n")
-    with pytest.raises(ConfigError, match="line 3: key 'schemas' stands twice"):
-        load_bundle(tmp_path)
-
-
-@pytest.mark.parametrize(("text", "message"), [("a: [", "is not YAML"), ("- a", "expected a mapping, found list")])
-def test_files_that_are_no_mapping(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "databricks.yml").write_text(text)
-    with pytest.raises(ConfigError, match=message):
+    with pytest.raises(ConfigError, match=r"q.yml: resources.schemas: stands twice \(line 3\)"):
         load_bundle(tmp_path)
 
 

@@ -203,6 +203,16 @@ def test_job_parameters_go_before_base_parameters(tmp_path: Path) -> None:
     assert widgets(result, "t") == str({"a": "job", "b": "job/t/1", "c": "given"})
 
 
+def test_numbers_and_booleans_become_texts_and_no_time_limit_may_be_said(tmp_path: Path) -> None:
+    result = run(
+        tmp_path,
+        task("t", notebook_task={**NOTEBOOK, "base_parameters": {"a": True, "b": 1.5}}, timeout_seconds=0),
+        parameters=[{"name": "c", "default": 5}],
+        timeout_seconds=0,
+    )
+    assert widgets(result, "t") == str({"a": "true", "b": "1.5", "c": "5"})
+
+
 def test_references_to_tasks(tmp_path: Path) -> None:
     work = notebook_task("good", word="{{tasks.set.values.word}}!", state="{{tasks.set.result_state}}")
     result = run(tmp_path, task("set", "set"), task("t", notebook_task=work, after=("set",)))
@@ -311,7 +321,7 @@ NOTEBOOK = {"notebook_path": "good.py"}
         ([task("t", "none")], r"notebook_path: .*none.py: there is no such notebook"),
         ([task("t", notebook_task={**NOTEBOOK, "warehouse_id": "x"})], "notebook_task.warehouse_id"),
         ([task("t", notebook_task={**NOTEBOOK, "source": "GIT"})], "notebook_task.source"),
-        ([task("t", notebook_task={**NOTEBOOK, "base_parameters": {"a": 1}})], "base_parameters.a: expected a text"),
+        ([task("t", notebook_task={**NOTEBOOK, "base_parameters": {"a": [1]}})], "base_parameters.a: expected a text"),
         ([task("t"), task("t")], "a task_key stands twice"),
         ([task("a", after=("b",)), task("b", after=("a",))], "depends_on goes in a circle among a, b"),
         ([task("a", after=("z",))], "no task 'z'; there are: a"),
@@ -356,7 +366,7 @@ def test_a_reference_that_is_not_known_is_refused(tmp_path: Path, text: str, mes
         ({"git_source": {}}, "resources.jobs.j.git_source: the local runner does not support this"),
         ({"timeout_seconds": 5}, "resources.jobs.j.timeout_seconds"),
         ({"parameters": [{"name": "a", "default": "1"}] * 2}, "parameter 'a' stands twice"),
-        ({"parameters": [{"name": "a", "default": 1}]}, r"parameters\[a\].default: expected a text"),
+        ({"parameters": [{"name": "a", "default": None}]}, r"parameters\[a\].default: expected a text"),
         ({"parameters": [{"name": "a", "default": "{{job.parameters.b}}"}]}, "parameters.a: .*is not a reference"),
         ({"parameters": [{"name": "a", "default": "", "type": "x"}]}, r"parameters\[a\].type"),
     ],

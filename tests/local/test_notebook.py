@@ -93,6 +93,7 @@ def test_cells_of_a_source_file(tmp_path: Path) -> None:
         ("# Databricks notebook source\n\n# MAGIC %pip install x\n", "n.py:3: %pip is not supported"),
         ("# Databricks notebook source\n# MAGIC %scala\n", "n.py:2: '%scala': the local runner knows"),
         ("# Databricks notebook source\n# MAGIC text\n", "n.py:2: 'text'"),
+        ("# Databricks notebook source\n# MAGIC\n", "n.py:2: '': the local runner knows"),
         ("# Databricks notebook source\nx = 1\n# MAGIC %md\n", "n.py:2: a cell has '# MAGIC' before every line"),
     ],
 )
@@ -101,6 +102,12 @@ def test_what_cannot_be_run_is_refused(tmp_path: Path, text: str, message: str) 
     path.write_text(text)
     with pytest.raises(ConfigError, match=message):
         read_notebook(path)
+
+
+def test_a_notebook_in_another_encoding(tmp_path: Path) -> None:
+    (tmp_path / "n.py").write_bytes(b"# Databricks notebook source\nname = '\xe9'\n")
+    with pytest.raises(ConfigError, match=r"n\.py: expected a notebook in UTF-8"):
+        read_notebook(tmp_path / "n.py")
 
 
 def test_no_notebook(tmp_path: Path) -> None:
@@ -235,9 +242,18 @@ def test_ipynb_magic(tmp_path: Path, source: str, message: str) -> None:
         read_notebook(ipynb(tmp_path, source))
 
 
-@pytest.mark.parametrize("text", ["no json", "{}"])
-def test_no_ipynb(tmp_path: Path, text: str) -> None:
-    (tmp_path / "n.ipynb").write_text(text)
+CELLS = '{"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": %s}'
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"no json", b"{}", b"[]", b"null", b"\xff\xfe\x00", b'{"nbformat": 99}', b"[" * 3000,
+        (CELLS % "5").encode(), (CELLS % '[{"cell_type": "code", "metadata": {}}]').encode(),
+    ],
+)  # fmt: skip
+def test_no_ipynb(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "n.ipynb").write_bytes(content)
     with pytest.raises(ConfigError, match=r"is not an \.ipynb notebook"):
         read_notebook(tmp_path / "n.ipynb")
 

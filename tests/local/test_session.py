@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -53,6 +54,13 @@ def test_workers_run_this_python(spark: SparkSession) -> None:
 def test_times_are_utc_and_the_heap_is_a_gigabyte(spark: SparkSession) -> None:
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
     assert spark.sparkContext.getConf().get("spark.driver.memory") == "1g"
+
+
+@pytest.mark.parametrize("name", ["executor.Executor", "scheduler.TaskSetManager"])
+def test_the_stack_of_a_querys_error_is_not_printed(name: str, spark: SparkSession) -> None:
+    jvm: Any = spark.sparkContext._jvm
+    logger = jvm.org.apache.logging.log4j.LogManager.getLogger(f"org.apache.spark.{name}")
+    assert logger.getLevel().toString() == "OFF"
 
 
 def test_a_frame_is_displayed_as_a_table(spark: SparkSession) -> None:

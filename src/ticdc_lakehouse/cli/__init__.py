@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
+from io import TextIOWrapper
 
 from ticdc_lakehouse.errors import LakehouseError
 
@@ -27,25 +29,64 @@ COMMANDS = {
     "sql": "a Spark SQL prompt on the lake",
     "doctor": "check Python, Java, jars and ports",
 }
+_READER_GONE = 128 + 13
+"""As shells have it: ended by SIGPIPE."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; an error of ours is one line on stderr and exit code 2."""
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    """Run one command; gives its exit code.
+
+    An error of ours is one line on stderr and exit code 2, one of the machine, such as a full disk, exit code 1. A
+    reader that wants no more (``… | head``) ends the command in silence.
+    """
+    _print_any_character()
+    options = _parsed(list(sys.argv[1:] if arguments is None else arguments))
+    try:
+        code = _run(options)
+        print(end="", flush=True)  # what cannot be written must be known here, not when Python ends
+    except BrokenPipeError:
+        code = _READER_GONE
+    except OSError as error:
+        print(f"ticdc-lake {options.command}: {error}", file=sys.stderr)
+        code = 1
+    else:
+        return code
+    _give_up_output()
+    return code
+
+
+def _print_any_character() -> None:
+    """A terminal in another encoding than UTF-8 shows what it cannot print as ``\\u…``."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _parsed(given: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="ticdc-lake", description="TiDB tables in the lakehouse.")
     choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary in COMMANDS.items():
         # Only the command that is called needs its arguments; the others are there for the list.
         added = choices.add_parser(name, help=summary, description=summary, add_help=given[:1] == [name])
         if given[:1] == [name]:
-            command = _module(name)
-            command.arguments(added)
-    options = parser.parse_args(given)
+            _module(name).arguments(added)
+    return parser.parse_args(given)
+
+
+def _run(options: argparse.Namespace) -> int:
     try:
         return int(_module(options.command).run(options))
     except LakehouseError as error:
         print(f"ticdc-lake {options.command}: {error}", file=sys.stderr)
         return 2
+
+
+def _give_up_output() -> None:
+    """Else Python writes what is left when it ends, and complains about it in its own words."""
+    try:
+        print(end="", flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _module(command: str):  # type: ignore[no-untyped-def]  # a module with `arguments` and `run`

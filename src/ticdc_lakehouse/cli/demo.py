@@ -17,7 +17,7 @@ from typing import TextIO
 from pyspark.sql import SparkSession
 
 from ticdc_lakehouse.cli.lake import quiet_session
-from ticdc_lakehouse.cli.place import LAKE, lake_root, place_arguments, project_root
+from ticdc_lakehouse.cli.place import LAKE, lake_root, place_arguments, project_root, writing
 from ticdc_lakehouse.cli.run import JOB, progress_text, result_text
 from ticdc_lakehouse.config.feed import Feed, load_feed
 from ticdc_lakehouse.entry import Run
@@ -144,7 +144,8 @@ def clean(lake: Path) -> None:
         raise ConfigError(f"{lake}: holds something that the demo did not make; move it away, or give --lake FOLDER")
     if lake.is_dir():
         shutil.rmtree(lake)
-    lake.mkdir(parents=True)
+    with writing("--lake", lake):
+        lake.mkdir(parents=True)
     (lake / MARK).write_text("The demo deletes this folder when it starts.\n", encoding="utf-8")
 
 

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TextIO
 
-import yaml
-
-from ticdc_lakehouse.cli.place import named_values
+from ticdc_lakehouse.cli.number import positive
+from ticdc_lakehouse.cli.place import named_values, writing
 from ticdc_lakehouse.codec import PROTOCOLS, protocol_named
 from ticdc_lakehouse.codec.message import Message
 from ticdc_lakehouse.codec.options import option_names, sink_options
@@ -45,14 +44,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     place.add_argument("--file", help="write JSON lines that `ticdc-lake decode` reads; - is the terminal")
     place.add_argument("--bootstrap-servers", metavar="HOST:PORT", help="write into this Kafka, without security")
     parser.add_argument("--topic", help="made if it is not there (default: the workload's name)")
-    parser.add_argument("--partitions", type=_positive, default=1, metavar="N", help="of the topic (default: 1)")
+    parser.add_argument("--partitions", type=positive, default=1, metavar="N", help="of the topic (default: 1)")
     parser.add_argument(
         "--dispatch", type=Dispatch, choices=[*Dispatch], default=Dispatch.INDEX_VALUE, help="rows to partitions by"
     )
     parser.add_argument(
-        "--rows", type=_positive, default=_ROWS, metavar="N", help=f"row changes, about (default: {_ROWS})"
+        "--rows", type=positive, default=_ROWS, metavar="N", help=f"row changes, about (default: {_ROWS})"
     )
-    parser.add_argument("--rate", type=_positive, metavar="N", help="row changes a second, at most")
+    parser.add_argument("--rate", type=positive, metavar="N", help="row changes a second, at most")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="the same seed gives the same bytes")
     parser.add_argument(
         "--schema-file",
@@ -61,13 +60,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="write CREATE TABLE here and not into the stream: the tables existed before the changefeed",
     )
     parser.add_argument("--feed-file", type=Path, metavar="FILE", help="write the feed that reads the stream")
-
-
-def _positive(text: str) -> int:
-    """A number of an argument. Raises ValueError, which argparse puts into words."""
-    if int(text) < 1:
-        raise ValueError
-    return int(text)
 
 
 def run(options: argparse.Namespace) -> int:
@@ -110,20 +102,41 @@ def _describe(options: argparse.Namespace, feed: Changefeed, given: Mapping[str,
     from ticdc_lakehouse.policy import Mode
 
     if options.schema_file is not None:
-        options.schema_file.parent.mkdir(parents=True, exist_ok=True)
-        options.schema_file.write_text(workload_named(feed.workload)[0], encoding="utf-8")
+        with writing("--schema-file", options.schema_file):
+            options.schema_file.parent.mkdir(parents=True, exist_ok=True)
+            options.schema_file.write_text(workload_named(feed.workload)[0], encoding="utf-8")
     if options.feed_file is not None:
         schema = options.schema_file and os.path.relpath(options.schema_file, options.feed_file.parent)
-        write_feed_file(
-            options.feed_file,
-            protocol=feed.protocol,
-            options={name: yaml.safe_load(text) for name, text in given.items() if name != "time-zone"},
-            time_zone=feed.options.time_zone.key,
-            bootstrap_servers=options.bootstrap_servers or _SERVERS,
-            topic=topic,
-            schema_file=schema,
-            mode=Mode.WATERMARKS if feed.has_watermarks else Mode.EVENTUAL,
-        )
+        with writing("--feed-file", options.feed_file):
+            write_feed_file(
+                options.feed_file,
+                protocol=feed.protocol,
+                options={name: _yaml_value(text) for name, text in given.items() if name != "time-zone"},
+                time_zone=feed.options.time_zone.key,
+                bootstrap_servers=options.bootstrap_servers or _SERVERS,
+                topic=topic,
+                schema_file=schema,
+                mode=Mode.WATERMARKS if feed.has_watermarks else Mode.EVENTUAL,
+            )
+        _check_feed_file(options.feed_file)
+
+
+def _yaml_value(text: str) -> object:
+    """An option's value as a person writes it into YAML: ``true`` and ``16`` bare, ``'null'`` as the word it is."""
+    if text in ("true", "false"):
+        return text == "true"
+    return int(text) if text.isdecimal() else text
+
+
+def _check_feed_file(path: Path) -> None:
+    """Raises ConfigError if no job could read it: its name or its topic is none that a feed may have."""
+    from ticdc_lakehouse.config.feed import load_feed
+
+    try:
+        load_feed(path)
+    except ConfigError:
+        path.unlink()
+        raise
 
 
 def paced(stream: Iterable[Interval], rate: int | None) -> Iterator[Interval]:
@@ -194,7 +207,5 @@ def _opened(name: str) -> AbstractContextManager[TextIO]:
     """The file, or the terminal. Raises ConfigError if it cannot be written."""
     if name == "-":
         return nullcontext(sys.stdout)
-    try:
+    with writing("--file", Path(name)):
         return Path(name).open("w", encoding="utf-8")
-    except OSError as error:
-        raise ConfigError(f"{name}: {error.strerror}") from None

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from ticdc_lakehouse.errors import ConfigError
@@ -28,6 +30,15 @@ def lake_root(options: argparse.Namespace) -> Path:
     """The lake's folder; it need not exist."""
     root: Path = options.lake or options.project / LAKE
     return root.absolute()
+
+
+@contextmanager
+def writing(option: str, path: Path) -> Iterator[None]:
+    """Within it the file or folder that an option names is written. Raises ConfigError where that fails."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(f"{option}: {path}: cannot be written: {error.strerror}") from None
 
 
 def named_values(pairs: list[str], what: str) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import re
 from collections import Counter
 from functools import reduce
 from operator import or_
@@ -12,6 +13,7 @@ from pyspark.sql import functions as F
 
 from ticdc_lakehouse.cli.lake import feed_files, feed_run, landed, open_lake
 from ticdc_lakehouse.cli.place import place_arguments
+from ticdc_lakehouse.entry import LARGEST
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake import ops, quarantine
 from ticdc_lakehouse.lake.place import Lake
@@ -20,6 +22,7 @@ Position = tuple[str, int, int]
 """(topic, partition, offset)."""
 
 _SHOWN = 20
+_LARGEST_PARTITION = 2**31 - 1
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,10 +56,15 @@ def run(options: argparse.Namespace) -> int:
 
 def position(text: str) -> Position:
     """``topic/partition/offset`` as its parts. Raises ConfigError for anything else."""
-    parts = text.split("/")
-    if len(parts) != 3 or not parts[0] or not all(part.isascii() and part.isdecimal() for part in parts[1:]):
+    topic, *numbers = text.split("/")
+    # No more digits than Kafka's largest offset has: Python reads no number of thousands of them.
+    if len(numbers) != 2 or not topic or not all(re.fullmatch("[0-9]{1,19}", number) for number in numbers):
         raise ConfigError(f"--at: expected topic/partition/offset, found {text!r}")
-    return parts[0], int(parts[1]), int(parts[2])
+    partition, offset = map(int, numbers)
+    if partition > _LARGEST_PARTITION or offset > LARGEST:
+        largest = f"{_LARGEST_PARTITION}/{LARGEST}"
+        raise ConfigError(f"--at: expected topic/partition/offset, at most {largest}, found {text!r}")
+    return topic, partition, offset
 
 
 def _feeds(options: argparse.Namespace) -> list[str]:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import takewhile
 from pathlib import Path
 
 from ticdc_lakehouse.cli.lake import quiet_session
+from ticdc_lakehouse.cli.number import seconds
 from ticdc_lakehouse.cli.place import lake_root, named_values, place_arguments, project_root
-from ticdc_lakehouse.config.feed import load_feed
+from ticdc_lakehouse.config.feed import load_feeds
 from ticdc_lakehouse.entry import lake_from
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.local.bundle import load_bundle
 from ticdc_lakehouse.local.graph import read_job
 from ticdc_lakehouse.local.job import feed_parameters, local_parameters, run_job
-from ticdc_lakehouse.local.notebook import Surroundings, run_notebook
+from ticdc_lakehouse.local.notebook import Surroundings, read_notebook, run_notebook
 from ticdc_lakehouse.local.outcome import Event, JobResult, JobState, Progress, TaskResult
 
 JOB = "ticdc_lake"
@@ -32,7 +34,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--feed", action="append", default=[], help="only this feed; a job takes several")
     parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="a parameter")
     parser.add_argument(
-        "--retry-wait", type=float, default=1.0, metavar="SECONDS", help="between attempts of a task (default: 1)"
+        "--retry-wait", type=seconds, default=1.0, metavar="SECONDS", help="between attempts of a task (default: 1)"
     )
 
 
@@ -43,8 +45,10 @@ def run(options: argparse.Namespace) -> int:
         return _run_notebook(options, given)
     project, lake = project_root(options), lake_root(options)
     bundle = load_bundle(project)
-    parameters = {**local_parameters(project, lake), **_feeds(options.feed), **given}
-    check_feeds({**read_job(bundle, options.job).parameters, **parameters})
+    declared = read_job(bundle, options.job).parameters
+    own = {name: value for name, value in local_parameters(project, lake).items() if name in declared}
+    parameters = {**own, **_feeds(options.feed), **given}
+    check_feeds({**declared, **parameters})
     result = run_job(
         bundle,
         options.job,
@@ -63,13 +67,21 @@ def _run_notebook(options: argparse.Namespace, given: Mapping[str, str]) -> int:
     if len(options.feed) > 1:
         raise ConfigError(f"--feed: a notebook takes one, found {', '.join(options.feed)}")
     project, lake = project_root(options), lake_root(options)
+    notebook = notebook_named(options.job, project)
     own = {**local_parameters(project, lake), **({"feed": options.feed[0]} if options.feed else {})}
     session = quiet_session(lake)
     lake_from(session, own)
-    value = run_notebook(Path(options.job), {**own, **given}, Surroundings(spark=session, files_root=lake))
+    value = run_notebook(notebook, {**own, **given}, Surroundings(spark=session, files_root=lake))
     if value is not None:
         print(value)
     return 0
+
+
+def notebook_named(name: str, project: Path) -> Path:
+    """The notebook, in this folder or else in the project's, looked at before Spark starts. Raises ConfigError."""
+    path = Path(name) if Path(name).is_file() else project / name
+    read_notebook(path)
+    return path
 
 
 def _feeds(names: list[str]) -> dict[str, str]:
@@ -79,17 +91,15 @@ def _feeds(names: list[str]) -> dict[str, str]:
 def check_feeds(parameters: Mapping[str, str]) -> None:
     """Read the files of all feeds that a job with these parameters carries, before it starts.
 
-    Raises ConfigError that lists every mistake in all of them.
+    Raises ConfigError that lists every mistake in all of them. A job without the parameter feeds_root reads no feeds.
     """
-    mistakes = []
-    for name in _names(parameters.get("feeds", "[]")):
-        path = Path(parameters["feeds_root"]) / f"{name}.yml"
-        try:
-            load_feed(path, bootstrap_servers=parameters.get("bootstrap_servers") or None)
-        except ConfigError as error:
-            mistakes.append(str(error))
-    if mistakes:
-        raise ConfigError("\n".join(mistakes))
+    if "feeds_root" not in parameters:
+        return
+    names = _names(parameters.get("feeds", "[]"))
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise ConfigError(f"parameter feeds: {name} stands {count} times; expected once")
+    load_feeds(Path(parameters["feeds_root"]), names, bootstrap_servers=parameters.get("bootstrap_servers") or None)
 
 
 def _names(text: str) -> list[str]:

@@ -13,6 +13,7 @@ from pyspark.errors import PySparkException
 
 from ticdc_lakehouse.cli.lake import feed_files, feed_run, open_lake, published_feeds
 from ticdc_lakehouse.cli.place import place_arguments
+from ticdc_lakehouse.entry import LARGEST
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake import ops, views
 from ticdc_lakehouse.lake.history import as_of
@@ -27,7 +28,7 @@ _LEAVE = ("quit", "exit")
 # Quoted texts, quoted names and comments that end; and the beginning of one that does not.
 _CLOSED = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL)
 _OPENED = re.compile(r"""['"`]|/\*""")
-_AS_OF = re.compile(r"as\s+of\s+(?P<feed>\w+)\s+(?P<tso>[0-9]+)", re.IGNORECASE)
+_AS_OF = re.compile(r"as\s+of\s+(?P<feed>\w+)\s+(?P<tso>[0-9]{1,99})", re.IGNORECASE)
 _HINT = (
     "Every table's changes: silver. in place of gold. An earlier state: AS OF feed tso; makes views of it. "
     "A statement ends with ; and the prompt with quit."
@@ -101,6 +102,8 @@ def execute(lake: Lake, statement: str) -> bool:
 def as_of_line(lake: Lake, feed: str, tso: int) -> str:
     """Make temporary views of a feed's tables as of a TSO, and say which. Raises ConfigError if there is no such
     state."""
+    if tso > LARGEST:
+        raise ConfigError(f"AS OF: expected a TSO, at most {LARGEST}, found {tso}")
     snapshot = as_of(lake.spark, feed, tso, lake=lake)
     names = ", ".join(snapshot.create_views())
     when = f"{snapshot.time:%Y-%m-%d %H:%M:%S} UTC (TSO {snapshot.tso})"

@@ -11,7 +11,7 @@ from pathlib import Path
 from textwrap import shorten
 from typing import TYPE_CHECKING
 
-from ticdc_lakehouse.cli.place import named_values
+from ticdc_lakehouse.cli.place import named_values, writing
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.local.recorded import RecordedStream, recorded_streams
 
@@ -105,6 +105,9 @@ def run(options: argparse.Namespace) -> int:
     if options.every < 1:
         raise ConfigError(f"--every: expected 1 or more, found {options.every}")
     streams = chosen(recorded_streams(options.folder, named_values(options.option, "--option")), options.file)
+    if options.markdown is not None:
+        with writing("--markdown", options.markdown):  # now, and not when all streams have run
+            options.markdown.open("a").close()
     with tempfile.TemporaryDirectory(prefix="ticdc-lake-") as folder:
         results = _verify(_Task(streams=streams, lake=options.lake or Path(folder), every=options.every))
     text = summary(results)

@@ -102,17 +102,24 @@ def load_feed(path: Path, *, bootstrap_servers: str | None = None) -> Feed:
     return feed
 
 
-def load_feeds(folder: Path, names: Iterable[str]) -> tuple[Feed, ...]:
+def feed_file(folder: Path, name: str) -> Path:
+    """The file of a feed. Raises ConfigError if there is none, with the feeds that there are."""
+    path = folder / f"{name}.yml"
+    if path.is_file():
+        return path
+    if path.with_suffix(".yaml").is_file():
+        raise ConfigError(f"{path.with_suffix('.yaml')}: expected the ending .yml")
+    known = sorted(each.stem for each in folder.glob("*.yml"))
+    raise ConfigError(f"{path}: no such feed; {suggestion(name, known) if known else 'the folder has none'}")
+
+
+def load_feeds(folder: Path, names: Iterable[str], *, bootstrap_servers: str | None = None) -> tuple[Feed, ...]:
     """The feeds of these names, in this order. Raises ConfigError that lists every mistake in all of them."""
     mistakes: list[str] = []
-    known = sorted(path.stem for path in folder.glob("*.yml"))
     feeds = []
     for name in names:
-        if name not in known:
-            mistakes.append(f"{folder / name}.yml: no such feed; {suggestion(name, known)}")
-            continue
         try:
-            feeds.append(load_feed(folder / f"{name}.yml"))
+            feeds.append(load_feed(feed_file(folder, name), bootstrap_servers=bootstrap_servers))
         except ConfigError as error:
             mistakes.append(str(error))
     stop_on(mistakes)

@@ -16,7 +16,9 @@ def tables_from_sql(text: str, database: str | None = None, source: str = "SQL")
     """The tables of a script of CREATE TABLE statements; ``USE db;`` sets the database of unqualified names.
 
     What dumps write around them (SET, LOCK TABLES, databases, views, sequences) is passed over; DROP TABLE IF EXISTS
-    takes away what came before. Raises ConfigError, with ``source`` and the line, for any other statement, for one that cannot be read, and for a
+    takes away what came before.
+
+    Raises ConfigError, with ``source`` and the line, for any other statement, for one that cannot be read, and for a
     table that stands twice and is not the same.
     """
     tables: dict[TableName, Table] = {}  # by name in lower case

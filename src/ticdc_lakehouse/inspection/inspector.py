@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ticdc_lakehouse.codec import protocol_named
 from ticdc_lakehouse.codec.options import sink_options
@@ -33,7 +33,7 @@ class Inspection:
     events: Events = ()
     """Its events; one ``Failure`` alone if it does not decode."""
     maps: tuple[ByteMap, ...] = ()
-    """What the bytes of key and value are."""
+    """What the bytes of key and value are; none of a message that does not decode, unless it is explained."""
     explain: bool = False
     """Whether to show every byte, or the parts of the message alone."""
 
@@ -93,7 +93,7 @@ class Inspector:
             return Inspection(name=name, key=key, value=value, protocol=None, options={}, reason=reason)
         options = {**shown, **self._options}
         [events] = self._decoder(protocol, shown).decode([(key, value)])
-        return Inspection(
+        found = Inspection(
             name=name,
             key=key,
             value=value,
@@ -101,9 +101,12 @@ class Inspector:
             options=options,
             reason=reason,
             events=events,
-            maps=protocol_named(protocol).byte_maps(key, value, sink_options(protocol, options)),
             explain=self._explain,
         )
+        # Of bytes that are no message a map may have a span for every few of them: only for who asks for all bytes.
+        if not (found.decoded or self._explain):
+            return found
+        return replace(found, maps=protocol_named(protocol).byte_maps(key, value, sink_options(protocol, options)))
 
     def _found(self, key: bytes | None, value: bytes | None) -> tuple[str | None, Mapping[str, str], str]:
         """Protocol, the options that the bytes show, and the reason."""

@@ -87,15 +87,16 @@ def apply(lake: Lake, applying: Applying, *, until_tso: int | None = None) -> Ap
 def _situation(lake: Lake, applying: Applying, before: Published, tso: int, complete: Completeness) -> Situation:
     feed = applying.feed
     eventual = applying.mode is Mode.EVENTUAL
-    known = state.definitions(lake, feed)
-    if eventual:
-        window = read_arrivals(lake, feed, before, tso, complete.batch, known.values())
-    else:
-        window = read_window(lake, feed, before, tso)
+    with ThreadPoolExecutor() as pool:  # a question of a few lines waits more than it works
+        known = pool.submit(state.definitions, lake, feed)
+        if eventual:
+            window = read_arrivals(lake, feed, before, tso, complete.batch, known.result().values())
+        else:
+            window = read_window(lake, feed, before, tso)
     return Situation(
         applying=applying,
         before=before,
-        known=known,
+        known=known.result(),
         window=window,
         holds=complete.table_holds,
         tso=tso,

@@ -7,6 +7,7 @@ DDL, a row of any table). A quarantined message that is known to hold rows of on
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from pyspark.sql import Column
@@ -70,9 +71,11 @@ def decoded_batches(lake: Lake, feed: str, since: Published) -> tuple[int, str |
 
 def completeness(lake: Lake, feed: str, since: Published) -> Completeness:
     """How far the feed is complete, looking only at what came after the published state ``since``."""
-    landed = _landed(lake, feed, since.batch)
-    holds = quarantine.open_holds(lake, feed)
-    progress = _progress(lake, feed, since, [hold for hold in holds if hold.table is None])
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(_landed, lake, feed, since.batch)
+        holds = quarantine.open_holds(lake, feed)
+        progress = _progress(lake, feed, since, [hold for hold in holds if hold.table is None])
+        landed = asked.result()
     batch, gap = _decoded_through(since.batch, landed, progress)
     shown = _awaited(lake, feed, since, batch, _shown(landed, progress, batch))
     lowest = min(shown, key=lambda partition: shown[partition], default=None)

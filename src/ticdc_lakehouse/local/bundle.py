@@ -7,15 +7,14 @@ Source: https://docs.databricks.com/dev-tools/bundles/settings
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.local.reference import STATIC, substitute
+from ticdc_lakehouse.local.yaml_file import read_yaml
 
 FILE = "databricks.yml"
 _TOP_KEYS = {
@@ -103,44 +102,29 @@ def load_bundle(root: Path, target: str | None = None, variables: Mapping[str, A
     )
 
 
-def read_yaml(file: Path) -> dict[str, Any]:
-    """A YAML file's mapping. Raises: ConfigError for what is not one, and for a key that stands twice."""
-    try:
-        content = yaml.load(file.read_text(encoding="utf-8"), Loader=_StrictLoader)
-    except OSError as error:
-        raise ConfigError(f"{file}: cannot be read: {error}") from error
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{file}: is not YAML: {error}") from error
-    if not isinstance(content, dict):
-        raise ConfigError(f"{file}: expected a mapping, found {type(content).__name__}")
-    return content
-
-
-class _StrictLoader(yaml.SafeLoader):
-    """YAML in which a key may stand once; the plain loader lets the last one win."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        seen: set[object] = set()
-        for key_node, _ in node.value:
-            key = self.construct_object(key_node, deep=True)
-            if key in seen:
-                line = key_node.start_mark.line + 1
-                raise yaml.YAMLError(f"line {line}: key {key!r} stands twice")
-            seen.add(key)
-        return super().construct_mapping(node, deep)
-
-
 def _read_files(root: Path) -> dict[Path, dict[str, Any]]:
     files = {root / FILE: read_yaml(root / FILE)}
     _only(files[root / FILE], _TOP_KEYS, FILE)
-    for pattern in files[root / FILE].get("include", []):
-        matches = sorted(root.glob(pattern))
-        if not matches:
-            raise ConfigError(f"{root / FILE}: include: {pattern!r} matches no file")
-        files |= {file: read_yaml(file) for file in matches}
+    patterns = files[root / FILE].get("include") or []
+    if not isinstance(patterns, list):
+        raise ConfigError(f"{root / FILE}: include: expected a list of patterns, found {patterns!r}")
+    for pattern in patterns:
+        files |= {file: read_yaml(file) for file in _included(root, pattern)}
     for file in list(files)[1:]:
         _only(files[file], _INCLUDED_KEYS, str(file))
     return files
+
+
+def _included(root: Path, pattern: str) -> list[Path]:
+    try:
+        matches = sorted(root.glob(pattern))
+    except (TypeError, ValueError, NotImplementedError) as error:  # no text, an empty one, no relative path
+        raise ConfigError(
+            f"{root / FILE}: include: expected patterns of files in this folder, found {pattern!r}: {error}"
+        ) from None
+    if not matches:
+        raise ConfigError(f"{root / FILE}: include: {pattern!r} matches no file")
+    return matches
 
 
 def _name(main: Mapping[str, Any], root: Path) -> str:
@@ -153,7 +137,7 @@ def _name(main: Mapping[str, Any], root: Path) -> str:
 
 def _target(targets: Mapping[str, Any], name: str | None) -> tuple[str, Mapping[str, Any]]:
     if name is None:
-        defaults = [key for key, settings in targets.items() if (settings or {}).get("default")]
+        defaults = [key for key in targets if _mapping(targets, key, f"{FILE}: targets").get("default")]
         if len(defaults) != 1:
             raise ConfigError(f"{FILE}: targets: expected one with default: true, found {defaults or 'none'}")
         name = defaults[0]
@@ -167,12 +151,12 @@ def _target(targets: Mapping[str, Any], name: str | None) -> tuple[str, Mapping[
 def _definitions(files: Mapping[Path, Mapping[str, Any]], root: Path) -> dict[str, Mapping[str, Any]]:
     definitions: dict[str, Mapping[str, Any]] = {}
     for file, content in files.items():
-        for name, definition in _mapping(content, "variables", str(file)).items():
-            where = f"{file.relative_to(root)}: variables.{name}"
+        declared, where = _mapping(content, "variables", str(file)), f"{file.relative_to(root)}: variables"
+        for name in declared:
             if name in definitions:
-                raise ConfigError(f"{where}: is declared twice")
-            _only(definition or {}, _VARIABLE_KEYS, where)
-            definitions[name] = definition or {}
+                raise ConfigError(f"{where}.{name}: is declared twice")
+            definitions[name] = _mapping(declared, name, where)
+            _only(definitions[name], _VARIABLE_KEYS, f"{where}.{name}")
     return definitions
 
 
@@ -183,10 +167,16 @@ def _variables(
         if name not in definitions:
             raise ConfigError(f"{FILE}: a value for variable {name!r}, which is not declared")
     chosen = {name: definition["default"] for name, definition in definitions.items() if "default" in definition}
-    chosen |= {**of_target, **given}
+    chosen |= {name: _value_of_target(value) for name, value in of_target.items()} | dict(given)
     for name, definition in definitions.items():
         _check_variable(name, definition, chosen)
     return chosen
+
+
+def _value_of_target(value: Any) -> Any:
+    """A target gives a variable's value, or its definition with another default."""
+    is_definition = isinstance(value, Mapping) and "default" in value and value.keys() <= _VARIABLE_KEYS
+    return value["default"] if is_definition else value
 
 
 def _check_variable(name: str, definition: Mapping[str, Any], values: Mapping[str, Any]) -> None:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, TypeVar
 
 from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.local.reference import scalar_text
 
 _T = TypeVar("_T")
 _Word = TypeVar("_Word", bound=StrEnum)
@@ -27,8 +28,12 @@ class Fields:
                 raise ConfigError(f"{self.where}.{key}: the local runner does not support this")
 
     def text(self, key: str, default: str | None = None) -> str:
-        """A text."""
-        return self._typed(key, str, "a text", default)
+        """A text; a number or boolean becomes one, as on the platform."""
+        value = self.values.get(key, default)
+        text = scalar_text(value)
+        if text is None:
+            raise ConfigError(f"{self.where}.{key}: expected a text, found {value!r}")
+        return text
 
     def integer(self, key: str, default: int = 0) -> int:
         """A whole number, 0 or more."""

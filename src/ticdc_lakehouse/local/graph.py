@@ -37,7 +37,7 @@ _PLATFORM_JOB_KEYS = {
     "trigger",
     "webhook_notifications",
 }
-_JOB_KEYS = {"name", "parameters", "tasks", *_PLATFORM_JOB_KEYS}
+_JOB_KEYS = {"name", "parameters", "tasks", "timeout_seconds", *_PLATFORM_JOB_KEYS}
 _PLATFORM_TASK_KEYS = {
     "description",
     "disable_auto_optimization",
@@ -155,6 +155,7 @@ def read_job(bundle: Bundle, key: str) -> Job:
     where = f"{resource.file.relative_to(bundle.root)}: resources.jobs.{key}"
     job = Fields(values=resource.definition, where=where)
     job.only(_JOB_KEYS)
+    _no_time_limit(job)
     tasks = _in_order(tuple(_task(fields, resource) for fields in job.items("tasks")), where)
     read = Job(key=key, name=job.text("name", key), parameters=_parameters(job), tasks=tasks)
     _check_references(read, where)
@@ -178,9 +179,7 @@ def _task(fields: Fields, resource: Resource, *, nested: bool = False) -> Task:
         wanted = ", ".join(_WORK_KEYS[: 2 if nested else 3])
         raise ConfigError(f"{fields.where}: expected one of {wanted}, found {', '.join(kinds) or 'none'}")
     fields.only(_TASK_KEYS | set(kinds))
-    if fields.integer("timeout_seconds") != 0:
-        # A notebook waiting for the JVM cannot be interrupted: the connection would be out of step for all that follow.
-        raise ConfigError(f"{fields.where}.timeout_seconds: the local runner keeps no time limit")
+    _no_time_limit(fields)
     if nested and ("depends_on" in fields.values or "run_if" in fields.values):
         raise ConfigError(f"{fields.where}: depends_on and run_if belong to the for-each task")
     return Task(
@@ -193,6 +192,12 @@ def _task(fields: Fields, resource: Resource, *, nested: bool = False) -> Task:
         max_retries=fields.integer("max_retries"),
         min_retry_interval_millis=fields.integer("min_retry_interval_millis"),
     )
+
+
+def _no_time_limit(fields: Fields) -> None:
+    """A notebook waiting for the JVM cannot be interrupted: the connection would be out of step for all that follow."""
+    if fields.integer("timeout_seconds") != 0:
+        raise ConfigError(f"{fields.where}.timeout_seconds: the local runner keeps no time limit; expected 0")
 
 
 def _work(kind: str, fields: Fields, resource: Resource) -> NotebookTask | ConditionTask | ForEachTask:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import json
 import logging
 from collections.abc import Iterable, Iterator
@@ -15,6 +14,7 @@ from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from ticdc_lakehouse.errors import ConfigError, LakehouseError
+from ticdc_lakehouse.local.recorded import gzipped_lines
 
 REQUEST_SECONDS = 30
 LARGEST_MESSAGE = 64 * 1024 * 1024
@@ -54,17 +54,17 @@ def recorded_messages(path: Path) -> Iterator[KafkaMessage]:
     """The messages of a recorded stream in order.
 
     The file is gzipped JSON lines with partition, offset, timestamp (ms), key and value (base64 or null).
+    Raises ConfigError if it is not there, or damaged.
     """
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
-            record = json.loads(line)
-            yield KafkaMessage(
-                partition=record["partition"],
-                offset=record["offset"],
-                timestamp=record["timestamp"],
-                key=_bytes(record["key"]),
-                value=_bytes(record["value"]),
-            )
+    for line in gzipped_lines(path):
+        record = json.loads(line)
+        yield KafkaMessage(
+            partition=record["partition"],
+            offset=record["offset"],
+            timestamp=record["timestamp"],
+            key=_bytes(record["key"]),
+            value=_bytes(record["value"]),
+        )
 
 
 def ensure_topic(bootstrap_servers: str, topic: str, partitions: int) -> None:

@@ -27,6 +27,8 @@ SEPARATOR = "# COMMAND ----------"
 MAGIC = "# MAGIC"
 TITLE = "# DBTITLE"
 _SQL_TOKEN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\*.*?\*/|[^'"`;/-]+|.""", re.DOTALL)
+_NO_IPYNB = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""What nbformat raises over a file that is JSON of another shape, or no JSON at all."""
 _MARKER = re.compile(r"(?<![\w:)\]`'\"]):([A-Za-z_]\w*)")
 
 
@@ -216,7 +218,10 @@ def read_notebook(path: Path) -> Notebook:
 
 
 def _source_cells(path: Path) -> Iterator[Cell]:
-    lines = path.read_text(encoding="utf-8").split("\n")
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: expected a notebook in UTF-8: {error}") from None
     if lines[0] != HEADER:
         raise ConfigError(f"{path}:1: expected {HEADER!r} alone on the first line, found {lines[0]!r}")
     first = 1
@@ -259,17 +264,16 @@ def _magic_cell(text: str, line: int, file: str, title: str = "") -> Cell:
         case "pip":
             raise ConfigError(f"{file}:{line}: %pip is not supported: add the library to the wheel's dependencies")
         case _:
-            raise ConfigError(
-                f"{file}:{line}: {text.splitlines()[0]!r}: the local runner knows %md, %sql, %run, %python"
-            )
+            first, _, _ = text.partition("\n")
+            raise ConfigError(f"{file}:{line}: {first!r}: the local runner knows %md, %sql, %run, %python")
     assert found is not None
     return Cell(kind=kind, source=text[found.end() :], line=line + len(found.group(2)), file=file, title=title)
 
 
 def _ipynb_cells(path: Path) -> Iterator[Cell]:
-    for number, content in enumerate(_ipynb(path), 1):
-        file, source = f"{path}[cell {number}]", str(content["source"])
-        match content["cell_type"]:
+    for number, (kind, source) in enumerate(_ipynb(path), 1):
+        file = f"{path}[cell {number}]"
+        match kind:
             case "code" if source.lstrip().startswith(("%", "!")):
                 yield _magic_cell(source.lstrip(), 1, file)
             case "code" if source.strip():
@@ -278,13 +282,14 @@ def _ipynb_cells(path: Path) -> Iterator[Cell]:
                 yield Cell(kind=CellKind.MARKDOWN, source=source, line=1, file=file)
 
 
-def _ipynb(path: Path) -> list[Mapping[str, Any]]:
+def _ipynb(path: Path) -> list[tuple[str, str]]:
+    """Each cell's type and source."""
     try:
         import nbformat  # noqa: PLC0415 (only who has .ipynb notebooks needs it)
     except ImportError as error:
         raise ConfigError(f"{path}: to run .ipynb notebooks install nbformat") from error
     try:
         notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
-        return list(notebook["cells"])
-    except (nbformat.reader.NotJSONError, nbformat.ValidationError, KeyError) as error:
+        return [(cell["cell_type"], str(cell["source"])) for cell in notebook["cells"]]
+    except (nbformat.ValidationError, *_NO_IPYNB) as error:
         raise ConfigError(f"{path}: is not an .ipynb notebook: {error}") from error

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import gzip
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-import orjson
+import msgspec
 
 from ticdc_lakehouse.codec import PROTOCOLS
 from ticdc_lakehouse.codec.options import option_names
 from ticdc_lakehouse.errors import ConfigError
 
 _DESCRIPTION = "stream.json"
+_ANSWERS = "answers.jsonl.gz"
 _SOUND = {"simple": {"simple-column-order": "trust"}}
 """Defects of the writers (docs/defects.md) that the recordings do not have: their writer was mended for that."""
 _FAULTS = {"late-bootstrap-after-rows"}
@@ -46,8 +48,9 @@ class RecordedStream:
     def create_statements(self) -> str:
         """CREATE TABLE statements of the tables that existed before the feed: those of the first answer if none are
         recorded."""
-        start = _described(self.folder).get("tables_at_start")
-        if start is None and "create table" not in _described(self.folder).get("ddl_kinds", {}):
+        described = _described(self.folder)
+        start = described.tables_at_start
+        if start is None and "create table" not in described.ddl_kinds:
             start = {name: table["create"] for name, table in next(answers(self.folder)).tables.items()}
         return "".join(f"USE `{name.split('.')[0]}`;\n{create};\n" for name, create in (start or {}).items())
 
@@ -66,23 +69,22 @@ def recorded_stream(folder: Path, file: str, options: Mapping[str, str]) -> Reco
     """The stream of one message file; ``options`` are added to those recorded. Raises ConfigError for an unknown
     file."""
     described = _described(folder)
-    entry = next((entry for entry in described["files"] if entry["file"] == file), None)
+    entry = next((entry for entry in described.files if entry.file == file), None)
     if entry is None:
-        names = ", ".join(entry["file"] for entry in described["files"])
+        names = ", ".join(entry.file for entry in described.files)
         raise ConfigError(f"{folder}: expected one of {names}, found {file!r}")
-    topics = described.get("topics")
     return RecordedStream(
         folder=folder,
         file=file,
-        protocol=entry["protocol"],
+        protocol=entry.protocol,
         options={
-            **_SOUND.get(entry["protocol"], {}),
-            **{name: entry["options"][name] for name in entry["options"].keys() - _FAULTS},
+            **_SOUND.get(entry.protocol, {}),
+            **{name: entry.options[name] for name in entry.options.keys() - _FAULTS},
             **options,
         },
-        time_zone=described["time_zone"],
-        partitions=topics[0]["partitions"] if isinstance(topics, list) else described["partitions"],
-        watermarks=entry["counts"].get("watermark_messages", 0),
+        time_zone=described.time_zone,
+        partitions=described.topics[0].partitions if isinstance(described.topics, list) else described.partitions,
+        watermarks=entry.counts.get("watermark_messages", 0),
     )
 
 
@@ -100,25 +102,65 @@ def recorded_streams(folder: Path, options: Mapping[str, str]) -> list[RecordedS
     )
     if not folders:
         raise ConfigError(f"{folder}: expected a folder with {_DESCRIPTION}, or a folder of such folders")
-    return [
-        recorded_stream(each, entry["file"], {n: v for n, v in options.items() if n in option_names(entry["protocol"])})
+    streams = [
+        recorded_stream(each, entry.file, {n: v for n, v in options.items() if n in option_names(entry.protocol)})
         for each in folders
-        for entry in _described(each)["files"]
-        if (each / entry["file"]).is_file()
+        for entry in _described(each).files
+        if (each / entry.file).is_file()
     ]
+    for each in folders:
+        if not (each / _ANSWERS).is_file():
+            raise ConfigError(f"{each}: expected {_ANSWERS} beside {_DESCRIPTION}, found none")
+    return streams
 
 
 def answers(folder: Path) -> Iterator[Answer]:
-    """The recorded answers, by rising watermark."""
-    with gzip.open(folder / "answers.jsonl.gz") as lines:
-        for line in lines:
-            answer = orjson.loads(line)
-            yield Answer(watermark=answer["watermark"], tables=answer["tables"])
+    """The recorded answers, by rising watermark. Raises ConfigError if the file is not there, or damaged."""
+    file = folder / _ANSWERS
+    for number, line in enumerate(gzipped_lines(file), start=1):
+        try:
+            yield msgspec.json.decode(line, type=Answer)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{file}: line {number}: expected an answer: {error}") from None
 
 
-def _described(folder: Path) -> dict[str, Any]:
+def gzipped_lines(file: Path) -> Iterator[bytes]:
+    """The lines of a gzipped file. Raises ConfigError if it is not there, or damaged."""
     try:
-        described: dict[str, Any] = orjson.loads((folder / _DESCRIPTION).read_bytes())
+        with gzip.open(file) as lines:
+            yield from lines
+    except (OSError, EOFError, zlib.error) as error:
+        raise ConfigError(f"{file}: expected gzipped lines: {error}") from None
+
+
+class _Topic(msgspec.Struct):
+    partitions: int
+
+
+class _File(msgspec.Struct):
+    file: str
+    protocol: str
+    options: dict[str, Any]
+    counts: dict[str, int]
+
+
+class _Described(msgspec.Struct):
+    """The parts of ``stream.json`` that are looked at."""
+
+    files: list[_File]
+    time_zone: str
+    topics: Annotated[list[_Topic], msgspec.Meta(min_length=1)] | int = 1
+    partitions: int = 1
+    """Where ``topics`` does not tell it."""
+    tables_at_start: dict[str, str] | None = None
+    ddl_kinds: dict[str, int] = {}
+
+
+def _described(folder: Path) -> _Described:
+    file = folder / _DESCRIPTION
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=_Described)
     except OSError as error:
         raise ConfigError(f"{folder}: expected a folder with {_DESCRIPTION}: {error}") from None
-    return described
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: expected the description of a recorded stream: {error}") from None

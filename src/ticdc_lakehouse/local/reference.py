@@ -61,13 +61,21 @@ def _in_text(text: str, pattern: re.Pattern[str], lookup: Lookup, where: str) ->
 
 
 def _scalar(value: Any, reference: str, where: str) -> str:
+    text = scalar_text(value)
+    if text is None:
+        raise ConfigError(f"{where}: {reference} is a {type(value).__name__} and cannot stand inside a text")
+    return text
+
+
+def scalar_text(value: Any) -> str | None:
+    """A text, number or boolean as the platform makes a text of it; None for anything else."""
     match value:
         case bool():
             return "true" if value else "false"
         case str() | int() | float():
             return str(value)
         case _:
-            raise ConfigError(f"{where}: {reference} is a {type(value).__name__} and cannot stand inside a text")
+            return None
 
 
 def names_in(value: Any, pattern: re.Pattern[str]) -> Iterator[str]:

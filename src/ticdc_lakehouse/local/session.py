@@ -6,6 +6,7 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
+from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.local.jars import Group, class_path
 from ticdc_lakehouse.local.java import find_java, serial_collector
 from ticdc_lakehouse.local.launch import spark_environment
@@ -60,7 +61,8 @@ def local_session(lake_root: Path, *, app_name: str = "ticdc-lake") -> SparkSess
     """The process's Spark session, started if there is none (about 4 s).
 
     A process has one JVM: a second call gives the same session, whatever its ``lake_root``. Spark's warehouse and
-    scratch folders lie in ``lake_root``. Raises ConfigError without a usable Java or without the right jars.
+    scratch folders lie in ``lake_root``. Raises ConfigError without a usable Java or without the right jars, and where
+    ``lake_root`` cannot be a folder.
     """
     builder = SparkSession.builder.appName(app_name)
     for name, value in (SETTINGS | _places(lake_root.absolute())).items():
@@ -71,7 +73,10 @@ def local_session(lake_root: Path, *, app_name: str = "ticdc-lake") -> SparkSess
 
 def _places(lake_root: Path) -> dict[str, str]:
     scratch = lake_root / "scratch"
-    scratch.mkdir(parents=True, exist_ok=True)
+    try:
+        scratch.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{lake_root}: expected a folder that can be written: {error.strerror}") from None
     jars = class_path(Group.SPARK)
     return {
         # Says to ticdc_lakehouse.entry that tables lie in this folder, not in a catalog's storage.

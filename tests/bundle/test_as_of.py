@@ -1,0 +1,67 @@
+"""The notebook that reads an earlier state, as it stands, with a session that only remembers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ticdc_lakehouse import entry
+from ticdc_lakehouse.entry import deployed_lake
+from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.lake.history import AsOf
+from ticdc_lakehouse.lake.place import Lake, Layer
+from ticdc_lakehouse.local.notebook import Surroundings, run_notebook
+
+NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "gold" / "as_of.py"
+DEV = {"catalog": "lab", **{f"{layer}_schema": f"dev_jane_{layer}" for layer in Layer}}
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int | None, Lake]]:
+    """What ``as_of`` is asked for."""
+    calls: list[tuple[str, int | None, Lake]] = []
+
+    def as_of(_: object, feed: str, tso: int | None, *, lake: Lake) -> AsOf:
+        calls.append((feed, tso, lake))
+        return AsOf(feed=feed, tso=1, time=datetime.now(UTC), tables={}, behind={}, names={})
+
+    monkeypatch.setattr(entry, "as_of", as_of)
+    return calls
+
+
+def run(folder: Path, **widgets: str) -> None:
+    conf: dict[str, str] = {}
+    spark: Any = SimpleNamespace(conf=SimpleNamespace(get=conf.get, set=conf.__setitem__))
+    run_notebook(NOTEBOOK, widgets, Surroundings(spark=spark, files_root=folder))
+
+
+def test_it_reads_the_schemas_that_the_widgets_name(tmp_path: Path, asked: list[tuple[str, int | None, Lake]]) -> None:
+    run(tmp_path, feed="shop_open", tso="470613127470252033", **DEV)
+    [(feed, tso, lake)] = asked
+    assert (feed, tso, lake.catalog) == ("shop_open", 470613127470252033, "lab")
+    assert lake.table(Layer.GOLD, "t") == "`lab`.`dev_jane_gold`.`t`"
+    assert lake.schemas == deployed_lake(lake.spark, "lab", "dev_jane_").schemas
+
+
+def test_without_a_tso_it_reads_the_newest(tmp_path: Path, asked: list[tuple[str, int | None, Lake]]) -> None:
+    run(tmp_path)
+    [(feed, tso, lake)] = asked
+    assert (feed, tso, lake.catalog) == ("shop_craft", None, "main")
+    assert lake.schemas == {layer: layer.value for layer in Layer}
+
+
+@pytest.mark.parametrize(
+    ("tso", "said"),
+    [
+        ("yesterday", "parameter tso: expected a whole number or nothing, found 'yesterday'"),
+        ("9223372036854775808", "parameter tso: expected at most 9223372036854775807, found 9223372036854775808"),
+    ],
+)
+def test_a_wrong_tso_is_named(tso: str, said: str, tmp_path: Path, asked: list[tuple[str, int | None, Lake]]) -> None:
+    with pytest.raises(ConfigError, match=said):
+        run(tmp_path, tso=tso)
+    assert asked == []

@@ -1,0 +1,55 @@
+"""Standard output that takes no more, or not every character; each command in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ticdc_lakehouse.codec import PROTOCOLS
+from ticdc_lakehouse.codec.options import sink_options
+from ticdc_lakehouse.event import Ddl
+
+COMMAND = (sys.executable, "-c", "import sys; from ticdc_lakehouse.cli import main; sys.exit(main())")
+GENERATE = (*COMMAND, "generate", "--workload", "shop", "--protocol", "craft", "--file", "-")
+
+
+def test_a_reader_that_wants_no_more_ends_the_command_in_silence() -> None:
+    with subprocess.Popen([*GENERATE, "--rows", "5000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.readline()
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait()) == (b"", 141)
+
+
+def test_a_command_goes_on_without_standard_output() -> None:
+    decode = ["sh", "-c", '"$@" >&- </dev/null', "sh", *COMMAND, "decode", "--protocol", "craft"]
+    ended = subprocess.run(decode, stderr=subprocess.PIPE, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize("rows", ["1", "5000"])
+def test_a_full_disk_is_one_line_and_code_1(rows: str) -> None:
+    with Path("/dev/full").open("wb") as full:
+        ended = subprocess.run([*GENERATE, "--rows", rows], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 1
+    assert ended.stderr.splitlines()[-1] == "ticdc-lake generate: [Errno 28] No space left on device"
+    assert "Traceback" not in ended.stderr
+    assert "Exception ignored" not in ended.stderr
+
+
+def test_a_terminal_without_utf_8_shows_other_characters_escaped(tmp_path: Path) -> None:
+    ddl = Ddl(database="d", table="t", commit_ts=1, commit_ms=0, query="DROP TABLE \u5546", type="4")
+    [message] = PROTOCOLS["craft"].encode([ddl], sink_options("craft", {}))
+    (tmp_path / "message").write_bytes(message.value or b"")
+    ascii_only = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    ended = subprocess.run(
+        [*COMMAND, "inspect", str(tmp_path / "message")], env=ascii_only, capture_output=True, text=True, check=False
+    )
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert "DROP TABLE \\u5546\n" in ended.stdout
