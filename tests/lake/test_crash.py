@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import shutil
 from typing import TYPE_CHECKING, Any
 
 import kill
 import pytest
-from changefeed import Changefeed, Source, at
+from changefeed import Changefeed, Source, at, ddl
 
 from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.event import Column
 from ticdc_lakehouse.lake import bronze, data_table, gold, views
 from ticdc_lakehouse.lake.place import Layer
 from ticdc_lakehouse.lake.state import DEFINITIONS
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from ticdc_lakehouse.local.broker import Broker
 
 A, B = Source(table="a"), Source(table="b")
+W = Column(name="w", type="int")
 
 
 class PowerCutError(Exception):
@@ -142,3 +145,22 @@ def test_kill_9(broker: Broker, tmp_path: Path) -> None:
     result = kill.run(tmp_path, broker, kills=2, seed=1)
     assert result.mistakes == ()
     assert len(result.killed_in) == 2
+
+
+def test_a_table_that_a_dead_run_made_is_made_anew(
+    spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """It was never published, and may have other columns by now. Silver, meanwhile, loses its checkpoint."""
+    feed = Changefeed(spark, broker, tmp_path_factory.mktemp("made"), name="made_anew")
+    feed.send(0, ddl(at(1), "CREATE TABLE `shop`.`t` (`id` BIGINT PRIMARY KEY, `v` VARCHAR(9))", "shop", "t", "CREATE"))
+    feed.resolve(at(2))
+    feed.load()
+    feed.die_before_publishing()
+    feed.send(0, ddl(at(3), "ALTER TABLE `shop`.`t` ADD COLUMN `w` INT", "shop", "t", "ALTER"))
+    feed.send(0, Source(table="t", columns=(*A.columns, W)).insert(at(4), 1, "a", 7))
+    feed.resolve(at(5))
+    shutil.rmtree(feed.lake.checkpoint(f"silver_{feed.name}"))
+    assert feed.go().tso == at(5)
+    assert feed.rows("t") == {1: ("a", 7)}
+    told = feed.spark.table(feed.lake.table(Layer.SILVER, f"{feed.name}_accounting")).collect()
+    assert {line["waiting"] for line in told} == {0}

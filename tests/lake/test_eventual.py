@@ -104,3 +104,11 @@ def test_it_says_what_it_does_not_promise(feed: Changefeed) -> None:
     assert "eventual" in comment
     with pytest.raises(ConfigError, match="until_tso stops at a watermark"):
         feed.apply(until_tso=at(5))
+
+
+def test_another_mode_wants_another_feed(feed: Changefeed) -> None:
+    """Tombstones would come back as rows."""
+    feed.described = {}
+    feed.options = {"enable-tidb-extension": True}
+    with pytest.raises(ConfigError, match=r"gold.mode: it was published in mode eventual"):
+        feed.apply()

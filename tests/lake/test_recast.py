@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ticdc_lakehouse.ddl.effect import RowsGone
+from ticdc_lakehouse.ddl.script import tables_from_sql
 from ticdc_lakehouse.definition import ColumnDefinition
-from ticdc_lakehouse.lake.evolve import gone_sql
+from ticdc_lakehouse.lake.evolve import gone_sql, wire_text_sql
 from ticdc_lakehouse.lake.place import literal
 from ticdc_lakehouse.lake.recast import converted_sql
+from ticdc_lakehouse.lake.typed import image_sql
 from ticdc_lakehouse.mysql_type import parse_type
 
 if TYPE_CHECKING:
@@ -114,3 +116,35 @@ def test_a_bound_above_the_columns_type_is_one(spark: SparkSession) -> None:
     rows = "VALUES (CAST(4 AS TINYINT)), (CAST(5 AS TINYINT)), (CAST(127 AS TINYINT)) AS rows (id)"
     (found,) = spark.sql(f"SELECT sort_array(collect_list(id)) FROM {rows} WHERE {gone_sql(gone, 'UTC')}").collect()
     assert found[0] == [5, 127]
+
+
+SET_OF_64 = "set(" + ",".join(f"'{i}'" for i in range(64)) + ")"
+
+
+@pytest.mark.parametrize(
+    ("kind", "by", "text", "wire"),
+    [
+        ("enum('a','b')", "index", "b", "2"),
+        ("enum('a','b')", "index", "", "0"),
+        ("enum('a','b')", "name", "b", "b"),
+        ("set('a','b','c')", "index", "a,c", "5"),
+        ("set('a','b','c')", "index", "", "0"),
+        (SET_OF_64, "index", "0,63", "9223372036854775809"),
+        ("varchar(9)", None, "b", "b"),
+    ],
+)
+def test_keys_are_made_of_what_the_wire_sends(
+    spark: SparkSession, kind: str, by: str | None, text: str, wire: str
+) -> None:
+    column = wire_text_sql(ColumnDefinition(name="k", type=parse_type(kind), by=by), "UTC")
+    rows = f"(SELECT {literal(text)} AS k, CAST(NULL AS MAP<STRING, STRING>) AS _ticdc_irregular)"
+    (found,) = spark.sql(f"SELECT {column} FROM {rows}").collect()
+    assert found[0] == wire
+
+
+def test_an_image_may_have_very_long_texts(spark: SparkSession) -> None:
+    """16 MB of binary are 32 million digits."""
+    (table,) = tables_from_sql("CREATE TABLE d.t (v LONGBLOB)")
+    image = """concat('{"v":"', repeat('ab', 10000001), '"}')"""
+    (found,) = spark.sql(f"SELECT length(i.v) FROM (SELECT {image_sql(table, image)} AS i)").collect()
+    assert found[0] == 20000002

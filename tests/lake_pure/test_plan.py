@@ -452,3 +452,14 @@ def test_a_swap_through_several_topics_is_done_in_the_order_that_is_possible(arr
     )
     made = {each.name: each.definition.data for each in plan_tables(now).tables if each.definition is not None}
     assert made == {("d", "u"): DATA, NAME: other.data}
+
+
+def test_a_row_that_the_table_has_yet_to_take_is_not_late() -> None:
+    """It stood still below what the feed published, and takes all rows since."""
+    lagging = replace(STATE, applied_tso=4)
+    row = replace(ROWS, first=5, last=19)
+    now = situation(row, known=KNOWN, state=lagging)
+    made = plan(replace(now, late={NAME: Hold(tso=7, reason="came late")}))
+    assert (made.reason, made.through, steps(made)) == (None, 20, [("R", 20)])
+    made = plan(replace(now, late={NAME: Hold(tso=3, reason="came late")}))
+    assert (made.reason, made.through, made.final) == ("came late", 3, True)

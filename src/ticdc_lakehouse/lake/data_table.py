@@ -260,12 +260,11 @@ class _Data:
     def _make(self) -> None:
         if self.version >= 0:
             return
-        left_over = self.lake.exists(Layer.GOLD, self.name)
+        if self.lake.exists(Layer.GOLD, self.name):
+            # Of a run that died before it published: the table may have had other columns then.
+            self.lake.drop(Layer.GOLD, self.name)
         create_data_table(self.lake, self.name, self.table, self.applying.mode, self.applying.retention_days)
         self.version = 0
-        if left_over:  # by a run that died
-            mend(self.lake, self.name, 0)
-            self.written = True
 
 
 def create_data_table(
@@ -288,10 +287,21 @@ def create_data_table(
         "'delta.enableDeletionVectors' = 'true', 'delta.enableTypeWidening' = 'true', "
         # An ALTER TABLE may bring the first DATETIME; Delta wants to be told beforehand.
         "'delta.feature.timestampNtz' = 'supported', "
-        f"'delta.logRetentionDuration' = 'interval {retention_days} days', "
-        f"'delta.deletedFileRetentionDuration' = 'interval {retention_days} days', "
+        f"{retention_sql(retention_days)}, "
         f"'delta.dataSkippingStatsColumns' = '{KEY},{COMMIT_TS}')",
     )
+
+
+def kept_days(retention_days: int) -> int:
+    """For how long Delta keeps versions and files: a state is readable for the retention time after the next one took
+    its place, and maintenance may come a week later."""
+    return retention_days + 8
+
+
+def retention_sql(retention_days: int) -> str:
+    """The table properties by which Delta keeps what stays readable."""
+    names = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration")
+    return ", ".join(f"'{name}' = 'interval {kept_days(retention_days)} days'" for name in names)
 
 
 def mend(lake: Lake, data: str, version: int) -> None:

@@ -63,7 +63,8 @@ def _statements(lake: Lake, table: str, effect: Effect, step: Alter, time_zone: 
         case Recast(before=before, after=after):
             recast = _recast(lake, table, before, _by_name(after), time_zone)
             keyed = after.name.lower() in {name.lower() for name in step.table.key}
-            return [*recast, *(_rekey(table, step, step.table.key, time_zone) if keyed else [])]
+            moved = len(recast) > 1 or bool(after.type.elements)  # else the key's texts stay as the wire wrote them
+            return [*recast, *(_rekey(table, step, step.table.key, time_zone) if keyed and moved else [])]
         case Rekeyed(key=key):
             return _rekey(table, step, key, time_zone)
         case RowsGone():
@@ -160,9 +161,22 @@ def _rekey(table: str, step: Alter, key: tuple[str, ...], time_zone: str) -> lis
 
 def _key_sql(step: Alter, key: tuple[str, ...], time_zone: str) -> str:
     """The key's JSON text from the stored columns, as the wire would write it."""
-    columns = {column.name.lower(): typed_column(_by_name(column)) for column in step.table.columns}
-    texts = ", ".join(stored_text_sql(columns[name.lower()], time_zone) for name in key)
+    columns = {column.name.lower(): column for column in step.table.columns}
+    texts = ", ".join(wire_text_sql(columns[name.lower()], time_zone) for name in key)
     return f"to_json(array({texts}))"
+
+
+def wire_text_sql(column: ColumnDefinition, time_zone: str) -> str:
+    """A stored value's text in the feed's keys: ENUM and SET are stored by name, and most protocols send numbers."""
+    text = stored_text_sql(typed_column(_by_name(column)), time_zone)
+    elements = [literal(name) for name in column.type.elements]
+    if not elements or column.by == "name":
+        return text
+    if column.type.family is Family.ENUM:
+        return f"CAST(array_position(array('', {', '.join(elements)}), {text}) - 1 AS STRING)"
+    chosen = f"split({text}, ',')"
+    bits = (f"IF(array_contains({chosen}, {name}), {1 << bit}, 0)" for bit, name in enumerate(elements))
+    return f"CAST(CAST({' + '.join(bits)} AS DECIMAL(20,0)) AS STRING)"
 
 
 def _check_readable(lake: Lake, table: str, gone: RowsGone) -> None:

@@ -62,6 +62,11 @@ def apply(lake: Lake, applying: Applying, *, until_tso: int | None = None) -> Ap
     create_tables(lake)
     feed = applying.feed
     before = state.published(lake, feed)
+    if before.tso and before.mode is not applying.mode:
+        raise ConfigError(
+            f"feed {feed}: gold.mode: it was published in mode {before.mode.value}, whose tables are others; give the "
+            f"feed another name for mode {applying.mode.value}"
+        )
     if before.tables and not views.in_place(lake, feed):
         views.refresh(lake, applying)
     complete = _completeness(lake, applying, before, until_tso)

@@ -320,7 +320,7 @@ def _published_lane(now: Situation, name: TableName, state: TableState) -> Lane:
     if state.final:
         lane.halt(Hold(tso=state.applied_tso, reason=state.reason or ""), final=True)
         lane.dropped_at = state.applied_tso if state.dropped else None
-    elif late is not None:
+    elif late is not None and late.tso < state.applied_tso:  # else the table has yet to take that row, and will
         changed = definition.commit_ts if definition is not None and definition.source == "ddl" else 0
         # From there on all is read again when it resumes; what came before a DDL cannot be.
         lane.after = state.applied_tso if late.tso < changed else late.tso

@@ -26,7 +26,11 @@ def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[Tabl
     rows = events.where((F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= before.tso))
     # What quarantine gave back came in time, and gold knows it (``Window.replays_seen``).
     new = rows.where((F.col("batch") > before.batch) & (F.col("batch") <= batch) & F.col("replayed_at").isNull())
-    known = rows.where(F.col("batch") <= before.batch).select(*(F.col(name).alias(f"known_{name}") for name in _SAME))
+    oldest = new.agg(F.min("commit_ts")).first()
+    if oldest is None or oldest[0] is None:
+        return {}
+    earlier = rows.where((F.col("batch") <= before.batch) & (F.col("commit_ts") >= oldest[0]))
+    known = earlier.select(*(F.col(name).alias(f"known_{name}") for name in _SAME))
     same = [F.col(name).eqNullSafe(F.col(f"known_{name}")) for name in _SAME]
     found = (
         new.join(known, same, "left_anti")

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pyspark.sql import functions as F
 
 from ticdc_lakehouse.lake import silver, views
-from ticdc_lakehouse.lake.data_table import same_rows
+from ticdc_lakehouse.lake.data_table import kept_days, retention_sql, same_rows
 from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.lake.recovery import remembered
 from ticdc_lakehouse.lake.situation import Applying
@@ -54,8 +54,11 @@ def maintain(lake: Lake, applying: Applying, now: datetime | None = None) -> Mai
         lake.drop(Layer.GOLD, data)
     for data in sorted(needed):
         table = lake.table(Layer.GOLD, data)
+        # The feed file may say another number of days than when the table was made. It is a version of its own, too:
+        # Delta refuses to read versions older than that, even if nothing came after them.
+        lake.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({retention_sql(days)})")
         lake.spark.sql(f"OPTIMIZE {table}")
-        lake.spark.sql(f"VACUUM {table} RETAIN {days * 24} HOURS")
+        lake.spark.sql(f"VACUUM {table} RETAIN {kept_days(days) * 24} HOURS")
     _pin(lake, applying)
     for layer, name in ((Layer.OPS, WINDOWS), (Layer.SILVER, silver.events_table(feed))):
         lake.spark.sql(f"OPTIMIZE {lake.table(layer, name)}")  # each run adds a small file

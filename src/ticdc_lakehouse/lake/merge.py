@@ -11,7 +11,15 @@ from ticdc_lakehouse.lake import silver
 from ticdc_lakehouse.lake.lane import Rows
 from ticdc_lakehouse.lake.open_type import whole_text_sql
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
-from ticdc_lakehouse.lake.typed import IRREGULAR, image_sql, irregular_sql, lost_sql, typed_columns, values_sql
+from ticdc_lakehouse.lake.typed import (
+    IRREGULAR,
+    LONG_TEXTS,
+    image_sql,
+    irregular_sql,
+    lost_sql,
+    typed_columns,
+    values_sql,
+)
 
 KEY = "_ticdc_key"
 COMMIT_TS = "_ticdc_commit_ts"
@@ -102,7 +110,7 @@ def _key_sql(rows: Rows, time_zone: str) -> tuple[str, str]:
         return "handle_key", "old_handle_key"
     columns = [next(c for c in rows.table.columns if c.name == name) for name in rows.table.key]
     fields = literal(", ".join(f"{quoted(column.name)} STRING" for column in columns))
-    images = {when: f"from_json({when}, {fields})" for when in ("after", "before")}
+    images = {when: f"from_json({when}, {fields}, map({LONG_TEXTS}))" for when in ("after", "before")}
     after, before = (
         [whole_text_sql(c, f"{image}.{quoted(c.name)}", time_zone) for c in columns] for image in images.values()
     )

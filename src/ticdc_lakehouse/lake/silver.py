@@ -129,14 +129,15 @@ def create_tables(lake: Lake, feed: str) -> None:
 
 
 def _accounting_sql(offsets: str, events: str) -> str:
-    """A message has at least one line, so its line with index 0 counts it."""
+    """A message has at least one line, so its line with index 0 counts it: once, also if it was decoded again because a
+    checkpoint was lost."""
     return f"""
         SELECT o.batch, o.topic, o.partition, o.messages,
                coalesce(e.decoded, 0) AS decoded, coalesce(e.quarantined, 0) AS quarantined,
                o.messages - coalesce(e.decoded, 0) - coalesce(e.quarantined, 0) AS waiting
         FROM {offsets} o LEFT JOIN (
-            SELECT batch, topic, partition, count_if(kind <> '{Kind.ERROR}') AS decoded,
-                   count_if(kind = '{Kind.ERROR}') AS quarantined
+            SELECT batch, topic, partition, count(DISTINCT CASE WHEN kind <> '{Kind.ERROR}' THEN offset END) AS decoded,
+                   count(DISTINCT CASE WHEN kind = '{Kind.ERROR}' THEN offset END) AS quarantined
             FROM {events} WHERE index = 0 AND replayed_at IS NULL GROUP BY batch, topic, partition
         ) e ON e.batch = o.batch AND e.topic = o.topic AND e.partition = o.partition"""
 

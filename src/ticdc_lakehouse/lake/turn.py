@@ -16,8 +16,8 @@ from ticdc_lakehouse.lake.place import Lake, Layer
 def turn(lake: Lake, feed: str, layer: Layer) -> Iterator[None]:
     """Hold the turn of a layer and feed; the operating system takes it back from a process that dies.
 
-    Raises ConfigError if another process holds it. On Databricks the job sees to it (``max_concurrent_runs: 1``), and
-    gold publishes only on top of the state that it began from.
+    Raises ConfigError if another process holds it. On Databricks there is no lock: the job sees to it
+    (``max_concurrent_runs: 1``), and gold publishes only on top of the state that it began from.
     """
     if lake.root is None:
         yield

@@ -17,6 +17,8 @@ from ticdc_lakehouse.mysql_type import Family, MysqlType
 
 IRREGULAR = "_ticdc_irregular"
 _WITH_IRREGULAR = (Family.DATE, Family.DATETIME, Family.TIMESTAMP)
+LONG_TEXTS = "'maxStringLen', '2147483647'"
+"""Option of ``from_json``."""
 _EXACT_TEXT = "exact text: the protocol does not tell "
 
 _INTEGER_TYPES = {  # name: (signed, unsigned)
@@ -63,7 +65,8 @@ def typed_columns(table: Table) -> tuple[TypedColumn, ...]:
 def image_sql(table: Table, json_text: str) -> str:
     """A row image as a struct of texts, one field a column. A malformed image is an error, never NULL."""
     fields = ", ".join(f"{quoted(column.name)} STRING" for column in table.sent)
-    return f"from_json({json_text}, {literal(fields)}, map('mode', 'FAILFAST'))"
+    # A value may have more characters than Spark's JSON reader takes by itself: 20 million, and binary is in hex.
+    return f"from_json({json_text}, {literal(fields)}, map('mode', 'FAILFAST', {LONG_TEXTS}))"
 
 
 def values_sql(columns: tuple[TypedColumn, ...], texts: Sequence[str], time_zone: str) -> str:

@@ -112,7 +112,12 @@ def _progress(lake: Lake, feed: str, since: Published, holds: list[quarantine.Op
     lines = (
         events.where(new | resolved)
         .groupBy("batch", "topic", "partition")
-        .agg(F.count(F.when(message, 1)), F.max(F.when(counts, F.col("commit_ts"))), F.count(F.when(old, 1)))
+        # A message is decoded twice if silver's checkpoint was lost.
+        .agg(
+            F.count_distinct(F.when(message, F.col("offset"))),
+            F.max(F.when(counts, F.col("commit_ts"))),
+            F.count(F.when(old, 1)),
+        )
         .collect()
     )
     return [

@@ -99,7 +99,7 @@ def _window(
     """``seen`` is the bronze batch after which a DDL is new, whatever its commit_ts."""
     replays = _replays(before.replays_seen)
     # A DDL at exactly the published watermark may arrive after it (wire.md 2.1), so the window is closed on that side.
-    since = min((state.applied_tso for state in before.tables.values()), default=before.tso)
+    since = min((state.applied_tso for state in before.tables.values() if not state.dropped), default=before.tso)
     due = (F.col("commit_ts") >= min(since, before.tso)) | replays
     ddls = events.where((F.col("kind") == Kind.DDL.value) & (F.col("commit_ts") <= tso))
     lines = ddl_lines(ddls.where(due if seen is None else due | new))

@@ -34,6 +34,8 @@ SETTINGS = {
     # Derby serves one process only: a second one blocks, then fails. Tables are registered anew by their folders.
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.session.timeZone": "UTC",
+    # Else a table that was not written for longer than its retention cannot be read at the version that is published.
+    "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
     # As many tasks as pay on two cores; Spark's 200 and Delta's 50 are meant for clusters.
     "spark.sql.shuffle.partitions": str(2 * CORES),
     "spark.databricks.delta.snapshotPartitions": "1",
