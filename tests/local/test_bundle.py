@@ -101,6 +101,7 @@ def test_a_reference_that_leads_nowhere_is_refused(tmp_path: Path, text: str, me
         ({"include": ["nothing/*.yml"]}, "include: 'nothing/.*' matches no file"),
         ({"include": "resources/*.yml"}, "include: expected a list of patterns, found 'resources"),
         ({"include": [1]}, "include: expected patterns of files in this folder, found 1"),
+        ({"include": ["a**"]}, r"include: expected patterns of files in this folder, found 'a\*\*': Invalid pattern"),
         ({"include": [""]}, "include: expected patterns of files in this folder, found ''"),
         ({"include": ["/etc/*.yml"]}, "include: expected patterns of files in this folder, found '/etc"),
         ({"bundle": {"name": 7}}, "bundle.name: expected a text"),

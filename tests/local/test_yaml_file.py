@@ -31,7 +31,7 @@ def test_what_is_read(text: str, content: object, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a: [", "is not YAML"),
+        ("a: [", "expected a readable YAML file: while parsing a flow node"),
         ("- a", "expected a mapping, found list"),
         (
             "a:\n  b: {{job.run_id}}",

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import yaml
+
+from ticdc_lakehouse.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +20,16 @@ class Document:
     """None of an empty text."""
     repeated: tuple[str, ...]
     """A line for each key that stands twice; of its values the last one counts."""
+
+
+def document_of(file: Path) -> Document:
+    """The document of a YAML file. Raises ConfigError for a file that cannot be read, or that is no YAML document."""
+    try:
+        return read_document(file.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise ConfigError(f"{file}: expected a readable YAML file: {told(error)}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{file}: cannot be read: {error}; expected a YAML file in UTF-8") from None
 
 
 def read_document(text: str) -> Document:

@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
-import yaml
-
-from ticdc_lakehouse.config.document import read_document, told
+from ticdc_lakehouse.config.document import document_of
 from ticdc_lakehouse.errors import ConfigError
 
 
@@ -99,12 +97,7 @@ def suggestion(found: str, allowed: list[str]) -> str:
 
 def read_section(file: Path, mistakes: list[str]) -> Section:
     """The whole file; keys that stand twice are noted. Raises ConfigError for a file that is no YAML mapping."""
-    try:
-        document = read_document(file.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{file}: expected a readable YAML file: {told(error)}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: expected a readable YAML file: {error}") from None
+    document = document_of(file)
     if not isinstance(document.values, dict):
         raise ConfigError(f"{file}: expected a mapping of keys to values, found {document.values!r}")
     mistakes += [f"{file}: {repeated}" for repeated in document.repeated]

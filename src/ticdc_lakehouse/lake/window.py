@@ -50,7 +50,7 @@ class DdlEvent:
     table: str | None
     query: str
     statements: tuple[Statement, ...]
-    """What it changes; nothing for an index, a view, a comment."""
+    """What it changes; nothing for a view, a comment."""
     topic: str = ""
     """Where it came from; from several, one of them."""
     late: bool = False
@@ -102,7 +102,7 @@ def _window(
     since = min((state.applied_tso for state in before.tables.values() if not state.dropped), default=before.tso)
     due = (F.col("commit_ts") >= min(since, before.tso)) | replays
     ddls = events.where((F.col("kind") == Kind.DDL.value) & (F.col("commit_ts") <= tso))
-    lines = ddl_lines(ddls.where(due if seen is None else due | new))
+    lines = _ddl_lines(ddls.where(due if seen is None else due | new))
     late = _first_deliveries(ddls, lines, before.tso, seen) if seen is not None else frozenset()
     found = tuple(_ddl_event(line, late=_identity(line) in late) for line in lines)
     unapplied = new | _lagging(before, found) | replays
@@ -193,9 +193,8 @@ def _by_table(lines: list[Row]) -> dict[TableName, tuple[Shape, ...]]:
     return {name: tuple(shapes) for name, shapes in found.items()}
 
 
-def ddl_lines(ddls: DataFrame) -> list[Row]:
-    """Each DDL once, in commit order, equal commit_ts in the order of arrival: ``_DDL_IDENTITY``, ``arrival`` (topic,
-    partition, offset, index) and ``newest_replay``."""
+def _ddl_lines(ddls: DataFrame) -> list[Row]:
+    """Each DDL once, in commit order, equal commit_ts in the order of arrival."""
     return (
         ddls.groupBy(*_DDL_IDENTITY)
         .agg(

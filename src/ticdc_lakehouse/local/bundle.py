@@ -115,13 +115,14 @@ def _read_files(root: Path) -> dict[Path, dict[str, Any]]:
     return files
 
 
-def _included(root: Path, pattern: str) -> list[Path]:
+def _included(root: Path, pattern: object) -> list[Path]:
+    expected = f"{root / FILE}: include: expected patterns of files in this folder, found {pattern!r}"
+    if not isinstance(pattern, str) or not pattern or Path(pattern).is_absolute():
+        raise ConfigError(expected)
     try:
         matches = sorted(root.glob(pattern))
-    except (TypeError, ValueError, NotImplementedError) as error:  # no text, an empty one, no relative path
-        raise ConfigError(
-            f"{root / FILE}: include: expected patterns of files in this folder, found {pattern!r}: {error}"
-        ) from None
+    except ValueError as error:  # such as a**
+        raise ConfigError(f"{expected}: {error}") from None
     if not matches:
         raise ConfigError(f"{root / FILE}: include: {pattern!r} matches no file")
     return matches

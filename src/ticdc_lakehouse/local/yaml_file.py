@@ -6,9 +6,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-import yaml
-
-from ticdc_lakehouse.config.document import read_document, told
+from ticdc_lakehouse.config.document import document_of
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.local.reference import scalar_text
 
@@ -16,12 +14,7 @@ from ticdc_lakehouse.local.reference import scalar_text
 def read_yaml(file: Path) -> dict[str, Any]:
     """A YAML file's mapping. As for the platform, keys and dates are texts. Raises: ConfigError for what is not one,
     and for a key that stands twice."""
-    try:
-        document = read_document(file.read_text(encoding="utf-8"))
-    except yaml.YAMLError as error:
-        raise ConfigError(f"{file}: is not YAML: {told(error)}") from None
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{file}: cannot be read: {error}") from None
+    document = document_of(file)
     if document.repeated:
         raise ConfigError(f"{file}: {'; '.join(document.repeated)}")
     if not isinstance(document.values, dict):
