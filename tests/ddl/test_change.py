@@ -155,7 +155,7 @@ def test_a_change_that_renames_is_a_rename_then_a_recast() -> None:
         ("UNIQUE (n), UNIQUE n (n, id)", "DROP INDEX n", None),
         ("PRIMARY KEY (ID), KEY (n)", "ADD UNIQUE (n), DROP INDEX n, DROP PRIMARY KEY", ("n",)),
         ("UNIQUE u (n, id)", "ADD UNIQUE KEY IF NOT EXISTS u (n)", None),
-        ("UNIQUE u (n)", "ADD INDEX i ((n + 1)), DROP COLUMN name", None),
+        ("KEY n ((id + 1))", "DROP COLUMN name, ADD UNIQUE (n), DROP INDEX n", ("n",)),
     ],
 )
 def test_handle_key(keys: str, text: str, key: tuple[str, ...] | None) -> None:

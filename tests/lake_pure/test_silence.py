@@ -27,7 +27,7 @@ def statements(*texts: tuple[int, str]) -> list[tuple[int, Statement]]:
         ([(12, "DROP DATABASE d")], 11, True),
         ([(12, "RENAME TABLE t TO u")], 11, True),
         ([(12, "RENAME TABLE t TO x, u TO t, x TO u")], 11, False),
-        ([(12, "RENAME TABLE x TO u"), (12, "RENAME TABLE t TO x"), (12, "RENAME TABLE u TO t")], 11, False),
+        ([(12, "RENAME TABLE u TO t"), (12, "RENAME TABLE t TO x"), (12, "RENAME TABLE x TO u")], 11, False),
         ([(12, "DROP DATABASE D")], 11, True),
         ([(12, "DROP TABLE t"), (13, "RECOVER TABLE t")], 11, False),
         ([(12, "DROP TABLE t"), (13, "CREATE TABLE t (id INT PRIMARY KEY)")], 11, False),
