@@ -12,7 +12,7 @@ from changefeed import Changefeed, Source, at, ddl
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.event import Column
 from ticdc_lakehouse.lake import bronze, data_table, gold, views
-from ticdc_lakehouse.lake.place import Layer
+from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.lake.state import DEFINITIONS
 
 if TYPE_CHECKING:
@@ -121,6 +121,30 @@ def test_gold_dies_anywhere(
     assert spark.table(feed.lake.table(Layer.SILVER, f"{feed.name}_shop_new")).count() == 1
     definitions = spark.table(feed.lake.table(Layer.OPS, DEFINITIONS))
     assert definitions.count() == 3
+
+
+def test_a_run_that_finds_the_writes_of_another_publishes_nothing(
+    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On Databricks no lock keeps the second one out."""
+    feed = Changefeed(spark, broker, tmp_path)
+    write(feed, 1)
+    feed.go()
+    write(feed, 2)
+    feed.load()
+    merge = data_table.merge
+
+    def merge_beside_another(lake: Lake, name: str, data: str, *others: Any) -> None:
+        spark.newSession().sql(f"DELETE FROM {lake.table(Layer.GOLD, data)}")
+        merge(lake, name, data, *others)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(data_table, "merge", merge_beside_another)
+        with pytest.raises(ConfigError, match=r"another run wrote version \d+ \(DELETE"):
+            feed.apply()
+    check(feed, 1)
+    feed.apply()
+    check(feed, 2)
 
 
 def test_bronze_dies_between_its_two_appends(

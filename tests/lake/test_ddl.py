@@ -15,6 +15,7 @@ from ticdc_lakehouse.event import Column, Ddl
 from ticdc_lakehouse.lake.history import as_of
 from ticdc_lakehouse.lake.maintenance import maintain
 from ticdc_lakehouse.lake.place import Layer
+from ticdc_lakehouse.lake.state import WINDOWS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -187,6 +188,9 @@ def test_what_is_older_than_the_retention_goes_and_is_refused(feed: Changefeed) 
     with pytest.raises(ConfigError, match="only what was shown since"):
         as_of(feed.spark, feed.name, at(10), lake=feed.lake)
     assert feed.rows("late") == {1: ("anew",)}
+    windows = feed.spark.table(feed.lake.table(Layer.OPS, WINDOWS)).orderBy("tso", "published_at")
+    told = [(bool(line["tables"]), bool(line["recoverable"])) for line in windows.collect()]
+    assert told == [*[(False, False)] * (len(told) - 2), (True, True), (True, True)]
     versions = {name: state.version for name, state in feed.state.tables.items()}
     assert versions == {name: feed.data_versions()[state.data] for name, state in feed.state.tables.items()}
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.definition import Table
-from ticdc_lakehouse.errors import ApplyError
+from ticdc_lakehouse.errors import ApplyError, ConfigError
 from ticdc_lakehouse.lake.eventual import purge
 from ticdc_lakehouse.lake.evolve import alter, exchange
 from ticdc_lakehouse.lake.irregular import first_irregular
@@ -155,18 +155,9 @@ def _ddl_stop(step: Alter | Exchange, reason: str) -> _Stop:
 def _begun(lake: Lake, applying: Applying, plan: TablePlan, start: Definition) -> _Data:
     """The table as it was published."""
     version = -1 if plan.state is None else plan.state.version
-    writes = version >= 0 and any(map(_writes, plan.steps))
-    if writes:
-        mend(lake, start.data, version)  # a version of its own
-    return _Data(
-        lake=lake,
-        applying=applying,
-        plan=plan,
-        name=start.data,
-        table=start.table,
-        version=version,
-        written=writes,
-    )
+    if version >= 0 and any(map(_writes, plan.steps)):
+        version = mend(lake, start.data, version)
+    return _Data(lake=lake, applying=applying, plan=plan, name=start.data, table=start.table, version=version)
 
 
 @dataclass(slots=True)
@@ -254,7 +245,7 @@ class _Data:
 
     def _look_up(self) -> None:
         if self.written:
-            self.version = version_of(self.lake, self.name)
+            self.version = own_version(self.lake, self.name, self.version)
             self.written = False
 
     def _make(self) -> None:
@@ -304,10 +295,30 @@ def retention_sql(retention_days: int) -> str:
     return ", ".join(f"'{name}' = 'interval {kept_days(retention_days)} days'" for name in names)
 
 
-def mend(lake: Lake, data: str, version: int) -> None:
-    """Put a data table back to its published version if a run died after writing to it."""
-    if same_rows(lake, data, version) is None:
-        DeltaTable.forName(lake.spark, lake.table(Layer.GOLD, data)).restoreToVersion(version)
+def mend(lake: Lake, data: str, version: int) -> int:
+    """Put a data table back to its published version if a run died after writing to it. Gives the newest version, which
+    has these rows."""
+    newest = same_rows(lake, data, version)
+    if newest is not None:
+        return newest
+    dead = version_of(lake, data)
+    DeltaTable.forName(lake.spark, lake.table(Layer.GOLD, data)).restoreToVersion(version)
+    return own_version(lake, data, dead)
+
+
+def own_version(lake: Lake, data: str, since: int) -> int:
+    """The newest version of a data table, which was at version ``since`` when this run began to write to it.
+
+    Raises ConfigError if another run wrote to it, too: on Databricks no lock keeps one out (`turn`).
+    """
+    commits = lake.commits(lake.table(Layer.GOLD, data), since)
+    for commit in commits:
+        if commit["operation"] not in _UPKEEP and commit["userMetadata"] != lake.signature():
+            raise ConfigError(
+                f"{data}: another run wrote version {commit['version']} ({commit['operation']}, {commit['timestamp']}) "
+                "while this one was at work; this one publishes nothing. Run gold of a feed once at a time"
+            )
+    return int(commits[0]["version"]) if commits else since
 
 
 def same_rows(lake: Lake, data: str, version: int) -> int | None:

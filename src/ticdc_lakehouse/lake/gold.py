@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from uuid import uuid4
 
 from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.errors import ConfigError
@@ -124,7 +125,7 @@ def _completeness(lake: Lake, applying: Applying, before: Published, until_tso: 
 
 def _apply_plans(lake: Lake, applying: Applying, plan: WindowPlan) -> list[Outcome]:
     """Some at a time: much of a MERGE is planning, which keeps one core busy and the others idle."""
-    with ThreadPoolExecutor(_TOGETHER) as pool:
+    with lake.signed(f"ticdc-lake gold {uuid4()}"), ThreadPoolExecutor(_TOGETHER) as pool:
         outcomes = pool.map(lambda together: apply_plans(lake, applying, together), plan.groups())
         return [outcome for each in outcomes for outcome in each]
 

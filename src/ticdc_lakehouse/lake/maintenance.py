@@ -12,14 +12,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ticdc_lakehouse.lake import silver, views
 from ticdc_lakehouse.lake.data_table import kept_days, retention_sql, same_rows
-from ticdc_lakehouse.lake.place import Lake, Layer
+from ticdc_lakehouse.lake.place import Lake, Layer, literal
 from ticdc_lakehouse.lake.recovery import remembered
 from ticdc_lakehouse.lake.situation import Applying
-from ticdc_lakehouse.lake.state import WINDOWS, TableState, definitions, publish, published
+from ticdc_lakehouse.lake.state import WINDOWS, TableState, definitions, forget_states, publish, published
 
 KEPT = "kept"
 _COLUMNS = """
@@ -46,7 +47,8 @@ def maintain(lake: Lake, applying: Applying, now: datetime | None = None) -> Mai
     """Keep what was the state within the retention time (before ``now``), compact it, and delete the rest."""
     feed, days = applying.feed, applying.retention_days
     since = (now or datetime.now(UTC)) - timedelta(days=days)
-    needed = _needed(lake, feed, since, days)
+    first = _first_shown(lake, feed, since)
+    needed = _needed(lake, feed, first, days)
     unneeded = sorted(definitions(lake, feed).keys() - needed)
     existing = [data for data in unneeded if lake.exists(Layer.GOLD, data)]
     _record(lake, feed, since)  # before anything goes: what is half gone must not be read
@@ -60,8 +62,10 @@ def maintain(lake: Lake, applying: Applying, now: datetime | None = None) -> Mai
         lake.spark.sql(f"OPTIMIZE {table}")
         lake.spark.sql(f"VACUUM {table} RETAIN {kept_days(days) * 24} HOURS")
     _pin(lake, applying)
-    for layer, name in ((Layer.OPS, WINDOWS), (Layer.SILVER, silver.events_table(feed))):
-        lake.spark.sql(f"OPTIMIZE {lake.table(layer, name)}")  # each run adds a small file
+    forget_states(lake, feed, first)
+    # Each run adds a small file.
+    lake.spark.sql(f"OPTIMIZE {lake.table(Layer.OPS, WINDOWS)} WHERE feed = {literal(feed)}")
+    lake.spark.sql(f"OPTIMIZE {lake.table(Layer.SILVER, silver.events_table(feed))}")
     return Maintained(feed=feed, since=since, kept=len(needed), dropped=tuple(existing))
 
 
@@ -78,17 +82,25 @@ def _newest(lake: Lake, state: TableState) -> TableState:
     return state if version is None else replace(state, version=version)
 
 
-def _needed(lake: Lake, feed: str, since: datetime, days: int) -> set[str]:
-    """The Delta tables of the states that were shown after ``since``: those published since, and the one before; and
-    of dropped tables that may come back."""
-    windows = lake.spark.table(lake.table(Layer.OPS, WINDOWS)).where(F.col("feed") == feed)
-    newest_before = windows.where(F.col("published_at") < since).agg(F.max("published_at")).first()
-    first = since if newest_before is None or newest_before[0] is None else newest_before[0]
-    shown = windows.where(F.col("published_at") >= F.lit(first)).select(F.explode("tables.data").alias("data"))
-    found = {line["data"] for line in shown.where(F.col("data") != "").distinct().collect()}
+def _first_shown(lake: Lake, feed: str, since: datetime) -> datetime:
+    """When the oldest of the states was published that were shown after ``since``: the newest one before it."""
+    before = _windows(lake, feed).where(F.col("published_at") < F.lit(since))
+    newest = before.agg(F.max("published_at")).first()
+    return since if newest is None or newest[0] is None else newest[0]
+
+
+def _needed(lake: Lake, feed: str, first: datetime, days: int) -> set[str]:
+    """The Delta tables of the states published from ``first`` on, and of dropped tables that may come back."""
+    shown = _windows(lake, feed).where(F.col("published_at") >= F.lit(first))
+    names = shown.select(F.explode("tables.data").alias("data")).where(F.col("data") != "").distinct()
+    found = {line["data"] for line in names.collect()}
     now = published(lake, feed)
     recoverable = {gone.data for gone in remembered(now, now.tso, days)}
     return (found | recoverable | {state.data for state in now.tables.values()}) - {""}
+
+
+def _windows(lake: Lake, feed: str) -> DataFrame:
+    return lake.spark.table(lake.table(Layer.OPS, WINDOWS)).where(F.col("feed") == feed)
 
 
 def _record(lake: Lake, feed: str, since: datetime) -> None:

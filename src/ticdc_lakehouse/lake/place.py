@@ -5,12 +5,16 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
 from delta.tables import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
+
+_SIGNATURE = "spark.databricks.delta.commitInfo.userMetadata"
 
 
 class Layer(StrEnum):
@@ -78,6 +82,25 @@ class Lake:
         newest = self.history(table, 1).first()
         assert newest is not None
         return int(newest["version"])
+
+    def commits(self, table: str, since: int) -> list[Row]:
+        """The lines of a table's history after the version ``since``, the newest first."""
+        newest = self.history(table, 1).collect()
+        later = newest[0]["version"] - since
+        return newest[:later] if later < 2 else self.history(table, later).collect()
+
+    @contextmanager
+    def signed(self, signature: str) -> Iterator[None]:
+        """What this session writes within bears the signature, as ``userMetadata`` in the tables' histories."""
+        self.spark.conf.set(_SIGNATURE, signature)
+        try:
+            yield
+        finally:
+            self.spark.conf.unset(_SIGNATURE)
+
+    def signature(self) -> str | None:
+        """What this session signs with now."""
+        return self.spark.conf.get(_SIGNATURE, None)
 
     def view(self, layer: Layer, name: str, query: str, *, comment: str, columns: str = "") -> None:
         """Create or replace a view."""

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.definition import Table, table_from_json, table_to_json
 from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.lake.place import Lake, Layer
+from ticdc_lakehouse.lake.place import Lake, Layer, literal
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.tso import time_of
 
@@ -50,7 +50,8 @@ _WINDOW_COLUMNS = f"""
     row_changes BIGINT NOT NULL COMMENT 'row changes of the window, repeats included',
     replays_seen TIMESTAMP COMMENT 'newest replay from quarantine that the window took in',
     tables ARRAY<STRUCT<{_TABLE_FIELDS}>> NOT NULL
-        COMMENT 'state of every table: Delta version of its data, TSO it is applied to, why it stands still',
+        COMMENT 'state of every table: Delta version of its data, TSO it is applied to, why it stands still; none after
+                 the retention time',
     recoverable ARRAY<STRUCT<{_RECOVERABLE_FIELDS}>> NOT NULL
         COMMENT 'tables that TiDB dropped or truncated, as they were then: it can bring them back without sending rows',
     definitions ARRAY<STRUCT<{_DEFINITION_FIELDS}>> NOT NULL
@@ -126,7 +127,8 @@ class Definition:
 
 def create_tables(lake: Lake) -> None:
     """Create the ops table and its view where they are missing."""
-    properties = "TBLPROPERTIES ('delta.checkpointInterval' = '50')"
+    # By feed: the maintenance of one does not stand in the way of another's.
+    properties = "PARTITIONED BY (feed) TBLPROPERTIES ('delta.checkpointInterval' = '50')"
     windows = lake.create(
         Layer.OPS, WINDOWS, _WINDOW_COLUMNS, comment="Published watermarks of every feed", properties=properties
     )
@@ -206,6 +208,16 @@ def publish(
         new,
     )
     _append(lake, WINDOWS, [line])
+
+
+def forget_states(lake: Lake, feed: str, before: datetime) -> None:
+    """Empty the lines published before a moment of the tables' states: nobody can read them any more, and each run
+    reads all lines. Watermarks and definitions stay, they are the feed's history."""
+    moment = literal(before.astimezone(UTC).isoformat())
+    lake.spark.sql(f"""
+        UPDATE {lake.table(Layer.OPS, WINDOWS)}
+        SET tables = filter(tables, t -> false), recoverable = filter(recoverable, t -> false)
+        WHERE feed = {literal(feed)} AND published_at < TIMESTAMP {moment} AND size(tables) + size(recoverable) > 0""")
 
 
 def definitions(lake: Lake, feed: str) -> Mapping[str, Definition]:
