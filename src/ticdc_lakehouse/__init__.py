@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ticdc_lakehouse.decoding import MessageDecoder, decode
+    from ticdc_lakehouse.inspection import inspect
+    from ticdc_lakehouse.lake.history import as_of
 
 _HOMES = {
     "MessageDecoder": "ticdc_lakehouse.decoding",
@@ -15,7 +20,7 @@ _HOMES = {
 __all__ = ["MessageDecoder", "as_of", "decode", "inspect"]
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     """Each on first use: the codecs and the command line work without Spark, so importing the package must not
     import it."""
     if name not in _HOMES:

@@ -29,6 +29,8 @@ COMMANDS = {
     "sql": "a Spark SQL prompt on the lake",
     "doctor": "check Python, Java, jars and ports",
 }
+LOCAL = {"confluent_kafka", "delta", "pandas", "py4j", "pyspark"}
+"""What the extra ``local`` in pyproject.toml brings; ``decode`` and ``inspect`` do without."""
 _READER_GONE = 128 + 13
 """As shells have it: ended by SIGPIPE."""
 
@@ -40,14 +42,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reader that wants no more (``… | head``) ends the command in silence.
     """
     _print_any_character()
-    options = _parsed(list(sys.argv[1:] if arguments is None else arguments))
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = _run(options)
+        code = _run(given)
         print(end="", flush=True)  # what cannot be written must be known here, not when Python ends
     except BrokenPipeError:
         code = _READER_GONE
     except OSError as error:
-        print(f"ticdc-lake {options.command}: {error}", file=sys.stderr)
+        print(f"ticdc-lake {given[0]}: {error}", file=sys.stderr)
         code = 1
     else:
         return code
@@ -73,12 +75,18 @@ def _parsed(given: list[str]) -> argparse.Namespace:
     return parser.parse_args(given)
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(given: list[str]) -> int:
     try:
+        options = _parsed(given)
         return int(_module(options.command).run(options))
     except LakehouseError as error:
-        print(f"ticdc-lake {options.command}: {error}", file=sys.stderr)
-        return 2
+        problem = str(error)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in LOCAL:
+            raise
+        problem = f"{error.name} is not installed: pip install 'ticdc-lakehouse[local]' brings what a laptop needs"
+    print(f"ticdc-lake {given[0]}: {problem}", file=sys.stderr)
+    return 2
 
 
 def _give_up_output() -> None:

@@ -1,0 +1,54 @@
+"""The package as pip installs it: what it says it needs, and what it does where a part of that is missing."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import pytest
+
+import ticdc_lakehouse
+from ticdc_lakehouse.cli import LOCAL
+
+PROJECT = Path(__file__).parents[1]
+SOURCE = PROJECT / "src" / "ticdc_lakehouse"
+OF_THE_CLUSTER = {"pyspark", "delta"}
+"""What a Databricks runtime has, and the extra ``local`` brings elsewhere."""
+
+
+def _imported(path: Path) -> set[str]:
+    """The modules that a file imports from outside, but for those that only a type checker reads."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typing = [node for node in ast.walk(tree) if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"]
+    nodes = set(ast.walk(tree)) - {inner for node in typing for inner in ast.walk(node)}
+    names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
+    return {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"ticdc_lakehouse"}
+
+
+def test_what_is_imported_is_declared_and_no_more() -> None:
+    declared = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["dependencies"]
+    paths = [path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0] != "local"]
+    imported = {module for path in paths for module in _imported(path)} - OF_THE_CLUSTER - LOCAL
+    found = {name.lower() for module in imported for name in packages_distributions()[module]}
+    assert found == {requirement.partition(">")[0] for requirement in declared}
+
+
+def test_every_public_name_is_there() -> None:
+    assert [getattr(ticdc_lakehouse, name).__name__ for name in ticdc_lakehouse.__all__] == ticdc_lakehouse.__all__
+    with pytest.raises(AttributeError, match="no attribute 'decoded'"):
+        ticdc_lakehouse.decoded  # type: ignore[attr-defined]  # noqa: B018
+
+
+@pytest.mark.parametrize("command", ["status", "doctor"])
+@pytest.mark.parametrize("missing", ["pyspark", "py4j"])
+def test_a_command_that_needs_more_says_what_to_install(command: str, missing: str) -> None:
+    script = f"import sys; sys.modules[{missing!r}] = None; from ticdc_lakehouse.cli import main; sys.exit(main())"
+    done = subprocess.run([sys.executable, "-c", script, command], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert f"ticdc-lake {command}: {missing}" in done.stderr
+    assert "pip install 'ticdc-lakehouse[local]'" in done.stderr
