@@ -4,8 +4,8 @@
 # MAGIC - **In**: how the tasks before it ended. It starts only if one of them failed; see
 # MAGIC   `resources/ticdc_lake.job.yml`.
 # MAGIC - **Out**: nothing.
-# MAGIC - **Contract**: always raises. Why a task failed stands in that task; `ticdc-lake status` tells where each
-# MAGIC   feed stands.
+# MAGIC - **Contract**: always raises. Why a task failed is in that task's output; `ops.feeds` and `ops.tables` show
+# MAGIC   where each feed and table is.
 
 # COMMAND ----------
 

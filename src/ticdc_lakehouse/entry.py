@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,15 +15,18 @@ from ticdc_lakehouse.codec.known import SchemaName
 from ticdc_lakehouse.config.feed import Feed, feed_file, load_feed, security_options
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.event import Column
-from ticdc_lakehouse.lake import ops, schemas
+from ticdc_lakehouse.lake import ops, quarantine, schemas
 from ticdc_lakehouse.lake.bronze import Landed, Source, land
+from ticdc_lakehouse.lake.decision import Action, decide
 from ticdc_lakehouse.lake.first_messages import check_protocol
 from ticdc_lakehouse.lake.gold import Applied, apply
 from ticdc_lakehouse.lake.history import AsOf, as_of
 from ticdc_lakehouse.lake.maintenance import Maintained, maintain
 from ticdc_lakehouse.lake.place import Lake, Layer
+from ticdc_lakehouse.lake.quarantine import Replayed, positions_of
 from ticdc_lakehouse.lake.silver import Decoded, Decoding, decode
 from ticdc_lakehouse.lake.situation import Applying
+from ticdc_lakehouse.lake.state import TableState
 from ticdc_lakehouse.lake.turn import turn
 
 ROOT_CONF = "spark.ticdc_lake.root"
@@ -54,7 +57,7 @@ class Run:
     @classmethod
     def from_parameters(cls, spark: SparkSession, parameters: Mapping[str, str], secret: Secret) -> Run:
         """The run that job parameters describe: the names of ``resources/ticdc_lake.job.yml``, and ``feed``."""
-        path = feed_file(Path(parameters["feeds_root"]), parameters["feed"])
+        path = feed_file(Path(_given(parameters, "feeds_root")), _given(parameters, "feed"))
         feed = load_feed(path, bootstrap_servers=parameters.get("bootstrap_servers") or None)
         lake = lake_from(spark, parameters)
         return cls(
@@ -104,6 +107,37 @@ class Run:
         """Delete what is older than the feed's retention, compact what stays."""
         with self._turn(Layer.GOLD):
             return maintain(self.lake, self.applying)
+
+    def quarantined(self) -> DataFrame:
+        """The messages that could not be decoded and that nothing was done about, with position, reason and detail."""
+        ops.create_feed(self.lake, self.feed.name)
+        return quarantine.open_messages(self.lake, self.feed.name)
+
+    def replay(self, messages: Sequence[str]) -> Replayed:
+        """Decode quarantined messages again; the next run of gold puts their rows in place.
+
+        ``messages``: each one's ``topic/partition/offset``, or ``all``. Raises ConfigError for anything else.
+        """
+        chosen = positions_of(messages)
+        ops.create_feed(self.lake, self.feed.name)
+        return quarantine.replay(self.lake, self.decoding, chosen)
+
+    def dismiss(self, messages: Sequence[str], reason: str) -> int:
+        """Record that quarantined messages, named as in ``replay``, will not be decoded, and why. Gives their number.
+
+        Raises ConfigError as ``replay``, and if it is not said why.
+        """
+        chosen = positions_of(messages)
+        ops.create_feed(self.lake, self.feed.name)
+        return quarantine.dismiss(self.lake, self.feed.name, chosen, reason)
+
+    def decide(self, table: str, action: str, reason: str) -> TableState:
+        """Record what to do (`Action`) about the table ``database.table`` that stands still, and let the next run of
+        gold try it again. Gives how it stood. Raises ConfigError if it does not stand still, or if it is not said
+        why."""
+        ops.create_feed(self.lake, self.feed.name)
+        with self._turn(Layer.GOLD):
+            return decide(self.lake, self.feed.name, table, Action(action), reason)
 
     def _turn(self, layer: Layer) -> AbstractContextManager[None]:
         return turn(self.lake, self.feed.name, layer)
@@ -159,7 +193,7 @@ def snapshot_from_widgets(spark: SparkSession, dbutils: Any) -> AsOf:
     Reads the lake alone: the widgets need name no feed files and no checkpoints.
     """
     parameters = {"checkpoint_root": "", **dbutils.widgets.getAll()}
-    return as_of(spark, parameters["feed"], _number(parameters, "tso"), lake=lake_from(spark, parameters))
+    return as_of(spark, _given(parameters, "feed"), _number(parameters, "tso"), lake=lake_from(spark, parameters))
 
 
 def deployed_lake(spark: SparkSession, catalog: str, prefix: str = "") -> Lake:
@@ -172,13 +206,19 @@ def lake_from(spark: SparkSession, parameters: Mapping[str, str]) -> Lake:
     root = spark.conf.get(ROOT_CONF, "") or ""
     lake = Lake(
         spark=spark,
-        catalog=parameters["catalog"],
-        schemas={layer: parameters[f"{layer}_schema"] for layer in Layer},
-        checkpoints=parameters["checkpoint_root"],
+        catalog=_given(parameters, "catalog"),
+        schemas={layer: _given(parameters, f"{layer}_schema") for layer in Layer},
+        checkpoints=_given(parameters, "checkpoint_root"),
         root=Path(root) if root else None,
     )
     lake.register()
     return lake
+
+
+def _given(parameters: Mapping[str, str], name: str) -> str:
+    if name not in parameters:
+        raise ConfigError(f"parameter {name}: missing; there are {', '.join(parameters) or 'none'}")
+    return parameters[name]
 
 
 def _choice(parameters: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:

@@ -56,9 +56,17 @@ def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str])
             ["quarantine", "list", "--feed", "nope"],
             "--feed: expected one of shop_canal, shop_craft, shop_debezium, shop_open, shop_simple, found 'nope'",
         ),
-        (["quarantine", "list", "--at", "shop/1"], "--at: expected topic/partition/offset, found 'shop/1'"),
-        (["quarantine", "dismiss", "--feed", "shop_craft"], "--reason: expected a text"),
-        (["quarantine", "dismiss", "--feed", "shop_craft", "--reason", " "], "--reason: expected a text"),
+        (["quarantine", "list", "--at", "shop/1"], "expected topic/partition/offset, or all alone, found 'shop/1'"),
+        (
+            ["quarantine", "dismiss", "--feed", "shop_craft", "--reason", "no"],
+            "expected topic/partition/offset of each",
+        ),
+        (["quarantine", "dismiss", "--feed", "shop_craft", "--at", "all"], "--reason: expected a text"),
+        (
+            ["quarantine", "dismiss", "--feed", "shop_craft", "--at", "all", "--reason", " "],
+            "--reason: expected a text",
+        ),
+        (["table", "resume", "shop.t", "--feed", "nope", "--reason", "no"], "no feed 'nope' in resources/feeds"),
         (["demo", "--steps", "0"], "--steps: expected 1 or more, found 0"),
     ],
 )

@@ -21,7 +21,7 @@ def block(language: str) -> str:
 
 
 def test_the_feed_example_is_right_and_has_every_key(tmp_path: Path) -> None:
-    (tmp_path / "shop.sql").write_text("USE crm; CREATE TABLE t (id int primary key);")
+    (tmp_path / "crm.sql").write_text("USE crm; CREATE TABLE t (id int primary key);")
     (tmp_path / "crm.yml").write_text(block("yaml"))
     feed = load_feed(tmp_path / "crm.yml")
     assert feed.protocol == "canal_json"

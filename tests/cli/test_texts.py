@@ -12,6 +12,7 @@ from ticdc_lakehouse.cli import doctor, quarantine
 from ticdc_lakehouse.cli.status import feed_text
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake.ops import FeedStatus
+from ticdc_lakehouse.lake.quarantine import positions_of
 from ticdc_lakehouse.lake.state import TableState
 from ticdc_lakehouse.local.doctor import Finding
 from ticdc_lakehouse.policy import Mode
@@ -63,7 +64,7 @@ def test_a_feed_that_published_nothing_says_so() -> None:
     lines = feed_text(replace(STATUS, tso=0, time=None, waits=None, tables={}), 0).splitlines()
     assert lines[5:] == [
         "  watermark    none published yet",
-        "  behind       0:00:00 of source time",
+        "  behind       unknown: nothing is published yet",
         "  next         gold can go on: run it",
     ]
 
@@ -80,19 +81,26 @@ def test_a_position_is_read_as_it_is_printed() -> None:
         table=None,
     )
     assert quarantine.message_text(line) == "  a.b-c/3/17  any table  truncated at byte 9: 4 bytes"
-    assert quarantine.position("a.b-c/3/17") == ("a.b-c", 3, 17)
+    assert positions_of(["a.b-c/3/17"]) == [("a.b-c", 3, 17)]
 
 
 @pytest.mark.parametrize("text", ["a/2147483648/1", "a/1/9223372036854775808"])
 def test_a_position_that_kafka_cannot_have(text: str) -> None:
     with pytest.raises(ConfigError, match=f"at most 2147483647/9223372036854775807, found '{text}'"):
-        quarantine.position(text)
+        positions_of([text])
 
 
 @pytest.mark.parametrize("text", ["", "a", "a/1", "a/1/2/3", "/1/2", "a/x/2", "a/1/-2", "a/1/²", f"a/1/{'9' * 5000}"])
 def test_no_other_position_is_taken(text: str) -> None:
     with pytest.raises(ConfigError, match="expected topic/partition/offset"):
-        quarantine.position(text)
+        positions_of([text])
+
+
+def test_all_is_said() -> None:
+    assert positions_of(["all"]) == []
+    for texts in ([], ["all", "a/1/2"]):
+        with pytest.raises(ConfigError, match="expected topic/partition/offset"):
+            positions_of(texts)
 
 
 def test_a_summary_begins_with_the_most_frequent_reason() -> None:

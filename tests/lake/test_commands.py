@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,16 +10,17 @@ from changefeed import Changefeed, Source, at
 
 from ticdc_lakehouse.cli import lake as opened
 from ticdc_lakehouse.cli import main, quarantine, sql, status
+from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake.place import Layer
+from ticdc_lakehouse.local.notebook import Surroundings, run_notebook
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
     from ticdc_lakehouse.local.broker import Broker
 
 ORDERS = Source(table="orders")
+NOTEBOOKS = Path(__file__).parents[2] / "notebooks" / "ops"
 
 
 @pytest.fixture
@@ -28,7 +30,7 @@ def feed(spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytes
     made = Changefeed(spark, broker, tmp_path / "lake")
     for command in (quarantine, sql, status, opened):
         monkeypatch.setattr(command, "feed_files", lambda _: {made.name: made.write_file()})
-    for command in (quarantine, sql, status):
+    for command in (quarantine, sql, status, opened):
         monkeypatch.setattr(command, "open_lake", lambda _: made.lake)
     return made
 
@@ -70,6 +72,31 @@ def test_a_poison_message_from_status_to_dismissal(feed: Changefeed, capsys: pyt
 
     feed.run.gold()
     assert "1 dismissed" in told("status")
+
+
+def test_notebooks_do_what_the_commands_do(
+    feed: Changefeed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    feed.send(0, ORDERS.insert(at(1), 1, "a"), b"{not JSON")
+    feed.resolve(at(2))
+    feed.go()
+    place = {"feed": feed.name, "catalog": "spark_catalog", "feeds_root": str(feed.folder)}
+    place |= {f"{layer}_schema": name for layer, name in feed.lake.schemas.items()}
+    place |= {"checkpoint_root": feed.lake.checkpoints}
+
+    def told(notebook: str, **widgets: str) -> str:
+        run_notebook(NOTEBOOKS / f"{notebook}.py", place | widgets, Surroundings(spark=feed.spark, files_root=tmp_path))
+        return capsys.readouterr().out
+
+    assert "Replayed(decoded=0, still_open=1)" in told("replay")
+    with pytest.raises(ConfigError, match="topic/partition/offset of each"):
+        told("dismiss", reason="made up")
+    with pytest.raises(ConfigError, match="reason: expected"):
+        told("dismiss", messages="all")
+    assert told("dismiss", messages=f"{feed.topic}/0/1", reason="made up").startswith("1\n")
+    feed.apply()
+    with pytest.raises(ConfigError, match=r"table shop\.orders does not stand still"):
+        told("decide", table="shop.orders", reason="to see")
 
 
 def test_sql_makes_the_views_and_stops_a_script_at_its_first_error(

@@ -46,19 +46,19 @@ def test_a_dropped_table_may_be_kept(feed: Changefeed) -> None:
 
 def test_a_decision_needs_a_table_that_stands_still(feed: Changefeed) -> None:
     with pytest.raises(ConfigError, match="does not stand still"):
-        decide(feed.lake, feed.name, ("shop", "plain"), Action.RESUME, "why not")
+        decide(feed.lake, feed.name, "shop.plain", Action.RESUME, "why not")
     with pytest.raises(ConfigError, match=r"expected one of shop\.kept"):
-        decide(feed.lake, feed.name, ("shop", "nobody"), Action.RESUME, "why not")
+        decide(feed.lake, feed.name, "shop.nobody", Action.RESUME, "why not")
     with pytest.raises(ConfigError, match="not stand still because of a DDL"):
-        decide(feed.lake, feed.name, ("shop", "kept"), Action.SKIP_DDL, "why not")
+        decide(feed.lake, feed.name, "shop.kept", Action.SKIP_DDL, "why not")
 
 
 def test_a_resumed_table_stops_again_and_a_skipped_ddl_is_passed_over(feed: Changefeed) -> None:
-    decide(feed.lake, feed.name, ("shop", "stuck"), Action.RESUME, "try")
+    decide(feed.lake, feed.name, "shop.stuck", Action.RESUME, "try")
     feed.apply()
     state = feed.state.tables["shop", "stuck"]
     assert (state.applied_tso, state.final) == (at(2), True)
-    decide(feed.lake, feed.name, ("shop", "stuck"), Action.SKIP_DDL, "no such column is sent")
+    decide(feed.lake, feed.name, "shop.stuck", Action.SKIP_DDL, "no such column is sent")
     feed.apply()
     assert feed.state.tables["shop", "stuck"].reason is None
     assert feed.rows("stuck") == {1: ("a",), 2: ("b",)}
@@ -80,7 +80,7 @@ def test_a_row_that_comes_too_late_is_held_until_somebody_looks(feed: Changefeed
     assert "1 row changes came for the first time when their commit_ts was already published" in state.reason
     assert feed.rows("late") == {1: ("a",)}
     assert feed.rows("plain") == {1: ("a",), 2: ("b",)}
-    decide(feed.lake, feed.name, ("shop", "late"), Action.RESUME, "looked at")
+    decide(feed.lake, feed.name, "shop.late", Action.RESUME, "looked at")
     feed.apply()
     assert feed.state.tables["shop", "late"].reason is None
     assert feed.rows("late") == {1: ("a",), 2: ("never seen",), 3: ("c",)}

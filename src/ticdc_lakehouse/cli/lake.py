@@ -55,9 +55,10 @@ def feed_named(options: argparse.Namespace, name: str) -> Feed:
     return load_feed(files[name])
 
 
-def feed_run(options: argparse.Namespace, lake: Lake, name: str) -> Run:
-    """One feed in an open lake."""
-    return Run(lake=lake, feed=feed_named(options, name), secret=Secrets().get)
+def feed_run(options: argparse.Namespace, name: str, lake: Lake | None = None) -> Run:
+    """One feed in an open lake, or in one that is opened when the feed is known to be right."""
+    feed = feed_named(options, name)
+    return Run(lake=lake or open_lake(options), feed=feed, secret=Secrets().get)
 
 
 def landed(lake: Lake, feed: str) -> bool:

@@ -18,7 +18,7 @@ def run(options: argparse.Namespace) -> int:
     """Maintain each feed and say what was done."""
     lake = open_lake(options)
     for feed in [options.feed] if options.feed else published_feeds(lake):
-        done = feed_run(options, lake, feed).maintain()
+        done = feed_run(options, feed, lake).maintain()
         print(f"{feed}: readable since {done.since:%Y-%m-%d %H:%M} UTC; {done.kept} tables compacted", end="")
         print(f", dropped {', '.join(done.dropped)}" if done.dropped else "")
     return 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 from collections import Counter
 from functools import reduce
 from operator import or_
@@ -13,16 +12,13 @@ from pyspark.sql import functions as F
 
 from ticdc_lakehouse.cli.lake import feed_files, feed_run, landed, open_lake
 from ticdc_lakehouse.cli.place import place_arguments
-from ticdc_lakehouse.entry import LARGEST
+from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake import ops, quarantine
 from ticdc_lakehouse.lake.place import Lake
-
-Position = tuple[str, int, int]
-"""(topic, partition, offset)."""
+from ticdc_lakehouse.lake.quarantine import ALL, Position, positions_of
 
 _SHOWN = 20
-_LARGEST_PARTITION = 2**31 - 1
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,40 +27,33 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     place_arguments(parser)
     parser.add_argument("--feed", help="list: this feed only; replay and dismiss: needed where there are several")
     parser.add_argument(
-        "--at", action="append", default=[], metavar="TOPIC/PARTITION/OFFSET", help="this message only; may be repeated"
+        "--at",
+        action="append",
+        default=[],
+        metavar="TOPIC/PARTITION/OFFSET",
+        help=f"this message; may be repeated; {ALL}: every open one, which replay and list take without it, too",
     )
     parser.add_argument("--reason", help="dismiss: why the message is not needed; it is recorded")
 
 
 def run(options: argparse.Namespace) -> int:
     """List, replay or dismiss; 1 if a message that was to be acted on stays open, or is not open at all."""
-    positions = [position(text) for text in options.at]
-    if options.action == "dismiss" and not (options.reason or "").strip():
+    dismisses = options.action == "dismiss"
+    messages = options.at or ([] if dismisses else [ALL])
+    positions = positions_of(messages)
+    if dismisses and not (options.reason or "").strip():
         raise ConfigError("--reason: expected a text that says why these messages are not needed, found none")
     feeds = _feeds(options)
-    lake = open_lake(options)
     match options.action:
         case "list":
+            lake = open_lake(options)
             for feed in feeds:
                 print(list_text(lake, feed, positions))
             return 0
         case "replay":
-            return _replay(options, lake, _one(feeds), positions)
+            return _replay(feed_run(options, _one(feeds)), messages)
         case _:
-            return _dismiss(lake, _one(feeds), positions, options.reason)
-
-
-def position(text: str) -> Position:
-    """``topic/partition/offset`` as its parts. Raises ConfigError for anything else."""
-    topic, *numbers = text.split("/")
-    # No more digits than Kafka's largest offset has: Python reads no number of thousands of them.
-    if len(numbers) != 2 or not topic or not all(re.fullmatch("[0-9]{1,19}", number) for number in numbers):
-        raise ConfigError(f"--at: expected topic/partition/offset, found {text!r}")
-    partition, offset = map(int, numbers)
-    if partition > _LARGEST_PARTITION or offset > LARGEST:
-        largest = f"{_LARGEST_PARTITION}/{LARGEST}"
-        raise ConfigError(f"--at: expected topic/partition/offset, at most {largest}, found {text!r}")
-    return topic, partition, offset
+            return _dismiss(feed_run(options, _one(feeds)), messages, options.reason)
 
 
 def _feeds(options: argparse.Namespace) -> list[str]:
@@ -120,27 +109,25 @@ def _rest(feed: str, count: int) -> list[str]:
     return [f"  and {count - _SHOWN} more; silver.{feed}_quarantine has all that ever were"] if count > _SHOWN else []
 
 
-def _replay(options: argparse.Namespace, lake: Lake, feed: str, positions: list[Position]) -> int:
-    run = feed_run(options, lake, feed)
-    ops.create_feed(lake, feed)
-    done = quarantine.replay(lake, run.decoding, positions)
+def _replay(run: Run, messages: list[str]) -> int:
+    feed = run.feed.name
+    done = run.replay(messages)
     print(f"{feed}: {done.decoded} decoded, {done.still_open} still open")
     if done.decoded:
         print(f"The next run of gold puts their rows in place: ticdc-lake run --feed {feed}")
-    absent = _not_open(positions, done.decoded + done.still_open)
+    absent = _not_open(messages, done.decoded + done.still_open)
     return 1 if done.still_open or absent else 0
 
 
-def _dismiss(lake: Lake, feed: str, positions: list[Position], reason: str) -> int:
-    ops.create_feed(lake, feed)
-    count = quarantine.dismiss(lake, feed, positions, reason)
-    print(f"{feed}: {count} dismissed")
-    return 1 if _not_open(positions, count) else 0
+def _dismiss(run: Run, messages: list[str], reason: str) -> int:
+    count = run.dismiss(messages, reason)
+    print(f"{run.feed.name}: {count} dismissed")
+    return 1 if _not_open(messages, count) else 0
 
 
-def _not_open(positions: list[Position], found: int) -> int:
+def _not_open(messages: list[str], found: int) -> int:
     """How many of the positions named no open message; says so."""
-    absent = len(set(positions)) - found if positions else 0
+    absent = max(0, len(set(positions_of(messages))) - found)
     if absent:
         print(f"{absent} of the positions given with --at name no open message")
     return absent

@@ -65,7 +65,7 @@ def refresh_views(options: argparse.Namespace, lake: Lake) -> list[str]:
             print(f"{feed}: no file in resources/feeds, so its views are not made", file=sys.stderr)
             continue
         ops.create_feed(lake, feed)
-        views.refresh(lake, feed_run(options, lake, feed).applying)
+        views.refresh(lake, feed_run(options, feed, lake).applying)
     return feeds
 
 

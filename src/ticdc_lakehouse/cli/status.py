@@ -66,11 +66,17 @@ def feed_text(status: FeedStatus, dismissed: int) -> str:
         "quarantined": f"{status.quarantined} messages open, {dismissed} dismissed",
         "watermark": f"{status.tso}, {_time(status.time)}" if status.time else "none published yet",
         **({"mode": _EVENTUAL} if status.mode is Mode.EVENTUAL else {}),
-        "behind": f"{timedelta(seconds=round(status.behind_seconds))} of source time",
+        "behind": _behind(status.behind_seconds),
         "next": "gold can go on: run it" if status.waits is None else f"waits: {status.waits}",
     }
     lines = [f"  {name:11}  {value}" for name, value in facts.items()]
     return "\n".join([status.feed, *lines, *tables_text(status.tables, status.tso)])
+
+
+def _behind(seconds: float | None) -> str:
+    if seconds is None:
+        return "unknown: nothing is published yet"
+    return f"{timedelta(seconds=round(seconds))} of source time"
 
 
 _EVENTUAL = "eventual: the newest commit of each key that has arrived; the watermark is the newest commit seen, no cut"

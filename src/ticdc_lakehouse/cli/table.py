@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import argparse
 
-from ticdc_lakehouse.cli.lake import feed_files, open_lake
+from ticdc_lakehouse.cli.lake import feed_run
 from ticdc_lakehouse.cli.place import place_arguments
 from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.lake import ops
-from ticdc_lakehouse.lake.decision import Action, decide
+from ticdc_lakehouse.lake.decision import Action
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -19,25 +18,17 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         choices=tuple(Action),
         help="skip-ddl: pass over the DDL at which the table stands still; resume: try again from there",
     )
-    parser.add_argument("feed")
     parser.add_argument("table", metavar="DATABASE.TABLE", help="as `ticdc-lake status` names it")
-    parser.add_argument("--reason", required=True, help="why; it is recorded in ops.decisions")
     place_arguments(parser)
+    parser.add_argument("--feed", required=True)
+    parser.add_argument("--reason", required=True, help="why; it is recorded in ops.decisions")
 
 
 def run(options: argparse.Namespace) -> int:
     """Record the decision and say what comes next."""
-    database, dot, table = options.table.partition(".")
-    if not (database and dot and table):
-        raise ConfigError(f"table: expected DATABASE.TABLE, found {options.table!r}")
     if not options.reason.strip():
         raise ConfigError("--reason: expected a text that says why, found none")
-    known = sorted(feed_files(options))
-    if options.feed not in known:
-        raise ConfigError(f"feed: expected one of {', '.join(known) or 'none'}, found {options.feed!r}")
-    lake = open_lake(options)
-    ops.create_feed(lake, options.feed)
-    state = decide(lake, options.feed, (database, table), options.action, options.reason)
+    state = feed_run(options, options.feed).decide(options.table, options.action, options.reason)
     print(f"{options.table} stood still at TSO {state.applied_tso}: {state.reason}")
     print(f"The next run of gold goes on from there: ticdc-lake run --feed {options.feed}")
     return 0

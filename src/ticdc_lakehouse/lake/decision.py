@@ -41,14 +41,16 @@ def create_table(lake: Lake) -> None:
     lake.create(Layer.OPS, DECISIONS, _COLUMNS, comment="What people decided about tables that stand still")
 
 
-def decide(lake: Lake, feed: str, name: TableName, action: Action, reason: str) -> TableState:
-    """Record a decision, and let the next run of gold try the table again. Gives the state that the table was in.
+def decide(lake: Lake, feed: str, table: str, action: Action, reason: str) -> TableState:
+    """Record a decision about ``database.table``, and let the next run of gold try it again. Gives how it stood.
 
-    Raises ConfigError for a table that does not stand still, or not because of a DDL.
+    Raises ConfigError for a table that does not stand still, or not because of a DDL, and if it is not said why.
     """
+    if not reason.strip():
+        raise ConfigError("reason: expected a text that says why, found none")
     create_table(lake)
     before = published(lake, feed)
-    state = _standing(before, feed, name)
+    name, state = _standing(before, feed, table)
     if action is Action.SKIP_DDL and not (state.reason or "").startswith("DDL at "):
         raise ConfigError(f"{feed}: table {'.'.join(name)} does not stand still because of a DDL: {state.reason}")
     values = ", ".join([*map(literal, (feed, *name, action.value)), str(state.applied_tso), literal(reason)])
@@ -58,14 +60,15 @@ def decide(lake: Lake, feed: str, name: TableName, action: Action, reason: str) 
     return state
 
 
-def _standing(before: Published, feed: str, name: TableName) -> TableState:
-    state = before.tables.get(name)
-    if state is None:
-        known = ", ".join(sorted(map(".".join, before.tables))) or "none"
-        raise ConfigError(f"{feed}: expected one of {known}, found {'.'.join(name)!r}")
+def _standing(before: Published, feed: str, table: str) -> tuple[TableName, TableState]:
+    """A table by what joins its name with a dot: either part may have dots of its own."""
+    by_name = {".".join(name): name for name in before.tables}
+    if table not in by_name:
+        raise ConfigError(f"{feed}: expected one of {', '.join(sorted(by_name)) or 'none'}, found {table!r}")
+    state = before.tables[by_name[table]]
     if state.reason is None:
-        raise ConfigError(f"{feed}: table {'.'.join(name)} does not stand still")
-    return state
+        raise ConfigError(f"{feed}: table {table} does not stand still")
+    return by_name[table], state
 
 
 def skipped(lake: Lake, feed: str, before: Published) -> frozenset[tuple[str, int]]:

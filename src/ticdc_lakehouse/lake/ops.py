@@ -38,16 +38,19 @@ class FeedStatus:
     """Published watermark, 0 before the first."""
     time: datetime | None
     newest_commit: datetime | None
-    """Commit time of the newest change that silver knows, None if there is nothing above the watermark."""
+    """Commit time of the newest event that silver knows, None if there is nothing above the watermark."""
     waits: str | None
     """What keeps the watermark where it is."""
     tables: dict[TableName, TableState]
     mode: Mode = Mode.WATERMARKS
 
     @property
-    def behind_seconds(self) -> float:
-        """How far the published watermark is behind the newest known change, in seconds of source time."""
-        if self.time is None or self.newest_commit is None:
+    def behind_seconds(self) -> float | None:
+        """How far the published watermark is behind the newest known event, in seconds of source time; None before the
+        first one."""
+        if self.time is None:
+            return None
+        if self.newest_commit is None:
             return 0.0
         return max(0.0, (self.newest_commit - self.time).total_seconds())
 
@@ -60,10 +63,12 @@ def create_views(lake: Lake) -> None:
         Layer.OPS,
         "feeds",
         "SELECT feed, w.tso, w.time, w.published_at, "
-        "timestampdiff(SECOND, w.time, w.published_at) AS seconds_behind, "
+        "timestampdiff(SECOND, w.time, w.published_at) AS seconds_to_publish, "
+        "timestampdiff(SECOND, w.time, current_timestamp()) AS seconds_behind, "
         "size(w.tables) AS tables, size(filter(w.tables, t -> t.reason IS NOT NULL)) AS standing_still "
         f"FROM ({newest})",
-        comment="Each feed's newest published watermark; seconds_behind is its age when it was published",
+        comment="Each feed's newest published watermark; seconds_to_publish is its age when it was published, "
+        "seconds_behind its age now",
     )
     lake.view(
         Layer.OPS,
@@ -110,7 +115,8 @@ def _messages(lake: Lake, feed: str, batch: int) -> tuple[int, int]:
 
 def _newest_commit(lake: Lake, feed: str, tso: int) -> datetime | None:
     events = lake.spark.table(lake.table(Layer.SILVER, silver.events_table(feed)))
-    line = events.where(F.col("commit_ts") > tso).agg(F.max("commit_ts")).first()
+    commit_ts = F.expr(silver.COMMIT_ORDER)
+    line = events.where(commit_ts > tso).agg(F.max(commit_ts)).first()
     return None if line is None or line[0] is None else time_of(line[0])
 
 

@@ -1,6 +1,6 @@
 """Messages that could not be decoded: which are open, decoding them again, dismissing them with a reason.
 
-    ops.quarantine   one line an action: feed, topic, partition, offset, action (replayed or dismissed), note, acted_at
+    ops.quarantine_actions   one line an action (replayed or dismissed): message, note, acted_at
 
 A message is open until an action names it; a dismissed one can still be replayed by its position. Replaying decodes
 the raw bytes of bronze again, with today's code and options, and appends what comes out to silver at the message's old
@@ -9,6 +9,7 @@ position, marked with ``replayed_at``; gold puts it in its place by commit_ts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,11 +17,18 @@ from enum import StrEnum
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.event import Kind
 from ticdc_lakehouse.lake import bronze, silver
 from ticdc_lakehouse.lake.place import Lake, Layer
 
-ACTIONS = "quarantine"
+ACTIONS = "quarantine_actions"
+ALL = "all"
+"""Every open message, where positions are asked for."""
+LARGEST_PARTITION, LARGEST_OFFSET = 2**31 - 1, 2**63 - 1
+
+Position = tuple[str, int, int]
+"""Topic, partition, offset."""
 _POSITION = ["topic", "partition", "offset"]
 _ACTION_COLUMNS = """
     feed STRING NOT NULL,
@@ -61,6 +69,28 @@ class OpenHold:
     database: str | None
     table: str | None
     """None where the message may have been anything."""
+
+
+def positions_of(texts: Sequence[str]) -> list[Position]:
+    """The positions that a person names as ``topic/partition/offset``; none for ``all``, that is every open message.
+
+    Raises ConfigError for no text and for any other one.
+    """
+    if not texts:
+        raise ConfigError(f"messages: expected topic/partition/offset of each, or {ALL}, found none")
+    return [] if [*texts] == [ALL] else [*map(_position, texts)]
+
+
+def _position(text: str) -> Position:
+    topic, *numbers = text.split("/")
+    # No more digits than Kafka's largest offset has: Python reads no number of thousands of them.
+    if len(numbers) != 2 or not topic or not all(re.fullmatch("[0-9]{1,19}", number) for number in numbers):
+        raise ConfigError(f"messages: expected topic/partition/offset, or {ALL} alone, found {text!r}")
+    partition, offset = map(int, numbers)
+    if partition > LARGEST_PARTITION or offset > LARGEST_OFFSET:
+        largest = f"{LARGEST_PARTITION}/{LARGEST_OFFSET}"
+        raise ConfigError(f"messages: expected topic/partition/offset, at most {largest}, found {text!r}")
+    return topic, partition, offset
 
 
 def create_tables(lake: Lake) -> None:
@@ -105,7 +135,7 @@ def open_holds(lake: Lake, feed: str) -> list[OpenHold]:
 def replay(
     lake: Lake,
     decoding: silver.Decoding,
-    positions: Sequence[tuple[str, int, int]] = (),
+    positions: Sequence[Position] = (),
     *,
     reason: str | None = None,
 ) -> Replayed:
@@ -132,8 +162,13 @@ def replay(
     return Replayed(decoded=count, still_open=waiting.count())
 
 
-def dismiss(lake: Lake, feed: str, positions: Sequence[tuple[str, int, int]], note: str) -> int:
-    """Record that open messages (all, or those at these positions) will not be decoded, and why. Gives their number."""
+def dismiss(lake: Lake, feed: str, positions: Sequence[Position], note: str) -> int:
+    """Record that open messages (all, or those at these positions) will not be decoded, and why. Gives their number.
+
+    Raises ConfigError if it is not said why.
+    """
+    if not note.strip():
+        raise ConfigError("reason: expected a text that says why these messages are not needed, found none")
     chosen = _selected(lake, open_messages(lake, feed), positions).select(*_POSITION).localCheckpoint()
     count = chosen.count()
     if count:
@@ -141,7 +176,7 @@ def dismiss(lake: Lake, feed: str, positions: Sequence[tuple[str, int, int]], no
     return count
 
 
-def _selected(lake: Lake, messages: DataFrame, positions: Sequence[tuple[str, int, int]]) -> DataFrame:
+def _selected(lake: Lake, messages: DataFrame, positions: Sequence[Position]) -> DataFrame:
     if not positions:
         return messages
     chosen = lake.spark.createDataFrame(list(positions), "topic STRING, partition INT, offset BIGINT")
