@@ -459,7 +459,7 @@ def test_table_filter(include: list[str], exclude: list[str], database: str, tab
 
 def test_the_example_feeds_are_right() -> None:
     craft, canal = load_feeds(EXAMPLES, ["shop_craft", "shop_canal"])
-    assert (craft.protocol, craft.sink_options.craft_float) == ("craft", CraftFloat.TRUST)
+    assert (craft.protocol, craft.sink_options.craft_float) == ("craft", CraftFloat.REFUSE)
     assert (canal.protocol, canal.sink_options.enable_tidb_extension) == ("canal_json", True)
     assert [table.table for table in craft.schema_tables] == ["customers", "orders", "products"]
     assert craft.schema_tables == canal.schema_tables
