@@ -165,6 +165,13 @@ def test_handle_key(keys: str, text: str, key: tuple[str, ...] | None) -> None:
     assert [e for e in changed.effects if isinstance(e, Rekeyed)] == ([] if key is None else [Rekeyed(key=key)])
 
 
+def test_auto_increment_makes_a_new_column_not_null() -> None:
+    before = table("id BIGINT AUTO_INCREMENT UNIQUE KEY, a INT")
+    assert (before.columns[0].nullable, before.key) == (False, ("id",))
+    assert alter(before, "MODIFY COLUMN id BIGINT(20) AUTO_INCREMENT").table.key == ()
+    assert alter(before, "MODIFY COLUMN id BIGINT(20) AUTO_INCREMENT NOT NULL").table.key == ("id",)
+
+
 def test_a_renamed_column_keeps_its_keys_and_partitions() -> None:
     before = table(f"{COLUMNS}, PRIMARY KEY (ID)", "PARTITION BY RANGE (Id) (PARTITION p VALUES LESS THAN (5))")
     changed = alter(before, "RENAME COLUMN id TO pk").table

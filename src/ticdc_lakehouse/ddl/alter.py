@@ -219,7 +219,7 @@ def _read_modify(tokens: Tokens) -> tuple[Action, ...]:
     tokens.take("COLUMN")
     tokens.take("IF", "EXISTS")
     old = tokens.name() if change else None
-    column = read_column(tokens)
+    column = read_column(tokens, new=False)
     modify = ModifyColumn(old=old or column.name, column=column.definition, position=_read_position(tokens))
     return (modify, *_key_of(column))
 

@@ -13,7 +13,7 @@ from ticdc_lakehouse.mysql_type import MysqlType, parse_type, sized
 
 _TYPE_SUFFIXES = ("UNSIGNED", "SIGNED", "ZEROFILL", "PRECISION")
 _PASSED = {
-    **dict.fromkeys(("AUTO_INCREMENT", "CLUSTERED", "NONCLUSTERED", "VISIBLE", "INVISIBLE", "GLOBAL", "LOCAL"), 0),
+    **dict.fromkeys(("CLUSTERED", "NONCLUSTERED", "VISIBLE", "INVISIBLE", "GLOBAL", "LOCAL"), 0),
     **dict.fromkeys(("ENFORCED", "ASCII", "UNICODE", "BINARY", "RESTRICT", "CASCADE", "ACTION"), 0),
     **dict.fromkeys(("COMMENT", "COLUMN_FORMAT", "STORAGE", "SRID", "MATCH", "CHECK"), 1),
     **dict.fromkeys(("ENGINE_ATTRIBUTE", "SECONDARY_ENGINE_ATTRIBUTE"), 1),
@@ -36,6 +36,8 @@ class ColumnText:
     """Why the DEFAULT cannot be told from the text."""
     generated: Word["", "VIRTUAL", "STORED"] = ""
     key: Word["", "PRIMARY", "UNIQUE"] = ""
+    new: bool = True
+    """Whether the table gets it: MODIFY and CHANGE describe one that it has."""
 
     @property
     def definition(self) -> ColumnDefinition:
@@ -44,10 +46,11 @@ class ColumnText:
         return ColumnDefinition(name=self.name, type=self.type, nullable=self.nullable, virtual=virtual)
 
 
-def read_column(tokens: Tokens) -> ColumnText:
-    """Passes a column up to FIRST, AFTER, a comma or the end. Raises UnreadableError for an unknown attribute."""
+def read_column(tokens: Tokens, *, new: bool = True) -> ColumnText:
+    """Passes a column up to FIRST, AFTER, a comma or the end. Raises UnreadableError for an unknown type or
+    attribute."""
     name = tokens.name()
-    column = ColumnText(name=name, type=_read_type(tokens))
+    column = ColumnText(name=name, type=_read_type(tokens), new=new)
     while not tokens.ended and tokens.word() not in ("FIRST", "AFTER", ","):
         _read_attribute(tokens, column)
     if column.generated == "STORED":
@@ -77,6 +80,8 @@ def _read_attribute(tokens: Tokens, column: ColumnText) -> None:
             _read_null(tokens, column)
         case "DEFAULT":
             _read_default(tokens, column)
+        case "AUTO_INCREMENT":
+            _read_auto_increment(tokens, column)
         case "PRIMARY" | "KEY" | "UNIQUE":
             _read_key(tokens, column)
         case "GENERATED" | "AS" | "VIRTUAL" | "STORED":
@@ -119,6 +124,14 @@ def _skip_expression(tokens: Tokens) -> None:
         tokens.name()
         if tokens.word() == "(":
             tokens.skip()
+
+
+def _read_auto_increment(tokens: Tokens, column: ColumnText) -> None:
+    """TiDB makes a new column NOT NULL then (``buildColumnAndConstraint``), but not one that is modified
+    (``ProcessModifyColumnOptions``)."""
+    tokens.expect("AUTO_INCREMENT")
+    if column.new:
+        column.nullable = False
 
 
 def _read_key(tokens: Tokens, column: ColumnText) -> None:
