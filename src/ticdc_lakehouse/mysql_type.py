@@ -60,7 +60,7 @@ _OTHER_NAMES = {
 }
 _USUAL_SIZES = {"decimal": (10, 0), "bit": (1,), "char": (1,), "binary": (1,)}
 
-_TYPE = re.compile(r"\s*(?P<name>[a-zA-Z]+)\s*(?:\((?P<inside>.*)\))?(?P<rest>[^()]*)$", re.DOTALL)
+_TYPE = re.compile(r"\s*(?P<name>[a-zA-Z]+)\b\s*(?:\((?P<inside>.*)\))?(?P<rest>[^()]*)$", re.DOTALL)
 _KNOWN = re.compile(r"[a-z]+(\(.+\)|<float>)?( unsigned)?( zerofill)?", re.DOTALL)
 _ELEMENT = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 _ESCAPED = re.compile(r"''|\\(.)", re.DOTALL)

@@ -7,7 +7,7 @@ import pytest
 from ticdc_lakehouse.ddl.literal import zero
 from ticdc_lakehouse.ddl.read import read_ddl
 from ticdc_lakehouse.ddl.script import tables_from_sql
-from ticdc_lakehouse.ddl.statement import AddColumn, AlterTable, CreateTable, Default, Position
+from ticdc_lakehouse.ddl.statement import AddColumn, AlterTable, CreateTable, Default, Position, Unread
 from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.mysql_type import parse_type
 
@@ -56,7 +56,8 @@ def add(text: str) -> AddColumn:
         ("TIME(2) DEFAULT '-8:01:02'", "-08:01:02.00"),
         ("VARCHAR(9) DEFAULT _UTF8MB4' \\\\-😀%'''", " \\-😀%'"),
         ("VARCHAR(9) DEFAULT '\\n\\%\\_\\x' 'y'", "\n\\%\\_xy"),
-        ('VARCHAR(9) DEFAULT "a""b"', 'a"b'),
+        ("""VARCHAR(9) DEFAULT "a""b''\"""", """a"b''"""),
+        ('VARCHAR(9) DEFAULT _UTF8MB4\'{"a":""}\'', '{"a":""}'),
         ("VARCHAR(9) DEFAULT 1.50", "1.50"),
         ("VARCHAR(9) DEFAULT 0x4142", "AB"),
         ("CHAR(9) DEFAULT 'a '", "a"),
@@ -178,6 +179,21 @@ def test_backslashes_are_those_that_tidb_writes() -> None:
     by_hand = r"CREATE TABLE d.t (e ENUM('a\\b','it\'s') COMMENT 'it\'s')"
     for table in (tables_from_sql(by_hand)[0], create_of(by_hand)):
         assert table.columns[0].type.elements == ("a\\b", "it's")
+
+
+def test_names_of_an_enum_in_any_quotes() -> None:
+    table = create_of("""CREATE TABLE d.t (a ENUM("x","it's",'a  ','b""c'), b SET('p', "q'',r") NOT NULL)""")
+    assert [c.type.elements for c in table.columns] == [("x", "it's", "a", 'b""c'), ("p", "q'',r")]
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["SERIAL", "INT8", "FLOAT8", "NVARCHAR(9)", "GEOMETRY", "ENUM(0x61,'b')", "SET(b'1')", "ENUM('a' 'b')", "'x'", "("],
+)
+def test_types_that_are_not_known(kind: str) -> None:
+    for query in (f"CREATE TABLE t (id INT, a {kind})", f"ALTER TABLE t MODIFY a {kind}"):
+        (unread,) = read_ddl(query, "d", "t")
+        assert isinstance(unread, Unread), unread
 
 
 def create_of(query: str) -> Table:

@@ -9,7 +9,7 @@ from ticdc_lakehouse.ddl.literal import read_value, stored
 from ticdc_lakehouse.ddl.statement import Default
 from ticdc_lakehouse.ddl.tokens import Tokens, UnreadableError
 from ticdc_lakehouse.definition import ColumnDefinition
-from ticdc_lakehouse.mysql_type import MysqlType, parse_type, sized
+from ticdc_lakehouse.mysql_type import Family, MysqlType, family_of, parse_type, sized
 
 _TYPE_SUFFIXES = ("UNSIGNED", "SIGNED", "ZEROFILL", "PRECISION")
 _PASSED = {
@@ -59,19 +59,26 @@ def read_column(tokens: Tokens, *, new: bool = True) -> ColumnText:
 
 
 def _read_type(tokens: Tokens) -> MysqlType:
-    start = tokens.at
-    if not tokens.word().isidentifier() or tokens.word() == "SERIAL":  # which says NOT NULL and UNIQUE as well
+    if tokens.word() in ("ENUM", "SET"):
+        return _read_elements(tokens)
+    if family_of(tokens.word()) is Family.OTHER:  # SERIAL is one: it says NOT NULL and UNIQUE as well
         raise tokens.unreadable("a column name and its type")
+    start = tokens.at
     tokens.skip()
     if tokens.word() == "(":
         tokens.skip()
     while tokens.take_any(*_TYPE_SUFFIXES):
         pass
-    text = tokens.text_from(start)
-    kind = parse_type(text)
-    if kind.elements and tokens.restored:
-        return parse_type(text.replace("\\", "\\\\"))
-    return sized(kind)
+    return sized(parse_type(tokens.text_from(start)))
+
+
+def _read_elements(tokens: Tokens) -> MysqlType:
+    """ENUM and SET, the names in single quotes as TiDB writes them."""
+    name, quoted = tokens.name(), []
+    for part in tokens.brackets().parts():
+        quoted.append("'{}'".format(part.element().replace("\\", "\\\\").replace("'", "''")))
+        part.expect_end()
+    return parse_type(f"{name}({','.join(quoted)})")
 
 
 def _read_attribute(tokens: Tokens, column: ColumnText) -> None:

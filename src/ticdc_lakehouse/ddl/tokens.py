@@ -29,7 +29,7 @@ def _executed_in(string: str) -> re.Pattern[str]:
 
 
 _EXECUTED, _EXECUTED_RESTORED = _executed_in(_STRING), _executed_in(_RESTORED_STRING)
-_ESCAPED = re.compile(r"\\(.)|''|\"\"", re.DOTALL)
+_ESCAPED = {quote: re.compile(rf"\\(.)|{quote * 2}", re.DOTALL) for quote in "'\""}
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _NAME = re.compile(r"[\w$]+")
 _STRINGS = (TokenType.STRING, TokenType.NATIONAL_STRING)
@@ -196,10 +196,20 @@ class Tokens:
         """Passes string literals that follow one another and gives their value; None if none comes next."""
         found: list[str] = []
         while not self.ended and self._tokens[self.at].token_type in _STRINGS:
-            raw = self._raw(self._tokens[self.at])
-            found.append(_ESCAPED.sub(_unescaped, raw[raw.index(raw[-1]) + 1 : -1]))
+            quote, inside = self._quoted()
+            found.append(_ESCAPED[quote].sub(_unescaped, inside))
             self.at += 1
         return "".join(found) if found else None
+
+    def element(self) -> str:
+        """Passes a name of an ENUM or SET, from whose end MySQL takes the spaces. Raises UnreadableError for anything
+        else, such as ``0x61``."""
+        if self.ended or self._tokens[self.at].token_type is not TokenType.STRING:
+            raise self.unreadable("a string")
+        quote, inside = self._quoted()
+        self.at += 1
+        value = inside.replace(quote * 2, quote) if self.restored else _ESCAPED[quote].sub(_unescaped, inside)
+        return value.rstrip(" ")
 
     def number(self, kind: TokenType) -> str | None:
         """Passes a literal of a kind (NUMBER, HEX_STRING, BIT_STRING) and gives its digits; None if none comes next."""
@@ -220,6 +230,11 @@ class Tokens:
             return UnreadableError(wanted, "nothing", 1)
         token = self._tokens[at]
         return UnreadableError(wanted, "the end" if self.ended else repr(token.text), token.line)
+
+    def _quoted(self) -> tuple[str, str]:
+        """The quote of the string that comes next, and what is written between it."""
+        raw = self._raw(self._tokens[self.at])
+        return raw[-1], raw[raw.index(raw[-1]) + 1 : -1]
 
     def _raw(self, token: Token) -> str:
         return self._text[token.start : token.end + 1]
