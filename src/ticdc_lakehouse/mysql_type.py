@@ -120,12 +120,14 @@ def same_type(one: MysqlType, other: MysqlType) -> bool:
 
 
 def sized(kind: MysqlType) -> MysqlType:
-    """The type of a column that a DDL calls so: ``DECIMAL`` is ``DECIMAL(10,0)`` there."""
+    """The type of a column that a DDL calls so: ``DECIMAL`` and ``DECIMAL(0)`` are ``DECIMAL(10,0)`` there."""
     size = _USUAL_SIZES.get(_OTHER_NAMES.get(kind.name, kind.name))
-    if kind.size or size is None:
+    given = any(kind.size) if kind.family is Family.DECIMAL else kind.size
+    if given or size is None:
         return kind
-    word = kind.text.split()[0]
-    return parse_type(f"{word}({','.join(map(str, size))}){kind.text[len(word) :]}")
+    text = re.sub(r"\s*\(.*\)", "", kind.text)
+    word = text.split()[0]
+    return parse_type(f"{word}({','.join(map(str, size))}){text[len(word) :]}")
 
 
 def _meaning(kind: MysqlType) -> tuple[object, ...]:

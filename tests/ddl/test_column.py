@@ -65,6 +65,9 @@ def add(text: str) -> AddColumn:
         ("BINARY(4) DEFAULT 0xFF", "ff000000"),
         ("VARCHAR(4) CHARACTER SET binary DEFAULT 'a'", "61"),
         ("ENUM('x','Y') DEFAULT _UTF8MB4'y'", "Y"),
+        ("ENUM('a','A','') DEFAULT 'a'", "a"),
+        ("ENUM('a','A','') DEFAULT ''", ""),
+        ("SET('A','a','B') DEFAULT 'b,a'", "a,B"),
         ("SET('p','q','r') DEFAULT 'r,p'", "p,r"),
         ("SET('p','q','r') DEFAULT ''", ""),
         ("JSON DEFAULT NULL", None),
@@ -203,13 +206,19 @@ def create_of(query: str) -> Table:
 
 
 def test_a_type_without_size_has_the_usual_one() -> None:
-    columns = create_of("CREATE TABLE d.t (a DECIMAL, b NUMERIC UNSIGNED, c BINARY, e BIT, f DECIMAL(5))").columns
+    types = (
+        "a DECIMAL, b NUMERIC UNSIGNED, c BINARY, e BIT, f DECIMAL(5), g DECIMAL(0,0) UNSIGNED, h DEC (0), i CHAR(0)"
+    )
+    columns = create_of(f"CREATE TABLE d.t ({types})").columns
     assert [(c.type.text, c.type.size) for c in columns] == [
         ("DECIMAL(10,0)", (10, 0)),
         ("NUMERIC(10,0) UNSIGNED", (10, 0)),
         ("BINARY(1)", (1,)),
         ("BIT(1)", (1,)),
         ("DECIMAL(5)", (5,)),
+        ("DECIMAL(10,0) UNSIGNED", (10, 0)),
+        ("DEC(10,0)", (10, 0)),
+        ("CHAR(0)", (0,)),
     ]
 
 

@@ -212,9 +212,10 @@ def _padded(data: bytes, kind: MysqlType) -> bytes:
 
 
 def _named(text: str, kind: MysqlType) -> str:
-    """Elements as the type spells them, those of a SET in its order."""
-    spelled = {element.lower(): element for element in kind.elements}
-    wanted = {text.lower()} if kind.family is Family.ENUM else {part.lower() for part in text.split(",") if part}
-    if not wanted <= spelled.keys():
+    """Elements as the type spells them, those of a SET in its order. Two may differ in case alone (``utf8mb4_bin``)."""
+    spelled = {element.lower(): element for element in kind.elements} | {element: element for element in kind.elements}
+    wanted = [text] if kind.family is Family.ENUM else [part for part in text.split(",") if part]
+    named = {spelled.get(part, spelled.get(part.lower())) for part in wanted}
+    if None in named:
         raise ValueError(text)
-    return ",".join(element for name, element in spelled.items() if name in wanted)
+    return ",".join(element for element in kind.elements if element in named)
