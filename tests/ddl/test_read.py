@@ -147,6 +147,8 @@ def test_what_changes_nothing(query: str) -> None:
     [
         ("CREATE INDEX `i` ON `d`.`t` (`a`, c(10) DESC) COMMENT 'x' INVISIBLE", [("i", ("a", "c"))]),
         ("CREATE INDEX `i` ON `d`.`t` (`a`, (b + 1))", [("i", ())]),
+        ("CREATE INDEX `i` ON `t` (`a`) WHERE `partition` IN (1, 2)", [("i", ("a",))]),
+        ("ALTER TABLE t ADD INDEX i (a) WHERE b > 1, ADD INDEX (b)", [("i", ("a",)), (None, ("b",))]),
         ("CREATE VECTOR INDEX i ON t ((VEC_COSINE_DISTANCE(v))) USING HNSW", [("i", ())]),
         ("ALTER TABLE t ADD INDEX i (a), ADD KEY (b)", [("i", ("a",)), (None, ("b",))]),
         (
@@ -214,6 +216,19 @@ RANGE = Partitioning(
             (AddPartitions(partitions=(Partition(name="p", bounds=("0x10",)),), replaces=("p0", "p1")),),
         ),
         ("REMOVE PARTITIONING", (SetPartitioning(partitioning=None),)),
+        ("ALGORITHM = INPLACE, LOCK = NONE REMOVE PARTITIONING", (SetPartitioning(partitioning=None),)),
+        (
+            "ADD INDEX i (a) COMMENT 'x' REMOVE PARTITIONING",
+            (
+                AddKey(primary=False, index="i", columns=("a",), unique=False),
+                SetPartitioning(partitioning=None),
+            ),
+        ),
+        (
+            "COMMENT = 'x' PARTITION BY RANGE (`a`) (PARTITION p0 VALUES LESS THAN (-5), PARTITION p1 VALUES LESS THAN"
+            " (MAXVALUE))",
+            (SetPartitioning(partitioning=RANGE),),
+        ),
         (
             "PARTITION BY RANGE (`a`) (PARTITION p0 VALUES LESS THAN (-5), PARTITION p1 VALUES LESS THAN (MAXVALUE))",
             (SetPartitioning(partitioning=RANGE),),
@@ -302,6 +317,11 @@ def test_several_statements() -> None:
         ("CREATE TABLE t (a INT) AS SELECT 1", [T]),
         ("CREATE TABLE t AS SELECT * FROM u", [T]),
         ("CREATE TABLE t (a TEXT) CHARSET=binary", [T]),
+        ("CREATE TABLE t (a TEXT) DEFAULT COLLATE 'binary'", [T]),
+        ("ALTER TABLE t CONVERT TO CHARACTER SET `binary`", [T]),
+        ("CREATE TABLE t (a INT NOT NULL, UNIQUE KEY u (a) WHERE b > 1)", [T]),
+        ("ALTER TABLE t ADD UNIQUE KEY u (a) WHERE b > 1", [T]),
+        ("CREATE UNIQUE INDEX u ON t (a) WHERE b > 1", [T]),
         ("CREATE TEMPORARY TABLE u (a INT)", [T, ("d", "u")]),
         ("INSERT INTO t VALUES (1)", [T]),
     ],

@@ -59,7 +59,7 @@ def read_alter(tokens: Tokens, database: str | None) -> tuple[Statement, ...]:
             to = _read_target(tokens, name)
         else:
             actions.extend(_read_action(tokens))
-        if not tokens.take(","):
+        if not tokens.take(",") and not _partitioning_comes(tokens):
             tokens.expect_end()
     return _statements(name, tuple(actions), to)
 
@@ -255,12 +255,17 @@ def _read_reorganize(tokens: Tokens) -> tuple[Action, ...]:
     return (AddPartitions(partitions=read_partitions(tokens), replaces=names),)
 
 
+def _partitioning_comes(tokens: Tokens) -> bool:
+    """Whether an action comes before which there may be no comma."""
+    return tokens.comes("PARTITION", "BY") or tokens.comes("REMOVE", "PARTITIONING")
+
+
 def _skip_option(tokens: Tokens) -> None:
     """Up to the next action: options may have commas of their own before strings (``LOCATION LABELS "a", "b"``)."""
     while True:
-        while not tokens.ended and tokens.word() != ",":
+        while not tokens.ended and tokens.word() != "," and not _partitioning_comes(tokens):
             refuse_binary(tokens)
             tokens.skip()
-        if tokens.ended or tokens.word(1):
+        if tokens.word() != "," or tokens.word(1):
             return
         tokens.expect(",")

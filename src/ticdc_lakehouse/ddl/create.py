@@ -78,6 +78,6 @@ def refuse_binary(tokens: Tokens) -> None:
     start = tokens.at
     if tokens.take("CHARSET") or tokens.take("CHARACTER", "SET") or tokens.take("COLLATE"):
         tokens.take("=")
-        if tokens.word() == "BINARY":
+        if (tokens.string() or tokens.name()).lower() == "binary":
             raise tokens.unreadable("a character set of texts")
     tokens.at = start

@@ -36,9 +36,16 @@ def read_key(tokens: Tokens) -> AddKey | None:
 
 
 def read_key_columns(tokens: Tokens, key: AddKey) -> AddKey:
-    """Passes ``(column, …) options`` and gives ``key`` with its columns. One of expressions can be nobody's handle."""
+    """Passes ``(column, …) options`` and gives ``key`` with its columns. One of expressions can be nobody's handle.
+
+    Raises UnreadableError for a unique key of some rows alone (``WHERE``): TiCDC may take it for the handle key.
+    """
     parts = tokens.brackets().parts()
-    tokens.skip_until(",")
+    tokens.skip_until(",", "WHERE", "PARTITION", "REMOVE")
+    if key.unique and tokens.word() == "WHERE":
+        raise tokens.unreadable("a key of all rows")
+    if tokens.word() == "WHERE":
+        tokens.skip_until(",")
     if not parts:
         raise tokens.unreadable("a key with columns")
     if any(part.word() == "(" for part in parts):

@@ -104,7 +104,7 @@ class Tokens:
 
     def take(self, *words: str) -> bool:
         """Whether these words come next; if so, they are passed."""
-        found = all(self.word(ahead) == word for ahead, word in enumerate(words))
+        found = self.comes(*words)
         self.at += len(words) if found else 0
         return found
 
@@ -131,6 +131,10 @@ class Tokens:
             raise self.unreadable("more")
         else:
             self.at += 1
+
+    def comes(self, *words: str) -> bool:
+        """Whether these words come next."""
+        return all(self.word(ahead) == word for ahead, word in enumerate(words))
 
     def skip_until(self, *words: str) -> None:
         """Passes everything before the first of these words that stands outside of brackets, or all."""
