@@ -136,6 +136,7 @@ def test_a_change_that_renames_is_a_rename_then_a_recast() -> None:
         ("PRIMARY KEY (id)", "DROP PRIMARY KEY", ()),
         ("PRIMARY KEY (id), UNIQUE u (n)", "DROP PRIMARY KEY", ("n",)),
         ("UNIQUE u (n)", "ADD PRIMARY KEY (name)", ("Name",)),
+        ("UNIQUE u (n)", "ADD CONSTRAINT u PRIMARY KEY (name)", ("Name",)),
         ("UNIQUE u (n)", "DROP INDEX U", ()),
         ("UNIQUE u (n), UNIQUE w (id)", "DROP INDEX u", ("id",)),
         ("UNIQUE u (n)", "MODIFY COLUMN n INT NULL", ()),

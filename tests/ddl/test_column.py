@@ -104,6 +104,7 @@ def test_literals_become_what_rows_have(text: str, value: str | None) -> None:
         "SET('x') DEFAULT 'x,z'",
         "JSON DEFAULT '{}'",
         "VARCHAR(9) DEFAULT 0xFF",
+        "VARCHAR(9) CHARACTER SET GBK DEFAULT x'c4a3'",
         "INT AS (a + 1) STORED",
     ],
 )

@@ -171,7 +171,8 @@ def _change_key(table: Table, action: AddKey | DropKey | RenameKey) -> Table:
 def _add_key(table: Table, action: AddKey) -> Table:
     if table.keys is None and not action.primary:
         return table
-    if any(_same(key.name, action.index or "") for key in table.keys or ()):
+    # A primary key is called PRIMARY whatever name it is given.
+    if not action.primary and any(_same(key.name, action.index or "") for key in table.keys or ()):
         if action.lenient or not action.unique:
             return table
         raise ApplyError(f"ADD KEY `{action.index}`: the table has a key of that name already")

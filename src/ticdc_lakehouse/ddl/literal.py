@@ -201,8 +201,8 @@ def _fraction(digits: str, kind: MysqlType) -> str:
 
 
 def _text(literal: str | bytes | Decimal) -> str:
-    if isinstance(literal, bytes):
-        return literal.decode()  # a UnicodeDecodeError is a ValueError
+    if isinstance(literal, bytes):  # in the column's character set, which may be the table's
+        return literal.decode("ascii")  # a UnicodeDecodeError is a ValueError
     return literal if isinstance(literal, str) else f"{_sane(literal):f}"
 
 
