@@ -244,6 +244,8 @@ def test_actions(text: str, expected: tuple[Action, ...]) -> None:
     [
         ("RANGE (YEAR(`a`)) (PARTITION p VALUES LESS THAN (2000))", "range", "a", "year"),
         ("RANGE COLUMNS(a) (PARTITION p VALUES LESS THAN (2000))", "range", "a", None),
+        ("RANGE (`d`.`t`.`a`) (PARTITION p VALUES LESS THAN (2000))", "range", "a", None),
+        ("LIST (YEAR(`t`.`a`)) (PARTITION p VALUES IN (2000))", "list", "a", "year"),
         ("RANGE COLUMNS(a, b) (PARTITION p VALUES LESS THAN (1, 2))", "range", None, None),
         ("LIST (a % 10) (PARTITION p VALUES IN (1))", "list", None, None),
         ("LIST (secret(a)) (PARTITION p VALUES IN (1))", "list", None, None),

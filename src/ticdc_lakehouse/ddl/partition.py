@@ -50,6 +50,8 @@ def _read_expression(tokens: Tokens) -> tuple[str | None, str | None]:
     inside = tokens.brackets() if tokens.word() == "(" else tokens
     try:
         column = inside.name()
+        while inside.take("."):  # the table's name, or the database's, comes before
+            column = inside.name()
         inside.expect_end()
         tokens.expect_end()
     except UnreadableError:
