@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 from collections.abc import Iterable
 from typing import Any
 
 import pytest
+from content import content_of
 from vectors import FOLDER, Case, as_expected, cases, header
 
 from ticdc_lakehouse.codec import Decoder
 from ticdc_lakehouse.codec.canal_json import encode
-from ticdc_lakehouse.codec.compression import decompress
 from ticdc_lakehouse.codec.known import Known
-from ticdc_lakehouse.codec.options import Compression, LargeMessage, SinkOptions, sink_options
+from ticdc_lakehouse.codec.message import Message
+from ticdc_lakehouse.codec.options import SinkOptions, sink_options
 from ticdc_lakehouse.event import Ddl, Event, Resolved, RowChange, events_of, handle_key_text
 
 FILES = sorted(path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob("t*-canal_json*.jsonl.gz"))
@@ -79,32 +79,25 @@ def test_types_are_those_of_show_columns(file: str) -> None:
                 assert all(types[name].startswith(word) for name, word in words.items()), case.id
 
 
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("file", [file for file in FILES if "row-key" not in file])
 def test_encodes_to_the_same_json(file: str) -> None:
     """All but ``ts``, the writer's wall clock, and the random order of ``mysqlType``."""
     options = sink_options("canal_json", header(file)["options"])
-    if options.large_message_handle_option is not LargeMessage.NONE or options.output_row_key:
-        return
-    compression = options.large_message_handle_compression
-    assert (
-        differing(
-            (case.name, comparable(encode([event], options)[0].value, compression), comparable(value, compression))
-            for case in cases_of(file)
-            for value, event in zip(case.values, decode(case), strict=True)
-        )
-        == {}
-    )
 
+    def written(event: Event) -> Any:
+        (message,) = encode([event], options)
+        return content_of("canal_json", message, options)
 
-def comparable(value: bytes | None, compression: Compression) -> dict[str, Any]:
-    assert value is not None
-    message: dict[str, Any] = json.loads(decompress(value, compression))
-    del message["ts"]
-    if message["type"] == "TIDB_WATERMARK":
-        del message["es"]  # the vectors' watermarks are older than their clock
-    if message["data"] == [{}]:
-        message["mysqlType"] = None  # {} in tiflow, null in ticdc
-    return message
+    def recorded(value: bytes | None) -> Any:
+        return content_of("canal_json", Message(key=None, value=value), options)
+
+    assert differing(
+        (case.name, written(event), recorded(value))
+        for case in cases_of(file)
+        for value, event in zip(case.values, decode(case), strict=True)
+        # A stored row of a table without a primary key does not say what its handle key is.
+        if not (case.content.get("claim_check") and case.name.startswith("large_uk."))
+    ) == {}  # fmt: skip
 
 
 @pytest.mark.parametrize("file", FILES)

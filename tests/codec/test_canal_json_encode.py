@@ -94,9 +94,8 @@ def as_whole(event: Event) -> Event:
 
 def test_encode_refuses_what_it_cannot_write() -> None:
     update = row(UPDATE)
-    for given_options in ({"large-message-handle-option": "handle-key-only"}, {"output-row-key": True}):
-        with pytest.raises(ConfigError):
-            encode([update], sink_options("canal_json", EXTENSION | given_options))
+    with pytest.raises(ConfigError, match="output-row-key"):
+        encode([update], sink_options("canal_json", EXTENSION | {"output-row-key": True}))
     bare = row(without("_tidb"), enable_tidb_extension=False)
     with pytest.raises(ConfigError, match="enable-tidb-extension"):
         encode([bare], sink_options("canal_json", EXTENSION))

@@ -133,9 +133,6 @@ def test_compression(compression: Compression) -> None:
 
 
 def test_encode_refuses_what_it_cannot_write() -> None:
-    update = row(UPDATE)
-    with pytest.raises(ConfigError):
-        encode([update], sink_options("open_protocol", {"large-message-handle-option": "claim-check"}))
     odd = Column(name="c", type="geometry2")
     for event in (
         Bootstrap(database="d", table="t"),

@@ -29,7 +29,8 @@ class Protocol:
     """Compiles the options and what is known beside the messages into a decoder of batches. A decoder keeps caches of
     what repeats and is used by one thread."""
     encode: Callable[[Sequence[Event], SinkOptions], list[Message]]
-    """Messages that TiCDC's own decoder accepts, in order."""
+    """Messages that TiCDC's own decoder accepts, in order. Objects of a ``codec.message.ClaimCheck`` are to be written
+    before it is sent."""
     schemas_apart: bool = False
     """Whether rows do not describe themselves, but name a schema that another message has told."""
     byte_maps: Callable[[bytes | None, bytes | None, SinkOptions], tuple[ByteMap, ...]] = whole_maps

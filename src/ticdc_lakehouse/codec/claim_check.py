@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
+from hashlib import sha256
+from uuid import UUID
 
 import msgspec
 
 from ticdc_lakehouse.codec.compression import decompress
 from ticdc_lakehouse.codec.json_text import Unreadable, unreadable
-from ticdc_lakehouse.codec.message import Message
+from ticdc_lakehouse.codec.message import Message, StoredObject
 from ticdc_lakehouse.codec.options import SinkOptions
 from ticdc_lakehouse.errors import DecodeError
 
@@ -23,6 +25,7 @@ class _Stored(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _STORED = msgspec.json.Decoder(_Stored)
+_ENCODE = msgspec.json.Encoder().encode
 
 
 def stored_value(objects: Mapping[str, bytes], location: str, options: SinkOptions) -> bytes:
@@ -48,3 +51,20 @@ def stored_message(content: bytes) -> Message:
         raise unreadable(error, content) from None
     except binascii.Error as error:
         raise DecodeError("bad_value", f"expected base64: {error}") from None
+
+
+def stored_object(message: Message, options: SinkOptions) -> StoredObject:
+    """The object that has the whole of a message.
+
+    Its name has the form of TiCDC's, ``<UUID 4>.json``, but is made of the content: what is encoded again is the same
+    object.
+    """
+    content = message.value or b"" if options.claim_check_raw_value else _content(message)
+    name = UUID(bytes=sha256(content).digest()[:16], version=4)
+    return StoredObject(location=f"{(options.claim_check_storage_uri or '').rstrip('/')}/{name}.json", content=content)
+
+
+def _content(message: Message) -> bytes:
+    """``stored_message`` backwards."""
+    key, value = (None if part is None else base64.b64encode(part).decode() for part in (message.key, message.value))
+    return _ENCODE(_Stored(key=key, value=value or ""))

@@ -11,3 +11,25 @@ class Message:
 
     key: bytes | None
     value: bytes | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredObject:
+    """A claim-check object: a message too large for Kafka."""
+
+    location: str
+    """As messages name it: ``claim-check-storage-uri``, a slash, and ``name``."""
+    content: bytes
+
+    @property
+    def name(self) -> str:
+        """The file's name."""
+        return self.location.rpartition("/")[2]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClaimCheck(Message):
+    """An encoded message that names claim-check objects."""
+
+    stored: tuple[StoredObject, ...]
+    """Whoever sends the message writes them first."""

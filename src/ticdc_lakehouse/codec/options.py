@@ -89,6 +89,7 @@ class SinkOptions:
     max_batch_size: int = 16
     """Rows a message, at most; encoders obey it."""
     max_message_bytes: int = 10 * 1024 * 1024
+    """Encoders obey it where they gather rows, and with any large-message-handle-option but ``none``."""
     large_message_handle_option: LargeMessage = _only(
         "canal_json", "open_protocol", "simple", default=LargeMessage.NONE
     )

@@ -13,6 +13,7 @@ from ticdc_lakehouse.codec.canal_json.value import Convert, sql_type, wire_conve
 from ticdc_lakehouse.codec.compression import compress
 from ticdc_lakehouse.codec.ddl_word import ddl_word
 from ticdc_lakehouse.codec.element import number_of_names
+from ticdc_lakehouse.codec.large_message import Cut, checked, key_alone, limited
 from ticdc_lakehouse.codec.message import Message
 from ticdc_lakehouse.codec.options import LargeMessage, SinkOptions
 from ticdc_lakehouse.errors import ConfigError
@@ -30,26 +31,33 @@ def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
     ``ts``, the wall clock of the writer, is the commit time here: encoders have no clock. Raises ConfigError for an
     option that is not supported and for an event that Canal-JSON cannot carry with these options.
     """
-    if options.large_message_handle_option is not LargeMessage.NONE:
-        raise ConfigError("large-message-handle-option: encoding canal_json supports only none")
     if options.output_row_key:
         raise ConfigError("output-row-key: the key in TiKV is not in an event, so it cannot be encoded")
-    compression = options.large_message_handle_compression
-    return [Message(key=None, value=compress(_ENCODE(members), compression)) for members in _messages(events, options)]
+    if options.large_message_handle_option is not LargeMessage.NONE and not options.enable_tidb_extension:
+        raise ConfigError("large-message-handle-option: canal_json marks large messages in its enable-tidb-extension")
+    return [*_messages(events, options)]
 
 
-def _messages(events: Sequence[Event], options: SinkOptions) -> Iterator[dict[str, Any]]:
-    forms = _Forms(options)
+def _messages(events: Sequence[Event], options: SinkOptions) -> Iterator[Message]:
+    forms, compression = _Forms(options), options.large_message_handle_compression
+
+    def message(members: dict[str, Any]) -> Message:
+        return Message(key=None, value=compress(_ENCODE(members), compression))
+
+    def write(row: RowChange, cut: Cut | None = None) -> Message:
+        members = _row(row, options, forms) if cut is None else _cut(row, options, forms, cut)
+        return Message(key=None, value=compress(_ENCODE(members), compression))
+
+    row = limited(write, options)
     for event in events:
         match event:
             case RowChange():
-                yield _row(event, options, forms)
+                yield row(event)
             case Ddl():
-                yield _ddl(event, options)
+                yield checked(message(_ddl(event, options)), event, options)
             case Resolved(commit_ts=watermark):
                 if options.enable_tidb_extension:
-                    members = _bare("", "", "TIDB_WATERMARK", milliseconds(watermark), "", is_ddl=False)
-                    yield members | {"_tidb": {"watermarkTs": watermark}}
+                    yield message(_watermark(watermark))
             case _:
                 raise ConfigError(f"canal_json carries rows, DDL and watermarks, found {type(event).__name__}")
 
@@ -78,6 +86,13 @@ def _row(row: RowChange, options: SinkOptions, forms: _Forms) -> dict[str, Any]:
         "data": [texts],
         **_extension(row.commit_ts, options, handle_only=row.handle_only),
     }
+
+
+def _cut(row: RowChange, options: SinkOptions, forms: _Forms, cut: Cut) -> dict[str, Any]:
+    members = _row(key_alone(row), options, forms)
+    if cut.location is not None:
+        members["_tidb"] = {"commitTs": row.commit_ts, "claimCheckLocation": cut.location}
+    return members
 
 
 def _images(row: RowChange, options: SinkOptions) -> tuple[Image, Image | None, tuple[Column, ...]]:
@@ -173,6 +188,11 @@ def _bare(database: str, table: str, kind: str, es: int, sql: str, *, is_ddl: bo
     """A message without a row. ``data`` stands before ``old`` here (wire.md 1.4.1)."""
     head = {"id": 0, "database": database, "table": table, "pkNames": None, "isDdl": is_ddl, "type": kind}
     return head | {"es": es, "ts": es, "sql": sql, **dict.fromkeys(("sqlType", "mysqlType", "data", "old"))}
+
+
+def _watermark(watermark: int) -> dict[str, Any]:
+    members = _bare("", "", "TIDB_WATERMARK", milliseconds(watermark), "", is_ddl=False)
+    return members | {"_tidb": {"watermarkTs": watermark}}
 
 
 def _extension(commit_ts: int | None, options: SinkOptions, *, handle_only: bool = False) -> dict[str, Any]:

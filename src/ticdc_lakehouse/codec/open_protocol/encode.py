@@ -8,12 +8,14 @@ from typing import Any
 import msgspec
 import orjson
 from msgspec import UNSET
+from msgspec.structs import replace
 
 from ticdc_lakehouse.codec.column_code import Flag, code_of, flags_of
 from ticdc_lakehouse.codec.compression import compress
 from ticdc_lakehouse.codec.element import number_of_names
-from ticdc_lakehouse.codec.message import Message
-from ticdc_lakehouse.codec.open_protocol.frame import VERSION, framed
+from ticdc_lakehouse.codec.large_message import OVERHEAD, Cut, checked, key_alone, limited, named
+from ticdc_lakehouse.codec.message import ClaimCheck, Message, StoredObject
+from ticdc_lakehouse.codec.open_protocol.frame import VERSION, framed, key_texts, texts_of
 from ticdc_lakehouse.codec.open_protocol.key import DDL, RESOLVED, ROW, Key
 from ticdc_lakehouse.codec.open_protocol.value import form_of
 from ticdc_lakehouse.codec.options import LargeMessage, SinkOptions
@@ -27,25 +29,42 @@ _FRAME = 16
 
 
 def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
-    """Row changes in batches, DDLs and watermarks alone.
+    """Row changes in batches, also those that are cut to their handle key (wire.md 1.2.6), DDLs and watermarks alone.
 
     Raises ConfigError for an option that is not supported and for an event that Open Protocol cannot carry.
     """
-    if options.large_message_handle_option is not LargeMessage.NONE:
-        raise ConfigError("large-message-handle-option: encoding open_protocol supports only none")
     writer, plans = _Writer(options), _Plans()
+    whole = options.large_message_handle_option is LargeMessage.NONE
+
+    def write(row: RowChange, cut: Cut | None = None) -> Message:
+        members = _row(row, options, plans) if cut is None else _cut(row, options, plans, cut)
+        return _alone(*_texts(*members, options))
+
+    fitting = limited(write, options)
     for event in events:
         match event:
+            case RowChange() if whole:
+                writer.add(*_texts(*_row(event, options, plans), options))
             case RowChange():
-                writer.add(*_row(event, options, plans))
+                writer.add_of(fitting(event))
             case Ddl():
-                writer.add_alone(*_ddl(event))
+                writer.add_alone(checked(_alone(*_texts(*_ddl(event), options)), event, options))
             case Resolved(commit_ts=watermark):
-                writer.add_alone(Key(ts=watermark, t=RESOLVED), "")
+                writer.add_alone(_alone(_ENCODE(Key(ts=watermark, t=RESOLVED)), b""))
             case _:
                 raise ConfigError(f"open_protocol carries rows, DDL and watermarks, found {type(event).__name__}")
     writer.flush()
     return writer.messages
+
+
+def _texts(key: Key, value: str, options: SinkOptions) -> tuple[bytes, bytes]:
+    """An event's texts as they stand behind their lengths."""
+    return _ENCODE(key), compress(value.encode(), options.large_message_handle_compression)
+
+
+def _alone(key: bytes, value: bytes) -> Message:
+    """The message of one event."""
+    return Message(key=VERSION + framed([key]), value=framed([value]))
 
 
 class _Writer:
@@ -53,34 +72,41 @@ class _Writer:
 
     def __init__(self, options: SinkOptions) -> None:
         self.messages: list[Message] = []
-        self._options = options
+        self._most = options.max_batch_size
+        self._most_bytes = options.max_message_bytes - OVERHEAD
         self._keys: list[bytes] = []
         self._values: list[bytes] = []
+        self._stored: tuple[StoredObject, ...] = ()
         self._size = len(VERSION)
 
-    def add(self, key: Key, value: str) -> None:
+    def add(self, key: bytes, value: bytes, stored: tuple[StoredObject, ...] = ()) -> None:
         """Add an event to the message that is being collected, or to a new one if it has no room there."""
-        key_text, text = _ENCODE(key), value.encode()
-        if text:  # a watermark's value has length 0 in every compression
-            text = compress(text, self._options.large_message_handle_compression)
-        size = len(key_text) + len(text) + _FRAME
-        if len(self._keys) >= self._options.max_batch_size or self._size + size > self._options.max_message_bytes:
+        size = len(key) + len(value) + _FRAME
+        if len(self._keys) >= self._most or self._size + size > self._most_bytes:
             self.flush()
-        self._keys.append(key_text)
-        self._values.append(text)
+        self._keys.append(key)
+        self._values.append(value)
+        if stored:
+            self._stored += stored
         self._size += size
 
-    def add_alone(self, key: Key, value: str) -> None:
-        """Add an event as a message of its own."""
+    def add_of(self, message: Message) -> None:
+        """``add`` of the event of a message that has one."""
+        (key,), (value,) = key_texts(message.key), texts_of(message.value or b"")
+        self.add(key, value, message.stored if isinstance(message, ClaimCheck) else ())
+
+    def add_alone(self, message: Message) -> None:
+        """Add a message that is not collected."""
         self.flush()
-        self.add(key, value)
-        self.flush()
+        self.messages.append(message)
 
     def flush(self) -> None:
         """Close the message that is being collected."""
         if self._keys:
-            self.messages.append(Message(key=VERSION + framed(self._keys), value=framed(self._values)))
-        self._keys, self._values, self._size = [], [], len(VERSION)
+            key, value, stored = VERSION + framed(self._keys), framed(self._values), self._stored
+            message = ClaimCheck(key=key, value=value, stored=stored) if stored else Message(key=key, value=value)
+            self.messages.append(message)
+        self._keys, self._values, self._stored, self._size = [], [], (), len(VERSION)
 
 
 def _row(row: RowChange, options: SinkOptions, plans: _Plans) -> tuple[Key, str]:
@@ -107,6 +133,16 @@ def _row(row: RowChange, options: SinkOptions, plans: _Plans) -> tuple[Key, str]
     if options.only_output_updated_columns:
         before = {name: text for name, text in before.items() if text != image[name]}
     return key, f'{{"u":{plan.written(image)},"p":{plan.written(before)}}}'
+
+
+def _cut(row: RowChange, options: SinkOptions, plans: _Plans, cut: Cut) -> tuple[Key, str]:
+    if not plans.of(row.columns).keys:
+        option = options.large_message_handle_option
+        raise ConfigError(f"large-message-handle-option={option}: {named(row)} is too large and names no handle key")
+    key, value = _row(key_alone(row), options, plans)
+    if cut.location is not None:
+        key = replace(key, ohk=UNSET, ccl=cut.location)
+    return key, value
 
 
 def _ddl(ddl: Ddl) -> tuple[Key, str]:

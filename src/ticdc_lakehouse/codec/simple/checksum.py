@@ -29,6 +29,8 @@ from ticdc_lakehouse.mysql_type import Family, family_of
 
 _VERSION = 2
 """Of both writers (wire.md 8.13)."""
+NO_SUMS = Checksum(version=_VERSION, corrupted=False, current=0, previous=0)
+"""Of a row of which the handle key alone is known: 0 is none."""
 _MASK = (1 << 64) - 1
 _NUMBER = re.compile(r"[^\[\],\s]+")
 

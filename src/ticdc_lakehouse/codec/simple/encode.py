@@ -10,17 +10,17 @@ from collections.abc import Iterator, Sequence
 
 from ticdc_lakehouse.codec.compression import compress
 from ticdc_lakehouse.codec.ddl_word import ddl_word
+from ticdc_lakehouse.codec.large_message import Cut, checked, key_alone, limited
 from ticdc_lakehouse.codec.message import Message
-from ticdc_lakehouse.codec.options import EncodingFormat, LargeMessage, SinkOptions
+from ticdc_lakehouse.codec.options import EncodingFormat, IntegrityCheck, SinkOptions
 from ticdc_lakehouse.codec.simple.avro.encode import AvroWriter
+from ticdc_lakehouse.codec.simple.checksum import NO_SUMS, written
 from ticdc_lakehouse.codec.simple.describe import schema_of
 from ticdc_lakehouse.codec.simple.json.encode import JsonWriter
-from ticdc_lakehouse.codec.simple.message import BOOTSTRAP, VERSION, WATERMARK, Envelope
+from ticdc_lakehouse.codec.simple.message import BOOTSTRAP, VERSION, WATERMARK, Checksum, Envelope
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.event import Bootstrap, Column, Ddl, Event, Resolved, RowChange
 from ticdc_lakehouse.tso import milliseconds
-
-Writer = JsonWriter | AvroWriter
 
 
 def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
@@ -28,35 +28,65 @@ def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
 
     Raises ConfigError for an option that is not supported and for an event that Simple cannot carry.
     """
-    if options.large_message_handle_option is not LargeMessage.NONE:
-        raise ConfigError("large-message-handle-option: encoding simple supports only none")
-    avro = options.encoding_format is EncodingFormat.AVRO
-    writer: Writer = AvroWriter(options, events) if avro else JsonWriter(options)
-    compression = options.large_message_handle_compression
-    return [Message(key=None, value=compress(value, compression)) for value in _values(events, writer)]
+    return [*_Encoder(events, options).messages(events)]
 
 
-def _values(events: Sequence[Event], writer: Writer) -> Iterator[bytes]:
-    versions: dict[tuple[str, str, tuple[Column, ...]], int] = {}
-    for event in events:
-        match event:
-            case RowChange(schema_version=None):
-                key = (event.database, event.table, event.columns)
-                if key not in versions:
-                    versions[key] = _commit_ts(event)
-                    yield writer.control(_bootstrap(_described(event, versions[key]), event.table_id or 0))
-                yield writer.row(event, _commit_ts(event), versions[key])
-            case RowChange(schema_version=int(version)):
-                yield writer.row(event, _commit_ts(event), version)
-            case Ddl():
-                yield writer.control(_ddl(event))
-            case Resolved(commit_ts=watermark):
-                build_ts = milliseconds(watermark)
-                yield writer.control(Envelope(version=VERSION, type=WATERMARK, commit_ts=watermark, build_ts=build_ts))
-            case Bootstrap():
-                yield writer.control(_bootstrap(event, 0))
-            case _:
-                raise ConfigError(f"simple carries rows, schemas, DDL and watermarks, found {type(event).__name__}")
+class _Encoder:
+    """Encodes one run of events."""
+
+    def __init__(self, events: Sequence[Event], options: SinkOptions) -> None:
+        self._options = options
+        avro = options.encoding_format is EncodingFormat.AVRO
+        self._writer = AvroWriter(options, events) if avro else JsonWriter(options)
+        self._versions: dict[tuple[str, str, tuple[Column, ...]], int] = {}
+        """Of the schemas that were made up for rows without ``schema_version``."""
+
+    def messages(self, events: Sequence[Event]) -> Iterator[Message]:
+        """The messages of the events."""
+        row = limited(self._row, self._options)
+        for event in events:
+            match event:
+                case RowChange():
+                    if event.schema_version is None:
+                        yield from self._schema_of(event)
+                    yield row(event)
+                case Ddl():
+                    yield self._control(_ddl(event), event)
+                case Resolved(commit_ts=watermark):
+                    yield self._control(_watermark(watermark), event)
+                case Bootstrap():
+                    yield self._control(_bootstrap(event, 0), event)
+                case _:
+                    raise ConfigError(f"simple carries rows, schemas, DDL and watermarks, found {type(event).__name__}")
+
+    def _schema_of(self, row: RowChange) -> Iterator[Message]:
+        """The schema of a row that names none, if it has not been told."""
+        table = (row.database, row.table, row.columns)
+        if table not in self._versions:
+            version = self._versions[table] = _commit_ts(row)
+            schema = Bootstrap(database=row.database, table=row.table, columns=row.columns, schema_version=version)
+            yield self._control(_bootstrap(schema, row.table_id or 0), schema)
+
+    def _row(self, row: RowChange, cut: Cut | None = None) -> Message:
+        version = row.schema_version
+        if version is None:
+            version = self._versions[row.database, row.table, row.columns]
+        checksum = self._checksum(row)
+        if cut is None:
+            return self._message(self._writer.row(row, _commit_ts(row), version, checksum, None))
+        return self._message(self._writer.row(key_alone(row), _commit_ts(row), version, checksum, cut.location))
+
+    def _checksum(self, row: RowChange) -> Checksum | None:
+        """Of the whole row, also of one that is cut (wire.md 1.3.2)."""
+        if self._options.integrity_check_level is IntegrityCheck.NONE:
+            return None
+        return NO_SUMS if row.handle_only else written(row, self._options.time_zone)
+
+    def _control(self, envelope: Envelope, event: Event) -> Message:
+        return checked(self._message(self._writer.control(envelope)), event, self._options)
+
+    def _message(self, value: bytes) -> Message:
+        return Message(key=None, value=compress(value, self._options.large_message_handle_compression))
 
 
 def _commit_ts(event: RowChange | Ddl) -> int:
@@ -65,8 +95,8 @@ def _commit_ts(event: RowChange | Ddl) -> int:
     return event.commit_ts
 
 
-def _described(row: RowChange, version: int) -> Bootstrap:
-    return Bootstrap(database=row.database, table=row.table, columns=row.columns, schema_version=version)
+def _watermark(watermark: int) -> Envelope:
+    return Envelope(version=VERSION, type=WATERMARK, commit_ts=watermark, build_ts=milliseconds(watermark))
 
 
 def _bootstrap(event: Bootstrap, table_id: int) -> Envelope:

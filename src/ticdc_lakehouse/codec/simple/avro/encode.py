@@ -14,12 +14,11 @@ import numpy as np
 
 from ticdc_lakehouse.codec.element import number_of_names
 from ticdc_lakehouse.codec.number import Places, octets_of, varint, zigzagged
-from ticdc_lakehouse.codec.options import IntegrityCheck, SinkOptions
+from ticdc_lakehouse.codec.options import SinkOptions
 from ticdc_lakehouse.codec.simple.avro.control import DDL_TYPES, MESSAGE, ROW
 from ticdc_lakehouse.codec.simple.avro.header import OPS
 from ticdc_lakehouse.codec.simple.avro.maps import Tag
 from ticdc_lakehouse.codec.simple.avro.values import Form, form_of
-from ticdc_lakehouse.codec.simple.checksum import written
 from ticdc_lakehouse.codec.simple.message import BOOTSTRAP, VERSION, WATERMARK, Checksum, Envelope
 from ticdc_lakehouse.codec.simple.schema import ColumnSchema, DataType, IndexSchema, TableSchema
 from ticdc_lakehouse.event import Column, Event, Image, RowChange
@@ -39,7 +38,7 @@ class AvroWriter:
     """Writes messages of one run of events."""
 
     def __init__(self, options: SinkOptions, events: Sequence[Event]) -> None:
-        self._options = options
+        self._zone = options.time_zone
         self._images = _written(events, options.time_zone)
         self._heads: dict[tuple[Any, ...], bytes] = {}
 
@@ -55,22 +54,23 @@ class AvroWriter:
         number = varint(payload[0])
         return MESSAGE + number + number + varint(VERSION) + payload[1]
 
-    def row(self, row: RowChange, commit_ts: int, version: int) -> bytes:
-        """A row's message."""
-        checksum = _NULL
-        if self._options.integrity_check_level is IntegrityCheck.CORRECTNESS:
-            checksum = _SOME + _checksum(written(row, self._options.time_zone))
+    def row(
+        self, row: RowChange, commit_ts: int, version: int, checksum: Checksum | None, location: str | None
+    ) -> bytes:
+        """A row's message, ``location`` that of its claim-check object."""
+        # The images of a row that was cut are none of the events'.
+        images = _written((row,), self._zone) if row.handle_only else self._images
         return b"".join(
             (
                 self._head(row.database, row.table, row.table_id or 0, row.op),
                 varint(commit_ts),
                 _repeated(row.commit_ms),
                 _repeated(version),
-                _NULL,
+                _NULL if location is None else _SOME + _text(location),
                 b"\2\1" if row.handle_only else _NULL,
-                checksum,
-                _NULL if row.after is None else self._images[id(row.after)],
-                _NULL if row.before is None else self._images[id(row.before)],
+                _NULL if checksum is None else _SOME + _checksum(checksum),
+                _NULL if row.after is None else images[id(row.after)],
+                _NULL if row.before is None else images[id(row.before)],
             )
         )
 

@@ -7,10 +7,9 @@ from typing import Any
 
 import msgspec
 
-from ticdc_lakehouse.codec.options import IntegrityCheck, SinkOptions
-from ticdc_lakehouse.codec.simple.checksum import written
+from ticdc_lakehouse.codec.options import SinkOptions
 from ticdc_lakehouse.codec.simple.json.value import wire_converter
-from ticdc_lakehouse.codec.simple.message import VERSION, Envelope
+from ticdc_lakehouse.codec.simple.message import VERSION, Checksum, Envelope
 from ticdc_lakehouse.event import Column, Image, RowChange
 
 # orjson asks for more room than it fills, and gives it back: 4 us a message that is kept.
@@ -28,8 +27,10 @@ class JsonWriter:
         """A message without a row; members that do not apply are left out."""
         return _ENCODE(message)
 
-    def row(self, row: RowChange, commit_ts: int, version: int) -> bytes:
-        """A row's message."""
+    def row(
+        self, row: RowChange, commit_ts: int, version: int, checksum: Checksum | None, location: str | None
+    ) -> bytes:
+        """A row's message, ``location`` that of its claim-check object. Images without a column are left out."""
         members = {
             "version": VERSION,
             "database": row.database,
@@ -40,13 +41,15 @@ class JsonWriter:
             "buildTs": row.commit_ms,
             "schemaVersion": version,
         }
+        if location is not None:
+            members["claimCheckLocation"] = location
         if row.handle_only:
             members["handleKeyOnly"] = True
-        if self._options.integrity_check_level is IntegrityCheck.CORRECTNESS:
-            members["checksum"] = written(row, self._options.time_zone)
-        if row.after is not None:
+        if checksum is not None:
+            members["checksum"] = checksum
+        if row.after:
             members["data"] = self._texts(row.after, row.columns)
-        if row.before is not None:
+        if row.before:
             members["old"] = self._texts(row.before, row.columns)
         return _ENCODE(members)
 
