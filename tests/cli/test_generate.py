@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from base64 import b64decode
 from pathlib import Path
 
 import orjson
@@ -140,3 +141,71 @@ def test_a_wrong_argument_is_one_line_and_leaves_nothing(
     assert told.startswith(f"ticdc-lake generate: {said}")
     assert told.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
+
+
+LARGE = {
+    "canal-json": {"max-message-bytes": 549},
+    "open-protocol": {"max-message-bytes": 423},
+    "simple": {"max-message-bytes": 286, "encoding-format": "avro"},
+}
+"""Limits between the shortest and the longest rows of sysbench."""
+
+
+def sysbench(protocol: str, file: str, *arguments: object, **options: object) -> int:
+    given = {name.replace("_", "-"): value for name, value in options.items()} | LARGE[protocol]
+    pairs = [part for name, value in given.items() for part in ("--option", f"{name}={value}")]
+    before = ("--schema-file", "sysbench.sql", "--workload", "sysbench")
+    return generate("--protocol", protocol, "--file", file, *before, *arguments, *pairs)
+
+
+@pytest.mark.parametrize("protocol", LARGE)
+def test_claim_check_objects_lie_where_the_feed_looks_for_them(
+    protocol: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The rows are those of the same stream without them."""
+    monkeypatch.chdir(tmp_path)
+    claim_check = {"large_message_handle_option": "claim-check", "claim_check_storage_uri": "claims"}
+    assert sysbench(protocol, "whole", "--feed-file", "whole.yml") == 0
+    assert sysbench(protocol, "large", "--feed-file", "large.yml", **claim_check) == 0
+
+    def rows(name: str) -> list[object]:
+        feed, lines = load_feed(Path(f"{name}.yml")), Path(name).read_bytes().splitlines()
+        options = yaml.safe_load(Path(f"{name}.yml").read_text())["options"]
+        decoded = decoded_lines(MessageDecoder(feed.protocol, options), lines)
+        return [event for _, line in decoded for event in line["events"] if event["kind"] != "bootstrap"]  # type: ignore[attr-defined]
+
+    assert 0 < len([*Path("claims").iterdir()]) < 100
+    assert rows("large") == rows("whole")
+
+
+def test_a_stream_of_handle_keys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert sysbench("canal-json", "keys", large_message_handle_option="handle-key-only") == 0
+    values = [b64decode(orjson.loads(line)["value"]) for line in Path("keys").read_bytes().splitlines()]
+    marked = [b'"onlyHandleKey":true' in value for value in values]
+    assert 0 < sum(marked) < len(marked)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"large_message_handle_option": "claim-check"}, "claim-check-storage-uri: missing"),
+        (
+            {"large_message_handle_option": "claim-check", "claim_check_storage_uri": "taken/claims"},
+            "claim-check-storage-uri: cannot write into taken/claims",
+        ),
+    ],
+)
+def test_a_place_that_cannot_take_claim_checks_is_named(
+    options: dict[str, object],
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("taken").touch()
+    assert sysbench("open-protocol", "-", **options) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"ticdc-lake generate: {said}")
+    assert told.count("\n") == 1

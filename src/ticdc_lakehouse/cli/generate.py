@@ -18,8 +18,8 @@ from typing import TextIO
 from ticdc_lakehouse.cli.number import positive
 from ticdc_lakehouse.cli.place import named_values, writing
 from ticdc_lakehouse.codec import PROTOCOLS, protocol_named
-from ticdc_lakehouse.codec.message import Message
-from ticdc_lakehouse.codec.options import option_names, sink_options
+from ticdc_lakehouse.codec.message import ClaimCheck, Message, StoredObject
+from ticdc_lakehouse.codec.options import LargeMessage, SinkOptions, option_names, sink_options
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.workload import WORKLOADS, workload_named
 from ticdc_lakehouse.workload.dispatch import Dispatch
@@ -77,10 +77,11 @@ def run(options: argparse.Namespace) -> int:
         seed=options.seed,
     )
     workload_named(feed.workload)
+    protocol_named(protocol).encode([], feed.options)  # refuses options that cannot be encoded before a file is written
     topic = options.topic or feed.workload
     _describe(options, feed, given, topic)
     written = Written()
-    stream = written.counted(paced(intervals(feed, options.rows), options.rate))
+    stream = written.counted(paced(stored(intervals(feed, options.rows), feed.options), options.rate))
     if options.file is None:
         _to_kafka(options.bootstrap_servers, topic, options.partitions, stream)
     else:
@@ -147,6 +148,28 @@ def paced(stream: Iterable[Interval], rate: int | None) -> Iterator[Interval]:
         if rate is not None:
             time.sleep(max(0.0, began + rows / rate - time.monotonic()))
         yield interval
+
+
+def stored(stream: Iterable[Interval], options: SinkOptions) -> Iterator[Interval]:
+    """The stream; the claim-check objects of an interval lie in their store before its messages come."""
+    if options.large_message_handle_option is not LargeMessage.CLAIM_CHECK or options.claim_check_storage_uri is None:
+        yield from stream
+        return
+    from ticdc_lakehouse.lake.claim import ObjectStore
+
+    store = ObjectStore(options.claim_check_storage_uri)
+    for interval in stream:
+        for each in claim_check_objects(interval):
+            store.write(each.name, each.content)
+        yield interval
+
+
+def claim_check_objects(interval: Interval) -> Iterator[StoredObject]:
+    """What the messages of an interval name."""
+    for messages in interval.messages.values():
+        for message in messages:
+            if isinstance(message, ClaimCheck):
+                yield from message.stored
 
 
 @dataclass(slots=True)

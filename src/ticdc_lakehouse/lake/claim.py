@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 import pyarrow as pa
@@ -52,6 +53,31 @@ class StoredObjects(Mapping[str, bytes]):
 
     def __len__(self) -> int:
         return sum(1 for _ in self)
+
+
+class ObjectStore:
+    """Where objects are written: ``storage_uri`` as in ``StoredObjects``. A folder is made if it is not there.
+
+    Raises ConfigError for a URI that cannot be opened, and for a store that cannot be written.
+    """
+
+    def __init__(self, storage_uri: str) -> None:
+        self._shown = _shown(storage_uri)
+        self._folder = _folder(storage_uri)
+        with self._writing():
+            self._folder.base_fs.create_dir(self._folder.base_path)
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write an object, or write it again."""
+        with self._writing(), self._folder.open_output_stream(name) as stream:
+            stream.write(content)
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise ConfigError(f"claim-check-storage-uri: cannot write into {self._shown}: {error}") from None
 
 
 def _folder(storage_uri: str) -> fs.SubTreeFileSystem:
