@@ -87,6 +87,11 @@ class MysqlType:
         """The number in brackets, 0 where there is none: digits after the point of a time, bits of a BIT."""
         return self.size[0] if self.size else 0
 
+    @property
+    def scale(self) -> int:
+        """Digits after the point of a DECIMAL: none where the text has no second number."""
+        return self.size[1] if len(self.size) > 1 else 0
+
 
 @lru_cache(maxsize=4096)
 def parse_type(text: str) -> MysqlType:

@@ -12,9 +12,9 @@ from ticdc_lakehouse.ddl.effect import Added, Dropped, Effect, Recast, Rekeyed, 
 from ticdc_lakehouse.definition import ColumnDefinition
 from ticdc_lakehouse.errors import ApplyError
 from ticdc_lakehouse.lake.lane import Alter, Exchange
-from ticdc_lakehouse.lake.merge import COMMIT_TS, KEY
+from ticdc_lakehouse.lake.merge import COMMIT_TS, KEY, key_text_sql
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
-from ticdc_lakehouse.lake.recast import converted_sql
+from ticdc_lakehouse.lake.recast import converted_sql, zeros
 from ticdc_lakehouse.lake.typed import IRREGULAR, TypedColumn, stored_text_sql, typed_column, typed_columns
 from ticdc_lakehouse.mysql_type import Family
 
@@ -128,7 +128,8 @@ def _recast(lake: Lake, table: str, before: ColumnDefinition, after: ColumnDefin
     text = stored_text_sql(old, time_zone)
     converted = converted_sql(before.type, after.type, text)
     if converted == text and (old.spark_type, before.type.family) == (new.spark_type, after.type.family):
-        return [f"ALTER TABLE {table} ALTER COLUMN {quoted(before.name)} COMMENT {literal(new.comment)}"]
+        commented = f"ALTER TABLE {table} ALTER COLUMN {quoted(before.name)} COMMENT {literal(new.comment)}"
+        return [commented, *_more_digits(table, before, after)]
     _check(lake, table, (before, new), text, converted, time_zone)
     return [
         f"ALTER TABLE {table} ADD COLUMNS ({_declared(new, _NEW)})",
@@ -138,6 +139,18 @@ def _recast(lake: Lake, table: str, before: ColumnDefinition, after: ColumnDefin
     ]
 
 
+def _more_digits(table: str, before: ColumnDefinition, after: ColumnDefinition) -> list[str]:
+    """Moments are stored with all digits that a type can have; texts of those that are none get the new type's."""
+    had, has = before.type.digits, after.type.digits
+    if before.type.family not in (Family.DATETIME, Family.TIMESTAMP) or had == has:
+        return []
+    name = literal(before.name)
+    texts = (
+        f"transform_values({IRREGULAR}, (k, v) -> CASE WHEN k = {name} THEN concat(v, {zeros(had, has)}) ELSE v END)"
+    )
+    return [f"UPDATE {table} SET {IRREGULAR} = {texts} WHERE map_contains_key({IRREGULAR}, {name})"]
+
+
 def _check(
     lake: Lake, table: str, change: tuple[ColumnDefinition, TypedColumn], text: str, converted: str, time_zone: str
 ) -> None:
@@ -145,7 +158,9 @@ def _check(
     before, new = change
     after = new.definition
     value = converted if new.has_dates else new.sql(converted, time_zone)
-    lost = lake.spark.sql(f"SELECT {text} AS text FROM {table} WHERE {text} IS NOT NULL AND {value} IS NULL")
+    kept = f"abs({value}) < double('Infinity')" if new.spark_type in ("FLOAT", "DOUBLE") else f"{value} IS NOT NULL"
+    gone = f"{text} IS NOT NULL AND NOT coalesce({kept}, false)"
+    lost = lake.spark.sql(f"SELECT {text} AS text FROM {table} WHERE {gone}")
     example = lost.first()
     if example is not None:
         raise ApplyError(
@@ -162,8 +177,7 @@ def _rekey(table: str, step: Alter, key: tuple[str, ...], time_zone: str) -> lis
 def _key_sql(step: Alter, key: tuple[str, ...], time_zone: str) -> str:
     """The key's JSON text from the stored columns, as the wire would write it."""
     columns = {column.name.lower(): column for column in step.table.columns}
-    texts = ", ".join(wire_text_sql(columns[name.lower()], time_zone) for name in key)
-    return f"to_json(array({texts}))"
+    return key_text_sql([wire_text_sql(columns[name.lower()], time_zone) for name in key])
 
 
 def wire_text_sql(column: ColumnDefinition, time_zone: str) -> str:

@@ -6,6 +6,8 @@ moved away, an upsert from the one that moved in (wire.md 2.3), so the upsert wi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ticdc_lakehouse.event import Kind
 from ticdc_lakehouse.lake import silver
 from ticdc_lakehouse.lake.lane import Rows
@@ -24,6 +26,10 @@ from ticdc_lakehouse.lake.typed import (
 KEY = "_ticdc_key"
 COMMIT_TS = "_ticdc_commit_ts"
 GONE = "_ticdc_gone"
+_BACKSLASH = "\\\\"
+"""One backslash of a value, in JSON. Meanwhile it is a character that no JSON text has."""
+_LETTERED = tuple(f"\\u{code:04X}" for code in (0x0B, 0x0E, 0x0F, *range(0x1A, 0x20)))
+"""The escapes of control characters that have letters."""
 
 
 def merge(lake: Lake, feed: str, data: str, rows: Rows, time_zone: str) -> None:
@@ -115,10 +121,15 @@ def _key_sql(rows: Rows, time_zone: str) -> tuple[str, str]:
         [whole_text_sql(c, f"{image}.{quoted(c.name)}", time_zone) for c in columns] for image in images.values()
     )
     # A column that `before` leaves out is one that the update did not change (only-output-updated-columns).
-    new, old = _key_text(after), _key_text([f"coalesce({b}, {a})" for b, a in zip(before, after, strict=True)])
+    new, old = key_text_sql(after), key_text_sql([f"coalesce({b}, {a})" for b, a in zip(before, after, strict=True)])
     own = f"CASE WHEN op = 'delete' THEN {old} ELSE {new} END"
     return own, f"CASE WHEN op = 'update' AND before IS NOT NULL AND {old} <> {new} THEN {old} END"
 
 
-def _key_text(values: list[str]) -> str:
-    return f"to_json(array({', '.join(values)}))"
+def key_text_sql(texts: Sequence[str]) -> str:
+    """A handle key's JSON text as the wire's are written (``event.handle_key_text``), of its values' texts: to_json
+    writes the digits of control characters in capitals."""
+    escaped = f"replace(to_json(array({', '.join(texts)})), {literal(_BACKSLASH)}, char(1))"
+    for code in _LETTERED:
+        escaped = f"replace({escaped}, {literal(code)}, {literal(code.lower())})"
+    return f"replace({escaped}, char(1), {literal(_BACKSLASH)})"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from ticdc_lakehouse.definition import ColumnDefinition
 from ticdc_lakehouse.lake.place import literal
+from ticdc_lakehouse.lake.typed import moment_text_sql
 from ticdc_lakehouse.mysql_type import Family
 
 _EPOCH = "TIMESTAMP_NTZ'1970-01-01 00:00:00'"
@@ -40,8 +41,8 @@ def whole_text_sql(column: ColumnDefinition, text: str, time_zone: str) -> str:
         case Family.DATETIME:
             micros = number if digits > 3 else f"({number} * 1000)"
             bounds = _MICROS if digits > 3 else (_MICROS[0] // 1000, _MICROS[1] // 1000)
-            time = f"date_format(timestampadd(MICROSECOND, {micros}, {_EPOCH}), 'yyyy-MM-dd HH:mm:ss.SSSSSS')"
-            return _within(number, bounds, _cut(time, digits))
+            time = f"timestampadd(MICROSECOND, {micros}, {_EPOCH})"
+            return _within(number, bounds, moment_text_sql(time, digits))
         case Family.TIME:
             return f"coalesce({_within(number, _CLOCK, _cut(_time_sql(number), digits))}, {text})"
         case Family.YEAR:
@@ -89,7 +90,7 @@ def _instant_sql(text: str, time_zone: str, digits: int) -> str:
     writers' word for ``0000-00-00 00:00:00``."""
     zero = literal("0000-00-00 00:00:00" + (f".{'0' * digits}" if digits else ""))
     utc = f"try_cast(replace(left({text}, 19), 'T', ' ') AS TIMESTAMP_NTZ)"
-    local = f"date_format(convert_timezone('UTC', {literal(time_zone)}, {utc}), 'yyyy-MM-dd HH:mm:ss')"
+    local = moment_text_sql(f"convert_timezone('UTC', {literal(time_zone)}, {utc})", 0)
     shown = f"concat({local}, substring({text}, 20, length({text}) - 20))"
     pattern = literal(r"^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?Z$")
     no_time = literal("^1970-01-01T00:00:00([.]0+)?Z$")

@@ -38,10 +38,15 @@ def _same(_before: MysqlType, _after: MysqlType, text: str) -> str:
     return text
 
 
-def _to_decimal(_before: MysqlType, after: MysqlType, text: str) -> str:
-    """Rounds half away from zero, in the cast to the column's type."""
+def _to_decimal(before: MysqlType, after: MysqlType, text: str) -> str:
+    """Rounds half away from zero."""
     _fits_decimal(after)
-    return text
+    exact = before.family is not Family.DECIMAL or (before.size and before.scale <= after.scale)
+    return text if exact else _rounded_to(after, text)
+
+
+def _rounded_to(after: MysqlType, number: str) -> str:
+    return f"CAST(try_cast({number} AS DECIMAL({after.size[0]},{after.scale})) AS STRING)"
 
 
 def _fits_decimal(kind: MysqlType) -> None:
@@ -51,7 +56,7 @@ def _fits_decimal(kind: MysqlType) -> None:
 
 def _decimal_to_whole(before: MysqlType, _after: MysqlType, text: str) -> str:
     _fits_decimal(before)
-    number = f"CAST({text} AS DECIMAL({before.size[0]},{(*before.size, 0)[1]}))"
+    number = f"CAST({text} AS DECIMAL({before.size[0]},{before.scale}))"
     return f"CAST(CAST(round({number}, 0) AS DECIMAL(38,0)) AS STRING)"
 
 
@@ -63,11 +68,11 @@ def _double(before: MysqlType, text: str) -> str:
 
 def _real_to_decimal(before: MysqlType, after: MysqlType, text: str) -> str:
     _fits_decimal(after)
-    return f"CAST({_double(before, text)} AS STRING)"
+    return _rounded_to(after, f"CAST({_double(before, text)} AS STRING)")
 
 
 def _real_to_whole(before: MysqlType, _after: MysqlType, text: str) -> str:
-    return f"CAST(CAST(rint({_double(before, text)}) AS DECIMAL(20,0)) AS STRING)"
+    return f"CAST(try_cast(rint({_double(before, text)}) AS DECIMAL(20,0)) AS STRING)"
 
 
 def _to_real(before: MysqlType, after: MysqlType, text: str) -> str:
@@ -82,7 +87,8 @@ def _to_real(before: MysqlType, after: MysqlType, text: str) -> str:
 
 def _real_to_text(_before: MysqlType, _after: MysqlType, text: str) -> str:
     """Numbers that need an exponent are written in other ways by other versions of TiDB."""
-    return f"CASE WHEN upper({text}) NOT LIKE '%E%' THEN {text} END"
+    size = f"abs(CAST({text} AS DOUBLE))"
+    return f"CASE WHEN {size} = 0 OR {size} BETWEEN 1e-5 AND 1e15 THEN {text} END"
 
 
 def _text_to_text(_before: MysqlType, after: MysqlType, text: str) -> str:
@@ -116,6 +122,11 @@ def _matching(pattern: str) -> Conversion:
     return converted
 
 
+def _text_to_decimal(before: MysqlType, after: MysqlType, text: str) -> str:
+    _fits_decimal(after)
+    return _rounded_to(after, _matching(_NUMBER)(before, after, text))
+
+
 def _text_to_moment(before: MysqlType, after: MysqlType, text: str) -> str:
     return _to_moment(before, after, f"CASE WHEN {text} RLIKE '{_MOMENT}' THEN {text} END")
 
@@ -147,10 +158,11 @@ def _time_to_time(before: MysqlType, after: MysqlType, text: str) -> str:
     had, has = ((*kind.size, 0)[0] for kind in (before, after))
     if has < had:
         raise ApplyError(f"the rounding of {before.text} to {after.text} is not followed")
-    return text if has == had else f"concat({text}, {_zeros(had, has)})"
+    return text if has == had else f"concat({text}, {zeros(had, has)})"
 
 
-def _zeros(had: int, has: int) -> str:
+def zeros(had: int, has: int) -> str:
+    """SQL of what follows a time's text if it gets more digits after the point."""
     return f"'{'' if had else '.'}{'0' * (has - had)}'"
 
 
@@ -207,7 +219,7 @@ _CONVERSIONS: dict[tuple[Family, Family], Conversion] = {
     (Family.BINARY, Family.BINARY): _binary_to_binary,
     (Family.BINARY, Family.TEXT): _binary_to_text,
     (Family.TEXT, Family.INTEGER): _matching(_INTEGER),
-    (Family.TEXT, Family.DECIMAL): _matching(_NUMBER),
+    (Family.TEXT, Family.DECIMAL): _text_to_decimal,
     (Family.TEXT, Family.DATE): _matching(_DAY),
     (Family.TEXT, Family.DATETIME): _text_to_moment,
     (Family.TEXT, Family.ENUM): _text_to_enum,

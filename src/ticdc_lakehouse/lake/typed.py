@@ -83,7 +83,8 @@ def lost_sql(columns: tuple[TypedColumn, ...], texts: Sequence[str], values: Seq
         if column.spark_type != "STRING" or column.definition.type.elements
     )
     members = ", ".join(lost)
-    return f"to_json(struct({members}))" if members else "'{}'"
+    # Else a session may have to_json write what was not lost, as null.
+    return f"to_json(struct({members}), map('ignoreNullFields', 'true'))" if members else "'{}'"
 
 
 def irregular_sql(lost: str) -> str:
@@ -129,10 +130,9 @@ def _home(column: ColumnDefinition) -> tuple[str, str]:
 def _decimal(kind: MysqlType) -> tuple[str, str]:
     if not kind.size:
         return "STRING", _EXACT_TEXT + "precision and scale"
-    precision, scale = kind.size[0], kind.size[1] if len(kind.size) > 1 else 0
-    if precision > 38:
+    if kind.size[0] > 38:
         return "STRING", "exact text: more than the 38 digits of DECIMAL"
-    return f"DECIMAL({precision},{scale})", ""
+    return f"DECIMAL({kind.size[0]},{kind.scale})", ""
 
 
 def _names_remark(column: ColumnDefinition) -> str:
@@ -153,11 +153,16 @@ def _value_sql(column: ColumnDefinition, spark_type: str, text: str, time_zone: 
         case Family.SET if column.by != "name" and column.type.elements:
             return _set_sql(column.type.elements, text)
         case Family.TIME if column.type.digits:
-            # Debezium sends as many digits as a value needs.
-            fraction = f"rpad(split_part({text}, '.', 2), {column.type.digits}, '0')"
-            return f"concat(split_part({text}, '.', 1), '.', {fraction})"
+            # Debezium sends as many digits as a value needs. More than the type has are kept: the definition is old.
+            digits, fraction = column.type.digits, f"split_part({text}, '.', 2)"
+            filled = f"concat(split_part({text}, '.', 1), '.', rpad({fraction}, {digits}, '0'))"
+            return f"CASE WHEN length({fraction}) <= {digits} THEN {filled} ELSE {text} END"
         case _ if spark_type == "STRING":
             return text
+        case Family.DECIMAL:
+            # A cast would round what has more digits after the point.
+            whole = f"length(split_part({text}, '.', 2)) <= {column.type.scale}"
+            return f"CASE WHEN {whole} THEN try_cast({text} AS {spark_type}) END"
         case _:
             return f"try_cast({text} AS {spark_type})"
 
@@ -192,11 +197,13 @@ def _text_of_sql(kind: MysqlType, value: str, spark_type: str, time_zone: str) -
             return f"lower(hex({value}))"
         case Family.YEAR:
             return f"lpad(CAST({value} AS STRING), 4, '0')"
+        case Family.DECIMAL:
+            # A CAST writes 0E-8 where the session is not in ANSI mode.
+            return f"replace(format_number({value}, {kind.scale}), ',', '')"
         case Family.DATETIME:
-            return f"date_format({value}, {literal(_pattern(kind))})"
+            return moment_text_sql(value, kind.digits)
         case Family.TIMESTAMP:
-            local = f"convert_timezone('UTC', {literal(time_zone)}, {_in_utc(value)})"
-            return f"date_format({local}, {literal(_pattern(kind))})"
+            return moment_text_sql(f"convert_timezone('UTC', {literal(time_zone)}, {_in_utc(value)})", kind.digits)
         case Family.FLOAT | Family.DOUBLE:
             return _number_text_sql(value)
         case _:
@@ -208,14 +215,26 @@ def _in_utc(timestamp: str) -> str:
     return f"timestampadd(MICROSECOND, unix_micros({timestamp}), TIMESTAMP_NTZ'1970-01-01 00:00:00')"
 
 
-def _pattern(kind: MysqlType) -> str:
-    return "yyyy-MM-dd HH:mm:ss" + (f".{'S' * kind.digits}" if kind.digits else "")
+def moment_text_sql(moment: str, digits: int) -> str:
+    """MySQL's text of a TIMESTAMP_NTZ, with so many digits after the point. ``date_format`` would take it for a time of
+    the session's zone, where an hour may be missing, and write the digits as the session's time parser does."""
+    text = f"CAST({moment} AS STRING)"
+    seconds = f"left({text}, 19)"
+    return f"concat({seconds}, '.', rpad(substring({text}, 21), {digits}, '0'))" if digits else seconds
 
 
 def _number_text_sql(value: str) -> str:
-    """Plain digits where 17 of them and no exponent say it all, else Java's text, which has an E."""
-    text = f"CAST({value} AS STRING)"
-    plain = f"CAST(CAST({text} AS DECIMAL(38,22)) AS STRING)"
-    trimmed = rf"regexp_replace({plain}, '\\.?0+$', '')"
-    small = f"{value} = 0 OR abs({value}) BETWEEN 1e-5 AND 1e15"
-    return f"CASE WHEN {value} = 0 THEN '0' WHEN {small} THEN {trimmed} ELSE {text} END"
+    """Plain digits from 1e-6 up to below 1e21, else an exponent (`event` docstring), of Java's digits."""
+    text, size = f"CAST({value} AS STRING)", f"abs({value})"
+    power = f"CAST(split_part({text}, 'E', 2) AS INT)"
+    digits = f"regexp_replace(split_part({text}, 'E', 1), '[.]0$', '')"
+    return (
+        f"CASE WHEN {value} = 0 THEN regexp_replace({text}, '[.]0$', '') "
+        f"WHEN {size} >= 1e-6 AND {size} < 1 THEN {_plain_sql(text, 22)} "
+        f"WHEN {size} >= 1 AND {size} < 1e21 THEN {_plain_sql(text, 16)} "
+        f"ELSE concat({digits}, format_string('e%s%02d', IF({power} < 0, '-', '+'), abs({power}))) END"
+    )
+
+
+def _plain_sql(number: str, scale: int) -> str:
+    return f"regexp_replace(CAST(CAST({number} AS DECIMAL(38,{scale})) AS STRING), '[.]?0+$', '')"

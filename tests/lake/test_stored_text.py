@@ -1,0 +1,165 @@
+"""MySQL's texts read back from typed columns, and keys made of them: the same in any session, and the wire's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ticdc_lakehouse.ddl.change import change
+from ticdc_lakehouse.ddl.read import read_ddl
+from ticdc_lakehouse.ddl.script import tables_from_sql
+from ticdc_lakehouse.ddl.statement import AlterTable
+from ticdc_lakehouse.definition import ColumnDefinition
+from ticdc_lakehouse.errors import ApplyError
+from ticdc_lakehouse.event import handle_key_text
+from ticdc_lakehouse.lake.data_table import create_data_table
+from ticdc_lakehouse.lake.evolve import alter
+from ticdc_lakehouse.lake.lane import Alter
+from ticdc_lakehouse.lake.merge import key_text_sql
+from ticdc_lakehouse.lake.open_type import whole_text_sql
+from ticdc_lakehouse.lake.place import Lake, Layer, literal
+from ticdc_lakehouse.lake.typed import IRREGULAR, TypedColumn, irregular_sql, lost_sql, stored_text_sql, typed_column
+from ticdc_lakehouse.mysql_type import parse_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+SESSIONS = {
+    "an hour is missing in the zone": {"spark.sql.session.timeZone": "America/New_York"},
+    "no ANSI mode": {"spark.sql.ansi.enabled": "false"},
+    "the time parser of Spark 2": {"spark.sql.legacy.timeParserPolicy": "LEGACY"},
+    "NULLs in JSON": {"spark.sql.jsonGenerator.ignoreNullFields": "false"},
+}
+NO_HOUR = "2024-03-10 02:30:00"  # America/New_York
+STORED = [
+    ("datetime", NO_HOUR),
+    ("datetime(3)", f"{NO_HOUR}.000"),
+    ("datetime(6)", f"{NO_HOUR}.000500"),
+    ("datetime", "0000-01-01 00:00:00"),
+    ("datetime(1)", "9999-12-31 23:59:59.9"),
+    ("timestamp(3)", f"{NO_HOUR}.050"),
+    ("decimal(20,8)", "0.00000000"),
+    ("decimal(20,8)", "-0.00000001"),
+    ("decimal(38,30)", "12345678.000000000000000000000000000001"),
+    ("decimal(5)", "-12345"),
+    ("double", "0"),
+    ("double", "-0"),
+    ("double", "0.000001"),
+    ("double", "-1.5e-07"),
+    ("double", "123456789012345680000"),
+    ("double", "-1000000000000000"),
+    ("double", "1e+21"),
+    ("double", "1.7976931348623157e+308"),
+    ("float", "0.1"),
+    ("float", "16777216"),
+    ("float", "3.4028235e+38"),
+]
+SENT = [  # of columns whose type messages leave open (Debezium)
+    ("datetime", "1710037800000", NO_HOUR),
+    ("datetime(6)", "1710037800000500", f"{NO_HOUR}.000500"),
+    ("timestamp(1)", "2024-03-10T02:30:00.5Z", f"{NO_HOUR}.5"),
+]
+# Of a definition that is older than the row: kept exact rather than cut.
+TOO_LONG = [("decimal(10,2)", "1.005"), ("decimal(10)", "-0.5"), ("int", "3000000000"), ("time(3)", "10:00:00.123456")]
+KEYS = ["a", "\x00\x0b\x0c\x1a\x1f\x7f", "\\u001F", "\\\\u001F\x1f", '"\\', "\t\n/é😀\u2028"]
+
+
+@contextmanager
+def settings(spark: SparkSession, given: dict[str, str]) -> Iterator[None]:
+    usual = {name: spark.conf.get(name) for name in given}
+    try:
+        for name, value in given.items():
+            spark.conf.set(name, value)
+        yield
+    finally:
+        for name, value in usual.items():
+            spark.conf.set(name, str(value))
+
+
+def typed(name: str, kind: str) -> TypedColumn:
+    return typed_column(ColumnDefinition(name=name, type=parse_type(kind)))
+
+
+def answers(spark: SparkSession, values: list[str], source: str = "") -> list[object]:
+    (row,) = spark.sql(f"SELECT {', '.join(f'{value} AS c{i}' for i, value in enumerate(values))} {source}").collect()
+    return list(row)
+
+
+@pytest.mark.parametrize("session", SESSIONS.values(), ids=SESSIONS)
+def test_texts_are_mysqls(spark: SparkSession, session: dict[str, str]) -> None:
+    columns = [typed(f"v{i}", kind) for i, (kind, _) in enumerate(STORED)]
+    values = [column.sql(literal(text), "UTC") for column, (_, text) in zip(columns, STORED, strict=True)]
+    rows = ", ".join(f"{value} AS {column.name}" for column, value in zip(columns, values, strict=True))
+    texts = [stored_text_sql(column, "UTC") for column in columns]
+    sent = [
+        whole_text_sql(ColumnDefinition(name="v", type=parse_type(kind), open=True), literal(text), "UTC")
+        for kind, text, _ in SENT
+    ]
+    lost = irregular_sql(lost_sql(tuple(columns), [literal(text) for _, text in STORED], values))
+    with settings(spark, session):
+        found = answers(spark, texts, f"FROM (SELECT {rows}, CAST(NULL AS MAP<STRING, STRING>) AS {IRREGULAR})")
+        whole = answers(spark, [*sent, lost])
+    assert found == [text for _, text in STORED]
+    assert whole == [*(text for _, _, text in SENT), None]
+
+
+def test_keys_are_written_as_the_wire_writes_them(spark: SparkSession) -> None:
+    texts = [f"CAST(unhex('{key.encode().hex()}') AS STRING)" for key in KEYS]
+    assert answers(spark, [key_text_sql([text, "'2'"]) for text in texts]) == [handle_key_text([k, "2"]) for k in KEYS]
+
+
+def test_nothing_is_rounded(spark: SparkSession) -> None:
+    columns = [typed(kind, kind) for kind, _ in TOO_LONG]
+    texts = [literal(text) for _, text in TOO_LONG]
+    values = [column.sql(text, "UTC") for column, text in zip(columns, texts, strict=True)]
+    *found, lost = answers(spark, [*values, irregular_sql(lost_sql(tuple(columns), texts, values))])
+    assert found == [None, None, None, "10:00:00.123456"]
+    assert lost == dict(TOO_LONG[:3])
+
+
+@pytest.fixture
+def lake(spark: SparkSession, lake_root: Path) -> Iterator[Lake]:
+    schemas = {layer: f"stored_text_{layer}" for layer in Layer}
+    lake = Lake(spark=spark, catalog="spark_catalog", schemas=schemas, checkpoints="", root=lake_root)
+    lake.register()
+    yield lake
+    lake.drop(Layer.GOLD, "t__data")
+
+
+def altered(lake: Lake, create: str, values: str, ddl: str) -> str:
+    """A data table with one row, after a DDL; gives its name."""
+    (table,) = tables_from_sql(create)
+    create_data_table(lake, "t__data", table)
+    name = lake.table(Layer.GOLD, "t__data")
+    lake.spark.sql(f"INSERT INTO {name} VALUES {values}")
+    (statement,) = read_ddl(ddl, "d", "t")
+    assert isinstance(statement, AlterTable)
+    changed = change(table, statement)
+    alter(lake, "t__data", Alter(commit_ts=1, query=ddl, effects=changed.effects, table=changed.table), "UTC")
+    return name
+
+
+def test_a_key_gets_the_digits_of_its_new_type(lake: Lake) -> None:
+    name = altered(
+        lake,
+        "CREATE TABLE d.t (a DATETIME, v DATETIME, PRIMARY KEY (a))",
+        f"""('["{NO_HOUR}"]', 1, map('v', '0000-00-00 00:00:00'), TIMESTAMP_NTZ'{NO_HOUR}', NULL)""",
+        "ALTER TABLE t MODIFY a DATETIME(3), MODIFY v DATETIME(1)",
+    )
+    (row,) = lake.spark.sql(f"SELECT _ticdc_key, {IRREGULAR} FROM {name}").collect()
+    assert tuple(row) == (handle_key_text([f"{NO_HOUR}.000"]), {"v": "0000-00-00 00:00:00.0"})
+
+
+@pytest.mark.parametrize("after", ["BIGINT", "FLOAT"])
+def test_a_number_beyond_its_new_type_stops_the_table(lake: Lake, after: str) -> None:
+    with pytest.raises(ApplyError, match="cannot be converted from DOUBLE"):
+        altered(
+            lake,
+            "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v DOUBLE)",
+            """('["1"]', 1, NULL, 1, 1e300D)""",
+            f"ALTER TABLE t MODIFY v {after}",
+        )
