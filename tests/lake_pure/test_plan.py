@@ -68,6 +68,7 @@ STATE = TableState(name="f_d_t", data=DATA, version=4, applied_tso=10)
 SIMPLE = Applying(feed="f", time_zone="UTC", schemas_apart=True)
 DEBEZIUM = Applying(feed="f", time_zone="UTC", own_digits=True)
 DECIMAL_KEY = "CREATE TABLE d.t (id DECIMAL(9,2) PRIMARY KEY, v VARCHAR(9))"
+DECIMAL = definition(sql=DECIMAL_KEY)
 SIMPLE_TRUSTED = replace(SIMPLE, options=sink_options("simple", {"simple-column-order": "trust"}))
 STOPS = {
     "nothing in the way": (situation(ROWS, known=KNOWN, state=STATE), 20, None),
@@ -114,6 +115,31 @@ STOPS = {
         situation(replace(ROWS, columns=(replace(ID, type="bigint unsigned"), V)), known=KNOWN, state=STATE),
         14,
         "rows have bigint unsigned",
+    ),
+    "an integer that is larger than the definition knows": (
+        situation(ROWS, known=definition(sql="CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(9))"), state=STATE),
+        14,
+        "column id is INT in the table's definition, rows have bigint",
+    ),
+    "an integer that is smaller than the definition knows": (
+        situation(replace(ROWS, columns=(replace(ID, type="mediumint"), V)), known=KNOWN, state=STATE),
+        20,
+        None,
+    ),
+    "a decimal with more digits after the point than the definition knows": (
+        situation(replace(ROWS, columns=(replace(ID, type="decimal(9,3)"), V)), known=DECIMAL, state=STATE),
+        14,
+        "column id is DECIMAL(9,2) in the table's definition, rows have decimal(9,3)",
+    ),
+    "a decimal with more digits before the point than the definition knows": (
+        situation(replace(ROWS, columns=(replace(ID, type="decimal(9)"), V)), known=DECIMAL, state=STATE),
+        14,
+        "rows have decimal(9)",
+    ),
+    "a decimal of which the wire does not tell the digits": (
+        situation(replace(ROWS, columns=(replace(ID, type="decimal"), V)), known=DECIMAL, state=STATE),
+        20,
+        None,
     ),
     "a message in quarantine": (
         situation(ROWS, known=KNOWN, state=STATE, hold=Hold(tso=12, reason="in quarantine")),

@@ -15,6 +15,14 @@ from ticdc_lakehouse.lake.window import Shape
 from ticdc_lakehouse.mysql_type import Family, MysqlType, parse_type
 
 _UNKNOWN = parse_type("unknown")
+_BYTES = {
+    **dict.fromkeys(("bool", "boolean", "tinyint"), 1),
+    "smallint": 2,
+    "mediumint": 3,
+    **dict.fromkeys(("int", "integer"), 4),
+    "bigint": 8,
+}
+"""Of MySQL's integers."""
 UNKNOWN_COLUMNS = "the table's columns are not known yet: give its CREATE TABLE in the feed's schema_file"
 
 
@@ -69,7 +77,18 @@ def _same_kind(column: Column, defined: MysqlType, *, signs: bool) -> bool:
     if sent.family is Family.DATETIME and sent.size and (sent.size[0] > 3) != (defined.digits > 3):
         return False  # Debezium counts milliseconds up to DATETIME(3): a definition that is older would be misread
     signed = signs and sent.family is Family.INTEGER
-    return sent.family is defined.family and (not signed or sent.unsigned == defined.unsigned)
+    fits = sent.family is defined.family and (not signed or sent.unsigned == defined.unsigned)
+    return fits and not _larger(sent, defined)
+
+
+def _larger(sent: MysqlType, defined: MysqlType) -> bool:
+    """Whether the wire's type has values that the definition's has not: a schema_file that is older than the table, or
+    a DDL that was passed over. The lake's type would lose them."""
+    if sent.family is Family.INTEGER:
+        return _BYTES[sent.name] > _BYTES[defined.name]
+    if sent.family is Family.DECIMAL and sent.size and defined.size:
+        return sent.scale > defined.scale or sent.size[0] - sent.scale > defined.size[0] - defined.scale
+    return False
 
 
 def as_sent(table: Table, shapes: Iterable[Shape]) -> Table:
