@@ -22,6 +22,7 @@ from ticdc_lakehouse.lake.first_messages import check_protocol
 from ticdc_lakehouse.lake.gold import Applied, apply
 from ticdc_lakehouse.lake.history import AsOf, as_of
 from ticdc_lakehouse.lake.maintenance import Maintained, maintain
+from ticdc_lakehouse.lake.naming import check_feed_name
 from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.lake.quarantine import Replayed, positions_of
 from ticdc_lakehouse.lake.silver import Decoded, Decoding, decode
@@ -70,13 +71,15 @@ class Run:
         )
 
     def bronze(self) -> Landed:
-        """Land what Kafka has. Raises ConfigError if another process is at it, as do the others."""
+        """Land what Kafka has. Raises ConfigError if another process is at it, as do the others, and for a new feed
+        whose name is taken."""
         source = Source(
             feed=self.feed.name,
             kafka_options={**self.feed.kafka_options, **security_options(self.feed, self.secret)},
             starting_offsets=self.feed.starting_offsets,
         )
         with self._turn(Layer.BRONZE):
+            check_feed_name(self.lake, self.feed.name)
             return land(
                 self.lake,
                 source,

@@ -49,6 +49,17 @@ def test_a_name_of_the_history_is_not_given_again(other: Taken) -> None:
     assert naming(other).view(T) == naming(other).view(T) != "f_d_t"
 
 
+@pytest.mark.parametrize("name", ["events", "quarantine", "accounting", "schemas"])
+def test_no_view_stands_where_another_feed_has_its_own(name: str) -> None:
+    """Feed f_d has a table f_d_events in silver."""
+    table, plain = ("d", name), f"f_d_{name}"
+    assert naming().view(table) == plain
+    beside = Naming(feed="f", history=list, is_feed="f_d".__eq__)
+    assert beside.view(table) == beside.view(table) != plain
+    named = Naming(feed="f", history=lambda: [taken(table, plain)], is_feed="f_d".__eq__)
+    assert named.view(table) == plain, "its own view"
+
+
 @pytest.mark.parametrize("name", ["t__data", "t__data_17"])
 def test_no_view_stands_where_rows_lie(name: str) -> None:
     assert naming().view(("d", name)).startswith(f"f_d_{name}_")

@@ -6,11 +6,18 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from pyspark.sql import functions as F
+
 from ticdc_lakehouse.ddl.statement import TableName
+from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.lake.bronze import messages_table
 from ticdc_lakehouse.lake.place import Lake, Layer, object_name
-from ticdc_lakehouse.lake.state import DEFINITIONS
+from ticdc_lakehouse.lake.state import DEFINITIONS, WINDOWS
 
 _DATA = re.compile(r"__data(_[0-9]+)?$")
+_OWN = ("events", "quarantine", "accounting", "schemas")
+"""What a feed's own tables and views in silver are called. Those of a feed `shop_crm` have the names that the tables
+`crm.events`, … of a feed `shop` would have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +38,8 @@ class Naming:
     feed: str
     history: Callable[[], Iterable[Taken]]
     """All names ever given; asked for only when a new name is needed, which in most windows is never."""
+    is_feed: Callable[[str], bool] = lambda _name: False
+    """Whether there is a feed of this name."""
     _views: dict[str, tuple[str, TableName]] = field(default_factory=dict)
     _bearers: dict[TableName, set[str]] = field(default_factory=dict)
     _data: set[str] = field(default_factory=set)
@@ -41,11 +50,18 @@ class Naming:
         self._ask()
         plain = object_name(self.feed, *table)
         own = (self.feed, table)
-        # A table `t__data` would stand where the rows of a table `t` lie.
-        free = self._views.get(plain, own) == own and not _DATA.search(plain)
-        name = plain if free else object_name(self.feed, *table, "\0")
+        name = plain if self._is_free(plain, own) else object_name(self.feed, *table, "\0")
         self._views[name] = own
         return name
+
+    def _is_free(self, plain: str, own: tuple[str, TableName]) -> bool:
+        if plain in self._views:
+            return self._views[plain] == own
+        # A table `t__data` would stand where the rows of a table `t` lie.
+        if _DATA.search(plain):
+            return False
+        feed, _, last = plain.rpartition("_")
+        return last not in _OWN or not self.is_feed(feed)
 
     def data(self, table: TableName, commit_ts: int) -> str:
         """The name of the Delta table for the rows that ``table`` has from ``commit_ts`` on."""
@@ -78,4 +94,21 @@ def naming(lake: Lake, feed: str) -> Naming:
         for line in lines.distinct().collect():
             yield Taken(feed=line[0], table=(line[1], line[2]), name=line[3], data=line[4])
 
-    return Naming(feed=feed, history=history)
+    def is_feed(name: str) -> bool:
+        return lake.exists(Layer.BRONZE, messages_table(name))
+
+    return Naming(feed=feed, history=history, is_feed=is_feed)
+
+
+def check_feed_name(lake: Lake, feed: str) -> None:
+    """Raise ConfigError for a new feed whose own tables and views would stand where views of another feed's tables
+    do."""
+    if not lake.exists(Layer.OPS, WINDOWS) or lake.exists(Layer.BRONZE, messages_table(feed)):
+        return
+    windows = lake.spark.table(lake.table(Layer.OPS, WINDOWS)).select("feed", F.explode("definitions").alias("d"))
+    own = [f"{feed}_{name}" for name in _OWN]
+    for other, d in windows.where(F.col("d.name").isin(own)).take(1):
+        raise ConfigError(
+            f"feed {feed}: {d['name']} in silver is the view of table {d['database']}.{d['table']} of feed {other}: "
+            "give the feed another name"
+        )

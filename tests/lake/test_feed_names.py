@@ -1,0 +1,46 @@
+"""Two feeds whose names go together: `shop_crm`, and `shop` with a database `crm`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from ticdc_lakehouse.ddl.script import tables_from_sql
+from ticdc_lakehouse.errors import ConfigError
+from ticdc_lakehouse.lake import bronze, state
+from ticdc_lakehouse.lake.naming import check_feed_name, naming
+from ticdc_lakehouse.lake.place import Lake, Layer
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+EVENTS = ("crm", "events")
+
+
+@pytest.fixture
+def lake(spark: SparkSession, lake_root: Path) -> Lake:
+    schemas = {layer: f"{lake_root.parent.name}_{layer}".lower() for layer in Layer}
+    lake = Lake(spark=spark, catalog="spark_catalog", schemas=schemas, checkpoints="", root=lake_root)
+    lake.register()
+    state.create_tables(lake)
+    return lake
+
+
+def test_a_table_gets_another_name_than_what_a_feed_has(lake: Lake) -> None:
+    assert naming(lake, "shop").view(EVENTS) == "shop_crm_events"
+    bronze.create_tables(lake, "shop_crm")
+    assert naming(lake, "shop").view(EVENTS).startswith("shop_crm_events_")
+
+
+def test_a_new_feed_does_not_take_the_names_of_another_ones_views(lake: Lake) -> None:
+    (table,) = tables_from_sql("CREATE TABLE crm.events (id BIGINT PRIMARY KEY)")
+    view = naming(lake, "shop").view(EVENTS)
+    found = state.Definition(table=table, commit_ts=1, source="ddl", name=view, data=f"{view}__data")
+    state.publish(lake, "shop", state.Published(), state.Published(tso=1), [found], 0)
+    with pytest.raises(ConfigError, match="shop_crm_events in silver is the view of table"):
+        check_feed_name(lake, "shop_crm")
+    check_feed_name(lake, "shop_crm2")
+    bronze.create_tables(lake, "shop_crm")
+    check_feed_name(lake, "shop_crm")  # it is there already
