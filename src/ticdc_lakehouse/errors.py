@@ -15,7 +15,12 @@ class LakehouseError(Exception):
 
 
 class ConfigError(LakehouseError):
-    """A setting is missing or wrong; names where it stands and what was expected."""
+    """What was asked for cannot be done until the operator acts.
+
+    A setting or an argument is missing or wrong, a file cannot be read or written, another run is working on the same
+    feed, a broker or a store does not answer, a local job failed, or an encoder is given an event that its protocol
+    cannot carry. The message names the place and what was expected.
+    """
 
 
 class OffsetGapError(ConfigError):

@@ -118,6 +118,13 @@ def test_a_file_that_cannot_be_written_is_named(
     assert told == f"ticdc-lake generate: {option}: {tmp_path}: cannot be written: Is a directory\n"
 
 
+def test_a_closed_output_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout", None)  # as Python has it after >&-
+    assert generate("--protocol", "craft", "--file", "-") == 2
+    told = capsys.readouterr().err
+    assert told == "ticdc-lake generate: --file: -: cannot be written: standard output is closed\n"
+
+
 @pytest.mark.parametrize("number", ["0", "-1", "x", "1.5"])
 def test_a_wrong_number_is_told_in_words(number: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):

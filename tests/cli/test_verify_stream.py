@@ -11,6 +11,7 @@ from ticdc_lakehouse.cli import main
 from ticdc_lakehouse.cli.verify_stream import Result, chosen, state, summary
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.local.comparison import differences
+from ticdc_lakehouse.local.kafka import recorded_messages
 from ticdc_lakehouse.local.lost import LOST
 from ticdc_lakehouse.local.recorded import RecordedStream, answers, recorded_streams
 from ticdc_lakehouse.local.verify import Verdict, mode_of
@@ -82,7 +83,7 @@ def test_a_file_without_watermarks_is_for_the_eventual_mode() -> None:
     ("arguments", "said"),
     [
         (["--file", "craft.json"], "--file: expected one of canal_json-noext.jsonl.gz, canal_json.jsonl.gz, "),
-        (["--option", "craft-floats=trust"], "craft-floats: no option of any protocol"),
+        (["--option", "craft-floats=trust"], "craft-floats: unknown sink-uri option"),
         (["--every", "0"], "--every: expected 1 or more, found 0"),
         (["--markdown", "/no/such/folder/x.md"], "--markdown: /no/such/folder/x.md: cannot be written: No such file"),
     ],
@@ -144,6 +145,25 @@ def test_answers_that_are_damaged_are_named(content: bytes | None, said: str, tm
         (tmp_path / "answers.jsonl.gz").write_bytes(content)
     with pytest.raises(ConfigError, match=rf"answers\.jsonl\.gz: {said}"):
         list(answers(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("[1]", "Expected `object`, got `array`"),
+        ("7", "Expected `object`, got `int`"),
+        ("{", "Input data was truncated"),
+        ('{"partition": 0, "key": null}', "Object missing required field `value`"),
+        ('{"partition": 0, "key": null, "value": "=="}', "Invalid base64 encoded string"),
+        ('{"partition": 2147483648, "key": null, "value": null}', "Expected `int` <= 2147483647"),
+        ('{"partition": 0, "key": null, "value": null, "timestamp": 9223372036854775808}', "Expected `int`"),
+    ],
+)
+def test_messages_of_another_shape_are_named(line: str, said: str, tmp_path: Path) -> None:
+    file = tmp_path / "craft.jsonl.gz"
+    file.write_bytes(gzip.compress(f'{{"partition": 0, "key": null, "value": null}}\n{line}\n'.encode()))
+    with pytest.raises(ConfigError, match=rf"craft\.jsonl\.gz: line 2: expected a message: {said}"):
+        list(recorded_messages(file))
 
 
 def row(file: str, nothing: str = "0", **values: str) -> dict[str, str]:

@@ -21,7 +21,7 @@ from ticdc_lakehouse.cli.place import LAKE, lake_root, place_arguments, project_
 from ticdc_lakehouse.cli.run import JOB, progress_text, result_text
 from ticdc_lakehouse.config.feed import Feed, load_feed
 from ticdc_lakehouse.entry import Run
-from ticdc_lakehouse.errors import ConfigError, LakehouseError
+from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake import ops, silver
 from ticdc_lakehouse.lake.history import as_of
 from ticdc_lakehouse.lake.place import Lake, Layer
@@ -186,7 +186,7 @@ def _apply(demo: _Demo, broker: Broker, known: list[Answer], verdicts: dict[str,
 def _run_job(demo: _Demo, parameters: Mapping[str, str]) -> None:
     """Run the job; what its notebooks print is not shown.
 
-    Raises LakehouseError with the traceback if it fails.
+    Raises ConfigError with the traceback if it fails.
     """
 
     def progress(event: Progress) -> None:
@@ -200,7 +200,7 @@ def _run_job(demo: _Demo, parameters: Mapping[str, str]) -> None:
             demo.bundle, JOB, parameters, demo.session, progress, files_root=demo.lake, retry_wait_seconds=1.0
         )
     if result.state is not JobState.SUCCESS:
-        raise LakehouseError(result_text(result))
+        raise ConfigError(result_text(result))
 
 
 def _run_of(demo: _Demo, broker: Broker, name: str) -> Run:

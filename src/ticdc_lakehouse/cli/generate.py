@@ -229,6 +229,8 @@ def _to_kafka(servers: str, topic: str, partitions: int, stream: Iterable[Interv
 def _opened(name: str) -> AbstractContextManager[TextIO]:
     """The file, or the terminal. Raises ConfigError if it cannot be written."""
     if name == "-":
+        if not sys.stdout:  # Python has none where the shell closed it: >&-
+            raise ConfigError("--file: -: cannot be written: standard output is closed")
         return nullcontext(sys.stdout)
     with writing("--file", Path(name)):
         return Path(name).open("w", encoding="utf-8")

@@ -21,7 +21,7 @@ from typing import IO, Any, Self
 from confluent_kafka import KafkaException, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
 
-from ticdc_lakehouse.errors import ConfigError, LakehouseError
+from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.local.jars import Group, class_path
 from ticdc_lakehouse.local.java import find_java, serial_collector
 from ticdc_lakehouse.local.kafka import (
@@ -126,7 +126,7 @@ class Broker:
         self._end(Signals.SIGKILL)
 
     def create_topic(self, name: str, partitions: int) -> None:
-        """Create a topic; raises LakehouseError when it cannot be."""
+        """Create a topic; raises ConfigError when it cannot be."""
         self._ask(lambda admin: admin.create_topics([NewTopic(name, partitions, 1)]))
 
     def add_partitions(self, name: str, partitions: int) -> None:
@@ -141,7 +141,7 @@ class Broker:
     def produce(self, topic: str, messages: Iterable[KafkaMessage]) -> int:
         """Write the messages, in their order within each partition; gives their number once all are acknowledged.
 
-        Raises LakehouseError when one was not taken.
+        Raises ConfigError when one was not taken.
         """
         return produce(self.bootstrap_servers, topic, messages)
 
@@ -163,7 +163,7 @@ class Broker:
             for future in request(admin).values():
                 future.result(REQUEST_SECONDS)
         except KafkaException as error:
-            raise LakehouseError(f"broker {self.bootstrap_servers}: {error.args[0].str()}") from error
+            raise ConfigError(f"broker {self.bootstrap_servers}: {error.args[0].str()}") from error
 
     def _format(self, java: list[str]) -> None:
         """Write the properties, with ports chosen once, and an empty log of metadata."""

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
+import msgspec
 from confluent_kafka import KafkaError, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from ticdc_lakehouse.errors import ConfigError, LakehouseError
+from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.local.recorded import gzipped_lines
 
 REQUEST_SECONDS = 30
@@ -40,10 +39,10 @@ SILENT.disabled = True
 class KafkaMessage:
     """A message to produce, or one that was recorded."""
 
-    partition: int
+    partition: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
     key: bytes | None
     value: bytes | None
-    timestamp: int | None = None
+    timestamp: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None = None
     """Milliseconds since 1970; None lets Kafka take the present."""
     offset: int | None = None
     """Where it lay when it was recorded; producing does not look at it."""
@@ -54,23 +53,19 @@ def recorded_messages(path: Path) -> Iterator[KafkaMessage]:
     """The messages of a recorded stream in order.
 
     The file is gzipped JSON lines with partition, offset, timestamp (ms), key and value (base64 or null).
-    Raises ConfigError if it is not there, or damaged.
+    Raises ConfigError that names file and line if it is not there, or damaged.
     """
-    for line in gzipped_lines(path):
-        record = json.loads(line)
-        yield KafkaMessage(
-            partition=record["partition"],
-            offset=record["offset"],
-            timestamp=record["timestamp"],
-            key=_bytes(record["key"]),
-            value=_bytes(record["value"]),
-        )
+    for number, line in enumerate(gzipped_lines(path), start=1):
+        try:
+            yield msgspec.json.decode(line, type=KafkaMessage)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}: line {number}: expected a message: {error}") from None
 
 
 def ensure_topic(bootstrap_servers: str, topic: str, partitions: int) -> None:
     """Create the topic if it is not there.
 
-    Raises ConfigError if it has another number of partitions, LakehouseError when Kafka does not answer.
+    Raises ConfigError if it has another number of partitions, or if Kafka does not answer.
     """
     admin = AdminClient(client_options(bootstrap_servers) | {"error_cb": lambda _: None}, logger=SILENT)
     try:
@@ -80,13 +75,13 @@ def ensure_topic(bootstrap_servers: str, topic: str, partitions: int) -> None:
         elif len(found.partitions) != partitions:
             raise ConfigError(f"topic {topic}: expected {partitions} partitions, it has {len(found.partitions)}")
     except KafkaException as error:
-        raise LakehouseError(f"Kafka at {bootstrap_servers}: {error.args[0].str()}") from error
+        raise ConfigError(f"Kafka at {bootstrap_servers}: {error.args[0].str()}") from error
 
 
 def produce(bootstrap_servers: str, topic: str, messages: Iterable[KafkaMessage]) -> int:
     """Write the messages to a topic, in their order within each partition.
 
-    Gives their number once all are acknowledged. Raises LakehouseError when one was not taken.
+    Gives their number once all are acknowledged. Raises ConfigError when one was not taken.
     """
     failed: list[KafkaError] = []
 
@@ -103,7 +98,7 @@ def produce(bootstrap_servers: str, topic: str, messages: Iterable[KafkaMessage]
     unsent = producer.flush(REQUEST_SECONDS)
     if failed or unsent:
         reason = failed[0].str() if failed else f"no answer in {REQUEST_SECONDS} s"
-        raise LakehouseError(f"topic {topic}: {len(failed) + unsent} of {count} messages were not taken: {reason}")
+        raise ConfigError(f"topic {topic}: {len(failed) + unsent} of {count} messages were not taken: {reason}")
     return count
 
 
@@ -122,7 +117,7 @@ def _enqueue(producer: Producer, topic: str, message: KafkaMessage) -> None:
         except BufferError:
             producer.poll(1)
         except KafkaException as error:
-            raise LakehouseError(f"topic {topic}: a message of {len(message.value or b'')} bytes: {error}") from error
+            raise ConfigError(f"topic {topic}: a message of {len(message.value or b'')} bytes: {error}") from error
         else:
             return
 
@@ -135,7 +130,3 @@ def client_options(bootstrap_servers: str) -> dict[str, Any]:
         "reconnect.backoff.ms": 50,
         "reconnect.backoff.max.ms": 200,
     }
-
-
-def _bytes(text: str | None) -> bytes | None:
-    return None if text is None else base64.b64decode(text)

@@ -96,7 +96,7 @@ def recorded_streams(folder: Path, options: Mapping[str, str]) -> list[RecordedS
     """
     for name in options:
         if not any(name in option_names(protocol) for protocol in PROTOCOLS):
-            raise ConfigError(f"{name}: no option of any protocol")
+            raise ConfigError(f"{name}: unknown sink-uri option")
     folders = (
         [folder] if (folder / _DESCRIPTION).is_file() else sorted(p.parent for p in folder.glob(f"*/{_DESCRIPTION}"))
     )
