@@ -47,14 +47,14 @@ def test_the_runner_can_give_another_broker(tmp_path: Path) -> None:
 MISTAKES = {
     "unknown key": ("protocol:", "protocl: x\nprotocol:", "protocl: unknown key; did you mean protocol?"),
     "unknown key, nothing alike": ("protocol:", "zzz: 1\nprotocol:", "zzz: unknown key; expected one of gold, kafka, "),
-    "no protocol": ("protocol: canal-json", "", "protocol: missing; expected a value"),
+    "no protocol": ("protocol: canal-json", "", "protocol: required key is missing"),
     "protocol": (
         "canal-json",
         "avro",
         "protocol: expected one of craft, canal_json, debezium, open_protocol, simple, found 'avro'",
     ),
     "protocol no text": ("canal-json", "[craft]", "protocol: expected text, found ['craft']"),
-    "no time zone": ("time_zone: Asia/Shanghai", "", "time_zone: missing; expected a value"),
+    "no time zone": ("time_zone: Asia/Shanghai", "", "time_zone: required key is missing"),
     "time zone": ("Asia/Shanghai", "Asia/Shanghay", "time_zone: expected an IANA time zone"),
     "time zone as option": (
         "{enable-tidb-extension: true}",
@@ -78,7 +78,7 @@ MISTAKES = {
     "no bootstrap servers": (
         "bootstrap_servers: [a.example:9092, b.example:9092]",
         "security: {}",
-        "kafka.bootstrap_servers: missing; expected a value",
+        "kafka.bootstrap_servers: required key is missing",
     ),
     "topics and pattern": (
         "topics: [one, two]",
@@ -279,7 +279,7 @@ MISTAKES = {
     "claim-check without a place": (
         "{enable-tidb-extension: true}",
         "{enable-tidb-extension: true, large-message-handle-option: claim-check}",
-        "options.claim-check-storage-uri: missing; expected the folder or URI where claim-check objects lie",
+        "options.claim-check-storage-uri: required key is missing: the folder or URI of the claim-check objects",
     ),
     "key twice": ("kafka:", "time_zone: UTC\nkafka:", "time_zone: stands twice (line 5); expected once"),
     "key twice in a section": (
@@ -366,7 +366,7 @@ def test_a_wrong_protocol_hides_no_other_mistake(tmp_path: Path) -> None:
     path = written(tmp_path, text + "kafka: {bootstrap_servers: a:1, topics: [t]}\n")
     assert [line.removeprefix(f"{path}: ") for line in mistakes(path)] == [
         "protocol: expected one of craft, canal_json, debezium, open_protocol, simple, found 'crafty'",
-        "options.no-such: no option of any protocol",
+        "options.no-such: unknown sink-uri option",
         "options.craft-float: expected one of refuse, trust, null, found 'maybe'",
         "time_zone: expected an IANA time zone such as Asia/Shanghai, found 'Mars'",
     ]
@@ -388,6 +388,11 @@ def test_several_files_are_checked_before_any_is_used(tmp_path: Path) -> None:
     assert "shop.yml: timezone: unknown key; did you mean time_zone?" in text
     assert "bank.yml: protocol: expected one of" in text
     assert "shopp.yml: no such feed; did you mean shop?" in text
+
+
+def test_a_folder_without_feeds(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"shop\.yml: no such feed; no feed files in this folder"):
+        load_feeds(tmp_path, ["shop"])
 
 
 def test_secrets_are_resolved_when_asked_for(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def test_how_ticdc_reaches_kafka_may_stand_there(tmp_path: Path, protocol: str) 
 def test_a_secret_is_refused_and_not_shown(tmp_path: Path, name: str) -> None:
     path = with_options(tmp_path, f"{{enable-tidb-extension: true, {name}: hunter2}}")
     assert mistakes(path) == [
-        f"{path}: options.{name}: no secret may stand here; expected none, or a reference in kafka.security"
+        f"{path}: options.{name}: secrets are not allowed here: remove it, or give a reference in kafka.security"
     ]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Collection
 from pathlib import Path
 
 from pyspark.logger import PySparkLogger
@@ -10,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from ticdc_lakehouse.cli.place import lake_root, project_root
-from ticdc_lakehouse.config.feed import Feed, load_feed
+from ticdc_lakehouse.config.feed import Feed, load_feed, no_such_feed
 from ticdc_lakehouse.entry import Run, lake_from
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake import bronze
@@ -43,15 +44,24 @@ def silence_query_log() -> None:
 
 def feed_files(options: argparse.Namespace) -> dict[str, Path]:
     """The file of each feed, by the feed's name: those of the project, and those that verify-stream left in a lake."""
-    folders = (lake_root(options) / "feeds", project_root(options) / "resources" / "feeds")
+    folders = (lake_root(options) / "feeds", _feeds_folder(options))
     return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yml"))}
+
+
+def _feeds_folder(options: argparse.Namespace) -> Path:
+    return project_root(options) / "resources" / "feeds"
+
+
+def check_feed(options: argparse.Namespace, name: str, known: Collection[str]) -> None:
+    """Raise ConfigError if a feed is not among the known ones: it names the one that was probably meant."""
+    if name not in known:
+        raise no_such_feed(_feeds_folder(options) / f"{name}.yml", known)
 
 
 def feed_named(options: argparse.Namespace, name: str) -> Feed:
     """The feed of this name. Raises ConfigError for one that has no file, or whose file is wrong."""
     files = feed_files(options)
-    if name not in files:
-        raise ConfigError(f"no feed {name!r} in resources/feeds; there are: {', '.join(files) or 'none'}")
+    check_feed(options, name, files)
     return load_feed(files[name])
 
 

@@ -109,8 +109,15 @@ def feed_file(folder: Path, name: str) -> Path:
         return path
     if path.with_suffix(".yaml").is_file():
         raise ConfigError(f"{path.with_suffix('.yaml')}: expected the ending .yml")
-    known = sorted(each.stem for each in folder.glob("*.yml"))
-    raise ConfigError(f"{path}: no such feed; {suggestion(name, known) if known else 'the folder has none'}")
+    raise no_such_feed(path, (each.stem for each in folder.glob("*.yml")))
+
+
+def no_such_feed(path: Path, known: Iterable[str]) -> ConfigError:
+    """The error for a feed whose file is not there: it names the feed that was probably meant, or all there are."""
+    names = sorted(known)
+    return ConfigError(
+        f"{path}: no such feed; {suggestion(path.stem, names) if names else 'no feed files in this folder'}"
+    )
 
 
 def load_feeds(folder: Path, names: Iterable[str], *, bootstrap_servers: str | None = None) -> tuple[Feed, ...]:
@@ -186,7 +193,7 @@ def _check_together(root: Section, protocol: str | None, options: SinkOptions, g
             root.note("gold.tombstone_days", f"expected only beside gold.mode: eventual, found it beside {gold.mode}")
     if options.large_message_handle_option is LargeMessage.CLAIM_CHECK and options.claim_check_storage_uri is None:
         root.note(
-            "options.claim-check-storage-uri", "missing; expected the folder or URI where claim-check objects lie"
+            "options.claim-check-storage-uri", "required key is missing: the folder or URI of the claim-check objects"
         )
 
 

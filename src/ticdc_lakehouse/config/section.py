@@ -37,7 +37,7 @@ class Section:
         """A key that is absent, or has no value, is a mistake."""
         for key in keys:
             if self.values.get(key) is None:
-                self.note(key, "missing; expected a value")
+                self.note(key, "required key is missing")
 
     def section(self, key: str) -> Section:
         """The mapping under a key; empty where there is none."""

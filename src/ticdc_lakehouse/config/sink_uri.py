@@ -64,7 +64,7 @@ def _is_read(section: Section, protocol: str | None, name: str, value: object) -
         section.note(name, "no option here; expected as the key time_zone")
     elif name in _SECRETS:
         # What was found is not shown.
-        section.note(name, "no secret may stand here; expected none, or a reference in kafka.security")
+        section.note(name, "secrets are not allowed here: remove it, or give a reference in kafka.security")
     elif name not in _OF_TICDC_ALONE or _has(protocol, name):
         return _is_right(section, name, protocol, name, value)
     return False
@@ -77,7 +77,7 @@ def _has(protocol: str | None, name: str) -> bool:
 def _is_right(section: Section, key: str, protocol: str | None, name: str, value: object) -> bool:
     judge = protocol or next((each for each in PROTOCOLS if name in option_names(each)), None)
     if judge is None:
-        section.note(key, "no option of any protocol")
+        section.note(key, "unknown sink-uri option")
         return False
     try:
         sink_options(judge, {name: value})
