@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ticdc_lakehouse.tso import MAX_TSO, first_of, milliseconds, time_of
+from ticdc_lakehouse.tso import MAX_TSO, first_of, milliseconds, time_of, with_time
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,10 @@ def test_physical_part(tso: int, ms: int, time: datetime) -> None:
     assert time_of(tso) == time
     assert milliseconds(first_of(ms)) == ms
     assert first_of(ms) <= tso < first_of(ms + 1)
+
+
+def test_a_tso_for_people_has_its_time() -> None:
+    assert with_time(470613126917390336) == "470613126917390336 (2026-11-21 07:36:48.419 UTC)"
 
 
 def test_largest_tso_has_a_time() -> None:

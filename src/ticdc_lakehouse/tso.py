@@ -26,6 +26,12 @@ def time_of(tso: int) -> datetime:
     return _EPOCH + timedelta(milliseconds=milliseconds(tso))
 
 
+def with_time(tso: int) -> str:
+    """A TSO for people: ``470613127470252033 (2026-11-21 07:36:50.528 UTC)``."""
+    time = time_of(tso)
+    return f"{tso} ({time:%Y-%m-%d %H:%M:%S}.{time.microsecond // 1000:03} UTC)"
+
+
 def first_of(milliseconds_since_epoch: int) -> Tso:
     """The smallest TSO of this millisecond."""
     return Tso(milliseconds_since_epoch << LOGICAL_BITS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -161,8 +162,15 @@ def test_names_in_the_lake_differ(feed: Changefeed) -> None:
 
 def test_as_of(feed: Changefeed) -> None:
     lake = feed.lake
-    with pytest.raises(ConfigError, match="published no watermark at or before"):
+    with pytest.raises(ConfigError, match=r"keeps no state at or before TSO .*; the earliest kept is"):
         as_of(feed.spark, feed.name, at(2) - 1, lake=lake)
+    with pytest.raises(ConfigError, match=rf"no feed 'typo' has published; there are: .*{feed.name}"):
+        as_of(feed.spark, "typo", lake=lake)
+    elsewhere = replace(lake, schemas={layer: f"dev_me_{layer}" for layer in Layer})
+    with pytest.raises(ConfigError, match=r"no lake in .*\.dev_me_ops: .* pass lake=deployed_lake"):
+        as_of(feed.spark, feed.name, lake=elsewhere)
+    with pytest.raises(KeyError, match=r"no table 'exact' as of .*; there are: .*shop\.exact"):
+        as_of(feed.spark, feed.name, lake=lake)["exact"]
     for tso in (at(2), at(3), at(4) - 1):
         past = as_of(feed.spark, feed.name, tso, lake=lake)
         assert past.tso == at(2)

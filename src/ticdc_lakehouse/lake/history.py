@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -14,7 +14,7 @@ from ticdc_lakehouse.lake.maintenance import kept_since
 from ticdc_lakehouse.lake.merge import COMMIT_TS, GONE, KEY
 from ticdc_lakehouse.lake.place import Lake, Layer, session_lake
 from ticdc_lakehouse.lake.state import WINDOWS, published
-from ticdc_lakehouse.tso import time_of
+from ticdc_lakehouse.tso import time_of, with_time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +29,15 @@ class AsOf:
     tables: Mapping[str, DataFrame]
     """``database.table`` to its rows; columns as in the gold view, with ``_ticdc_irregular``."""
     behind: Mapping[str, int]
-    """Tables that stood still at this watermark: ``database.table`` to the TSO that their rows are of."""
+    """Tables that stood still at this watermark: ``database.table`` to the TSO up to which their rows are right."""
 
     names: Mapping[str, str]
     """``database.table`` to the name of its gold view."""
 
     def __getitem__(self, table: str) -> DataFrame:
+        if table not in self.tables:
+            there = ", ".join(sorted(self.tables)) or "none"
+            raise KeyError(f"no table {table!r} as of {with_time(self.tso)}; there are: {there}")
         return self.tables[table]
 
     def create_views(self) -> list[str]:
@@ -49,14 +52,21 @@ def as_of(spark: SparkSession, feed: str, tso: int | None = None, *, lake: Lake 
     """The tables of ``feed``, all at one published watermark: the newest ≤ ``tso``, or the newest of all.
 
     ``lake`` says where they lie if the schemas are not named bronze, silver, gold and ops in the session's catalog.
-    Raises ConfigError if nothing was published at or before ``tso``, or if its retention is over.
+    Raises ConfigError if there is no such lake or feed, and if nothing that was published at or before ``tso`` is kept.
     """
     lake = lake or session_lake(spark)
+    if not lake.exists(Layer.OPS, WINDOWS):
+        raise ConfigError(
+            f"as_of: no lake in {lake.catalog}.{lake.schemas[Layer.OPS]}: nothing was published there yet; "
+            "in target dev pass lake=deployed_lake(spark, catalog, prefix)"
+        )
     now = published(lake, feed, at=tso)
-    if now.tso == 0:
-        asked = "" if tso is None else f" at or before TSO {tso} ({time_of(tso)})"
-        raise ConfigError(f"as_of: feed {feed} published no watermark{asked}")
-    _check_kept(lake, feed, now.tso)
+    earliest = _earliest_kept(lake, feed)
+    if now.tso < earliest:
+        raise ConfigError(
+            f"as_of: feed {feed} keeps no state at or before TSO {with_time(tso or 0)}; the earliest kept is "
+            f"{with_time(earliest)} (gold.retention_days of the feed)"
+        )
     readable = {name: state for name, state in now.tables.items() if state.version >= 0}
     return AsOf(
         feed=feed,
@@ -68,19 +78,17 @@ def as_of(spark: SparkSession, feed: str, tso: int | None = None, *, lake: Lake 
     )
 
 
-def _check_kept(lake: Lake, feed: str, tso: int) -> None:
-    """A state is kept for the retention time after another one took its place."""
-    since = kept_since(lake, feed)
-    if since is None:
-        return
-    windows = lake.spark.table(lake.table(Layer.OPS, WINDOWS)).where((F.col("feed") == feed) & (F.col("tso") > tso))
-    line = windows.agg(F.min("published_at")).first()
-    replaced = None if line is None or line[0] is None else line[0].astimezone(UTC)
-    if replaced is not None and replaced < since:
-        raise ConfigError(
-            f"as_of: feed {feed}: the state at watermark {tso} ({time_of(tso)}) was replaced at {replaced}, and only "
-            f"what was shown since {since} is kept (gold.retention_days of the feed)"
-        )
+def _earliest_kept(lake: Lake, feed: str) -> int:
+    """The earliest watermark of a feed whose state is kept: the retention time begins when another one takes its place.
+    Raises ConfigError for a feed that has published none."""
+    windows = lake.spark.table(lake.table(Layer.OPS, WINDOWS)).where(F.col("tso") > 0)
+    replacing = F.col("published_at") < F.lit(kept_since(lake, feed))  # the last of them took the place of all before
+    kept = F.coalesce(F.max(F.when(replacing, F.col("tso"))), F.min("tso"))
+    line = windows.where(F.col("feed") == feed).agg(kept).first()
+    if line is None or line[0] is None:
+        there = sorted(found["feed"] for found in windows.select("feed").distinct().collect())
+        raise ConfigError(f"as_of: no feed {feed!r} has published; there are: {', '.join(there) or 'none'}")
+    return int(line[0])
 
 
 def _rows(lake: Lake, data: str, version: int) -> DataFrame:
