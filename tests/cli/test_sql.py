@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_lakehouse.cli.sql import MORE, PROMPT, complete, execute, typed
+from ticdc_lakehouse.cli.sql import MORE, PROMPT, complete, execute, run_all, typed
 from ticdc_lakehouse.lake.place import Lake
+from ticdc_lakehouse.local.notebook import sql_statements
 
 
 def statements(*lines: str) -> tuple[list[str], list[str]]:
@@ -35,6 +36,12 @@ def test_the_end_of_input_ends_the_last_statement() -> None:
 def test_quit_leaves_unless_a_statement_has_begun(word: str) -> None:
     assert statements(word, "select 1;")[0] == []
     assert statements("select", word, ";")[0] != []
+
+
+@pytest.mark.parametrize("text", ["quit", "exit;\n", " Quit ; select 1"])
+def test_quit_ends_a_script_too(text: str) -> None:
+    lake = Lake(spark=None, catalog="c", schemas={}, checkpoints="")  # type: ignore[arg-type]  # it is not asked
+    assert run_all(lake, sql_statements(text)) == 0
 
 
 @pytest.mark.parametrize("text", ["select ';", "select 1 -- ;", "select /* ; ", "select `;", "select 1"])

@@ -28,7 +28,7 @@ STATUS = FeedStatus(
     tso=TSO,
     time=time_of(TSO),
     newest_commit=time_of(TSO + (90_000 << 18)),
-    waits="partition shop/0 has shown no watermark",
+    waits="partition shop/0 has sent no watermark yet",
     tables={
         ("shop", "orders"): TableState(name="shop_shop_orders", data="o", version=3, applied_tso=TSO),
         ("shop", "a"): TableState(
@@ -48,7 +48,7 @@ def test_a_status_has_every_count_and_each_table() -> None:
         "  quarantined  3 messages open, 2 dismissed",
         f"  watermark    {TSO}, 2026-11-21 07:36:50.528 UTC",
         "  behind       0:01:30 of source time",
-        "  next         waits: partition shop/0 has shown no watermark",
+        "  next         waits: partition shop/0 has sent no watermark yet",
         f"  shop.a       STANDS STILL at TSO {EARLIER}, 2026-11-21 07:36:49.978 UTC (until somebody acts): a DDL",
         "  shop.b       STANDS STILL from the start (the next run tries again): no key",
         "  shop.orders  at the watermark",

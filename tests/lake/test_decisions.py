@@ -77,7 +77,7 @@ def test_a_row_that_comes_too_late_is_held_until_somebody_looks(feed: Changefeed
     state = feed.state.tables["shop", "late"]
     assert (feed.state.tso, state.applied_tso, state.final) == (at(12), at(5) - 1, True)
     assert state.reason is not None
-    assert "1 row changes came for the first time when their commit_ts was already published" in state.reason
+    assert "1 row changes arrived only after the watermark covering them" in state.reason
     assert feed.rows("late") == {1: ("a",)}
     assert feed.rows("plain") == {1: ("a",), 2: ("b",)}
     decide(feed.lake, feed.name, "shop.late", Action.RESUME, "looked at")

@@ -73,7 +73,7 @@ def test_rows_that_are_not_of_the_partition_stop_both_tables(feed: Changefeed) -
     for table, rows in (("strict", {1: ("low",), 11: ("high",)}), ("stray", {2: ("plain",), 30: ("not low",)})):
         state = feed.state.tables["shop", table]
         assert (state.applied_tso, state.final) == (at(4), True)
-        assert "rows that are not of the partition" in (state.reason or "")
+        assert "rows outside the partition" in (state.reason or "")
         assert feed.rows(table) == rows
 
 

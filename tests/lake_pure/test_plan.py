@@ -164,7 +164,7 @@ STOPS = {
     "a DDL that is not followed": (
         situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, UNFOLLOWED),)),
         17,
-        "DDL at 17 is not followed",
+        "DDL at 17 (1970-01-01 00:00:00.000 UTC) is not followed",
     ),
     "at the window's end": (
         situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(20, UNFOLLOWED),)),
@@ -231,7 +231,7 @@ STOPS = {
     "EXCHANGE PARTITION with a table that nobody knows": (
         situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "ALTER TABLE u EXCHANGE PARTITION p WITH TABLE t"),)),
         17,
-        "rows of one of the two tables are not known",
+        "one table is unknown to this feed or stands still",
     ),
     "RECOVER TABLE of one that nobody knew": (situation(ddls=(ddl(12, "RECOVER TABLE t"),)), 12, "comes back"),
     "renamed out of what the filter leaves out": (
@@ -270,7 +270,7 @@ STOPS = {
             applying=DEBEZIUM,
         ),
         17,
-        "DECIMAL(9,4) has other digits",
+        "DECIMAL(9,4) keys with different digits",
     ),
     "a key of digits that are the protocol's own, as it was": (
         situation(
@@ -321,6 +321,15 @@ def test_where_a_table_stops(now: Situation, through: int, reason: str | None) -
         assert reason in made.reason
     waits = made.reason is not None and ("nobody" in made.reason or "hidden" in made.reason)
     assert made.final == (made.reason is not None and made.reason.startswith("DDL") and not waits)
+
+
+def test_a_stop_before_a_ddl_says_in_one_line_what_to_do() -> None:
+    anew = "DROP and CREATE in TiDB starts the table anew"
+    unfollowed = ddl(17, UNFOLLOWED.replace(" ADD", "\n  ADD"))
+    known = plan(situation(ROWS, known=KNOWN, state=STATE, ddls=(unfollowed,))).reason or ""
+    assert known.endswith(f": {UNFOLLOWED}; `ticdc-lake table skip-ddl` passes over it; {anew}")
+    unknown = plan(situation(ddls=(ddl(17, "CREATE TABLE t LIKE hidden"),))).reason or ""
+    assert unknown.endswith(f": CREATE TABLE t LIKE hidden; {anew}")
 
 
 def steps(made: TablePlan) -> list[tuple[str, int]]:

@@ -7,6 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import takewhile
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
@@ -30,8 +31,8 @@ _CLOSED = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\
 _OPENED = re.compile(r"""['"`]|/\*""")
 _AS_OF = re.compile(r"as\s+of\s+(?P<feed>\w+)\s+(?P<tso>[0-9]{1,99})", re.IGNORECASE)
 _HINT = (
-    "Every table's changes: silver. in place of gold. An earlier state: AS OF feed tso; makes views of it. "
-    "A statement ends with ; and the prompt with quit."
+    "For a table's changes read silver.NAME instead of gold.NAME. For an earlier state: AS OF <feed> <tso>; then NAME "
+    "without a schema. End statements with ; and leave with quit."
 )
 
 
@@ -70,15 +71,15 @@ def refresh_views(options: argparse.Namespace, lake: Lake) -> list[str]:
 
 
 def feed_line(lake: Lake, feed: str) -> str:
-    """What there is of a feed, and of when it is."""
+    """A feed's watermark and the names of its tables."""
     now = published(lake, feed)
     names = ", ".join(f"gold.{state.name}" for state in now.tables.values() if state.version >= 0)
     return f"{feed} as of {time_of(now.tso):%Y-%m-%d %H:%M:%S} UTC: {names}"
 
 
 def run_all(lake: Lake, statements: Iterator[str]) -> int:
-    """Run statements up to the first that fails; 1 if one does."""
-    return 0 if all(execute(lake, statement) for statement in statements) else 1
+    """Run statements up to ``quit`` or the first that fails; 1 if one does."""
+    return 0 if all(execute(lake, statement) for statement in takewhile(_is_sql, statements)) else 1
 
 
 def execute(lake: Lake, statement: str) -> bool:
@@ -107,7 +108,7 @@ def as_of_line(lake: Lake, feed: str, tso: int) -> str:
     snapshot = as_of(lake.spark, feed, tso, lake=lake)
     names = ", ".join(snapshot.create_views())
     when = f"{snapshot.time:%Y-%m-%d %H:%M:%S} UTC (TSO {snapshot.tso})"
-    return f"{feed} as of {when}, without gold. before the name: {names}"
+    return f"{feed} as of {when}; read these without the gold. prefix: {names}"
 
 
 def _first_line(error: Exception) -> str:
@@ -119,7 +120,7 @@ def typed(read_line: Callable[[str], str | None]) -> Iterator[str]:
     """Statements from lines, each when its ``;`` is there, until ``quit`` or the end (``read_line`` gives None)."""
     text = ""
     while (line := read_line(MORE if text.strip() else PROMPT)) is not None:
-        if not text.strip() and line.strip().rstrip(";").strip().lower() in _LEAVE:
+        if not text.strip() and not _is_sql(line):
             return
         text += line + "\n"
         if complete(text):
@@ -127,6 +128,10 @@ def typed(read_line: Callable[[str], str | None]) -> Iterator[str]:
             text = ""
     if text.strip():
         yield from sql_statements(text)
+
+
+def _is_sql(statement: str) -> bool:
+    return statement.strip().rstrip(";").strip().lower() not in _LEAVE
 
 
 def complete(text: str) -> bool:

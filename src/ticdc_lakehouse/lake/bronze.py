@@ -39,7 +39,7 @@ _OFFSET_COLUMNS = """
     topic STRING NOT NULL,
     partition INT NOT NULL,
     start_offset BIGINT NOT NULL COMMENT 'first offset that the batch asked for',
-    end_offset BIGINT NOT NULL COMMENT 'offset after the last one; equal to start_offset for a silent partition',
+    end_offset BIGINT NOT NULL COMMENT 'offset after the last one; equal to start_offset if there was none',
     messages BIGINT NOT NULL COMMENT 'messages landed',
     ingest_time TIMESTAMP NOT NULL
 """
@@ -86,7 +86,7 @@ def create_tables(lake: Lake, feed: str) -> None:
         Layer.BRONZE,
         offsets_table(feed),
         _OFFSET_COLUMNS,
-        comment=f"Offsets of changefeed {feed} read to, per batch and partition, silent partitions too",
+        comment=f"Offsets of changefeed {feed} read to, per batch and partition, including partitions with no messages",
     )
 
 
@@ -102,7 +102,7 @@ def land(lake: Lake, source: Source, *, continuous: bool = False, max_offsets_pe
     try:
         query.awaitTermination()
     except StreamingQueryException as error:
-        raise _named(source.feed, error) from error
+        raise _stopped(source, error) from error
     return _landed_since(lake, source.feed, before)
 
 
@@ -190,15 +190,20 @@ def _checkpoint_file(checkpoint: str, name: str) -> str:
     return (Path(checkpoint) / name).read_text(encoding="utf-8")
 
 
-def _named(feed: str, error: StreamingQueryException) -> ConfigError:
-    text = str(error)
+def _stopped(source: Source, error: StreamingQueryException) -> ConfigError:
+    text = str(error).strip()
+    first_line = text.partition("\n")[0]
     if "DATA_LOSS" in text or "data may have been lost" in text or "OffsetOutOfRange" in text:
         return OffsetGapError(
-            f"feed {feed}: Kafka deleted messages before they were read (its retention is shorter than the reader's "
-            "pause). Gold stays at its last watermark. Start a new feed from a fresh snapshot, and raise the topic's "
-            f"retention. {text}"
+            f"feed {source.feed}: Kafka deleted messages before they were read (its retention is shorter than the "
+            "reader's pause). Their changes are lost, and gold stays at its last watermark. A new feed starts with "
+            f"empty tables; raise the topic's retention first. {first_line}"
         )
-    return ConfigError(f"feed {feed}: the Kafka source stopped: {text}")
+    topics = source.kafka_options.get("subscribe") or source.kafka_options.get("subscribePattern")
+    return ConfigError(
+        f"feed {source.feed}: reading topics {topics} from {source.kafka_options['kafka.bootstrap.servers']} stopped; "
+        f"check kafka.bootstrap_servers and kafka.security: {first_line}"
+    )
 
 
 def _landed(lake: Lake, feed: str) -> tuple[int, dict[str, dict[str, int]]]:

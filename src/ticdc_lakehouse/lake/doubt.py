@@ -113,16 +113,16 @@ def _as_told(column: ColumnDefinition, told: Iterable[Column]) -> ColumnDefiniti
 
 
 def half_open(table: Table, shapes: Iterable[Shape]) -> str | None:
-    """Why rows of these shapes cannot be read together: of some a column's texts are the wire's own, of others MySQL's
+    """Why rows of these shapes cannot be read together: in some a column's texts are the wire's own, in others MySQL's
     (the feed's schema_file was changed between them). None if they can."""
     told = {(column.name, is_open(column.type)) for shape in shapes for column in shape.columns}
     both = sorted(name for name, left_open in told if left_open and (name, False) in told)
     names = [name for name in both if any(c.name == name and c.type.family is not Family.OTHER for c in table.columns)]
-    return f"rows tell the type of columns now and then: {', '.join(names)}" if names else None
+    return f"some rows carry the type of columns {', '.join(names)}, others do not" if names else None
 
 
 def definition_from_wire(name: TableName, shapes: Iterable[Shape]) -> Table | None:
-    """The definition that the first whole row tells, None if there is none."""
+    """The definition that the first whole row carries, None if there is none."""
     for shape in shapes:
         if shape.whole and not shape.handle_only:
             return table_from_wire(*name, shape.columns)

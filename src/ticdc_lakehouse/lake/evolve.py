@@ -33,14 +33,14 @@ def alter(lake: Lake, data: str, step: Alter, time_zone: str) -> None:
 
 def exchange(lake: Lake, step: Exchange, versions: tuple[int, int], time_zone: str) -> None:
     """Exchange the rows of a partition and of a plain table, which are at these Delta versions. Raises ApplyError,
-    before anything is written, if the plain table's rows are not all of the partition (WITHOUT VALIDATION): later on
-    nothing would tell them from others."""
+    before anything is written, if some of the plain table's rows lie outside the partition's bounds (WITHOUT
+    VALIDATION): later on nothing would distinguish them from others."""
     tables = [lake.table(Layer.GOLD, name) for name in (step.partitioned, step.plain)]
     for table in tables:
         _check_readable(lake, table, step.part)
     rows = gone_sql(step.part, time_zone)
     if lake.spark.sql(f"SELECT 1 FROM {tables[1]} WHERE NOT coalesce({rows}, false)").head(1):
-        raise ApplyError("EXCHANGE PARTITION: the other table has rows that are not of the partition")
+        raise ApplyError("EXCHANGE PARTITION: the other table has rows outside the partition's bounds")
     columns = ", ".join([KEY, COMMIT_TS, IRREGULAR, *(quoted(column.name) for column in typed_columns(step.table))])
     partitioned, plain = (f"{t} VERSION AS OF {v}" for t, v in zip(tables, versions, strict=True))
     for statement in (
@@ -194,12 +194,12 @@ def wire_text_sql(column: ColumnDefinition, time_zone: str) -> str:
 
 
 def _check_readable(lake: Lake, table: str, gone: RowsGone) -> None:
-    """A zero or partial date is NULL in its column, which does not tell the partition of its row."""
+    """A zero or partial date is NULL in its column, which does not show the partition of its row."""
     if gone.low is None and gone.high is None and gone.values is None:
         return
     name = gone.column.name
     if lake.spark.sql(f"SELECT 1 FROM {table} WHERE map_contains_key({IRREGULAR}, {literal(name)})").head(1):
-        raise ApplyError(f"rows of a partition by column {name}: it has values that are no dates")
+        raise ApplyError(f"cannot tell which rows the partition held: column {name} contains invalid dates")
 
 
 def gone_sql(gone: RowsGone, time_zone: str) -> str:

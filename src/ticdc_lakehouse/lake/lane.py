@@ -19,6 +19,7 @@ from ticdc_lakehouse.lake.state import Definition, TableState
 from ticdc_lakehouse.lake.watermark import Hold
 from ticdc_lakehouse.lake.window import DdlEvent, Shape
 from ticdc_lakehouse.mysql_type import Family
+from ticdc_lakehouse.tso import with_time
 
 _OWN_DIGITS = (Family.DECIMAL, Family.TIME, Family.DATETIME, Family.TIMESTAMP)
 
@@ -206,15 +207,18 @@ def _check_keys(changed: Changed) -> None:
     )
     for column in columns.values():
         if rekeyed and column.type.family in _OWN_DIGITS:
-            raise ApplyError(f"key column `{column.name}`: {column.type.text} has other digits in the protocol's keys")
+            raise ApplyError(
+                f"key column `{column.name}`: the protocol writes {column.type.text} keys with different digits, so "
+                "stored keys would no longer match"
+            )
 
 
 def exchange_step(ddl: DdlEvent, partition: str, lanes: Sequence[Lane]) -> Exchange:
     """The step of a partitioned table and another one, in this order. Raises ApplyError if one of them is not known or
-    stands still, or if the rows cannot be told."""
+    stands still, or if nothing shows which rows the partition holds."""
     definitions = [lane.definition for lane in lanes if lane.stop is None and lane.definition is not None]
     if len(definitions) < 2:
-        raise ApplyError("EXCHANGE PARTITION: the rows of one of the two tables are not known here")
+        raise ApplyError("EXCHANGE PARTITION: one table is unknown to this feed or stands still")
     partitioned, plain = definitions
     return Exchange(
         commit_ts=ddl.commit_ts,
@@ -226,11 +230,14 @@ def exchange_step(ddl: DdlEvent, partition: str, lanes: Sequence[Lane]) -> Excha
     )
 
 
-def ddl_stop(ddl: DdlEvent, reason: str) -> Hold:
+def ddl_stop(ddl: DdlEvent, reason: str, *, skippable: bool = False) -> Hold:
     """Standing still before a DDL."""
-    return Hold(tso=ddl.commit_ts, reason=stop_reason(ddl.commit_ts, ddl.query, reason))
+    return Hold(tso=ddl.commit_ts, reason=stop_reason(ddl.commit_ts, ddl.query, reason, skippable=skippable))
 
 
-def stop_reason(commit_ts: int, query: str, reason: str) -> str:
-    """Why a table stands still before a DDL, in one sentence."""
-    return f"DDL at {commit_ts} is not followed: {reason}: {query}"
+def stop_reason(commit_ts: int, query: str, reason: str, *, skippable: bool = True) -> str:
+    """Why a table stands still before a DDL, and what to do, in one line. ``skippable``: passing over the DDL lets the
+    table go on, which is not so where the DDL makes the table."""
+    ways_out = ("`ticdc-lake table skip-ddl` passes over it",) if skippable else ()
+    advice = "; ".join((*ways_out, "DROP and CREATE in TiDB starts the table anew"))
+    return f"DDL at {with_time(commit_ts)} is not followed: {reason}: {' '.join(query.split())}; {advice}"

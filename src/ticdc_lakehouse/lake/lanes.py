@@ -302,7 +302,7 @@ class Lanes:
         if ignored or self._is_skipped(ddl, lane):
             lane.note(ddl)
         else:
-            lane.halt(ddl_stop(ddl, reason), final=True)
+            lane.halt(ddl_stop(ddl, reason, skippable=lane.definition is not None), final=True)
 
 
 def _folded(name: TableName) -> TableName:

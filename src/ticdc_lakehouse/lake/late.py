@@ -1,8 +1,8 @@
-"""Rows that arrive first when their time is already published.
+"""Rows that arrive only after the watermark covering them was published.
 
 TiCDC promises that a watermark comes after every change below it, so such a row is a repeat, as after a restart. One
-that never came before breaks the promise: its table was published without it. That is told from a repeat, and the table
-stands still until somebody looks.
+that never came before breaks the promise: its table was published without it. Such rows are distinguished from repeats,
+and their table stands still until somebody looks.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[Tabl
 def _hold(rows: int, first: tuple[int, str, int, int], published: int) -> Hold:
     commit_ts, topic, partition, offset = first
     reason = (
-        f"{rows} row changes came for the first time when their commit_ts was already published ({published}), the "
+        f"{rows} row changes arrived only after the watermark covering them ({published}) was published, the "
         f"oldest at {topic}/{partition} offset {offset}: `ticdc-lake table resume` puts them in their place"
     )
     return Hold(tso=commit_ts - 1, reason=reason)

@@ -1,4 +1,4 @@
-"""Up to which TSO a feed is complete: W = the minimum, over all its partitions, of the highest watermark shown.
+"""Up to which TSO a feed is complete: W = the minimum, over all its partitions, of the highest watermark sent there.
 
 A watermark counts only where everything before it in its partition is decoded: in bronze batches that silver has
 whole, and before the first message that lies undecoded in quarantine and might have been anything (a watermark, a
@@ -15,13 +15,14 @@ from pyspark.sql import functions as F
 
 from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.event import Kind
-from ticdc_lakehouse.lake import bronze, quarantine, silver
+from ticdc_lakehouse.lake import bronze, quarantine, schemas, silver
 from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.lake.silence import finished_topics
 from ticdc_lakehouse.lake.state import Published
+from ticdc_lakehouse.tso import with_time
 
 UNSEEN = 0
-"""In place of a watermark where a partition has shown none."""
+"""In place of a watermark where a partition has sent none."""
 
 Partition = tuple[str, int]
 """(topic, partition)."""
@@ -90,8 +91,8 @@ def completeness(lake: Lake, feed: str, since: Published) -> Completeness:
 
 
 def _landed(lake: Lake, feed: str, since: int) -> dict[int, dict[Partition, int]]:
-    """Messages by bronze batch and partition, from batch ``since`` on: a batch names every partition, also silent
-    ones."""
+    """Messages by bronze batch and partition, from batch ``since`` on: a batch names every partition, including
+    partitions with no messages."""
     offsets = lake.spark.table(lake.table(Layer.BRONZE, bronze.offsets_table(feed))).where(F.col("batch") >= since)
     found: dict[int, dict[Partition, int]] = {}
     for batch, topic, partition, messages in offsets.select("batch", "topic", "partition", "messages").collect():
@@ -176,7 +177,12 @@ def _waits(lowest: Partition | None, since: int, holds: list[quarantine.OpenHold
                 f"the message at {place} offset {hold.offset} is in quarantine ({hold.reason}) and may have been a "
                 "watermark or DDL: `ticdc-lake quarantine` lists, replays or dismisses it"
             )
-    return f"partition {place} has shown no watermark above {since}"
+    if since == 0:
+        return f"partition {place} has sent no watermark yet"
+    return (
+        f"partition {place} has sent no watermark newer than the published {with_time(since)}; "
+        "check that the changefeed is running"
+    )
 
 
 def _table_holds(lake: Lake, feed: str, since: int, holds: list[quarantine.OpenHold]) -> dict[TableName, Hold]:
@@ -189,11 +195,17 @@ def _table_holds(lake: Lake, feed: str, since: int, holds: list[quarantine.OpenH
             (F.col("topic") == hold.topic) & (F.col("partition") == hold.partition) & (F.col("offset") < hold.offset)
         )
         line = events.where(resolved & before).agg(F.max("commit_ts")).first()
-        reason = (
-            f"a message of this table at {hold.topic}/{hold.partition} offset {hold.offset} is in quarantine "
-            f"({hold.reason}): `ticdc-lake quarantine`"
-        )
-        stop = Hold(tso=UNSEEN if line is None or line[0] is None else line[0], reason=reason)
+        stop = Hold(tso=UNSEEN if line is None or line[0] is None else line[0], reason=_table_reason(hold))
         name = (str(hold.database), str(hold.table))
         found[name] = min(found.get(name, stop), stop, key=lambda h: h.tso)
     return found
+
+
+def _table_reason(hold: quarantine.OpenHold) -> str:
+    way_out = (
+        "nothing to do: the run that brings its schema decodes it"
+        if hold.reason == schemas.MISSING
+        else "`ticdc-lake quarantine` lists, replays or dismisses it"
+    )
+    place = f"{hold.topic}/{hold.partition} offset {hold.offset}"
+    return f"a message of this table at {place} is in quarantine ({hold.reason}); {way_out}"
