@@ -33,8 +33,8 @@ class MessageDecoder:
     apart from its rows: use one for all messages of a changefeed, from one thread.
 
     ``protocol`` and ``options`` are named as in the changefeed's sink-uri (``-`` or ``_`` in the protocol), plus
-    ``time-zone``, the TiCDC server's. Raises ConfigError for a name or a value that is none. Claim-check objects are
-    read from the folder ``claim-check-storage-uri``.
+    ``time-zone``, the TiCDC server's. Raises ConfigError for an unknown name or a wrong value. Claim-check objects are
+    read from the option ``claim-check-storage-uri``, a folder or a URI.
     """
 
     def __init__(self, protocol: str, options: Mapping[str, object] | None = None) -> None:
@@ -109,7 +109,7 @@ def pair_of(message: object) -> tuple[bytes | None, bytes | None]:
 
 
 def _raised(events: Events) -> Events:
-    """The events of a message; raises the DecodeError that a Failure tells of."""
+    """The events of a message; raises the DecodeError that a Failure describes."""
     match events:
         case (Failure() as fault,):
             raise DecodeError(

@@ -1,7 +1,7 @@
-"""A feed's first messages, held against the protocol that its file names, before silver decodes anything.
+"""Some of a feed's messages, compared with the protocol that its file names, before silver decodes anything.
 
-A wrong ``protocol`` would put every message into quarantine. The bytes tell it: the run stops with what they look like.
-A message that is poison stops nothing: it takes nearly all of them, and another protocol that they are of.
+A wrong ``protocol`` would put every message into quarantine. The bytes show it: the run stops with what they look like.
+A single poison message stops nothing: nearly all must fail, and be messages of one other protocol.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from ticdc_lakehouse.lake.claim import StoredObjects
 from ticdc_lakehouse.lake.place import Lake, Layer
 
 MESSAGES = 48
+"""Whichever 48 of its messages bronze gives first."""
 ENOUGH = 2
 """Messages that must fail: one alone is poison."""
 _MOST_BYTES = 256 * 1024
@@ -30,13 +31,13 @@ Pair = tuple[bytes | None, bytes | None]
 
 
 def check_protocol(lake: Lake, decoding: silver.Decoding) -> None:
-    """Raise ConfigError if the feed's messages are plainly of another protocol, or written with other options.
+    """Raise ConfigError if the feed's messages plainly belong to another protocol, or were written with other options.
 
-    Asks only while silver has decoded nothing of the feed.
+    Looks only while silver has decoded nothing of the feed.
     """
     if _has_decoded(lake, decoding.feed) or not lake.exists(Layer.BRONZE, bronze.messages_table(decoding.feed)):
         return
-    said = mistake(decoding, _first(lake, decoding))
+    said = mistake(decoding, _some(lake, decoding))
     if said is not None:
         raise ConfigError(said)
 
@@ -48,7 +49,7 @@ def _has_decoded(lake: Lake, feed: str) -> bool:
     return bool(events.where(F.col("kind") != Kind.ERROR.value).select("kind").take(1))
 
 
-def _first(lake: Lake, decoding: silver.Decoding) -> list[Pair]:
+def _some(lake: Lake, decoding: silver.Decoding) -> list[Pair]:
     messages = lake.spark.table(lake.table(Layer.BRONZE, bronze.messages_table(decoding.feed)))
     short = messages.where(F.length("value") <= min(decoding.max_message_bytes, _MOST_BYTES))
     with silver.row_by_row(lake.spark):
