@@ -18,6 +18,7 @@ from ticdc_lakehouse.codec.canal_json.table import Table, Tables, head_of
 from ticdc_lakehouse.codec.claim_check import stored_value
 from ticdc_lakehouse.codec.compression import decompress
 from ticdc_lakehouse.codec.gathered import Gathered, alone
+from ticdc_lakehouse.codec.halving import add_by_halves
 from ticdc_lakehouse.codec.json_text import Unreadable, names_of, unreadable
 from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.codec.options import Compression, SinkOptions
@@ -35,8 +36,6 @@ _NO_EXTENSION = Extension()
 
 _TOGETHER = 1024
 """Messages that are read before their rows are added: so many stay in a processor's cache."""
-_FEW = 8
-"""Rows that are no longer halved to find the one that is not like the others."""
 
 
 def decoder(options: SinkOptions, known: Known) -> DecodeBatch:
@@ -45,27 +44,30 @@ def decoder(options: SinkOptions, known: Known) -> DecodeBatch:
 
 
 class _Decoder:
-    __slots__ = ("_alike", "_compressed", "_options", "_rows", "_stored", "_tables")
+    __slots__ = ("_alike", "_compressed", "_options", "_rows", "_stored", "_tables", "_values")
 
     def __init__(self, options: SinkOptions, stored: Mapping[str, bytes]) -> None:
         self._options = options
         self._stored = stored
         self._tables = Tables()
-        self._alike: dict[bytes, tuple[Table, Op, list[int], list[bytes]]] = {}
-        """Rows to be added, by their head: its table and op, numbers and values of the messages."""
+        self._values: list[bytes | None] = []
+        """Of the messages by number; without compression once they were looked at."""
+        self._alike: dict[bytes, tuple[Table, Op, list[int]]] = {}
+        """Rows to be added, by their head: its table and op, and the messages."""
         self._rows = Gathered()
         self._compressed = options.large_message_handle_compression
 
     def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
         """The messages' events. The key is null in every dialect, and nothing is read from it."""
         out, self._rows = Events(), Gathered()
-        messages = [value for _, value in zip(keys, values, strict=True)]
-        for start in range(0, len(messages), _TOGETHER):
-            self._read(start, messages[start : start + _TOGETHER], out)
-            for table, op, numbers, rows in self._alike.values():
-                self._together(table, op, numbers, rows, out)
+        self._values = [value for _, value in zip(keys, values, strict=True)]
+        for start in range(0, len(self._values), _TOGETHER):
+            self._read(start, self._values[start : start + _TOGETHER], out)
+            for table, op, numbers in self._alike.values():
+                self._together(table, op, numbers, out)
             self._alike.clear()
-        gathered, self._rows = self._rows.rows(), Gathered()
+        gathered = self._rows.rows()
+        self._values, self._rows = [], Gathered()
         return in_order(gathered, out, [0] * len(out))
 
     def _read(self, start: int, values: list[bytes | None], out: Events) -> None:
@@ -75,7 +77,6 @@ class _Decoder:
             # head_of, not called
             if bare and value and (alike := self._alike.get(value[: value.find(b',"es":')])) is not None:
                 alike[2].append(number)
-                alike[3].append(value)
             else:
                 collect_one(self._message, number, None, value, out)
 
@@ -84,33 +85,32 @@ class _Decoder:
         if not value:
             return self._by_envelope(None, value, out)
         if self._compressed is not Compression.NONE:
-            value = decompress(value, self._compressed)
+            self._values[out.message] = value = decompress(value, self._compressed)
         head = head_of(value)
         alike = self._alike.get(head)
         if alike is None:
             known = self._tables.known(head)
             if known is None:
                 return self._by_envelope(None, value, out)
-            alike = self._alike[head] = (known[0], _OPS[known[1]], [], [])
+            alike = self._alike[head] = (known[0], _OPS[known[1]], [])
         alike[2].append(out.message)
-        alike[3].append(value)
         return None
 
-    def _together(self, table: Table, op: Op, numbers: list[int], values: list[bytes], out: Events) -> None:
+    def _together(self, table: Table, op: Op, numbers: Sequence[int], out: Events) -> None:
         """Add rows of one head. One that has any fault, or is not like the others, is left to its envelope."""
-        try:
+
+        def add_all(numbers: Sequence[int]) -> bool:
+            values = [self._values[number] or b"" for number in numbers]
             rows = [*map(table.read_like, values)]
-            if table.are_like(rows):
-                return self._add(table, op, numbers, values, rows)
-        except (DecodeError, *Unreadable):
-            pass  # which row it is, and what its fault is, comes out below
-        if len(values) > _FEW:
-            half = len(values) // 2
-            self._together(table, op, numbers[:half], values[:half], out)
-            return self._together(table, op, numbers[half:], values[half:], out)
-        for number, value in zip(numbers, values, strict=True):
-            collect_one(self._by_envelope, number, None, value, out)
-        return None
+            if not table.are_like(rows):
+                return False
+            self._add(table, op, numbers, values, rows)
+            return True
+
+        def add_one(number: int) -> None:
+            collect_one(self._by_envelope, number, None, self._values[number], out)
+
+        add_by_halves(numbers, add_all, add_one)
 
     def _by_envelope(self, _: bytes | None, value: bytes | None, out: Events) -> None:
         """Add the message's event, whatever it is. Raises DecodeError."""
@@ -139,7 +139,7 @@ class _Decoder:
             raise _image_fault(value, envelope, error) from None
         self._tables.learn(value, envelope, table)
 
-    def _add(self, table: Table, op: Op, numbers: list[int], values: list[bytes], rows: list[Row]) -> None:
+    def _add(self, table: Table, op: Op, numbers: Sequence[int], values: list[bytes], rows: list[Row]) -> None:
         """Add rows, all with or all without ``old``. Raises DecodeError, or one of ``Unreadable``, if one has a
         fault."""
         data = [row.data[0] for row in rows]

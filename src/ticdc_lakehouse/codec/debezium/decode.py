@@ -26,6 +26,7 @@ from ticdc_lakehouse.codec.debezium.row import Image, Row, members_of
 from ticdc_lakehouse.codec.debezium.table import BEGIN, Description, Table, Tables, begin_of
 from ticdc_lakehouse.codec.debezium.twin import without_twins
 from ticdc_lakehouse.codec.gathered import Gathered, alone
+from ticdc_lakehouse.codec.halving import add_by_halves
 from ticdc_lakehouse.codec.json_text import Unreadable, names_of, unreadable
 from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.codec.options import Compression, SinkOptions
@@ -36,8 +37,6 @@ _OPS = {"c": Op.INSERT, "u": Op.UPDATE, "d": Op.DELETE}
 
 _TOGETHER = 1024
 """Messages that are read before their rows are added: so many stay in a processor's cache."""
-_FEW = 8
-"""Rows that are no longer halved to find the one that is not like the others."""
 
 _ENCODE_LINES = msgspec.json.Encoder().encode_lines
 
@@ -98,20 +97,18 @@ class _Decoder:
 
     def _together(self, table: Table, numbers: list[int], out: Events) -> None:
         """Add rows. One that has any fault, or is not like the others, is read alone."""
-        try:
-            keys, values = ([of[number] for number in numbers] for of in (self._keys, self._values))
-            return self._add(table, numbers, keys, [table.bare(value or b"") for value in values])
-        except (DecodeError, *Unreadable):
-            pass  # which row it is, and what its fault is, comes out below
-        if len(numbers) > _FEW:
-            half = len(numbers) // 2
-            self._together(table, numbers[:half], out)
-            return self._together(table, numbers[half:], out)
-        for number in numbers:
-            collect_one(self._alone, number, self._keys[number], self._values[number], out)
-        return None
 
-    def _add(self, table: Table, numbers: list[int], keys: list[bytes | None], bare: list[bytes]) -> None:
+        def add_all(numbers: Sequence[int]) -> bool:
+            keys, values = ([of[number] for number in numbers] for of in (self._keys, self._values))
+            self._add(table, numbers, keys, [table.bare(value or b"") for value in values])
+            return True
+
+        def add_one(number: int) -> None:
+            collect_one(self._alone, number, self._keys[number], self._values[number], out)
+
+        add_by_halves(numbers, add_all, add_one)
+
+    def _add(self, table: Table, numbers: Sequence[int], keys: list[bytes | None], bare: list[bytes]) -> None:
         """Add rows of one table, or none of them. Raises DecodeError, or one of ``Unreadable``, if one has a fault."""
         read = [*map(table.read, bare)]
         _check_names(bare, read)

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from ticdc_lakehouse.codec import batch
 from ticdc_lakehouse.codec.batch import checked_tso
 from ticdc_lakehouse.codec.gathered import Gathered
+from ticdc_lakehouse.codec.halving import add_by_halves
 from ticdc_lakehouse.codec.json_text import Unreadable, names_of, quotes_of_all, unreadable
 from ticdc_lakehouse.codec.kept import make_room
 from ticdc_lakehouse.codec.open_protocol.key import Key
@@ -19,9 +20,6 @@ from ticdc_lakehouse.codec.open_protocol.row import Row, described, op_of
 from ticdc_lakehouse.codec.open_protocol.table import Description, Table
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Op
-
-_FEW = 8
-"""Rows that are no longer halved to find the one that is not like the others."""
 
 
 class RowEvent(msgspec.Struct, frozen=True, gc=False):
@@ -99,19 +97,15 @@ class Rows:
 
     def _together(self, like: _Like, events: list[RowEvent]) -> None:
         """Add rows. One that has any fault, or is not like the others, is read alone."""
-        table = self._tables.by_like.get(like)
-        try:
-            if table is not None:
-                return self._add(table, events, [table.read(event.text) for event in events])
-        except (DecodeError, *Unreadable):
-            pass  # which row it is, and what its fault is, comes out below
-        if len(events) > _FEW:
-            half = len(events) // 2
-            self._together(like, events[:half])
-            return self._together(like, events[half:])
-        for event in events:
-            self._alone(like, event)
-        return None
+
+        def add_all(events: Sequence[RowEvent]) -> bool:
+            table = self._tables.by_like.get(like)
+            if table is None:
+                return False
+            self._add(table, events, [table.read(event.text) for event in events])
+            return True
+
+        add_by_halves(events, add_all, lambda event: self._alone(like, event))
 
     def _alone(self, like: _Like, event: RowEvent) -> None:
         """Add a row of a table that need not be known."""

@@ -11,6 +11,7 @@ import msgspec
 from ticdc_lakehouse.codec.batch import Events, Rows, checked_tso, collect_one
 from ticdc_lakehouse.codec.claim_check import stored_value
 from ticdc_lakehouse.codec.gathered import Gathered, alone
+from ticdc_lakehouse.codec.halving import add_by_halves
 from ticdc_lakehouse.codec.json_text import Unreadable, names_of, quotes_of, unreadable
 from ticdc_lakehouse.codec.kept import make_room
 from ticdc_lakehouse.codec.options import Corruption, SinkOptions
@@ -34,8 +35,6 @@ _NO_NAMES: frozenset[str] = frozenset()
 
 _TOGETHER = 512
 """Rows that are read before they are added: so many stay in a processor's cache."""
-_FEW = 8
-"""Rows that are no longer halved to find the one that is not like the others."""
 
 
 class JsonMessages:
@@ -76,7 +75,7 @@ class JsonMessages:
     def _read_rows(
         self, begin: bytes, numbers: list[int], values: Mapping[int, bytes], gathered: Gathered, out: Events
     ) -> None:
-        """Add rows that begin alike: together if their table is known, or after the first has told it."""
+        """Add rows that begin alike: together if their table is known, or once the first row has shown it."""
         if begin not in self._tables_by_begin:
             first, *numbers = numbers
             self._alone(first, values[first], gathered, out)
@@ -87,25 +86,22 @@ class JsonMessages:
                 for number in some:
                     self._alone(number, values[number], gathered, out)
             else:
-                self._together(table, some, [values[number] for number in some], gathered, out)
+                self._together(table, some, values, gathered, out)
 
     def _together(
-        self, table: Table, numbers: Sequence[int], values: Sequence[bytes], gathered: Gathered, out: Events
+        self, table: Table, numbers: Sequence[int], values: Mapping[int, bytes], gathered: Gathered, out: Events
     ) -> None:
         """Add rows. One that has any fault, or is not like the others, is left to its envelope."""
-        try:
-            rows = [*map(table.read, values)]
-            if table.are_like(rows):
-                return self._add(table, numbers, values, rows, gathered)
-        except (DecodeError, *Unreadable):
-            pass  # which row it is, and what its fault is, comes out below
-        if len(values) > _FEW:
-            half = len(values) // 2
-            self._together(table, numbers[:half], values[:half], gathered, out)
-            return self._together(table, numbers[half:], values[half:], gathered, out)
-        for number, value in zip(numbers, values, strict=True):
-            self._alone(number, value, gathered, out)
-        return None
+
+        def add_all(numbers: Sequence[int]) -> bool:
+            chosen = [values[number] for number in numbers]
+            rows = [*map(table.read, chosen)]
+            if not table.are_like(rows):
+                return False
+            self._add(table, numbers, chosen, rows, gathered)
+            return True
+
+        add_by_halves(numbers, add_all, lambda number: self._alone(number, values[number], gathered, out))
 
     def _alone(self, number: int, value: bytes, gathered: Gathered, out: Events) -> None:
         """Add the row of one message."""
@@ -195,7 +191,7 @@ class JsonMessages:
 
 
 def _begin_of(value: bytes) -> bytes:
-    """What tells a row's table, type and schema version in both writers; no more than a hint."""
+    """The bytes that identify a row's table, type and schema version in both writers; no more than a hint."""
     at = value.find(_COMMIT_TS)
     return value[:at] + value[at + _TO_VERSION : at + _AFTER_VERSION]
 
@@ -209,7 +205,7 @@ def _by_begin(values: Mapping[int, bytes]) -> dict[bytes, list[int]]:
 
 
 def _check_names(value: bytes, envelope: Envelope) -> None:
-    """Raise DecodeError if a name stands twice: that makes two more quotes than the members that were read need."""
+    """Raise DecodeError if a name occurs twice: that makes two more quotes than the members that were read need."""
     if quotes_of(value) != quotes_of(_ENCODE(envelope)):
         names_of(value)
 
