@@ -147,7 +147,7 @@ def _partitioning(members: dict[str, Any]) -> Partitioning:
 
 
 def table_from_wire(database: str, table: str, columns: tuple[Column, ...]) -> Table:
-    """The definition as far as a row message tells it: types without lengths, keys only where the wire names them."""
+    """The definition as far as a row message shows it: types without lengths, keys only where the wire names them."""
     return Table(
         database=database,
         table=table,

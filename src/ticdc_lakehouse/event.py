@@ -44,7 +44,7 @@ class Kind(StrEnum):
 
 
 class Op(StrEnum):
-    """What happened to a row, as far as the wire tells."""
+    """What happened to a row, as far as the wire shows."""
 
     INSERT = "insert"
     UPDATE = "update"
@@ -101,7 +101,7 @@ class RowChange:
     old_handle_key: str | None = None
     """The key before an update that changed it, else None."""
     table_id: int | None = None
-    """Physical table (partition) id, where the wire tells it."""
+    """Physical table (partition) id, where the wire carries it."""
     handle_only: bool = False
     """True if the images hold the handle key alone because the row was too large for a message."""
     schema_version: int | None = None

@@ -41,7 +41,7 @@ class OnIrregular(StrEnum):
     """What becomes of dates that Spark's types do not have: zero and partial ones."""
 
     NULL = "null"
-    """NULL in their column; the exact text stands beside it, and ops counts them."""
+    """NULL in their column; the exact text is kept beside it, and ops counts them."""
     TEXT = "text"
     """DATE, DATETIME and TIMESTAMP columns are shown as MySQL's texts."""
     STOP = "stop"

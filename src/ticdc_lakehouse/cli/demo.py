@@ -208,8 +208,8 @@ def _run_of(demo: _Demo, broker: Broker, name: str) -> Run:
 
 
 def _show_state(demo: _Demo, runs: Mapping[str, Run]) -> None:
-    """Print what each layer holds of each feed, and where the feed stands."""
-    print("\nWhat the lake holds (`ticdc-lake status` tells more):")
+    """Print what each layer holds of each feed, and how far the feed is."""
+    print("\nWhat the lake holds (`ticdc-lake status` shows more):")
     heads = (
         "feed",
         "protocol",

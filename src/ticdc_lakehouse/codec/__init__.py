@@ -32,7 +32,7 @@ class Protocol:
     """Messages that TiCDC's own decoder accepts, in order. Objects of a ``codec.message.ClaimCheck`` are to be written
     before it is sent."""
     schemas_apart: bool = False
-    """Whether rows do not describe themselves, but name a schema that another message has told."""
+    """Whether rows do not describe themselves, but name a schema that another message carries."""
     byte_maps: Callable[[bytes | None, bytes | None, SinkOptions], tuple[ByteMap, ...]] = whole_maps
     """What each byte of a message (key, value) is, for people; never raises."""
     stale_flags: bool = False

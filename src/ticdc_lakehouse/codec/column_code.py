@@ -90,7 +90,7 @@ _ALWAYS_UNSIGNED = (Family.BIT, Family.YEAR)
 
 
 def flags_of(column: Column) -> int:
-    """The column's flag bits; where the source told none, those that a reader needs, as TiCDC sets them."""
+    """The column's flag bits; where the source gave none, those that a reader needs, as TiCDC sets them."""
     if column.flags is not None:
         return column.flags
     kind = parse_type(column.type)

@@ -89,7 +89,7 @@ def refusal(columns: tuple[Column, ...], options: SinkOptions, *, defined: bool)
 
 
 def refusal_of_order(options: SinkOptions) -> str | None:
-    """The same for rows whose columns stand in another order than the table's (Simple)."""
+    """The same for rows whose columns are in another order than the table's (Simple)."""
     return _refusal(SIMPLE_COLUMN_ORDER, options)
 
 

@@ -1,4 +1,4 @@
-"""JSON texts that are not what was asked for, and names that stand twice: what every JSON protocol checks alike."""
+"""JSON texts of an unexpected shape, and names that occur twice: what all JSON protocols check in the same way."""
 
 from __future__ import annotations
 

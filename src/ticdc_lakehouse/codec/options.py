@@ -1,4 +1,4 @@
-"""The sink-uri options of a changefeed that its bytes do not tell (wire.md 1.6), by their documented names."""
+"""The sink-uri options of a changefeed that its bytes do not show (wire.md 1.6), by their documented names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which protocol messages are of, told from their bytes; with the reason in words.
+"""Which protocol messages belong to, judging by their bytes; with the reason in words.
 
     Open Protocol   key     00 00 00 00 00 00 00 01, then lengths and JSON with ts and t
     Craft           value   byte 01 and, read from the end, size tables that fill the message
@@ -187,7 +187,7 @@ def _debezium(members: Members) -> Recognised:
 
 
 def _compressed(value: bytes) -> Recognised | None:
-    """What a value is when it is decompressed; None if it is of no compression, or nothing then."""
+    """What a value is when it is decompressed; None if it is not compressed, or empty then."""
     for compression in (Compression.LZ4, Compression.SNAPPY):
         try:
             found = _bare_text(decompress(value, compression, _MOST_BYTES))

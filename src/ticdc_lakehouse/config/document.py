@@ -19,7 +19,7 @@ class Document:
     values: object
     """None of an empty text."""
     repeated: tuple[str, ...]
-    """A line for each key that stands twice; of its values the last one counts."""
+    """A line for each key that occurs twice; of its values the last one counts."""
 
 
 def document_of(file: Path) -> Document:
@@ -44,7 +44,7 @@ def read_document(text: str) -> Document:
 
 
 def told(error: yaml.YAMLError) -> str:
-    """What is wrong and where. The text itself is not shown: a secret may stand in it."""
+    """What is wrong and where. The text itself is not shown: it may contain a secret."""
     if not isinstance(error, yaml.MarkedYAMLError):
         return " ".join(str(error).split())
     mark = error.problem_mark or error.context_mark

@@ -96,7 +96,7 @@ def suggestion(found: str, allowed: list[str]) -> str:
 
 
 def read_section(file: Path, mistakes: list[str]) -> Section:
-    """The whole file; keys that stand twice are noted. Raises ConfigError for a file that is no YAML mapping."""
+    """The whole file; keys that occur twice are noted. Raises ConfigError for a file that is not a YAML mapping."""
     document = document_of(file)
     if not isinstance(document.values, dict):
         raise ConfigError(f"{file}: expected a mapping of keys to values, found {document.values!r}")

@@ -33,7 +33,7 @@ class ColumnText:
     nullable: bool = True
     default: Default | None = None
     computed: str | None = None
-    """Why the DEFAULT cannot be told from the text."""
+    """Why the text does not show the DEFAULT's value."""
     generated: Word["", "VIRTUAL", "STORED"] = ""
     key: Word["", "PRIMARY", "UNIQUE"] = ""
     new: bool = True

@@ -11,7 +11,7 @@ from ticdc_lakehouse.ddl.tokens import Tokens, UnreadableError
 from ticdc_lakehouse.definition import Partition, Partitioning
 
 _FUNCTIONS = ("YEAR", "MONTH", "QUARTER", "DAY", "DAYOFMONTH", "DAYOFWEEK", "DAYOFYEAR", "WEEKDAY", "TO_DAYS")
-"""Functions of a column by which rows can be told apart. The others make an expression that is not understood."""
+"""Functions of a column that show a row's partition. The others make an expression that is not understood."""
 
 
 _OF_DATE: dict[str, Callable[[date], int]] = {

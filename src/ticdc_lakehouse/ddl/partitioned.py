@@ -13,11 +13,11 @@ from ticdc_lakehouse.errors import ApplyError
 from ticdc_lakehouse.mysql_type import Family, same_type
 
 _COMPARABLE = (Family.INTEGER, Family.DATE, Family.DATETIME)
-"""Types by whose values rows can be told apart. Texts compare by a collation, which definitions do not know."""
+"""Types whose values show a row's partition. Texts compare by a collation, which definitions do not know."""
 
 
 def drop_partitions(table: Table, action: DropPartitions) -> tuple[Table, tuple[Effect, ...]]:
-    """The table after DROP or TRUNCATE PARTITION, and the rows that go. Raises ApplyError if they cannot be told."""
+    """The table after DROP or TRUNCATE PARTITION, and the rows that go. Raises ApplyError if nothing shows which."""
     if not action.names:
         return table, (RowsGone(column=table.sent[0], function=None),)
     partitioning = table.partitioning

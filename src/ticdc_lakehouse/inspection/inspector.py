@@ -1,4 +1,4 @@
-"""Messages looked at one by one: by the protocol that is told, else by the one that their bytes show."""
+"""Messages looked at one by one: by the protocol that is given, else by the one that their bytes show."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Inspection:
     key: bytes | None
     value: bytes | None
     protocol: str | None
-    """As ``codec.PROTOCOLS`` names it; None if none was told and none was recognised."""
+    """As ``codec.PROTOCOLS`` names it; None if none was given and none was recognised."""
     options: Mapping[str, object]
     """The options that it was decoded with, beside defaults."""
     reason: str
@@ -62,7 +62,7 @@ class Inspection:
 
 
 class Inspector:
-    """Inspects messages of one changefeed; decoders keep what the messages told before.
+    """Inspects messages of one changefeed; decoders keep what earlier messages carried.
 
     ``protocol`` and ``options`` are what is told, as ``decode`` takes them; ``others`` is what the other messages of
     the changefeed look like. Raises ConfigError for a wrong name or value.

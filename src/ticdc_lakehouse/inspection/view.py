@@ -37,7 +37,7 @@ Piece = tuple[str, Style]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One line, and those below it. Pieces stand apart by a space; empty ones are left out."""
+    """One line, and those below it. Pieces are separated by a space; empty ones are left out."""
 
     pieces: tuple[Piece, ...]
     children: tuple[Node, ...] = ()

@@ -46,7 +46,7 @@ def refusal(table: Table | None, shape: Shape, applying: Applying, *, defined: b
 
 
 def _reordered(table: Table, shape: Shape) -> bool:
-    """Whether the wire's columns stand in another order than the table's: tiflow lists them as they were made."""
+    """Whether the wire's columns are in another order than the table's: tiflow lists them as they were made."""
     names = [column.name for column in shape.columns]
     return names != [column.name for column in table.sent if column.name in names]
 

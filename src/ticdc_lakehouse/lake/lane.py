@@ -34,7 +34,7 @@ class Rows:
     through: int
     shapes: tuple[Shape, ...]
     since: int = 0
-    """From here on all rows are of this definition: replays below are not looked at again."""
+    """From here on all rows have this definition: replays below are not looked at again."""
     batches: tuple[int, int] | None = None
     """Eventual mode: only what came with bronze batches in (first, second], however old it is."""
 
@@ -90,7 +90,7 @@ class Lane:
     name: TableName
     """What TiDB calls it. A lane that stands still goes on being renamed and dropped."""
     definition: Definition | None
-    """None while nothing tells the table's columns."""
+    """None while the table's columns are not known."""
     state: TableState | None
     """As published; None if it is new in this window."""
     after: int

@@ -61,7 +61,7 @@ class Lanes:
             self._begin(name, table, 0 if from_file else first, "file" if from_file else "wire")
 
     def _came_late(self, name: TableName, first: int) -> bool:
-        """Whether rows are of a table that no longer bears their name: one that was dropped needs them no more, one
+        """Whether rows belong to a table that no longer bears their name: one that was dropped needs them no more, one
         that is called otherwise lacks them."""
         bearers = self.now.naming.bearers(name) if first <= self.now.before.tso else ()
         for lane in self.lanes:
@@ -186,7 +186,7 @@ class Lanes:
             self.recoverable.append(ended)
 
     def _bearing(self, name: TableName) -> Lane | None:
-        """The lane that a DDL means: TiDB tells names apart without regard to case (lower_case_table_names=2), but a
+        """The lane that a DDL means: TiDB compares names without regard to case (lower_case_table_names=2), but a
         feed may hold tables of several schemas routed into one, so the very name goes first."""
         meant = [lane for lane in self.lanes if _folded(lane.name) == _folded(name)]
         return next((lane for lane in meant if lane.name == name), meant[0] if meant else None)

@@ -59,7 +59,7 @@ def _unknown(name: TableName, dropped_at: int) -> Lane:
 
 
 def last_dropped(lanes: Iterable[Lane], name: TableName) -> Lane | None:
-    """The table of this name that was dropped last; names are told apart without regard to case."""
+    """The table of this name that was dropped last; names are compared without regard to case."""
     folded = name[0].lower(), name[1].lower()
     ended = [x for x in lanes if x.dropped_at is not None and (x.name[0].lower(), x.name[1].lower()) == folded]
     return max(ended, key=lambda lane: lane.dropped_at or 0, default=None)

@@ -55,7 +55,7 @@ def take(now: Situation, lane: Lane, through: int) -> None:
 
 
 def _as_sent(lane: Lane, shapes: Sequence[Shape]) -> Table | None:
-    """The definition in force, with what only the rows tell."""
+    """The definition in force, with what only the rows show."""
     if lane.definition is None:
         return None
     table = as_sent(lane.definition.table, shapes)

@@ -101,7 +101,7 @@ def _landed(lake: Lake, feed: str, since: int) -> dict[int, dict[Partition, int]
 
 
 def _progress(lake: Lake, feed: str, since: Published, holds: list[quarantine.OpenHold]) -> list[_Progress]:
-    """One scan of what is new: messages decoded, and watermarks, but none that stand behind a held message."""
+    """One scan of what is new: messages decoded, and watermarks, but none that come after a held message."""
     events = lake.spark.table(lake.table(Layer.SILVER, silver.events_table(feed)))
     resolved = (F.col("kind") == Kind.RESOLVED.value) & (F.col("commit_ts") > since.tso)
     new = (F.col("batch") > since.batch) & F.col("replayed_at").isNull()
@@ -128,7 +128,7 @@ def _progress(lake: Lake, feed: str, since: Published, holds: list[quarantine.Op
 
 
 def _behind(hold: quarantine.OpenHold) -> Column:
-    """Whether an event stands behind a held message in its partition."""
+    """Whether an event comes after a held message in its partition."""
     same = (F.col("topic") == hold.topic) & (F.col("partition") == hold.partition)
     return same & (F.col("offset") >= hold.offset)
 

@@ -47,7 +47,7 @@ def gold_rows(table: DataFrame, columns: Sequence[Mapping[str, Any]], time_zone:
 
 
 def _text_sql(name: str, kind: MysqlType, time_zone: str) -> str:
-    """A column's text. Only dates may stand in the map of irregular values: any other value has a column to be in."""
+    """A column's text. Only dates may be in the map of irregular values: any other value has a column to be in."""
     column = quoted(name)
     match kind.family:
         case Family.TIMESTAMP:
@@ -67,7 +67,7 @@ def differences(
     found: Sequence[tuple[Cell, ...]],
     lost: Lost | None = None,
 ) -> Iterator[Difference]:
-    """Each cell in which the found rows differ from the expected ones; ``lost`` tells what the wire cannot carry."""
+    """Each cell in which the found rows differ from the expected ones; ``lost`` says what the wire cannot carry."""
     kinds = [parse_type(column["type"]) for column in columns]
     key = [i for i, column in enumerate(columns) if column["key"] == "PRI"] or list(range(len(columns)))
     wanted = {_key(kinds, key, row): row for row in expected}

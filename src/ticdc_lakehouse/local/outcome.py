@@ -40,7 +40,7 @@ class JobState(StrEnum):
 
 
 class Event(StrEnum):
-    """What progress tells."""
+    """What progress reports."""
 
     STARTED = "started"
     RETRYING = "retrying"

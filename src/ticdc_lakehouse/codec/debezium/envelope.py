@@ -58,7 +58,7 @@ class _Names(msgspec.Struct, gc=False):
 
 
 class _Peek(msgspec.Struct, gc=False):
-    """What tells the kinds of messages apart."""
+    """What distinguishes the kinds of messages."""
 
     source: _Names
     op: str | None = None

@@ -53,7 +53,7 @@ def columns_of(schema: bytes) -> dict[str, Field]:
 
 
 def type_text(field: Field) -> str | None:
-    """The MySQL type as far as the field tells it: with the names of an ENUM and SET and the size of a BIT, without
+    """The MySQL type as far as the field shows it: with the names of an ENUM and SET and the size of a BIT, without
     other sizes. None if it is one of several. A DATETIME in microseconds, of 4 to 6 digits, has 6.
     """
     name = _WORDS.get(field.name or field.type) if field.tidb_type is None else field.tidb_type
@@ -96,6 +96,6 @@ def _allowed(kind: str, text: str) -> list[str]:
 
 
 def quoted(name: str) -> str:
-    """A name as it stands in the brackets of an ENUM."""
+    """A name as it is written in the brackets of an ENUM."""
     escaped = name.replace("\\", "\\\\").replace("'", "''")
     return f"'{escaped}'"

@@ -36,7 +36,7 @@ _YEAR = Annotated[int, Meta(ge=0, le=2155)]
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How values of one column stand on the wire."""
+    """How values of one column are written on the wire."""
 
     connect: str
     """Type of the schema field: ``int16``."""
@@ -49,7 +49,7 @@ class Form:
 
 
 UNKNOWN = Form("", None, Raw, value.scalars)
-"""Values of a type that neither the message nor a definition tells: the wire's own texts."""
+"""Values of a type that neither the message nor a definition gives: the wire's own texts."""
 
 _TEXT = Form("string", None, str, value.texts)
 _NAMES = {

@@ -116,7 +116,7 @@ def _texts(values: list[Any], form: Form) -> Texts:
 
 
 def begin_of(value: bytes) -> bytes:
-    """What tells the table in both writers: ``source.db`` and ``table``; no more than a hint."""
+    """What identifies the table in both writers: ``source.db`` and ``table``; no more than a hint."""
     at = value.find(b',"db":')
     return value[at : value.find(b',"server_id":', at)]
 
@@ -131,7 +131,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     keys: tuple[str, ...] | None
     """The columns of the Kafka key, None if it has no key (before v8.5)."""
     schema: bytes
-    """The schema of the value, as it stands; empty with debezium-disable-schema."""
+    """The schema of the value, byte for byte; empty with debezium-disable-schema."""
     key_schema: bytes
 
 

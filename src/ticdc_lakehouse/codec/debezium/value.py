@@ -52,7 +52,7 @@ def integers(values: list[int]) -> Texts:
 
 
 def unsigned(values: list[int]) -> Texts:
-    """BIGINT UNSIGNED: negative numbers stand for those from 2^63."""
+    """BIGINT UNSIGNED: negative numbers mean those from 2^63."""
     return [str(value % (1 << 64)) for value in values] if min(values) < 0 else integers(values)
 
 

@@ -25,7 +25,7 @@ _EXACT = 16
 
 
 def writer(kind: MysqlType, by: str | None, zone: ZoneInfo) -> Write | None:
-    """What makes JSON values of texts, None where they are the same. Raises ConfigError if the type does not tell."""
+    """What makes JSON values of texts, None where they are the same. Raises ConfigError if the type leaves it open."""
     match kind.family:
         case Family.INTEGER if kind.name == "bigint" and kind.unsigned:
             return _each(_int64)

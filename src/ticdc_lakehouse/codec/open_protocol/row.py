@@ -51,7 +51,7 @@ class Cell(NamedTuple):
     code: int
     flags: int
     has_h: bool
-    """Whether the deprecated ``h`` stands there. It says no more than the flags."""
+    """Whether the deprecated ``h`` is present. It says no more than the flags."""
 
 
 class _Members(msgspec.Struct, forbid_unknown_fields=True):

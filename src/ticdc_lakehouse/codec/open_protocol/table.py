@@ -32,7 +32,7 @@ Texts = list[Any]
 
 
 class Description(NamedTuple):
-    """All of a table that a row tells."""
+    """All that a row shows of its table."""
 
     database: str
     table: str

@@ -1,4 +1,4 @@
-"""The tables' schemas: what messages have told so far, and what earlier batches learned (``known``)."""
+"""The tables' schemas: what messages have carried so far, and what earlier batches learned (``known``)."""
 
 from __future__ import annotations
 

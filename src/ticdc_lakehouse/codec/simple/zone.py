@@ -12,7 +12,7 @@ _ZERO = "0000-00-00 00:00:00"
 
 
 def in_zone(text: str, location: str, zone: ZoneInfo) -> str:
-    """The text, which is of zone ``location``, in ``zone``; the zero timestamp is no instant and stays.
+    """The text of a time in zone ``location``, converted to ``zone``; the zero timestamp is no instant and stays.
 
     Raises DecodeError for a zone that is not known (``Local``), and for a text that is no instant there or, when clocks
     are set back, two: such a feed has to name TiCDC's zone.

@@ -17,7 +17,7 @@ from ticdc_lakehouse.errors import DecodeError
 
 
 class Cursors:
-    """``who`` are numbers of messages, in ascending order; what is given back is of each of them."""
+    """``who`` are numbers of messages, in ascending order; what is given back has one entry for each of them."""
 
     __slots__ = ("_failed", "at", "begin", "buffer", "end", "errors", "octets", "words")
 

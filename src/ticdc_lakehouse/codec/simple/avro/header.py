@@ -1,4 +1,4 @@
-"""What stands before a row's images in Avro (wire.md 1.3.2).
+"""What comes before a row's images in Avro (wire.md 1.3.2).
 
 version int, database string, table string, tableID, type enum, commitTs, buildTs, schemaVersion,
 claimCheckLocation [null, string], handleKeyOnly [null, boolean], checksum [null, Checksum]
