@@ -15,7 +15,7 @@ from ticdc_lakehouse.ddl.statement import AlterTable, NoChange, RenameTables, St
 from ticdc_lakehouse.event import Column, Kind, Op, columns_from
 from ticdc_lakehouse.lake import silver
 from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.lake.state import Definition, Published
+from ticdc_lakehouse.lake.state import Definition, Published, TableState
 
 _DDL_IDENTITY = ("commit_ts", "database", "table", "query")
 
@@ -105,9 +105,12 @@ def _window(
     lines = _ddl_lines(ddls.where(due if seen is None else due | new))
     late = _first_deliveries(ddls, lines, before.tso, seen) if seen is not None else frozenset()
     found = tuple(_ddl_event(line, late=_identity(line) in late) for line in lines)
-    unapplied = new | _lagging(before, found) | replays
+    lagging = {name: s for name, s in before.tables.items() if s.applied_tso < before.tso and not s.final}
+    unapplied = new | _above_standstill(lagging, found) | replays
     rows = (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso) & unapplied
-    shapes = _row_lines(events.where(rows), sorted({*barriers(found), *past}))
+    # Rows of one name may be of several tables in turn: those that one of them has are parted from those it has not.
+    applied = {before.tso, *(state.applied_tso for state in lagging.values())} if lagging else set()
+    shapes = _row_lines(events.where(rows), sorted({*barriers(found), *past, *applied}))
     replayed = [line["newest_replay"] for line in (*shapes, *lines) if line["newest_replay"] is not None]
     return Window(
         rows=_by_table(shapes),
@@ -123,21 +126,21 @@ def _replays(seen: datetime | None) -> SparkColumn:
     return replayed_at.isNotNull() if seen is None else replayed_at > F.lit(seen)
 
 
-def _lagging(before: Published, ddls: Iterable[DdlEvent]) -> SparkColumn:
+def _above_standstill(lagging: Mapping[TableName, TableState], ddls: Iterable[DdlEvent]) -> SparkColumn:
     """Rows above the standstill of tables that lag."""
     condition = F.lit(False)
-    lagging = {name: s for name, s in before.tables.items() if s.applied_tso < before.tso and not s.final}
-    later_names = _new_names(ddls) if lagging else []
+    other_names = _renamed(ddls) if lagging else []
     for name, state in lagging.items():
-        of_table = [(F.col("database") == d) & (F.col("table") == t) for d, t in (name, *later_names)]
+        of_table = [(F.col("database") == d) & (F.col("table") == t) for d, t in (name, *other_names)]
         condition = condition | (_any(of_table) & (F.col("commit_ts") > state.applied_tso))
     return condition
 
 
-def _new_names(ddls: Iterable[DdlEvent]) -> list[TableName]:
-    """The names that tables may have got since: a table that lags may go on under one of them."""
+def _renamed(ddls: Iterable[DdlEvent]) -> list[TableName]:
+    """The names that tables lost and got since. One that lags is published under the last of them, and goes on from the
+    first."""
     renames = [s for ddl in ddls for s in ddl.statements if isinstance(s, RenameTables)]
-    return sorted({new for rename in renames for _, new in rename.pairs})
+    return sorted({name for rename in renames for pair in rename.pairs for name in pair})
 
 
 def barriers(ddls: Iterable[DdlEvent]) -> set[int]:
