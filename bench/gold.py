@@ -19,10 +19,11 @@ from ticdc_lakehouse.ddl.script import tables_from_sql
 from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.lake import gold, silver
 from ticdc_lakehouse.lake.data_table import create_data_table
-from ticdc_lakehouse.lake.lane import Rows
 from ticdc_lakehouse.lake.merge import COMMIT_TS, GONE, KEY, newest_sql
-from ticdc_lakehouse.lake.place import Lake, Layer, object_name
-from ticdc_lakehouse.lake.situation import Applying
+from ticdc_lakehouse.lake.place import Lake, Layer
+from ticdc_lakehouse.planning.lane import Rows
+from ticdc_lakehouse.planning.naming import object_name
+from ticdc_lakehouse.planning.situation import Applying
 
 CHANGES = 100_000
 WINDOWS = 2

@@ -26,9 +26,9 @@ from ticdc_lakehouse.lake.naming import check_feed_name
 from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.lake.quarantine import Replayed, positions_of
 from ticdc_lakehouse.lake.silver import Decoded, Decoding, decode
-from ticdc_lakehouse.lake.situation import Applying
-from ticdc_lakehouse.lake.state import TableState
 from ticdc_lakehouse.lake.turn import turn
+from ticdc_lakehouse.planning.published import TableState
+from ticdc_lakehouse.planning.situation import Applying
 
 ROOT_CONF = "spark.ticdc_lake.root"
 """Session setting that names the folder of the lake on a laptop; absent on Databricks."""

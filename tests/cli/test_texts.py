@@ -13,8 +13,8 @@ from ticdc_lakehouse.cli.status import feed_text
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake.ops import FeedStatus
 from ticdc_lakehouse.lake.quarantine import positions_of
-from ticdc_lakehouse.lake.state import TableState
 from ticdc_lakehouse.local.doctor import Finding
+from ticdc_lakehouse.planning.published import TableState
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.tso import time_of
 

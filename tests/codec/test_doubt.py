@@ -23,11 +23,11 @@ from ticdc_lakehouse.codec.options import SinkOptions, sink_options
 from ticdc_lakehouse.ddl.script import tables_from_sql
 from ticdc_lakehouse.definition import table_from_json, table_to_json
 from ticdc_lakehouse.event import Column, Event, Failure, RowChange, events_of
-from ticdc_lakehouse.lake.doubt import as_sent
-from ticdc_lakehouse.lake.doubt import refusal as refuses
-from ticdc_lakehouse.lake.situation import Applying
 from ticdc_lakehouse.lake.typed import typed_columns
-from ticdc_lakehouse.lake.window import Shape
+from ticdc_lakehouse.planning.doubt import as_sent
+from ticdc_lakehouse.planning.doubt import refusal as refuses
+from ticdc_lakehouse.planning.situation import Applying
+from ticdc_lakehouse.planning.window import Shape
 
 PROTOCOLS = {
     CRAFT_FLOAT: "craft",

@@ -22,8 +22,9 @@ from ticdc_lakehouse.event import Column, Ddl, Event, Op, Resolved, RowChange
 from ticdc_lakehouse.lake import gold, ops, silver
 from ticdc_lakehouse.lake.gold import Applied
 from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.lake.state import Published, published
+from ticdc_lakehouse.lake.state import published
 from ticdc_lakehouse.local.broker import Broker, KafkaMessage
+from ticdc_lakehouse.planning.published import Published
 from ticdc_lakehouse.tso import Tso, first_of, milliseconds
 
 ID = Column(name="id", type="bigint", key=True)

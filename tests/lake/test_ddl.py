@@ -21,8 +21,8 @@ from ticdc_lakehouse.tso import with_time
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ticdc_lakehouse.lake.state import TableState
     from ticdc_lakehouse.local.broker import Broker
+    from ticdc_lakehouse.planning.published import TableState
 
 PLAIN, ALTERED, LEFT, RIGHT, LATE, STUCK, GONE = (
     Source(table=name) for name in ("plain", "altered", "a", "b", "late", "stuck", "gone")

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from ticdc_lakehouse.lake.gold import Applied
-    from ticdc_lakehouse.lake.state import Published
     from ticdc_lakehouse.local.broker import Broker
+    from ticdc_lakehouse.planning.published import Published
 
 UNKEYED = (Column(name="u", type="varchar"), Column(name="n", type="int"))
 SCHEMA = "CREATE TABLE shop.uniq (u varchar(10) NOT NULL, n int, UNIQUE KEY u (u));"

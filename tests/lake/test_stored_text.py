@@ -18,12 +18,12 @@ from ticdc_lakehouse.errors import ApplyError
 from ticdc_lakehouse.event import handle_key_text
 from ticdc_lakehouse.lake.data_table import create_data_table
 from ticdc_lakehouse.lake.evolve import alter
-from ticdc_lakehouse.lake.lane import Alter
 from ticdc_lakehouse.lake.merge import key_text_sql
 from ticdc_lakehouse.lake.open_type import whole_text_sql
 from ticdc_lakehouse.lake.place import Lake, Layer, literal
 from ticdc_lakehouse.lake.typed import IRREGULAR, TypedColumn, irregular_sql, lost_sql, stored_text_sql, typed_column
 from ticdc_lakehouse.mysql_type import parse_type
+from ticdc_lakehouse.planning.lane import Alter
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

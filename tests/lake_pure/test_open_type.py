@@ -11,11 +11,11 @@ from ticdc_lakehouse.codec.doubt import DEBEZIUM_DECIMAL
 from ticdc_lakehouse.codec.options import sink_options
 from ticdc_lakehouse.definition import table_from_json, table_to_json
 from ticdc_lakehouse.event import Column
-from ticdc_lakehouse.lake.doubt import as_sent, refusal
-from ticdc_lakehouse.lake.lane import Rows
-from ticdc_lakehouse.lake.situation import Applying
 from ticdc_lakehouse.lake.typed import typed_columns
-from ticdc_lakehouse.lake.window import Shape
+from ticdc_lakehouse.planning.doubt import as_sent, refusal
+from ticdc_lakehouse.planning.lane import Rows
+from ticdc_lakehouse.planning.situation import Applying
+from ticdc_lakehouse.planning.window import Shape
 
 SQL = "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v DATE, e ENUM('a'), n DECIMAL(20,2))"
 

@@ -15,7 +15,7 @@ from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake import ops, quarantine
 from ticdc_lakehouse.lake.ops import FeedStatus
 from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.lake.state import TableState
+from ticdc_lakehouse.planning.published import TableState
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.tso import time_of
 

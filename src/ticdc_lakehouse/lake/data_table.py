@@ -15,14 +15,14 @@ from ticdc_lakehouse.errors import ApplyError, ConfigError
 from ticdc_lakehouse.lake.eventual import purge
 from ticdc_lakehouse.lake.evolve import alter, exchange
 from ticdc_lakehouse.lake.irregular import first_irregular
-from ticdc_lakehouse.lake.lane import Alter, Exchange, Rows, Step, stop_reason
 from ticdc_lakehouse.lake.merge import COMMIT_TS, GONE, KEY, merge
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
-from ticdc_lakehouse.lake.plan import TablePlan
-from ticdc_lakehouse.lake.situation import Applying
-from ticdc_lakehouse.lake.state import Definition, TableState
 from ticdc_lakehouse.lake.typed import IRREGULAR, typed_columns
-from ticdc_lakehouse.lake.watermark import Hold
+from ticdc_lakehouse.planning.lane import Alter, Exchange, Rows, Step, stop_reason
+from ticdc_lakehouse.planning.plan import TablePlan
+from ticdc_lakehouse.planning.published import Definition, TableState
+from ticdc_lakehouse.planning.situation import Applying
+from ticdc_lakehouse.planning.window import Hold
 from ticdc_lakehouse.policy import RETENTION_DAYS, Mode, OnIrregular
 
 _UPKEEP = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "COMPUTE STATS", "CLUSTER BY")

@@ -13,7 +13,8 @@ from pyspark.sql import functions as F
 from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake.place import Lake, Layer, literal
-from ticdc_lakehouse.lake.state import Published, TableState, publish, published
+from ticdc_lakehouse.lake.state import publish, published
+from ticdc_lakehouse.planning.published import Published, TableState
 
 DECISIONS = "decisions"
 _COLUMNS = """

@@ -17,8 +17,8 @@ from pyspark.sql import functions as F
 from ticdc_lakehouse.lake import silver
 from ticdc_lakehouse.lake.merge import COMMIT_TS, GONE
 from ticdc_lakehouse.lake.place import Lake, Layer, quoted
-from ticdc_lakehouse.lake.state import Published
 from ticdc_lakehouse.lake.watermark import Completeness, decoded_batches
+from ticdc_lakehouse.planning.published import Published
 from ticdc_lakehouse.tso import first_of
 
 

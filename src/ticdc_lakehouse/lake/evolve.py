@@ -11,12 +11,12 @@ from dataclasses import replace
 from ticdc_lakehouse.ddl.effect import Added, Dropped, Effect, Recast, Rekeyed, Renamed, RowsGone
 from ticdc_lakehouse.definition import ColumnDefinition
 from ticdc_lakehouse.errors import ApplyError
-from ticdc_lakehouse.lake.lane import Alter, Exchange
 from ticdc_lakehouse.lake.merge import COMMIT_TS, KEY, key_text_sql
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
 from ticdc_lakehouse.lake.recast import converted_sql, zeros
 from ticdc_lakehouse.lake.typed import IRREGULAR, TypedColumn, stored_text_sql, typed_column, typed_columns
 from ticdc_lakehouse.mysql_type import Family
+from ticdc_lakehouse.planning.lane import Alter, Exchange
 
 _NEW = "_ticdc_new"
 """A column that is about to take another one's place."""

@@ -24,11 +24,11 @@ from ticdc_lakehouse.lake.eventual import arrived
 from ticdc_lakehouse.lake.late import late_rows
 from ticdc_lakehouse.lake.naming import naming
 from ticdc_lakehouse.lake.place import Lake
-from ticdc_lakehouse.lake.plan import WindowPlan, plan_tables
-from ticdc_lakehouse.lake.situation import Applying, Situation
-from ticdc_lakehouse.lake.state import Published, Recoverable, TableState
 from ticdc_lakehouse.lake.watermark import Completeness, completeness
 from ticdc_lakehouse.lake.window import read_arrivals, read_window
+from ticdc_lakehouse.planning.plan import WindowPlan, plan_tables
+from ticdc_lakehouse.planning.published import Published, Recoverable, TableState
+from ticdc_lakehouse.planning.situation import Applying, Situation
 from ticdc_lakehouse.policy import Mode
 
 _TOGETHER = 4

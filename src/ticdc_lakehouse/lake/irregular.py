@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ticdc_lakehouse.definition import Table
-from ticdc_lakehouse.lake.lane import Rows
 from ticdc_lakehouse.lake.merge import changes_sql
 from ticdc_lakehouse.lake.open_type import whole_text_sql
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
-from ticdc_lakehouse.lake.situation import Applying
-from ticdc_lakehouse.lake.state import TableState
 from ticdc_lakehouse.lake.typed import IRREGULAR, has_dates, image_sql, typed_columns
-from ticdc_lakehouse.lake.watermark import Hold
+from ticdc_lakehouse.planning.lane import Rows
+from ticdc_lakehouse.planning.published import TableState
+from ticdc_lakehouse.planning.situation import Applying
+from ticdc_lakehouse.planning.window import Hold
 from ticdc_lakehouse.policy import OnIrregular
 
 _NONE = "SELECT '' AS database, '' AS table, '' AS column, 0L AS rows WHERE false"

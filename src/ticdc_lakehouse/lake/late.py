@@ -13,8 +13,8 @@ from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.event import Kind
 from ticdc_lakehouse.lake import silver
 from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.lake.state import Published
-from ticdc_lakehouse.lake.watermark import Hold
+from ticdc_lakehouse.planning.published import Published
+from ticdc_lakehouse.planning.window import Hold
 
 _SAME = ["database", "table", "commit_ts", "op", "before", "after"]
 

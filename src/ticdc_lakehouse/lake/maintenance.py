@@ -18,9 +18,10 @@ from pyspark.sql import functions as F
 from ticdc_lakehouse.lake import silver, views
 from ticdc_lakehouse.lake.data_table import kept_days, retention_sql, same_rows
 from ticdc_lakehouse.lake.place import Lake, Layer, literal
-from ticdc_lakehouse.lake.recovery import remembered
-from ticdc_lakehouse.lake.situation import Applying
-from ticdc_lakehouse.lake.state import WINDOWS, TableState, definitions, forget_states, publish, published
+from ticdc_lakehouse.lake.state import WINDOWS, definitions, forget_states, publish, published
+from ticdc_lakehouse.planning.published import TableState
+from ticdc_lakehouse.planning.recovery import remembered
+from ticdc_lakehouse.planning.situation import Applying
 
 KEPT = "kept"
 _COLUMNS = """

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from ticdc_lakehouse.event import Kind
 from ticdc_lakehouse.lake import silver
-from ticdc_lakehouse.lake.lane import Rows
 from ticdc_lakehouse.lake.open_type import whole_text_sql
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
 from ticdc_lakehouse.lake.typed import (
@@ -22,6 +21,7 @@ from ticdc_lakehouse.lake.typed import (
     typed_columns,
     values_sql,
 )
+from ticdc_lakehouse.planning.lane import Rows
 
 KEY = "_ticdc_key"
 COMMIT_TS = "_ticdc_commit_ts"

@@ -1,89 +1,16 @@
-"""The names that a table has in the lake: of its views, and of the Delta tables that hold its rows."""
+"""The names that are taken in the lake."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 
 from pyspark.sql import functions as F
 
-from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake.bronze import messages_table
-from ticdc_lakehouse.lake.place import Lake, Layer, object_name
+from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.lake.state import DEFINITIONS, WINDOWS
-
-_DATA = re.compile(r"__data(_[0-9]+)?$")
-_OWN = ("events", "quarantine", "accounting", "schemas")
-"""What a feed's own tables and views in silver are called. Those of a feed `shop_crm` have the names that the tables
-`crm.events`, … of a feed `shop` would have."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
-    """A table of some feed, and its names in the lake."""
-
-    feed: str
-    table: TableName
-    name: str
-    data: str
-
-
-@dataclass(slots=True)
-class Naming:
-    """Names of new tables: a pure function of the table and of what the history holds, so that a run that died and the
-    one after it choose the same."""
-
-    feed: str
-    history: Callable[[], Iterable[Taken]]
-    """All names ever given; asked for only when a new name is needed, which in most windows is never."""
-    is_feed: Callable[[str], bool] = lambda _name: False
-    """Whether there is a feed of this name."""
-    _views: dict[str, tuple[str, TableName]] = field(default_factory=dict)
-    _bearers: dict[TableName, set[str]] = field(default_factory=dict)
-    _data: set[str] = field(default_factory=set)
-    _asked: bool = False
-
-    def view(self, table: TableName) -> str:
-        """The name of the table's views: ``<feed>_<database>_<table>``, with a hash if that is taken."""
-        self._ask()
-        plain = object_name(self.feed, *table)
-        own = (self.feed, table)
-        name = plain if self._is_free(plain, own) else object_name(self.feed, *table, "\0")
-        self._views[name] = own
-        return name
-
-    def _is_free(self, plain: str, own: tuple[str, TableName]) -> bool:
-        if plain in self._views:
-            return self._views[plain] == own
-        # A table `t__data` would stand where the rows of a table `t` lie.
-        if _DATA.search(plain):
-            return False
-        feed, _, last = plain.rpartition("_")
-        return last not in _OWN or not self.is_feed(feed)
-
-    def data(self, table: TableName, commit_ts: int) -> str:
-        """The name of the Delta table for the rows that ``table`` has from ``commit_ts`` on."""
-        first = f"{self.view(table)}__data"
-        name = f"{first}_{commit_ts}" if first in self._data else first
-        self._data.add(name)
-        return name
-
-    def bearers(self, table: TableName) -> frozenset[str]:
-        """The Delta tables of the feed's tables that were published under this name, now or once."""
-        self._ask()
-        return frozenset(self._bearers.get(table, ()))
-
-    def _ask(self) -> None:
-        if self._asked:
-            return
-        self._asked = True
-        for taken in self.history():
-            self._views[taken.name] = (taken.feed, taken.table)
-            self._data.add(taken.data)
-            if taken.feed == self.feed:
-                self._bearers.setdefault(taken.table, set()).add(taken.data)
+from ticdc_lakehouse.planning.naming import OWN, Naming, Taken
 
 
 def naming(lake: Lake, feed: str) -> Naming:
@@ -106,7 +33,7 @@ def check_feed_name(lake: Lake, feed: str) -> None:
     if not lake.exists(Layer.OPS, WINDOWS) or lake.exists(Layer.BRONZE, messages_table(feed)):
         return
     windows = lake.spark.table(lake.table(Layer.OPS, WINDOWS)).select("feed", F.explode("definitions").alias("d"))
-    own = [f"{feed}_{name}" for name in _OWN]
+    own = [f"{feed}_{name}" for name in OWN]
     for other, d in windows.where(F.col("d.name").isin(own)).take(1):
         raise ConfigError(
             f"feed {feed}: {d['name']} in silver is the view of table {d['database']}.{d['table']} of feed {other}: "

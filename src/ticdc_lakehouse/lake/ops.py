@@ -15,8 +15,9 @@ from pyspark.sql import functions as F
 from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.lake import accounting, bronze, gold, quarantine, silver
 from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.lake.state import WINDOWS, TableState, published
+from ticdc_lakehouse.lake.state import WINDOWS, published
 from ticdc_lakehouse.lake.watermark import completeness
+from ticdc_lakehouse.planning.published import TableState
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.tso import time_of
 

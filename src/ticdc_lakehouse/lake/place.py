@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import re
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -142,18 +140,3 @@ def quoted(name: str) -> str:
 def literal(text: str) -> str:
     """A text as an SQL string literal, whatever it holds."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024") + "'"
-
-
-_PLAIN = re.compile(r"[a-z0-9_]+")
-
-
-def object_name(*parts: str) -> str:
-    """One catalog name for these parts: joined by ``_`` when plain, else made plain and told apart by a hash.
-
-    Catalogs take ``[A-Za-z0-9_]`` and ignore case; MySQL takes anything. ``shop`` and ``orders`` give ``shop_orders``.
-    """
-    joined = "_".join(parts)
-    if _PLAIN.fullmatch(joined) and len(joined) <= 150:
-        return joined
-    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]
-    return f"{re.sub('[^a-z0-9_]', '_', joined.lower())[:150]}_{digest}"

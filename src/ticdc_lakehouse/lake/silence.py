@@ -27,7 +27,7 @@ from ticdc_lakehouse.ddl.statement import (
 from ticdc_lakehouse.event import Kind
 from ticdc_lakehouse.lake import silver
 from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.lake.state import Published
+from ticdc_lakehouse.planning.published import Published
 
 LastRows = Mapping[str, Mapping[TableName, int]]
 """By topic: each of its tables and the commit_ts of its last row change."""

@@ -12,21 +12,18 @@ One append publishes a window, so that it is there whole or not at all.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from pyspark.sql import Row
 from pyspark.sql import functions as F
 
-from ticdc_lakehouse.ddl.statement import TableName
-from ticdc_lakehouse.definition import Table, table_from_json, table_to_json
+from ticdc_lakehouse.definition import table_from_json, table_to_json
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake.place import Lake, Layer, literal
+from ticdc_lakehouse.planning.published import Definition, Published, Recoverable, TableState
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.tso import time_of
 
-DROPPED = "TiDB dropped it"
-"""How the reason of a table begins that TiDB dropped and gold keeps."""
 WINDOWS = "windows"
 DEFINITIONS = "definitions"
 
@@ -57,72 +54,6 @@ _WINDOW_COLUMNS = f"""
     definitions ARRAY<STRUCT<{_DEFINITION_FIELDS}>> NOT NULL
         COMMENT 'definitions that are new in this window; source: file (schema_file), ddl, or wire (row messages alone)'
 """
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableState:
-    """How one table stands at a published watermark."""
-
-    name: str
-    """The name of its views."""
-    data: str
-    """The Delta table of its rows. Another one after TRUNCATE or a new CREATE TABLE; the same after RENAME."""
-    version: int
-    """Delta version of its data."""
-    applied_tso: int
-    """Every change up to here is in; below the watermark if the table stands still."""
-    ddls: tuple[str, ...] = ()
-    """The DDLs at exactly ``applied_tso`` that are in: they may come again, and others of that commit_ts may follow."""
-    reason: str | None = None
-    """Why it stands still, None if it does not."""
-    final: bool = False
-    """True if only a person can set it going again; False if the next run tries."""
-
-    @property
-    def dropped(self) -> bool:
-        """Whether TiDB has dropped it, and gold keeps what it was."""
-        return (self.reason or "").startswith(DROPPED)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recoverable:
-    """A table that TiDB dropped or truncated: RECOVER and FLASHBACK TABLE bring it back, and send no row."""
-
-    name: TableName
-    """The name that it had then."""
-    data: str
-    version: int
-    """Its rows at that moment; -1 if they are not known, since it stood still."""
-    dropped_at: int
-    """commit_ts of the DROP or TRUNCATE."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Published:
-    """The newest published watermark of a feed; all zero before the first."""
-
-    tso: int = 0
-    mode: Mode = Mode.WATERMARKS
-    batch: int = -1
-    replays_seen: datetime | None = None
-    tables: dict[TableName, TableState] = field(default_factory=dict)
-    recoverable: tuple[Recoverable, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Definition:
-    """A table's definition, since when and from where, and the table's places in the lake."""
-
-    table: Table
-    commit_ts: int
-    source: str
-    """``file``, ``ddl`` or ``wire``."""
-    name: str
-    """As in `TableState`."""
-    data: str
-    """As in `TableState`."""
-    named_at: int = 0
-    """commit_ts of the CREATE, TRUNCATE or RENAME since which the rows of this name are its own; 0 if always."""
 
 
 def create_tables(lake: Lake) -> None:

@@ -10,8 +10,7 @@ from ticdc_lakehouse.lake import irregular, silver
 from ticdc_lakehouse.lake.merge import GONE
 from ticdc_lakehouse.lake.open_type import whole_text_sql
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
-from ticdc_lakehouse.lake.situation import Applying
-from ticdc_lakehouse.lake.state import TableState, definitions, names_ever, published
+from ticdc_lakehouse.lake.state import definitions, names_ever, published
 from ticdc_lakehouse.lake.typed import (
     IRREGULAR,
     TypedColumn,
@@ -22,6 +21,8 @@ from ticdc_lakehouse.lake.typed import (
     stored_text_sql,
     typed_columns,
 )
+from ticdc_lakehouse.planning.published import TableState
+from ticdc_lakehouse.planning.situation import Applying
 from ticdc_lakehouse.policy import Mode, OnIrregular
 
 _ABOUT = ("commit_ts", "commit_time", "op", "topic", "partition", "offset", "index")

@@ -18,7 +18,8 @@ from ticdc_lakehouse.event import Kind
 from ticdc_lakehouse.lake import bronze, quarantine, schemas, silver
 from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.lake.silence import finished_topics
-from ticdc_lakehouse.lake.state import Published
+from ticdc_lakehouse.planning.published import Published
+from ticdc_lakehouse.planning.window import Hold
 from ticdc_lakehouse.tso import with_time
 
 UNSEEN = 0
@@ -26,14 +27,6 @@ UNSEEN = 0
 
 Partition = tuple[str, int]
 """(topic, partition)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Hold:
-    """A TSO that may not be passed, and why."""
-
-    tso: int
-    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

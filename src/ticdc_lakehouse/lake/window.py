@@ -3,71 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from datetime import datetime
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
-from ticdc_lakehouse.ddl.read import read_ddl
-from ticdc_lakehouse.ddl.statement import AlterTable, NoChange, RenameTables, Statement, TableName
-from ticdc_lakehouse.event import Column, Kind, Op, columns_from
+from ticdc_lakehouse.ddl.statement import RenameTables, TableName
+from ticdc_lakehouse.event import Kind, Op, columns_from
 from ticdc_lakehouse.lake import silver
 from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.lake.state import Definition, Published, TableState
+from ticdc_lakehouse.planning.published import Definition, Published, TableState
+from ticdc_lakehouse.planning.window import DdlEvent, Shape, Window, barriers, statements_of
 
 _DDL_IDENTITY = ("commit_ts", "database", "table", "query")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
-    """The rows of one table, between two DDLs, that share a description of columns."""
-
-    columns: tuple[Column, ...]
-    whole: bool
-    """Whether the images hold all columns (an insert's or update's ``after``), or may hold the key alone (a delete's
-    ``before``)."""
-    handle_only: bool
-    """Whether the images hold the key alone because the rows were too large."""
-    keyed: bool
-    """Whether the wire named the key."""
-    first: int
-    """Smallest commit_ts."""
-    last: int
-    """Largest commit_ts."""
-    rows: int
-    replayed: bool = False
-    """Whether some were decoded again from quarantine."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DdlEvent:
-    """A DDL of the window, once however often it arrived."""
-
-    commit_ts: int
-    database: str | None
-    table: str | None
-    query: str
-    statements: tuple[Statement, ...]
-    """What it changes; nothing for a view, a comment."""
-    topic: str = ""
-    """Where it came from; from several, one of them."""
-    late: bool = False
-    """Whether it came for the first time when newer commits were published (eventual mode: those of other tables)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Window:
-    """All changes of a feed that are not applied yet, up to W."""
-
-    rows: Mapping[TableName, tuple[Shape, ...]]
-    """In order of their first commit_ts."""
-    ddls: tuple[DdlEvent, ...]
-    """In commit order, equal commit_ts in the order of arrival. Some may be applied already."""
-    replays_seen: datetime | None
-    """Newest replay among the events, or as before."""
-    row_changes: int
 
 
 def read_window(lake: Lake, feed: str, before: Published, tso: int) -> Window:
@@ -141,11 +90,6 @@ def _renamed(ddls: Iterable[DdlEvent]) -> list[TableName]:
     first."""
     renames = [s for ddl in ddls for s in ddl.statements if isinstance(s, RenameTables)]
     return sorted({name for rename in renames for pair in rename.pairs for name in pair})
-
-
-def barriers(ddls: Iterable[DdlEvent]) -> set[int]:
-    """Where rows are parted: at each DDL but those that only add indexes."""
-    return {ddl.commit_ts for ddl in ddls for s in ddl.statements if not (isinstance(s, AlterTable) and s.of_indexes)}
 
 
 def _any(conditions: Sequence[SparkColumn]) -> SparkColumn:
@@ -232,9 +176,3 @@ def _ddl_event(line: Row, *, late: bool) -> DdlEvent:
         topic=line["arrival"]["topic"],
         late=late,
     )
-
-
-def statements_of(query: str, database: str | None, table: str | None) -> tuple[Statement, ...]:
-    """What a DDL changes."""
-    read = read_ddl(query, database, table)
-    return tuple(s for s in read if s != NoChange() and not (isinstance(s, AlterTable) and not s.actions))

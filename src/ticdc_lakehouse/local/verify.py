@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.lake.history import as_of
-from ticdc_lakehouse.lake.state import TableState, published
+from ticdc_lakehouse.lake.state import published
 from ticdc_lakehouse.local.broker import Broker, recorded_messages
 from ticdc_lakehouse.local.comparison import Cell, Difference, differences, gold_rows
 from ticdc_lakehouse.local.dbutils import Secrets
@@ -18,6 +18,7 @@ from ticdc_lakehouse.local.feed_file import write_feed_file
 from ticdc_lakehouse.local.job import local_parameters
 from ticdc_lakehouse.local.lost import LOST
 from ticdc_lakehouse.local.recorded import Answer, RecordedStream, answers
+from ticdc_lakehouse.planning.published import TableState
 from ticdc_lakehouse.policy import Mode
 
 FEED = "recorded"

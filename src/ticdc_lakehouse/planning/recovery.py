@@ -1,4 +1,4 @@
-"""Tables that TiDB dropped or truncated, and may bring back without sending a row: pure, no Spark.
+"""Tables that TiDB dropped or truncated, and may bring back without sending a row.
 
 They are taken up to the moment at which they ended, and remembered for the feed's retention time.
 """
@@ -9,11 +9,10 @@ from collections.abc import Iterable
 from datetime import timedelta
 
 from ticdc_lakehouse.ddl.statement import TableName
-from ticdc_lakehouse.lake.lane import Lane
-from ticdc_lakehouse.lake.situation import Situation
-from ticdc_lakehouse.lake.state import Published, Recoverable, TableState
-from ticdc_lakehouse.lake.watermark import Hold
-from ticdc_lakehouse.lake.window import DdlEvent
+from ticdc_lakehouse.planning.lane import Lane
+from ticdc_lakehouse.planning.published import Published, Recoverable, TableState
+from ticdc_lakehouse.planning.situation import Situation
+from ticdc_lakehouse.planning.window import DdlEvent, Hold
 from ticdc_lakehouse.tso import time_of
 
 _UNKNOWN = "it stood still when TiDB dropped it"

@@ -1,4 +1,4 @@
-"""All lanes of a window, followed through its DDLs in commit order: pure, no Spark."""
+"""All lanes of a window, followed through its DDLs in commit order."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ from ticdc_lakehouse.ddl.statement import (
 )
 from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.errors import ApplyError
-from ticdc_lakehouse.lake.doubt import definition_from_wire
-from ticdc_lakehouse.lake.lane import Lane, ddl_stop, exchange_step
-from ticdc_lakehouse.lake.recovery import as_it_ends, last_dropped, recoverable_lanes
-from ticdc_lakehouse.lake.situation import Situation
-from ticdc_lakehouse.lake.state import DROPPED, TableState
-from ticdc_lakehouse.lake.taking import define, take, untaken
-from ticdc_lakehouse.lake.watermark import Hold
-from ticdc_lakehouse.lake.window import DdlEvent
+from ticdc_lakehouse.planning.doubt import definition_from_wire
+from ticdc_lakehouse.planning.lane import Lane, ddl_stop, exchange_step
+from ticdc_lakehouse.planning.published import DROPPED, TableState
+from ticdc_lakehouse.planning.recovery import as_it_ends, last_dropped, recoverable_lanes
+from ticdc_lakehouse.planning.situation import Situation
+from ticdc_lakehouse.planning.taking import define, take, untaken
+from ticdc_lakehouse.planning.window import DdlEvent, Hold
 from ticdc_lakehouse.policy import OnDrop, OnUnsupportedDdl
 
 

@@ -11,13 +11,12 @@ from ticdc_lakehouse.ddl.script import tables_from_sql
 from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.definition import Key, Table
 from ticdc_lakehouse.event import Column
-from ticdc_lakehouse.lake.lane import Rows
-from ticdc_lakehouse.lake.naming import Naming, Taken
-from ticdc_lakehouse.lake.plan import TablePlan, plan_tables
-from ticdc_lakehouse.lake.situation import Applying, Situation
-from ticdc_lakehouse.lake.state import Definition, Published, TableState
-from ticdc_lakehouse.lake.watermark import Hold
-from ticdc_lakehouse.lake.window import DdlEvent, Shape, Window, statements_of
+from ticdc_lakehouse.planning.lane import Rows
+from ticdc_lakehouse.planning.naming import Naming, Taken
+from ticdc_lakehouse.planning.plan import TablePlan, plan_tables
+from ticdc_lakehouse.planning.published import Definition, Published, TableState
+from ticdc_lakehouse.planning.situation import Applying, Situation
+from ticdc_lakehouse.planning.window import DdlEvent, Hold, Shape, Window, statements_of
 
 NAME = ("d", "t")
 UNFOLLOWED = "ALTER TABLE t ADD w TIMESTAMP DEFAULT CURRENT_TIMESTAMP"

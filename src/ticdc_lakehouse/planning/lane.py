@@ -15,10 +15,9 @@ from ticdc_lakehouse.ddl.partitioned import exchanged
 from ticdc_lakehouse.ddl.statement import AlterTable, TableName
 from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.errors import ApplyError
-from ticdc_lakehouse.lake.state import Definition, TableState
-from ticdc_lakehouse.lake.watermark import Hold
-from ticdc_lakehouse.lake.window import DdlEvent, Shape
 from ticdc_lakehouse.mysql_type import Family
+from ticdc_lakehouse.planning.published import Definition, TableState
+from ticdc_lakehouse.planning.window import DdlEvent, Hold, Shape
 from ticdc_lakehouse.tso import with_time
 
 _OWN_DIGITS = (Family.DECIMAL, Family.TIME, Family.DATETIME, Family.TIMESTAMP)

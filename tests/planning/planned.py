@@ -16,13 +16,13 @@ from ticdc_lakehouse.codec.options import sink_options
 from ticdc_lakehouse.ddl.script import tables_from_sql
 from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.event import Bootstrap, Column, Ddl, Event, Op, RowChange, events_of
-from ticdc_lakehouse.lake.naming import Naming, Taken
-from ticdc_lakehouse.lake.plan import TablePlan, plan_tables
-from ticdc_lakehouse.lake.situation import Applying, Situation
-from ticdc_lakehouse.lake.state import Definition, Published, Recoverable, TableState
-from ticdc_lakehouse.lake.window import DdlEvent, Shape, Window, barriers, statements_of
 from ticdc_lakehouse.local.recorded import RecordedStream, answers
 from ticdc_lakehouse.local.verify import mode_of
+from ticdc_lakehouse.planning.naming import Naming, Taken
+from ticdc_lakehouse.planning.plan import TablePlan, plan_tables
+from ticdc_lakehouse.planning.published import Definition, Published, Recoverable, TableState
+from ticdc_lakehouse.planning.situation import Applying, Situation
+from ticdc_lakehouse.planning.window import DdlEvent, Shape, Window, barriers, statements_of
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.tso import first_of
 

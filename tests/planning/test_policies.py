@@ -8,13 +8,12 @@ import pytest
 from test_plan import DATA, KNOWN, NAME, ROWS, STATE, UNFOLLOWED, V, ddl, definition, plan, situation, steps
 
 from ticdc_lakehouse.event import Column
-from ticdc_lakehouse.lake.lane import Rows
-from ticdc_lakehouse.lake.naming import Naming, Taken
-from ticdc_lakehouse.lake.plan import plan_tables
-from ticdc_lakehouse.lake.situation import Applying, Situation
-from ticdc_lakehouse.lake.state import Definition, Published
-from ticdc_lakehouse.lake.watermark import Hold
-from ticdc_lakehouse.lake.window import DdlEvent, Shape
+from ticdc_lakehouse.planning.lane import Rows
+from ticdc_lakehouse.planning.naming import Naming, Taken
+from ticdc_lakehouse.planning.plan import plan_tables
+from ticdc_lakehouse.planning.published import Definition, Published
+from ticdc_lakehouse.planning.situation import Applying, Situation
+from ticdc_lakehouse.planning.window import DdlEvent, Hold, Shape
 from ticdc_lakehouse.policy import Mode, OnDrop, OnUnsupportedDdl, Policy
 
 DROP = ddl(16, "DROP TABLE t")

@@ -1,4 +1,4 @@
-"""Whether a table can take the rows of a window as they came: pure, no Spark."""
+"""Whether a table can take the rows of a window as they came."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ticdc_lakehouse.codec.debezium.column import completed, is_open, may_be
 from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.definition import ColumnDefinition, Table, table_from_wire
 from ticdc_lakehouse.event import Column
-from ticdc_lakehouse.lake.situation import Applying
-from ticdc_lakehouse.lake.window import Shape
 from ticdc_lakehouse.mysql_type import Family, MysqlType, parse_type
+from ticdc_lakehouse.planning.situation import Applying
+from ticdc_lakehouse.planning.window import Shape
 
 _UNKNOWN = parse_type("unknown")
 _BYTES = {

@@ -1,4 +1,4 @@
-"""What a window does to each table, decided before anything is written: pure, no Spark.
+"""What a window does to each table, decided before anything is written.
 
 The window's DDLs are followed in commit order through all lanes (`lanes`): what a DDL names takes its rows up to the
 DDL's commit_ts first, then the DDL, then what comes after. Tables without DDL have one step.
@@ -13,11 +13,11 @@ from operator import attrgetter
 
 from ticdc_lakehouse.ddl.rename import possible_order
 from ticdc_lakehouse.ddl.statement import RenameTables, TableName
-from ticdc_lakehouse.lake.lane import Exchange, Lane, Step
-from ticdc_lakehouse.lake.lanes import Lanes
-from ticdc_lakehouse.lake.situation import Situation
-from ticdc_lakehouse.lake.state import Definition, TableState
-from ticdc_lakehouse.lake.window import DdlEvent
+from ticdc_lakehouse.planning.lane import Exchange, Lane, Step
+from ticdc_lakehouse.planning.lanes import Lanes
+from ticdc_lakehouse.planning.published import Definition, TableState
+from ticdc_lakehouse.planning.situation import Situation
+from ticdc_lakehouse.planning.window import DdlEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from ticdc_lakehouse.ddl.statement import TableName
-from ticdc_lakehouse.lake.naming import Naming, Taken
+from ticdc_lakehouse.planning.naming import Naming, Taken
 
 T = ("d", "t")
 

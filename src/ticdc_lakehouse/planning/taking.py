@@ -1,4 +1,4 @@
-"""The rows that a lane takes on its way through a window, and where it must stop: pure, no Spark."""
+"""The rows that a lane takes on its way through a window, and where it must stop."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ticdc_lakehouse.definition import Table
-from ticdc_lakehouse.lake.doubt import UNKNOWN_COLUMNS, as_sent, definition_from_wire, half_open, refusal
-from ticdc_lakehouse.lake.lane import Lane
-from ticdc_lakehouse.lake.situation import Situation
-from ticdc_lakehouse.lake.state import Definition
-from ticdc_lakehouse.lake.watermark import Hold
-from ticdc_lakehouse.lake.window import Shape
+from ticdc_lakehouse.planning.doubt import UNKNOWN_COLUMNS, as_sent, definition_from_wire, half_open, refusal
+from ticdc_lakehouse.planning.lane import Lane
+from ticdc_lakehouse.planning.published import Definition
+from ticdc_lakehouse.planning.situation import Situation
+from ticdc_lakehouse.planning.window import Hold, Shape
 
 
 def untaken(now: Situation, lane: Lane, through: int) -> tuple[Shape, ...]:

@@ -7,12 +7,11 @@ from dataclasses import replace
 import pytest
 from test_plan import DATA, KNOWN, NAME, ROWS, STATE, UNFOLLOWED, ddl, definition, plan, situation, steps, table
 
-from ticdc_lakehouse.lake.lane import Exchange
-from ticdc_lakehouse.lake.plan import WindowPlan, plan_tables
-from ticdc_lakehouse.lake.situation import Applying, Situation
-from ticdc_lakehouse.lake.state import Definition, Published, Recoverable, TableState
-from ticdc_lakehouse.lake.watermark import Hold
-from ticdc_lakehouse.lake.window import DdlEvent
+from ticdc_lakehouse.planning.lane import Exchange
+from ticdc_lakehouse.planning.plan import WindowPlan, plan_tables
+from ticdc_lakehouse.planning.published import Definition, Published, Recoverable, TableState
+from ticdc_lakehouse.planning.situation import Applying, Situation
+from ticdc_lakehouse.planning.window import DdlEvent, Hold
 from ticdc_lakehouse.policy import OnDrop, Policy
 
 GONE = Recoverable(name=NAME, data=DATA, version=4, dropped_at=9)

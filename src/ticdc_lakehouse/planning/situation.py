@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from ticdc_lakehouse.codec.options import SinkOptions
 from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.definition import Table
-from ticdc_lakehouse.lake.naming import Naming
-from ticdc_lakehouse.lake.state import Definition, Published
-from ticdc_lakehouse.lake.watermark import Hold
-from ticdc_lakehouse.lake.window import Window
+from ticdc_lakehouse.planning.naming import Naming
+from ticdc_lakehouse.planning.published import Definition, Published
+from ticdc_lakehouse.planning.window import Hold, Window
 from ticdc_lakehouse.policy import RETENTION_DAYS, Mode, Policy
 
 

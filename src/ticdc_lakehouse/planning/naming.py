@@ -1,0 +1,96 @@
+"""The names that a table has in the lake: of its views, and of the Delta tables that hold its rows."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from ticdc_lakehouse.ddl.statement import TableName
+
+_DATA = re.compile(r"__data(_[0-9]+)?$")
+OWN = ("events", "quarantine", "accounting", "schemas")
+"""What a feed's own tables and views in silver are called. Those of a feed `shop_crm` have the names that the tables
+`crm.events`, … of a feed `shop` would have."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """A table of some feed, and its names in the lake."""
+
+    feed: str
+    table: TableName
+    name: str
+    data: str
+
+
+@dataclass(slots=True)
+class Naming:
+    """Names of new tables: a pure function of the table and of what the history holds, so that a run that died and the
+    one after it choose the same."""
+
+    feed: str
+    history: Callable[[], Iterable[Taken]]
+    """All names ever given; asked for only when a new name is needed, which in most windows is never."""
+    is_feed: Callable[[str], bool] = lambda _name: False
+    """Whether there is a feed of this name."""
+    _views: dict[str, tuple[str, TableName]] = field(default_factory=dict)
+    _bearers: dict[TableName, set[str]] = field(default_factory=dict)
+    _data: set[str] = field(default_factory=set)
+    _asked: bool = False
+
+    def view(self, table: TableName) -> str:
+        """The name of the table's views: ``<feed>_<database>_<table>``, with a hash if that is taken."""
+        self._ask()
+        plain = object_name(self.feed, *table)
+        own = (self.feed, table)
+        name = plain if self._is_free(plain, own) else object_name(self.feed, *table, "\0")
+        self._views[name] = own
+        return name
+
+    def _is_free(self, plain: str, own: tuple[str, TableName]) -> bool:
+        if plain in self._views:
+            return self._views[plain] == own
+        # A table `t__data` would stand where the rows of a table `t` lie.
+        if _DATA.search(plain):
+            return False
+        feed, _, last = plain.rpartition("_")
+        return last not in OWN or not self.is_feed(feed)
+
+    def data(self, table: TableName, commit_ts: int) -> str:
+        """The name of the Delta table for the rows that ``table`` has from ``commit_ts`` on."""
+        first = f"{self.view(table)}__data"
+        name = f"{first}_{commit_ts}" if first in self._data else first
+        self._data.add(name)
+        return name
+
+    def bearers(self, table: TableName) -> frozenset[str]:
+        """The Delta tables of the feed's tables that were published under this name, now or once."""
+        self._ask()
+        return frozenset(self._bearers.get(table, ()))
+
+    def _ask(self) -> None:
+        if self._asked:
+            return
+        self._asked = True
+        for taken in self.history():
+            self._views[taken.name] = (taken.feed, taken.table)
+            self._data.add(taken.data)
+            if taken.feed == self.feed:
+                self._bearers.setdefault(taken.table, set()).add(taken.data)
+
+
+_PLAIN = re.compile(r"[a-z0-9_]+")
+
+
+def object_name(*parts: str) -> str:
+    """One catalog name for these parts: joined by ``_`` when plain, else made plain and told apart by a hash.
+
+    Catalogs take ``[A-Za-z0-9_]`` and ignore case; MySQL takes anything. ``shop`` and ``orders`` give ``shop_orders``.
+    """
+    joined = "_".join(parts)
+    if _PLAIN.fullmatch(joined) and len(joined) <= 150:
+        return joined
+    digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]
+    return f"{re.sub('[^a-z0-9_]', '_', joined.lower())[:150]}_{digest}"
