@@ -214,11 +214,6 @@ def columns_from(text: str | None) -> tuple[Column, ...]:
     return () if text is None else tuple(Column(**members) for members in orjson.loads(text))
 
 
-def handle_key_text(values: list[str | None]) -> str:
-    """The one JSON array text of a handle key's values."""
-    return orjson.dumps(values).decode()
-
-
 def events_of(batch: pa.RecordBatch) -> Iterator[tuple[int, Event]]:
     """The events of a batch of EVENTS columns, each with the number of its message."""
     for line in batch.to_pylist():

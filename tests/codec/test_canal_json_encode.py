@@ -11,6 +11,7 @@ from canal_json_messages import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from well_typed import handle_key_text
 
 from ticdc_lakehouse.codec import Decoder
 from ticdc_lakehouse.codec.canal_json import encode
@@ -24,7 +25,6 @@ from ticdc_lakehouse.event import (
     Resolved,
     RowChange,
     events_of,
-    handle_key_text,
 )
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

@@ -23,6 +23,7 @@ from canal_json_messages import (
     written,
 )
 from vectors import cases
+from well_typed import handle_key_text
 
 from ticdc_lakehouse.codec.compression import compress
 from ticdc_lakehouse.codec.options import Compression
@@ -33,7 +34,6 @@ from ticdc_lakehouse.event import (
     Op,
     Resolved,
     RowChange,
-    handle_key_text,
 )
 
 

@@ -9,13 +9,14 @@ from typing import Any
 import pytest
 from content import content_of
 from vectors import FOLDER, Case, as_expected, cases, header
+from well_typed import handle_key_text
 
 from ticdc_lakehouse.codec import Decoder
 from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.codec.message import Message
 from ticdc_lakehouse.codec.open_protocol import encode
 from ticdc_lakehouse.codec.options import SinkOptions, sink_options
-from ticdc_lakehouse.event import Ddl, Event, Resolved, RowChange, events_of, handle_key_text
+from ticdc_lakehouse.event import Ddl, Event, Resolved, RowChange, events_of
 
 FILES = sorted(path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob("t*-open_protocol*.jsonl.gz"))
 CASES = [case for file in FILES for case in cases(file)]

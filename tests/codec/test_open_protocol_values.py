@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from test_open_protocol_strict import CELLS, ROW, UPDATE, WATERMARK, Pair, cells, decode, failure, key, row, u, written
+from well_typed import handle_key_text
 
 from ticdc_lakehouse.codec.compression import compress
 from ticdc_lakehouse.codec.open_protocol import encode
@@ -18,7 +19,7 @@ from ticdc_lakehouse.codec.open_protocol.frame import framed, texts_of
 from ticdc_lakehouse.codec.open_protocol.quote import quoted, unquoted
 from ticdc_lakehouse.codec.options import Compression, SinkOptions, sink_options
 from ticdc_lakehouse.errors import ConfigError, DecodeError
-from ticdc_lakehouse.event import Bootstrap, Column, Ddl, Event, Failure, Op, RowChange, handle_key_text
+from ticdc_lakehouse.event import Bootstrap, Column, Ddl, Event, Failure, Op, RowChange
 
 
 def changed(**of: Any) -> dict[str, str | None]:

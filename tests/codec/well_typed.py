@@ -12,6 +12,8 @@ import math
 import re
 from collections.abc import Callable
 
+import orjson
+
 from ticdc_lakehouse.event import (
     Bootstrap,
     Column,
@@ -24,7 +26,6 @@ from ticdc_lakehouse.event import (
     RowChange,
     columns_from,
     columns_text,
-    handle_key_text,
 )
 from ticdc_lakehouse.mysql_type import Family, MysqlType, parse_type
 
@@ -42,6 +43,11 @@ _HEX = re.compile(r"(?:[0-9a-f]{2})*", re.ASCII)
 _DIGITS = 20
 """Of the longest number, or a sign and 19."""
 NOTHING: frozenset[Family] = frozenset()
+
+
+def handle_key_text(values: list[str | None]) -> str:
+    """The one JSON array text of a handle key's values."""
+    return orjson.dumps(values).decode()
 
 
 def well_typed(event: Event, size: int, verbatim: frozenset[Family] = NOTHING) -> None:
