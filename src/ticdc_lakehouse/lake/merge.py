@@ -127,8 +127,8 @@ def _key_sql(rows: Rows, time_zone: str) -> tuple[str, str]:
 
 
 def key_text_sql(texts: Sequence[str]) -> str:
-    """A handle key's JSON text, of its values' texts, as codecs write it: to_json writes the digits of control characters
-    in capitals."""
+    """A handle key's JSON text, of its values' texts, as codecs write it: to_json alone writes the digits of control
+    characters in capitals."""
     escaped = f"replace(to_json(array({', '.join(texts)})), {literal(_BACKSLASH)}, char(1))"
     for code in _LETTERED:
         escaped = f"replace({escaped}, {literal(code)}, {literal(code.lower())})"
