@@ -57,7 +57,7 @@ def test_a_status_has_every_count_and_each_table() -> None:
 
 def test_a_feed_without_watermarks_says_what_is_not_promised() -> None:
     (line,) = (line for line in feed_text(replace(STATUS, mode=Mode.EVENTUAL), 2).splitlines() if "mode" in line)
-    assert line.endswith("no cut")
+    assert line.endswith("no consistent point in time")
 
 
 def test_a_feed_that_published_nothing_says_so() -> None:
@@ -65,7 +65,7 @@ def test_a_feed_that_published_nothing_says_so() -> None:
     assert lines[5:] == [
         "  watermark    none published yet",
         "  behind       unknown: nothing is published yet",
-        "  next         gold can go on: run it",
+        "  next         nothing is blocking gold: run the job",
     ]
 
 

@@ -68,7 +68,7 @@ def test_a_poison_message_from_status_to_dismissal(feed: Changefeed, capsys: pyt
     assert nowhere == f"{feed.name}: 0 dismissed\n1 of the positions given with --at name no open message\n"
     assert told("quarantine", "dismiss", "--at", place, "--reason", "made up") == f"{feed.name}: 1 dismissed\n"
     assert told("quarantine", "list") == f"{feed.name}: no open message\n"
-    assert "  next         gold can go on: run it\n" in told("status")
+    assert "  next         nothing is blocking gold: run the job\n" in told("status")
 
     feed.run.gold()
     assert "1 dismissed" in told("status")

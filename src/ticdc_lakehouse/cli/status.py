@@ -67,7 +67,7 @@ def feed_text(status: FeedStatus, dismissed: int) -> str:
         "watermark": f"{status.tso}, {_time(status.time)}" if status.time else "none published yet",
         **({"mode": _EVENTUAL} if status.mode is Mode.EVENTUAL else {}),
         "behind": _behind(status.behind_seconds),
-        "next": "gold can go on: run it" if status.waits is None else f"waits: {status.waits}",
+        "next": "nothing is blocking gold: run the job" if status.waits is None else f"waits: {status.waits}",
     }
     lines = [f"  {name:11}  {value}" for name, value in facts.items()]
     return "\n".join([status.feed, *lines, *tables_text(status.tables, status.tso)])
@@ -79,7 +79,10 @@ def _behind(seconds: float | None) -> str:
     return f"{timedelta(seconds=round(seconds))} of source time"
 
 
-_EVENTUAL = "eventual: the newest commit of each key that has arrived; the watermark is the newest commit seen, no cut"
+_EVENTUAL = (
+    "eventual: the newest commit of each key that has arrived; the watermark is the newest commit seen, no consistent "
+    "point in time"
+)
 
 
 def tables_text(tables: Mapping[TableName, TableState], tso: int) -> list[str]:
