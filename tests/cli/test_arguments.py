@@ -66,7 +66,7 @@ def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str])
             ["quarantine", "dismiss", "--feed", "shop_craft", "--at", "all", "--reason", " "],
             "--reason: expected a text",
         ),
-        (["table", "resume", "shop.t", "--feed", "nope", "--reason", "no"], "no feed 'nope' in resources/feeds"),
+        (["table", "resume", "shop.t", "--feed", "nope", "--reason", "no"], "nope.yml: no such feed"),
         (["demo", "--steps", "0"], "--steps: expected 1 or more, found 0"),
     ],
 )

@@ -65,8 +65,8 @@ def apply(lake: Lake, applying: Applying, *, until_tso: int | None = None) -> Ap
     before = state.published(lake, feed)
     if before.tso and before.mode is not applying.mode:
         raise ConfigError(
-            f"feed {feed}: gold.mode: it was published in mode {before.mode.value}, and a feed's mode cannot change; use "
-            f"a new feed name for mode {applying.mode.value}"
+            f"feed {feed}: gold.mode: it was published in mode {before.mode.value}, and a feed's mode cannot change; "
+            f"use a new feed name for mode {applying.mode.value}"
         )
     if before.tables and not views.in_place(lake, feed):
         views.refresh(lake, applying)
