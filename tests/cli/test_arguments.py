@@ -54,7 +54,7 @@ def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str])
         (["quarantine", "list"], "expected a lake, found none"),
         (
             ["quarantine", "list", "--feed", "nope"],
-            "--feed: expected one of shop_canal, shop_craft, shop_debezium, shop_open, shop_simple, found 'nope'",
+            "nope.yml: no such feed; expected one of shop_canal, shop_craft, shop_debezium, shop_open, shop_simple",
         ),
         (["quarantine", "list", "--at", "shop/1"], "expected topic/partition/offset, or all alone, found 'shop/1'"),
         (

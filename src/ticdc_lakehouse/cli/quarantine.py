@@ -10,7 +10,7 @@ from operator import or_
 from pyspark.sql import Column, Row
 from pyspark.sql import functions as F
 
-from ticdc_lakehouse.cli.lake import feed_files, feed_run, landed, open_lake
+from ticdc_lakehouse.cli.lake import check_feed, feed_files, feed_run, landed, open_lake
 from ticdc_lakehouse.cli.place import place_arguments
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.errors import ConfigError
@@ -60,8 +60,7 @@ def _feeds(options: argparse.Namespace) -> list[str]:
     known = sorted(feed_files(options))
     if options.feed is None:
         return known
-    if options.feed not in known:
-        raise ConfigError(f"--feed: expected one of {', '.join(known) or 'none'}, found {options.feed!r}")
+    check_feed(options, options.feed, known)
     return [options.feed]
 
 

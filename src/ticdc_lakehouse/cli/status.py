@@ -8,10 +8,9 @@ from datetime import datetime, timedelta
 
 from pyspark.sql import functions as F
 
-from ticdc_lakehouse.cli.lake import feed_files, landed, open_lake, published_feeds
+from ticdc_lakehouse.cli.lake import check_feed, feed_files, landed, open_lake, published_feeds
 from ticdc_lakehouse.cli.place import place_arguments
 from ticdc_lakehouse.ddl.statement import TableName
-from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake import ops, quarantine
 from ticdc_lakehouse.lake.ops import FeedStatus
 from ticdc_lakehouse.lake.place import Lake, Layer
@@ -37,8 +36,7 @@ def _chosen(options: argparse.Namespace, lake: Lake) -> list[str]:
     known = sorted({*feed_files(options), *published_feeds(lake)})
     if options.feed is None:
         return known
-    if options.feed not in known:
-        raise ConfigError(f"no feed {options.feed!r}; there are: {', '.join(known) or 'none'}")
+    check_feed(options, options.feed, known)
     return [options.feed]
 
 
