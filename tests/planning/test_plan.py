@@ -72,6 +72,21 @@ SIMPLE_TRUSTED = replace(SIMPLE, options=sink_options("simple", {"simple-column-
 STOPS = {
     "nothing in the way": (situation(ROWS, known=KNOWN, state=STATE), 20, None),
     "a new table, from the wire": (situation(ROWS), 20, None),
+    "a new table with a column that is named as gold's own": (
+        situation(replace(ROWS, columns=(ID, replace(V, name="_TiCDC_Key")))),
+        10,
+        "column `_TiCDC_Key`: names that begin with _ticdc_",
+    ),
+    "CREATE TABLE with such a column": (
+        situation(ddls=(ddl(12, "CREATE TABLE t (id INT PRIMARY KEY, _ticdc_key INT)"),)),
+        12,
+        "column `_ticdc_key`: names that begin with _ticdc_",
+    ),
+    "ADD COLUMN of such a column": (
+        situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "ALTER TABLE t ADD _ticdc_irregular INT"),)),
+        17,
+        "DDL at 17 (1970-01-01 00:00:00.000 UTC) is not followed: column `_ticdc_irregular`: names that begin",
+    ),
     "rows with their key alone": (
         situation(replace(ROWS, handle_only=True), known=KNOWN, state=STATE),
         14,

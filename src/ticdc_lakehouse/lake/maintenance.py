@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ticdc_lakehouse.lake import silver, views
-from ticdc_lakehouse.lake.data_table import kept_days, retention_sql, same_rows
+from ticdc_lakehouse.lake.data_table import kept_days, mend, retention_sql
 from ticdc_lakehouse.lake.place import Lake, Layer, literal
 from ticdc_lakehouse.lake.state import WINDOWS, definitions, forget_states, publish, published
 from ticdc_lakehouse.planning.published import TableState
@@ -79,8 +79,9 @@ def _pin(lake: Lake, applying: Applying) -> None:
 
 
 def _newest(lake: Lake, state: TableState) -> TableState:
-    version = same_rows(lake, state.data, state.version) if state.version >= 0 else None
-    return state if version is None else replace(state, version=version)
+    """The state at the newest version that has its rows. What a dead run wrote since goes: VACUUM would in time delete
+    what that run replaced, which is what a table that stands still shows."""
+    return state if state.version < 0 else replace(state, version=mend(lake, state.data, state.version))
 
 
 def _first_shown(lake: Lake, feed: str, since: datetime) -> datetime:

@@ -20,6 +20,8 @@ from ticdc_lakehouse.planning.published import Definition, TableState
 from ticdc_lakehouse.planning.window import DdlEvent, Hold, Shape
 from ticdc_lakehouse.tso import with_time
 
+OWN_COLUMNS = "_ticdc_"
+"""How the names of columns begin that gold adds to a table's own."""
 _OWN_DIGITS = (Family.DECIMAL, Family.TIME, Family.DATETIME, Family.TIMESTAMP)
 
 
@@ -156,6 +158,8 @@ class Lane:
         if self.stop is not None or self.definition is None:
             return
         changed = change(self.definition.table, statement)
+        if (clash := name_clash(changed.table)) is not None:
+            raise ApplyError(clash)
         if own_digits:
             _check_keys(changed)
         self.note(ddl)
@@ -196,6 +200,12 @@ class Lane:
         self.definition = definition
         self.start = self.start or definition
         self.found.append(definition)
+
+
+def name_clash(table: Table) -> str | None:
+    """Why gold cannot have a table's columns beside its own; None if it can."""
+    names = [column.name for column in table.columns if column.name.lower().startswith(OWN_COLUMNS)]
+    return f"column `{names[0]}`: names that begin with {OWN_COLUMNS} are gold's own" if names else None
 
 
 def _check_keys(changed: Changed) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ticdc_lakehouse.definition import Table
 from ticdc_lakehouse.planning.doubt import UNKNOWN_COLUMNS, as_sent, definition_from_wire, half_open, refusal
-from ticdc_lakehouse.planning.lane import Lane
+from ticdc_lakehouse.planning.lane import Lane, name_clash
 from ticdc_lakehouse.planning.published import Definition
 from ticdc_lakehouse.planning.situation import Situation
 from ticdc_lakehouse.planning.window import Hold, Shape
@@ -70,6 +70,10 @@ def _define_from_wire(now: Situation, lane: Lane, shapes: tuple[Shape, ...]) -> 
 
 
 def define(now: Situation, lane: Lane, table: Table, commit_ts: int, source: str) -> None:
+    """Give a lane its first definition; a table that gold cannot have stands still without one."""
+    if (clash := name_clash(table)) is not None:
+        lane.halt(Hold(tso=lane.after, reason=clash), final=False)
+        return
     view, data = now.naming.view(lane.name), now.naming.data(lane.name, commit_ts)
     named_at = commit_ts if source == "ddl" else 0
     definition = Definition(table=table, commit_ts=commit_ts, source=source, name=view, data=data, named_at=named_at)
