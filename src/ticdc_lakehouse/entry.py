@@ -136,8 +136,10 @@ class Run:
 
     def decide(self, table: str, action: str, reason: str) -> TableState:
         """Record what to do (`Action`) about the table ``database.table`` that stands still, and let the next run of
-        gold try it again. Gives how it stood. Raises ConfigError if it does not stand still, or if it is not said
-        why."""
+        gold try it again. Gives how it stood. Raises ConfigError for another action, if the table does not stand still,
+        or if it is not said why."""
+        if action not in tuple(Action):
+            raise ConfigError(f"action: expected one of {', '.join(Action)}, found {action!r}")
         ops.create_feed(self.lake, self.feed.name)
         with self._turn(Layer.GOLD):
             return decide(self.lake, self.feed.name, table, Action(action), reason)

@@ -28,8 +28,13 @@ def time_of(tso: int) -> datetime:
 
 def with_time(tso: int) -> str:
     """A TSO for people: ``470613127470252033 (2026-11-21 07:36:50.528 UTC)``."""
+    return f"{tso} ({time_text(tso)})"
+
+
+def time_text(tso: int) -> str:
+    """A TSO's time for people: ``2026-11-21 07:36:50.528 UTC``."""
     time = time_of(tso)
-    return f"{tso} ({time:%Y-%m-%d %H:%M:%S}.{time.microsecond // 1000:03} UTC)"
+    return f"{time:%Y-%m-%d %H:%M:%S}.{time.microsecond // 1000:03} UTC"
 
 
 def first_of(milliseconds_since_epoch: int) -> Tso:

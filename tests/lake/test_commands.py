@@ -95,6 +95,8 @@ def test_notebooks_do_what_the_commands_do(
         told("dismiss", messages="all")
     assert told("dismiss", messages=f"{feed.topic}/0/1", reason="made up").startswith("1\n")
     feed.apply()
+    with pytest.raises(ConfigError, match="action: expected one of skip-ddl, resume, found 'drop'"):
+        feed.run.decide("shop.orders", "drop", "to see")
     with pytest.raises(ConfigError, match=r"table shop\.orders does not stand still"):
         told("decide", table="shop.orders", reason="to see")
 

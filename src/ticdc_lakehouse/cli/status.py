@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from pyspark.sql import functions as F
 
@@ -16,7 +16,7 @@ from ticdc_lakehouse.lake.ops import FeedStatus
 from ticdc_lakehouse.lake.place import Lake, Layer
 from ticdc_lakehouse.planning.published import TableState
 from ticdc_lakehouse.policy import Mode
-from ticdc_lakehouse.tso import time_of
+from ticdc_lakehouse.tso import time_text
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -62,7 +62,7 @@ def feed_text(status: FeedStatus, dismissed: int) -> str:
         "decoded": f"{decoded} messages",
         "waiting": f"{status.waiting} messages that silver has not decoded",
         "quarantined": f"{status.quarantined} messages open, {dismissed} dismissed",
-        "watermark": f"{status.tso}, {_time(status.time)}" if status.time else "none published yet",
+        "watermark": f"{status.tso}, {time_text(status.tso)}" if status.tso else "none published yet",
         **({"mode": _EVENTUAL} if status.mode is Mode.EVENTUAL else {}),
         "behind": _behind(status.behind_seconds),
         "next": "nothing is blocking gold: run the job" if status.waits is None else f"waits: {status.waits}",
@@ -93,11 +93,5 @@ def _state(state: TableState, tso: int) -> str:
     if state.reason is None:
         return "at the watermark" if state.applied_tso == tso else f"at TSO {state.applied_tso}"
     way_out = "until somebody acts" if state.final else "the next run tries again"
-    since = (
-        f"at TSO {state.applied_tso}, {_time(time_of(state.applied_tso))}" if state.applied_tso else "from the start"
-    )
+    since = f"at TSO {state.applied_tso}, {time_text(state.applied_tso)}" if state.applied_tso else "from the start"
     return f"STANDS STILL {since} ({way_out}): {state.reason}"
-
-
-def _time(time: datetime) -> str:
-    return f"{time:%Y-%m-%d %H:%M:%S}.{time.microsecond // 1000:03} UTC"

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from delta.tables import DeltaTable
-from pyspark.sql import functions as F
 
 from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.definition import Table
@@ -323,11 +322,10 @@ def own_version(lake: Lake, data: str, since: int) -> int:
 
 def same_rows(lake: Lake, data: str, version: int) -> int | None:
     """The newest version of a data table if it has the rows of ``version``: nothing but upkeep came after that."""
-    newest = version_of(lake, data)
-    if newest == version:
-        return version
-    later = lake.history(lake.table(Layer.GOLD, data)).where(F.col("version") > version)
-    return None if later.where(~F.col("operation").isin(*_UPKEEP)).head(1) else newest
+    commits = lake.commits(lake.table(Layer.GOLD, data), version)
+    if any(commit["operation"] not in _UPKEEP for commit in commits):
+        return None
+    return int(commits[0]["version"]) if commits else version
 
 
 def version_of(lake: Lake, data: str) -> int:

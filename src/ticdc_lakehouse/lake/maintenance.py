@@ -12,13 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ticdc_lakehouse.lake import silver, views
 from ticdc_lakehouse.lake.data_table import kept_days, mend, retention_sql
 from ticdc_lakehouse.lake.place import Lake, Layer, literal
-from ticdc_lakehouse.lake.state import WINDOWS, definitions, forget_states, publish, published
+from ticdc_lakehouse.lake.state import WINDOWS, definitions, forget_states, publish, published, windows_of
 from ticdc_lakehouse.planning.published import TableState
 from ticdc_lakehouse.planning.recovery import remembered
 from ticdc_lakehouse.planning.situation import Applying
@@ -86,23 +85,19 @@ def _newest(lake: Lake, state: TableState) -> TableState:
 
 def _first_shown(lake: Lake, feed: str, since: datetime) -> datetime:
     """When the oldest of the states was published that were shown after ``since``: the newest one before it."""
-    before = _windows(lake, feed).where(F.col("published_at") < F.lit(since))
+    before = windows_of(lake, feed).where(F.col("published_at") < F.lit(since))
     newest = before.agg(F.max("published_at")).first()
     return since if newest is None or newest[0] is None else newest[0]
 
 
 def _needed(lake: Lake, feed: str, first: datetime, days: int) -> set[str]:
     """The Delta tables of the states published from ``first`` on, and of dropped tables that may come back."""
-    shown = _windows(lake, feed).where(F.col("published_at") >= F.lit(first))
+    shown = windows_of(lake, feed).where(F.col("published_at") >= F.lit(first))
     names = shown.select(F.explode("tables.data").alias("data")).where(F.col("data") != "").distinct()
     found = {line["data"] for line in names.collect()}
     now = published(lake, feed)
     recoverable = {gone.data for gone in remembered(now, now.tso, days)}
     return (found | recoverable | {state.data for state in now.tables.values()}) - {""}
-
-
-def _windows(lake: Lake, feed: str) -> DataFrame:
-    return lake.spark.table(lake.table(Layer.OPS, WINDOWS)).where(F.col("feed") == feed)
 
 
 def _record(lake: Lake, feed: str, since: datetime) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
-from pyspark.sql import Row
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from ticdc_lakehouse.definition import table_from_json, table_to_json
@@ -47,8 +47,7 @@ _WINDOW_COLUMNS = f"""
     row_changes BIGINT NOT NULL COMMENT 'row changes of the window, repeats included',
     replays_seen TIMESTAMP COMMENT 'newest replay from quarantine that the window took in',
     tables ARRAY<STRUCT<{_TABLE_FIELDS}>> NOT NULL
-        COMMENT 'state of every table: Delta version of its data, TSO it is applied to, why it stands still; none after
-                 the retention time',
+        COMMENT 'each table: Delta version of its data, TSO applied to, why it stands still; none after the retention',
     recoverable ARRAY<STRUCT<{_RECOVERABLE_FIELDS}>> NOT NULL
         COMMENT 'tables that TiDB dropped or truncated, as they were then: it can bring them back without sending rows',
     definitions ARRAY<STRUCT<{_DEFINITION_FIELDS}>> NOT NULL
@@ -69,9 +68,14 @@ def create_tables(lake: Lake) -> None:
         lake.view(Layer.OPS, DEFINITIONS, query, comment="Definitions of every feed's tables, by commit_ts")
 
 
+def windows_of(lake: Lake, feed: str) -> DataFrame:
+    """The lines of ``ops.windows`` of a feed."""
+    return lake.spark.table(lake.table(Layer.OPS, WINDOWS)).where(F.col("feed") == feed)
+
+
 def published(lake: Lake, feed: str, at: int | None = None) -> Published:
     """The newest watermark that ``feed`` has published, or the newest at or below the TSO ``at``."""
-    windows = lake.spark.table(lake.table(Layer.OPS, WINDOWS)).where(F.col("feed") == feed)
+    windows = windows_of(lake, feed)
     if at is not None:
         windows = windows.where(F.col("tso") <= at)
     line = windows.drop("definitions").orderBy(F.desc("tso"), F.desc("published_at")).first()

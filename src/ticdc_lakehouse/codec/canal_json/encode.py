@@ -45,8 +45,7 @@ def _messages(events: Sequence[Event], options: SinkOptions) -> Iterator[Message
         return Message(key=None, value=compress(_ENCODE(members), compression))
 
     def write(row: RowChange, cut: Cut | None = None) -> Message:
-        members = _row(row, options, forms) if cut is None else _cut(row, options, forms, cut)
-        return Message(key=None, value=compress(_ENCODE(members), compression))
+        return message(_row(row, options, forms) if cut is None else _cut(row, options, forms, cut))
 
     row = limited(write, options)
     for event in events:
