@@ -86,11 +86,37 @@ def skipping(commit_ts: int, data: str = DATA, query: str = UNFOLLOWED) -> Situa
     return replace(now, skipped=frozenset({(data, commit_ts)}))
 
 
-@pytest.mark.parametrize("query", [UNFOLLOWED, "ALTER TABLE t SOME NEW THING", "ALTER TABLE t DROP COLUMN v"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        UNFOLLOWED,
+        "ALTER TABLE t SOME NEW THING",
+        "ALTER TABLE t DROP COLUMN v",
+        "CREATE TABLE t (id BIGINT PRIMARY KEY)",
+    ],
+)
 def test_a_skipped_ddl_is_passed_over(query: str) -> None:
     """Also one that could be followed: its values may be what cannot be converted."""
     made = plan(skipping(14, query=query))
     assert (made.through, made.reason, made.definition, steps(made)[-1]) == (20, None, KNOWN, ("R", 20))
+
+
+def test_a_rename_to_a_name_that_is_taken_stops_both_tables_until_it_is_skipped() -> None:
+    other = replace(definition(), data="f_d_u__data", name="f_d_u", table=replace(KNOWN.table, table="u"))
+    renamed = ddl(14, "RENAME TABLE u TO t", None)
+    now = situation(ROWS, known=KNOWN, state=STATE, ddls=(renamed,))
+    tables = {**now.before.tables, ("d", "u"): replace(STATE, name=other.name, data=other.data)}
+    now = replace(now, before=replace(now.before, tables=tables), known={**now.known, other.data: other})
+    stopped = {made.name[1]: (made.through, made.final, made.reason or "") for made in plan_tables(now).tables}
+    assert stopped.keys() == {"t", "u"}
+    assert all((through, final) == (14, True) for through, final, _ in stopped.values())
+    assert "the table is there already: RENAME TABLE u TO t; `ticdc-lake table skip-ddl`" in stopped["t"][2]
+    assert "there is a table d.t already: RENAME TABLE u TO t; `ticdc-lake table skip-ddl`" in stopped["u"][2]
+    skipped = replace(now, skipped=frozenset({(DATA, 14), (other.data, 14)}))
+    assert [(made.name[1], made.through, made.reason) for made in plan_tables(skipped).tables] == [
+        ("t", 20, None),
+        ("u", 20, None),
+    ]
 
 
 @pytest.mark.parametrize("other", [(13, DATA), (14, "f_d_t__data_9")])

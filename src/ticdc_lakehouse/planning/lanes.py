@@ -224,8 +224,9 @@ class Lanes:
             lane.halt(ddl_stop(ddl, reason), final=False)
 
     def _replaced(self, ddl: DdlEvent, existing: Lane) -> bool:
-        """Whether a CREATE TABLE takes the place of the lane of its name: of one that stands still, since TiDB must
-        have dropped that, and of a schema_file's that has no rows yet, since the DDL knows better."""
+        """Whether a table that is made, renamed or restored takes the place of the lane of its name: of one that stands
+        still, since TiDB must have dropped that, and of a schema_file's that has no rows yet, since the DDL knows
+        better. Of no other: that one stands still."""
         untouched = existing.definition is not None and existing.definition.source == "file" and not existing.steps
         if existing.stop is not None or (untouched and not untaken(self.now, existing, ddl.commit_ts)):
             self.lanes.remove(existing)
@@ -233,7 +234,7 @@ class Lanes:
                 self._remember(as_it_ends(existing, ddl))
             return True
         take(self.now, existing, ddl.commit_ts)
-        existing.halt(ddl_stop(ddl, "the table is there already"), final=True)
+        self._stop(ddl, existing, "the table is there already")
         return False
 
     def _create_like(self, ddl: DdlEvent, name: TableName, source: TableName) -> None:
@@ -274,9 +275,10 @@ class Lanes:
                 self.lanes.remove(lane)
                 return
             existing = self._bearing(new)
-            if existing is not None and existing is not lane:
-                self._replaced(ddl, existing)
-            lane.rename(ddl, new, self.now.naming.view(new))
+            if existing is None or existing is lane or self._replaced(ddl, existing):
+                lane.rename(ddl, new, self.now.naming.view(new))
+            else:
+                self._stop(ddl, lane, f"there is a table {'.'.join(new)} already")
             return
         if not self.now.applying.matches(*old) and self._is_news(ddl):
             self._create(ddl, new, None, f"the rows that {'.'.join(old)} had, which the feed's filter leaves out,")
@@ -296,9 +298,15 @@ class Lanes:
         return lane.definition is not None and (lane.definition.data, ddl.commit_ts) in self.now.skipped
 
     def _give_lane_up(self, ddl: DdlEvent, lane: Lane, reason: str) -> None:
-        """Let a lane stand still before a DDL that cannot be followed, or pass over it if that is what is wanted."""
-        ignored = self.now.applying.policy(*lane.name).on_unsupported_ddl is OnUnsupportedDdl.IGNORE
-        if ignored or self._is_skipped(ddl, lane):
+        """Let a lane stand still before a DDL that cannot be followed, unless that is to be ignored."""
+        if self.now.applying.policy(*lane.name).on_unsupported_ddl is OnUnsupportedDdl.IGNORE:
+            lane.note(ddl)
+        else:
+            self._stop(ddl, lane, reason)
+
+    def _stop(self, ddl: DdlEvent, lane: Lane, reason: str) -> None:
+        """Let a lane stand still before a DDL, or pass over it if somebody decided so."""
+        if self._is_skipped(ddl, lane):
             lane.note(ddl)
         else:
             lane.halt(ddl_stop(ddl, reason, skippable=lane.definition is not None), final=True)
