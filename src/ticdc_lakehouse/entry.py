@@ -21,6 +21,7 @@ from ticdc_lakehouse.lake.decision import Action, decide
 from ticdc_lakehouse.lake.first_messages import check_protocol
 from ticdc_lakehouse.lake.gold import Applied, apply
 from ticdc_lakehouse.lake.history import AsOf, as_of
+from ticdc_lakehouse.lake.load import Loaded, load
 from ticdc_lakehouse.lake.maintenance import Maintained, maintain
 from ticdc_lakehouse.lake.naming import check_feed_name
 from ticdc_lakehouse.lake.place import Lake, Layer
@@ -143,6 +144,17 @@ class Run:
         ops.create_feed(self.lake, self.feed.name)
         with self._turn(Layer.GOLD):
             return decide(self.lake, self.feed.name, table, Action(action), reason)
+
+    def load(self, folder: str, time_zone: str | None = None) -> Loaded:
+        """Load tables of Dumpling's export in ``folder``, exported in ``time_zone``; then bring them to where gold is.
+
+        Raises ConfigError and ApplyError as ``lake.load.load``.
+        """
+        ops.create_feed(self.lake, self.feed.name)
+        with self._turn(Layer.GOLD):
+            loaded = load(self.lake, self.applying, folder, time_zone)
+            apply(self.lake, self.applying)
+        return loaded
 
     def _turn(self, layer: Layer) -> AbstractContextManager[None]:
         return turn(self.lake, self.feed.name, layer)

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 from changefeed import Changefeed, Source, at
+from dumpling_export import write_metadata, write_table
 
 from ticdc_lakehouse.cli import lake as opened
 from ticdc_lakehouse.cli import main, quarantine, sql, status
 from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.lake.place import Layer
 from ticdc_lakehouse.local.notebook import Surroundings, run_notebook
+from ticdc_lakehouse.tso import with_time
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -35,7 +37,16 @@ def feed(spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytes
     return made
 
 
-def test_a_poison_message_from_status_to_dismissal(feed: Changefeed, capsys: pytest.CaptureFixture[str]) -> None:
+def exported(folder: Path, tso: int) -> str:
+    """An export with one row."""
+    write_metadata(folder, tso)
+    write_table(folder, "shop.orders", "CREATE TABLE orders (id BIGINT PRIMARY KEY, v TEXT)", ("id", "v"), [(7, "old")])
+    return str(folder)
+
+
+def test_a_poison_message_from_status_to_dismissal(
+    feed: Changefeed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     def told(*arguments: str, code: int = 0) -> str:
         assert main(arguments) == code
         return capsys.readouterr().out
@@ -72,6 +83,9 @@ def test_a_poison_message_from_status_to_dismissal(feed: Changefeed, capsys: pyt
 
     feed.run.gold()
     assert "1 dismissed" in told("status")
+    loaded = told("load", exported(tmp_path / "export", at(2)), "--feed", feed.name)
+    assert loaded == f"shop.orders: 1 rows as of {with_time(at(2))}, and what the changefeed sent since\n"
+    assert feed.rows("orders") == {2: ("b",), 7: ("old",)}
 
 
 def test_notebooks_do_what_the_commands_do(
@@ -95,6 +109,9 @@ def test_notebooks_do_what_the_commands_do(
         told("dismiss", messages="all")
     assert told("dismiss", messages=f"{feed.topic}/0/1", reason="made up").startswith("1\n")
     feed.apply()
+    export = exported(tmp_path / "export", at(1))
+    loaded = told("load", folder=export, time_zone="")
+    assert loaded.startswith(f"Loaded(tso={at(1)}, rows={{('shop', 'orders'): 1}})")
     with pytest.raises(ConfigError, match="action: expected one of skip-ddl, resume, found 'drop'"):
         feed.run.decide("shop.orders", "drop", "to see")
     with pytest.raises(ConfigError, match=r"table shop\.orders does not stand still"):

@@ -20,6 +20,7 @@ COMMANDS = {
     "status": "where each feed stands, and why a table stands still",
     "quarantine": "list, replay or dismiss messages that could not be decoded",
     "table": "pass over a DDL, or try again, where a table stands still",
+    "load": "rows from before the changefeed, out of an export of Dumpling's",
     "maintain": "delete what is older than the feeds' retention, compact what stays",
     "generate": "a made-up changefeed in any protocol, into Kafka or a file",
     "decode": "decode messages (JSON lines) to events (JSON lines)",

@@ -6,15 +6,13 @@ get their DEFAULT, and values of a column that changes its type are converted by
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from ticdc_lakehouse.ddl.effect import Added, Dropped, Effect, Recast, Rekeyed, Renamed, RowsGone
 from ticdc_lakehouse.definition import ColumnDefinition
 from ticdc_lakehouse.errors import ApplyError
 from ticdc_lakehouse.lake.merge import COMMIT_TS, KEY, key_text_sql
 from ticdc_lakehouse.lake.place import Lake, Layer, literal, quoted
 from ticdc_lakehouse.lake.recast import converted_sql, zeros
-from ticdc_lakehouse.lake.typed import IRREGULAR, TypedColumn, stored_text_sql, typed_column, typed_columns
+from ticdc_lakehouse.lake.typed import IRREGULAR, TypedColumn, by_name, stored_text_sql, typed_column, typed_columns
 from ticdc_lakehouse.mysql_type import Family
 from ticdc_lakehouse.planning.lane import Alter, Exchange
 
@@ -55,13 +53,13 @@ def exchange(lake: Lake, step: Exchange, versions: tuple[int, int], time_zone: s
 def _statements(lake: Lake, table: str, effect: Effect, step: Alter, time_zone: str) -> list[str]:
     match effect:
         case Added(column=column, value=value):
-            return _add(table, _by_name(column), value, time_zone)
+            return _add(table, by_name(column), value, time_zone)
         case Dropped(column=column):
             return [_drop(table, column.name), *_forget(table, column)]
         case Renamed(old=old, new=new):
             return _rename(table, old, new)
         case Recast(before=before, after=after):
-            recast = _recast(lake, table, before, _by_name(after), time_zone)
+            recast = _recast(lake, table, before, by_name(after), time_zone)
             keyed = after.name.lower() in {name.lower() for name in step.table.key}
             moved = len(recast) > 1 or bool(after.type.elements)  # else the key's texts stay as the wire wrote them
             return [*recast, *(_rekey(table, step, step.table.key, time_zone) if keyed and moved else [])]
@@ -70,11 +68,6 @@ def _statements(lake: Lake, table: str, effect: Effect, step: Alter, time_zone: 
         case RowsGone():
             _check_readable(lake, table, effect)
             return [f"DELETE FROM {table} WHERE {gone_sql(effect, time_zone)}"]
-
-
-def _by_name(column: ColumnDefinition) -> ColumnDefinition:
-    """The column as defaults and stored rows have it: ENUM and SET by name."""
-    return replace(column, by="name") if column.type.elements else column
 
 
 def _add(table: str, column: ColumnDefinition, value: str | None, time_zone: str) -> list[str]:
@@ -182,7 +175,7 @@ def _key_sql(step: Alter, key: tuple[str, ...], time_zone: str) -> str:
 
 def wire_text_sql(column: ColumnDefinition, time_zone: str) -> str:
     """A stored value's text in the feed's keys: ENUM and SET are stored by name, and most protocols send numbers."""
-    text = stored_text_sql(typed_column(_by_name(column)), time_zone)
+    text = stored_text_sql(typed_column(by_name(column)), time_zone)
     elements = [literal(name) for name in column.type.elements]
     if not elements or column.by == "name":
         return text
@@ -204,7 +197,7 @@ def _check_readable(lake: Lake, table: str, gone: RowsGone) -> None:
 
 def gone_sql(gone: RowsGone, time_zone: str) -> str:
     """The condition of the rows that go with a partition."""
-    typed = typed_column(_by_name(gone.column))
+    typed = typed_column(by_name(gone.column))
     column = quoted(typed.name)
     # Spark has MySQL's functions of a date under the same names, but for this one: 1 is the first day of the year 0.
     days = f"(datediff({column}, DATE'0001-01-01') + 366)"

@@ -8,7 +8,7 @@ lost and nothing guessed, whatever the session's ANSI mode and time zone. docs/t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ticdc_lakehouse.codec import doubt
 from ticdc_lakehouse.definition import ColumnDefinition, Table
@@ -60,6 +60,11 @@ def has_dates(table: Table) -> bool:
 def typed_columns(table: Table) -> tuple[TypedColumn, ...]:
     """The typed columns of a table, in its order, without the virtual ones."""
     return tuple(typed_column(column) for column in table.sent)
+
+
+def by_name(column: ColumnDefinition) -> ColumnDefinition:
+    """The column as MySQL's texts, defaults and stored rows have it: ENUM and SET by name."""
+    return replace(column, by="name") if column.type.elements else column
 
 
 def image_sql(table: Table, json_text: str) -> str:

@@ -22,7 +22,8 @@ from ticdc_lakehouse.tso import with_time
 
 OWN_COLUMNS = "_ticdc_"
 """How the names of columns begin that gold adds to a table's own."""
-_OWN_DIGITS = (Family.DECIMAL, Family.TIME, Family.DATETIME, Family.TIMESTAMP)
+OWN_DIGITS = (Family.DECIMAL, Family.TIME, Family.DATETIME, Family.TIMESTAMP)
+"""Types whose keys Debezium writes with digits of its own (``Applying.own_digits``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,7 +216,7 @@ def _check_keys(changed: Changed) -> None:
         isinstance(e, Rekeyed) or (isinstance(e, Recast) and e.after.name in columns) for e in changed.effects
     )
     for column in columns.values():
-        if rekeyed and column.type.family in _OWN_DIGITS:
+        if rekeyed and column.type.family in OWN_DIGITS:
             raise ApplyError(
                 f"key column `{column.name}`: the protocol writes {column.type.text} keys with different digits, so "
                 "stored keys would no longer match"
@@ -248,5 +249,6 @@ def stop_reason(commit_ts: int, query: str, reason: str, *, skippable: bool = Tr
     """Why a table stands still before a DDL, and what to do, in one line. ``skippable``: passing over the DDL lets the
     table go on, which is not so where the DDL makes the table."""
     ways_out = ("`ticdc-lake table skip-ddl` passes over it",) if skippable else ()
-    advice = "; ".join((*ways_out, "DROP and CREATE in TiDB starts the table anew"))
+    others = "`ticdc-lake load` goes on from an export taken since", "DROP and CREATE in TiDB starts the table anew"
+    advice = "; ".join((*ways_out, *others))
     return f"DDL at {with_time(commit_ts)} is not followed: {reason}: {' '.join(query.split())}; {advice}"

@@ -1,0 +1,34 @@
+# Databricks notebook source
+# MAGIC %md
+# MAGIC # Rows from before the changefeed
+# MAGIC - **In**: a folder with an export of Dumpling's in CSV, of any TSO at which the changefeed ran already.
+# MAGIC - **Out**: each of its tables that the feed takes, as exported, and with what the changefeed sent since.
+# MAGIC - **Contract**: takes the place of what gold had of these tables; one that stood still goes on.
+
+# COMMAND ----------
+
+dbutils.widgets.text("feed", "shop_craft", "Feed")
+dbutils.widgets.text("catalog", "main", "Catalog")
+dbutils.widgets.text("bronze_schema", "bronze", "Bronze schema")
+dbutils.widgets.text("silver_schema", "silver", "Silver schema")
+dbutils.widgets.text("gold_schema", "gold", "Gold schema")
+dbutils.widgets.text("ops_schema", "ops", "Ops schema")
+dbutils.widgets.text("checkpoint_root", "/Volumes/main/ops/checkpoints", "Folder of checkpoints")
+dbutils.widgets.text("feeds_root", "../../resources/feeds", "Folder of feed files")
+dbutils.widgets.text("folder", "", "Folder of the export")
+dbutils.widgets.text("time_zone", "", "Time zone of the session that exported")
+
+# COMMAND ----------
+
+from ticdc_lakehouse.entry import Run
+
+run = Run.from_widgets(spark, dbutils)
+
+# COMMAND ----------
+
+folder, time_zone = map(dbutils.widgets.get, ("folder", "time_zone"))
+print(run.load(folder, time_zone or None))
+
+# COMMAND ----------
+
+display(run.status())
