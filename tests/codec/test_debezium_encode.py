@@ -36,3 +36,13 @@ def test_days_that_there_are_not(type_text: str) -> None:
     for chosen in ([*days], *([day] for day in days)):
         assert written(type_text, chosen, key=False) == [(..., days[day]) for day in chosen]
         assert written(type_text, chosen, key=True) == [(days[day] or 0, days[day] or 0) for day in chosen]
+
+
+def test_names_of_any_characters() -> None:
+    """Names of databases, tables and columns are no part of the messages' form."""
+    name = 'a"%b\\\n'
+    row = RowChange(op=Op.INSERT, database=name, table=name, commit_ts=1, commit_ms=0, before=None, after={name: "7"},
+                    columns=(Column(name=name, type="int", key=True),))  # fmt: skip
+    (message,) = encode([row], sink_options("debezium", {}))
+    key, payload = (json.loads(text or b"")["payload"] for text in (message.key, message.value))
+    assert (key, payload["after"], payload["source"]["db"]) == ({name: 7}, {name: 7}, name)

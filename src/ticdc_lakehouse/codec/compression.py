@@ -7,6 +7,7 @@ import pyarrow as pa
 from ticdc_lakehouse.codec.options import Compression
 from ticdc_lakehouse.errors import DecodeError
 
+_CODECS = {Compression.LZ4: "lz4", Compression.SNAPPY: "snappy"}
 _PART = 256 * 1024
 MAX_DECOMPRESSED = 256 * 1024 * 1024
 """Bytes; a message that claims or holds more is refused (a decompression bomb)."""
@@ -14,13 +15,8 @@ MAX_DECOMPRESSED = 256 * 1024 * 1024
 
 def compress(data: bytes, compression: Compression) -> bytes:
     """``data`` in this compression's framing."""
-    match compression:
-        case Compression.NONE:
-            return data
-        case Compression.LZ4:
-            return pa.compress(data, codec="lz4", asbytes=True)  # type: ignore[no-any-return]
-        case Compression.SNAPPY:
-            return pa.compress(data, codec="snappy", asbytes=True)  # type: ignore[no-any-return]
+    codec = _CODECS.get(compression)
+    return data if codec is None else pa.compress(data, codec=codec, asbytes=True)
 
 
 def decompress(data: bytes, compression: Compression, limit: int = MAX_DECOMPRESSED) -> bytes:

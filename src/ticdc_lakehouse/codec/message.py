@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import msgspec
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Message:
+
+# No dataclass: those that are frozen take 1 us to make, a tenth of what it takes to encode a row.
+class Message(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """Key and value as they lie in Kafka."""
 
     key: bytes | None
@@ -27,8 +29,7 @@ class StoredObject:
         return self.location.rpartition("/")[2]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ClaimCheck(Message):
+class ClaimCheck(Message, frozen=True, kw_only=True, gc=False):
     """An encoded message that names claim-check objects."""
 
     stored: tuple[StoredObject, ...]

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 
+from ticdc_lakehouse.codec.alike import written
 from ticdc_lakehouse.codec.compression import compress
 from ticdc_lakehouse.codec.debezium import schema
 from ticdc_lakehouse.codec.debezium.column import CONNECT_TYPE
 from ticdc_lakehouse.codec.debezium.form import form_of, form_of_connect
-from ticdc_lakehouse.codec.debezium.write import never_null, writer
+from ticdc_lakehouse.codec.debezium.image import image_texts
+from ticdc_lakehouse.codec.json_template import JSON, NUMBER, template
 from ticdc_lakehouse.codec.message import Message
 from ticdc_lakehouse.codec.options import SinkOptions
 from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.event import Column, Ddl, Event, Image, Op, Resolved, RowChange
+from ticdc_lakehouse.event import Column, Ddl, Event, Op, Resolved, RowChange
 from ticdc_lakehouse.mysql_type import parse_type
 from ticdc_lakehouse.tso import milliseconds
 
@@ -26,9 +30,8 @@ _CLUSTER = "default"
 _LETTERS = {Op.INSERT: "c", Op.UPDATE: "u", Op.DELETE: "d"}
 _WATERMARK = (_CLUSTER, "watermark")
 
-_Values = dict[str, Any]
-"""An image as JSON values."""
-_Pair = tuple[dict[str, Any], dict[str, Any]]
+_Members = dict[str, Any]
+_Pair = tuple[bytes, bytes]
 """Key and value."""
 
 
@@ -42,18 +45,19 @@ def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
         raise ConfigError("debezium-include-start-ts: the start_ts is not in an event, so it cannot be encoded")
     compression = options.large_message_handle_compression
     return [
-        Message(key=compress(_ENCODE(key), compression), value=compress(_ENCODE(value), compression))
+        Message(key=compress(key, compression), value=compress(value, compression))
         for key, value in _messages(events, options)
     ]
 
 
 def _messages(events: Sequence[Event], options: SinkOptions) -> Iterator[_Pair]:
     writer = _Writer(options)
-    rows = writer.rows([event for event in events if isinstance(event, RowChange)])
+    rows = [event for event in events if isinstance(event, RowChange)]
+    images = written(rows, partial(image_texts, zone=options.time_zone))
     for event in events:
         match event:
             case RowChange():
-                yield next(rows)
+                yield writer.row(event, *images[id(event)])
             case Ddl():
                 yield writer.ddl(event)
             case Resolved(commit_ts=watermark):
@@ -70,66 +74,60 @@ class _Writer:
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
-        self._forms: dict[tuple[int, str, str], _Form] = {}
-        """By the identity of the columns, which rows of a table share, and names."""
+        self._forms: dict[tuple[int, str, str, Op, bool, bool], _Form] = {}
+        """By the identity of the columns, which rows of a table share, names, the kind of change and its images."""
         self._ddl_schemas = self._schemas(schema.DDL_KEY, schema.DDL)
         self._watermark_schemas = self._schemas(
             schema.key(*_WATERMARK, columns=()), schema.envelope(*_WATERMARK, columns=None)
         )
 
-    def _schemas(self, *schemas: schema.Schema) -> list[dict[str, Raw]]:
+    def _schemas(self, *schemas: schema.Schema) -> list[_Members]:
         """The members ``schema``, written once."""
         if self._options.debezium_disable_schema:
             return [{} for _ in schemas]
         return [{"schema": Raw(_ENCODE(each))} for each in schemas]
 
-    def rows(self, rows: list[RowChange]) -> Iterator[_Pair]:
-        """Row changes, in order; the images of rows with the same columns are written together."""
-        forms = [*map(self._form, rows)]
-        images: dict[_Form, list[Image]] = {form: [] for form in forms}
-        for form, row in zip(forms, rows, strict=True):
-            images[form] += [image for image in (row.before, row.after) if image is not None]
-        written = {form: iter(form.values(found)) for form, found in images.items()}
-        for form, row in zip(forms, rows, strict=True):
-            before = None if row.before is None else next(written[form])
-            after = None if row.after is None else next(written[form])
-            yield self._row(row, form, before, after)
+    def row(self, row: RowChange, before: _Pair | None, after: _Pair | None) -> _Pair:
+        """A row change, by its images: handle keys and whole ones."""
+        if row.op is Op.UPDATE and not self._options.output_old_value:
+            before = None
+        form = self._form(row, old=before is not None)
+        keys, images = zip(*[pair for pair in (before, after) if pair is not None], strict=True)
+        times = (row.commit_ms, _commit_ts(row.commit_ts), row.commit_ms)
+        return form.key % keys[-1], form.value % (*times, *images)
 
-    def _row(self, row: RowChange, form: _Form, before: _Values | None, after: _Values | None) -> _Pair:
-        named = before if row.op is Op.DELETE else after
-        if named is None or (row.op is Op.DELETE and after is not None):
+    def _form(self, row: RowChange, *, old: bool) -> _Form:
+        # What checks of the images depend on is part of it.
+        shape = (id(row.columns), row.database, row.table, row.op, old, row.after is None)
+        form = self._forms.get(shape)
+        if form is None:
+            form = self._forms[shape] = self._form_of(row, old=old)
+        return form
+
+    def _form_of(self, row: RowChange, *, old: bool) -> _Form:
+        named = row.before if row.op is Op.DELETE else row.after
+        if named is None or (row.op is Op.DELETE and row.after is not None):
             raise ConfigError(f"debezium: the images of an {row.op} of {row.database}.{row.table} are not those of one")
+        names = (_CLUSTER, row.database, row.table)
+        fields = [] if self._options.debezium_disable_schema else _fields(row.columns, self._options)
+        keys = {column.name for column in row.columns if column.key}
+        key = schema.key(*names, columns=[field for field in fields if field["field"] in keys])
+        key_schema, value_schema = self._schemas(key, schema.envelope(*names, columns=fields))
         payload = {
-            "source": _source(row.database, row.table, row.commit_ts, row.commit_ms),
-            "ts_ms": row.commit_ms,
+            "source": _source(row.database, row.table, NUMBER, NUMBER),
+            "ts_ms": NUMBER,
             "transaction": None,
             "op": _LETTERS[row.op],
+            **_images(row.op, old=old),
         }
-        if row.op is Op.DELETE:
-            payload |= {"after": None, "before": before}
-        elif row.op is Op.INSERT or (before is not None and self._options.output_old_value):
-            payload |= {"before": before, "after": after}
-        else:
-            payload["after"] = after
-        key, value = form.schemas
-        return {"payload": {name: named[name] for name in form.keys}, **key}, {"payload": payload, **value}
-
-    def _form(self, row: RowChange) -> _Form:
-        place = (id(row.columns), row.database, row.table)
-        form = self._forms.get(place)
-        if form is None:
-            form = self._forms[place] = _Form(row.columns, self._options)
-            fields = [] if self._options.debezium_disable_schema else form.fields()
-            keys = [field for field in fields if field["field"] in form.keys]
-            names = (_CLUSTER, row.database, row.table)
-            form.schemas = self._schemas(schema.key(*names, columns=keys), schema.envelope(*names, columns=fields))
-        return form
+        value = template({"payload": payload, **value_schema})
+        return _Form(row.columns, key=template({"payload": JSON, **key_schema}), value=value)
 
     def ddl(self, ddl: Ddl) -> _Pair:
         """A DDL, without the columns of its table."""
         database = ddl.database or ""
         payload = {
-            "source": _source(database, ddl.table or "", ddl.commit_ts, ddl.commit_ms),
+            "source": _source(database, ddl.table or "", _commit_ts(ddl.commit_ts), ddl.commit_ms),
             "ts_ms": ddl.commit_ms,
             "databaseName": database,
             "schemaName": None,
@@ -137,59 +135,58 @@ class _Writer:
             "tableChanges": (),
         }
         key, value = self._ddl_schemas
-        return {"payload": {"databaseName": database}, **key}, {"payload": payload, **value}
+        return _ENCODE({"payload": {"databaseName": database}, **key}), _ENCODE({"payload": payload, **value})
 
     def watermark(self, commit_ts: int) -> _Pair:
         """A watermark."""
         time = milliseconds(commit_ts)
         payload = {"source": _source("", "", commit_ts, time), "ts_ms": time, "transaction": None, "op": "m"}
         key, value = self._watermark_schemas
-        return {"payload": {}, **key}, {"payload": payload, **value}
+        return _ENCODE({"payload": {}, **key}), _ENCODE({"payload": payload, **value})
 
 
+@dataclass(frozen=True, slots=True)
 class _Form:
-    """What repeats in the messages of rows with the same columns."""
+    """What repeats in the messages of like changes of rows with the same columns."""
 
-    __slots__ = ("_columns", "_options", "_writers", "keys", "schemas")
-
-    def __init__(self, columns: tuple[Column, ...], options: SinkOptions) -> None:
-        self._columns = columns  # held, so that no other tuple can have its id
-        self._options = options
-        self.keys = [column.name for column in columns if column.key]
-        self.schemas: list[dict[str, Raw]] = []
-        writers = ((c, writer(parse_type(c.type), c.by, options.time_zone)) for c in columns)
-        # Of other columns no event tells whether they are NOT NULL.
-        self._writers = [(c.name, never_null(write) if c.key else write) for c, write in writers if write is not None]
-
-    def values(self, images: list[Image]) -> list[_Values]:
-        """The images as JSON values, column by column."""
-        values: list[_Values] = [*map(dict, images)]
-        for name, write in self._writers:
-            given = [image for image in values if image[name] is not None]
-            found = write([image[name] for image in given]) if given else ()
-            for image, value in zip(given, found, strict=True):
-                image[name] = value
-        return values
-
-    def fields(self) -> list[schema.Schema]:
-        """The columns' fields. Raises ConfigError for a type that is not MySQL's, if its name is to be written."""
-        return [self._field(column) for column in self._columns]
-
-    def _field(self, column: Column) -> schema.Schema:
-        kind = parse_type(column.type)
-        extension = self._options.enable_tidb_extension
-        form = form_of_connect(kind.text.removeprefix(CONNECT_TYPE)) if kind.text.startswith(CONNECT_TYPE) else None
-        if form is not None and extension:
-            raise ConfigError(
-                f"enable-tidb-extension: the MySQL type of {column.name} is not known, only {column.type}"
-            )
-        form = form or form_of(kind, self._options.time_zone, whole=False)
-        return schema.column(column, kind, form, tidb_type=extension)
+    columns: tuple[Column, ...]
+    """Held, so that no other tuple can have its id."""
+    key: bytes
+    """With a gap for the handle key."""
+    value: bytes
+    """With gaps for the commit time, the commit_ts and again the time, then for the images."""
 
 
-def _source(database: str, table: str, commit_ts: int | None, commit_ms: int) -> dict[str, Any]:
+def _images(op: Op, *, old: bool) -> _Members:
+    if op is Op.DELETE:
+        return {"after": None, "before": JSON}
+    if op is Op.INSERT or old:
+        return {"before": JSON if old else None, "after": JSON}
+    return {"after": JSON}
+
+
+def _fields(columns: tuple[Column, ...], options: SinkOptions) -> list[schema.Schema]:
+    """The columns' fields. Raises ConfigError for a type that is not MySQL's, if its name is to be written."""
+    return [_field(column, options) for column in columns]
+
+
+def _field(column: Column, options: SinkOptions) -> schema.Schema:
+    kind = parse_type(column.type)
+    extension = options.enable_tidb_extension
+    form = form_of_connect(kind.text.removeprefix(CONNECT_TYPE)) if kind.text.startswith(CONNECT_TYPE) else None
+    if form is not None and extension:
+        raise ConfigError(f"enable-tidb-extension: the MySQL type of {column.name} is not known, only {column.type}")
+    form = form or form_of(kind, options.time_zone, whole=False)
+    return schema.column(column, kind, form, tidb_type=extension)
+
+
+def _commit_ts(commit_ts: int | None) -> int:
     if commit_ts is None:
         raise ConfigError("debezium: an event without commit_ts cannot be encoded")
+    return commit_ts
+
+
+def _source(database: str, table: str, commit_ts: int | Raw, commit_ms: int | Raw) -> _Members:
     return {
         "version": "2.4.0.Final",
         "connector": "TiCDC",

@@ -28,7 +28,7 @@ def writer(kind: MysqlType, by: str | None, zone: ZoneInfo) -> Write | None:
     """What makes JSON values of texts, None where they are the same. Raises ConfigError if the type leaves it open."""
     match kind.family:
         case Family.INTEGER if kind.name == "bigint" and kind.unsigned:
-            return _each(_int64)
+            return _int64s
         case Family.INTEGER | Family.YEAR:
             return _each(int)
         case Family.FLOAT | Family.DOUBLE:
@@ -84,14 +84,15 @@ def _numbers(texts: list[str]) -> list[Any]:
 
 
 def _decimals(texts: list[str]) -> list[Any]:
-    return _numbers([*map(_float64_text, texts)])
-
-
-def _float64_text(text: str) -> str:
-    """The text that Go prints of the float64 nearest to a DECIMAL."""
-    if len(text) <= _EXACT and "0.00000" not in text and "." in text:
-        return text.rstrip("0").rstrip(".")
-    return float_text(repr(float(text)).removesuffix(".0"))
+    """The texts that Go prints of the nearest float64s."""
+    return _numbers(
+        [
+            text.rstrip("0").rstrip(".")
+            if len(text) <= _EXACT and "." in text and "0.00000" not in text
+            else float_text(repr(float(text)).removesuffix(".0"))
+            for text in texts
+        ]
+    )
 
 
 def _datetimes(unit: int) -> Write:
@@ -113,9 +114,10 @@ def _datetimes(unit: int) -> Write:
     return write
 
 
-def _int64(text: str) -> int:
-    number = int(text)
-    return number - (1 << 64) if number >> 63 else number
+def _int64s(texts: list[str]) -> list[Any]:
+    """From 2^63 on a negative number."""
+    numbers = [*map(int, texts)]
+    return [number - (1 << 64) if number >> 63 else number for number in numbers] if max(numbers) >> 63 else numbers
 
 
 def _bits(size: int) -> Callable[[str], Any]:
