@@ -3,15 +3,16 @@ there and that of the columns here."""
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import repeat
+from struct import Struct
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from ticdc_lakehouse.codec.alike import Alike, with_nulls, written
 from ticdc_lakehouse.codec.element import number_of_names
 from ticdc_lakehouse.codec.number import Places, octets_of, varint, zigzagged
 from ticdc_lakehouse.codec.options import SinkOptions
@@ -21,7 +22,7 @@ from ticdc_lakehouse.codec.simple.avro.maps import Tag
 from ticdc_lakehouse.codec.simple.avro.values import Form, form_of
 from ticdc_lakehouse.codec.simple.message import BOOTSTRAP, VERSION, WATERMARK, Checksum, Envelope
 from ticdc_lakehouse.codec.simple.schema import ColumnSchema, DataType, IndexSchema, TableSchema
-from ticdc_lakehouse.event import Column, Event, Image, RowChange
+from ticdc_lakehouse.event import Column, Event, RowChange
 from ticdc_lakehouse.mysql_type import parse_type
 
 _NULL = b"\0"
@@ -30,16 +31,15 @@ _END = b"\0"
 _ROW = ROW + varint(VERSION)
 _repeated = lru_cache(maxsize=4096)(varint)
 """Numbers that many rows share."""
-_SIZES = tuple(map(varint, range(1 << 10)))
-"""Sizes of most texts."""
+_FLOAT, _DOUBLE = Struct("<f"), Struct("<d")
 
 
 class AvroWriter:
     """Writes messages of one run of events."""
 
     def __init__(self, options: SinkOptions, events: Sequence[Event]) -> None:
-        self._zone = options.time_zone
-        self._images = _written(events, options.time_zone)
+        self._maps = partial(_maps, zone=options.time_zone)
+        self._images = written([event for event in events if isinstance(event, RowChange)], self._maps)
         self._heads: dict[tuple[Any, ...], bytes] = {}
 
     def control(self, message: Envelope) -> bytes:
@@ -58,8 +58,8 @@ class AvroWriter:
         self, row: RowChange, commit_ts: int, version: int, checksum: Checksum | None, location: str | None
     ) -> bytes:
         """A row's message, ``location`` that of its claim-check object."""
-        # The images of a row that was cut are none of the events'.
-        images = _written((row,), self._zone) if row.handle_only else self._images
+        # A row that was cut is none of the events.
+        before, after = (written((row,), self._maps) if row.handle_only else self._images)[id(row)]
         return b"".join(
             (
                 self._head(row.database, row.table, row.table_id or 0, row.op),
@@ -69,8 +69,8 @@ class AvroWriter:
                 _NULL if location is None else _SOME + _text(location),
                 b"\2\1" if row.handle_only else _NULL,
                 _NULL if checksum is None else _SOME + _checksum(checksum),
-                _NULL if row.after is None else images[id(row.after)],
-                _NULL if row.before is None else images[id(row.before)],
+                after or _NULL,
+                before or _NULL,
             )
         )
 
@@ -84,59 +84,57 @@ class AvroWriter:
         return head
 
 
-def _written(events: Iterable[Event], zone: ZoneInfo) -> dict[int, bytes]:
-    """The images of row changes as maps, by their identity: those of a table are written a column at a time."""
-    alike: dict[tuple[int, tuple[str, ...]], tuple[tuple[Column, ...], list[Image]]] = {}
-    for event in (event for event in events if isinstance(event, RowChange)):
-        for image in (event.before, event.after):
-            if image is not None:
-                key = (id(event.columns), () if len(image) == len(event.columns) else tuple(image))
-                alike.setdefault(key, (event.columns, []))[1].append(image)
-    maps: dict[int, bytes] = {}
-    for columns, images in alike.values():
-        begin = _SOME + (varint(len(images[0])) if images[0] else b"")
-        entries = [
-            _entries(column, zone, [image[column.name] for image in images])
-            for column in columns
-            if column.name in images[0]
-        ]
-        parts = zip(*entries, strict=True) if entries else repeat(())
-        maps |= {id(image): b"".join((begin, *some, _END)) for image, some in zip(images, parts, strict=False)}
-    return maps
+def _maps(some: Alike, zone: ZoneInfo) -> Iterable[bytes]:
+    """Images as maps."""
+    count = len(some.images)
+    begin = _SOME + (varint(len(some.names)) if some.names else b"")
+    columns = [column for column in some.columns if column.name in some.names]
+    entries = [part for column in columns for part in _entries(column, zone, some.texts(column.name))]
+    return map(b"".join, zip(repeat(begin, count), *entries, repeat(_END, count), strict=True))
 
 
-def _entries(column: Column, zone: ZoneInfo, texts: list[str | None]) -> list[bytes]:
-    """One entry of many maps: name, type and value."""
+def _entries(column: Column, zone: ZoneInfo, texts: list[str | None]) -> tuple[Iterable[bytes], list[bytes]]:
+    """One entry of many maps: what stands before each value, and the values."""
     form = form_of(column.type)
-    given = [text for text in texts if text is not None]
-    if column.by == "name":
-        given = [*map(number_of_names(parse_type(column.type)), given)]
-    contents = _WRITERS[form](given)
-    name, tag = _text(column.name), varint(_TAGS[form])
-    null, some = name + varint(Tag.NULL), name + tag + (_text(zone.key) if form is Form.TIMESTAMP else b"")
-    if len(given) == len(texts):
-        return [some + content for content in contents]
-    following = iter(contents)
-    return [null if text is None else some + next(following) for text in texts]
+    values = with_nulls(texts, _by_name(column) if column.by == "name" else _WRITERS[form], b"")
+    name = _text(column.name)
+    head = name + varint(_TAGS[form]) + (_text(zone.key) if form is Form.TIMESTAMP else b"")
+    heads = map(_Sized(head).__getitem__, map(len, values)) if form in _SIZED else repeat(head, len(values))
+    if None not in texts:
+        return heads, values
+    null = name + varint(Tag.NULL)
+    return [null if text is None else head for text, head in zip(texts, heads, strict=True)], values
+
+
+def _by_name(column: Column) -> Callable[[list[str]], list[bytes]]:
+    """What writes ENUM and SET values that are names."""
+    number, write = number_of_names(parse_type(column.type)), _WRITERS[form_of(column.type)]
+    return lambda texts: write([*map(number, texts)])
+
+
+class _Sized(dict[int, bytes]):
+    """By the size of a text the bytes that tell it, and those before them."""
+
+    def __init__(self, head: bytes) -> None:
+        super().__init__()
+        self._head = head
+
+    def __missing__(self, size: int) -> bytes:
+        found = self[size] = self._head + varint(size)
+        return found
 
 
 def _text(text: str) -> bytes:
     content = text.encode()
-    size = len(content)
-    return (_SIZES[size] if size < len(_SIZES) else varint(size)) + content
-
-
-def _sized(contents: Iterable[bytes]) -> list[bytes]:
-    most = len(_SIZES)
-    return [(_SIZES[size] if (size := len(each)) < most else varint(size)) + each for each in contents]
+    return varint(len(content)) + content
 
 
 def _texts(texts: list[str]) -> list[bytes]:
-    return _sized(map(str.encode, texts))
+    return [*map(str.encode, texts)]
 
 
 def _binaries(texts: list[str]) -> list[bytes]:
-    return _sized(map(bytes.fromhex, texts))
+    return [*map(bytes.fromhex, texts)]
 
 
 def _signed(texts: list[str]) -> list[bytes]:
@@ -155,11 +153,11 @@ def _numbers(numbers: Places) -> list[bytes]:
 
 
 def _floats(texts: list[str]) -> list[bytes]:
-    return [struct.pack("<f", float(text)) for text in texts]
+    return [*map(_FLOAT.pack, map(float, texts))]
 
 
 def _doubles(texts: list[str]) -> list[bytes]:
-    return [struct.pack("<d", float(text)) for text in texts]
+    return [*map(_DOUBLE.pack, map(float, texts))]
 
 
 _WRITERS: dict[Form, Callable[[list[str]], list[bytes]]] = {
@@ -184,6 +182,8 @@ _TAGS = {
     Form.BINARY: Tag.BYTES,
     Form.TIMESTAMP: Tag.TIMESTAMP,
 }
+_SIZED = (Form.TEXT, Form.BINARY, Form.TIMESTAMP)
+"""What has its size before it."""
 
 
 def _boolean(value: bool) -> bytes:
