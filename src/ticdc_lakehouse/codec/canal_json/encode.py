@@ -3,26 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
 from typing import Any
 
 import msgspec
-from msgspec import Raw
 
-from ticdc_lakehouse.codec.canal_json.value import Convert, sql_type, wire_converter
+from ticdc_lakehouse.codec.canal_json.plan import Plans
 from ticdc_lakehouse.codec.compression import compress
 from ticdc_lakehouse.codec.ddl_word import ddl_word
-from ticdc_lakehouse.codec.element import number_of_names
 from ticdc_lakehouse.codec.large_message import Cut, checked, key_alone, limited
 from ticdc_lakehouse.codec.message import Message
 from ticdc_lakehouse.codec.options import LargeMessage, SinkOptions
 from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.event import Column, Ddl, Event, Image, Op, Resolved, RowChange
-from ticdc_lakehouse.mysql_type import MysqlType, parse_type
+from ticdc_lakehouse.event import Ddl, Event, Image, Op, Resolved, RowChange
 from ticdc_lakehouse.tso import milliseconds
 
 # orjson asks for more room than it fills, and gives it back: 4 us a message that is kept.
 _ENCODE = msgspec.json.Encoder().encode
+# Members of an enum take 0.1 us to find.
+_UPDATE, _DELETE = Op.UPDATE, Op.DELETE
 
 
 def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
@@ -39,13 +37,14 @@ def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
 
 
 def _messages(events: Sequence[Event], options: SinkOptions) -> Iterator[Message]:
-    forms, compression = _Forms(options), options.large_message_handle_compression
+    plans, compression = Plans(options), options.large_message_handle_compression
 
     def message(members: dict[str, Any]) -> Message:
         return Message(key=None, value=compress(_ENCODE(members), compression))
 
     def write(row: RowChange, cut: Cut | None = None) -> Message:
-        return message(_row(row, options, forms) if cut is None else _cut(row, options, forms, cut))
+        text = _row(row, options, plans) if cut is None else _row(key_alone(row), options, plans, cut.location)
+        return Message(key=None, value=compress(text, compression))
 
     row = limited(write, options)
     for event in events:
@@ -61,126 +60,37 @@ def _messages(events: Sequence[Event], options: SinkOptions) -> Iterator[Message
                 raise ConfigError(f"canal_json carries rows, DDL and watermarks, found {type(event).__name__}")
 
 
-def _row(row: RowChange, options: SinkOptions, forms: _Forms) -> dict[str, Any]:
-    data, old, columns = _images(row, options)
-    form = forms.of(columns)
-    texts = _texts(data, form)
-    sql_types = {name: form.sql_types[name] for name in texts}
-    for name, kind in form.by_value:
-        if name in texts:
-            sql_types[name] = sql_type(kind, texts[name])
-    return {
-        "id": 0,
-        "database": row.database,
-        "table": row.table,
-        "pkNames": form.keys,
-        "isDdl": False,
-        "type": row.op.upper(),
-        "es": row.commit_ms,
-        "ts": row.commit_ms,
-        "sql": "",
-        "sqlType": sql_types or None,
-        "mysqlType": _mysql_types(form, texts),
-        "old": None if old is None else [_texts(old, form)],
-        "data": [texts],
-        **_extension(row.commit_ts, options, handle_only=row.handle_only),
-    }
+def _row(row: RowChange, options: SinkOptions, plans: Plans, location: str | None = None) -> bytes:
+    data, old = _images(row, options)
+    plan = plans.of(row, tuple(data), old=old is not None, claimed=location is not None)
+    images = (plan.image(data),) if old is None else (plan.image(old), plan.image(data))
+    extension = [_commit_ts(row.commit_ts)] if options.enable_tidb_extension else []
+    claim = () if location is None else (_ENCODE(location),)
+    return plan.text % (row.commit_ms, row.commit_ms, *plan.sql_types(data), *images, *extension, *claim)
 
 
-def _cut(row: RowChange, options: SinkOptions, forms: _Forms, cut: Cut) -> dict[str, Any]:
-    members = _row(key_alone(row), options, forms)
-    if cut.location is not None:
-        members["_tidb"] = {"commitTs": row.commit_ts, "claimCheckLocation": cut.location}
-    return members
-
-
-def _images(row: RowChange, options: SinkOptions) -> tuple[Image, Image | None, tuple[Column, ...]]:
-    """``data``, ``old`` and the columns that go with them."""
-    data = row.before if row.op is Op.DELETE else row.after
-    if data is None or (row.op is Op.UPDATE and row.before is None):
-        raise ConfigError(f"canal_json: the images of an {row.op} of {row.database}.{row.table} are missing")
-    if row.op is Op.UPDATE and row.before is not None:
+def _images(row: RowChange, options: SinkOptions) -> tuple[Image, Image | None]:
+    """``data`` and ``old``."""
+    op = row.op
+    data = row.before if op is _DELETE else row.after
+    if data is None or (op is _UPDATE and row.before is None):
+        raise ConfigError(f"canal_json: the images of an {op} of {row.database}.{row.table} are missing")
+    if op is _UPDATE and row.before is not None:
         partial = options.only_output_updated_columns or options.content_compatible
-        return data, _changed(row.before, data) if partial else row.before, row.columns
-    keys = tuple(column for column in row.columns if column.key)
-    if row.op is Op.DELETE and options.delete_only_output_handle_key_columns and keys:
+        return data, _changed(row.before, data) if partial else row.before
+    if op is _DELETE and options.delete_only_output_handle_key_columns:
         # An event that names no key keeps its columns: they may be a handle key that pkNames does not tell.
-        return {column.name: data[column.name] for column in keys}, None, keys
-    return data, None, row.columns
+        return {column.name: data[column.name] for column in row.columns if column.key} or data, None
+    return data, None
 
 
 def _changed(before: Image, after: Image) -> Image:
     return {name: text for name, text in before.items() if text != after[name]}
 
 
-class _Form:
-    """What repeats in the messages of rows with the same columns."""
-
-    __slots__ = ("by_value", "columns", "converters", "keys", "mysql_text", "mysql_types", "sql_types")
-
-    def __init__(self, columns: tuple[Column, ...], *, whole_types: bool) -> None:
-        self.columns = columns
-        self.keys = [column.name for column in columns if column.key]
-        kinds = {column.name: _kind(column.type, column.by) for column in columns}
-        self.sql_types = {name: sql_type(kind, None) for name, (kind, _, _) in kinds.items()}
-        self.by_value = [(name, kind) for name, (kind, _, _) in kinds.items() if kind.unsigned]
-        """Columns of which each value tells the sqlType."""
-        self.mysql_types = {c.name: c.type if whole_types else kinds[c.name][1] for c in columns}
-        self.mysql_text = Raw(_ENCODE(self.mysql_types))
-        self.converters = [(name, convert) for name, (_, _, convert) in kinds.items() if convert is not None]
-
-
-class _Forms:
-    """The forms of the columns met so far, by the identity of the tuple: rows of a table share one."""
-
-    __slots__ = ("_by_id", "_whole_types")
-
-    def __init__(self, options: SinkOptions) -> None:
-        self._whole_types = options.content_compatible
-        self._by_id: dict[int, _Form] = {}
-
-    def of(self, columns: tuple[Column, ...]) -> _Form:
-        form = self._by_id.get(id(columns))
-        if form is None:
-            # The form holds the tuple, so that no other can have its id.
-            form = self._by_id[id(columns)] = _Form(columns, whole_types=self._whole_types)
-        return form
-
-
-_Kind = tuple[MysqlType, str, Convert | None]
-"""A column's type, its ``mysqlType``, and what turns a text of ``event`` into the wire's."""
-
-
-@lru_cache(maxsize=4096)
-def _kind(type_text: str, by: str | None) -> _Kind:
-    kind = parse_type(type_text)
-    words = type_text.lower().rpartition(")")[2].split()
-    attributes = [word for word in ("unsigned", "zerofill") if word in words]
-    return (
-        kind,
-        " ".join([kind.name, *attributes]),
-        (number_of_names(kind) if by == "name" else None) or wire_converter(type_text),
-    )
-
-
-def _mysql_types(form: _Form, texts: Image) -> Raw | dict[str, str]:
-    if len(texts) == len(form.columns):
-        return form.mysql_text
-    return {name: text for name, text in form.mysql_types.items() if name in texts}
-
-
-def _texts(image: Image, form: _Form) -> dict[str, str | None]:
-    texts = dict(image)
-    for name, convert in form.converters:
-        text = texts.get(name)
-        if text is not None:
-            texts[name] = convert(text)
-    return texts
-
-
 def _ddl(ddl: Ddl, options: SinkOptions) -> dict[str, Any]:
     members = _bare(ddl.database or "", ddl.table or "", ddl_word(ddl.type), ddl.commit_ms, ddl.query, is_ddl=True)
-    return members | _extension(ddl.commit_ts, options)
+    return members | ({"_tidb": {"commitTs": _commit_ts(ddl.commit_ts)}} if options.enable_tidb_extension else {})
 
 
 def _bare(database: str, table: str, kind: str, es: int, sql: str, *, is_ddl: bool) -> dict[str, Any]:
@@ -194,9 +104,7 @@ def _watermark(watermark: int) -> dict[str, Any]:
     return members | {"_tidb": {"watermarkTs": watermark}}
 
 
-def _extension(commit_ts: int | None, options: SinkOptions, *, handle_only: bool = False) -> dict[str, Any]:
-    if not options.enable_tidb_extension:
-        return {}
+def _commit_ts(commit_ts: int | None) -> int:
     if commit_ts is None:
         raise ConfigError("enable-tidb-extension: an event without commit_ts cannot be encoded with the TiDB extension")
-    return {"_tidb": {"commitTs": commit_ts, **({"onlyHandleKey": True} if handle_only else {})}}
+    return commit_ts

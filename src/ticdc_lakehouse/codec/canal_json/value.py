@@ -69,10 +69,11 @@ _PROMOTED = {"tinyint": (127, 5), "smallint": (32767, 4), "int": (2**31 - 1, -5)
 """An unsigned value above the bound has the next larger type's number; MEDIUMINT fits INTEGER as it is."""
 
 
-def sql_type(kind: MysqlType, text: str | None) -> int:
-    """The JDBC type number of one value."""
-    number = _SQL_TYPE_OF_NAME.get(kind.name, 12)
-    if kind.unsigned and text is not None and kind.name in _PROMOTED:
-        bound, larger = _PROMOTED[kind.name]
-        return larger if int(text) > bound else number
-    return number
+def sql_type(kind: MysqlType) -> int:
+    """The JDBC type number of values, but for those that ``promoted`` tells."""
+    return _SQL_TYPE_OF_NAME.get(kind.name, 12)
+
+
+def promoted(kind: MysqlType) -> tuple[int, int] | None:
+    """The value above which the type number is another one, and that number; None if it never is."""
+    return _PROMOTED.get(kind.name) if kind.unsigned else None

@@ -89,7 +89,7 @@ class _Writer:
 
     def row(self, row: RowChange, before: _Pair | None, after: _Pair | None) -> _Pair:
         """A row change, by its images: handle keys and whole ones."""
-        if row.op is Op.UPDATE and not self._options.output_old_value:
+        if not self._options.output_old_value and row.op is Op.UPDATE:
             before = None
         form = self._form(row, old=before is not None)
         keys, images = zip(*[pair for pair in (before, after) if pair is not None], strict=True)
