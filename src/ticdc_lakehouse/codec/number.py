@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from operator import sub
 from typing import TypeVar
 
 import numpy as np
@@ -123,11 +124,18 @@ def zigzagged(numbers: Places) -> Numbers:
 def octets_of(numbers: Numbers) -> tuple[npt.NDArray[np.uint8], Places]:
     """The numbers as uvarints one after another, and the size of each."""
     width = max(1, -(-int(numbers.max(initial=0)).bit_length() // 7))
-    rest = numbers[:, np.newaxis] >> np.arange(0, 7 * width, 7, dtype=np.uint64)
-    octets = (rest & np.uint64(0x7F)).astype(np.uint8) | (rest > np.uint64(0x7F)).view(np.uint8) << 7
-    used = rest != 0
-    used[:, 0] = True
-    return octets[used], np.count_nonzero(used, axis=1)
+    octets = np.empty((len(numbers), width), np.uint8)
+    used = np.empty((len(numbers), width), np.bool_)
+    sizes = np.zeros(len(numbers), np.int64)
+    here = np.ones(len(numbers), np.bool_)
+    # Place by place, as numpy takes long over many short rows.
+    for place in range(width):
+        rest = numbers >> np.uint64(7 * place)
+        used[:, place] = here
+        sizes += here
+        here = rest >= _MORE
+        octets[:, place] = (rest & ~_MORE).astype(np.uint8) | here.view(np.uint8) << 7
+    return octets[used], sizes
 
 
 Whole = TypeVar("Whole", Numbers, Places)
@@ -162,17 +170,14 @@ def varint(number: int) -> bytes:
 
 def delta_varints(numbers: Sequence[int]) -> bytes:
     """A delta varint chunk: the first number, then each one's difference from the one before."""
-    first = varint(numbers[0])
-    if len(numbers) == 1:
-        return first
     if numbers.count(numbers[0]) == len(numbers):
-        return first + bytes(len(numbers) - 1)
-    return first + b"".join([varint(b - a) for a, b in pairwise(numbers)])
+        return varint(numbers[0]) + bytes(len(numbers) - 1)
+    return b"".join(map(varint, [numbers[0], *map(sub, numbers[1:], numbers)]))
 
 
 def delta_uvarints(numbers: Sequence[int]) -> bytes:
     """The same unsigned: differences wrap modulo 2^64."""
-    return uvarint(numbers[0]) + b"".join([uvarint(b - a & _MASK) for a, b in pairwise(numbers)])
+    return b"".join(map(uvarint, [numbers[0], *[b - a & _MASK for a, b in pairwise(numbers)]]))
 
 
 _HALF = 1 << 63
