@@ -1,4 +1,4 @@
-"""What decoders keep of what repeats: bounded, as messages may describe ever new tables."""
+"""What codecs keep of what repeats: bounded, as messages may describe ever new tables."""
 
 from __future__ import annotations
 

@@ -5,7 +5,8 @@
      "old": [{"id": "1", "c": "a"}], "data": [{"id": "1", "c": "b"}], "_tidb": {"commitTs": tso}}
 
 One module a concern: ``envelope`` (the object and its faults), ``row`` (a row's message, read by a type of its table),
-``table`` (what repeats per table, compiled), ``value`` (texts that differ from ``event``'s), ``decode`` and ``encode``.
+``table`` (what repeats per table, compiled), ``value`` (texts that differ from ``event``'s), ``plan`` (what repeats in
+messages that are written), ``decode`` and ``encode``.
 """
 
 from __future__ import annotations

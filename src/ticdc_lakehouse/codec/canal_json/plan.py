@@ -28,7 +28,7 @@ class Plan:
     text: bytes
     """The message with gaps: twice for the commit time, for ``sql_types``, the images and the extension."""
     by_value: tuple[tuple[str, int, int, int], ...]
-    """Columns of which each value tells the sqlType: name, number, and from which value on another number."""
+    """Columns of which each value tells the sqlType: name, number, the value above which it is another, and that."""
     converters: tuple[tuple[str, Convert], ...]
 
     def sql_types(self, image: Image) -> list[int]:

@@ -6,7 +6,8 @@
 
 One module a concern: ``envelope`` (the object), ``row`` and ``table`` (a row's message, read by a type of its table),
 ``field`` (the schema's columns), ``form`` and ``value`` (how values of a type stand here), ``column`` (all that is
-known of one), ``ddl``, ``twin`` (a defect), ``decode`` and ``encode``.
+known of one), ``ddl``, ``twin`` (a defect), ``write`` and ``image`` (values that are written, and images of them),
+``decode`` and ``encode``.
 """
 
 from __future__ import annotations
