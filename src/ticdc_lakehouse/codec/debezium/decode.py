@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import compress
 
 import msgspec
@@ -22,22 +22,27 @@ from ticdc_lakehouse.codec.debezium.envelope import (
     read_payload,
     read_whole,
 )
-from ticdc_lakehouse.codec.debezium.row import Image, Row, members_of
-from ticdc_lakehouse.codec.debezium.table import BEGIN, Description, Table, Tables, begin_of
+from ticdc_lakehouse.codec.debezium.part import part_of
+from ticdc_lakehouse.codec.debezium.row import Row, members_of
+from ticdc_lakehouse.codec.debezium.table import Description, Table, Tables, begin_of
 from ticdc_lakehouse.codec.debezium.twin import without_twins
 from ticdc_lakehouse.codec.gathered import Gathered, alone
 from ticdc_lakehouse.codec.halving import add_by_halves
+from ticdc_lakehouse.codec.head import Head
 from ticdc_lakehouse.codec.json_text import Unreadable, names_of, unreadable
 from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.codec.options import Compression, SinkOptions
 from ticdc_lakehouse.errors import DecodeError
 from ticdc_lakehouse.event import Op
 
+_IN_IMAGE = re.compile(r"`\$\.(?:before|after)\b")
+
 _OPS = {"c": Op.INSERT, "u": Op.UPDATE, "d": Op.DELETE}
 
 _TOGETHER = 1024
 """Messages that are read before their rows are added: so many stay in a processor's cache."""
 
+_ENCODE = msgspec.json.Encoder().encode
 _ENCODE_LINES = msgspec.json.Encoder().encode_lines
 
 
@@ -55,31 +60,30 @@ class _Decoder:
         self._keys: list[bytes | None] = []
         self._values: list[bytes | None] = []
         """Of the messages by number; without compression once they were looked at."""
-        self._alike: dict[bytes, tuple[Table, list[int]]] = {}
-        """Rows to be added, by their begin: the table it is known by, and the messages."""
+        self._alike: dict[bytes, tuple[Table, Head, list[int]]] = {}
+        """Rows to be added, by their begin: table and head that are known by it, and the messages."""
         self._rows = Gathered()
 
     def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
         """The messages' events."""
         out, self._rows = Events(), Gathered()
-        self._keys, self._values = [*keys], [*values]
-        numbers = [number for number, _ in enumerate(zip(self._keys, self._values, strict=True))]
-        for start in range(0, len(numbers), _TOGETHER):
-            self._read(numbers[start : start + _TOGETHER], out)
-            for table, rows in self._alike.values():
-                self._together(table, rows, out)
+        both = [*zip(keys, values, strict=True)]
+        self._keys, self._values = [key for key, _ in both], [value for _, value in both]
+        for start in range(0, len(both), _TOGETHER):
+            self._read(start, self._values[start : start + _TOGETHER], out)
+            for table, head, rows in self._alike.values():
+                self._together(table, head, rows, out)
             self._alike.clear()
         gathered = self._rows.rows()
         self._keys, self._values, self._rows = [], [], Gathered()
         return in_order(gathered, out, [0] * len(out))
 
-    def _read(self, numbers: list[int], out: Events) -> None:
-        """Keep or add messages."""
+    def _read(self, start: int, values: list[bytes | None], out: Events) -> None:
+        """Keep or add messages from number ``start`` on."""
         bare = self._compressed is Compression.NONE
-        for number in numbers:
-            value = self._values[number]
+        for number, value in enumerate(values, start):
             if bare and value and (alike := self._alike.get(begin_of(value))) is not None:
-                alike[1].append(number)
+                alike[2].append(number)
             else:
                 collect_one(self._message, number, self._keys[number], value, out)
 
@@ -89,18 +93,22 @@ class _Decoder:
         if value and self._compressed is not Compression.NONE:
             self._values[number] = value = decompress(value, self._compressed)
             self._keys[number] = key = key and decompress(key, self._compressed)
-        table = self._tables.known(begin_of(value)) if value else None
-        if table is None or not value:
+        known = self._tables.known(begin_of(value)) if value else None
+        if known is None or not value:
             return self._alone(key, value, out)
-        self._alike.setdefault(begin_of(value), (table, []))[1].append(number)
+        self._alike.setdefault(begin_of(value), (*known, []))[2].append(number)
         return None
 
-    def _together(self, table: Table, numbers: list[int], out: Events) -> None:
+    def _together(self, table: Table, head: Head, numbers: list[int], out: Events) -> None:
         """Add rows. One that has any fault, or is not like the others, is read alone."""
 
         def add_all(numbers: Sequence[int]) -> bool:
-            keys, values = ([of[number] for number in numbers] for of in (self._keys, self._values))
-            self._add(table, numbers, keys, [table.bare(value or b"") for value in values])
+            values = [self._values[number] or b"" for number in numbers]
+            commits, images = head.numbers(values), table.images_of(values, head)
+            if commits is None or len(images) < len(values):
+                return False
+            letters = [chr(value[head.letter]) for value in values]
+            self._add(table, letters, numbers, commits, [self._keys[number] for number in numbers], images)
             return True
 
         def add_one(number: int) -> None:
@@ -108,14 +116,29 @@ class _Decoder:
 
         add_by_halves(numbers, add_all, add_one)
 
-    def _add(self, table: Table, numbers: Sequence[int], keys: list[bytes | None], bare: list[bytes]) -> None:
+    def _add(
+        self,
+        table: Table,
+        letters: list[str],
+        numbers: Sequence[int],
+        commits: list[int],
+        keys: list[bytes | None],
+        images: list[bytes],
+    ) -> None:
         """Add rows of one table, or none of them. Raises DecodeError, or one of ``Unreadable``, if one has a fault."""
-        read = [*map(table.read, bare)]
-        _check_names(bare, read)
-        rows = [message.payload for message in read]
-        letters = [row.op for row in rows]
+        if not _OPS.keys() >= {*letters}:
+            raise DecodeError("unknown_type", f"expected op c, u or d, found {sorted({*letters})}")
+        rows = [*map(table.read, images)]
+        _check_names(images, rows)
         parts = [
-            _part(table, op, [*compress(numbers, chosen)], [*compress(keys, chosen)], [*compress(rows, chosen)])
+            part_of(
+                table,
+                op,
+                [*compress(numbers, chosen)],
+                [*compress(commits, chosen)],
+                [*compress(keys, chosen)],
+                [*compress(rows, chosen)],
+            )
             for letter, op in _OPS.items()
             if any(chosen := [each == letter for each in letters])
         ]
@@ -134,7 +157,7 @@ class _Decoder:
                     table = self._row(key, whole, row, out.message)
                 except (DecodeError, *Unreadable) as error:
                     raise _row_fault(error, plain, source) from None
-                self._tables.learn(begin_of(value), table)
+                self._tables.learn(value, table)
             case WatermarkPayload(source=source):
                 out.resolved(checked_watermark(source.commit_ts))
             case DdlPayload(source=source, ddl=query, changes=changes) as ddl:
@@ -148,7 +171,9 @@ class _Decoder:
             names_of(key)
         table = self._tables.described(_description(row, whole, named))
         plain_key = None if named is None else table.plain_key(named.payload)
-        self._add(table, [number], [plain_key], [BEGIN + whole.payload + b"}"])
+        commits = [checked_tso(row.source.commit_ts)]
+        images = _ENCODE(Row(row.before, row.after))
+        self._add(table, [row.op], [number], commits, [plain_key], [images])
         return table
 
 
@@ -183,66 +208,19 @@ def _bytes(schema: Raw | UnsetType) -> bytes:
 def _row_fault(error: BaseException, value: bytes, source: Source) -> DecodeError:
     """What is wrong with a row, naming its table."""
     fault = error if isinstance(error, DecodeError) else unreadable(error, value)
-    in_image = fault.reason in ("missing_member", "unknown_member") and "`$.payload." in fault.detail
+    in_image = fault.reason in ("missing_member", "unknown_member") and _IN_IMAGE.search(fault.detail) is not None
     reason = "wrong_columns" if in_image else fault.reason
     return DecodeError(reason, fault.detail, offset=fault.offset, database=source.db, table=source.table)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Part:
-    """Rows of one kind, as columns."""
+def _check_names(images: list[bytes], rows: list[Row]) -> None:
+    """Raise DecodeError ``duplicate_name`` if an object in a row's images has a name twice.
 
-    numbers: list[int]
-    op: Op
-    commits: list[int]
-    keys: tuple[bytes, list[bytes | None] | None]
-    images: tuple[bytes, bytes]
-    """Before and after."""
-
-
-def _part(table: Table, op: Op, numbers: list[int], keys: list[bytes | None], rows: list[Row]) -> _Part:
-    """Raises DecodeError, or one of ``Unreadable``."""
-    old, new = _images(op, rows)
-    named = old if op is Op.DELETE else new
-    if table.keys(named) != keys:
-        raise DecodeError("key_mismatch", "expected the key to have the values of the row's key columns")
-    before, after = table.texts(old), table.texts(new)
-    changed = table.old_handle_keys(before, after) if op is Op.UPDATE and old else None
-    return _Part(
-        numbers=numbers,
-        op=op,
-        commits=[checked_tso(row.source.commit_ts) for row in rows],
-        keys=(table.handle_keys(before if op is Op.DELETE else after), changed),
-        images=(table.lines(before, len(old)), table.lines(after, len(new))),
-    )
-
-
-def _check_names(values: list[bytes], messages: Sequence[msgspec.Struct]) -> None:
-    """Raise DecodeError ``duplicate_name`` if an object in a value has a name twice.
-
-    A second name would make a value longer than the shortest that reads so, and all of them together.
+    A second name would make a text longer than the shortest that reads so, and all of them together.
     """
-    shortest = _ENCODE_LINES(messages)
-    if sum(map(len, values)) + len(values) == len(shortest):
+    shortest = _ENCODE_LINES(rows)
+    if sum(map(len, images)) + len(images) == len(shortest):
         return
-    for value, line in zip(values, shortest.splitlines(), strict=True):
-        if len(value) != len(line):
-            names_of(value)
-
-
-def _images(op: Op, rows: list[Row]) -> tuple[list[Image], list[Image]]:
-    """The images before and after: all rows have them, or none. Raises DecodeError where the op forbids it."""
-    old = _given(row.before for row in rows)
-    new = _given(row.after for row in rows)
-    allowed = {
-        Op.INSERT: ((0,), (len(rows),)),
-        Op.UPDATE: ((0, len(rows)), (len(rows),)),
-        Op.DELETE: ((len(rows),), (0,)),
-    }[op]
-    if len(old) not in allowed[0] or len(new) not in allowed[1]:
-        raise DecodeError("wrong_type", f"expected other rows in before and after of an {op}")
-    return old, new
-
-
-def _given(images: Iterable[Image]) -> list[Image]:
-    return [image for image in images if image is not None and image is not UNSET]
+    for text, line in zip(images, shortest.splitlines(), strict=True):
+        if len(text) != len(line):
+            names_of(text)

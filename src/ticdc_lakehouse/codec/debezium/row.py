@@ -1,14 +1,13 @@
-"""A row's message, read by a Struct type of its table."""
+"""A row's images, read by a Struct type of its table."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
-from ticdc_lakehouse.codec.debezium.envelope import Source
 from ticdc_lakehouse.codec.debezium.form import Form
 from ticdc_lakehouse.codec.json_text import is_odd
 from ticdc_lakehouse.errors import DecodeError
@@ -16,45 +15,28 @@ from ticdc_lakehouse.errors import DecodeError
 Image = Any
 """A row's values, by column: a Struct with fields c0, c1 …, or for odd names a dict. None or ``null`` is NULL."""
 
-_LITERAL: Any = Literal
 
+class Row(msgspec.Struct, gc=False):
+    """The members of a row's payload that are its images; a table's own type narrows them to its columns."""
 
-class Row(msgspec.Struct, gc=False, kw_only=True):
-    """A row's payload; a table's own type narrows the fields to what repeats."""
-
-    source: Source
-    ts_ms: int
-    transaction: None
-    op: Literal["c", "u", "d"]
     before: Image | UnsetType | None = UNSET
     after: Image | UnsetType | None = UNSET
 
 
-class Message(msgspec.Struct, gc=False):
-    """A value without its schema."""
-
-    payload: Row
+Read = Callable[[bytes], Row]
 
 
-Read = Callable[[bytes], Message]
-
-
-def reader(database: str, table: str, forms: Mapping[str, Form]) -> Read:
-    """Reads the values, without schema, of rows with these columns, and no others. Raises DecodeError, or one of
-    ``Unreadable``."""
-    names: list[Any] = [("db", _LITERAL[database]), ("table", _LITERAL[table])]
-    source = msgspec.defstruct(
-        "TableSource", names, bases=(Source,), forbid_unknown_fields=True, gc=False, kw_only=True
-    )
+def reader(forms: Mapping[str, Form]) -> Read:
+    """Reads the images, as a JSON object of nothing else, of rows with these columns, and no others. Raises
+    DecodeError, or one of ``Unreadable``."""
     if not is_odd(forms):
-        return _reader(source, _image_type(forms))
-    read, read_image = _reader(source, dict[str, Raw]), _odd_reader(forms)
+        return _reader(_image_type(forms))
+    read, read_image = _reader(dict[str, Raw]), _odd_reader(forms)
 
-    def read_odd(value: bytes) -> Message:
-        message = read(value)
-        row = message.payload
+    def read_odd(text: bytes) -> Row:
+        row = read(text)
         row.before, row.after = (read_image(x) if isinstance(x, dict) else x for x in (row.before, row.after))
-        return message
+        return row
 
     return read_odd
 
@@ -78,14 +60,11 @@ def _nullable(read: Any) -> Any:
     return Raw if read is Raw else read | None
 
 
-def _reader(source: type, image: Any) -> Read:
+def _reader(image: Any) -> Read:
     images = image | None | UnsetType
-    fields: list[Any] = [("source", source), ("before", images, UNSET), ("after", images, UNSET)]
-    row = msgspec.defstruct("TableRow", fields, bases=(Row,), forbid_unknown_fields=True, gc=False, kw_only=True)
-    message = msgspec.defstruct(
-        "TableMessage", [("payload", row)], bases=(Message,), forbid_unknown_fields=True, gc=False
-    )
-    read: Callable[[bytes], Any] = msgspec.json.Decoder(message).decode
+    fields: list[Any] = [("before", images, UNSET), ("after", images, UNSET)]
+    row = msgspec.defstruct("TableRow", fields, bases=(Row,), forbid_unknown_fields=True, gc=False)
+    read: Callable[[bytes], Any] = msgspec.json.Decoder(row).decode
     return read
 
 

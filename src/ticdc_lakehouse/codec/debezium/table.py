@@ -1,8 +1,8 @@
-"""What repeats in every row of a table, compiled once: how to read its messages, its columns, and their texts."""
+"""What repeats in every row of a table, compiled once: how to read its images, its columns, and their texts."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter, itemgetter
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -11,11 +11,13 @@ import msgspec
 from msgspec import Raw
 
 from ticdc_lakehouse.codec.debezium.column import Described, described
+from ticdc_lakehouse.codec.debezium.envelope import is_imageless
 from ticdc_lakehouse.codec.debezium.field import columns_of
 from ticdc_lakehouse.codec.debezium.form import Form
 from ticdc_lakehouse.codec.debezium.row import Image, Read, image_reader, members_of, reader
 from ticdc_lakehouse.codec.debezium.value import Texts, texts
-from ticdc_lakehouse.codec.json_text import is_odd
+from ticdc_lakehouse.codec.head import Head
+from ticdc_lakehouse.codec.json_text import is_odd, names_of
 from ticdc_lakehouse.codec.kept import make_room
 from ticdc_lakehouse.codec.known import Known
 from ticdc_lakehouse.errors import DecodeError
@@ -40,8 +42,8 @@ class Table:
         forms = {name: each.form for name, each in columns.items()}
         odd = is_odd(forms)
         self.layout = Layout(description.database, description.table, layout, columns_text(layout))
-        self.read: Read = reader(description.database, description.table, forms)
-        """Reads a value without its schema. Raises DecodeError or one of ``Unreadable`` if it is no row of this."""
+        self.read: Read = reader(forms)
+        """Reads images. Raises DecodeError or one of ``Unreadable`` if they have other columns."""
         self._end, self._key_end = _end_of(description.schema), _end_of(description.key_schema)
         get: Callable[[str], Callable[[Image], Any]] = itemgetter if odd else attrgetter
         getters = {name: get(name if odd else f"c{at}") for at, name in enumerate(forms)}
@@ -53,13 +55,10 @@ class Table:
         self._named = None if description.keys is None else [getters[name] for name in self._keys]
         self._read_key, self._make_key = image_reader({name: forms[name] for name in self._keys})
 
-    def bare(self, value: bytes) -> bytes:
-        """The value without its schema. Raises DecodeError if it has another one than this table."""
-        if not self._end:
-            return value
-        if not value.endswith(self._end):
-            raise DecodeError("wrong_columns", "expected the schema of the table's last row")
-        return value[: -len(self._end)] + b"}"
+    def images_of(self, values: Sequence[bytes], head: Head) -> list[bytes]:
+        """What comes after the head of each row's payload, as an object; fewer if one has another schema."""
+        begin, end = len(head.text), self._end
+        return [b"{" + value[begin : -len(end)] for value in values if value.endswith(end)]
 
     def texts(self, images: list[Image]) -> list[Texts]:
         """Each column's texts as in ``event``. Raises DecodeError, or one of ``Unreadable``."""
@@ -73,18 +72,17 @@ class Table:
         """The Kafka keys of rows with these images, if they have no needless escapes."""
         if self._named is None:
             return [None] * len(images)
-        end = self._key_end or b"}"
         if not self._named:
-            return [BEGIN + b"{}" + end] * len(images)
+            return [BEGIN + b"{}" + self._key_end] * len(images)
         values = [[*map(get, images)] for get in self._named]
         lines = _ENCODE_LINES([*map(self._make_key, *values)]).splitlines()
-        return [BEGIN + line + end for line in lines]
+        return [BEGIN + line + self._key_end for line in lines]
 
     def plain_key(self, payload: bytes) -> bytes:
         """The Kafka key with this payload as ``keys`` has it. Raises DecodeError, or one of ``Unreadable``."""
         members = members_of(payload)
         compared = _ENCODE({name: members[name] for name in self._keys})
-        return BEGIN + _ENCODE(self._read_key(compared)) + (self._key_end or b"}")
+        return BEGIN + _ENCODE(self._read_key(compared)) + self._key_end
 
     def handle_keys(self, columns: list[Texts]) -> bytes:
         """The handle keys' texts as lines, none if there are none."""
@@ -102,7 +100,7 @@ class Table:
 
 
 def _end_of(schema: bytes) -> bytes:
-    return b',"schema":' + schema + b"}" if schema else b""
+    return b',"schema":' + schema + b"}" if schema else b"}"
 
 
 def _texts(values: list[Any], form: Form) -> Texts:
@@ -115,10 +113,28 @@ def _texts(values: list[Any], form: Form) -> Texts:
     return [None if value is None else next(found) for value in values]
 
 
+_OP = b',"op":"'
+_AFTER_OP = len('",')
+
+
 def begin_of(value: bytes) -> bytes:
     """What identifies the table in both writers: ``source.db`` and ``table``; no more than a hint."""
     at = value.find(b',"db":')
     return value[at : value.find(b',"server_id":', at)]
+
+
+def head_of(value: bytes) -> Head | None:
+    """What either writer puts before the images: all else that a row's payload has, each once. None for others."""
+    letter = value.find(_OP) + len(_OP)
+    text = value[: letter + 1 + _AFTER_OP]
+    alone = text[:-1] + b"}}"
+    try:
+        names_of(alone)
+        if text.startswith(BEGIN) and text.endswith(b",") and is_imageless(alone):
+            return Head(text, b"commit_ts", (b"start_ts", b"ts_ms"), letter)
+    except (DecodeError, ValueError):
+        pass
+    return None
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
@@ -143,17 +159,19 @@ class Tables:
     def __init__(self, known: Known, zone: ZoneInfo) -> None:
         self._known = known
         self._zone = zone
-        self._by_begin: dict[bytes, Table] = {}
+        self._by_begin: dict[bytes, tuple[Table, Head]] = {}
         self._by_description: dict[Description, Table] = {}
 
-    def known(self, begin: bytes) -> Table | None:
-        """The table of the last row that began so."""
+    def known(self, begin: bytes) -> tuple[Table, Head] | None:
+        """The table of the last row that began so, and its head."""
         return self._by_begin.get(begin)
 
-    def learn(self, begin: bytes, table: Table) -> None:
+    def learn(self, value: bytes, table: Table) -> None:
         """Remember by what the messages that are like this one are found."""
-        make_room(self._by_begin)
-        self._by_begin[begin] = table
+        head = head_of(value)
+        if head is not None:
+            make_room(self._by_begin)
+            self._by_begin[begin_of(value)] = (table, head)
 
     def described(self, description: Description) -> Table:
         """The table as this row describes it. Raises DecodeError, or one of ``Unreadable``."""

@@ -1,0 +1,57 @@
+"""Heads of messages: the same bytes but for numbers of as many digits, and one letter."""
+
+from __future__ import annotations
+
+import pytest
+
+from ticdc_lakehouse.codec.head import Head
+
+TEXT = rb'{"a":{"ms":"1795","n\"":12,"ts":470613139966656514},"ms":1795246658000,"x":",\"ms\":12,","op":"c",'
+MS = b'"ms":1795246658000'
+TS = b"470613139966656514"
+
+
+def head(text: bytes = TEXT) -> Head:
+    return Head(text, b"ts", (b"ms",), text.rindex(b'",') - 1)
+
+
+def test_numbers_and_the_letter_vary() -> None:
+    others = [(b"100000000000000000", b"9999999999999", b"u"), (b"999999999999999999", b"1000000000000", b"\xff")]
+    values = [
+        TEXT.replace(TS, ts).replace(MS, b'"ms":' + ms).replace(b'"c"', b'"' + op + b'"') + b"{}"
+        for ts, ms, op in others
+    ]
+    assert head().numbers([TEXT, *values]) == [int(TS), 10**17, 10**18 - 1]
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes"),
+    [
+        (TS, b"47061313996665651"),
+        (TS, b"047061313996665651"),
+        (TS, b"47061313996665651:"),
+        (TS, b"47061313996665651/"),
+        (TS, b"4706131399666565\xb1\xb2"),
+        (MS, b'"ms":1795246658e10'),
+        (MS, b'"ms":-179524665800'),
+        (b'"1795"', b'"1796"'),
+        (b":12,", b":13,"),
+        (rb"\"ms\":12", rb"\"ms\":13"),
+        (b'"x"', b'"y"'),
+        (b'"op"', b'"pp"'),
+    ],
+)
+def test_nothing_else_does(was: bytes, becomes: bytes) -> None:
+    other = TEXT.replace(was, becomes)
+    assert other != TEXT
+    assert head().numbers([TEXT, other, TEXT]) is None
+
+
+def test_messages_that_are_too_short() -> None:
+    assert head().numbers([TEXT, TEXT[:-1]]) is None
+
+
+@pytest.mark.parametrize("ts", [b"1", b"1234567890123456789", b"12.5", b"12e3", b"-12", b'"12"', b"null"])
+def test_the_number_must_be_one_of_as_many_digits(ts: bytes) -> None:
+    with pytest.raises(ValueError, match="ts"):
+        head(TEXT.replace(TS, ts))
