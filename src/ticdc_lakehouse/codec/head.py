@@ -20,22 +20,23 @@ _ANY = 0xFF
 class Head:
     """The begin of a JSON text."""
 
-    __slots__ = ("_firsts", "_most", "_octets", "_place", "_powers", "letter", "text")
+    __slots__ = ("_firsts", "_most", "_octets", "_place", "_powers", "text")
 
-    def __init__(self, text: bytes, number: bytes, others: Collection[bytes], letter: int) -> None:
+    def __init__(self, text: bytes, number: bytes, others: Collection[bytes], letter: int | None = None) -> None:
         """Numbers vary that are members with one of these names; ``number`` is the one to be read. So does the byte at
-        the place ``letter``. Raises ValueError if the number is not there, or its text has other than 2 to 18 digits.
+        the place ``letter``, if there is one. Raises ValueError if the number is not there, or its text has other than
+        2 to 18 digits.
         """
         spans = {found.span(2): found[1] for found in _STRING.finditer(text) if found[1] in {number, *others}}
         spans.pop((-1, -1), None)
         self.text = text
         """As in the message that has shown it."""
-        self.letter = letter
         self._octets = np.frombuffer(text, np.uint8).copy()
         self._most = np.zeros(len(text), np.uint8)
         for start, end in spans:
             self._octets[start:end], self._most[start:end] = _ZERO, _NINE
-        self._most[letter] = _ANY
+        if letter is not None:
+            self._most[letter] = _ANY
         self._firsts = [start for start, _ in spans]
         start, end = next((span for span, name in spans.items() if name == number), (0, 0))
         if start == end:

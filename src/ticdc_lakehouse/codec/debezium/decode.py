@@ -24,7 +24,7 @@ from ticdc_lakehouse.codec.debezium.envelope import (
 )
 from ticdc_lakehouse.codec.debezium.part import part_of
 from ticdc_lakehouse.codec.debezium.row import Row, members_of
-from ticdc_lakehouse.codec.debezium.table import Description, Table, Tables, begin_of
+from ticdc_lakehouse.codec.debezium.table import Description, Table, Tables, begin_of, letter_of
 from ticdc_lakehouse.codec.debezium.twin import without_twins
 from ticdc_lakehouse.codec.gathered import Gathered, alone
 from ticdc_lakehouse.codec.halving import add_by_halves
@@ -107,7 +107,8 @@ class _Decoder:
             commits, images = head.numbers(values), table.images_of(values, head)
             if commits is None or len(images) < len(values):
                 return False
-            letters = [chr(value[head.letter]) for value in values]
+            at = letter_of(head)
+            letters = [chr(value[at]) for value in values]
             self._add(table, letters, numbers, commits, [self._keys[number] for number in numbers], images)
             return True
 

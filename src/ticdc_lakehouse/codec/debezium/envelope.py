@@ -171,13 +171,6 @@ def read_payload(value: bytes, payload: bytes) -> Payload:
     raise DecodeError("unknown_type", f"expected op c, u, d or m, or a ddl, found op {peek.op!r}")
 
 
-def is_imageless(value: bytes) -> bool:
-    """Whether a value is that of a row but for its images, and has no schema. Raises DecodeError."""
-    whole = read_whole(value)
-    payload = read_payload(value, whole.payload)
-    return whole.schema is UNSET and isinstance(payload, RowPayload) and payload.before is payload.after is UNSET
-
-
 def _of_row(peek: _Peek, fault: DecodeError) -> DecodeError:
     """The fault, naming the table if the message is one of its rows."""
     if peek.op not in ("c", "u", "d") or not peek.source.table:

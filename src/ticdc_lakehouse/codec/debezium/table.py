@@ -11,7 +11,6 @@ import msgspec
 from msgspec import Raw
 
 from ticdc_lakehouse.codec.debezium.column import Described, described
-from ticdc_lakehouse.codec.debezium.envelope import is_imageless
 from ticdc_lakehouse.codec.debezium.field import columns_of
 from ticdc_lakehouse.codec.debezium.form import Form
 from ticdc_lakehouse.codec.debezium.row import Image, Read, image_reader, members_of, reader
@@ -115,6 +114,7 @@ def _texts(values: list[Any], form: Form) -> Texts:
 
 _OP = b',"op":"'
 _AFTER_OP = len('",')
+_BEFORE_IMAGES = ["source", "ts_ms", "transaction", "op"]
 
 
 def begin_of(value: bytes) -> bytes:
@@ -123,14 +123,19 @@ def begin_of(value: bytes) -> bytes:
     return value[at : value.find(b',"server_id":', at)]
 
 
+def letter_of(head: Head) -> int:
+    """Where the letter of its op is in a message with this head."""
+    return len(head.text) - _AFTER_OP - 1
+
+
 def head_of(value: bytes) -> Head | None:
-    """What either writer puts before the images: all else that a row's payload has, each once. None for others."""
+    """What either writer puts before the images of a row, a value that has been read: all else in its payload, each
+    once. None for others."""
     letter = value.find(_OP) + len(_OP)
     text = value[: letter + 1 + _AFTER_OP]
-    alone = text[:-1] + b"}}"
     try:
-        names_of(alone)
-        if text.startswith(BEGIN) and text.endswith(b",") and is_imageless(alone):
+        found = names_of(text[:-1] + b"}}")
+        if text.endswith(b",") and [*found] == ["payload"] and [*found["payload"]] == _BEFORE_IMAGES:
             return Head(text, b"commit_ts", (b"start_ts", b"ts_ms"), letter)
     except (DecodeError, ValueError):
         pass

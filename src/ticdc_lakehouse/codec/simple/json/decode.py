@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,11 +11,13 @@ from ticdc_lakehouse.codec.batch import Events, Rows, checked_tso, collect_one
 from ticdc_lakehouse.codec.claim_check import stored_value
 from ticdc_lakehouse.codec.gathered import Gathered, alone
 from ticdc_lakehouse.codec.halving import add_by_halves
+from ticdc_lakehouse.codec.head import Head
 from ticdc_lakehouse.codec.json_text import Unreadable, names_of, quotes_of, unreadable
 from ticdc_lakehouse.codec.kept import make_room
 from ticdc_lakehouse.codec.options import Corruption, SinkOptions
 from ticdc_lakehouse.codec.simple.control import add_control
-from ticdc_lakehouse.codec.simple.json.row import Row
+from ticdc_lakehouse.codec.simple.json.kind import Kind, begin_of, by_begin, head_of
+from ticdc_lakehouse.codec.simple.json.row import Row, check_names
 from ticdc_lakehouse.codec.simple.json.table import Table
 from ticdc_lakehouse.codec.simple.message import IMAGES, OPS, Envelope, read_envelope
 from ticdc_lakehouse.codec.simple.schemas import Schemas, layout_with
@@ -25,10 +26,6 @@ from ticdc_lakehouse.event import Layout, Op
 
 _ROW_BEGIN = b'{"version":1,"database":'
 """What both writers begin a row with, and nothing else; no more than a hint."""
-_COMMIT_TS = b',"commitTs":'
-_TO_VERSION = len(',"commitTs":,"buildTs":,"schemaVersion":') + 18 + 13
-"""Bytes from there to the schema's version: a TSO has 18 digits since 2014, a time in milliseconds 13 since 2001."""
-_AFTER_VERSION = _TO_VERSION + 18
 _NAMES = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ENCODE = msgspec.json.Encoder().encode
 _NO_NAMES: frozenset[str] = frozenset()
@@ -45,12 +42,12 @@ class JsonMessages:
         self._schemas = schemas
         self._stored = stored
         self._tables: dict[Layout, Table] = {}
-        self._tables_by_begin: dict[bytes, Table] = {}
+        self._by_begin: dict[bytes, tuple[Kind, Head]] = {}
 
     def read(self, values: Mapping[int, bytes], out: Events) -> Rows | None:
         """The row changes of messages (by number); other events and errors are added to ``out``."""
         rows = []
-        for begin, numbers in _by_begin(values).items():
+        for begin, numbers in by_begin(values).items():
             if values[numbers[0]].startswith(_ROW_BEGIN):
                 rows.append((begin, numbers))
             else:
@@ -75,30 +72,37 @@ class JsonMessages:
     def _read_rows(
         self, begin: bytes, numbers: list[int], values: Mapping[int, bytes], gathered: Gathered, out: Events
     ) -> None:
-        """Add rows that begin alike: together if their table is known, or once the first row has shown it."""
-        if begin not in self._tables_by_begin:
+        """Add rows that begin alike: together if they are known, or once the first row has shown how they are."""
+        if begin not in self._by_begin:
             first, *numbers = numbers
             self._alone(first, values[first], gathered, out)
         for start in range(0, len(numbers), _TOGETHER):
             some = numbers[start : start + _TOGETHER]
-            table = self._tables_by_begin.get(begin)
-            if table is None:
+            known = self._by_begin.get(begin)
+            if known is None:
                 for number in some:
                     self._alone(number, values[number], gathered, out)
             else:
-                self._together(table, some, values, gathered, out)
+                self._together(*known, some, values, gathered, out)
 
     def _together(
-        self, table: Table, numbers: Sequence[int], values: Mapping[int, bytes], gathered: Gathered, out: Events
+        self,
+        kind: Kind,
+        head: Head,
+        numbers: Sequence[int],
+        values: Mapping[int, bytes],
+        gathered: Gathered,
+        out: Events,
     ) -> None:
         """Add rows. One that has any fault, or is not like the others, is left to its envelope."""
+        begin = len(head.text)
 
         def add_all(numbers: Sequence[int]) -> bool:
             chosen = [values[number] for number in numbers]
-            rows = [*map(table.read, chosen)]
-            if not table.are_like(rows):
+            commits = head.numbers(chosen)
+            if commits is None:
                 return False
-            self._add(table, numbers, chosen, rows, gathered)
+            self._add(kind, numbers, commits, [b"{" + value[begin:] for value in chosen], gathered)
             return True
 
         add_by_halves(numbers, add_all, lambda number: self._alone(number, values[number], gathered, out))
@@ -118,16 +122,19 @@ class JsonMessages:
             return self._control(None, value, out)
         if envelope.claim_check_location is not None:
             value, envelope = self._claimed(envelope, envelope.claim_check_location)
-        table = self._table_of(value, envelope)
+        kind = self._kind_of(value, envelope)
         try:
-            self._add(table, [number], [value], [table.read(value)], gathered)
+            _check_names(value, envelope)
+            self._add(kind, [number], [checked_tso(envelope.commit_ts)], [_after_head(envelope)], gathered)
         except DecodeError as error:
             raise envelope.fault(error.reason, error.detail, offset=error.offset) from None
         except Unreadable as error:
             fault = unreadable(error, value)
             raise envelope.fault(fault.reason, f"in a row image: {fault.detail}", offset=fault.offset) from None
-        make_room(self._tables_by_begin)
-        self._tables_by_begin[_begin_of(value)] = table
+        head = head_of(value)
+        if head is not None:
+            make_room(self._by_begin)
+            self._by_begin[begin_of(value)] = (kind, head)
         return None
 
     def _claimed(self, envelope: Envelope, location: str) -> tuple[bytes, Envelope]:
@@ -144,8 +151,8 @@ class JsonMessages:
             raise envelope.fault("claim_check_mismatch", f"expected the row {one} at {location}, found {other}")
         return value, claimed
 
-    def _table_of(self, value: bytes, envelope: Envelope) -> Table:
-        """The table of a row, as its schema and the columns of its images describe it. Raises DecodeError."""
+    def _kind_of(self, value: bytes, envelope: Envelope) -> Kind:
+        """The kind of a row, its table as its schema and the columns of its images describe it. Raises DecodeError."""
         database, table, version = envelope.database, envelope.table, envelope.schema_version
         if database is None or table is None or version is None or envelope.table_id is None:
             detail = "expected database, table, tableID and schemaVersion in a row"
@@ -164,44 +171,33 @@ class JsonMessages:
         if found is None:
             make_room(self._tables)
             found = self._tables[layout] = Table(layout, self._options.time_zone)
-        return found
+        return Kind(table=found, op=OPS[envelope.type], table_id=envelope.table_id)
 
     def _add(
-        self, table: Table, numbers: Sequence[int], values: Sequence[bytes], rows: list[Row], gathered: Gathered
+        self, kind: Kind, numbers: Sequence[int], commits: list[int], texts: Sequence[bytes], gathered: Gathered
     ) -> None:
-        """Add rows of one kind. Raises DecodeError if one has a fault."""
-        op = OPS[rows[0].type]
+        """Add rows of one kind. Raises DecodeError, or one of ``Unreadable``, if one has a fault."""
+        table, op, count = kind.table, kind.op, len(texts)
+        rows = [*map(table.read, texts)]
         data = [row.data for row in rows if row.data is not None]
         old = [row.old for row in rows if row.old is not None]
+        if (len(data), len(old)) != tuple(count * given for given in IMAGES[op]):
+            raise DecodeError("missing_member", f"expected the images of an {op} in each row")
         wire, after = table.texts(data)
         wire_old, before = table.texts(old)
-        table.shortest.check_names(values, rows, wire, wire_old)
+        check_names(texts, rows, wire, wire_old)
         if self._options.corruption_handle_level is Corruption.ERROR:
             table.check_sums(rows)
         gathered.add(
             alone(numbers),
             op,
-            (_checked([row.commit_ts for row in rows]), None),
+            (commits, None),
             table.layout,
             (table.handle_keys(data or old), table.old_handle_keys(old, data) if op is Op.UPDATE else None),
             (before, after),
             handle_only=[row.handle_key_only for row in rows],
-            table_ids=_checked_ids([row.table_id for row in rows]),
+            table_ids=[kind.table_id] * count,
         )
-
-
-def _begin_of(value: bytes) -> bytes:
-    """The bytes that identify a row's table, type and schema version in both writers; no more than a hint."""
-    at = value.find(_COMMIT_TS)
-    return value[:at] + value[at + _TO_VERSION : at + _AFTER_VERSION]
-
-
-def _by_begin(values: Mapping[int, bytes]) -> dict[bytes, list[int]]:
-    """The numbers of the messages by ``_begin_of``."""
-    alike: dict[bytes, list[int]] = defaultdict(list)
-    for number, value in values.items():
-        alike[_begin_of(value)].append(number)
-    return alike
 
 
 def _check_names(value: bytes, envelope: Envelope) -> None:
@@ -230,16 +226,11 @@ def _check_row(envelope: Envelope) -> None:
     others = ("sql", "table_schema", "pre_table_schema")
     if any(getattr(envelope, name) is not None for name in others):
         raise envelope.fault("unknown_member", f"expected none of {others} in a row")
+    if envelope.table_id is not None and not -(1 << 63) <= envelope.table_id < 1 << 63:
+        raise envelope.fault("out_of_range", f"expected a tableID of 64 bits, found {envelope.table_id}")
 
 
-def _checked(commit_ts: list[int]) -> list[int]:
-    """Values of commitTs that are all TSOs. Raises DecodeError else."""
-    checked_tso(min(commit_ts)), checked_tso(max(commit_ts))
-    return commit_ts
-
-
-def _checked_ids(table_ids: list[int]) -> list[int]:
-    for table_id in (min(table_ids), max(table_ids)):
-        if not -(1 << 63) <= table_id < 1 << 63:
-            raise DecodeError("out_of_range", f"expected a tableID of 64 bits, found {table_id}")
-    return table_ids
+def _after_head(envelope: Envelope) -> bytes:
+    """The members of a row after its head, as a JSON object."""
+    data, old = (image if bytes(image) else None for image in (envelope.data, envelope.old))
+    return _ENCODE(Row(envelope.handle_key_only, envelope.checksum, data, old))

@@ -11,9 +11,8 @@ import msgspec
 
 from ticdc_lakehouse.codec.json_text import is_odd
 from ticdc_lakehouse.codec.simple.checksum import check
-from ticdc_lakehouse.codec.simple.json.row import Image, Row, Shortest, odd_reader, reader
+from ticdc_lakehouse.codec.simple.json.row import Image, Row, odd_reader, reader
 from ticdc_lakehouse.codec.simple.json.value import converter
-from ticdc_lakehouse.codec.simple.message import IMAGES, OPS
 from ticdc_lakehouse.event import Layout
 
 _ENCODE = msgspec.json.Encoder().encode
@@ -23,15 +22,14 @@ _ENCODE_LINES = msgspec.json.Encoder().encode_lines
 class Table:
     """A table's rows of one schema version and of one choice of its columns."""
 
-    __slots__ = ("_changes", "_get", "_key", "_set", "_zone", "layout", "read", "shortest")
+    __slots__ = ("_changes", "_get", "_key", "_set", "_zone", "layout", "read")
 
     def __init__(self, layout: Layout, zone: ZoneInfo) -> None:
         self.layout = layout
         names = [column.name for column in layout.columns]
         odd = is_odd(names)
         self.read: Callable[[bytes], Row] = (odd_reader if odd else reader)(layout)
-        """Reads a message of this table. Raises DecodeError or one of ``Unreadable`` if it is none."""
-        self.shortest = Shortest(layout)
+        """Reads a row of this table. Raises DecodeError or one of ``Unreadable`` if it is none."""
         fields = {name: name if odd else f"c{at}" for at, name in enumerate(names)}
         getter = itemgetter if odd else attrgetter
         self._set: Callable[..., None] = dict.__setitem__ if odd else setattr
@@ -43,16 +41,6 @@ class Table:
         self._get = [getter(field) for field in fields.values()]
         self._zone = zone
         self._key = [getter(fields[column.name]) for column in layout.columns if column.key]
-
-    def are_like(self, rows: list[Row]) -> bool:
-        """Whether the messages are of one kind, with its images in them."""
-        data, old = IMAGES[OPS[rows[0].type]]
-        return (
-            len({row.type for row in rows}) == 1
-            and [row.data for row in rows].count(None) == (0 if data else len(rows))
-            and [row.old for row in rows].count(None) == (0 if old else len(rows))
-            and not [row for row in rows if row.claim_check_location is not None]
-        )
 
     def texts(self, images: list[Image]) -> tuple[bytes, bytes]:
         """Images as lines of JSON: with the wire's values, and with the texts of ``event``.
