@@ -56,8 +56,9 @@ class Table:
 
     def images_of(self, values: Sequence[bytes], head: Head) -> list[bytes]:
         """What comes after the head of each row's payload, as an object; fewer if one has another schema."""
-        begin, end = len(head.text), self._end
-        return [b"{" + value[begin : -len(end)] for value in values if value.endswith(end)]
+        end = self._end
+        place = slice(len(head.text), -len(end))
+        return [b"{" + value[place] for value in values if value.endswith(end)]
 
     def texts(self, images: list[Image]) -> list[Texts]:
         """Each column's texts as in ``event``. Raises DecodeError, or one of ``Unreadable``."""

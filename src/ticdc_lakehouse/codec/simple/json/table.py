@@ -50,11 +50,12 @@ class Table:
         theirs = _ENCODE_LINES(images)
         changed = False
         for field, get, are_ours, change in self._changes:
-            given = [image for image in images if get(image) is not None]
-            if not are_ours([*map(get, given)]):
+            values = [*map(get, images)]
+            if not are_ours([value for value in values if value is not None]):
                 changed = True
-                for image in given:
-                    self._set(image, field, change(get(image)))
+                for image, value in zip(images, values, strict=True):
+                    if value is not None:
+                        self._set(image, field, change(value))
         return theirs, _ENCODE_LINES(images) if changed else theirs
 
     def check_sums(self, rows: list[Row]) -> None:
