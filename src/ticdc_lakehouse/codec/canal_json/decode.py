@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+import msgspec
 import pyarrow as pa
 
 from ticdc_lakehouse.codec.batch import DecodeBatch, Events, checked_tso, checked_watermark, collect_one, in_order
@@ -32,6 +33,7 @@ _DDL_TYPES = frozenset({"CREATE", "RENAME", "CINDEX", "DINDEX", "ALTER", "ERASE"
 """All that the writers' convertDdlEventType gives (wire.md 1.4.4)."""
 
 _NO_EXTENSION = Extension()
+_ENCODE = msgspec.json.Encoder().encode
 
 
 _TOGETHER = 1024
@@ -63,8 +65,8 @@ class _Decoder:
         self._values = [value for _, value in zip(keys, values, strict=True)]
         for start in range(0, len(self._values), _TOGETHER):
             self._read(start, self._values[start : start + _TOGETHER], out)
-            for table, op, numbers in self._alike.values():
-                self._together(table, op, numbers, out)
+            for head, (table, op, numbers) in self._alike.items():
+                self._together(head, table, op, numbers, out)
             self._alike.clear()
         gathered = self._rows.rows()
         self._values, self._rows = [], Gathered()
@@ -96,15 +98,16 @@ class _Decoder:
         alike[2].append(out.message)
         return None
 
-    def _together(self, table: Table, op: Op, numbers: Sequence[int], out: Events) -> None:
+    def _together(self, head: bytes, table: Table, op: Op, numbers: Sequence[int], out: Events) -> None:
         """Add rows of one head. One that has any fault, or is not like the others, is left to its envelope."""
+        begin = len(head) + len(",")
 
         def add_all(numbers: Sequence[int]) -> bool:
-            values = [self._values[number] or b"" for number in numbers]
-            rows = [*map(table.read_like, values)]
+            texts = [b"{" + value[begin:] for number in numbers if (value := self._values[number])]
+            rows = [*map(table.read, texts)]
             if not table.are_like(rows):
                 return False
-            self._add(table, op, numbers, values, rows)
+            self._add(table, op, numbers, texts, rows)
             return True
 
         def add_one(number: int) -> None:
@@ -132,30 +135,32 @@ class _Decoder:
             value, envelope = self._claimed(envelope, location)
         table = self._tables.described(envelope)
         try:
-            self._add(table, _OPS[envelope.type], [out.message], [value], [table.read(value)])
+            names_of(value)
+            text = _ENCODE(Row(*(getattr(envelope, name) for name in Row.__struct_fields__)))
+            self._add(table, _OPS[envelope.type], [out.message], [text], [table.read(text)])
         except DecodeError as error:
             raise envelope.fault(error.reason, error.detail, offset=error.offset) from None
         except Unreadable as error:
             raise _image_fault(value, envelope, error) from None
         self._tables.learn(value, envelope, table)
 
-    def _add(self, table: Table, op: Op, numbers: Sequence[int], values: list[bytes], rows: list[Row]) -> None:
-        """Add rows, all with or all without ``old``. Raises DecodeError, or one of ``Unreadable``, if one has a
-        fault."""
+    def _add(self, table: Table, op: Op, numbers: Sequence[int], texts: list[bytes], rows: list[Row]) -> None:
+        """Add rows, read from these texts, all with or all without ``old``. Raises DecodeError, or one of
+        ``Unreadable``, if one has a fault."""
         data = [row.data[0] for row in rows]
         old = [row.old[0] for row in rows if row.old is not None]
-        wire, texts = table.texts(data)
-        wire_old, old_texts = table.texts(old)
+        wire, after = table.texts(data)
+        wire_old, before = table.texts(old)
         _check_old(op, wire_old, wire)
         commits = [row.tidb.commit_ts for row in rows if row.tidb is not None and row.tidb.commit_ts is not None]
-        table.shortest.check(values, rows, commits, wire, wire_old)
+        table.shortest.check(texts, rows, commits, wire, wire_old)
         self._rows.add(
             alone(numbers),
             op,
             self._commits(rows, commits),
             table.layout,
             (table.handle_keys(data), table.old_handle_keys(old, data) if op is Op.UPDATE else None),
-            (texts, b"") if op is Op.DELETE else (old_texts, texts),
+            (after, b"") if op is Op.DELETE else (before, after),
             handle_only=[row.tidb is not None and row.tidb.only_handle_key for row in rows],
         )
 

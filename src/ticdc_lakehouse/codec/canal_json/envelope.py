@@ -19,7 +19,7 @@ from ticdc_lakehouse.errors import DecodeError
 NULL = b"null"
 
 
-class Extension(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+class Extension(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
     """``_tidb``."""
 
     commit_ts: int | None = msgspec.field(default=None, name="commitTs")

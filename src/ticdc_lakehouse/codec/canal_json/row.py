@@ -1,4 +1,4 @@
-"""A row's message, read by a Struct type of its table."""
+"""What a row's message has after its head, read by a Struct type of its table."""
 
 from __future__ import annotations
 
@@ -34,8 +34,11 @@ class Head(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     type: Literal["INSERT", "UPDATE", "DELETE"]
 
 
-class Row(msgspec.Struct, gc=False):
-    """A row's message from ``es`` on; a table's own type narrows the fields to what repeats."""
+_NAMES = {"sql_type": "sqlType", "mysql_type": "mysqlType", "tidb": "_tidb"}
+
+
+class Row(msgspec.Struct, rename=_NAMES, omit_defaults=True, gc=False):
+    """The members from ``es`` on; a table's own type narrows them to what repeats."""
 
     es: int
     ts: int
@@ -47,31 +50,24 @@ class Row(msgspec.Struct, gc=False):
     tidb: Extension | None = None
 
 
-_NAMES = {"pk_names": "pkNames", "is_ddl": "isDdl", "sql_type": "sqlType", "mysql_type": "mysqlType", "tidb": "_tidb"}
-
-
 Reader = Callable[[bytes], Row]
-"""Reads messages. Raises one of ``Unreadable``, and with odd names DecodeError."""
+"""Reads rows without their heads. Raises one of ``Unreadable``, and with odd names DecodeError."""
 
 
-def readers(types: dict[str, str]) -> tuple[Reader, Reader]:
-    """What reads the rows of a table with these columns, and no others: of envelopes that have been read, and of heads
-    that are known. The second one passes over members that it does not know; ``Shortest.check`` finds them.
-    """
+def reader(types: dict[str, str]) -> Reader:
+    """What reads the rows of a table with these columns, and no others."""
     if is_odd(types):
         texts = dict[str, str | None]
-        read = _odd_reader(_reader(_fields(dict[str, str], texts, texts), strict=True), types)
-        return read, read
+        return _odd_reader(_reader(dict[str, str], texts, texts), types)
     kinds: Any = object_type(types, [(_LITERAL[kind],) for kind in types.values()])
     whole = object_type(types, [(str | None,)] * len(types))
     partial = object_type(types, [(str | None | UnsetType, UNSET)] * len(types))
-    fields = _fields(kinds if types else kinds | None, whole, partial)
-    return _reader(fields, strict=True), _reader(fields, strict=False)
+    return _reader(kinds if types else kinds | None, whole, partial)
 
 
 def _odd_reader(read: Reader, types: dict[str, str]) -> Reader:
-    def read_odd(value: bytes) -> Row:
-        row = read(value)
+    def read_odd(text: bytes) -> Row:
+        row = read(text)
         if row.mysql_type != types:
             raise DecodeError("wrong_columns", f"expected mysqlType {types}, found {row.mysql_type}")
         row.data = (_ordered(row.data[0], types),)
@@ -89,26 +85,10 @@ def _ordered(texts: dict[str, str | None], types: dict[str, str]) -> dict[str, s
     return {name: texts[name] for name in types if name in texts}
 
 
-def _fields(mysql_type: Any, whole: Any, partial: Any) -> list[Any]:
-    """The members from ``es`` on."""
+def _reader(mysql_type: Any, whole: Any, partial: Any) -> Reader:
     one: Any = tuple
-    return [
-        ("es", int),
-        ("ts", int),
-        ("sql", str),
-        ("sql_type", Raw),
-        ("mysql_type", mysql_type),
-        ("old", one[partial] | None),
-        ("data", one[whole]),
-        ("tidb", Extension | None, None),
-    ]
-
-
-def _reader(fields: list[Any], *, strict: bool) -> Reader:
-    head: list[Any] = [(name, Raw) for name in Head.__struct_fields__] if strict else []
-    row = msgspec.defstruct(
-        "TableRow", head + fields, bases=(Row,), rename=_NAMES, forbid_unknown_fields=strict, kw_only=True, gc=False
-    )
+    fields = [("mysql_type", mysql_type), ("old", one[partial] | None), ("data", one[whole])]
+    row = msgspec.defstruct("TableRow", fields, bases=(Row,), rename=_NAMES, forbid_unknown_fields=True, gc=False)
     read: Callable[[bytes], Any] = msgspec.json.Decoder(row).decode
     return read
 
@@ -120,38 +100,31 @@ _TIDB = len(',"_tidb":{"commitTs":}') + 18
 
 
 class Shortest:
-    """The shortest messages of a table: one that is no longer has no name twice, no other member and no white space."""
+    """The shortest rows of a table without their heads: one that is no longer has no name twice and no white space."""
 
-    __slots__ = ("_length", "_quotes", "_read")
+    __slots__ = ("_length", "_quotes")
 
-    def __init__(
-        self, database: str, table: str, keys: tuple[str, ...], types: dict[str, str], read: Callable[[bytes], object]
-    ) -> None:
+    def __init__(self, types: dict[str, str]) -> None:
         members = {
-            "id": 0, "database": database, "table": table, "pkNames": keys, "isDdl": False, "type": "INSERT",
             "es": _LEAST_MS, "ts": _LEAST_MS, "sql": "", "sqlType": 0, "mysqlType": types, "old": 0, "data": [0],
         }  # fmt: skip
         # without the three zeros that stand for texts
         self._length = len(orjson.dumps(members)) - 3
         self._quotes = quotes_of(orjson.dumps(members)) + 2 * len(types)
-        self._read = read
-        """Reads a message, and refuses a member that it does not know."""
 
-    def check(self, values: list[bytes], rows: list[Row], commits: list[int], data: bytes, old: bytes) -> None:
-        """Raise DecodeError ``duplicate_name``, or one of ``Unreadable``, if an object of a message has a name twice,
-        or the message a member that rows do not have.
+    def check(self, texts: list[bytes], rows: list[Row], commits: list[int], data: bytes, old: bytes) -> None:
+        """Raise DecodeError ``duplicate_name`` if an object of a row has a name twice.
 
         ``commits`` are all there are; ``data`` and ``old`` are the images in their shortest form, as lines. A second
-        name would make a message longer than the shortest with them, and so all messages; and bring two more quotes at
-        the least.
+        name would make a text longer than the shortest with them, and so all texts; and bring two more quotes at the
+        least.
         """
-        if sum(map(len, values)) == self._length_with(rows, commits, data, old):
+        if sum(map(len, texts)) == self._length_with(rows, commits, data, old):
             return
         lines = (data.splitlines(), old.splitlines() if old else repeat(None))
-        for value, row, image, before in zip(values, rows, *lines, strict=False):
-            if quotes_of(value) != self._quotes_with(row, image, before):
-                names_of(value)
-                self._read(value)
+        for text, row, image, before in zip(texts, rows, *lines, strict=False):
+            if quotes_of(text) != self._quotes_with(row, image, before):
+                names_of(text)
 
     def _length_with(self, rows: list[Row], commits: list[int], data: bytes, old: bytes) -> int:
         """The least length of all together; -1 if numbers have so few digits that they may be shorter."""

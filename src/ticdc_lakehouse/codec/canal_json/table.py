@@ -1,6 +1,6 @@
-"""What repeats in every row of a table, compiled once: how to read its messages, its columns, which texts to change.
+"""What repeats in every row of a table, compiled once: how to read its rows, its columns, which texts to change.
 
-A table's messages are read by a Struct type of their own, in which all that repeats is typed by its value: names, and
+A table's rows are read by a Struct type of their own, in which all that repeats is typed by its value: names, and
 ``mysqlType`` whatever its order is (a Go map's). ``sqlType`` has the columns in order, and few texts (wire.md 1.4.2).
 """
 
@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET
 
 from ticdc_lakehouse.codec.canal_json.envelope import Envelope
-from ticdc_lakehouse.codec.canal_json.row import Head, Image, Row, Shortest, readers
+from ticdc_lakehouse.codec.canal_json.row import Head, Image, Row, Shortest, reader
 from ticdc_lakehouse.codec.canal_json.value import converter
 from ticdc_lakehouse.codec.json_text import Unreadable, is_odd, names_of, unreadable
 from ticdc_lakehouse.codec.kept import make_room
@@ -32,14 +32,14 @@ _MYSQL_TYPES = msgspec.json.Decoder(dict[str, str] | None)
 class Table:
     """One description of a table."""
 
-    __slots__ = ("_changes", "_has_key", "_key", "_set", "layout", "read", "read_like", "shortest", "sql_types")
+    __slots__ = ("_changes", "_has_key", "_key", "_set", "layout", "read", "shortest", "sql_types")
 
     def __init__(self, database: str, table: str, keys: tuple[str, ...], types: dict[str, str]) -> None:
         columns = tuple(_column(name, kind, name in keys) for name, kind in types.items())
         self.layout = Layout(database, table, columns, columns_text(columns))
         odd = is_odd(types)
-        self.read, self.read_like = readers(types)
-        self.shortest = Shortest(database, table, keys, types, self.read)
+        self.read = reader(types)
+        self.shortest = Shortest(types)
         self.sql_types: set[bytes] = set()
         """Texts of ``sqlType`` that have these columns in this order."""
         fields = {name: name if odd else f"c{at}" for at, name in enumerate(types)}
