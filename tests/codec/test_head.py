@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-import pytest
+import re
+from collections.abc import Callable
 
+import pytest
+from vectors import FOLDER, cases
+
+from ticdc_lakehouse.codec.debezium.table import head_of as debezium_head
 from ticdc_lakehouse.codec.head import Head
+from ticdc_lakehouse.codec.simple.json.kind import head_of as simple_head
 
 TEXT = rb'{"a":{"ms":"1795","n\"":12,"ts":470613139966656514},"ms":1795246658000,"x":",\"ms\":12,","op":"c",'
 MS = b'"ms":1795246658000'
@@ -55,3 +61,23 @@ def test_messages_that_are_too_short() -> None:
 def test_the_number_must_be_one_of_as_many_digits(ts: bytes) -> None:
     with pytest.raises(ValueError, match="ts"):
         head(TEXT.replace(TS, ts))
+
+
+@pytest.mark.parametrize(
+    ("files", "head_of", "row"),
+    [
+        ("t*-debezium*", debezium_head, re.compile(rb'\{"payload":.*?,"op":"[cud]"')),
+        ("t*-simple-json*", simple_head, re.compile(rb'\{"version":1,"database":')),
+    ],
+)
+def test_the_rows_of_both_writers_show_their_heads(
+    files: str, head_of: Callable[[bytes], Head | None], row: re.Pattern[bytes]
+) -> None:
+    """Else each would be read alone, which is slow."""
+    recorded = [path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob(f"{files}.jsonl.gz")]
+    rows = [value for file in recorded for case in cases(file) for value in case.values if value and row.match(value)]
+    assert len(rows) > 1000
+    for value in rows:
+        head = head_of(value)
+        assert head is not None
+        assert head.numbers([value]) is not None
