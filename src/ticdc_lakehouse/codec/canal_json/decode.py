@@ -135,9 +135,10 @@ class _Decoder:
             value, envelope = self._claimed(envelope, location)
         table = self._tables.described(envelope)
         try:
-            names_of(value)
             text = _ENCODE(Row(*(getattr(envelope, name) for name in Row.__struct_fields__)))
-            self._add(table, _OPS[envelope.type], [out.message], [text], [table.read(text)])
+            rows = [table.read(text)]
+            names_of(value)
+            self._add(table, _OPS[envelope.type], [out.message], [text], rows)
         except DecodeError as error:
             raise envelope.fault(error.reason, error.detail, offset=error.offset) from None
         except Unreadable as error:

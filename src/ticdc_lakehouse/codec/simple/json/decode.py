@@ -102,7 +102,8 @@ class JsonMessages:
             commits = head.numbers(chosen)
             if commits is None:
                 return False
-            self._add(kind, numbers, commits, [b"{" + value[begin:] for value in chosen], gathered)
+            texts = [b"{" + value[begin:] for value in chosen]
+            self._add(kind, numbers, commits, texts, [*map(kind.table.read, texts)], gathered)
             return True
 
         add_by_halves(numbers, add_all, lambda number: self._alone(number, values[number], gathered, out))
@@ -124,8 +125,10 @@ class JsonMessages:
             value, envelope = self._claimed(envelope, envelope.claim_check_location)
         kind = self._kind_of(value, envelope)
         try:
+            text = _after_head(envelope)
+            rows = [kind.table.read(text)]
             _check_names(value, envelope)
-            self._add(kind, [number], [checked_tso(envelope.commit_ts)], [_after_head(envelope)], gathered)
+            self._add(kind, [number], [checked_tso(envelope.commit_ts)], [text], rows, gathered)
         except DecodeError as error:
             raise envelope.fault(error.reason, error.detail, offset=error.offset) from None
         except Unreadable as error:
@@ -174,11 +177,16 @@ class JsonMessages:
         return Kind(table=found, op=OPS[envelope.type], table_id=envelope.table_id)
 
     def _add(
-        self, kind: Kind, numbers: Sequence[int], commits: list[int], texts: Sequence[bytes], gathered: Gathered
+        self,
+        kind: Kind,
+        numbers: Sequence[int],
+        commits: list[int],
+        texts: Sequence[bytes],
+        rows: list[Row],
+        gathered: Gathered,
     ) -> None:
-        """Add rows of one kind. Raises DecodeError, or one of ``Unreadable``, if one has a fault."""
-        table, op, count = kind.table, kind.op, len(texts)
-        rows = [*map(table.read, texts)]
+        """Add rows of one kind, read from these texts. Raises DecodeError if one has a fault."""
+        table, op, count = kind.table, kind.op, len(rows)
         data = [row.data for row in rows if row.data is not None]
         old = [row.old for row in rows if row.old is not None]
         if (len(data), len(old)) != tuple(count * given for given in IMAGES[op]):
