@@ -69,6 +69,9 @@ def test_what_is_no_export_of_this_feed(feed: Changefeed, tmp_path: Path) -> Non
     write_metadata(folder, S)
     with pytest.raises(ConfigError, match="expected tables"):
         feed.run.load(str(folder))
+    write_table(folder, "shop.orders", create("others"), ("id", "v"))
+    with pytest.raises(ConfigError, match=r"expected CREATE TABLE of shop\.orders alone, found shop\.others"):
+        feed.run.load(str(folder))
     write_table(folder, "shop.orders", create("orders"), ("v", "id"), [("x", 1)])
     with pytest.raises(ConfigError, match=r'csv: expected the header "id","v", found "v","id"'):
         feed.run.load(str(folder))

@@ -68,7 +68,7 @@ def read_export(spark: SparkSession, folder: str) -> Export:
     files = _by_table(_DATA, names)
     tables = {}
     for name, schemas in _by_table(_SCHEMA, texts).items():
-        (definition,) = tables_from_sql(texts[schemas[0]], name[0], f"{folder}/{schemas[0]}")
+        definition = _definition(name, texts[schemas[0]], f"{folder}/{schemas[0]}")
         tables[name] = ExportedTable(definition=definition, files=files.pop(name, ()))
     if files:
         unknown = ".".join(next(iter(files)))
@@ -106,7 +106,22 @@ def _file_names(spark: SparkSession, folder: str) -> list[str]:
 def _texts(spark: SparkSession, folder: str, names: list[str]) -> dict[str, str]:
     """The texts of small files."""
     lines = spark.read.format("binaryFile").load(folder).where(F.col(_FILE).isin(names)).select(_FILE, "content")
-    return {name: bytes(content).decode() for name, content in lines.collect()}
+    return {name: _decoded(bytes(content), f"{folder}/{name}") for name, content in lines.collect()}
+
+
+def _decoded(content: bytes, file: str) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{file}: expected UTF-8: {error}") from None
+
+
+def _definition(name: TableName, text: str, file: str) -> Table:
+    tables = {(table.database, table.table): table for table in tables_from_sql(text, name[0], file)}
+    if tables.keys() != {name}:
+        found = ", ".join(map(".".join, tables)) or "none"
+        raise ConfigError(f"{file}: expected CREATE TABLE of {'.'.join(name)} alone, found {found}")
+    return tables[name]
 
 
 def _by_table(pattern: re.Pattern[str], names: Iterable[str]) -> dict[TableName, tuple[str, ...]]:
