@@ -146,15 +146,13 @@ class Run:
             return decide(self.lake, self.feed.name, table, Action(action), reason)
 
     def load(self, folder: str, time_zone: str | None = None) -> Loaded:
-        """Load tables of Dumpling's export in ``folder``, exported in ``time_zone``; then bring them to where gold is.
+        """Load tables of Dumpling's export in ``folder``, exported in ``time_zone``, and bring them to where gold is.
 
         Raises ConfigError and ApplyError as ``lake.load.load``.
         """
         ops.create_feed(self.lake, self.feed.name)
         with self._turn(Layer.GOLD):
-            loaded = load(self.lake, self.applying, folder, time_zone)
-            apply(self.lake, self.applying)
-        return loaded
+            return load(self.lake, self.applying, folder, time_zone, until_tso=self.until_tso)
 
     def _turn(self, layer: Layer) -> AbstractContextManager[None]:
         return turn(self.lake, self.feed.name, layer)

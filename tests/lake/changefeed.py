@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
 from pathlib import Path
@@ -181,7 +181,7 @@ class Changefeed:
         """Gold alone."""
         return replace(self.run, until_tso=until_tso).gold()
 
-    def die_before_publishing(self) -> None:
+    def die_before_publishing(self, run: Callable[[], object] | None = None) -> None:
         """What a killed run of gold leaves behind: all tables written, nothing published."""
 
         def publish(*_: object) -> None:
@@ -190,7 +190,7 @@ class Changefeed:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(gold.state, "publish", publish)
             with pytest.raises(InterruptedError):
-                self.apply()
+                (run or self.apply)()
 
     def go(self, until_tso: int | None = None) -> Applied:
         """All three layers."""

@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-Value = int | float | str | bytes | None
+
+class Number(str):
+    """A number's text, which stands without quotes."""
+
+
+Value = int | Number | str | bytes | None
 _ESCAPES = {0: b"\\0", 10: b"\\n", 13: b"\\r", 34: b'\\"', 92: b"\\\\"}
 
 
@@ -45,7 +50,7 @@ def _field(value: Value) -> bytes:
     match value:
         case None:
             return b"\\N"
-        case int() | float():
+        case int() | Number():
             return str(value).encode()
         case str():
             value = value.encode()

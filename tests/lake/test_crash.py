@@ -170,9 +170,9 @@ def test_bronze_dies_between_its_two_appends(
 
 
 def test_kill_9(broker: Broker, tmp_path: Path) -> None:
-    result = kill.run(tmp_path, broker, kills=2, seed=1)
+    result = kill.run(tmp_path, broker, kills=1, seed=1)
     assert result.mistakes == ()
-    assert len(result.killed_in) == 2
+    assert len(result.killed_in) == 1
 
 
 def test_a_table_that_a_dead_run_made_is_made_anew(

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 from changefeed import ID, Changefeed, Source, V, at, ddl
-from dumpling_export import csv_bytes, write_metadata, write_table
+from dumpling_export import Number, csv_bytes, write_metadata, write_table
 
 from ticdc_lakehouse.errors import ApplyError, ConfigError
 from ticdc_lakehouse.event import Column
 from ticdc_lakehouse.lake.place import Layer
+from ticdc_lakehouse.lake.state import WINDOWS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -59,6 +60,11 @@ def create(table: str, more: str = "") -> str:
     return f"CREATE TABLE `{table}` (`id` BIGINT PRIMARY KEY, `v` VARCHAR(9){more})"
 
 
+def windows(feed: Changefeed) -> int:
+    """How many states were published."""
+    return feed.spark.table(feed.lake.table(Layer.OPS, WINDOWS)).count()
+
+
 def test_what_is_no_export_of_this_feed(feed: Changefeed, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         feed.run.load(str(tmp_path / "nowhere"))
@@ -104,7 +110,11 @@ def test_an_export_and_the_changes_after_it_meet(feed: Changefeed, tmp_path: Pat
     before = feed.rows("orders")
     assert before == {3: ("at",), 4: ("gone in the export",), 5: ("new",), 7: ("later",)}
     export = exported(tmp_path / "export", (1, "first"), (2, None), (3, "at"), (5, "old"), (6, "old"))
+    feed.die_before_publishing(lambda: feed.run.load(export))
+    assert feed.rows("orders") == before
+    published = windows(feed)
     loaded = feed.run.load(export)
+    assert windows(feed) == published + 1  # nobody sees the table as of S
     assert (loaded.tso, loaded.rows) == (S, {("shop", "orders"): 5})
     assert feed.rows("orders") == {1: ("first",), 2: (None,), 3: ("at",), 5: ("new",), 7: ("later",)}
     assert (feed.state.tso, feed.state.tables["shop", "orders"].applied_tso) == (at(30), at(30))
@@ -149,8 +159,8 @@ ODD_ROWS = [
         b"\x02\x01",
         "0000-00-00",
         "2023-11-14 22:13:20.123",
-        12.5,
-        1.5,
+        Number("12.5"),
+        Number("1.5"),
         "2023",
         "[1]",
     ),

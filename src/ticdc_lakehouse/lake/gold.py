@@ -11,8 +11,9 @@ window starts from the published tables.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import uuid4
 
 from ticdc_lakehouse.ddl.statement import TableName
@@ -27,12 +28,13 @@ from ticdc_lakehouse.lake.place import Lake
 from ticdc_lakehouse.lake.watermark import Completeness, completeness
 from ticdc_lakehouse.lake.window import read_arrivals, read_window
 from ticdc_lakehouse.planning.plan import WindowPlan, plan_tables
-from ticdc_lakehouse.planning.published import Published, Recoverable, TableState
+from ticdc_lakehouse.planning.published import Definition, Published, Recoverable, Restart, TableState
 from ticdc_lakehouse.planning.situation import Applying, Situation
 from ticdc_lakehouse.policy import Mode
 
 _TOGETHER = 4
 """Tables that are merged at the same time."""
+_NO_RESTART = Restart(tables={}, definitions=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +60,12 @@ def create_tables(lake: Lake) -> None:
     quarantine.create_tables(lake)
 
 
-def apply(lake: Lake, applying: Applying, *, until_tso: int | None = None) -> Applied:
-    """Apply what is complete, up to ``until_tso`` at most, and publish it. Repeating it changes nothing."""
+def apply(lake: Lake, applying: Applying, *, until_tso: int | None = None, restart: Restart = _NO_RESTART) -> Applied:
+    """Apply what is complete, up to ``until_tso`` at most, and publish it. Repeating it changes nothing.
+
+    Tables of ``restart`` go on from there, in the place of what was published of them. Raises ConfigError if nothing
+    can be published at all.
+    """
     create_tables(lake)
     feed = applying.feed
     before = state.published(lake, feed)
@@ -73,9 +79,12 @@ def apply(lake: Lake, applying: Applying, *, until_tso: int | None = None) -> Ap
     complete = _completeness(lake, applying, before, until_tso)
     tso = complete.tso if until_tso is None else min(complete.tso, until_tso)
     if tso < before.tso or tso == 0:
+        if restart.tables:
+            raise ConfigError(f"feed {feed}: gold cannot publish now: {complete.waits}")
         return _summary(applying, before, before, 0, 0, complete.waits)
-    situation = _situation(lake, applying, before, tso, complete)
-    outcomes = _apply_plans(lake, applying, plan_tables(situation))
+    start = replace(before, tables={**before.tables, **restart.tables})
+    situation = _situation(lake, applying, start, tso, complete, restart.definitions)
+    outcomes = _defined(_apply_plans(lake, applying, plan_tables(situation)), restart.definitions)
     window = situation.window
     now = Published(
         tso=tso,
@@ -90,8 +99,17 @@ def apply(lake: Lake, applying: Applying, *, until_tso: int | None = None) -> Ap
     return _summary(applying, before, now, window.row_changes, sum(o.merged for o in outcomes), complete.waits)
 
 
-def _situation(lake: Lake, applying: Applying, before: Published, tso: int, complete: Completeness) -> Situation:
-    feed = applying.feed
+def _situation(
+    lake: Lake,
+    applying: Applying,
+    before: Published,
+    tso: int,
+    complete: Completeness,
+    more: Sequence[Definition],
+) -> Situation:
+    feed, names = applying.feed, naming(lake, applying.feed)
+    for definition in more:
+        names.take(definition.data)
     eventual = applying.mode is Mode.EVENTUAL
     with ThreadPoolExecutor() as pool:  # a question of a few lines waits more than it works
         known = pool.submit(state.definitions, lake, feed)
@@ -102,11 +120,11 @@ def _situation(lake: Lake, applying: Applying, before: Published, tso: int, comp
     return Situation(
         applying=applying,
         before=before,
-        known=known.result(),
+        known={**known.result(), **{definition.data: definition for definition in more}},
         window=window,
         holds=complete.table_holds,
         tso=tso,
-        naming=naming(lake, feed),
+        naming=names,
         batches=(before.batch, complete.batch) if eventual else None,
         late=late_rows(lake, feed, before, complete.batch) if complete.old_rows else {},
         skipped=skipped(lake, feed, before),
@@ -128,6 +146,12 @@ def _apply_plans(lake: Lake, applying: Applying, plan: WindowPlan) -> list[Outco
     with lake.signed(f"ticdc-lake gold {uuid4()}"), ThreadPoolExecutor(_TOGETHER) as pool:
         outcomes = pool.map(lambda together: apply_plans(lake, applying, together), plan.groups())
         return [outcome for each in outcomes for outcome in each]
+
+
+def _defined(outcomes: list[Outcome], definitions: Iterable[Definition]) -> list[Outcome]:
+    """Outcomes, with definitions that are new though the window did not find them."""
+    by_data = {definition.data: (definition,) for definition in definitions}
+    return [replace(o, found=(*by_data.get(o.state.data, ()), *o.found)) for o in outcomes]
 
 
 def _recoverable(outcome: Outcome, dropped_at: int) -> Recoverable:

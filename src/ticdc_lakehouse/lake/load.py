@@ -1,9 +1,9 @@
 """Rows from before the changefeed: tables of an export at TSO S take the place of what gold had of them.
 
-Each gets a new Delta table with the export's definition and rows, as of S, and is published as applied up to S. From
-there on it is a table that lags behind: the next run of gold takes its changes with commit_ts above S out of silver,
-DDLs included. So a change at S or before counts only as far as the export has it, one after S wins over the export,
-and a row that the export has not is gone.
+Each gets a new Delta table with the export's definition and rows, and begins anew as a table that is applied up to S
+and lags behind: gold takes its changes with commit_ts above S out of silver, DDLs included, and publishes both in one.
+So a change at S or before counts only as far as the export has it, one after S wins over the export, and a row that
+the export has not is gone.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.definition import ColumnDefinition, Table
 from ticdc_lakehouse.errors import ApplyError, ConfigError
 from ticdc_lakehouse.event import Kind
-from ticdc_lakehouse.lake import dumpling, silver, views
+from ticdc_lakehouse.lake import dumpling, gold, silver
 from ticdc_lakehouse.lake.data_table import create_data_table, version_of
 from ticdc_lakehouse.lake.dumpling import Export
 from ticdc_lakehouse.lake.evolve import wire_text_sql
 from ticdc_lakehouse.lake.merge import COMMIT_TS, KEY, key_text_sql
 from ticdc_lakehouse.lake.naming import naming
 from ticdc_lakehouse.lake.place import Lake, Layer, quoted
-from ticdc_lakehouse.lake.state import definitions, publish, published
+from ticdc_lakehouse.lake.state import definitions, published
 from ticdc_lakehouse.lake.typed import IRREGULAR, by_name, irregular_sql, lost_sql, typed_columns, values_sql
 from ticdc_lakehouse.mysql_type import Family
 from ticdc_lakehouse.planning.lane import OWN_DIGITS, name_clash
 from ticdc_lakehouse.planning.naming import Naming
-from ticdc_lakehouse.planning.published import Definition, Published, TableState
+from ticdc_lakehouse.planning.published import Definition, Published, Restart, TableState
 from ticdc_lakehouse.planning.situation import Applying
 from ticdc_lakehouse.policy import Mode, OnIrregular
 from ticdc_lakehouse.tso import with_time
@@ -50,16 +50,19 @@ class Loaded:
     """How many rows each table had at ``tso``."""
 
 
-def load(lake: Lake, applying: Applying, folder: str, time_zone: str | None = None) -> Loaded:
-    """Put the tables of Dumpling's export in ``folder`` in the place of what the feed's gold has of them.
+def load(
+    lake: Lake, applying: Applying, folder: str, time_zone: str | None = None, *, until_tso: int | None = None
+) -> Loaded:
+    """A run of gold with the tables of Dumpling's export in ``folder`` in the place of what it had of them.
 
     Tables that the feed's filter leaves out are passed over. ``time_zone`` is that of the session which exported, in
     which TIMESTAMP values are written. The changefeed must have begun at the export's TSO or before: no message says
     when it did.
 
-    Raises ConfigError, before anything is published, for an export that is not whole, that gold has not reached, or
-    that is older than a table's last CREATE, RENAME or TRUNCATE, and ApplyError for rows that gold cannot have.
+    Raises ConfigError for an export that is not whole, that gold has not reached, or that is older than a table's last
+    CREATE, RENAME or TRUNCATE, and ApplyError for rows that gold cannot have. Nothing is published then.
     """
+    gold.create_tables(lake)
     before = published(lake, applying.feed)
     export = dumpling.read_export(lake.spark, folder)
     loading = _Loading(lake=lake, applying=applying, export=export, time_zone=time_zone)
@@ -68,8 +71,7 @@ def load(lake: Lake, applying: Applying, folder: str, time_zone: str | None = No
     found = [loading.definition(name, _newest(before, known, name), known, names) for name in loading.tables]
     rows = {(d.table.database, d.table.table): loading.fill(d) for d in found}
     states = {name: loading.state(definition) for name, definition in zip(rows, found, strict=True)}
-    views.leave_place(lake, applying.feed)
-    publish(lake, applying.feed, before, replace(before, tables={**before.tables, **states}), found, 0)
+    gold.apply(lake, applying, until_tso=until_tso, restart=Restart(tables=states, definitions=tuple(found)))
     return Loaded(tso=export.tso, rows=rows)
 
 

@@ -65,6 +65,11 @@ class Naming:
         self._data.add(name)
         return name
 
+    def take(self, data: str) -> None:
+        """The name of a Delta table is given that the history does not hold yet."""
+        self._ask()
+        self._data.add(data)
+
     def bearers(self, table: TableName) -> frozenset[str]:
         """The Delta tables of the feed's tables that were published under this name, now or once."""
         self._ask()

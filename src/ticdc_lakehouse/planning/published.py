@@ -77,3 +77,12 @@ class Definition:
     """As in `TableState`."""
     named_at: int = 0
     """commit_ts of the CREATE, TRUNCATE or RENAME since which the rows of this name are its own; 0 if always."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart:
+    """Tables that begin anew in the middle, out of an export: as if they had been published so, with these definitions,
+    at a TSO below the watermark."""
+
+    tables: dict[TableName, TableState]
+    definitions: tuple[Definition, ...]
