@@ -18,10 +18,10 @@ import fastavro
 from bench.recorded import Recorded, json_texts, recorded, simple_schema
 from bench.report import Target, table
 from bench.timing import Times, cpu, interleaved
-from ticdc_lakehouse.codec import Decoder, protocol_named
-from ticdc_lakehouse.codec.known import Known
-from ticdc_lakehouse.ddl.script import tables_from_sql
-from ticdc_lakehouse.event import RowChange, events_of
+from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.event import RowChange, events_of
+from ticdc_codec.protocols import Decoder, protocol_named
+from ticdc_lakehouse.schema.script import tables_from_sql
 
 ROWS = 8400
 REPETITIONS = 15
@@ -105,7 +105,7 @@ def _decoding(messages: Recorded) -> Callable[[], object]:
 def _encoding(messages: Recorded) -> Callable[[], object]:
     """What Debezium's messages do not tell of the types, an encoder must know: the table's definition tells it."""
     definitions = {(t.database, t.table, 0): t.described for t in tables_from_sql(messages.create, "test")}
-    decoder = Decoder(messages.protocol, messages.options, Known(schemas=definitions))
+    decoder = Decoder(messages.protocol, messages.options, DecoderContext(schemas=definitions))
     decoded = decoder.decode(messages.keys, messages.values)
     events = [event for _, event in events_of(decoded) if isinstance(event, RowChange)]
     return partial(protocol_named(messages.protocol).encode, events, messages.options)

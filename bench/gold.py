@@ -1,4 +1,4 @@
-"""Applying a window: gold.apply, whole, against bare Delta MERGEs of the same rows already typed and reduced; and how
+"""A window of gold: windows.apply, whole, against bare Delta MERGEs of the same rows already typed and reduced; and how
 the time grows with the tables of a window, with its changes and with the size of what they change.
 
 The first window of each case fills its tables (and warms up); those after it are timed. Where there are bare MERGEs,
@@ -15,15 +15,16 @@ from bench.made import Made, write
 from bench.recorded import recorded
 from bench.report import Target, table
 from bench.timing import Times
-from ticdc_lakehouse.ddl.script import tables_from_sql
-from ticdc_lakehouse.definition import Table
-from ticdc_lakehouse.lake import gold, silver
-from ticdc_lakehouse.lake.data_table import create_data_table
-from ticdc_lakehouse.lake.merge import COMMIT_TS, GONE, KEY, newest_sql
-from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.planning.lane import Rows
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold import windows
+from ticdc_lakehouse.gold.data_table import create_data_table
+from ticdc_lakehouse.gold.merge import COMMIT_TS, GONE, KEY, newest_sql
 from ticdc_lakehouse.planning.naming import object_name
-from ticdc_lakehouse.planning.situation import Applying
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.table_plan import Rows
+from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_lakehouse.silver import decode_stream
 
 CHANGES = 100_000
 WINDOWS = 2
@@ -45,9 +46,9 @@ class Case:
     windows: int = WINDOWS
 
     @property
-    def applying(self) -> Applying:
+    def applying(self) -> GoldConfig:
         """How gold applies it."""
-        return Applying(feed=self.feed, time_zone="UTC", tables=_definitions(self.tables))
+        return GoldConfig(feed=self.feed, time_zone="UTC", tables=_definitions(self.tables))
 
     def batches(self) -> Iterator[Made]:
         """What fills the tables, then the windows."""
@@ -94,12 +95,14 @@ def measure(lake: Lake, case: Case, *, bare: bool) -> GoldResult:
 
 def _land(lake: Lake, made: Made) -> None:
     write(lake, made)
-    silver.decode(lake, silver.Decoding(feed=made.feed, protocol="canal_json", options=recorded("canal_json").options))
+    decode_stream.decode(
+        lake, decode_stream.Decoding(feed=made.feed, protocol="canal_json", options=recorded("canal_json").options)
+    )
 
 
 def _apply(lake: Lake, case: Case, made: Made) -> float:
     start = time.perf_counter()
-    done = gold.apply(lake, case.applying)
+    done = windows.apply(lake, case.applying)
     seconds = time.perf_counter() - start
     if (done.tso, done.merged, done.stopped) != (made.tso, case.tables, {}):
         raise RuntimeError(f"expected {case.tables} tables merged up to {made.tso}, found {done}")
@@ -113,7 +116,7 @@ def _definitions(tables: int) -> tuple[Table, ...]:
     )
 
 
-def _prepare_bare(lake: Lake, applying: Applying, after: int, through: int, *, create: bool) -> None:
+def _prepare_bare(lake: Lake, applying: GoldConfig, after: int, through: int, *, create: bool) -> None:
     """Lay down what the bare MERGEs read: a window's newest change of each key, typed."""
     for number, definition in enumerate(applying.tables):
         if create:
@@ -151,7 +154,7 @@ def _merge_one(lake: Lake, feed: str, number: int) -> None:
             INSERT ({", ".join(stored)}) VALUES ({", ".join(f"s.{column}" for column in stored)})""")
 
 
-def _check_equal(lake: Lake, applying: Applying) -> None:
+def _check_equal(lake: Lake, applying: GoldConfig) -> None:
     """Both have done the same work."""
     for number, definition in enumerate(applying.tables):
         names = (object_name(applying.feed, definition.database, definition.table), _bare(applying.feed, number))

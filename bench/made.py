@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from bench.recorded import Recorded, recorded
-from ticdc_lakehouse.codec import Decoder, protocol_named
-from ticdc_lakehouse.event import Event, Resolved, RowChange, events_of
-from ticdc_lakehouse.lake import bronze
-from ticdc_lakehouse.lake.place import Lake, Layer
+from ticdc_codec.event import Event, Resolved, RowChange, events_of
+from ticdc_codec.protocols import Decoder, protocol_named
+from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.catalog import Lake, Layer
 
 FIRST_TSO = 470613272650842112
 BATCH_TSO = 1 << 32
@@ -66,7 +66,7 @@ class Made:
 
 def write(lake: Lake, made: Made) -> None:
     """Append the messages, and a watermark behind them, to the feed's bronze tables."""
-    bronze.create_tables(lake, made.feed)
+    landing.create_tables(lake, made.feed)
     first = made.first_offset
     numbers = lake.spark.range(first, first + made.messages, numPartitions=_FILES)
     rows = numbers.mapInArrow(lambda batches: _values(made, batches), _COLUMNS)
@@ -75,14 +75,14 @@ def write(lake: Lake, made: Made) -> None:
     end = first + made.messages
     append(lake, made.feed, made.batch, lake.spark.createDataFrame([(end, last.key, last.value)], _COLUMNS))
     line = (made.batch, "bench", made.feed, 0, first, end + 1, made.messages + 1, datetime.now(UTC))
-    offsets = lake.table(Layer.BRONZE, bronze.offsets_table(made.feed))
+    offsets = lake.table(Layer.BRONZE, landing.offsets_table(made.feed))
     schema = lake.spark.table(offsets).schema
     lake.spark.createDataFrame([line], schema).write.format("delta").mode("append").saveAsTable(offsets)
 
 
 def append(lake: Lake, feed: str, batch: int, messages: DataFrame) -> None:
     """Append (offset, key, value) to a feed's messages, as partition 0 of one bronze batch."""
-    name = lake.table(Layer.BRONZE, bronze.messages_table(feed))
+    name = lake.table(Layer.BRONZE, landing.messages_table(feed))
     messages.select(
         F.lit(feed).alias("topic"),
         F.lit(0).alias("partition"),

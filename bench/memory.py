@@ -21,8 +21,9 @@ from bench.made import Made, append, write
 from bench.place import java_pid, processes_below
 from bench.recorded import recorded
 from bench.report import Target, table
-from ticdc_lakehouse.lake import bronze, silver
-from ticdc_lakehouse.lake.place import Lake, Layer
+from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.silver import decode_stream
 
 WORKER_LIMIT_MB = 400
 HEAP_LIMIT_MB = 1024
@@ -106,10 +107,10 @@ def _status_mb(pid: int, name: str) -> float:
     return next((int(line.split()[1]) / 1024 for line in lines if line.startswith(name)), 0)
 
 
-def _decode(lake: Lake, feed: str, protocol: str = "canal_json", largest: int = LARGEST) -> silver.Decoded:
+def _decode(lake: Lake, feed: str, protocol: str = "canal_json", largest: int = LARGEST) -> decode_stream.Decoded:
     options = recorded(protocol).options
-    decoding = silver.Decoding(feed=feed, protocol=protocol, options=options, max_message_bytes=largest)
-    return silver.decode(lake, decoding)
+    decoding = decode_stream.Decoding(feed=feed, protocol=protocol, options=options, max_message_bytes=largest)
+    return decode_stream.decode(lake, decoding)
 
 
 def stream(lake: Lake, protocol: str, rounds: int = ROUNDS, rows: int = ROWS_A_ROUND) -> list[MemoryResult]:
@@ -134,7 +135,7 @@ def one_batch(lake: Lake, protocol: str, rows: int) -> MemoryResult:
 def large(lake: Lake, copies: int = 4) -> MemoryResult:
     """``copies`` messages of each large size, and one above the largest: quarantined by name."""
     feed = "large"
-    bronze.create_tables(lake, feed)
+    landing.create_tables(lake, feed)
     head, tail = row_around()
     sizes = [*(size * _MB for size in LARGE_SIZES_MB for _ in range(copies)), LARGEST + 1]
     lines = lake.spark.createDataFrame(list(enumerate(sizes)), "offset BIGINT, size INT").coalesce(1)
@@ -144,11 +145,11 @@ def large(lake: Lake, copies: int = 4) -> MemoryResult:
     )
     append(lake, feed, 0, lines.select("offset", F.lit(None).cast("binary").alias("key"), value.alias("value")))
     found = _scenario(lake, f"{len(sizes)} messages up to 16 MB", partial(_decode, lake, feed))
-    reasons = lake.spark.table(lake.table(Layer.SILVER, silver.events_table(feed))).where("kind = 'error'")
+    reasons = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed))).where("kind = 'error'")
     named = [(line["offset"], line["reason"]) for line in reasons.collect()]
-    if named != [(len(sizes) - 1, silver.TOO_LARGE)]:
+    if named != [(len(sizes) - 1, decode_stream.TOO_LARGE)]:
         raise RuntimeError(
-            f"expected message {len(sizes) - 1} alone in quarantine as {silver.TOO_LARGE}, found {named}"
+            f"expected message {len(sizes) - 1} alone in quarantine as {decode_stream.TOO_LARGE}, found {named}"
         )
     return found
 
@@ -159,7 +160,7 @@ def row_around() -> tuple[bytes, bytes]:
     return head + found, tail
 
 
-def _scenario(lake: Lake, name: str, run: Callable[[], silver.Decoded]) -> MemoryResult:
+def _scenario(lake: Lake, name: str, run: Callable[[], decode_stream.Decoded]) -> MemoryResult:
     with _sampled(lake.spark) as peaks:
         done = run()
     return MemoryResult(name=name, events=done.events, quarantined=done.quarantined, peaks=peaks)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 
-from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.local.session import local_session
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_local.session import local_session
 
 _PROCESSES = Path("/proc")
 

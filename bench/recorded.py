@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ticdc_lakehouse.codec.options import SinkOptions, sink_options
+from ticdc_codec.options import SinkOptions, sink_options
 
 DATA = Path(__file__).parent.parent / "tests" / "data"
 FOLDER = DATA / "vectors"

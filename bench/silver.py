@@ -3,7 +3,7 @@
 copy          the stream of bronze written as it is: no decoding, no Python
 mapInArrow    the columns that silver reads, through Python workers that hand every batch back untouched
 from_json     what one writes by hand for one known table: full schema of the envelope, typed columns
-silver        silver.decode, whole
+silver        decoding.decode, whole
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ from bench.place import cpu_seconds
 from bench.recorded import recorded
 from bench.report import Target, table
 from bench.timing import Times, interleaved, wall
-from ticdc_lakehouse.lake import bronze, silver
-from ticdc_lakehouse.lake.place import Lake, Layer
+from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.silver import decode_stream
 
 MESSAGES = 1_000_000
 REPETITIONS = 3
@@ -79,16 +80,16 @@ def _contestants(lake: Lake, made: Made) -> dict[str, Callable[[], object]]:
 
 
 def _silver(lake: Lake, made: Made) -> None:
-    decoding = silver.Decoding(feed=made.feed, protocol=made.protocol, options=recorded(made.protocol).options)
-    done = silver.decode(lake, decoding)
+    decoding = decode_stream.Decoding(feed=made.feed, protocol=made.protocol, options=recorded(made.protocol).options)
+    done = decode_stream.decode(lake, decoding)
     if (done.events, done.quarantined) != (made.rows + 1, 0):
         raise RuntimeError(f"expected {made.rows + 1} events, found {done}")
-    _forget(lake, silver.events_table(made.feed), f"silver_{made.feed}")
+    _forget(lake, decode_stream.events_table(made.feed), f"silver_{made.feed}")
 
 
 def _stream(lake: Lake, made: Made, name: str, change: Callable[[DataFrame], DataFrame]) -> None:
     out, stream = f"{made.feed}_{name}".lower(), f"{name}_{made.feed}"
-    messages = lake.spark.readStream.table(lake.table(Layer.BRONZE, bronze.messages_table(made.feed)))
+    messages = lake.spark.readStream.table(lake.table(Layer.BRONZE, landing.messages_table(made.feed)))
     target = str(_folder(lake, out))
     changed = change(messages).writeStream.option("checkpointLocation", lake.checkpoint(stream))
     changed.format("delta").trigger(availableNow=True).start(target).awaitTermination()

@@ -12,14 +12,14 @@ from pyspark.sql import SparkSession
 from bench.made import Made, maker
 from bench.recorded import recorded
 from bench.report import Target, table
-from ticdc_lakehouse.codec import protocol_named
+from ticdc_codec.event import Resolved
+from ticdc_codec.protocols import protocol_named
+from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.entry import Run
-from ticdc_lakehouse.event import Resolved
-from ticdc_lakehouse.lake.place import Lake
-from ticdc_lakehouse.local.broker import Broker, KafkaMessage
-from ticdc_lakehouse.local.dbutils import Secrets
-from ticdc_lakehouse.local.feed_file import write_feed_file
-from ticdc_lakehouse.local.job import local_parameters
+from ticdc_local.broker import Broker, KafkaMessage
+from ticdc_local.dbutils import Secrets
+from ticdc_local.feed_file import write_feed_file
+from ticdc_local.job import local_parameters
 
 FEED = "sustained"
 TABLES = 4

@@ -15,13 +15,13 @@ import pytest
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ticdc_lakehouse.local.broker import Broker
+    from ticdc_local.broker import Broker
 
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """The process's session; what a test leaves in it, another test sees."""
-    from ticdc_lakehouse.local.session import local_session  # noqa: PLC0415 - pure tests must not load Spark
+    from ticdc_local.session import local_session  # noqa: PLC0415 - pure tests must not load Spark
 
     session = local_session(tmp_path_factory.mktemp("spark"), app_name="tests")
     yield session
@@ -39,7 +39,7 @@ def lake_root(tmp_path: Path) -> Path:
 @pytest.fixture(scope="session")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Broker]:
     """The process's broker; tests keep apart by the names of their topics."""
-    from ticdc_lakehouse.local.broker import Broker  # noqa: PLC0415 - pure tests must not start or load Kafka
+    from ticdc_local.broker import Broker  # noqa: PLC0415 - pure tests must not start or load Kafka
 
     with Broker(tmp_path_factory.mktemp("kafka") / "broker") as running:
         yield running

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ticdc_lakehouse.canonical import canonical
-from ticdc_lakehouse.event import Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange
+from ticdc_codec.canonical import canonical
+from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange
 
 COLUMNS = (
     Column(name="i", type="int"),

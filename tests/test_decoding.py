@@ -16,14 +16,14 @@ from typing import Any
 import confluent_kafka
 import pytest
 
+from ticdc_codec.craft import encode as encode_craft
+from ticdc_codec.errors import ConfigError, DecodeError
+from ticdc_codec.event import Bootstrap, Column, Failure, Op, Resolved, RowChange
+from ticdc_codec.message import Message
+from ticdc_codec.open_protocol import encode as encode_open
+from ticdc_codec.options import sink_options
+from ticdc_codec.simple import encode as encode_simple
 from ticdc_lakehouse import MessageDecoder, decode
-from ticdc_lakehouse.codec.craft import encode as encode_craft
-from ticdc_lakehouse.codec.message import Message
-from ticdc_lakehouse.codec.open_protocol import encode as encode_open
-from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.codec.simple import encode as encode_simple
-from ticdc_lakehouse.errors import ConfigError, DecodeError
-from ticdc_lakehouse.event import Bootstrap, Column, Failure, Op, Resolved, RowChange
 
 PAGE = (Path(__file__).parents[1] / "docs" / "decode.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from ticdc_lakehouse.ddl.script import tables_from_sql
-from ticdc_lakehouse.definition import table_from_json, table_from_wire, table_to_json
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.event import Column
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.event import Column
+from ticdc_lakehouse.schema.definition import table_from_json, table_from_wire, table_to_json
+from ticdc_lakehouse.schema.script import tables_from_sql
 
 WHOLE = """
 CREATE DATABASE shop;

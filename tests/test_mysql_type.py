@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_lakehouse.mysql_type import Family, family_of, is_known, parse_type
+from ticdc_codec.mysql_type import Family, family_of, is_known, parse_type
 
 F = Family
 

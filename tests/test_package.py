@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 import ticdc_lakehouse
-from ticdc_lakehouse.cli import LOCAL
+from ticdc_local.cli import LOCAL
 
 PROJECT = Path(__file__).parents[1]
-SOURCE = PROJECT / "src" / "ticdc_lakehouse"
+OWN = {"ticdc_codec", "ticdc_lakehouse", "ticdc_local", "ticdc_testkit"}
+CLUSTER = ("ticdc_codec", "ticdc_lakehouse", "ticdc_local/cli", "ticdc_testkit")
+"""What runs without the extra ``local``: the codec, the lakehouse and the command line."""
 OF_THE_CLUSTER = {"pyspark", "delta"}
 """What a Databricks runtime has, and the extra ``local`` brings elsewhere."""
 
@@ -27,12 +29,12 @@ def _imported(path: Path) -> set[str]:
     nodes = set(ast.walk(tree)) - {inner for node in typing for inner in ast.walk(node)}
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)}
-    return {name.partition(".")[0] for name in names} - sys.stdlib_module_names - {"ticdc_lakehouse"}
+    return {name.partition(".")[0] for name in names} - sys.stdlib_module_names - OWN
 
 
 def test_what_is_imported_is_declared_and_no_more() -> None:
     declared = tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["dependencies"]
-    paths = [path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0] != "local"]
+    paths = [path for part in CLUSTER for path in (PROJECT / "src" / part).rglob("*.py")]
     imported = {module for path in paths for module in _imported(path)} - OF_THE_CLUSTER - LOCAL
     found = {name.lower() for module in imported for name in packages_distributions()[module]}
     assert found == {requirement.partition(">")[0] for requirement in declared}
@@ -47,7 +49,7 @@ def test_every_public_name_is_there() -> None:
 @pytest.mark.parametrize("command", ["status", "doctor"])
 @pytest.mark.parametrize("missing", ["pyspark", "py4j"])
 def test_a_command_that_needs_more_says_what_to_install(command: str, missing: str) -> None:
-    script = f"import sys; sys.modules[{missing!r}] = None; from ticdc_lakehouse.cli import main; sys.exit(main())"
+    script = f"import sys; sys.modules[{missing!r}] = None; from ticdc_local.cli import main; sys.exit(main())"
     done = subprocess.run([sys.executable, "-c", script, command], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert f"ticdc-lake {command}: {missing}" in done.stderr

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from ticdc_lakehouse.tso import MAX_TSO, first_of, milliseconds, time_of, with_time
+from ticdc_codec.tso import MAX_TSO, first_of, milliseconds, time_of, with_time
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,15 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ticdc_lakehouse.decoding import MessageDecoder, decode
-    from ticdc_lakehouse.inspection import inspect
-    from ticdc_lakehouse.lake.history import as_of
+    from ticdc_codec.decoding import MessageDecoder, decode
+    from ticdc_codec.inspection import inspect
+    from ticdc_lakehouse.gold.time_travel import as_of
 
 _HOMES = {
-    "MessageDecoder": "ticdc_lakehouse.decoding",
-    "as_of": "ticdc_lakehouse.lake.history",
-    "decode": "ticdc_lakehouse.decoding",
-    "inspect": "ticdc_lakehouse.inspection",
+    "MessageDecoder": "ticdc_codec.decoding",
+    "as_of": "ticdc_lakehouse.gold.time_travel",
+    "decode": "ticdc_codec.decoding",
+    "inspect": "ticdc_codec.inspection",
 }
 
 __all__ = ["MessageDecoder", "as_of", "decode", "inspect"]

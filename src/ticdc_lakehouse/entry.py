@@ -10,26 +10,27 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ticdc_lakehouse.codec import protocol_named
-from ticdc_lakehouse.codec.known import SchemaName
+from ticdc_codec.decoder_context import SchemaName
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.event import Column
+from ticdc_codec.protocols import protocol_named
+from ticdc_lakehouse.bronze.landing import Landed, Source, land
+from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.config.feed import Feed, feed_file, load_feed, security_options
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.event import Column
-from ticdc_lakehouse.lake import ops, quarantine, schemas
-from ticdc_lakehouse.lake.bronze import Landed, Source, land
-from ticdc_lakehouse.lake.decision import Action, decide
-from ticdc_lakehouse.lake.first_messages import check_protocol
-from ticdc_lakehouse.lake.gold import Applied, apply
-from ticdc_lakehouse.lake.history import AsOf, as_of
-from ticdc_lakehouse.lake.load import Loaded, load
-from ticdc_lakehouse.lake.maintenance import Maintained, maintain
-from ticdc_lakehouse.lake.naming import check_feed_name
-from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.lake.quarantine import Replayed, positions_of
-from ticdc_lakehouse.lake.silver import Decoded, Decoding, decode
-from ticdc_lakehouse.lake.turn import turn
-from ticdc_lakehouse.planning.published import TableState
-from ticdc_lakehouse.planning.situation import Applying
+from ticdc_lakehouse.gold.maintenance import Maintained, maintain
+from ticdc_lakehouse.gold.naming import check_feed_name
+from ticdc_lakehouse.gold.overrides import Action, decide
+from ticdc_lakehouse.gold.time_travel import AsOf, as_of
+from ticdc_lakehouse.gold.windows import Applied, apply
+from ticdc_lakehouse.ops import status
+from ticdc_lakehouse.ops.load import Loaded, load
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.published_state import TableState
+from ticdc_lakehouse.run_lock import turn
+from ticdc_lakehouse.silver import external_schemas, quarantine
+from ticdc_lakehouse.silver.decode_stream import Decoded, Decoding, decode
+from ticdc_lakehouse.silver.first_messages import check_protocol
+from ticdc_lakehouse.silver.quarantine import Replayed, positions_of
 
 ROOT_CONF = "spark.ticdc_lake.root"
 """Session setting that names the folder of the lake on a laptop; absent on Databricks."""
@@ -99,7 +100,7 @@ class Run:
         with self._turn(Layer.SILVER):
             check_protocol(self.lake, self.decoding)
             if self._schemas_apart:
-                return schemas.decode(self.lake, self.decoding)
+                return external_schemas.decode(self.lake, self.decoding)
             return decode(self.lake, self.decoding, continuous=self.continuous)
 
     def gold(self) -> Applied:
@@ -114,7 +115,7 @@ class Run:
 
     def quarantined(self) -> DataFrame:
         """The messages that could not be decoded and that nothing was done about, with position, reason and detail."""
-        ops.create_feed(self.lake, self.feed.name)
+        status.create_feed(self.lake, self.feed.name)
         return quarantine.open_messages(self.lake, self.feed.name)
 
     def replay(self, messages: Sequence[str]) -> Replayed:
@@ -123,7 +124,7 @@ class Run:
         ``messages``: each one's ``topic/partition/offset``, or ``all``. Raises ConfigError for anything else.
         """
         chosen = positions_of(messages)
-        ops.create_feed(self.lake, self.feed.name)
+        status.create_feed(self.lake, self.feed.name)
         return quarantine.replay(self.lake, self.decoding, chosen)
 
     def dismiss(self, messages: Sequence[str], reason: str) -> int:
@@ -132,7 +133,7 @@ class Run:
         Raises ConfigError as ``replay``, and if it is not said why.
         """
         chosen = positions_of(messages)
-        ops.create_feed(self.lake, self.feed.name)
+        status.create_feed(self.lake, self.feed.name)
         return quarantine.dismiss(self.lake, self.feed.name, chosen, reason)
 
     def decide(self, table: str, action: str, reason: str) -> TableState:
@@ -141,7 +142,7 @@ class Run:
         or if it is not said why."""
         if action not in tuple(Action):
             raise ConfigError(f"action: expected one of {', '.join(Action)}, found {action!r}")
-        ops.create_feed(self.lake, self.feed.name)
+        status.create_feed(self.lake, self.feed.name)
         with self._turn(Layer.GOLD):
             return decide(self.lake, self.feed.name, table, Action(action), reason)
 
@@ -150,7 +151,7 @@ class Run:
 
         Raises ConfigError and ApplyError as ``lake.load.load``.
         """
-        ops.create_feed(self.lake, self.feed.name)
+        status.create_feed(self.lake, self.feed.name)
         with self._turn(Layer.GOLD):
             return load(self.lake, self.applying, folder, time_zone, until_tso=self.until_tso)
 
@@ -159,8 +160,8 @@ class Run:
 
     def status(self) -> DataFrame:
         """The feed's tables at the published watermark."""
-        ops.create_feed(self.lake, self.feed.name)
-        return ops.status_frame(self.lake, self.feed.name)
+        status.create_feed(self.lake, self.feed.name)
+        return status.status_frame(self.lake, self.feed.name)
 
     @property
     def _schemas_apart(self) -> bool:
@@ -169,7 +170,7 @@ class Run:
     @property
     def _schemas(self) -> Mapping[SchemaName, tuple[Column, ...]]:
         if self._schemas_apart:
-            return schemas.known(self.lake, self.feed.name)
+            return external_schemas.known(self.lake, self.feed.name)
         return {}
 
     @property
@@ -184,9 +185,9 @@ class Run:
         )
 
     @property
-    def applying(self) -> Applying:
+    def applying(self) -> GoldConfig:
         """How the feed's changes become tables."""
-        return Applying(
+        return GoldConfig(
             feed=self.feed.name,
             time_zone=self.feed.sink_options.time_zone.key,
             tables=self.feed.schema_tables,

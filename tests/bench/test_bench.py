@@ -8,8 +8,8 @@ from bench.report import Target
 from bench.timing import interleaved
 
 from bench import codec, memory
-from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.event import Kind
+from ticdc_codec.event import Kind
+from ticdc_codec.protocols import Decoder
 
 
 @pytest.mark.parametrize("name", codec.CONTESTS)

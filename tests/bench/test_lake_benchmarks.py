@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from bench import gold, silver
-from ticdc_lakehouse.lake.place import Lake, Layer
+from ticdc_lakehouse.catalog import Lake, Layer
 
 
 @pytest.fixture

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
+from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse import entry
+from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.entry import deployed_lake
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.lake.history import AsOf
-from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.local.notebook import Surroundings, run_notebook
+from ticdc_lakehouse.gold.time_travel import AsOf
+from ticdc_local.notebook import Surroundings, run_notebook
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "gold" / "as_of.py"
 DEV = {"catalog": "lab", **{f"{layer}_schema": f"dev_jane_{layer}" for layer in Layer}}

@@ -13,12 +13,12 @@ import yaml
 from databricks.sdk.service.catalog import SchemaInfo, VolumeInfo
 from databricks.sdk.service.jobs import JobSettings
 
-from ticdc_lakehouse.local.bundle import Bundle, Resource, load_bundle
-from ticdc_lakehouse.local.graph import ForEachTask, Job, NotebookTask, read_job
-from ticdc_lakehouse.local.job import local_parameters
-from ticdc_lakehouse.local.notebook import HEADER, CellKind, read_notebook
-from ticdc_lakehouse.local.reference import DYNAMIC, STATIC, names_in
-from ticdc_lakehouse.local.yaml_file import read_yaml
+from ticdc_local.bundle import Bundle, Resource, load_bundle
+from ticdc_local.graph import ForEachTask, Job, NotebookTask, read_job
+from ticdc_local.job import local_parameters
+from ticdc_local.notebook import HEADER, CellKind, read_notebook
+from ticdc_local.reference import DYNAMIC, STATIC, names_in
+from ticdc_local.yaml_file import read_yaml
 
 ROOT = Path(__file__).parents[2]
 FILES = [ROOT / "databricks.yml", *sorted((ROOT / "resources").glob("*.yml"))]

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from ticdc_lakehouse.cli import COMMANDS, main, place
-from ticdc_lakehouse.cli.place import lake_root, named_values, project_root
-from ticdc_lakehouse.cli.run import notebook_named
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.local.session import local_session
+from ticdc_codec.errors import ConfigError
+from ticdc_local.cli import COMMANDS, arguments, main
+from ticdc_local.cli.arguments import lake_root, named_values, project_root
+from ticdc_local.cli.run import notebook_named
+from ticdc_local.session import local_session
 
 PROJECT = Path(__file__).parents[2]
 JOB_WITHOUT_PARAMETERS = """
@@ -138,7 +138,7 @@ def test_a_folder_without_databricks_yml_is_no_project(tmp_path: Path) -> None:
 
 
 def test_the_lake_is_in_the_project_if_no_other_is_named(tmp_path: Path) -> None:
-    assert lake_root(argparse.Namespace(project=tmp_path, lake=None)) == tmp_path / place.LAKE
+    assert lake_root(argparse.Namespace(project=tmp_path, lake=None)) == tmp_path / arguments.LAKE
     assert lake_root(argparse.Namespace(project=tmp_path, lake=Path("/l"))) == Path("/l")
 
 

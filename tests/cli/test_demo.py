@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ticdc_lakehouse.cli.demo import FEEDS, MARK, STREAM, chosen, clean
+from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.config.feed import load_feeds
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.local.recorded import Answer, answers, recorded_stream
+from ticdc_local.cli.demo import FEEDS, MARK, STREAM, chosen, clean
+from ticdc_testkit.recorded_streams import Answer, answers, recorded_stream
 
 PROJECT = Path(__file__).parents[2]
 ANSWERS = [Answer(watermark=tso, tables={}) for tso in range(46)]

@@ -10,15 +10,15 @@ import orjson
 import pytest
 import yaml
 
-from ticdc_lakehouse.cli import main
-from ticdc_lakehouse.cli.decode import decoded_lines
-from ticdc_lakehouse.cli.generate import paced
-from ticdc_lakehouse.codec.options import CraftFloat
+from ticdc_codec.decoding import MessageDecoder
+from ticdc_codec.event import Op, RowChange
+from ticdc_codec.options import CraftFloat
 from ticdc_lakehouse.config.feed import load_feed
-from ticdc_lakehouse.decoding import MessageDecoder
-from ticdc_lakehouse.event import Op, RowChange
 from ticdc_lakehouse.policy import Mode
-from ticdc_lakehouse.workload.stream import Interval
+from ticdc_local.cli import main
+from ticdc_local.cli.decode import decoded_lines
+from ticdc_local.cli.generate import paced
+from ticdc_testkit.workload.stream import Interval
 
 ROW = RowChange(op=Op.INSERT, database="d", table="t", commit_ts=1, commit_ms=0, before=None, after={}, columns=())
 

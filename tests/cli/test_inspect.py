@@ -10,11 +10,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from ticdc_lakehouse.cli import main
-from ticdc_lakehouse.codec import PROTOCOLS
-from ticdc_lakehouse.codec.message import Message
-from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.event import Resolved
+from ticdc_codec.event import Resolved
+from ticdc_codec.message import Message
+from ticdc_codec.options import sink_options
+from ticdc_codec.protocols import PROTOCOLS
+from ticdc_local.cli import main
 
 EXTENSION = {"enable-tidb-extension": True}
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from ticdc_lakehouse.codec import PROTOCOLS
-from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.event import Ddl
+from ticdc_codec.event import Ddl
+from ticdc_codec.options import sink_options
+from ticdc_codec.protocols import PROTOCOLS
 
-COMMAND = (sys.executable, "-c", "import sys; from ticdc_lakehouse.cli import main; sys.exit(main())")
+COMMAND = (sys.executable, "-c", "import sys; from ticdc_local.cli import main; sys.exit(main())")
 GENERATE = (*COMMAND, "generate", "--workload", "shop", "--protocol", "craft", "--file", "-")
 
 

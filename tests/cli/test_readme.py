@@ -7,8 +7,8 @@ from pathlib import Path
 
 import yaml
 
-from ticdc_lakehouse.cli import COMMANDS
 from ticdc_lakehouse.config.feed import KAFKA_KEYS, KEYS, load_feed
+from ticdc_local.cli import COMMANDS
 
 PROJECT = Path(__file__).parents[2]
 README = (PROJECT / "README.md").read_text(encoding="utf-8")

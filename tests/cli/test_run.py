@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_lakehouse.cli.run import first_line, progress_text, result_text
-from ticdc_lakehouse.local.outcome import Event, JobResult, JobState, Progress, TaskResult, TaskState
+from ticdc_local.cli.run import first_line, progress_text, result_text
+from ticdc_local.outcome import Event, JobResult, JobState, Progress, TaskResult, TaskState
 
 
 class CausedError(Exception):

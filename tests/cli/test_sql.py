@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_lakehouse.cli.sql import MORE, PROMPT, complete, execute, run_all, typed
-from ticdc_lakehouse.lake.place import Lake
-from ticdc_lakehouse.local.notebook import sql_statements
+from ticdc_lakehouse.catalog import Lake
+from ticdc_local.cli.sql import MORE, PROMPT, complete, execute, run_all, typed
+from ticdc_local.notebook import sql_statements
 
 
 def statements(*lines: str) -> tuple[list[str], list[str]]:

@@ -8,15 +8,15 @@ from dataclasses import replace
 import pytest
 from pyspark.sql import Row
 
-from ticdc_lakehouse.cli import doctor, quarantine
-from ticdc_lakehouse.cli.status import feed_text
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.lake.ops import FeedStatus
-from ticdc_lakehouse.lake.quarantine import positions_of
-from ticdc_lakehouse.local.doctor import Finding
-from ticdc_lakehouse.planning.published import TableState
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.tso import time_of
+from ticdc_lakehouse.ops.status import FeedStatus
+from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode
-from ticdc_lakehouse.tso import time_of
+from ticdc_lakehouse.silver.quarantine import positions_of
+from ticdc_local.cli import doctor, quarantine
+from ticdc_local.cli.status import feed_text
+from ticdc_local.doctor import Finding
 
 TSO = 470613127470252033
 EARLIER = 470613127326072832

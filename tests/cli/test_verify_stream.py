@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from ticdc_lakehouse.cli import main
-from ticdc_lakehouse.cli.verify_stream import Result, chosen, state, summary
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.local.comparison import differences
-from ticdc_lakehouse.local.kafka import recorded_messages
-from ticdc_lakehouse.local.lost import LOST
-from ticdc_lakehouse.local.recorded import RecordedStream, answers, recorded_streams
-from ticdc_lakehouse.local.verify import Verdict, mode_of
+from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.policy import Mode
+from ticdc_local.cli import main
+from ticdc_local.cli.verify_stream import Result, chosen, state, summary
+from ticdc_local.kafka import recorded_messages
+from ticdc_testkit.comparison import differences
+from ticdc_testkit.known_losses import LOST
+from ticdc_testkit.recorded_streams import RecordedStream, answers, recorded_streams
+from ticdc_testkit.verify_stream import Verdict, mode_of
 
 STREAMS = Path(__file__).parents[1] / "data" / "streams"
 

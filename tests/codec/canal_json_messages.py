@@ -7,15 +7,10 @@ from typing import Any
 
 from single import single
 
-from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.codec.known import Known
-from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.event import (
-    Event,
-    Failure,
-    RowChange,
-    events_of,
-)
+from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.event import Event, Failure, RowChange, events_of
+from ticdc_codec.options import sink_options
+from ticdc_codec.protocols import Decoder
 
 EXTENSION = {"enable-tidb-extension": True}
 COMMIT_TS = 470613139966656514
@@ -24,9 +19,9 @@ DEEP = b"[" * 100_000 + b"]" * 100_000
 
 def decode(*values: bytes | None, stored: dict[str, bytes] | None = None, **options: object) -> list[Event]:
     given_options = EXTENSION | {name.replace("_", "-"): value for name, value in options.items()}
-    batch = Decoder("canal_json", sink_options("canal_json", given_options), Known(objects=stored or {})).decode(
-        [None] * len(values), values
-    )
+    batch = Decoder(
+        "canal_json", sink_options("canal_json", given_options), DecoderContext(objects=stored or {})
+    ).decode([None] * len(values), values)
     batch.validate(full=True)
     return [event for _, event in events_of(batch)]
 

@@ -10,10 +10,10 @@ from typing import Any
 import fastavro
 from vectors import FOLDER
 
-from ticdc_lakehouse.codec.compression import decompress
-from ticdc_lakehouse.codec.message import Message
-from ticdc_lakehouse.codec.open_protocol.frame import key_texts, texts_of
-from ticdc_lakehouse.codec.options import EncodingFormat, SinkOptions
+from ticdc_codec.compression import decompress
+from ticdc_codec.message import Message
+from ticdc_codec.open_protocol.frame import key_texts, texts_of
+from ticdc_codec.options import EncodingFormat, SinkOptions
 
 
 def content_of(protocol: str, message: Message, options: SinkOptions) -> Any:

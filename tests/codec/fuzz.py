@@ -31,9 +31,9 @@ from fuzz_mutation import mutated
 from well_typed import well_typed
 from wires import WIRES, Pair, Wire, flat, spread
 
-from ticdc_lakehouse.codec import protocol_named
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.event import Bootstrap, Ddl, Event, Failure, RowChange
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.event import Bootstrap, Ddl, Event, Failure, RowChange
+from ticdc_codec.protocols import protocol_named
 
 FOLDER = Path(__file__).parent.parent / "data" / "fuzz"
 BATCH = 512

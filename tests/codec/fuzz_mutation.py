@@ -12,9 +12,9 @@ from random import Random
 
 from wires import Pair, Wire
 
-from ticdc_lakehouse.codec.number import uvarint, varint
-from ticdc_lakehouse.codec.open_protocol.frame import framed, texts_of
-from ticdc_lakehouse.errors import DecodeError
+from ticdc_codec.errors import DecodeError
+from ticdc_codec.number import uvarint, varint
+from ticdc_codec.open_protocol.frame import framed, texts_of
 
 _TOKEN = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?|\w+|[^\w"]')
 _INSIDE = re.compile(rb'(?<=")[^"\\]+(?=")')

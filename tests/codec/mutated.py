@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from ticdc_lakehouse.codec.number import uvarint, varint
+from ticdc_codec.number import uvarint, varint
 
 Path = tuple[Any, ...]
 _MARK = b'"@@@"'

@@ -7,11 +7,11 @@ from typing import Any
 
 from single import single
 
-from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.codec.known import Known
-from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.codec.simple import encode
-from ticdc_lakehouse.event import Column, Event, Failure, RowChange, events_of
+from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.event import Column, Event, Failure, RowChange, events_of
+from ticdc_codec.options import sink_options
+from ticdc_codec.protocols import Decoder
+from ticdc_codec.simple import encode
 
 COMMIT_TS, VERSION = 470613139966656514, 470613139952238593
 DEEP = b"[" * 100_000 + b"]" * 100_000
@@ -33,9 +33,9 @@ AFTER = {"id": "1", "b": "ff", "f": "0.5", "y": "0000", "t": "2024-01-01 00:00:0
          "u": "18446744073709551615", "s": "é"}  # fmt: skip
 
 
-def decode(*values: bytes | None, known: Known | None = None, **options: object) -> list[Event]:
+def decode(*values: bytes | None, known: DecoderContext | None = None, **options: object) -> list[Event]:
     given_options = ZONE | {name.replace("_", "-"): value for name, value in options.items()}
-    decoder = Decoder("simple", sink_options("simple", given_options), known or Known(schemas=KNOWN))
+    decoder = Decoder("simple", sink_options("simple", given_options), known or DecoderContext(schemas=KNOWN))
     batch = decoder.decode([None] * len(values), values)
     batch.validate(full=True)
     return [event for _, event in events_of(batch)]

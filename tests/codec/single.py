@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-from ticdc_lakehouse.event import Event
+from ticdc_codec.event import Event
 
 E = TypeVar("E")
 

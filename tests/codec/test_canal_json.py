@@ -12,12 +12,12 @@ from content import content_of
 from vectors import FOLDER, Case, as_expected, cases, header
 from well_typed import handle_key_text
 
-from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.codec.canal_json import encode
-from ticdc_lakehouse.codec.known import Known
-from ticdc_lakehouse.codec.message import Message
-from ticdc_lakehouse.codec.options import SinkOptions, sink_options
-from ticdc_lakehouse.event import Ddl, Event, Resolved, RowChange, events_of
+from ticdc_codec.canal_json import encode
+from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.event import Ddl, Event, Resolved, RowChange, events_of
+from ticdc_codec.message import Message
+from ticdc_codec.options import SinkOptions, sink_options
+from ticdc_codec.protocols import Decoder
 
 FILES = sorted(path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob("t*-canal_json*.jsonl.gz"))
 CASES = [case for file in FILES for case in cases(file)]
@@ -35,7 +35,9 @@ def stored_of(case: Case) -> dict[str, bytes]:
 
 
 def decode(case: Case) -> list[Event]:
-    batch = Decoder("canal_json", options_of(case), Known(objects=stored_of(case))).decode(case.keys, case.values)
+    batch = Decoder("canal_json", options_of(case), DecoderContext(objects=stored_of(case))).decode(
+        case.keys, case.values
+    )
     return [event for _, event in events_of(batch)]
 
 
@@ -133,7 +135,7 @@ def test_a_batch_decodes_as_its_messages_do(file: str) -> None:
     some = cases_of(file)
     stored = {place: content for case in some for place, content in stored_of(case).items()}
     values = [value for case in some for value in case.values]
-    decoder = Decoder("canal_json", options_of(some[0]), Known(objects=stored))
+    decoder = Decoder("canal_json", options_of(some[0]), DecoderContext(objects=stored))
     alone = [event for case in some for event in decode(case)]
     for _ in range(2):
         batch = decoder.decode([None] * len(values), values)

@@ -13,19 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from well_typed import handle_key_text
 
-from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.codec.canal_json import encode
-from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.event import (
-    Bootstrap,
-    Column,
-    Event,
-    Op,
-    Resolved,
-    RowChange,
-    events_of,
-)
+from ticdc_codec.canal_json import encode
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.event import Bootstrap, Column, Event, Op, Resolved, RowChange, events_of
+from ticdc_codec.options import sink_options
+from ticdc_codec.protocols import Decoder
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 NAMES = st.lists(TEXT, min_size=1, max_size=6, unique=True)

@@ -25,16 +25,9 @@ from canal_json_messages import (
 from vectors import cases
 from well_typed import handle_key_text
 
-from ticdc_lakehouse.codec.compression import compress
-from ticdc_lakehouse.codec.options import Compression
-from ticdc_lakehouse.event import (
-    Ddl,
-    Event,
-    Failure,
-    Op,
-    Resolved,
-    RowChange,
-)
+from ticdc_codec.compression import compress
+from ticdc_codec.event import Ddl, Event, Failure, Op, Resolved, RowChange
+from ticdc_codec.options import Compression
 
 
 def test_the_messages_here_are_valid() -> None:

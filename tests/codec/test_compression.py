@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ticdc_lakehouse.codec.compression import compress, decompress
-from ticdc_lakehouse.codec.options import Compression
-from ticdc_lakehouse.errors import DecodeError
+from ticdc_codec.compression import compress, decompress
+from ticdc_codec.errors import DecodeError
+from ticdc_codec.options import Compression
 
 STATM = Path("/proc/self/statm")
 

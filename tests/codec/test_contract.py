@@ -18,12 +18,12 @@ from vectors import FOLDER, cases, header
 from well_typed import well_typed
 from wires import WIRES, Pair, Wire, flat, spread
 
-from ticdc_lakehouse.codec.compression import MAX_DECOMPRESSED, compress
-from ticdc_lakehouse.codec.number import uvarint
-from ticdc_lakehouse.codec.open_protocol.frame import framed, texts_of
-from ticdc_lakehouse.codec.options import Compression
-from ticdc_lakehouse.event import Event, Failure, RowChange
-from ticdc_lakehouse.mysql_type import family_of
+from ticdc_codec.compression import MAX_DECOMPRESSED, compress
+from ticdc_codec.event import Event, Failure, RowChange
+from ticdc_codec.mysql_type import family_of
+from ticdc_codec.number import uvarint
+from ticdc_codec.open_protocol.frame import framed, texts_of
+from ticdc_codec.options import Compression
 
 _ALL = pytest.mark.parametrize("wire", WIRES.values(), ids=WIRES)
 _JSON = pytest.mark.parametrize("wire", [wire for wire in WIRES.values() if wire.json], ids=lambda wire: wire.name)

@@ -6,10 +6,10 @@ import pytest
 from vectors import Case, as_expected, cases
 from well_typed import handle_key_text
 
-from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.codec.craft import encode
-from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.event import Ddl, Event, Op, Resolved, RowChange, events_of
+from ticdc_codec.craft import encode
+from ticdc_codec.event import Ddl, Event, Op, Resolved, RowChange, events_of
+from ticdc_codec.options import sink_options
+from ticdc_codec.protocols import Decoder
 
 TRUST = {"craft-float": "trust"}
 ONE_MESSAGE = sink_options("craft", {"max-batch-size": 1000, "max-message-bytes": 1 << 30})

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from vectors import cases
 from well_typed import handle_key_text
 
-from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.codec.craft import encode
-from ticdc_lakehouse.codec.number import delta_varints, uvarint, varint
-from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.event import Column, Ddl, Event, Failure, Op, Resolved, RowChange, events_of
+from ticdc_codec.craft import encode
+from ticdc_codec.event import Column, Ddl, Event, Failure, Op, Resolved, RowChange, events_of
+from ticdc_codec.number import delta_varints, uvarint, varint
+from ticdc_codec.options import sink_options
+from ticdc_codec.protocols import Decoder
 
 OPTIONS = sink_options("craft", {"craft-float": "trust"})
 

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from vectors import FOLDER, Case, as_expected, cases, definitions, header
 
-from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.codec.compression import decompress
-from ticdc_lakehouse.codec.debezium import encode
-from ticdc_lakehouse.codec.known import NOTHING_KNOWN, Known
-from ticdc_lakehouse.codec.options import Compression, SinkOptions, sink_options
-from ticdc_lakehouse.event import Ddl, Event, RowChange, events_of
+from ticdc_codec.compression import decompress
+from ticdc_codec.debezium import encode
+from ticdc_codec.decoder_context import NO_CONTEXT, DecoderContext
+from ticdc_codec.event import Ddl, Event, RowChange, events_of
+from ticdc_codec.options import Compression, SinkOptions, sink_options
+from ticdc_codec.protocols import Decoder
 
 FILES = sorted(path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob("t*-debezium*.jsonl.gz"))
 CASES = [case for file in FILES for case in cases(file)]
@@ -28,7 +28,7 @@ def options_of(file: str, **more: object) -> SinkOptions:
     return sink_options("debezium", head["options"] | {"time-zone": head["time_zone"]} | more)
 
 
-def decode(case: Case, known: Known) -> list[Event]:
+def decode(case: Case, known: DecoderContext) -> list[Event]:
     batch = Decoder("debezium", options_of(case.file), known).decode(case.keys, case.values)
     return [event for _, event in events_of(batch)]
 
@@ -106,7 +106,7 @@ def test_encodes_to_the_same_json(file: str) -> None:
 def test_decodes_again_what_it_wrote(file: str) -> None:
     """Also with types that the message alone tells."""
     options = options_of(file, **{"debezium-include-start-ts": False})
-    for known in (definitions, lambda _: NOTHING_KNOWN):
+    for known in (definitions, lambda _: NO_CONTEXT):
         for case in cases(file):
             events = decode(case, known(case))
             if any(column.type == "unknown" for event in events for column in getattr(event, "columns", ())):
@@ -141,7 +141,7 @@ def test_a_table_keeps_one_layout() -> None:
 @pytest.mark.parametrize("file", FILES)
 def test_a_batch_decodes_as_its_messages_do(file: str) -> None:
     """Twice, so that all tables are known: rows are read together then, and alone when decoded case by case."""
-    alone = [event for case in cases(file) for event in decode(case, NOTHING_KNOWN)]
+    alone = [event for case in cases(file) for event in decode(case, NO_CONTEXT)]
     decoder = Decoder("debezium", options_of(file))
     for _ in range(2):
         batch = decoder.decode(

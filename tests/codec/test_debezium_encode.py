@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from ticdc_lakehouse.codec.debezium import encode
-from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.event import Column, Op, RowChange
+from ticdc_codec.debezium import encode
+from ticdc_codec.event import Column, Op, RowChange
+from ticdc_codec.options import sink_options
 
 DAYS = {
     "date": {"1970-01-03": 2, "2024-00-10": None, "2024-02-30": None, "0000-00-00": None},

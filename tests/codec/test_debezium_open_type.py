@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 import pytest
 from vectors import cases, definitions, header
 
-from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.codec.debezium.column import is_open
-from ticdc_lakehouse.codec.known import NOTHING_KNOWN, Known
-from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.definition import ColumnDefinition
-from ticdc_lakehouse.event import RowChange, events_of
-from ticdc_lakehouse.lake.open_type import whole_text_sql
-from ticdc_lakehouse.lake.place import literal
-from ticdc_lakehouse.mysql_type import Family, parse_type
+from ticdc_codec.decoder_context import NO_CONTEXT, DecoderContext
+from ticdc_codec.event import RowChange, events_of
+from ticdc_codec.mysql_type import Family, parse_type
+from ticdc_codec.options import sink_options
+from ticdc_codec.protocols import Decoder
+from ticdc_codec.undeclared_types import is_open
+from ticdc_lakehouse.schema.definition import ColumnDefinition
+from ticdc_lakehouse.sql.text import literal
+from ticdc_lakehouse.sql.undeclared_types import whole_text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -28,7 +28,7 @@ Values = dict[str, set[tuple[str, str]]]
 """For each type the texts of the wire, and what they are."""
 
 
-def rows(case: Case, known: Known) -> list[RowChange]:
+def rows(case: Case, known: DecoderContext) -> list[RowChange]:
     told = header(case.file)
     options = sink_options(told["protocol"], told["options"] | {"time-zone": ZONE})
     decoder = Decoder(told["protocol"], options, known)
@@ -38,7 +38,7 @@ def rows(case: Case, known: Known) -> list[RowChange]:
 def open_values(file: str) -> Values:
     found: Values = defaultdict(set)
     for case in cases(file):
-        for row, whole in zip(rows(case, NOTHING_KNOWN), rows(case, definitions(case)), strict=True):
+        for row, whole in zip(rows(case, NO_CONTEXT), rows(case, definitions(case)), strict=True):
             types = {column.name: column.type for column in whole.columns}
             for name in [column.name for column in row.columns if is_open(column.type)]:
                 text, wanted = (row.after or {}).get(name), (whole.after or {}).get(name)

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from single import single
 
-from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.codec.compression import compress
-from ticdc_lakehouse.codec.debezium import encode
-from ticdc_lakehouse.codec.known import Known
-from ticdc_lakehouse.codec.options import Compression, sink_options
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.event import Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange, events_of
+from ticdc_codec.compression import compress
+from ticdc_codec.debezium import encode
+from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange, events_of
+from ticdc_codec.options import Compression, sink_options
+from ticdc_codec.protocols import Decoder
 
 COMMIT_TS = 470613139966656514
 DEEP = b"[" * 100_000 + b"]" * 100_000
@@ -76,10 +76,10 @@ VALID = (INSERT, UPDATE, DELETE, BARE, DDL, WATERMARK)
 
 
 def decode(
-    *messages: bytes | None, key: bytes | None = KEY, known: Known | None = None, **options: object
+    *messages: bytes | None, key: bytes | None = KEY, known: DecoderContext | None = None, **options: object
 ) -> list[Event]:
     given_options = {name.replace("_", "-"): option for name, option in options.items()}
-    decoder = Decoder("debezium", sink_options("debezium", given_options), known or Known())
+    decoder = Decoder("debezium", sink_options("debezium", given_options), known or DecoderContext())
     batch = decoder.decode([key] * len(messages), messages)
     batch.validate(full=True)
     return [event for _, event in events_of(batch)]
@@ -260,13 +260,17 @@ def test_white_space_and_order_mean_nothing() -> None:
 def test_a_definition_gives_digits_and_types() -> None:
     types = {"id": "int(11)", "b": "varbinary(9)", "u": "bigint(20) unsigned", "f": "double", "m": "decimal(10,2)",
              "d": "date", "t": "time(6)", "z": "timestamp(3)", "x": "bit(10)"}  # fmt: skip
-    known = Known(schemas={("d", "t", 0): tuple(Column(name=n, type=t, key=n == "id") for n, t in types.items())})
+    known = DecoderContext(
+        schemas={("d", "t", 0): tuple(Column(name=n, type=t, key=n == "id") for n, t in types.items())}
+    )
     typed, bare = (row(message, known=known) for message in (INSERT, BARE))
     assert (typed.after, typed.handle_key) == (bare.after, bare.handle_key)
     assert (bare.after or {})["m"] == "1.50"
     assert [column.type for column in bare.columns] == [*types.values()]
     assert row(BARE, key=None, known=known).handle_key == '["1"]'
-    shorter = Known(schemas={("d", "t", 0): (Column(name="t", type="time"), Column(name="m", type="decimal(9,0)"))})
+    shorter = DecoderContext(
+        schemas={("d", "t", 0): (Column(name="t", type="time"), Column(name="m", type="decimal(9,0)"))}
+    )
     assert failure(BARE, known=shorter).reason == "bad_value"
 
 

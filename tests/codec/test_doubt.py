@@ -7,8 +7,10 @@ from dataclasses import fields, replace
 import pytest
 from vectors import FOLDER, Case, cases, header
 
-from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.codec.doubt import (
+from ticdc_codec.event import Column, Event, Failure, RowChange, events_of
+from ticdc_codec.options import SinkOptions, sink_options
+from ticdc_codec.protocols import Decoder
+from ticdc_codec.writer_defects import (
     CRAFT_FLOAT,
     DEBEZIUM_DECIMAL,
     DEBEZIUM_DEFAULT,
@@ -19,15 +21,13 @@ from ticdc_lakehouse.codec.doubt import (
     refusal,
     remark,
 )
-from ticdc_lakehouse.codec.options import SinkOptions, sink_options
-from ticdc_lakehouse.ddl.script import tables_from_sql
-from ticdc_lakehouse.definition import table_from_json, table_to_json
-from ticdc_lakehouse.event import Column, Event, Failure, RowChange, events_of
-from ticdc_lakehouse.lake.typed import typed_columns
-from ticdc_lakehouse.planning.doubt import as_sent
-from ticdc_lakehouse.planning.doubt import refusal as refuses
-from ticdc_lakehouse.planning.situation import Applying
+from ticdc_lakehouse.planning.compatibility import as_sent
+from ticdc_lakehouse.planning.compatibility import refusal as refuses
+from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.window import Shape
+from ticdc_lakehouse.schema.definition import table_from_json, table_to_json
+from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_lakehouse.sql.typed_columns import typed_columns
 
 PROTOCOLS = {
     CRAFT_FLOAT: "craft",
@@ -118,7 +118,7 @@ def test_floats_of_8_2_are_refused_unless_the_feed_says_otherwise() -> None:
 @pytest.mark.parametrize("file", DEFECTS)
 def test_the_order_of_a_schema_shows_whose_values_may_stand_under_wrong_names(file: str) -> None:
     """tiflow lists columns as they were made; CREATE TABLE says in which order they stand."""
-    applying = Applying(feed="f", time_zone="UTC", schemas_apart=True)
+    applying = GoldConfig(feed="f", time_zone="UTC", schemas_apart=True)
     for case in cases(file):
         (table,) = tables_from_sql(case.content["create"], "evolve")
         _, row = decoded(case)

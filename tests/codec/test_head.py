@@ -8,9 +8,9 @@ from collections.abc import Callable
 import pytest
 from vectors import FOLDER, cases
 
-from ticdc_lakehouse.codec.debezium.table import head_of as debezium_head
-from ticdc_lakehouse.codec.head import Head
-from ticdc_lakehouse.codec.simple.json.kind import head_of as simple_head
+from ticdc_codec.debezium.table import head_of as debezium_head
+from ticdc_codec.message_prefix import Head
+from ticdc_codec.simple.json.kind import head_of as simple_head
 
 TEXT = rb'{"a":{"ms":"1795","n\"":12,"ts":470613139966656514},"ms":1795246658000,"x":",\"ms\":12,","op":"c",'
 MS = b'"ms":1795246658000'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ticdc_lakehouse.codec.json_template import JSON, NUMBER, template
+from ticdc_codec.json_template import JSON, NUMBER, template
 
 
 def test_gaps_are_filled_in_order() -> None:

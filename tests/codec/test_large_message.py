@@ -12,13 +12,13 @@ import pytest
 from content import content_of, folder
 from vectors import FOLDER, Case, cases, header
 
-from ticdc_lakehouse.codec import Decoder, protocol_named
-from ticdc_lakehouse.codec.claim_check import stored_message
-from ticdc_lakehouse.codec.known import Known
-from ticdc_lakehouse.codec.message import ClaimCheck, Message
-from ticdc_lakehouse.codec.options import SinkOptions, sink_options
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.event import Column, Ddl, Event, Op, Resolved, RowChange, events_of
+from ticdc_codec.claim_check import stored_message
+from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.event import Column, Ddl, Event, Op, Resolved, RowChange, events_of
+from ticdc_codec.message import ClaimCheck, Message
+from ticdc_codec.options import SinkOptions, sink_options
+from ticdc_codec.protocols import Decoder, protocol_named
 
 NAMES = sorted(path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob("t*.jsonl.gz"))
 CLAIMS = [name for name in NAMES if "claim-check" in name]
@@ -48,7 +48,7 @@ def recorded_objects(case: Case) -> dict[str, bytes]:
 def decoded(
     protocol: str, options: SinkOptions, messages: Sequence[Message], objects: Mapping[str, bytes] | None = None
 ) -> list[Event]:
-    batch = Decoder(protocol, options, Known(objects=objects or {})).decode(
+    batch = Decoder(protocol, options, DecoderContext(objects=objects or {})).decode(
         [message.key for message in messages], [message.value for message in messages]
     )
     return [event for _, event in events_of(batch)]
@@ -204,7 +204,7 @@ def test_a_row_of_which_the_key_alone_is_known_is_written_so(base: str, option: 
     alone = replace(row(), before={"id": "1"}, after={"id": "1"}, columns=COLUMNS[:1], handle_only=True)
     for handling in ({}, HANDLING[option]):
         (message,) = encode(base, [alone], **handling)
-        known = Known(schemas={("d", "t", 3): COLUMNS})
+        known = DecoderContext(schemas={("d", "t", 3): COLUMNS})
         batch = Decoder(base.split(maxsplit=1)[0], sink(base), known).decode([message.key], [message.value])
         ((_, found),) = events_of(batch)
         assert isinstance(found, RowChange)
@@ -236,7 +236,7 @@ def test_a_row_that_names_no_key() -> None:
         assert (said.get("data"), said.get("old")) == (image, image)
     for base in ("canal_json", "simple json", "simple avro"):
         (claim,) = encode(base, [bare], max_message_bytes=999, **HANDLING["claim-check"])
-        known = Known(objects=stored_by([claim]), schemas={("d", "t", 3): bare.columns})
+        known = DecoderContext(objects=stored_by([claim]), schemas={("d", "t", 3): bare.columns})
         batch = Decoder(base.split()[0], sink(base), known).decode([claim.key], [claim.value])
         ((_, found),) = events_of(batch)
         assert isinstance(found, RowChange)

@@ -11,12 +11,12 @@ from content import content_of
 from vectors import FOLDER, Case, as_expected, cases, header
 from well_typed import handle_key_text
 
-from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.codec.known import Known
-from ticdc_lakehouse.codec.message import Message
-from ticdc_lakehouse.codec.open_protocol import encode
-from ticdc_lakehouse.codec.options import SinkOptions, sink_options
-from ticdc_lakehouse.event import Ddl, Event, Resolved, RowChange, events_of
+from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.event import Ddl, Event, Resolved, RowChange, events_of
+from ticdc_codec.message import Message
+from ticdc_codec.open_protocol import encode
+from ticdc_codec.options import SinkOptions, sink_options
+from ticdc_codec.protocols import Decoder
 
 FILES = sorted(path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob("t*-open_protocol*.jsonl.gz"))
 CASES = [case for file in FILES for case in cases(file)]
@@ -34,7 +34,9 @@ def stored_of(case: Case) -> dict[str, bytes]:
 
 
 def decode(case: Case) -> list[Event]:
-    batch = Decoder("open_protocol", options_of(case), Known(objects=stored_of(case))).decode(case.keys, case.values)
+    batch = Decoder("open_protocol", options_of(case), DecoderContext(objects=stored_of(case))).decode(
+        case.keys, case.values
+    )
     return [event for _, event in events_of(batch)]
 
 
@@ -63,7 +65,7 @@ def test_a_batch_decodes_as_its_messages_do(file: str) -> None:
     stored = {place: content for case in some for place, content in stored_of(case).items()}
     keys = [key for case in some for key in case.keys]
     values = [value for case in some for value in case.values]
-    decoder = Decoder("open_protocol", options_of(some[0]), Known(objects=stored))
+    decoder = Decoder("open_protocol", options_of(some[0]), DecoderContext(objects=stored))
     alone = [event for case in some for event in decode(case)]
     for _ in range(2):
         batch = decoder.decode(keys, values)
@@ -79,7 +81,7 @@ def test_encodes_to_the_same_json(file: str) -> None:
         if "writer_bug" in case.content:
             continue
         for key, value in zip(case.keys, case.values, strict=True):
-            batch = Decoder("open_protocol", options, Known(objects=stored_of(case))).decode([key], [value])
+            batch = Decoder("open_protocol", options, DecoderContext(objects=stored_of(case))).decode([key], [value])
             (message,) = encode([event for _, event in events_of(batch)], options)
             theirs = content_of("open_protocol", Message(key=key, value=value), options)
             found.append((case.name, content_of("open_protocol", message, options), theirs))

@@ -8,18 +8,11 @@ from typing import Any
 import pytest
 from single import single
 
-from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.codec.known import Known
-from ticdc_lakehouse.codec.open_protocol.frame import VERSION, framed
-from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.event import (
-    Ddl,
-    Event,
-    Failure,
-    Resolved,
-    RowChange,
-    events_of,
-)
+from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.event import Ddl, Event, Failure, Resolved, RowChange, events_of
+from ticdc_codec.open_protocol.frame import VERSION, framed
+from ticdc_codec.options import sink_options
+from ticdc_codec.protocols import Decoder
 
 COMMIT_TS = 470613139966656514
 DEEP = b"[" * 100_000 + b"]" * 100_000
@@ -28,7 +21,9 @@ Pair = tuple[bytes | None, bytes | None]
 
 def decode(*messages: Pair, stored: dict[str, bytes] | None = None, **options: object) -> list[Event]:
     given_options = {name.replace("_", "-"): value for name, value in options.items()}
-    decoder = Decoder("open_protocol", sink_options("open_protocol", given_options), Known(objects=stored or {}))
+    decoder = Decoder(
+        "open_protocol", sink_options("open_protocol", given_options), DecoderContext(objects=stored or {})
+    )
     batch = decoder.decode([key for key, _ in messages], [value for _, value in messages])
     batch.validate(full=True)
     return [event for _, event in events_of(batch)]

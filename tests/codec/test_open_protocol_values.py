@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from test_open_protocol_strict import CELLS, ROW, UPDATE, WATERMARK, Pair, cells, decode, failure, key, row, u, written
 from well_typed import handle_key_text
 
-from ticdc_lakehouse.codec.compression import compress
-from ticdc_lakehouse.codec.open_protocol import encode
-from ticdc_lakehouse.codec.open_protocol.frame import framed, texts_of
-from ticdc_lakehouse.codec.open_protocol.quote import quoted, unquoted
-from ticdc_lakehouse.codec.options import Compression, SinkOptions, sink_options
-from ticdc_lakehouse.errors import ConfigError, DecodeError
-from ticdc_lakehouse.event import Bootstrap, Column, Ddl, Event, Failure, Op, RowChange
+from ticdc_codec.compression import compress
+from ticdc_codec.errors import ConfigError, DecodeError
+from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Op, RowChange
+from ticdc_codec.open_protocol import encode
+from ticdc_codec.open_protocol.frame import framed, texts_of
+from ticdc_codec.open_protocol.quote import quoted, unquoted
+from ticdc_codec.options import Compression, SinkOptions, sink_options
 
 
 def changed(**of: Any) -> dict[str, str | None]:

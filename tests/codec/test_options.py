@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ticdc_lakehouse.codec.options import CraftFloat, sink_options
-from ticdc_lakehouse.errors import ConfigError
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.options import CraftFloat, sink_options
 
 PLACE = "claim-check-storage-uri"
 

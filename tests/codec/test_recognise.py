@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from vectors import FOLDER, cases, header
 
-from ticdc_lakehouse.codec import PROTOCOLS
-from ticdc_lakehouse.codec.compression import compress
-from ticdc_lakehouse.codec.options import Compression
-from ticdc_lakehouse.codec.recognise import Recognised, recognise, recognise_one
+from ticdc_codec.compression import compress
+from ticdc_codec.options import Compression
+from ticdc_codec.protocols import PROTOCOLS
+from ticdc_codec.recognition import Recognised, recognise, recognise_one
 
 FILES = sorted(path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob("*.jsonl.gz"))
 STREAMS = sorted(path for path in FOLDER.parent.glob("streams/*/*.jsonl.gz") if not path.name.startswith("answers"))

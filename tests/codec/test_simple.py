@@ -13,12 +13,12 @@ import pytest
 from content import content_of
 from vectors import FOLDER, Case, as_expected, cases, header
 
-from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.codec.known import Known
-from ticdc_lakehouse.codec.message import Message
-from ticdc_lakehouse.codec.options import LargeMessage, SinkOptions, sink_options
-from ticdc_lakehouse.codec.simple import encode
-from ticdc_lakehouse.event import Bootstrap, Event, Failure, Resolved, RowChange, events_of
+from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.event import Bootstrap, Event, Failure, Resolved, RowChange, events_of
+from ticdc_codec.message import Message
+from ticdc_codec.options import LargeMessage, SinkOptions, sink_options
+from ticdc_codec.protocols import Decoder
+from ticdc_codec.simple import encode
 
 DEFECTS = sorted(path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob("tiflow-simple-*-defect.jsonl.gz"))
 FILES = sorted({path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob("t*-simple-*.jsonl.gz")} - set(DEFECTS))
@@ -43,8 +43,8 @@ def stored_of(case: Case) -> dict[str, bytes]:
     return {f"{place}/{name}": base64.b64decode(content) for name, content in objects.items()}
 
 
-def decode(values: list[bytes | None], options: SinkOptions, known: Known | None = None) -> list[Event]:
-    batch = Decoder("simple", options, known or Known()).decode([None] * len(values), values)
+def decode(values: list[bytes | None], options: SinkOptions, known: DecoderContext | None = None) -> list[Event]:
+    batch = Decoder("simple", options, known or DecoderContext()).decode([None] * len(values), values)
     return [event for _, event in events_of(batch)]
 
 
@@ -52,7 +52,7 @@ def decode(values: list[bytes | None], options: SinkOptions, known: Known | None
 def decoded(file: str) -> dict[str, list[Event]]:
     """The events of each case, decoded alone."""
     options = options_of(file)
-    return {case.name: decode(case.values, options, Known(objects=stored_of(case))) for case in cases(file)}
+    return {case.name: decode(case.values, options, DecoderContext(objects=stored_of(case))) for case in cases(file)}
 
 
 def told(expected: dict[str, Any]) -> dict[str, Any]:
@@ -86,7 +86,7 @@ def test_a_batch_decodes_as_its_messages_do(file: str) -> None:
     some = cases(file)
     stored = {place: content for case in some for place, content in stored_of(case).items()}
     values = [value for case in some for value in case.values]
-    decoder = Decoder("simple", options_of(file), Known(objects=stored))
+    decoder = Decoder("simple", options_of(file), DecoderContext(objects=stored))
     alone = [event for events in decoded(file).values() for event in events]
     for _ in range(2):
         batch = decoder.decode([None] * len(values), values)
@@ -109,7 +109,7 @@ def test_columns_are_all_that_rows_need(file: str) -> None:
         rows = [number for number, event in enumerate(events) if isinstance(event, RowChange)]
         if not schemas or len(rows) == len(events):
             continue
-        known = Known(objects=stored_of(case), schemas=schemas)
+        known = DecoderContext(objects=stored_of(case), schemas=schemas)
         again = decode([case.values[number] for number in rows], options_of(file), known)
         assert again == [events[number] for number in rows], case.id
 

@@ -12,9 +12,9 @@ from simple_messages import (
 )
 from vectors import cases
 
-from ticdc_lakehouse.codec.known import Known
-from ticdc_lakehouse.codec.number import varint
-from ticdc_lakehouse.event import Column, Failure
+from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.event import Column, Failure
+from ticdc_codec.number import varint
 
 HOSTILE = {
     "name of 2^31": varint(2**31 - 1), "name of 2^63": varint(2**63 - 1), "negative size": varint(-1),
@@ -50,7 +50,9 @@ def test_blocks() -> None:
 def test_a_string_is_no_number() -> None:
     """wire.md 1.3.2; an ENUM was a string before v8.0."""
     types = {"id": "int(10) unsigned", "e": "enum('a','b')"}
-    known = Known(schemas={("d", "t", VERSION): tuple(Column(name=name, type=of) for name, of in types.items())})
+    known = DecoderContext(
+        schemas={("d", "t", VERSION): tuple(Column(name=name, type=of) for name, of in types.items())}
+    )
 
     def image(entry: bytes) -> bytes:
         return PREFIX + b"\x02\x02" + entry + b"\0\0"

@@ -12,11 +12,11 @@ from simple_messages import (
     row,
 )
 
-from ticdc_lakehouse.codec.known import Known
-from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.codec.simple import encode
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.event import Column, Failure, Op, RowChange
+from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.event import Column, Failure, Op, RowChange
+from ticdc_codec.options import sink_options
+from ticdc_codec.simple import encode
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 VALUES = {
@@ -62,7 +62,7 @@ def test_round_trip(events: list[RowChange], encoding: str) -> None:
     options = sink_options("simple", ZONE | {"encoding-format": encoding, "integrity-check-level": "correctness"})
     values = [message.value for message in encode(events, options)]
     schemas = {(event.database, event.table, event.schema_version or 0): event.columns for event in events}
-    found = decode(*values, known=Known(schemas=schemas), encoding_format=encoding)
+    found = decode(*values, known=DecoderContext(schemas=schemas), encoding_format=encoding)
     keyless = [{name: getattr(event, name) for name in event.__slots__} for event in found]
     plain = {"handle_key": None, "old_handle_key": None}
     assert [RowChange(**members | plain) for members in keyless] == events

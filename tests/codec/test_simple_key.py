@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from simple_messages import AVRO, BARE, VERSION, decode, row, written
 
-from ticdc_lakehouse.codec.known import Known
-from ticdc_lakehouse.codec.options import EncodingFormat, sink_options
-from ticdc_lakehouse.codec.simple import encode
-from ticdc_lakehouse.codec.simple.avro.encode import AvroWriter
-from ticdc_lakehouse.codec.simple.message import read_envelope
-from ticdc_lakehouse.event import Bootstrap
+from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.event import Bootstrap
+from ticdc_codec.options import EncodingFormat, sink_options
+from ticdc_codec.simple import encode
+from ticdc_codec.simple.avro.encode import AvroWriter
+from ticdc_codec.simple.message import read_envelope
 
 INT = {"mysqlType": "int", "charset": "binary", "collate": "binary", "length": 11}
 NULLABLE = "n"
@@ -79,7 +79,7 @@ def test_a_key_of_virtual_columns_is_none(encoding: str, key: tuple[str, ...]) -
     values = in_avro(*map(bytes, filter(None, messages))) if encoding == "avro" else messages
     schema, found = decode(*values, encoding_format=encoding)
     assert isinstance(schema, Bootstrap)
-    known = Known(schemas={("d", "t", VERSION): schema.columns})
+    known = DecoderContext(schemas={("d", "t", VERSION): schema.columns})
     assert row(values[1] or b"", known=known, encoding_format=encoding) == found
     assert found.after == {"id": "1", "w": "1"}
     assert found.handle_key is None

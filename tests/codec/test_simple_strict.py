@@ -29,11 +29,11 @@ from simple_messages import (
 )
 from vectors import cases
 
-from ticdc_lakehouse.codec.compression import compress
-from ticdc_lakehouse.codec.known import Known
-from ticdc_lakehouse.codec.options import Compression, sink_options
-from ticdc_lakehouse.codec.simple import encode
-from ticdc_lakehouse.event import Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange
+from ticdc_codec.compression import compress
+from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange
+from ticdc_codec.options import Compression, sink_options
+from ticdc_codec.simple import encode
 
 
 @pytest.mark.parametrize(("values", "encoding"), [(VALID, "json"), (AVRO_VALID, "avro")])
@@ -169,7 +169,7 @@ def test_any_column_name(encoding: str) -> None:
 
 
 def checked(value: bytes, change: tuple[bytes, bytes], **options: Any) -> Event:
-    return decode(value.replace(*change), known=Known(schemas=SUMMED_SCHEMAS), **options)[0]
+    return decode(value.replace(*change), known=DecoderContext(schemas=SUMMED_SCHEMAS), **options)[0]
 
 
 SUMMED = next(case for case in cases("ticdc-simple-json-checksum") if case.name == "defaults.update.to_null")
@@ -208,7 +208,7 @@ def test_claim_check_objects_that_are_not_right(file: str) -> None:
 
     def claimed(stored: dict[str, bytes], **options: object) -> Event:
         encoding = "avro" if "avro" in file else "json"
-        known = Known(objects={f"{PLACE}/{at}": value for at, value in stored.items()})
+        known = DecoderContext(objects={f"{PLACE}/{at}": value for at, value in stored.items()})
         return decode(*case.values, known=known, encoding_format=encoding, **options)[-1]
 
     def reason(content: bytes | None, **options: object) -> str:

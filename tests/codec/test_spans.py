@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator
 import pytest
 from vectors import Case, cases, header
 
-from ticdc_lakehouse.codec import PROTOCOLS, Decoder
-from ticdc_lakehouse.codec.options import SinkOptions, sink_options
-from ticdc_lakehouse.codec.recognise import recognise_one
-from ticdc_lakehouse.codec.span import NOT_READ, ByteMap, Span, Walk, filled, mapped
-from ticdc_lakehouse.errors import DecodeError
-from ticdc_lakehouse.event import Failure, events_of
+from ticdc_codec.byte_map import NOT_READ, ByteMap, Span, Walk, filled, mapped
+from ticdc_codec.errors import DecodeError
+from ticdc_codec.event import Failure, events_of
+from ticdc_codec.options import SinkOptions, sink_options
+from ticdc_codec.protocols import PROTOCOLS, Decoder
+from ticdc_codec.recognition import recognise_one
 
 FILES = (
     "tiflow-craft", "tiflow-craft-delete-handle-key-only", "tiflow-open_protocol", "ticdc-open_protocol-lz4",

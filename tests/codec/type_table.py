@@ -16,12 +16,12 @@ from typing import Any
 
 from vectors import Case, as_expected, cases, definitions, header
 
-from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.codec.known import NOTHING_KNOWN, Known
-from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.ddl.script import tables_from_sql
-from ticdc_lakehouse.event import Event, RowChange, events_of
-from ticdc_lakehouse.mysql_type import Family, MysqlType, parse_type
+from ticdc_codec.decoder_context import NO_CONTEXT, DecoderContext
+from ticdc_codec.event import Event, RowChange, events_of
+from ticdc_codec.mysql_type import Family, MysqlType, parse_type
+from ticdc_codec.options import sink_options
+from ticdc_codec.protocols import Decoder
+from ticdc_lakehouse.schema.script import tables_from_sql
 
 PAGE = Path(__file__).parents[2] / "docs" / "types-by-protocol.md"
 
@@ -117,9 +117,9 @@ def findings(files: Sequence[str]) -> Findings:
     return dict(found)
 
 
-def _compare(file: str, run: Sequence[Case], defined: Known, found: Findings) -> None:
+def _compare(file: str, run: Sequence[Case], defined: DecoderContext, found: Findings) -> None:
     """Cases of tables with the same definitions, decoded with nothing known and with these."""
-    alone = _decoded(file, run, NOTHING_KNOWN)
+    alone = _decoded(file, run, NO_CONTEXT)
     best = _decoded(file, run, defined) if header(file)["protocol"] == "debezium" else alone
     expected = [event for case in run for event in case.expect]
     for event, known, wanted in zip(alone, best, expected, strict=True):
@@ -133,7 +133,7 @@ def _compare(file: str, run: Sequence[Case], defined: Known, found: Findings) ->
         found[VIRTUAL].at_best(Told.ABSENT)
 
 
-def _decoded(file: str, run: Sequence[Case], known: Known) -> list[Event]:
+def _decoded(file: str, run: Sequence[Case], known: DecoderContext) -> list[Event]:
     head = header(file)
     trust = {"craft-float": "trust"} if head["protocol"] == "craft" else {}
     options = sink_options(head["protocol"], head["options"] | {"time-zone": head["time_zone"]} | trust)

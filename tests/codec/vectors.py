@@ -10,9 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ticdc_lakehouse.canonical import canonical
-from ticdc_lakehouse.codec.known import Known
-from ticdc_lakehouse.event import Column, Event
+from ticdc_codec.canonical import canonical
+from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.event import Column, Event
 
 FOLDER = Path(__file__).parent.parent / "data" / "vectors"
 
@@ -62,12 +62,12 @@ def _bytes(text: str | None) -> bytes | None:
     return None if text is None else base64.b64decode(text)
 
 
-def definitions(case: Case) -> Known:
+def definitions(case: Case) -> DecoderContext:
     """The case's tables as SHOW COLUMNS has them."""
     tables = case.content.get("tables", {})
     names = {(event["schema"], event["table"]) for event in case.expect if event["kind"] == "row"}
     columns = {name: tables.get(".".join(name), case.content)["columns"] for name in names}
-    return Known(
+    return DecoderContext(
         schemas={
             (*name, 0): tuple(Column(name=column["name"], type=column["type"]) for column in columns[name])
             for name in names

@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 import orjson
 
-from ticdc_lakehouse.event import (
+from ticdc_codec.event import (
     Bootstrap,
     Column,
     Ddl,
@@ -27,7 +27,7 @@ from ticdc_lakehouse.event import (
     columns_from,
     columns_text,
 )
-from ticdc_lakehouse.mysql_type import Family, MysqlType, parse_type
+from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 
 MAX_TSO = (1 << 63) - 1
 _INTEGER = re.compile(r"0|-?[1-9]\d*", re.ASCII)

@@ -10,11 +10,11 @@ from typing import Any
 
 from vectors import Case, cases, header
 
-from ticdc_lakehouse.codec import Decoder, protocol_named
-from ticdc_lakehouse.codec.known import Known
-from ticdc_lakehouse.codec.options import SinkOptions, sink_options
-from ticdc_lakehouse.event import Bootstrap, Event, events_of
-from ticdc_lakehouse.mysql_type import Family
+from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.event import Bootstrap, Event, events_of
+from ticdc_codec.mysql_type import Family
+from ticdc_codec.options import SinkOptions, sink_options
+from ticdc_codec.protocols import Decoder, protocol_named
 
 MYSQL_TEXTS = frozenset(
     {Family.DECIMAL, Family.DATE, Family.DATETIME, Family.TIMESTAMP, Family.TIME, Family.JSON, Family.VECTOR}
@@ -56,7 +56,7 @@ class Wire:
         return [pair for pair in dict.fromkeys(pairs) if len(pair[1] or b"") < 6000]
 
     @cached_property
-    def known(self) -> Known:
+    def known(self) -> DecoderContext:
         """The schemas that rows of Simple need, and the objects of claim checks."""
         place = header(self.files[0])["options"].get("claim-check-storage-uri")
         stored = {
@@ -66,10 +66,14 @@ class Wire:
         }
         values = [value for case in self.cases for value in case.values]
         if not protocol_named(self.protocol).schemas_apart:
-            return Known(objects=stored)
-        batch = Decoder(self.protocol, self.options, Known(objects=stored)).decode([None] * len(values), values)
+            return DecoderContext(objects=stored)
+        batch = Decoder(self.protocol, self.options, DecoderContext(objects=stored)).decode(
+            [None] * len(values), values
+        )
         told = [event for _, event in events_of(batch) if isinstance(event, Bootstrap)]
-        return Known(objects=stored, schemas={(e.database, e.table, e.schema_version or 0): e.columns for e in told})
+        return DecoderContext(
+            objects=stored, schemas={(e.database, e.table, e.schema_version or 0): e.columns for e in told}
+        )
 
     def decoder(self, **options: object) -> Decoder:
         """A decoder that has met no message."""

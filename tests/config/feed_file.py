@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.config.feed import load_feed
-from ticdc_lakehouse.errors import ConfigError
 
 RIGHT = """
 protocol: canal-json

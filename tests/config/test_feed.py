@@ -10,10 +10,10 @@ import pytest
 import yaml
 from feed_file import RIGHT, mistakes, written
 
-from ticdc_lakehouse.codec.options import CraftFloat
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.options import CraftFloat
 from ticdc_lakehouse.config.feed import SecretReference, load_feed, load_feeds, security_options
 from ticdc_lakehouse.config.table_filter import TableFilter, pattern_mistake
-from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.policy import Mode, OnDrop, OnIrregular, OnUnsupportedDdl, Policy
 
 EXAMPLES = Path(__file__).parents[2] / "resources" / "feeds"
@@ -477,7 +477,7 @@ def test_the_examples_have_no_key_twice_and_no_literal_secret() -> None:
 
 def test_codec_and_config_do_not_load_spark() -> None:
     code = (
-        "import sys, ticdc_lakehouse.codec, ticdc_lakehouse.config.feed; "
+        "import sys, ticdc_codec.protocols, ticdc_lakehouse.config.feed; "
         "sys.exit(any(name.split('.')[0] in ('pyspark', 'py4j', 'delta') for name in sys.modules))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

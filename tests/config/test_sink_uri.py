@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from feed_file import RIGHT, mistakes, written
 
-from ticdc_lakehouse.codec import PROTOCOLS
-from ticdc_lakehouse.codec.options import CraftFloat
+from ticdc_codec.options import CraftFloat
+from ticdc_codec.protocols import PROTOCOLS
 from ticdc_lakehouse.config.feed import Feed, load_feed
 
 # https://docs.pingcap.com/tidb/stable/ticdc-sink-to-kafka, "Configure sink URI for kafka"

@@ -14,10 +14,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from ticdc_lakehouse.ddl.change import change
-from ticdc_lakehouse.ddl.read import read_ddl
-from ticdc_lakehouse.ddl.script import tables_from_sql
-from ticdc_lakehouse.ddl.statement import (
+from ticdc_lakehouse.schema.change import change
+from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.read import read_ddl
+from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_lakehouse.schema.statement import (
     AlterTable,
     CreateTable,
     CreateTableLike,
@@ -29,7 +30,6 @@ from ticdc_lakehouse.ddl.statement import (
     TableName,
     TruncateTable,
 )
-from ticdc_lakehouse.definition import Table
 
 FOLDER = Path(__file__).parent.parent / "data" / "ddl"
 STREAMS = ("tiflow-ddl", "ticdc-ddl")

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from ticdc_lakehouse.ddl.change import change
-from ticdc_lakehouse.ddl.effect import Added, Changed, Dropped, Effect, Recast, Rekeyed, Renamed, RowsGone
-from ticdc_lakehouse.ddl.read import read_ddl
-from ticdc_lakehouse.ddl.script import tables_from_sql
-from ticdc_lakehouse.ddl.statement import AlterTable
-from ticdc_lakehouse.definition import ColumnDefinition, Table, table_from_json, table_to_json
-from ticdc_lakehouse.errors import ApplyError
+from ticdc_codec.errors import ApplyError
+from ticdc_lakehouse.schema.change import change
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Table, table_from_json, table_to_json
+from ticdc_lakehouse.schema.effect import Added, Changed, Dropped, Effect, Recast, Rekeyed, Renamed, RowsGone
+from ticdc_lakehouse.schema.read import read_ddl
+from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_lakehouse.schema.statement import AlterTable
 
 COLUMNS = "`id` int(11) NOT NULL, `Name` varchar(20), n int(11) NOT NULL, v int AS (n) VIRTUAL"
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_lakehouse.ddl.literal import zero
-from ticdc_lakehouse.ddl.read import read_ddl
-from ticdc_lakehouse.ddl.script import tables_from_sql
-from ticdc_lakehouse.ddl.statement import AddColumn, AlterTable, CreateTable, Default, Position, Unread
-from ticdc_lakehouse.definition import Table
-from ticdc_lakehouse.mysql_type import parse_type
+from ticdc_codec.mysql_type import parse_type
+from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.literal import zero
+from ticdc_lakehouse.schema.read import read_ddl
+from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_lakehouse.schema.statement import AddColumn, AlterTable, CreateTable, Default, Position, Unread
 
 
 def add(text: str) -> AddColumn:

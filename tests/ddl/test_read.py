@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from ticdc_lakehouse.ddl.read import read_ddl
-from ticdc_lakehouse.ddl.statement import (
+from ticdc_lakehouse.schema.definition import Partition, Partitioning
+from ticdc_lakehouse.schema.read import read_ddl
+from ticdc_lakehouse.schema.statement import (
     Action,
     AddKey,
     AddPartitions,
@@ -35,7 +36,6 @@ from ticdc_lakehouse.ddl.statement import (
     TruncateTable,
     Unread,
 )
-from ticdc_lakehouse.definition import Partition, Partitioning
 
 VECTORS = Path(__file__).parent.parent / "data" / "vectors"
 HOSTILE = [

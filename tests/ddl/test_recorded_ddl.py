@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from catalog_walk import STREAMS, created, walk
 
-from ticdc_lakehouse.definition import Table
-from ticdc_lakehouse.mysql_type import parse_type, same_type
+from ticdc_codec.mysql_type import parse_type, same_type
+from ticdc_lakehouse.schema.definition import Table
 
 
 @pytest.mark.parametrize("stream", STREAMS)

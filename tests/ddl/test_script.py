@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from ticdc_lakehouse.ddl.script import tables_from_sql
-from ticdc_lakehouse.errors import ConfigError
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.schema.script import tables_from_sql
 
 DUMPLING = """/*!40014 SET FOREIGN_KEY_CHECKS=0*/;
 /*!40101 SET NAMES binary*/;

@@ -13,15 +13,15 @@ from textwrap import indent
 
 import pytest
 
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange
+from ticdc_codec.inspection import Inspector
+from ticdc_codec.inspection.view import shown
+from ticdc_codec.message import Message
+from ticdc_codec.options import sink_options
+from ticdc_codec.protocols import PROTOCOLS
+from ticdc_codec.recognition import Recognised
 from ticdc_lakehouse import inspect
-from ticdc_lakehouse.codec import PROTOCOLS
-from ticdc_lakehouse.codec.message import Message
-from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.codec.recognise import Recognised
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.event import Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange
-from ticdc_lakehouse.inspection import Inspector
-from ticdc_lakehouse.inspection.view import shown
 
 PAGE = (Path(__file__).parents[2] / "docs" / "inspect.md").read_text(encoding="utf-8")
 VECTORS = Path(__file__).parents[1] / "data" / "vectors"

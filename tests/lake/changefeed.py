@@ -13,19 +13,21 @@ import pytest
 import yaml
 from pyspark.sql import Row, SparkSession
 
-from ticdc_lakehouse.codec import PROTOCOLS
-from ticdc_lakehouse.codec.message import Message
-from ticdc_lakehouse.codec.options import sink_options
+from ticdc_codec.event import Column, Ddl, Event, Op, Resolved, RowChange
+from ticdc_codec.message import Message
+from ticdc_codec.options import sink_options
+from ticdc_codec.protocols import PROTOCOLS
+from ticdc_codec.tso import Tso, first_of, milliseconds
+from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.config.feed import load_feed
 from ticdc_lakehouse.entry import Run
-from ticdc_lakehouse.event import Column, Ddl, Event, Op, Resolved, RowChange
-from ticdc_lakehouse.lake import gold, ops, silver
-from ticdc_lakehouse.lake.gold import Applied
-from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.lake.state import published
-from ticdc_lakehouse.local.broker import Broker, KafkaMessage
-from ticdc_lakehouse.planning.published import Published
-from ticdc_lakehouse.tso import Tso, first_of, milliseconds
+from ticdc_lakehouse.gold import windows
+from ticdc_lakehouse.gold.state import published
+from ticdc_lakehouse.gold.windows import Applied
+from ticdc_lakehouse.ops import status
+from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.silver import decode_stream
+from ticdc_local.broker import Broker, KafkaMessage
 
 ID = Column(name="id", type="bigint", key=True)
 V = Column(name="v", type="varchar")
@@ -188,7 +190,7 @@ class Changefeed:
             raise InterruptedError
 
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(gold.state, "publish", publish)
+            patch.setattr(windows.state, "publish", publish)
             with pytest.raises(InterruptedError):
                 (run or self.apply)()
 
@@ -202,9 +204,9 @@ class Changefeed:
         return published(self.lake, self.name)
 
     @property
-    def status(self) -> ops.FeedStatus:
-        ops.create_feed(self.lake, self.name)
-        return ops.feed_status(self.lake, self.name)
+    def status(self) -> status.FeedStatus:
+        status.create_feed(self.lake, self.name)
+        return status.feed_status(self.lake, self.name)
 
     def view(self, table: str, database: str = "shop") -> str:
         """The quoted name of a table's gold view."""
@@ -224,7 +226,7 @@ class Changefeed:
         return {name: max(int(commit.stem) for commit in log.glob("*.json")) for name, log in logs.items()}
 
     def events(self, columns: str = "*", where: str = "true") -> list[Row]:
-        table = self.lake.table(Layer.SILVER, silver.events_table(self.name))
+        table = self.lake.table(Layer.SILVER, decode_stream.events_table(self.name))
         return self.spark.sql(f"SELECT {columns} FROM {table} WHERE {where}").collect()
 
     def check_nothing_lost_or_doubled(self) -> None:

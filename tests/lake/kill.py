@@ -23,17 +23,17 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.codec.options import sink_options
+from ticdc_codec.options import sink_options
+from ticdc_codec.protocols import Decoder
+from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.config.feed import load_feed
 from ticdc_lakehouse.entry import Run
-from ticdc_lakehouse.lake import silver
-from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.local.broker import Broker, KafkaMessage, recorded_messages
-from ticdc_lakehouse.local.dbutils import Secrets
-from ticdc_lakehouse.local.recorded import Answer, RecordedStream, answers, recorded_stream
-from ticdc_lakehouse.local.session import local_session
-from ticdc_lakehouse.local.verify import verdict, write_feed
+from ticdc_lakehouse.silver import decode_stream
+from ticdc_local.broker import Broker, KafkaMessage, recorded_messages
+from ticdc_local.dbutils import Secrets
+from ticdc_local.session import local_session
+from ticdc_testkit.recorded_streams import Answer, RecordedStream, answers, recorded_stream
+from ticdc_testkit.verify_stream import verdict, write_feed
 
 PROJECT = Path(__file__).parents[2]
 STREAM = PROJECT / "tests" / "data" / "streams" / "tiflow-bank"
@@ -96,7 +96,7 @@ def start(folder: Path, feed: str, until_tso: int, *arguments: str) -> subproces
     command = [
         sys.executable,
         "-c",
-        "import sys; from ticdc_lakehouse.cli import main; sys.exit(main())",
+        "import sys; from ticdc_local.cli import main; sys.exit(main())",
         *("run", "--feed", feed, "--lake", str(folder), "--param", f"feeds_root={folder / 'feeds'}"),
         *("--param", f"until_tso={until_tso}", *arguments),
     ]
@@ -140,7 +140,7 @@ def _mistakes(folder: Path, stream: RecordedStream, messages: list[KafkaMessage]
         root=folder,
     )
     lake.register()
-    silver.create_tables(lake, FEED)  # the views, which a session's catalog forgets
+    decode_stream.create_tables(lake, FEED)  # the views, which a session's catalog forgets
     opened = Run(lake=lake, feed=load_feed(folder / "feeds" / f"{FEED}.yml"), secret=Secrets().get)
     yield from map(str, verdict(opened, _last(stream), stream.time_zone, {}).differences)
 

@@ -22,13 +22,13 @@ from pathlib import Path
 
 from kill import PROJECT, start
 
+from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.entry import Run
-from ticdc_lakehouse.lake.place import Layer
-from ticdc_lakehouse.local.broker import Broker
-from ticdc_lakehouse.local.comparison import Cell
-from ticdc_lakehouse.local.recorded import Answer, RecordedStream, answers, recorded_stream
-from ticdc_lakehouse.local.session import local_session
-from ticdc_lakehouse.local.verify import load_stream, verdict
+from ticdc_local.broker import Broker
+from ticdc_local.session import local_session
+from ticdc_testkit.comparison import Cell
+from ticdc_testkit.recorded_streams import Answer, RecordedStream, answers, recorded_stream
+from ticdc_testkit.verify_stream import load_stream, verdict
 
 NOTEBOOK = PROJECT / "notebooks" / "gold" / "apply.py"
 _SURE_TO_START = 120

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 import pytest
 from changefeed import Changefeed
 
-from ticdc_lakehouse.errors import OffsetGapError
-from ticdc_lakehouse.lake.bronze import Landed
-from ticdc_lakehouse.lake.place import Layer
-from ticdc_lakehouse.local.broker import KafkaMessage
+from ticdc_codec.errors import OffsetGapError
+from ticdc_lakehouse.bronze.landing import Landed
+from ticdc_lakehouse.catalog import Layer
+from ticdc_local.broker import KafkaMessage
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import Row, SparkSession
 
-    from ticdc_lakehouse.local.broker import Broker
+    from ticdc_local.broker import Broker
 
 
 def lines(feed: Changefeed, table: str, order: str) -> list[Row]:

@@ -9,17 +9,17 @@ import pytest
 from changefeed import Changefeed, Source, at
 from dumpling_export import write_metadata, write_table
 
-from ticdc_lakehouse.cli import lake as opened
-from ticdc_lakehouse.cli import main, quarantine, sql, status
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.lake.place import Layer
-from ticdc_lakehouse.local.notebook import Surroundings, run_notebook
-from ticdc_lakehouse.tso import with_time
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.tso import with_time
+from ticdc_lakehouse.catalog import Layer
+from ticdc_local.cli import main, quarantine, sql, status
+from ticdc_local.cli import open_lake as opened
+from ticdc_local.notebook import Surroundings, run_notebook
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ticdc_lakehouse.local.broker import Broker
+    from ticdc_local.broker import Broker
 
 ORDERS = Source(table="orders")
 NOTEBOOKS = Path(__file__).parents[2] / "notebooks" / "ops"

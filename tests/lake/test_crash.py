@@ -9,12 +9,13 @@ import kill
 import pytest
 from changefeed import Changefeed, Source, at, ddl
 
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.event import Column
-from ticdc_lakehouse.lake import bronze, data_table, gold, views
-from ticdc_lakehouse.lake.maintenance import maintain
-from ticdc_lakehouse.lake.place import Lake, Layer
-from ticdc_lakehouse.lake.state import DEFINITIONS
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.event import Column
+from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold import data_table, views, windows
+from ticdc_lakehouse.gold.maintenance import maintain
+from ticdc_lakehouse.gold.state import DEFINITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-    from ticdc_lakehouse.local.broker import Broker
+    from ticdc_local.broker import Broker
 
 A, B = Source(table="a"), Source(table="b")
 W = Column(name="w", type="int")
@@ -99,7 +100,7 @@ def test_gold_dies_anywhere(
 
     # Before publishing.
     with monkeypatch.context() as patch:
-        dies(patch, gold.state, "publish", after=0)
+        dies(patch, windows.state, "publish", after=0)
         with pytest.raises(PowerCutError):
             feed.apply()
     check(feed, 2)
@@ -158,7 +159,7 @@ def test_bronze_dies_between_its_two_appends(
     for second in (1, 2):
         write(feed, second)
         with monkeypatch.context() as patch:
-            dies(patch, bronze, "_append", after=1)
+            dies(patch, landing, "_append", after=1)
             with pytest.raises(ConfigError):
                 feed.run.bronze()
         feed.run.silver()  # decodes what bronze has, although bronze does not yet say how far that is

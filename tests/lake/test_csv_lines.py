@@ -10,8 +10,8 @@ from dumpling_export import Value, csv_line
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.lake.csv_lines import CsvLines
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.ops.csv_lines import CsvLines
 
 NAMES = ("id", 'a"b', "raw")
 LINES = CsvLines(names=NAMES, raw=(False, False, True))

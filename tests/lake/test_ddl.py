@@ -10,19 +10,19 @@ from typing import TYPE_CHECKING
 import pytest
 from changefeed import ID, Changefeed, Source, V, at, ddl
 
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.event import Column, Ddl
-from ticdc_lakehouse.lake.history import as_of
-from ticdc_lakehouse.lake.maintenance import maintain
-from ticdc_lakehouse.lake.place import Layer
-from ticdc_lakehouse.lake.state import WINDOWS
-from ticdc_lakehouse.tso import with_time
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.event import Column, Ddl
+from ticdc_codec.tso import with_time
+from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.gold.maintenance import maintain
+from ticdc_lakehouse.gold.state import WINDOWS
+from ticdc_lakehouse.gold.time_travel import as_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ticdc_lakehouse.local.broker import Broker
-    from ticdc_lakehouse.planning.published import TableState
+    from ticdc_lakehouse.planning.published_state import TableState
+    from ticdc_local.broker import Broker
 
 PLAIN, ALTERED, LEFT, RIGHT, LATE, STUCK, GONE = (
     Source(table=name) for name in ("plain", "altered", "a", "b", "late", "stuck", "gone")

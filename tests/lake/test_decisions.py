@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 from changefeed import Changefeed, Source, at, ddl
 
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.lake import ops
-from ticdc_lakehouse.lake.decision import DECISIONS, Action, decide
-from ticdc_lakehouse.lake.place import Layer
-from ticdc_lakehouse.lake.turn import turn
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.gold.overrides import DECISIONS, Action, decide
+from ticdc_lakehouse.ops import status
+from ticdc_lakehouse.run_lock import turn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ticdc_lakehouse.local.broker import Broker
+    from ticdc_local.broker import Broker
 
 STUCK, LATE, KEPT, PLAIN = (Source(table=name) for name in ("stuck", "late", "kept", "plain"))
 SCHEMA = "\n".join(
@@ -87,7 +87,7 @@ def test_a_row_that_comes_too_late_is_held_until_somebody_looks(feed: Changefeed
 
 
 def test_every_event_has_one_fate(feed: Changefeed) -> None:
-    ops.create_feed(feed.lake, feed.name)
+    status.create_feed(feed.lake, feed.name)
     lines = feed.spark.table(feed.lake.table(Layer.OPS, f"{feed.name}_accounting")).collect()
     fates = ("applied", "superseded", "repeated", "filtered", "waiting", "quarantined", "control")
     assert all(line["events"] == sum(line[fate] for fate in fates) for line in lines)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 import pytest
 from changefeed import ID, Changefeed, Source, V, at, ddl
 
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.event import Column
-from ticdc_lakehouse.lake.place import Layer
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.event import Column
+from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.policy import Mode
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ticdc_lakehouse.local.broker import Broker
+    from ticdc_local.broker import Broker
 
 T = Source(table="t")
 W = Source(table="t", columns=(ID, V, Column(name="w", type="int")))

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ticdc_lakehouse.ddl.script import tables_from_sql
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.lake import bronze, state
-from ticdc_lakehouse.lake.naming import check_feed_name, naming
-from ticdc_lakehouse.lake.place import Lake, Layer
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold import state
+from ticdc_lakehouse.gold.naming import check_feed_name, naming
+from ticdc_lakehouse.schema.script import tables_from_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -30,7 +31,7 @@ def lake(spark: SparkSession, lake_root: Path) -> Lake:
 
 def test_a_table_gets_another_name_than_what_a_feed_has(lake: Lake) -> None:
     assert naming(lake, "shop").view(EVENTS) == "shop_crm_events"
-    bronze.create_tables(lake, "shop_crm")
+    landing.create_tables(lake, "shop_crm")
     assert naming(lake, "shop").view(EVENTS).startswith("shop_crm_events_")
 
 
@@ -42,5 +43,5 @@ def test_a_new_feed_does_not_take_the_names_of_another_ones_views(lake: Lake) ->
     with pytest.raises(ConfigError, match="shop_crm_events in silver is the view of table"):
         check_feed_name(lake, "shop_crm")
     check_feed_name(lake, "shop_crm2")
-    bronze.create_tables(lake, "shop_crm")
+    landing.create_tables(lake, "shop_crm")
     check_feed_name(lake, "shop_crm")  # it is there already

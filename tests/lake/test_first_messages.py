@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 from changefeed import Changefeed, Source, at
 
-from ticdc_lakehouse.errors import ConfigError
+from ticdc_codec.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from ticdc_lakehouse.local.broker import Broker
+    from ticdc_local.broker import Broker
 
 T = Source(table="t")
 

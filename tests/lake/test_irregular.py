@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 from changefeed import ID, Changefeed, Source, at
 
-from ticdc_lakehouse.event import Column
-from ticdc_lakehouse.lake.place import Layer
+from ticdc_codec.event import Column
+from ticdc_lakehouse.catalog import Layer
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ticdc_lakehouse.local.broker import Broker
+    from ticdc_local.broker import Broker
 
 DATES = (Column(name="d", type="date"), Column(name="m", type="datetime(3)"), Column(name="z", type="timestamp"))
 NOTED, TEXTS, STOPS = (Source(table=name, columns=(ID, *DATES)) for name in ("noted", "texts", "stops"))

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from changefeed import ID, Changefeed, Source, V, at, ddl
 
-from ticdc_lakehouse.event import Column
+from ticdc_codec.event import Column
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ticdc_lakehouse.local.broker import Broker
+    from ticdc_local.broker import Broker
 
 SCHEMA = """
 CREATE TABLE shop.slow (id BIGINT PRIMARY KEY, d DATE);

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import pytest
 from changefeed import Changefeed, Source, at, ddl
 
-from ticdc_lakehouse.lake.history import as_of
+from ticdc_lakehouse.gold.time_travel import as_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ticdc_lakehouse.event import Ddl
-    from ticdc_lakehouse.local.broker import Broker
+    from ticdc_codec.event import Ddl
+    from ticdc_local.broker import Broker
 
 COLUMNS = "(id BIGINT PRIMARY KEY, v VARCHAR(9))"
 PARTS = "PARTITION BY RANGE (id) (PARTITION low VALUES LESS THAN (10), PARTITION high VALUES LESS THAN (20))"

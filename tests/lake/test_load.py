@@ -9,17 +9,17 @@ import pytest
 from changefeed import ID, Changefeed, Source, V, at, ddl
 from dumpling_export import Number, csv_bytes, write_metadata, write_table
 
-from ticdc_lakehouse.errors import ApplyError, ConfigError
-from ticdc_lakehouse.event import Column
-from ticdc_lakehouse.lake.place import Layer
-from ticdc_lakehouse.lake.state import WINDOWS
+from ticdc_codec.errors import ApplyError, ConfigError
+from ticdc_codec.event import Column
+from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.gold.state import WINDOWS
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from ticdc_lakehouse.local.broker import Broker
+    from ticdc_local.broker import Broker
 
 ORDERS, WIDE, STUCK, CUT = (Source(table=name) for name in ("orders", "wide", "stuck", "cut"))
 WIDER = Source(table="wide", columns=(ID, V, Column(name="w", type="int")))

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from dumpling_export import Number, Value, write_metadata, write_table
 
-from ticdc_lakehouse.ddl.script import tables_from_sql
-from ticdc_lakehouse.local.recorded import Answer, answers, recorded_stream
-from ticdc_lakehouse.local.verify import load_stream, verdict
-from ticdc_lakehouse.mysql_type import Family, MysqlType, parse_type
+from ticdc_codec.mysql_type import Family, MysqlType, parse_type
+from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_testkit.recorded_streams import Answer, answers, recorded_stream
+from ticdc_testkit.verify_stream import load_stream, verdict
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ticdc_lakehouse.local.broker import Broker
+    from ticdc_local.broker import Broker
 
 STREAMS = Path(__file__).parents[1] / "data" / "streams"
 NUMBERS = (Family.INTEGER, Family.FLOAT, Family.DOUBLE, Family.DECIMAL)

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from changefeed import Changefeed, Source, at
 
-from ticdc_lakehouse.event import Column
+from ticdc_codec.event import Column
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ticdc_lakehouse.lake.gold import Applied
-    from ticdc_lakehouse.local.broker import Broker
-    from ticdc_lakehouse.planning.published import Published
+    from ticdc_lakehouse.gold.windows import Applied
+    from ticdc_lakehouse.planning.published_state import Published
+    from ticdc_local.broker import Broker
 
 UNKEYED = (Column(name="u", type="varchar"), Column(name="n", type="int"))
 SCHEMA = "CREATE TABLE shop.uniq (u varchar(10) NOT NULL, n int, UNIQUE KEY u (u));"

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 import pytest
 from changefeed import Changefeed, Source, at
 
-from ticdc_lakehouse.event import Column
-from ticdc_lakehouse.lake.place import Layer
-from ticdc_lakehouse.local.broker import KafkaMessage
+from ticdc_codec.event import Column
+from ticdc_lakehouse.catalog import Layer
+from ticdc_local.broker import KafkaMessage
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from ticdc_lakehouse.local.broker import Broker
+    from ticdc_local.broker import Broker
 
 COLUMNS = (
     Column(name="id", type="bigint", key=True),

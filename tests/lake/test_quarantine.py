@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 import orjson
 from changefeed import Changefeed, Source, at
 
-from ticdc_lakehouse.lake import quarantine
-from ticdc_lakehouse.lake.place import Layer
+from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.silver import quarantine
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from ticdc_lakehouse.event import RowChange
-    from ticdc_lakehouse.local.broker import Broker
+    from ticdc_codec.event import RowChange
+    from ticdc_local.broker import Broker
 
 CLAIMS = {"large-message-handle-option": "claim-check", "claim-check-raw-value": True}
 MENDED, DISMISSED, FINE = (Source(table=name) for name in ("mended", "dismissed", "fine"))

@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.config.table_filter import TableFilter
 from ticdc_lakehouse.entry import Run
-from ticdc_lakehouse.lake.history import as_of
-from ticdc_lakehouse.lake.place import Layer
-from ticdc_lakehouse.lake.state import published
-from ticdc_lakehouse.local.recorded import Answer, answers, recorded_stream
-from ticdc_lakehouse.local.verify import load_stream
+from ticdc_lakehouse.gold.state import published
+from ticdc_lakehouse.gold.time_travel import as_of
+from ticdc_testkit.recorded_streams import Answer, answers, recorded_stream
+from ticdc_testkit.verify_stream import load_stream
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
-    from ticdc_lakehouse.local.broker import Broker
+    from ticdc_local.broker import Broker
 
 STREAM = Path(__file__).parents[1] / "data" / "streams" / "ticdc-bank"
 SUMS = """

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ticdc_lakehouse.ddl.effect import RowsGone
-from ticdc_lakehouse.ddl.script import tables_from_sql
-from ticdc_lakehouse.definition import ColumnDefinition
-from ticdc_lakehouse.lake.evolve import gone_sql, wire_text_sql
-from ticdc_lakehouse.lake.place import literal
-from ticdc_lakehouse.lake.recast import converted_sql
-from ticdc_lakehouse.lake.typed import image_sql
-from ticdc_lakehouse.mysql_type import parse_type
+from ticdc_codec.mysql_type import parse_type
+from ticdc_lakehouse.gold.alter_table import gone_sql, wire_text_sql
+from ticdc_lakehouse.schema.definition import ColumnDefinition
+from ticdc_lakehouse.schema.effect import RowsGone
+from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_lakehouse.sql.text import literal
+from ticdc_lakehouse.sql.type_conversion import converted_sql
+from ticdc_lakehouse.sql.typed_columns import image_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import pytest
 from changefeed import Changefeed, Source, at
 
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.event import Bootstrap, Column
-from ticdc_lakehouse.lake import quarantine, schemas
-from ticdc_lakehouse.lake.place import Layer
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.event import Bootstrap, Column
+from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.silver import external_schemas, quarantine
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from ticdc_lakehouse.event import RowChange
-    from ticdc_lakehouse.local.broker import Broker
+    from ticdc_codec.event import RowChange
+    from ticdc_local.broker import Broker
 
 COLUMNS = (Column(name="id", type="bigint", key=True), Column(name="v", type="varchar(10)"))
 T = Source(table="t", columns=COLUMNS)
@@ -36,7 +36,7 @@ def test_rows_before_their_schema(spark: SparkSession, broker: Broker, tmp_path:
     feed.resolve(at(2))
     feed.go()
     [waiting] = quarantine.open_messages(feed.lake, feed.name).collect()
-    assert (waiting["reason"], waiting["database"], waiting["table"]) == (schemas.MISSING, "shop", "t")
+    assert (waiting["reason"], waiting["database"], waiting["table"]) == (external_schemas.MISSING, "shop", "t")
 
     feed.send(0, Bootstrap(database="shop", table="t", columns=COLUMNS, schema_version=VERSION))
     feed.send(1, row(at(3), 2, "late"))
@@ -53,7 +53,7 @@ def test_rows_before_their_schema(spark: SparkSession, broker: Broker, tmp_path:
     feed.send(1, row(at(5), 3, "later"))
     feed.resolve(at(6))
     assert feed.go().row_changes == 1
-    assert spark.table(feed.lake.table(Layer.SILVER, schemas.schemas_table(feed.name))).count() == 1
+    assert spark.table(feed.lake.table(Layer.SILVER, external_schemas.schemas_table(feed.name))).count() == 1
 
     # Rows that were finished late are no news when they come again.
     feed.send(1, row(at(1), 1, "early"))

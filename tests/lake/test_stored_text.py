@@ -10,20 +10,28 @@ from typing import TYPE_CHECKING
 import orjson
 import pytest
 
-from ticdc_lakehouse.ddl.change import change
-from ticdc_lakehouse.ddl.read import read_ddl
-from ticdc_lakehouse.ddl.script import tables_from_sql
-from ticdc_lakehouse.ddl.statement import AlterTable
-from ticdc_lakehouse.definition import ColumnDefinition
-from ticdc_lakehouse.errors import ApplyError
-from ticdc_lakehouse.lake.data_table import create_data_table
-from ticdc_lakehouse.lake.evolve import alter
-from ticdc_lakehouse.lake.merge import key_text_sql
-from ticdc_lakehouse.lake.open_type import whole_text_sql
-from ticdc_lakehouse.lake.place import Lake, Layer, literal
-from ticdc_lakehouse.lake.typed import IRREGULAR, TypedColumn, irregular_sql, lost_sql, stored_text_sql, typed_column
-from ticdc_lakehouse.mysql_type import parse_type
-from ticdc_lakehouse.planning.lane import Alter
+from ticdc_codec.errors import ApplyError
+from ticdc_codec.mysql_type import parse_type
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.alter_table import alter
+from ticdc_lakehouse.gold.data_table import create_data_table
+from ticdc_lakehouse.gold.merge import key_text_sql
+from ticdc_lakehouse.planning.table_plan import Alter
+from ticdc_lakehouse.schema.change import change
+from ticdc_lakehouse.schema.definition import ColumnDefinition
+from ticdc_lakehouse.schema.read import read_ddl
+from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_lakehouse.schema.statement import AlterTable
+from ticdc_lakehouse.sql.text import literal
+from ticdc_lakehouse.sql.typed_columns import (
+    IRREGULAR,
+    TypedColumn,
+    irregular_sql,
+    lost_sql,
+    stored_text_sql,
+    typed_column,
+)
+from ticdc_lakehouse.sql.undeclared_types import whole_text_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from ticdc_lakehouse.local.recorded import recorded_stream
-from ticdc_lakehouse.local.verify import load_stream, verify
+from ticdc_testkit.recorded_streams import recorded_stream
+from ticdc_testkit.verify_stream import load_stream, verify
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ticdc_lakehouse.local.broker import Broker
+    from ticdc_local.broker import Broker
 
 STREAMS = Path(__file__).parents[1] / "data" / "streams"
 TRUST = {"craft-float": "trust"}

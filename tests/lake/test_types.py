@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from changefeed import ID, Changefeed, Source, at, ddl
 
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.event import Column
-from ticdc_lakehouse.lake.history import as_of
-from ticdc_lakehouse.lake.place import Layer, quoted
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.event import Column
+from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.gold.time_travel import as_of
+from ticdc_lakehouse.sql.text import quoted
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ticdc_lakehouse.local.broker import Broker
+    from ticdc_local.broker import Broker
 
 SIXTY_FOUR = ",".join(f"'m{number}'" for number in range(64))
 # (column, MySQL type, Spark type, text on the wire, value)

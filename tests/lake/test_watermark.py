@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from changefeed import Changefeed, Source, at, ddl
 
-from ticdc_lakehouse.event import Resolved
-from ticdc_lakehouse.local.broker import KafkaMessage
-from ticdc_lakehouse.tso import with_time
+from ticdc_codec.event import Resolved
+from ticdc_codec.tso import with_time
+from ticdc_local.broker import KafkaMessage
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
-    from ticdc_lakehouse.local.broker import Broker
+    from ticdc_local.broker import Broker
 
 T, OWN = Source(table="t"), Source(table="own")
 

@@ -9,8 +9,8 @@ from threading import Thread
 
 import pytest
 
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.lake.claim import StoredObjects
+from ticdc_codec.claim_check_storage import StoredObjects
+from ticdc_codec.errors import ConfigError
 
 OBJECT = bytes(range(256)) * 100
 """Larger than what is read at once of a name."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_lakehouse.errors import ApplyError
-from ticdc_lakehouse.lake.recast import converted_sql
-from ticdc_lakehouse.mysql_type import parse_type
+from ticdc_codec.errors import ApplyError
+from ticdc_codec.mysql_type import parse_type
+from ticdc_lakehouse.sql.type_conversion import converted_sql
 
 
 def converted(before: str, after: str) -> str:

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from ticdc_lakehouse.codec import PROTOCOLS
-from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.event import Bootstrap, Column, Op, Resolved, RowChange
-from ticdc_lakehouse.lake.first_messages import MESSAGES, Pair, mistake
-from ticdc_lakehouse.lake.silver import Decoding
+from ticdc_codec.event import Bootstrap, Column, Op, Resolved, RowChange
+from ticdc_codec.options import sink_options
+from ticdc_codec.protocols import PROTOCOLS
+from ticdc_lakehouse.silver.decode_stream import Decoding
+from ticdc_lakehouse.silver.first_messages import MESSAGES, Pair, mistake
 
 COLUMNS = (Column(name="id", type="bigint(20)", key=True),)
 ROW = RowChange(

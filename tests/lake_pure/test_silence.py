@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_lakehouse.ddl.read import read_ddl
-from ticdc_lakehouse.ddl.statement import Statement
-from ticdc_lakehouse.lake.silence import finished
-from ticdc_lakehouse.planning.published import DROPPED, Published, TableState
+from ticdc_lakehouse.gold.retired_topics import finished
+from ticdc_lakehouse.planning.published_state import DROPPED, Published, TableState
+from ticdc_lakehouse.schema.read import read_ddl
+from ticdc_lakehouse.schema.statement import Statement
 
 T, U = ("d", "t"), ("d", "u")
 LIVE = TableState(name="f_d_t", data="f_d_t__data", version=1, applied_tso=10)

@@ -16,9 +16,9 @@ import pytest
 from confluent_kafka import TIMESTAMP_CREATE_TIME, Consumer, TopicPartition
 from confluent_kafka import Message as Consumed
 
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.local.broker import Broker
-from ticdc_lakehouse.local.kafka import KafkaMessage, ensure_topic, recorded_messages
+from ticdc_codec.errors import ConfigError
+from ticdc_local.broker import Broker
+from ticdc_local.kafka import KafkaMessage, ensure_topic, recorded_messages
 
 
 def consumed(bootstrap_servers: str, topic: str, partition: int, count: int) -> list[Consumed]:
@@ -99,7 +99,7 @@ def test_a_killed_broker_comes_back_with_its_data_and_address(tmp_path: Path) ->
 
 def test_the_broker_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
     code = (
-        "import os, pathlib, sys; from ticdc_lakehouse.local.broker import Broker; "
+        "import os, pathlib, sys; from ticdc_local.broker import Broker; "
         "broker = Broker(pathlib.Path(sys.argv[1])); broker.start(); "
         "print(broker.pid, flush=True); os.kill(os.getpid(), 9)"
     )

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 import yaml
 
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.local.bundle import Bundle, load_bundle
+from ticdc_codec.errors import ConfigError
+from ticdc_local.bundle import Bundle, load_bundle
 
 MAIN: dict[str, Any] = {
     "bundle": {"name": "b"},

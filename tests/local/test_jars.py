@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.local import jars
-from ticdc_lakehouse.local.jars import Group, Jar, jar_files, locked, missing
-from ticdc_lakehouse.local.java import Java
+from ticdc_codec.errors import ConfigError
+from ticdc_local import jars
+from ticdc_local.jars import Group, Jar, jar_files, locked, missing
+from ticdc_local.java import Java
 
 CONTENT = b"not really a jar"
 ONE = Jar(

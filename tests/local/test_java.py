@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.local import java
-from ticdc_lakehouse.local.java import UNWANTED, Java, find_java, serial_collector, version_of
+from ticdc_codec.errors import ConfigError
+from ticdc_local import java
+from ticdc_local.java import UNWANTED, Java, find_java, serial_collector, version_of
 
 
 def fake_java(home: Path, version: str) -> Path:

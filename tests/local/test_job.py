@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 import yaml
 
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.local.bundle import load_bundle
-from ticdc_lakehouse.local.graph import Operator, read_job
-from ticdc_lakehouse.local.job import condition, feed_parameters, local_parameters, run_job
-from ticdc_lakehouse.local.outcome import Event, JobResult, JobState, Progress, TaskState
+from ticdc_codec.errors import ConfigError
+from ticdc_local.bundle import load_bundle
+from ticdc_local.graph import Operator, read_job
+from ticdc_local.job import condition, feed_parameters, local_parameters, run_job
+from ticdc_local.outcome import Event, JobResult, JobState, Progress, TaskState
 
 NOTEBOOKS = {
     "good": "dbutils.notebook.exit(dbutils.widgets.getAll())",

@@ -7,15 +7,8 @@ from typing import Any
 import nbformat
 import pytest
 
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.local.notebook import (
-    CellKind,
-    Surroundings,
-    read_notebook,
-    run_notebook,
-    sql_arguments,
-    sql_statements,
-)
+from ticdc_codec.errors import ConfigError
+from ticdc_local.notebook import CellKind, Surroundings, read_notebook, run_notebook, sql_arguments, sql_statements
 
 SOURCE = """# Databricks notebook source
 # MAGIC %md

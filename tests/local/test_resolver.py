@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkRuntimeError
 
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.local import resolver
-from ticdc_lakehouse.local.java import Java
-from ticdc_lakehouse.local.launch import spark_environment
+from ticdc_codec.errors import ConfigError
+from ticdc_local import resolver
+from ticdc_local.java import Java
+from ticdc_local.launch import spark_environment
 
 JAVA = Java(executable=Path("/some/java"), version=17, source="PATH")
 

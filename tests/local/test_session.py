@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.local.broker import Broker
-from ticdc_lakehouse.local.display import text_of
-from ticdc_lakehouse.local.kafka import KafkaMessage
+from ticdc_codec.errors import ConfigError
+from ticdc_local.broker import Broker
+from ticdc_local.display import text_of
+from ticdc_local.kafka import KafkaMessage
 
 
 def measured(frame: DataFrame) -> list[Row]:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.local.yaml_file import read_yaml
+from ticdc_codec.errors import ConfigError
+from ticdc_local.yaml_file import read_yaml
 
 
 def written(folder: Path, text: str) -> Path:

@@ -10,21 +10,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from ticdc_lakehouse.codec import Decoder, protocol_named
-from ticdc_lakehouse.codec.known import Known, SchemaName
-from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.ddl.script import tables_from_sql
-from ticdc_lakehouse.ddl.statement import TableName
-from ticdc_lakehouse.event import Bootstrap, Column, Ddl, Event, Op, RowChange, events_of
-from ticdc_lakehouse.local.recorded import RecordedStream, answers
-from ticdc_lakehouse.local.verify import mode_of
+from ticdc_codec.decoder_context import DecoderContext, SchemaName
+from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Op, RowChange, events_of
+from ticdc_codec.options import sink_options
+from ticdc_codec.protocols import Decoder, protocol_named
+from ticdc_codec.tso import first_of
 from ticdc_lakehouse.planning.naming import Naming, Taken
-from ticdc_lakehouse.planning.plan import TablePlan, plan_tables
-from ticdc_lakehouse.planning.published import Definition, Published, Recoverable, TableState
-from ticdc_lakehouse.planning.situation import Applying, Situation
+from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
+from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
 from ticdc_lakehouse.planning.window import DdlEvent, Shape, Window, barriers, statements_of
+from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.policy import Mode
-from ticdc_lakehouse.tso import first_of
+from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_lakehouse.schema.statement import TableName
+from ticdc_testkit.recorded_streams import RecordedStream, answers
+from ticdc_testkit.verify_stream import mode_of
 
 
 def commit_order(event: RowChange | Ddl) -> int:
@@ -40,7 +40,7 @@ def decoded(stream: RecordedStream) -> list[Event]:
     options = sink_options(stream.protocol, {**stream.options, "time-zone": stream.time_zone})
 
     def decode(schemas: Mapping[SchemaName, tuple[Column, ...]]) -> list[Event]:
-        decoder = Decoder(stream.protocol, options, Known(schemas=schemas))
+        decoder = Decoder(stream.protocol, options, DecoderContext(schemas=schemas))
         return [event for _, event in events_of(decoder.decode(keys, values))]
 
     found = decode({})
@@ -74,9 +74,9 @@ class Planner:
         ]
 
     @property
-    def applying(self) -> Applying:
+    def applying(self) -> GoldConfig:
         protocol = protocol_named(self.stream.protocol)
-        return Applying(
+        return GoldConfig(
             feed="f",
             time_zone=self.stream.time_zone,
             tables=tuple(tables_from_sql(self.stream.create_statements())),
@@ -98,7 +98,7 @@ class Planner:
 
     def _plan(self, tso: int) -> tuple[TablePlan, ...]:
         eventual = self.applying.mode is Mode.EVENTUAL
-        now = Situation(
+        now = PlanningInput(
             applying=self.applying,
             before=self.before,
             known=self.known,

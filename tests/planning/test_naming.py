@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from ticdc_lakehouse.ddl.statement import TableName
 from ticdc_lakehouse.planning.naming import Naming, Taken
+from ticdc_lakehouse.schema.statement import TableName
 
 T = ("d", "t")
 

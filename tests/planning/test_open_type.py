@@ -7,15 +7,15 @@ from dataclasses import replace
 import pytest
 from test_plan import DATA, NAME, ROWS, STATE, ddl, definition, plan, situation, table
 
-from ticdc_lakehouse.codec.doubt import DEBEZIUM_DECIMAL
-from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.definition import table_from_json, table_to_json
-from ticdc_lakehouse.event import Column
-from ticdc_lakehouse.lake.typed import typed_columns
-from ticdc_lakehouse.planning.doubt import as_sent, refusal
-from ticdc_lakehouse.planning.lane import Rows
-from ticdc_lakehouse.planning.situation import Applying
+from ticdc_codec.event import Column
+from ticdc_codec.options import sink_options
+from ticdc_codec.writer_defects import DEBEZIUM_DECIMAL
+from ticdc_lakehouse.planning.compatibility import as_sent, refusal
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.table_plan import Rows
 from ticdc_lakehouse.planning.window import Shape
+from ticdc_lakehouse.schema.definition import table_from_json, table_to_json
+from ticdc_lakehouse.sql.typed_columns import typed_columns
 
 SQL = "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v DATE, e ENUM('a'), n DECIMAL(20,2))"
 
@@ -31,7 +31,7 @@ def rows(id_type: str = "connect int64", v: str = "date", e: str = "enum", n: st
 
 
 NOTHING_TOLD = rows("unknown", "unknown", "unknown", "unknown")
-APPLYING = Applying(feed="f", time_zone="UTC", options=sink_options("debezium", {}))
+APPLYING = GoldConfig(feed="f", time_zone="UTC", options=sink_options("debezium", {}))
 
 
 def test_open_columns_are_those_of_the_definition() -> None:

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import pytest
 
-from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.ddl.script import tables_from_sql
-from ticdc_lakehouse.ddl.statement import TableName
-from ticdc_lakehouse.definition import Key, Table
-from ticdc_lakehouse.event import Column
-from ticdc_lakehouse.planning.lane import Rows
+from ticdc_codec.event import Column
+from ticdc_codec.options import sink_options
 from ticdc_lakehouse.planning.naming import Naming, Taken
-from ticdc_lakehouse.planning.plan import TablePlan, plan_tables
-from ticdc_lakehouse.planning.published import Definition, Published, TableState
-from ticdc_lakehouse.planning.situation import Applying, Situation
+from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
+from ticdc_lakehouse.planning.published_state import Definition, Published, TableState
+from ticdc_lakehouse.planning.table_plan import Rows
 from ticdc_lakehouse.planning.window import DdlEvent, Hold, Shape, Window, statements_of
+from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
+from ticdc_lakehouse.schema.definition import Key, Table
+from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_lakehouse.schema.statement import TableName
 
 NAME = ("d", "t")
 UNFOLLOWED = "ALTER TABLE t ADD w TIMESTAMP DEFAULT CURRENT_TIMESTAMP"
@@ -44,11 +44,11 @@ def situation(
     known: Definition | None = None,
     state: TableState | None = None,
     hold: Hold | None = None,
-    applying: Applying | None = None,
-) -> Situation:
+    applying: GoldConfig | None = None,
+) -> PlanningInput:
     """The window (10, 20] of one table."""
-    return Situation(
-        applying=applying or Applying(feed="f", time_zone="UTC"),
+    return PlanningInput(
+        applying=applying or GoldConfig(feed="f", time_zone="UTC"),
         before=Published(tso=10, batch=3, tables={} if state is None else {NAME: state}),
         known={} if known is None else {DATA: known},
         window=Window(rows={NAME: shapes} if shapes else {}, ddls=ddls, replays_seen=None, row_changes=0),
@@ -58,14 +58,14 @@ def situation(
     )
 
 
-def plan(now: Situation, name: TableName = NAME) -> TablePlan:
+def plan(now: PlanningInput, name: TableName = NAME) -> TablePlan:
     return {each.name: each for each in plan_tables(now).tables}[name]
 
 
 KNOWN = definition()
 STATE = TableState(name="f_d_t", data=DATA, version=4, applied_tso=10)
-SIMPLE = Applying(feed="f", time_zone="UTC", schemas_apart=True)
-DEBEZIUM = Applying(feed="f", time_zone="UTC", own_digits=True)
+SIMPLE = GoldConfig(feed="f", time_zone="UTC", schemas_apart=True)
+DEBEZIUM = GoldConfig(feed="f", time_zone="UTC", own_digits=True)
 DECIMAL_KEY = "CREATE TABLE d.t (id DECIMAL(9,2) PRIMARY KEY, v VARCHAR(9))"
 DECIMAL = definition(sql=DECIMAL_KEY)
 SIMPLE_TRUSTED = replace(SIMPLE, options=sink_options("simple", {"simple-column-order": "trust"}))
@@ -251,7 +251,7 @@ STOPS = {
     "renamed out of what the filter leaves out": (
         situation(
             ddls=(ddl(12, "RENAME TABLE hidden TO t"),),
-            applying=Applying(feed="f", time_zone="UTC", matches=lambda _, name: name != "hidden"),
+            applying=GoldConfig(feed="f", time_zone="UTC", matches=lambda _, name: name != "hidden"),
         ),
         12,
         "filter leaves out",
@@ -261,7 +261,7 @@ STOPS = {
             replace(ROWS, columns=(ID, replace(V, doubt="craft-float"))),
             known=KNOWN,
             state=STATE,
-            applying=Applying(feed="f", time_zone="UTC", options=sink_options("craft", {})),
+            applying=GoldConfig(feed="f", time_zone="UTC", options=sink_options("craft", {})),
         ),
         14,
         "it has a FLOAT column",
@@ -271,7 +271,7 @@ STOPS = {
             replace(ROWS, columns=(ID, replace(V, doubt="craft-float"))),
             known=KNOWN,
             state=STATE,
-            applying=Applying(feed="f", time_zone="UTC", options=sink_options("craft", {"craft-float": "trust"})),
+            applying=GoldConfig(feed="f", time_zone="UTC", options=sink_options("craft", {"craft-float": "trust"})),
         ),
         20,
         None,
@@ -325,7 +325,7 @@ STOPS = {
 
 
 @pytest.mark.parametrize(("now", "through", "reason"), STOPS.values(), ids=STOPS)
-def test_where_a_table_stops(now: Situation, through: int, reason: str | None) -> None:
+def test_where_a_table_stops(now: PlanningInput, through: int, reason: str | None) -> None:
     made = plan(now)
     assert made.through == through
     if reason is None:
@@ -412,7 +412,7 @@ def test_swapped_names() -> None:
 
 @pytest.mark.parametrize("query", ["DROP TABLE t", "DROP DATABASE d", "RENAME TABLE t TO hidden"])
 def test_dropped_table_is_gone_even_if_it_stood_still(query: str) -> None:
-    applying = Applying(feed="f", time_zone="UTC", matches=lambda _, name: name != "hidden")
+    applying = GoldConfig(feed="f", time_zone="UTC", matches=lambda _, name: name != "hidden")
     for state in (STATE, replace(STATE, applied_tso=5, reason="DDL at 5", final=True)):
         assert not plan_tables(
             situation(ROWS, known=KNOWN, state=state, ddls=(ddl(16, query),), applying=applying)
@@ -432,7 +432,7 @@ def test_new_rows_lie_in_another_place(query: str) -> None:
 
 
 def test_what_is_merged() -> None:
-    def merged(now: Situation) -> int:
+    def merged(now: PlanningInput) -> int:
         return sum(isinstance(step, Rows) and bool(step.shapes) for step in plan(now).steps)
 
     assert merged(situation(ROWS, known=KNOWN, state=STATE)) == 1
@@ -455,7 +455,7 @@ def test_replayed_row_that_does_not_fit_is_not_merged() -> None:
 
 
 def test_tables_of_a_file_and_of_the_filter() -> None:
-    applying = Applying(feed="f", time_zone="UTC", tables=(table(),), matches=lambda _, name: name != "hidden")
+    applying = GoldConfig(feed="f", time_zone="UTC", tables=(table(),), matches=lambda _, name: name != "hidden")
     hidden = situation(ROWS, applying=applying)
     hidden = replace(hidden, window=replace(hidden.window, rows={NAME: (ROWS,), ("d", "hidden"): (ROWS,)}))
     plans = plan_tables(hidden).tables
@@ -464,7 +464,7 @@ def test_tables_of_a_file_and_of_the_filter() -> None:
 
 
 def test_create_table_knows_better_than_a_file() -> None:
-    applying = Applying(feed="f", time_zone="UTC", tables=(table(),))
+    applying = GoldConfig(feed="f", time_zone="UTC", tables=(table(),))
     now = situation(ddls=(ddl(5, "CREATE TABLE t (id BIGINT KEY)"),), applying=applying)
     made = plan(replace(now, before=Published()))
     assert made.definition is not None

@@ -7,13 +7,13 @@ from dataclasses import replace
 import pytest
 from test_plan import DATA, KNOWN, NAME, ROWS, STATE, UNFOLLOWED, V, ddl, definition, plan, situation, steps
 
-from ticdc_lakehouse.event import Column
-from ticdc_lakehouse.planning.lane import Rows
+from ticdc_codec.event import Column
 from ticdc_lakehouse.planning.naming import Naming, Taken
-from ticdc_lakehouse.planning.plan import plan_tables
-from ticdc_lakehouse.planning.published import Definition, Published
-from ticdc_lakehouse.planning.situation import Applying, Situation
+from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
+from ticdc_lakehouse.planning.published_state import Definition, Published
+from ticdc_lakehouse.planning.table_plan import Rows
 from ticdc_lakehouse.planning.window import DdlEvent, Hold, Shape
+from ticdc_lakehouse.planning.window_plan import plan_tables
 from ticdc_lakehouse.policy import Mode, OnDrop, OnUnsupportedDdl, Policy
 
 DROP = ddl(16, "DROP TABLE t")
@@ -21,9 +21,9 @@ CREATE = ddl(18, "CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(9))")
 LATER = replace(ROWS, first=19, last=19)
 
 
-def applying(policy: Policy) -> Applying:
+def applying(policy: Policy) -> GoldConfig:
     """This policy for the table, the usual one for all others."""
-    return Applying(feed="f", time_zone="UTC", policy=lambda *name: policy if name == NAME else Policy())
+    return GoldConfig(feed="f", time_zone="UTC", policy=lambda *name: policy if name == NAME else Policy())
 
 
 KEEP = applying(Policy(on_drop=OnDrop.KEEP))
@@ -81,7 +81,7 @@ def test_a_ddl_that_can_be_followed_is_not_ignored() -> None:
     assert steps(plan(now)) == [("R", 17), ("A", 17), ("R", 20)]
 
 
-def skipping(commit_ts: int, data: str = DATA, query: str = UNFOLLOWED) -> Situation:
+def skipping(commit_ts: int, data: str = DATA, query: str = UNFOLLOWED) -> PlanningInput:
     now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(14, query),))
     return replace(now, skipped=frozenset({(data, commit_ts)}))
 
@@ -125,7 +125,7 @@ def test_another_ddl_is_not(other: tuple[int, str]) -> None:
     assert (made.through, made.final) == (14, True)
 
 
-def late(now: Situation, tso: int) -> Situation:
+def late(now: PlanningInput, tso: int) -> PlanningInput:
     return replace(now, late={NAME: Hold(tso=tso, reason="came late")})
 
 
@@ -168,11 +168,11 @@ def test_a_table_that_was_renamed_while_it_stood_still_goes_on_from_its_old_name
     assert (made.name, made.reason, steps(made)) == (("d", "u"), None, [("R", 16), ("R", 20)])
 
 
-EVENTUAL = Applying(feed="f", time_zone="UTC", mode=Mode.EVENTUAL)
+EVENTUAL = GoldConfig(feed="f", time_zone="UTC", mode=Mode.EVENTUAL)
 OLD = replace(ROWS, first=5, last=5)
 
 
-def arriving(*shapes: Shape, known: Definition | None = KNOWN, ddls: tuple[DdlEvent, ...] = ()) -> Situation:
+def arriving(*shapes: Shape, known: Definition | None = KNOWN, ddls: tuple[DdlEvent, ...] = ()) -> PlanningInput:
     """Rows of the eventual mode, of a table that was published under this definition."""
     state = None if known is None else STATE
     return replace(situation(*shapes, known=known, state=state, ddls=ddls, applying=EVENTUAL), batches=(3, 4))

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from planned import Planner
 
-from ticdc_lakehouse.definition import Table
-from ticdc_lakehouse.local.recorded import RecordedStream, answers, recorded_streams
-from ticdc_lakehouse.mysql_type import parse_type
+from ticdc_codec.mysql_type import parse_type
+from ticdc_lakehouse.schema.definition import Table
+from ticdc_testkit.recorded_streams import RecordedStream, answers, recorded_streams
 
 STREAMS = recorded_streams(Path(__file__).parents[1] / "data" / "streams", {"craft-float": "trust"})
 

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from test_plan import DATA, KNOWN, NAME, ROWS, STATE, UNFOLLOWED, ddl, definition, plan, situation, steps, table
 
-from ticdc_lakehouse.planning.lane import Exchange
-from ticdc_lakehouse.planning.plan import WindowPlan, plan_tables
-from ticdc_lakehouse.planning.published import Definition, Published, Recoverable, TableState
-from ticdc_lakehouse.planning.situation import Applying, Situation
+from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
+from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
+from ticdc_lakehouse.planning.table_plan import Exchange
 from ticdc_lakehouse.planning.window import DdlEvent, Hold
+from ticdc_lakehouse.planning.window_plan import WindowPlan, plan_tables
 from ticdc_lakehouse.policy import OnDrop, Policy
 
 GONE = Recoverable(name=NAME, data=DATA, version=4, dropped_at=9)
@@ -25,7 +25,9 @@ OTHER_KEY = replace(PLAIN, table=replace(PLAIN.table, key=("v",)))
 EXCHANGED = "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u"
 
 
-def dropped(*ddls: DdlEvent, gone: tuple[Recoverable, ...] = (GONE,), applying: Applying | None = None) -> Situation:
+def dropped(
+    *ddls: DdlEvent, gone: tuple[Recoverable, ...] = (GONE,), applying: GoldConfig | None = None
+) -> PlanningInput:
     """A window before which the table was dropped."""
     now = situation(known=KNOWN, ddls=ddls, applying=applying)
     return replace(now, before=replace(now.before, recoverable=gone))
@@ -117,7 +119,7 @@ def test_nothing_is_remembered_in_mode_eventual() -> None:
 
 
 def test_kept_table_goes_on_when_it_comes_back() -> None:
-    applying = Applying(feed="f", time_zone="UTC", policy=lambda _database, _table: Policy(on_drop=OnDrop.KEEP))
+    applying = GoldConfig(feed="f", time_zone="UTC", policy=lambda _database, _table: Policy(on_drop=OnDrop.KEEP))
     now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"),), applying=applying)
     kept = plan(now)
     assert (kept.final, kept.dropped_at) == (True, None), "it is shown"
@@ -133,13 +135,13 @@ def test_kept_table_goes_on_when_it_comes_back() -> None:
 
 def test_forgotten_after_the_retention() -> None:
     day = 24 * 60 * 60 * 1000 << 18
-    applying = Applying(feed="f", time_zone="UTC", retention_days=8)
+    applying = GoldConfig(feed="f", time_zone="UTC", retention_days=8)
     now = replace(dropped(ddl(8 * day, "RECOVER TABLE t"), applying=applying), tso=9 * day)
     assert "comes back" in (plan(now).reason or "")
     assert plan_tables(now).recoverable == ()
 
 
-def exchange(sql: str = PARTED, plain: Definition = PLAIN, query: str = EXCHANGED, **more: object) -> Situation:
+def exchange(sql: str = PARTED, plain: Definition = PLAIN, query: str = EXCHANGED, **more: object) -> PlanningInput:
     """The window (10, 20] of a partitioned table t and a plain one, u, whose rows they exchange at 17."""
     other = TableState(name="f_d_u", data=plain.data, version=2, applied_tso=10)
     now = situation(ROWS, known=definition(sql=sql), state=STATE, ddls=(ddl(17, query),), **more)  # type: ignore[arg-type]
@@ -180,7 +182,7 @@ def test_row_from_before_an_exchange_is_not_put_into_the_other_table() -> None:
         (exchange(plain=OTHER_KEY), "not the same"),
     ],
 )
-def test_both_tables_stand_still(now: Situation, reason: str) -> None:
+def test_both_tables_stand_still(now: PlanningInput, reason: str) -> None:
     for name in (NAME, U):
         made = plan(now, name)
         assert (made.through, made.final) == (17, True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from pathlib import Path
 
-from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.event import Column, Op, RowChange, events_of
-from ticdc_lakehouse.local.kafka import recorded_messages
-from ticdc_lakehouse.workload.dispatch import Dispatch, partition_of
+from ticdc_codec.event import Column, Op, RowChange, events_of
+from ticdc_codec.options import sink_options
+from ticdc_codec.protocols import Decoder
+from ticdc_local.kafka import recorded_messages
+from ticdc_testkit.workload.dispatch import Dispatch, partition_of
 
 STREAM = Path(__file__).parents[1] / "data" / "streams" / "tiflow-bank" / "craft.jsonl.gz"
 RULES = {"accounts": Dispatch.INDEX_VALUE, "ledger": Dispatch.INDEX_VALUE, "slots": Dispatch.INDEX_VALUE}

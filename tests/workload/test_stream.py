@@ -7,18 +7,18 @@ from itertools import pairwise
 
 import pytest
 
-from ticdc_lakehouse.codec import Decoder
-from ticdc_lakehouse.codec.element import number_of_names
-from ticdc_lakehouse.codec.known import Known
-from ticdc_lakehouse.codec.options import sink_options
-from ticdc_lakehouse.ddl.script import tables_from_sql
-from ticdc_lakehouse.definition import Table
-from ticdc_lakehouse.errors import ConfigError
-from ticdc_lakehouse.event import Column, Ddl, Event, Failure, Image, Op, Resolved, RowChange, events_of
-from ticdc_lakehouse.workload import WORKLOADS
-from ticdc_lakehouse.workload.database import Database
-from ticdc_lakehouse.workload.dispatch import Dispatch
-from ticdc_lakehouse.workload.stream import Changefeed, Interval, intervals
+from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.enum_values import number_of_names
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.event import Column, Ddl, Event, Failure, Image, Op, Resolved, RowChange, events_of
+from ticdc_codec.options import sink_options
+from ticdc_codec.protocols import Decoder
+from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_testkit.workload import WORKLOADS
+from ticdc_testkit.workload.database import Database
+from ticdc_testkit.workload.dispatch import Dispatch
+from ticdc_testkit.workload.stream import Changefeed, Interval, intervals
 
 EXTENSION = {"enable-tidb-extension": "true"}
 PROTOCOLS: list[tuple[str, dict[str, str]]] = [
@@ -82,7 +82,7 @@ def numbered(image: Image | None, columns: Sequence[Column], table: Table) -> di
 @pytest.mark.parametrize("workload", WORKLOADS)
 def test_what_was_encoded_decodes_to_the_same_changes(workload: str, protocol: str, options: dict[str, str]) -> None:
     known = tables(workload)
-    definitions = Known(schemas={(*name, 0): table.described for name, table in known.items()})
+    definitions = DecoderContext(schemas={(*name, 0): table.described for name, table in known.items()})
     decoder = Decoder(protocol, sink_options(protocol, options), definitions)
     stream = made(workload, protocol, options)
     for partition in range(3):  # in this order: Simple's schemas may stand in partition 0 alone

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from ticdc_lakehouse.errors import ConfigError
+from ticdc_codec.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

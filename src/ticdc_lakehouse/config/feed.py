@@ -25,18 +25,18 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ticdc_lakehouse.codec import PROTOCOLS
-from ticdc_lakehouse.codec.options import LargeMessage, SinkOptions, option_names
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.options import LargeMessage, SinkOptions, option_names
+from ticdc_codec.protocols import PROTOCOLS
 from ticdc_lakehouse.config.kafka import servers, topic_pattern, topics
 from ticdc_lakehouse.config.policies import Policies, policies
 from ticdc_lakehouse.config.section import Section, read_section, stop_on, suggestion
 from ticdc_lakehouse.config.security import SecretReference, security
 from ticdc_lakehouse.config.sink_uri import read_options
 from ticdc_lakehouse.config.table_filter import TableFilter, pattern_mistake
-from ticdc_lakehouse.ddl.script import tables_from_sql
-from ticdc_lakehouse.definition import Table
-from ticdc_lakehouse.errors import ConfigError
 from ticdc_lakehouse.policy import Mode
+from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.script import tables_from_sql
 
 KEYS = (
     "protocol",

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
 
+from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.config.document import document_of
-from ticdc_lakehouse.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

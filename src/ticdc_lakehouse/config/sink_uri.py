@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ticdc_lakehouse.codec import PROTOCOLS
-from ticdc_lakehouse.codec.options import SinkOptions, option_names, sink_options
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.options import SinkOptions, option_names, sink_options
+from ticdc_codec.protocols import PROTOCOLS
 from ticdc_lakehouse.config.section import Section
-from ticdc_lakehouse.errors import ConfigError
 
 # How TiCDC itself reaches Kafka: no message depends on it. Source: pingcap/ticdc pkg/sink/kafka/options.go (urlConfig)
 # and pkg/config/sink.go (KafkaConfig). The protocols that have no enable-tidb-extension ignore it, as TiCDC does.

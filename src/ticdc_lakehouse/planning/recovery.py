@@ -8,17 +8,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
-from ticdc_lakehouse.ddl.statement import TableName
-from ticdc_lakehouse.planning.lane import Lane
-from ticdc_lakehouse.planning.published import Published, Recoverable, TableState
-from ticdc_lakehouse.planning.situation import Situation
+from ticdc_codec.tso import time_of
+from ticdc_lakehouse.planning.planning_input import PlanningInput
+from ticdc_lakehouse.planning.published_state import Published, Recoverable, TableState
+from ticdc_lakehouse.planning.table_plan import Lane
 from ticdc_lakehouse.planning.window import DdlEvent, Hold
-from ticdc_lakehouse.tso import time_of
+from ticdc_lakehouse.schema.statement import TableName
 
 _UNKNOWN = "it stood still when TiDB dropped it"
 
 
-def recoverable_lanes(now: Situation) -> list[Lane]:
+def recoverable_lanes(now: PlanningInput) -> list[Lane]:
     """The tables that were dropped before the window and are still remembered."""
     gone = remembered(now.before, now.tso, now.applying.retention_days)
     return [_lane(now, each) for each in gone]
@@ -30,7 +30,7 @@ def remembered(published: Published, tso: int, days: int) -> list[Recoverable]:
     return [gone for gone in published.recoverable if time_of(gone.dropped_at) >= oldest]
 
 
-def _lane(now: Situation, gone: Recoverable) -> Lane:
+def _lane(now: PlanningInput, gone: Recoverable) -> Lane:
     definition = now.known.get(gone.data)
     if gone.version < 0 or definition is None:
         return _unknown(gone.name, gone.dropped_at)

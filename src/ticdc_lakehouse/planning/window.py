@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from ticdc_lakehouse.ddl.read import read_ddl
-from ticdc_lakehouse.ddl.statement import AlterTable, NoChange, Statement, TableName
-from ticdc_lakehouse.event import Column
+from ticdc_codec.event import Column
+from ticdc_lakehouse.schema.read import read_ddl
+from ticdc_lakehouse.schema.statement import AlterTable, NoChange, Statement, TableName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

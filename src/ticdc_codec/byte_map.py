@@ -1,0 +1,141 @@
+"""Maps of a message's bytes: what each byte is, as far as it can be read. For people; decoders do not use them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from ticdc_codec.compression import decompress
+from ticdc_codec.errors import DecodeError
+from ticdc_codec.number import read_uvarint
+from ticdc_codec.options import Compression, SinkOptions
+
+T = TypeVar("T")
+NOT_READ = "not read"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """One field: the bytes from ``start`` to before ``end``, one at least."""
+
+    name: str
+    start: int
+    end: int
+    meaning: str = ""
+    """What the field is for, and how it is written."""
+    value: str = ""
+    """What it says; empty where the parts do."""
+    parts: tuple[Span, ...] = ()
+    """Spans that fill this one without a gap, or none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByteMap:
+    """All bytes of a message's key or value."""
+
+    of: str
+    """``key`` or ``value``."""
+    data: bytes
+    spans: tuple[Span, ...]
+    """Fill ``data`` without a gap: what could not be read is a span too."""
+    error: DecodeError | None = None
+    """Why the rest could not be read."""
+
+
+class Walk:
+    """Reads fields one after another, up to ``end``, and keeps a span of each. Methods raise DecodeError."""
+
+    def __init__(self, data: bytes, start: int, end: int) -> None:
+        self.data = data
+        self.at = start
+        self.end = end
+        self.spans: list[Span] = []
+
+    def number(self, name: str, meaning: str, read: Callable[[int], T], show: Callable[[T], str] = str) -> T:
+        """A uvarint, as ``read`` makes something of it and ``show`` shows that."""
+        raw, after = read_uvarint(self.data, self.at, self.end)
+        value = read(raw)
+        self._keep(name, after, meaning, show(value))
+        return value
+
+    def octets(self, name: str, size: int, meaning: str, show: Callable[[bytes], str]) -> bytes:
+        """So many bytes."""
+        left = self.end - self.at
+        if size > left:
+            raise DecodeError("truncated", f"expected {size} bytes of {name}, {left} are left", offset=self.at)
+        found = self.data[self.at : self.at + size]
+        self._keep(name, self.at + size, meaning, show(found))
+        return found
+
+    @contextmanager
+    def section(self, name: str, size: int | None = None, meaning: str = "") -> Iterator[Walk]:
+        """Fields that belong together. With a size they must fill it."""
+        start, end = self.at, self.end if size is None else self.at + size
+        if end > self.end:
+            raise DecodeError(
+                "truncated", f"expected {size} bytes of {name}, {self.end - start} are left", offset=start
+            )
+        inner = Walk(self.data, start, end)
+        try:
+            yield inner
+            if size is not None:
+                inner.finish(name)
+        finally:
+            self.at = inner.at if size is None else end
+            self.spans.append(
+                Span(name=name, start=start, end=self.at, meaning=meaning, parts=filled(inner.spans, start, self.at))
+            )
+
+    def finish(self, name: str) -> None:
+        """Refuse bytes that are left."""
+        if self.at != self.end:
+            detail = f"expected the end of {name}, {self.end - self.at} bytes are left"
+            raise DecodeError("trailing_bytes", detail, offset=self.at)
+
+    def _keep(self, name: str, after: int, meaning: str, value: str) -> None:
+        self.spans.append(Span(name=name, start=self.at, end=after, meaning=meaning, value=value))
+        self.at = after
+
+
+def mapped(of: str, data: bytes, read: Callable[[Walk], None]) -> ByteMap:
+    """The map of ``data`` as far as ``read`` gets."""
+    walk = Walk(data, 0, len(data))
+    error = None
+    try:
+        read(walk)
+    except DecodeError as fault:
+        error = fault
+    return ByteMap(of=of, data=data, spans=filled(walk.spans, 0, len(data)), error=error)
+
+
+def whole_maps(key: bytes | None, value: bytes | None, options: SinkOptions) -> tuple[ByteMap, ...]:
+    """The maps of a message whose key and value are one text each."""
+    compression = options.large_message_handle_compression
+    meaning = "text" if compression is Compression.NONE else f"text, compressed with {compression}"
+
+    def read(of: str, walk: Walk) -> None:
+        walk.octets(of, walk.end, meaning, partial(content_text, compression))
+
+    given = (("key", key), ("value", value))
+    return tuple(mapped(of, data, partial(read, of)) for of, data in given if data)
+
+
+def content_text(compression: Compression, data: bytes) -> str:
+    """The text in ``data``. Raises DecodeError."""
+    return decompress(data, compression).decode(errors="backslashreplace") if data else ""
+
+
+def filled(spans: list[Span], start: int, end: int) -> tuple[Span, ...]:
+    """The spans in the order of their bytes, with one for each gap between them; spans of no bytes are left out."""
+    whole: list[Span] = []
+    for span in sorted((span for span in spans if span.start < span.end), key=lambda span: span.start):
+        if start < span.start:
+            whole.append(Span(name=NOT_READ, start=start, end=span.start))
+        whole.append(span)
+        start = span.end
+    if start < end:
+        whole.append(Span(name=NOT_READ, start=start, end=end))
+    return tuple(whole)

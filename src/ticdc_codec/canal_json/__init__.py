@@ -1,0 +1,17 @@
+"""Canal-JSON: one JSON object a message; a row change, a DDL, or a watermark. wire.md 1.4, specs/canal-json.md.
+
+    {"id": 0, "database": "d", "table": "t", "pkNames": ["id"], "isDdl": false, "type": "UPDATE", "es": ms, "ts": ms,
+     "sql": "", "sqlType": {"id": 4, "c": 12}, "mysqlType": {"c": "varchar", "id": "int"},
+     "old": [{"id": "1", "c": "a"}], "data": [{"id": "1", "c": "b"}], "_tidb": {"commitTs": tso}}
+
+One module a concern: ``envelope`` (the object and its faults), ``row`` (a row's message, read by a type of its table),
+``table`` (what repeats per table, compiled), ``value`` (texts that differ from ``event``'s), ``plan`` (what repeats in
+messages that are written), ``decode`` and ``encode``.
+"""
+
+from __future__ import annotations
+
+from ticdc_codec.canal_json.decode import decoder
+from ticdc_codec.canal_json.encode import encode
+
+__all__ = ["decoder", "encode"]

@@ -1,0 +1,100 @@
+"""TiDB's column type codes and TiCDC's column flags, as Craft and Open write them (wire.md 1.2.4, 1.2.5, 3.2)."""
+
+from __future__ import annotations
+
+from enum import IntFlag
+
+from ticdc_codec.event import Column
+from ticdc_codec.mysql_type import Family, parse_type
+
+
+class Flag(IntFlag):
+    """Column flags. How a value reads depends on BINARY, HANDLE_KEY and UNSIGNED alone."""
+
+    BINARY = 0x01
+    """Charset ``binary``: set on numbers too, so it means bytes only together with a string type."""
+    HANDLE_KEY = 0x02
+    GENERATED = 0x04
+    PRIMARY_KEY = 0x08
+    UNIQUE = 0x10
+    MULTIPLE = 0x20
+    """In an index that is not unique."""
+    NULLABLE = 0x40
+    UNSIGNED = 0x80
+
+
+def flag_names(flags: int) -> list[str]:
+    """The names of the flags that are set, in words."""
+    return [str(flag.name).lower().replace("_", " ") for flag in Flag if flags & flag]
+
+
+_INTEGERS = {1: "tinyint", 2: "smallint", 3: "int", 8: "bigint", 9: "mediumint"}
+_STRINGS = {
+    15: ("varchar", "varbinary"),
+    249: ("tinytext", "tinyblob"),
+    250: ("mediumtext", "mediumblob"),
+    251: ("longtext", "longblob"),
+    252: ("text", "blob"),
+    253: ("varchar", "varbinary"),
+    254: ("char", "binary"),
+}
+_OTHERS = {
+    4: "float",
+    5: "double",
+    6: "null",
+    0: "null",
+    7: "timestamp",
+    10: "date",
+    11: "time",
+    12: "datetime",
+    13: "year",
+    14: "date",
+    16: "bit",
+    225: "vector",
+    245: "json",
+    246: "decimal",
+    247: "enum",
+    248: "set",
+    255: "geometry",
+}
+
+
+def type_of(code: int, flags: int) -> str:
+    """MySQL's type text. Raises KeyError for a type code that TiDB does not have."""
+    if code in _INTEGERS:
+        return f"{_INTEGERS[code]} unsigned" if flags & Flag.UNSIGNED else _INTEGERS[code]
+    if code in _STRINGS:
+        return _STRINGS[code][bool(flags & Flag.BINARY)]
+    return _OTHERS[code]
+
+
+_CODES = {
+    "integer": 3,
+    # One way back where several codes have the same name: what TiDB uses for columns of a table.
+    **{text: code for code, text in reversed(_OTHERS.items())},
+    **{text: code for code, text in _INTEGERS.items()},
+    **{text: code for code, both in reversed(_STRINGS.items()) for text in both},
+}
+
+
+def code_of(text: str) -> int:
+    """The type code of a MySQL type text. Raises ValueError for a type that TiDB does not have."""
+    code = _CODES.get(parse_type(text).name)
+    if code is None:
+        raise ValueError(f"TiDB has no type code for {text}")
+    return code
+
+
+_CHARACTERS = (Family.TEXT, Family.ENUM, Family.SET)
+_ALWAYS_UNSIGNED = (Family.BIT, Family.YEAR)
+
+
+def flags_of(column: Column) -> int:
+    """The column's flag bits; where the source gave none, those that a reader needs, as TiCDC sets them."""
+    if column.flags is not None:
+        return column.flags
+    kind = parse_type(column.type)
+    flags = Flag.HANDLE_KEY if column.key else Flag(0)
+    if kind.unsigned or kind.family in _ALWAYS_UNSIGNED:
+        flags |= Flag.UNSIGNED
+    return flags if kind.family in _CHARACTERS else flags | Flag.BINARY

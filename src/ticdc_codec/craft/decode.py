@@ -1,0 +1,234 @@
+"""Craft messages to events: a batch is read as a whole, one part of all its messages after the other.
+
+What a check refuses, it refuses in all messages at once; the batch is then read again without them.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ticdc_codec.batch import DecodeBatch, Events, Rows, in_order
+from ticdc_codec.craft.frame import NO_TERM, EventType, GroupType, Header, Sizes, read_groups, read_header, read_sizes
+from ticdc_codec.craft.group import Groups, Shapes, Terms, read_terms, text_of
+from ticdc_codec.craft.messages import Messages, RefusedError
+from ticdc_codec.craft.value import Values
+from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.errors import DecodeError
+from ticdc_codec.event import Layout, Op
+from ticdc_codec.number import Places, read_uvarint
+from ticdc_codec.options import SinkOptions
+
+_NONE = -1
+_OPS = pa.array([Op.INSERT, Op.DELETE, Op.UPDATE], pa.string())
+
+
+def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:
+    """A decoder of batches of Craft messages. Nothing is asked of ``known``: rows describe themselves, whole."""
+    del known
+    return _Decoder(options).decode
+
+
+class _Decoder:
+    """Keeps dictionaries and shapes, which repeat from message to message."""
+
+    MOST_TERMS = 1000
+
+    def __init__(self, options: SinkOptions) -> None:
+        self._shapes = Shapes(options.craft_float)
+        self._terms: dict[bytes, Terms] = {}
+
+    def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
+        """The messages' events; the batch is read at most once for each check that refuses messages, and once more."""
+        values = [value for _, value in zip(keys, values, strict=True)]
+        refused = {
+            number: DecodeError("truncated", "a message without bytes", offset=0)
+            for number, value in enumerate(values)
+            if not value
+        }
+        while True:
+            try:
+                return self._decode(Messages(values, refused), refused)
+            except RefusedError as fault:
+                refused |= fault.errors
+
+    def _decode(self, messages: Messages, refused: Mapping[int, DecodeError]) -> pa.RecordBatch:
+        others = Events()
+        for number, error in refused.items():
+            others.message = number
+            others.error(error)
+        if not len(messages):
+            return in_order(None, others, [0] * len(refused))
+        sizes = read_sizes(messages)
+        terms = self._all_terms(messages, sizes)
+        header = read_header(messages, sizes, [len(each.names) for each in terms])
+        try:
+            places = _add_others(messages, sizes, header, terms, others) + [(number, 0) for number in refused]
+            index = [number for _, number in sorted(places)]
+            return in_order(self._rows(messages, sizes, header, terms), others, index)
+        except RefusedError as fault:
+            _name_tables(fault.errors, messages, sizes, header, terms)
+            raise
+
+    def _all_terms(self, messages: Messages, sizes: Sizes) -> list[Terms]:
+        """Each message's dictionary."""
+        found, errors = [], {}
+        places = zip(messages.numbers, messages.data, sizes.dictionary.tolist(), sizes.tables.tolist(), strict=True)
+        for number, data, start, end in places:
+            try:
+                found.append(self._terms_of(data[start:end], start))
+            except DecodeError as error:
+                errors[number] = error
+        if errors:
+            raise RefusedError(errors)
+        return found
+
+    def _terms_of(self, digits: bytes, start: int) -> Terms:
+        terms = self._terms.get(digits)
+        if terms is None:
+            if len(self._terms) >= self.MOST_TERMS:
+                self._terms.clear()
+            terms = self._terms[digits] = Terms(read_terms(digits, start) if digits else ())
+        return terms
+
+    def _rows(self, messages: Messages, sizes: Sizes, header: Header, terms: list[Terms]) -> Rows | None:
+        """The row changes."""
+        rows = np.flatnonzero(header.types == EventType.ROW)
+        counts, first_size = read_groups(messages, sizes, rows)
+        if not len(rows):
+            return None
+        groups = self._groups(messages, sizes, header, terms, (rows, counts, first_size))
+        after, before = _images(groups, np.cumsum(counts) - counts, counts == 2)
+        images, keys = Values(messages, groups).objects()
+        at_after, at_before = _places(after), _places(before)
+        key, old_key = keys.take(pa.array(np.where(after == _NONE, before, after))), keys.take(at_before)
+        partition = header.partitions[rows]
+        return Rows(
+            message=np.array(messages.numbers, np.int32)[sizes.message[rows]],
+            index=sizes.index[rows],
+            op=_OPS.take(pa.array((before != _NONE) * 1 + ((before != _NONE) & (after != _NONE)))),
+            commit_ts=pa.array(header.commit_ts[rows]),
+            layouts=[shape.layout for shape in groups.shapes],
+            layout=groups.shape[np.maximum(after, before * (after == _NONE))],
+            table_id=pa.array(partition, mask=partition == NO_TERM),
+            handle_key=key,
+            old_handle_key=pc.if_else(pc.not_equal(key, old_key), old_key, None),
+            before=images.take(at_before),
+            after=images.take(at_after),
+        )
+
+    def _groups(
+        self,
+        messages: Messages,
+        sizes: Sizes,
+        header: Header,
+        terms: list[Terms],
+        rows: tuple[Places, Places, Places],
+    ) -> Groups:
+        """The column groups of ``rows`` (event, number of groups, size of the first one), New before Old."""
+        event, counts, first_size = rows
+        owner = np.repeat(event, counts)
+        end = sizes.end[owner]
+        start = sizes.start[owner]
+        second = np.cumsum(counts)[counts == 2] - 1
+        start[second] += first_size[counts == 2]
+        end[second - 1] = start[second]
+        return Groups(
+            messages,
+            terms,
+            self._shapes,
+            sizes.message[owner],
+            header.databases[owner],
+            header.tables[owner],
+            start,
+            end,
+        )
+
+
+def _images(groups: Groups, first: Places, double: np.ndarray) -> tuple[Places, Places]:
+    """The groups of each row's images after and before the change, -1 for none."""
+    kind = groups.kinds[first]
+    bad = (kind < GroupType.NEW) | (kind > GroupType.OLD)
+    bad[double] = (kind[double] != GroupType.NEW) | (groups.kinds[first[double] + 1] != GroupType.OLD)
+    groups.refuse(bad, "group type 1, 2 or both in this order", first, kind)
+    differs = np.flatnonzero(double)
+    differs = differs[groups.shape[first[differs]] != groups.shape[first[differs] + 1]]
+    new, old = ([set(groups.shapes[n].layout.columns) for n in groups.shape[first[differs] + k]] for k in (0, 1))
+    more = np.array([not b <= a for a, b in zip(new, old, strict=True)], bool)
+    groups.refuse(more, "an Old group with no more columns than the New one", first[differs] + 1)
+    after = np.where(kind == GroupType.NEW, first, _NONE)
+    return after, np.where(double, first + 1, np.where(kind == GroupType.OLD, first, _NONE))
+
+
+def _places(groups: Places) -> pa.Array:
+    return pa.array(groups, mask=groups == _NONE)
+
+
+def _add_others(
+    messages: Messages, sizes: Sizes, header: Header, terms: list[Terms], out: Events
+) -> list[tuple[int, int]]:
+    """Add the events that are no row changes. Of each, the number of its message and its own in the message."""
+    errors: dict[int, DecodeError] = {}
+    events = np.flatnonzero(header.types != EventType.ROW)
+    for event in events.tolist():
+        message = int(sizes.message[event])
+        out.message = messages.numbers[message]
+        data, start, end = messages.data[message], int(sizes.start[event]), int(sizes.end[event])
+        commit_ts = int(header.commit_ts[event])
+        try:
+            if header.types[event] == EventType.RESOLVED:
+                _add_resolved(commit_ts, start, end, out)
+            else:
+                table = _named(terms[message], header, event)
+                _add_ddl(data, start, end, commit_ts, table, out)
+        except DecodeError as error:
+            errors.setdefault(out.message, error)
+    if errors:
+        raise RefusedError(errors)
+    numbers = np.array(messages.numbers)[sizes.message[events]]
+    return [*zip(numbers.tolist(), sizes.index[events].tolist(), strict=True)]
+
+
+def _add_ddl(
+    data: bytes, start: int, end: int, commit_ts: int, table: tuple[str | None, str | None], out: Events
+) -> None:
+    kind, at = read_uvarint(data, start, end)
+    size, at = read_uvarint(data, at, end)
+    if at + size != end:
+        reason = "truncated" if at + size > end else "trailing_bytes"
+        raise DecodeError(reason, f"a query of {size} bytes, its body has {end - at} left", offset=at)
+    out.ddl(commit_ts, None, Layout(*table, (), None), text_of(data[at:end], at), str(kind))
+
+
+def _add_resolved(commit_ts: int, start: int, end: int, out: Events) -> None:
+    if start != end:
+        raise DecodeError("trailing_bytes", f"a watermark has no body, found {end - start} bytes", offset=start)
+    out.resolved(commit_ts)
+
+
+def _named(terms: Terms, header: Header, event: int) -> tuple[str | None, str | None]:
+    """The event's database and table."""
+    database, table = int(header.databases[event]), int(header.tables[event])
+    return tuple(terms.names[term] if term >= 0 else None for term in (database, table))  # type: ignore[return-value]
+
+
+def _name_tables(
+    errors: dict[int, DecodeError], messages: Messages, sizes: Sizes, header: Header, terms: list[Terms]
+) -> None:
+    """Name the table in the errors of messages that hold rows of this one table and nothing else."""
+    for number, error in errors.items():
+        message = bisect_left(messages.numbers, number)
+        first = int(sizes.first[message])
+        events = slice(first, first + int(sizes.events[message]))
+        kinds = (header.types[events], header.databases[events], header.tables[events])
+        named = _named(terms[message], header, first)
+        if (
+            header.types[first] == EventType.ROW
+            and None not in named
+            and all(len(set(kind.tolist())) == 1 for kind in kinds)
+        ):
+            error.database, error.table = named

@@ -1,0 +1,251 @@
+"""The frames of a batch of Craft messages: where their parts lie and what their headers say of each event.
+
+A message is read from the back (``craft`` docstring): size tables, then everything else by the sizes they tell. Both
+they and the header are nothing but numbers, and those of all messages are read in one pass. Positions count from a
+message's begin.
+Source: wire.md 1.1.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from ticdc_codec.craft.messages import Messages, RefusedError
+from ticdc_codec.errors import DecodeError
+from ticdc_codec.number import Bits, Numbers, Places, read_reversed_uvarint, read_uvarint, running, uvarints_of, zigzags
+from ticdc_codec.tso import MAX_TSO
+
+VERSION = 1
+
+
+class EventType(IntEnum):
+    """What the header calls an event."""
+
+    ROW = 1
+    DDL = 2
+    RESOLVED = 3
+
+
+NO_TERM = -1
+"""Term id of a name that there is not; also the partition id of a table without partitions."""
+
+
+class GroupType(IntEnum):
+    """A column group's first byte."""
+
+    NEW = 1
+    OLD = 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sizes:
+    """What the size tables say. ``message``, ``index``, ``start`` and ``end`` are of each event of the batch."""
+
+    header: Places
+    """Begin of each message's header."""
+    bodies: Places
+    """Begin of each message's bodies."""
+    dictionary: Places
+    """Begin of each message's dictionary."""
+    tables: Places
+    """Begin of each message's size tables, end of the dictionary."""
+    events: Places
+    """Number of each message's events."""
+    first: Places
+    """Number of each message's first event."""
+    message: Places
+    index: Places
+    """Number of the event in its message."""
+    start: Places
+    """Begin of the event's body."""
+    end: Places
+    rest: Region
+    """The size tables."""
+    groups: Places
+    """In ``rest``, for each message: where the tables of its rows' column groups begin."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """The header's five columns, each with one number an event."""
+
+    commit_ts: Numbers
+    types: Places
+    partitions: Places
+    databases: Places
+    tables: Places
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Region:
+    """One run of uvarints of each message."""
+
+    numbers: Numbers
+    signed: Places
+    """The same numbers as zigzag."""
+    first: Places
+    """Where each message's numbers begin, and the end of the last ones."""
+
+
+def read_sizes(messages: Messages) -> Sizes:
+    """The size tables of the messages, checked to fill them without a gap."""
+    header_at, tables, ends = _read_ends(messages)
+    rest = _read_region(messages, tables, ends)
+    header, dictionary, events, after = _read_meta(messages, rest, tables)
+    first = np.cumsum(events) - events
+    message = np.repeat(np.arange(len(messages)), events)
+    index = np.arange(len(message)) - first[message]
+    sizes = running(_bounded(rest.signed[after[message] + index]), first, message)
+    messages.refuse(
+        (sizes < 0) | (sizes > messages.sizes[message]), "bad_size", message, tables[message], "a body size"
+    )
+    bodies = header_at + header
+    end = bodies[message] + running(sizes, first, message)
+    found = end[first + events - 1] + dictionary
+    wanted = "parts that end where the size tables begin"
+    messages.refuse(found != tables, "bad_size", np.arange(len(messages)), tables, wanted, found)
+    return Sizes(
+        header=header_at, bodies=bodies, dictionary=tables - dictionary, tables=tables, events=events, first=first,
+        message=message, index=index, start=end - sizes, end=end, rest=rest, groups=after + events,
+    )  # fmt: skip
+
+
+def _read_ends(messages: Messages) -> tuple[Places, Places, Places]:
+    """Begin of each message's header, begin and end of its size tables."""
+    found, errors = [], {}
+    for number, data in zip(messages.numbers, messages.data, strict=True):
+        try:
+            found.append(_read_end(data))
+        except DecodeError as error:
+            errors[number] = error
+    if errors:
+        raise RefusedError(errors)
+    header, tables, ends = np.array(found, np.int64).reshape(-1, 3).T
+    return header, tables, ends
+
+
+def _read_end(data: bytes) -> tuple[int, int, int]:
+    version, header_at = read_uvarint(data, 0, len(data))
+    if version != VERSION:
+        # Go's decoder reads later versions as if they were the first; their layout is not known.
+        raise DecodeError("unknown_version", f"expected version {VERSION}, found {version}", offset=0)
+    length, end = read_reversed_uvarint(data)
+    if end - length < header_at:
+        raise DecodeError("out_of_range", f"size tables of {length} bytes in a message of {len(data)}", offset=end)
+    return header_at, end - length, end
+
+
+def _read_region(messages: Messages, starts: Places, ends: Places) -> Region:
+    """All uvarints between ``starts`` and ``ends``, which must end with the last one's last byte."""
+    regions = zip(messages.data, starts.tolist(), ends.tolist(), strict=True)
+    digits = b"".join([data[start:end] for data, start, end in regions])
+    sizes = ends - starts
+    begins = np.append(0, np.cumsum(sizes))
+    full = np.flatnonzero(sizes)
+    cut = np.frombuffer(digits, np.uint8)[begins[full + 1] - 1] >= 0x80
+    messages.refuse(cut, "truncated", full, ends[full] - 1, "a number that ends with its part")
+    numbers, places, too_large = uvarints_of(digits)
+    first = np.searchsorted(places, begins)
+    large = np.flatnonzero(too_large)
+    message = np.searchsorted(first, large, side="right") - 1
+    wanted = "numbers of at most 64 bits in 10 bytes"
+    messages.refuse(np.ones(len(large), bool), "out_of_range", message, starts[message], wanted)
+    return Region(numbers=numbers, signed=zigzags(numbers), first=first)
+
+
+def _read_meta(messages: Messages, rest: Region, tables: Places) -> tuple[Places, Places, Places, Places]:
+    """Sizes of header and dictionary, number of events, and where in ``rest`` the body sizes begin."""
+    each = np.arange(len(messages))
+    first, last = rest.first[:-1], rest.first[1:]
+    messages.refuse(last - first < 5, "bad_size", each, tables, "two tables of sizes")
+    header, difference = rest.signed[first + 1], rest.signed[first + 2]
+    dictionary = header + difference
+    bad = (rest.numbers[first] != 2) | _outside(header, messages.sizes) | _outside(dictionary, messages.sizes)
+    messages.refuse(bad, "bad_size", each, tables, "a table of the sizes of header and dictionary")
+    most = np.minimum(header // 5, last - first - 4)
+    events = _bounded(rest.numbers[first + 3])
+    messages.refuse((events < 1) | (events > most), "bad_size", each, tables, "a table of the body sizes", events)
+    return header, dictionary, events, first + 4
+
+
+def _outside(places: Places, sizes: Places) -> Bits:
+    return (places < 0) | (places > sizes)
+
+
+def _bounded(numbers: Places | Numbers) -> Places:
+    """The numbers, or what is as wrong as a size but lets sums fit 64 bits."""
+    if numbers.dtype == np.uint64:
+        return np.minimum(numbers, np.uint64(1 << 32)).astype(np.int64)
+    return np.clip(numbers, -1 << 32, 1 << 32).astype(np.int64)
+
+
+def read_header(messages: Messages, sizes: Sizes, terms: Sequence[int]) -> Header:
+    """The header's columns, with ids and commit timestamps checked to be in range; ``terms`` is of each message."""
+    region = _read_region(messages, sizes.header, sizes.bodies)
+    found = np.diff(region.first)
+    each = np.arange(len(messages))
+    messages.refuse(found != 5 * sizes.events, "bad_size", each, sizes.header, "five numbers an event", found)
+    message = sizes.message
+    places = region.first[message] + sizes.index
+    columns = [places + sizes.events[message] * number for number in range(5)]
+    # Differences wrap modulo 2^64: a batch may go back in time (wire.md 1.1.1).
+    partitions, databases, tables = (running(region.signed[at], sizes.first, message) for at in columns[2:])
+    header = Header(
+        commit_ts=running(region.numbers[columns[0]], sizes.first, message),
+        types=_bounded(region.numbers[columns[1]]),
+        partitions=partitions,
+        databases=databases,
+        tables=tables,
+    )
+    _check(messages, sizes, header, np.array(terms)[message])
+    return header
+
+
+def _check(messages: Messages, sizes: Sizes, header: Header, terms: Places) -> None:
+    at = sizes.header[sizes.message]
+
+    def refuse(bad: Bits, wanted: str, found: Places | Numbers) -> None:
+        messages.refuse(bad, "out_of_range", sizes.message, at, wanted, found)
+
+    refuse((header.types < 1) | (header.types > 3), "an event type of 1 to 3", header.types)
+    late = (header.commit_ts > MAX_TSO) & (header.types != EventType.RESOLVED)
+    refuse(late, f"a commit_ts of 0 to {MAX_TSO}", header.commit_ts)
+    refuse(header.partitions < NO_TERM, "a partition of at least -1", header.partitions)
+    for name, ids in (("database", header.databases), ("table", header.tables)):
+        refuse((ids < NO_TERM) | (ids >= terms), f"a {name} that the dictionary has", ids)
+
+
+def read_groups(messages: Messages, sizes: Sizes, rows: Places) -> tuple[Places, Places]:
+    """Of each row change (``rows`` are their events): number of its column groups, and the size of the first one."""
+    message, rest = sizes.message[rows], sizes.rest
+    counts = np.bincount(message, minlength=len(messages))
+    numbers = rest.numbers.tolist() + [1] * (2 + 3 * int(counts.max(initial=0)))
+    places, ends = [], []
+    for start, count in zip(sizes.groups.tolist(), counts.tolist(), strict=True):
+        at = start
+        for _ in range(count):
+            places.append(at)
+            at += 2 if numbers[at] == 1 else 3
+        ends.append(at)
+    each = np.arange(len(messages))
+    at = np.array(places, np.int64)
+    groups = _bounded(rest.numbers[np.minimum(at, len(rest.numbers) - 1)])
+    wanted = "1 or 2 column groups for each row"
+    left = rest.first[1:] - np.array(ends, np.int64)
+    # First, as the counts beyond a message's own numbers are another's.
+    messages.refuse(left < 0, "bad_size", each, sizes.tables, wanted)
+    messages.refuse((groups < 1) | (groups > 2), "bad_size", message, sizes.tables[message], wanted, groups)
+    messages.refuse(left > 0, "trailing_bytes", each, sizes.tables, "no numbers after the last size table", left)
+    first = _bounded(rest.signed[at + 1])
+    second = np.zeros_like(first)
+    double = np.flatnonzero(groups == 2)
+    second[double] = first[double] + _bounded(rest.signed[at[double] + 2])
+    bad = (first < 1) | (second < groups - 1) | (first + second != sizes.end[rows] - sizes.start[rows])
+    messages.refuse(
+        bad, "bad_size", message, sizes.tables[message], "1 or 2 column groups that fill the body", first + second
+    )
+    return groups, first

@@ -1,0 +1,249 @@
+"""Column values of a whole batch at once: bytes to the texts of ``event``, then to images and handle keys.
+
+Values of all rows and tables are one flat run, in wire order; each form of value is read in one pass over the batch.
+Source: wire.md 1.1.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import accumulate, islice
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ticdc_codec.craft.group import Form, Groups, Shape
+from ticdc_codec.craft.messages import Messages
+from ticdc_codec.event import Column
+from ticdc_codec.json_column import digits_of, escaped, joined, shortest
+from ticdc_codec.number import PAD, Numbers, Places, uvarints_at, zigzags
+
+_NULL_LENGTH = -1
+_MAX_LENGTH = (1 << 31) - 1
+_MAX_LENGTH_BYTES = 5
+
+
+class Values:
+    """The values of a batch's column groups. Raises RefusedError: it names every message that fails at one check."""
+
+    def __init__(self, messages: Messages, groups: Groups) -> None:
+        self._messages = messages
+        self._groups = groups
+        self._octets = messages.octets
+        begins = messages.begins[groups.message]
+        counts = np.array([len(shape.forms) for shape in groups.shapes])[groups.shape]
+        self._first = np.cumsum(counts) - counts
+        """Number of each group's first value."""
+        self._group = np.repeat(np.arange(len(counts)), counts)
+        """Group of each value."""
+        self._lengths, at = self._read_lengths(counts, groups.values + begins)
+        self._starts = self._lay_out(at, groups.end + begins)
+
+    def _read_lengths(self, counts: Places, at: Places) -> tuple[Places, Places]:
+        """The values' lengths, and where each group's values begin."""
+        numbers = np.empty(len(self._group), np.uint64)
+        at = at.copy()
+        for column in range(int(counts.max())):
+            chosen = np.flatnonzero(counts > column)
+            numbers[self._first[chosen] + column], at[chosen] = self._next_lengths(at[chosen])
+        end = self._groups.end + self._messages.begins[self._groups.message]
+        self._refuse_groups(at > end, "truncated", "lengths run over the end of their group", at - end)
+        lengths = zigzags(numbers)
+        bad = (lengths < _NULL_LENGTH) | (lengths > _MAX_LENGTH)
+        group = self._group
+        self._messages.refuse(
+            bad,
+            "out_of_range",
+            self._groups.message[group],
+            self._groups.values[group],
+            "a length of -1 to 2^31 - 1",
+            lengths,
+        )
+        return lengths, at
+
+    def _next_lengths(self, at: Places) -> tuple[Numbers, Places]:
+        """The uvarints at ``at`` and the positions after them. One of more than five bytes is a length too large."""
+        at = np.minimum(at, len(self._octets) - PAD)
+        numbers, after = uvarints_at(self._messages.words, at)
+        long = (after < at) | (after > at + _MAX_LENGTH_BYTES)
+        numbers[long], after[long] = np.iinfo(np.uint64).max, at[long] + _MAX_LENGTH_BYTES
+        return numbers, after
+
+    def _lay_out(self, starts: Places, ends: Places) -> Places:
+        """Where each value begins; each group must end exactly where its size says."""
+        sizes = np.maximum(self._lengths, 0)
+        before = np.cumsum(sizes) - sizes
+        offsets = starts - before[self._first]
+        found = np.append(before[self._first[1:]], before[-1] + sizes[-1]) + offsets
+        self._refuse_groups(found > ends, "truncated", "values run over the end of their group", found - ends)
+        self._refuse_groups(found < ends, "trailing_bytes", "values miss the end of their group", ends - found)
+        laid: Places = before + offsets[self._group]
+        return laid
+
+    def _refuse_groups(self, bad: npt.NDArray[np.bool_], reason: str, what: str, found: Places) -> None:
+        groups = self._groups
+        self._messages.refuse(
+            bad, reason, groups.message, groups.values, lambda group: f"{what} by {found[group]} bytes"
+        )
+
+    def _read_columns(self, parts: list[Places]) -> Iterator[pa.Array]:
+        """The JSON string contents of each column, shape by shape; ``parts`` are the groups of each shape.
+
+        Columns of one form are read together, one after the other.
+        """
+        forms = np.frombuffer(b"".join([shape.forms for shape in self._groups.shapes]), np.uint8)
+        columns = [
+            self._first[groups] + number
+            for shape, groups in zip(self._groups.shapes, parts, strict=True)
+            for number in range(len(shape.forms))
+        ]
+        found: dict[int, pa.Array] = {}
+        for form in np.unique(forms).tolist():
+            numbers = np.flatnonzero(forms == form).tolist()
+            texts = self._read(Form(form), np.concatenate([columns[number] for number in numbers]))
+            ends = accumulate(len(columns[number]) for number in numbers)
+            for number, end in zip(numbers, ends, strict=True):
+                size = len(columns[number])
+                found[number] = texts.slice(end - size, size)
+        return iter([found[number] for number in range(len(columns))])
+
+    def _read(self, form: Form, chosen: Places) -> pa.Array:
+        """The texts of values of one form, null for NULL."""
+        given = self._lengths[chosen] >= 0
+        if given.all():
+            return _READERS[form](self, chosen)
+        if not given.any():
+            return pa.nulls(len(chosen), pa.string())
+        place = pa.array(np.cumsum(given) - 1, mask=~given)
+        return _READERS[form](self, chosen[given]).take(place)
+
+    def _name(self, value: int) -> str:
+        group = int(self._group[value])
+        shape = self._groups.shapes[self._groups.shape[group]]
+        column: Column = shape.layout.columns[value - int(self._first[group])]
+        return column.name
+
+    def _refuse_chosen(self, bad: npt.NDArray[np.bool_], chosen: Places, wanted: str) -> None:
+        """Refuse the messages of the ``bad`` ones of the ``chosen`` values."""
+        message = self._groups.message[self._group[chosen]]
+
+        def detail(item: int) -> str:
+            value = int(chosen[item])
+            start, size = int(self._starts[value]), int(self._lengths[value])
+            found = self._octets[start : start + min(size, 32)].tobytes().hex(" ")
+            return f"column {self._name(value)}: expected {wanted}, found {size} bytes {found}"
+
+        at = self._starts[chosen] - self._messages.begins[message]
+        self._messages.refuse(bad, "bad_value", message, at, detail)
+
+    def _uvarints(self, chosen: Places) -> Numbers:
+        starts = self._starts[chosen]
+        numbers, after = uvarints_at(self._messages.words, starts)
+        self._refuse_chosen(after != starts + self._lengths[chosen], chosen, "one number")
+        return numbers
+
+    def unsigned(self, chosen: Places) -> pa.Array:
+        return pa.array(self._uvarints(chosen)).cast(pa.string())
+
+    def signed(self, chosen: Places) -> pa.Array:
+        return pa.array(zigzags(self._uvarints(chosen))).cast(pa.string())
+
+    def years(self, chosen: Places) -> pa.Array:
+        years = zigzags(self._uvarints(chosen))
+        self._refuse_chosen((years < 0) | (years > 9999), chosen, "a year of four digits")
+        return pc.utf8_lpad(pa.array(years).cast(pa.string()), 4, "0")
+
+    def _float64s(self, chosen: Places) -> npt.NDArray[np.float64]:
+        self._refuse_chosen(self._lengths[chosen] != 8, chosen, "8 bytes")
+        octets = self._octets[self._starts[chosen][:, np.newaxis] + np.arange(8)]
+        numbers: npt.NDArray[np.float64] = octets.view("<f8")[:, 0]
+        self._refuse_chosen(~np.isfinite(numbers), chosen, "a finite number")
+        return numbers
+
+    def doubles(self, chosen: Places) -> pa.Array:
+        return pa.array(shortest(self._float64s(chosen)), pa.string())
+
+    def floats(self, chosen: Places) -> pa.Array:
+        """float32 text of what is a float32; what is none (craft-float) keeps the text of its eight bytes."""
+        wide = self._float64s(chosen)
+        with np.errstate(over="ignore"):
+            narrow = wide.astype(np.float32)
+        is_narrow = narrow == wide
+        texts = np.empty(len(wide), object)
+        texts[is_narrow] = shortest(narrow[is_narrow])
+        texts[~is_narrow] = shortest(wide[~is_narrow])
+        return pa.array(texts, pa.string())
+
+    def _slices(self, chosen: Places) -> pa.Array:
+        """The bytes of values. Starts of all values and ends of all groups make one ascending run of Arrow offsets."""
+        last = self._starts + np.maximum(self._lengths, 0)
+        offsets = np.stack((self._starts, last), axis=1).ravel()
+        everything = pa.Array.from_buffers(
+            pa.large_binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), self._messages.buffer]
+        )
+        return everything.take(pa.array(2 * chosen))
+
+    def texts(self, chosen: Places) -> pa.Array:
+        try:
+            texts = self._slices(chosen).cast(pa.string())
+        except pa.ArrowInvalid:
+            bad = np.array([not _is_utf8(text) for text in self._slices(chosen).to_pylist()])
+            self._refuse_chosen(bad, chosen, "UTF-8")
+            raise
+        return escaped(texts)
+
+    def binaries(self, chosen: Places) -> pa.Array:
+        return digits_of(self._slices(chosen))
+
+    def nulls(self, chosen: Places) -> pa.Array:
+        self._refuse_chosen(np.ones(len(chosen), bool), chosen, "NULL")
+        raise AssertionError("unreachable")
+
+    def ignored(self, chosen: Places) -> pa.Array:
+        return pa.nulls(len(chosen), pa.string())
+
+    def objects(self) -> tuple[pa.Array, pa.Array]:
+        """Image and handle key of each group, as JSON texts; the key is null where the table has none."""
+        shapes, shape = self._groups.shapes, self._groups.shape
+        order = np.argsort(shape, kind="stable")
+        parts = np.split(order, np.searchsorted(shape[order], np.arange(1, len(shapes))))
+        columns = self._read_columns(parts)
+        made = [
+            _objects(each, [*islice(columns, len(each.forms))], len(part))
+            for each, part in zip(shapes, parts, strict=True)
+        ]
+        images, keys = zip(*made, strict=True)
+        if len(made) == 1:
+            return images[0], keys[0]
+        back = pa.array(np.argsort(order))
+        return pa.concat_arrays(images).take(back), pa.concat_arrays(keys).take(back)
+
+
+def _objects(shape: Shape, columns: list[pa.Array], count: int) -> tuple[pa.Array, pa.Array]:
+    images = joined("{", zip(shape.names, columns, strict=True), "}")
+    if not shape.keys:
+        return images, pa.nulls(count, pa.string())
+    return images, joined("[", [("", columns[number]) for number in shape.keys], "]")
+
+
+_READERS: dict[Form, Callable[[Values, Places], pa.Array]] = {
+    Form.NULL: Values.nulls,
+    Form.SIGNED: Values.signed,
+    Form.UNSIGNED: Values.unsigned,
+    Form.YEAR: Values.years,
+    Form.DOUBLE: Values.doubles,
+    Form.FLOAT: Values.floats,
+    Form.TEXT: Values.texts,
+    Form.BINARY: Values.binaries,
+    Form.IGNORED: Values.ignored,
+}
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,181 @@
+"""Texts of ``event`` to the JSON values of this wire (wire.md 1.5.2), as TiCDC writes them: what it loses is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pyarrow as pa
+from msgspec import Raw
+
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.mysql_type import Family, MysqlType
+from ticdc_codec.number_text import float_text
+from ticdc_codec.undeclared_types import CONNECT_TYPE, UNKNOWN_TYPE
+
+Write = Callable[[list[str]], list[Any]]
+"""A column's texts, none of them NULL, to its JSON values."""
+
+_EPOCH = datetime(1970, 1, 1)
+_MICROSECOND = timedelta(microseconds=1)
+_EXACT = 16
+"""Characters of a DECIMAL with a point that has digits for a float64."""
+
+
+def writer(kind: MysqlType, by: str | None, zone: ZoneInfo) -> Write | None:
+    """What makes JSON values of texts, None where they are the same. Raises ConfigError if the type leaves it open."""
+    match kind.family:
+        case Family.INTEGER if kind.name == "bigint" and kind.unsigned:
+            return _int64s
+        case Family.INTEGER | Family.YEAR:
+            return _each(int)
+        case Family.FLOAT | Family.DOUBLE:
+            return _numbers
+        case Family.DECIMAL:
+            return _decimals
+        case Family.BIT:
+            return _each(_bits(kind.size[0] if kind.size else 1))
+        case Family.BINARY:
+            return _each(bytes.fromhex)
+        case Family.ENUM | Family.SET:
+            return None if by == "name" else _each(_names(kind))
+        case Family.OTHER:
+            return _other(kind)
+        case _:
+            return _time_writer(kind, zone)
+
+
+def _time_writer(kind: MysqlType, zone: ZoneInfo) -> Write | None:
+    match kind.family:
+        case Family.DATE:
+            return _each(_days)
+        case Family.DATETIME:
+            return _datetimes(1 if kind.size and kind.size[0] > 3 else 1000)
+        case Family.TIMESTAMP:
+            return _each(lambda text: _zoned(text, zone))
+        case Family.TIME:
+            return _each(_clock)
+        case _:
+            return None
+
+
+def never_null(write: Write) -> Write:
+    """For a column that is NOT NULL: 0 for a day that there is not (wire.md 1.5.2)."""
+    return lambda texts: [0 if value is None else value for value in write(texts)]
+
+
+def _each(write: Callable[[str], Any]) -> Write:
+    return lambda texts: [*map(write, texts)]
+
+
+def _other(kind: MysqlType) -> Write | None:
+    if kind.text == UNKNOWN_TYPE:
+        raise ConfigError("debezium: a column of unknown type cannot be encoded")
+    integers = _each(int)
+    writers: dict[str, Write] = {"int16": integers, "int32": integers, "int64": integers, "double": _numbers}
+    return writers.get(kind.text.removeprefix(CONNECT_TYPE))
+
+
+def _numbers(texts: list[str]) -> list[Any]:
+    """The texts themselves, as numbers."""
+    return [*map(Raw, map(str.encode, texts))]
+
+
+def _decimals(texts: list[str]) -> list[Any]:
+    """The texts that Go prints of the nearest float64s."""
+    return _numbers(
+        [
+            text.rstrip("0").rstrip(".")
+            if len(text) <= _EXACT and "." in text and "0.00000" not in text
+            else float_text(repr(float(text)).removesuffix(".0"))
+            for text in texts
+        ]
+    )
+
+
+def _datetimes(unit: int) -> Write:
+    """In units of so many microseconds."""
+
+    def one_by_one(texts: list[str]) -> list[Any]:
+        return [None if (found := _microseconds(text)) is None else found // unit for text in texts]
+
+    def write(texts: list[str]) -> list[Any]:
+        if min(texts) < "0100":  # no year, or one that TiCDC gives a century
+            return one_by_one(texts)
+        try:
+            moments = pa.array(texts, pa.string()).cast(pa.timestamp("us"), safe=True).cast(pa.int64()).to_numpy()
+        except pa.ArrowInvalid:  # a day that there is not, such as 2024-02-30
+            return one_by_one(texts)
+        values: list[Any] = (moments // unit).tolist()
+        return values
+
+    return write
+
+
+def _int64s(texts: list[str]) -> list[Any]:
+    """From 2^63 on a negative number."""
+    numbers = [*map(int, texts)]
+    return [number - (1 << 64) if number >> 63 else number for number in numbers] if max(numbers) >> 63 else numbers
+
+
+def _bits(size: int) -> Callable[[str], Any]:
+    if size == 1:
+        return lambda text: text != "0"
+    return lambda text: int(text).to_bytes((size + 7) // 8, "little")
+
+
+def _names(kind: MysqlType) -> Callable[[str], str]:
+    """From an index or a mask."""
+    names = kind.elements
+    if not names:
+        raise ConfigError(f"debezium writes names of ENUM and SET, and {kind.text!r} does not list them")
+    if kind.family is Family.ENUM:
+        return lambda index: ("", *names)[int(index)]
+    return lambda mask: ",".join(name for at, name in enumerate(names) if int(mask) >> at & 1)
+
+
+def _days(text: str) -> int | None:
+    found = _whole_year(text)
+    return None if found is None else (date.fromisoformat(found) - _EPOCH.date()).days
+
+
+def _microseconds(text: str) -> int | None:
+    found = _whole_year(text)
+    return None if found is None else (_moment(found) - _EPOCH) // _MICROSECOND
+
+
+def _moment(text: str) -> datetime:
+    seconds, _, fraction = text.partition(".")
+    return datetime.fromisoformat(seconds).replace(microsecond=int(fraction.ljust(6, "0") or 0))
+
+
+def _whole_year(text: str) -> str | None:
+    """The text with a year below 100 as TiCDC takes it, with a century; None for a day that there is not."""
+    year = int(text[:4])
+    century = 2000 if year < 70 else 1900 if year < 100 else 0
+    found = f"{year + century:04}{text[4:]}"
+    try:
+        date.fromisoformat(text[:10])
+    except ValueError:
+        return None
+    return found
+
+
+def _zoned(text: str, zone: ZoneInfo) -> str:
+    seconds, point, fraction = text.partition(".")
+    try:
+        local = datetime.fromisoformat(seconds).replace(tzinfo=zone)
+    except ValueError:  # 0000-00-00
+        return "1970-01-01T00:00:00Z"
+    instant = local.astimezone(UTC)
+    return f"{instant:%Y-%m-%dT%H:%M:%S}{point}{fraction}Z"
+
+
+def _clock(text: str) -> int:
+    """Microseconds."""
+    hours, minutes, rest = text.removeprefix("-").split(":")
+    seconds, _, fraction = rest.partition(".")
+    size = ((int(hours) * 60 + int(minutes)) * 60 + int(seconds)) * 1_000_000 + int(fraction.ljust(6, "0") or 0)
+    return -size if text.startswith("-") else size

@@ -1,0 +1,183 @@
+"""An inspection as a tree of lines, each of texts with a style: what terminal and page have in common.
+
+All text from messages goes through ``shown``, so that no control character reaches a terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from ticdc_codec.byte_map import NOT_READ, ByteMap, Span
+from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Image, Resolved, RowChange
+from ticdc_codec.tso import time_of
+
+_MOST_TEXT = 200
+_MOST_BYTES = 8
+
+
+class Style(StrEnum):
+    """What a text is."""
+
+    PLAIN = "plain"
+    HEAD = "head"
+    NAME = "name"
+    TYPE = "type"
+    NOTE = "note"
+    VALUE = "value"
+    OLD = "old"
+    NEW = "new"
+    BYTES = "bytes"
+    ERROR = "error"
+
+
+Piece = tuple[str, Style]
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One line, and those below it. Pieces are separated by a space; empty ones are left out."""
+
+    pieces: tuple[Piece, ...]
+    children: tuple[Node, ...] = ()
+
+
+def tree(
+    *,
+    name: str,
+    sizes: Mapping[str, bytes | None],
+    found: tuple[str | None, Mapping[str, object], str],
+    events: Iterable[Event],
+    maps: Iterable[ByteMap],
+    explain: bool,
+) -> Node:
+    """The lines of a message: envelope, events, bytes. ``found`` is protocol, options and reason; ``explain`` is
+    whether to show each byte."""
+    lengths = [f"{part} {'null' if data is None else f'{len(data)} bytes'}" for part, data in sizes.items()]
+    return Node(
+        ((name, Style.HEAD), (", ".join(lengths), Style.NOTE)),
+        (*_envelope(*found), *map(_event, events), *map(_byte_map if explain else _parts, maps)),
+    )
+
+
+def _envelope(protocol: str | None, options: Mapping[str, object], reason: str) -> Iterable[Node]:
+    style = Style.ERROR if protocol is None else Style.VALUE
+    yield Node((("protocol", Style.NAME), (protocol or "none fits", style), (reason, Style.NOTE)))
+    if options:
+        said = ", ".join(f"{name}: {value}" for name, value in options.items())
+        yield Node((("options", Style.NAME), (shown(said), Style.VALUE)))
+
+
+def _event(event: Event) -> Node:
+    match event:
+        case RowChange():
+            return _row(event)
+        case Ddl(query=query, type=kind):
+            head = _head("DDL", event.database, event.table, event.commit_ts)
+            return Node((*head, (f"type {kind}" if kind else "", Style.NOTE)), (_line(query, Style.VALUE),))
+        case Resolved(commit_ts=commit_ts):
+            return Node(_head("watermark", None, None, commit_ts))
+        case Bootstrap():
+            head = _head("schema", event.database, event.table, None)
+            version = (f"version {event.schema_version}", Style.NOTE)
+            return Node((*head, version), tuple(Node(_column(column)) for column in event.columns))
+        case Failure():
+            return _failure(event)
+
+
+def _failure(failure: Failure) -> Node:
+    at = "" if failure.offset is None else f" at byte {failure.offset}"
+    table = "" if failure.table is None else f"a row of {failure.database}.{failure.table}"
+    said = (f"{failure.reason}{at}: {shown(failure.detail)}", Style.ERROR)
+    return Node((("does not decode", Style.HEAD), said, (shown(table), Style.NOTE)))
+
+
+def _head(kind: str, database: str | None, table: str | None, commit_ts: int | None) -> tuple[Piece, ...]:
+    name = ".".join(part for part in (database, table) if part)
+    time = (
+        "" if commit_ts is None else f"commit_ts {commit_ts}, {time_of(commit_ts):%Y-%m-%d %H:%M:%S.%f}"[:-3] + " UTC"
+    )
+    return (kind, Style.HEAD), (shown(name), Style.NAME), (time, Style.NOTE)
+
+
+def _row(row: RowChange) -> Node:
+    notes = {
+        f"{row.commit_ms} ms": row.commit_ts is None,
+        f"table id {row.table_id}": row.table_id is not None,
+        f"schema version {row.schema_version}": row.schema_version is not None,
+        "handle key alone: the row was too large": row.handle_only,
+    }
+    said = ", ".join(note for note, applies in notes.items() if applies)
+    columns = tuple(Node((*_column(column), *_change(row, column.name))) for column in row.columns)
+    return Node((*_head(row.op.value, row.database, row.table, row.commit_ts), (said, Style.NOTE)), columns)
+
+
+def _column(column: Column) -> tuple[Piece, ...]:
+    return (
+        (shown(column.name), Style.NAME),
+        (shown(column.type), Style.TYPE),
+        ("KEY" if column.key else "", Style.HEAD),
+        (f"in doubt: {column.doubt}" if column.doubt else "", Style.ERROR),
+    )
+
+
+def _change(row: RowChange, name: str) -> tuple[Piece, ...]:
+    """The value, or both where an update changed it."""
+    images = [image for image in (row.before, row.after) if image is not None and name in image]
+    texts = [_value(image, name) for image in images]
+    match texts:
+        case [old, new] if old != new:
+            return (old, Style.OLD), ("→", Style.NOTE), (new, Style.NEW)
+        case [*_, only]:
+            return ((only, Style.NOTE if images[-1][name] is None else Style.VALUE),)
+    return (("not sent", Style.NOTE),)
+
+
+def _value(image: Image, name: str) -> str:
+    value = image[name]
+    return "NULL" if value is None else f"'{shown(value)}'"
+
+
+def _parts(found: ByteMap) -> Node:
+    """The largest spans and their sizes."""
+    sizes = ", ".join(f"{span.name} {span.end - span.start}" for span in found.spans)
+    return Node(
+        ((f"bytes of the {found.of}", Style.HEAD), (f"{len(found.data)}", Style.NOTE), (shown(sizes), Style.NAME))
+    )
+
+
+def _byte_map(found: ByteMap) -> Node:
+    width = len(str(len(found.data)))
+    spans = [_span(found.data, span, width) for span in found.spans]
+    if found.error is not None:
+        spans.append(_line(shown(str(found.error)), Style.ERROR))
+    return Node(((f"bytes of the {found.of}", Style.HEAD), (f"{len(found.data)}", Style.NOTE)), tuple(spans))
+
+
+def _span(data: bytes, span: Span, width: int) -> Node:
+    digits = data[span.start : min(span.end, span.start + _MOST_BYTES)].hex(" ")
+    more = " …" if span.end - span.start > _MOST_BYTES else ""
+    size = span.end - span.start
+    pieces = (
+        (f"{span.start:>{width}}", Style.NOTE),
+        ("" if span.parts else f"{digits}{more}", Style.BYTES),
+        (shown(span.name), Style.ERROR if span.name == NOT_READ else Style.NAME),
+        (f"= {shown(span.value)}" if span.value else "", Style.VALUE),
+        (span.meaning if size <= _MOST_BYTES else f"{span.meaning} ({size} bytes)".lstrip(), Style.NOTE),
+    )
+    return Node(pieces, tuple(_span(data, part, width) for part in span.parts))
+
+
+def _line(text: str, style: Style) -> Node:
+    return Node(((shown(text), style),))
+
+
+def shown(text: str) -> str:
+    """The text as it may be printed: without control characters, and cut where it is long."""
+    cut = text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}… ({len(text)} characters)"
+    return cut if cut.isprintable() else "".join(map(_printable, cut))
+
+
+def _printable(character: str) -> str:
+    return character if character.isprintable() else ascii(character)[1:-1]

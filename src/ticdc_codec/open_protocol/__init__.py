@@ -1,0 +1,18 @@
+"""Open Protocol: keys and values of JSON texts behind their lengths, several events a message. wire.md 1.2,
+specs/open-protocol.md.
+
+    key      1, length, {"ts": tso, "scm": "d", "tbl": "t", "t": 1}, length, …         t: 1 row, 2 DDL, 3 watermark
+    value       length, {"u": {"id": {"t": 3, "h": true, "f": 11, "v": 1}}, "p": {…}}, length, …
+
+One module a concern: ``frame`` (the lengths), ``key``, ``row`` (a row of a table that is not known), ``table`` (what
+repeats per table, compiled), ``value`` and ``quote`` (texts by type, both ways), ``decode`` and ``encode``; ``spans``
+shows the bytes to people.
+"""
+
+from __future__ import annotations
+
+from ticdc_codec.open_protocol.decode import decoder
+from ticdc_codec.open_protocol.encode import encode
+from ticdc_codec.open_protocol.spans import byte_maps
+
+__all__ = ["byte_maps", "decoder", "encode"]

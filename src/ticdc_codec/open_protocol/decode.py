@@ -1,0 +1,218 @@
+"""Messages into events. Rows are gathered by table and read together; any other event is read by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+
+import msgspec
+import pyarrow as pa
+from msgspec import UNSET
+from msgspec.structs import replace
+
+from ticdc_codec.batch import DecodeBatch, Events, checked_tso, checked_watermark, in_order
+from ticdc_codec.claim_check import stored_message
+from ticdc_codec.compression import MAX_DECOMPRESSED, decompress
+from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.errors import DecodeError
+from ticdc_codec.event import Layout
+from ticdc_codec.json_text import Unreadable, names_of, unreadable
+from ticdc_codec.open_protocol.frame import key_texts, place_of, texts_of
+from ticdc_codec.open_protocol.key import DDL, RESOLVED, ROW, Key, read_key
+from ticdc_codec.open_protocol.row import read_images
+from ticdc_codec.open_protocol.rows import RowEvent, Rows, Tables
+from ticdc_codec.options import Compression, SinkOptions
+
+_TOGETHER = 32
+"""Messages that are read before their rows are: so many stay in a processor's cache."""
+
+
+class _Ddl(msgspec.Struct, forbid_unknown_fields=True):
+    q: str
+    t: int
+
+
+_DDL = msgspec.json.Decoder(_Ddl).decode
+
+
+def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:
+    """A decoder of batches of messages, which reads claim-check objects of ``known``."""
+    tables = Tables()
+
+    def decode(keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
+        messages = [*zip(keys, values, strict=True)]
+        return _Batch(messages, options.large_message_handle_compression, known.objects, tables).decode()
+
+    return decode
+
+
+class _Batch:
+    """The messages of one batch."""
+
+    __slots__ = ("_compression", "_faults", "_messages", "_others", "_rows", "_stored")
+
+    def __init__(
+        self,
+        messages: list[tuple[bytes | None, bytes | None]],
+        compression: Compression,
+        stored: Mapping[str, bytes],
+        tables: Tables,
+    ) -> None:
+        self._messages = messages
+        self._compression = compression
+        self._stored = stored
+        self._rows = Rows(tables, self._refuse)
+        self._others: list[tuple[int, int, partial[None]]] = []
+        """DDLs and watermarks: numbers of message and in the message, and what adds them to ``Events``."""
+        self._faults: dict[int, tuple[int, DecodeError]] = {}
+        """By number of message, the fault and the number in the message of its first event that has one."""
+
+    def decode(self) -> pa.RecordBatch:
+        """The events of the messages."""
+        for number, (key, value) in enumerate(self._messages):
+            try:
+                self._message(number, key, value)
+            except DecodeError as error:
+                self._faults[number] = -1, error
+            if number % _TOGETHER == _TOGETHER - 1:
+                self._rows.read()
+        self._rows.read()
+        return in_order(self._rows.finish(self._faults.keys()), *self._add_others())
+
+    def _add_others(self) -> tuple[Events, list[int]]:
+        """All that are no rows, and their numbers in the message."""
+        out = Events()
+        faults = [(number, 0, partial(Events.error, error=error)) for number, (_, error) in self._faults.items()]
+        kept = [other for other in self._others if other[0] not in self._faults]
+        in_order = sorted(kept + faults, key=lambda other: other[:2])
+        for out.message, _, add in in_order:
+            add(out)
+        return out, [index for _, index, _ in in_order]
+
+    def _message(self, number: int, key: bytes | None, value: bytes | None) -> None:
+        """Keep the events of a message. Raises DecodeError."""
+        keys = [*map(read_key, key_texts(key))]
+        try:
+            texts = texts_of(value or b"")
+            _check_count(len(keys), len(texts))
+            for index, (event_key, text) in enumerate(zip(keys, self._decompressed(texts), strict=True)):
+                event = RowEvent(number, index, event_key, text)
+                if event_key.t == ROW and event_key.ccl is UNSET:
+                    self._rows.keep(event)
+                else:
+                    self._other(event)
+        except DecodeError as error:
+            raise _named(error, keys) from None
+
+    def _decompressed(self, texts: list[bytes]) -> Iterable[bytes]:
+        """The texts of a message. A watermark has none, and so nothing to decompress."""
+        if self._compression is Compression.NONE:
+            return texts
+        rest, found = MAX_DECOMPRESSED, []
+        for text in texts:
+            try:
+                found.append(decompress(text, self._compression, rest) if text else text)
+            except DecodeError as error:
+                raise DecodeError(error.reason, error.detail, offset=place_of(texts, len(found))) from None
+            rest -= len(found[-1])
+        return found
+
+    def _other(self, event: RowEvent) -> None:
+        """Keep a DDL, a watermark or a row that lies elsewhere."""
+        key, text = event.key, event.text
+        try:
+            if key.t == ROW and key.ccl is not UNSET:
+                self._rows.keep(replace(event, text=self._claimed(key, key.ccl, text)))
+            elif key.t == DDL:
+                self._others.append((event.message, event.index, _ddl(key, text)))
+            elif key.t == RESOLVED:
+                self._others.append((event.message, event.index, _resolved(key, text)))
+            else:
+                self._refuse(event, DecodeError("unknown_type", f"expected t of 1, 2 or 3 in the key, found {key.t}"))
+        except DecodeError as error:
+            self._refuse(event, error)
+
+    def _refuse(self, event: RowEvent, error: DecodeError) -> None:
+        """Remember that a row has a fault, and with it its message."""
+        key, value = self._messages[event.message]
+        if self._faults.get(event.message, (event.index,))[0] < event.index:
+            return
+        texts = texts_of(value or b"")
+        if event.text == texts[event.index]:
+            error.offset = place_of(texts, event.index) + (error.offset or 0)
+        else:  # it came out of a compressed text or of an object
+            error.offset = None
+        self._faults[event.message] = event.index, _named(error, [*map(read_key, key_texts(key))])
+
+    def _claimed(self, key: Key, location: str, text: bytes) -> bytes:
+        """The whole row that lies in claim-check storage, in place of its handle key. Raises DecodeError."""
+        try:
+            content = self._stored[location]
+        except KeyError:
+            raise DecodeError("claim_check_missing", f"expected an object at {location}, found none") from None
+        try:
+            stored = stored_message(content)
+            keys = [*map(read_key, key_texts(stored.key))]
+            texts = [decompress(each, self._compression) for each in texts_of(stored.value or b"")]
+            same = len(keys) == len(texts) == 1 and _is_of(keys[0], key) and _is_of_kind(texts[0], text)
+        except DecodeError as error:
+            raise DecodeError(error.reason, f"in the object at {location}: {error.detail}") from None
+        if not same:
+            raise DecodeError("claim_check_mismatch", f"expected the row {key} at {location}, found {keys[:2]}")
+        return texts[0]
+
+
+def _check_count(keys: int, values: int) -> None:
+    if keys != values:
+        reason = "truncated" if keys > values else "trailing_bytes"
+        raise DecodeError(reason, f"expected {keys} events, as in the key, found {values}")
+
+
+def _named(error: DecodeError, keys: list[Key]) -> DecodeError:
+    """The error with its table, if all events of its message are rows of this one table."""
+    tables = {(key.t, key.scm or None, key.tbl or None) for key in keys}
+    if len(tables) == 1:
+        kind, database, table = tables.pop()
+        if kind == ROW and None not in (database, table):
+            error.database, error.table = database, table
+    return error
+
+
+def _is_of(stored: Key, key: Key) -> bool:
+    """Whether a stored message is the one that is to lie there."""
+    return stored.ccl is UNSET and (stored.ts, stored.scm, stored.tbl, stored.t) == (key.ts, key.scm, key.tbl, key.t)
+
+
+def _is_of_kind(stored: bytes, text: bytes) -> bool:
+    """Whether a stored row has the images that its handle key has. Raises DecodeError.
+
+    It may have ``p`` besides: with only-output-updated-columns that of the handle key is empty, and tiflow drops it.
+    """
+    return _members(text) <= _members(stored)
+
+
+def _members(text: bytes) -> set[str]:
+    try:
+        return {*read_images(text)}
+    except Unreadable as error:
+        raise unreadable(error, text) from None
+
+
+def _ddl(key: Key, text: bytes) -> partial[None]:
+    """What adds a DDL. Raises DecodeError."""
+    try:
+        ddl = _DDL(text)
+        names_of(text)
+    except Unreadable as error:
+        raise unreadable(error, text) from None
+    layout = Layout(key.scm or None, key.tbl or None, (), None)
+    return partial(
+        Events.ddl, commit_ts=checked_tso(key.ts), commit_ms=None, layout=layout, query=ddl.q, ddl_type=str(ddl.t)
+    )
+
+
+def _resolved(key: Key, text: bytes) -> partial[None]:
+    """What adds a watermark. Raises DecodeError."""
+    if text:
+        raise DecodeError("trailing_bytes", f"expected no value of a watermark, found {len(text)} bytes")
+    return partial(Events.resolved, commit_ts=checked_watermark(key.ts))

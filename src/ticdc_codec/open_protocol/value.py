@@ -1,0 +1,171 @@
+"""How ``v`` lies on the wire, by type (wire.md 1.2.4): whole columns to the texts of ``event``, and texts back.
+
+integers, BIT, ENUM, SET, YEAR    a number up to 2^64 - 1
+FLOAT, DOUBLE                     a number; ``-0`` counts
+TEXT and BLOB types               base64
+BINARY, VARBINARY                 quoted (``quote``)
+all others                        their text
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+from msgspec import Meta, Raw
+
+from ticdc_codec.column_code import type_of
+from ticdc_codec.errors import DecodeError
+from ticdc_codec.json_column import shortest
+from ticdc_codec.mysql_type import Family, parse_type
+from ticdc_codec.open_protocol.quote import quoted, unquoted
+
+Texts = list[str | None]
+
+_NEGATIVE_ZERO = re.compile(rb"(?<![^,])-0(?![^,])")
+"""Readers make an integer of it, which has no sign."""
+_BASE64 = frozenset({249, 250, 251, 252})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """How the values of a column are read and written."""
+
+    wire: Any
+    """The type as which msgspec reads ``v``."""
+    texts: Callable[[list[Any]], Texts]
+    """Texts of a column's values. Raises DecodeError."""
+    written: Callable[[str], str]
+    """``v`` as JSON of a text. Raises ValueError for what the type cannot have."""
+    in_quotes: bool = False
+    """Whether ``v`` is a JSON string, if it is not null."""
+
+
+def form_of(code: int, flags: int) -> tuple[str, Form]:
+    """MySQL's type text and the values' form. Raises KeyError for a type code that TiDB does not have."""
+    text = type_of(code, flags)
+    kind = parse_type(text)
+    if code in _BASE64:
+        return text, _BLOB if kind.family is Family.BINARY else _TEXT
+    return text, _BIGINT if kind.name == "bigint" else _FORMS.get(kind.family, _PLAIN)
+
+
+def _integers(values: list[int | None]) -> Texts:
+    try:
+        digits = orjson.dumps(values).decode()[1:-1]
+    except orjson.JSONEncodeError:
+        raise DecodeError("out_of_range", "expected numbers of 64 bits") from None
+    texts = digits.split(",")
+    return [None if text == "null" else text for text in texts] if "null" in digits else [*texts]
+
+
+def _years(values: list[int | None]) -> Texts:
+    return [None if value is None else f"{value:04d}" for value in values]
+
+
+def _doubles(values: list[Raw]) -> Texts:
+    return _floats(values, np.float64)
+
+
+def _singles(values: list[Raw]) -> Texts:
+    return _floats(values, np.float32)
+
+
+def _floats(values: list[Raw], size: type[np.float32 | np.float64]) -> Texts:
+    numbers = _numbers(b",".join(values))
+    given = [number for number in numbers if number is not None]
+    with np.errstate(over="ignore"):
+        array: npt.NDArray[Any] = np.array(given, np.float64).astype(size)
+    if not np.isfinite(array).all():
+        raise DecodeError("out_of_range", f"expected numbers of a {size.__name__}")
+    texts = shortest(array)
+    if len(texts) == len(numbers):
+        return [*texts]
+    following = iter(texts)
+    return [None if number is None else next(following) for number in numbers]
+
+
+def _numbers(joined: bytes) -> list[float | None]:
+    try:
+        numbers = orjson.loads(b"[" + (_NEGATIVE_ZERO.sub(b"-0.0", joined) if b"-0" in joined else joined) + b"]")
+    except orjson.JSONDecodeError as error:
+        raise DecodeError("out_of_range" if "infinity" in str(error) else "wrong_type", str(error)) from None
+    if not {float, int, type(None)}.issuperset(map(type, numbers)):
+        raise DecodeError("wrong_type", f"expected numbers, found {joined[:100]!r}")
+    return numbers  # type: ignore[no-any-return]
+
+
+def _plain(values: Texts) -> Texts:
+    return values
+
+
+def _binaries(values: Texts) -> Texts:
+    return [None if value is None else unquoted(value).hex() for value in values]
+
+
+def _blobs(values: list[bytes | None]) -> Texts:
+    return [None if value is None else value.hex() for value in values]
+
+
+def _utf8(values: list[bytes | None]) -> Texts:
+    try:
+        return [None if value is None else value.decode() for value in values]
+    except UnicodeDecodeError as error:
+        raise DecodeError("bad_utf8", f"expected UTF-8 behind base64, found {error.reason}") from None
+
+
+def _in_base64(data: bytes) -> str:
+    return f'"{base64.b64encode(data).decode()}"'
+
+
+def _json(text: str) -> str:
+    return orjson.dumps(text).decode()
+
+
+def _number(text: str) -> str:
+    return str(int(text))
+
+
+def _float(text: str) -> str:
+    """As Go writes it: one digit of exponent where one is enough."""
+    if not math.isfinite(float(text)):
+        raise ValueError(f"JSON has no {text}")
+    return text.replace("e-0", "e-")
+
+
+def _nothing(text: str) -> str:
+    raise ValueError(f"a column of this type is always NULL, found {text}")
+
+
+_INT64 = Annotated[int, Meta(ge=-(1 << 63), le=(1 << 63) - 1)]
+_NOT_NEGATIVE = Annotated[int, Meta(ge=0)]
+_FOUR_DIGITS = Annotated[int, Meta(ge=0, le=9999)]
+
+# Whatever the flags say of a sign: they may be those that another column of this name had (wire.md 8.4).
+_INTEGER = Form(wire=_INT64 | None, texts=_integers, written=_number)
+_BIGINT = Form(wire=int | None, texts=_integers, written=_number)
+_UNSIGNED = Form(wire=_NOT_NEGATIVE | None, texts=_integers, written=_number)
+_TEXT = Form(wire=bytes | None, texts=_utf8, written=lambda text: _in_base64(text.encode()), in_quotes=True)
+_BLOB = Form(wire=bytes | None, texts=_blobs, written=lambda text: _in_base64(bytes.fromhex(text)), in_quotes=True)
+_PLAIN = Form(wire=str | None, texts=_plain, written=_json, in_quotes=True)
+_FORMS = {
+    Family.INTEGER: _INTEGER,
+    Family.BIT: _UNSIGNED,
+    Family.ENUM: _UNSIGNED,
+    Family.SET: _UNSIGNED,
+    Family.YEAR: Form(wire=_FOUR_DIGITS | None, texts=_years, written=_number),
+    Family.FLOAT: Form(wire=Raw, texts=_singles, written=_float),
+    Family.DOUBLE: Form(wire=Raw, texts=_doubles, written=_float),
+    Family.BINARY: Form(
+        wire=str | None, texts=_binaries, written=lambda digits: _json(quoted(bytes.fromhex(digits))), in_quotes=True
+    ),
+    # NULL and GEOMETRY, which TiDB has no values of
+    Family.OTHER: Form(wire=None, texts=_plain, written=_nothing),
+}

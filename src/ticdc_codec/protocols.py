@@ -1,0 +1,79 @@
+"""TiCDC's Kafka protocols: bytes to events and back. Pure functions of bytes; no Spark, no files, no clock.
+
+The table ``PROTOCOLS`` names each protocol's module; adding a protocol is one module and one line here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import pyarrow as pa
+
+from ticdc_codec import canal_json, craft, debezium, open_protocol, simple
+from ticdc_codec.batch import DecodeBatch
+from ticdc_codec.byte_map import ByteMap, whole_maps
+from ticdc_codec.decoder_context import NO_CONTEXT, DecoderContext
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.event import Event
+from ticdc_codec.message import Message
+from ticdc_codec.options import SinkOptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Protocol:
+    """One protocol's two directions."""
+
+    decoder: Callable[[SinkOptions, DecoderContext], DecodeBatch]
+    """Compiles the options and what is known beside the messages into a decoder of batches. A decoder keeps caches of
+    what repeats and is used by one thread."""
+    encode: Callable[[Sequence[Event], SinkOptions], list[Message]]
+    """Messages that TiCDC's own decoder accepts, in order. Objects of a ``codec.message.ClaimCheck`` are to be written
+    before it is sent."""
+    schemas_apart: bool = False
+    """Whether rows do not describe themselves, but name a schema that another message carries."""
+    byte_maps: Callable[[bytes | None, bytes | None, SinkOptions], tuple[ByteMap, ...]] = whole_maps
+    """What each byte of a message (key, value) is, for people; never raises."""
+    stale_flags: bool = False
+    """Whether columns may come with flags that they had before a DDL: their definition says what is UNSIGNED."""
+    own_digits: bool = False
+    """Whether texts of decimals and times have as many digits as the wire carries, not as MySQL shows."""
+
+
+PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
+    {
+        "craft": Protocol(decoder=craft.decoder, encode=craft.encode, byte_maps=craft.byte_maps),
+        "canal_json": Protocol(decoder=canal_json.decoder, encode=canal_json.encode),
+        "debezium": Protocol(decoder=debezium.decoder, encode=debezium.encode, own_digits=True),
+        "open_protocol": Protocol(
+            decoder=open_protocol.decoder,
+            encode=open_protocol.encode,
+            byte_maps=open_protocol.byte_maps,
+            stale_flags=True,
+        ),
+        "simple": Protocol(
+            decoder=simple.decoder, encode=simple.encode, byte_maps=simple.byte_maps, schemas_apart=True
+        ),
+    }
+)
+
+
+def protocol_named(name: str) -> Protocol:
+    """The protocol with this sink-uri name; ``-`` and ``_`` are the same. Raises ConfigError for any other name."""
+    found = PROTOCOLS.get(name.replace("-", "_"))
+    if found is None:
+        raise ConfigError(f"protocol: expected one of {', '.join(PROTOCOLS)}, found {name!r}")
+    return found
+
+
+class Decoder:
+    """Decodes batches of messages of one feed; keeps what repeats from batch to batch."""
+
+    def __init__(self, protocol: str, options: SinkOptions, known: DecoderContext = NO_CONTEXT) -> None:
+        self._decode = protocol_named(protocol).decoder(options, known)
+
+    def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
+        """The messages' events as EVENTS columns, in order; a message that is not valid is one line of kind
+        ``error``."""
+        return self._decode(keys, values)

@@ -1,0 +1,146 @@
+"""Row images of a batch: from the entries of maps to JSON texts, a table at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from ticdc_codec.errors import DecodeError
+from ticdc_codec.event import Layout
+from ticdc_codec.json_column import joined
+from ticdc_codec.number import Bits, Places
+from ticdc_codec.simple.avro.cursors import Cursors
+from ticdc_codec.simple.avro.names import ColumnNames
+from ticdc_codec.simple.avro.values import Values
+from ticdc_codec.simple.external_schemas import layout_with
+
+_NULL = -1
+_ABSENT = -2
+
+
+class Images:
+    """The images of all messages: ``data`` of message m is number m, and ``old`` number m plus all messages."""
+
+    __slots__ = ("_cells", "_first", "_texts", "_widths", "keys", "number", "shape", "shapes", "texts")
+
+    def __init__(
+        self,
+        cursors: Cursors,
+        layouts: Sequence[Layout],
+        names: ColumnNames,
+        entries: tuple[Places, ...],
+        layout: Places,
+        exists: Bits,
+        zone: ZoneInfo,
+    ) -> None:
+        """``entries`` are of all images (``maps.Entries``), ``layout`` and ``exists`` are of each image."""
+        image, message, column = entries[0], entries[0] % (len(layout) // 2), entries[1]
+        columns = [each for layout in layouts for each in layout.columns]
+        values = Values(cursors, columns, (message, *entries[1:]), zone)
+        widths = np.where(exists, np.diff(names.first)[layout], 0) if len(layouts) else np.zeros(len(layout), np.int64)
+        self._widths = widths
+        """Columns of each one's layout."""
+        self._first = np.cumsum(widths) - widths
+        """Number of each image's first cell: a cell is a column of an image."""
+        cell = self._first[image] + column - names.first[layout[image]]
+        _refuse_doubles(cursors, message, cell, lambda entry: columns[column[entry]].name)
+        self._cells = np.full(int(widths.sum()), _ABSENT)
+        """Number of each cell's text."""
+        self._cells[cell] = values.number
+        self._texts = values.texts
+        self.shapes = [*layouts]
+        """Layouts, with the columns that images have."""
+        present = np.bincount(image, minlength=len(layout))
+        self.shape = self._shapes(cursors, layout, _whole(cursors, exists), widths, present)
+        """Number of each image's layout in ``shapes``."""
+        self.number = np.full(len(layout), _NULL)
+        """Number of each image's text and key in ``texts`` and ``keys``, -1 of one that is not there."""
+        self.texts, self.keys = self._lay_out(_whole(cursors, exists))
+
+    def texts_of(self, image: int) -> list[str | None] | None:
+        """One image's texts in the order of its columns."""
+        number = int(self.number[image])
+        return None if number == _NULL else [*orjson.loads(self.texts[number].as_py()).values()]
+
+    def _shapes(self, cursors: Cursors, layout: Places, exists: Bits, widths: Places, present: Places) -> Places:
+        shape = layout.copy()
+        found: dict[tuple[int, bytes], int | DecodeError] = {}
+        for image in np.flatnonzero(exists & (present < widths)).tolist():
+            first = int(self._first[image])
+            has = self._cells[first : first + int(widths[image])] != _ABSENT
+            key = (int(layout[image]), has.tobytes())
+            number = found.get(key)
+            if number is None:
+                number = found[key] = self._shape_with(key[0], has)
+            if isinstance(number, DecodeError):
+                cursors.fail(image % (len(layout) // 2), number)
+            else:
+                shape[image] = number
+        return shape
+
+    def _shape_with(self, layout: int, has: Bits) -> int | DecodeError:
+        names = [column.name for column, there in zip(self.shapes[layout].columns, has, strict=True) if there]
+        try:
+            self.shapes.append(layout_with(self.shapes[layout], frozenset(names)))
+        except DecodeError as error:
+            return error
+        return len(self.shapes) - 1
+
+    def _lay_out(self, exists: Bits) -> tuple[pa.Array, pa.Array]:
+        """Images and handle keys as JSON texts, those of one shape together."""
+        texts, keys, total = [], [], 0
+        some = np.flatnonzero(exists)
+        order = some[np.argsort(self.shape[some], kind="stable")]
+        for images in np.split(order, np.flatnonzero(np.diff(self.shape[order])) + 1):
+            if len(images):
+                self.number[images] = np.arange(total, total + len(images))
+                total += len(images)
+                text, key = self._objects(images)
+                texts.append(text)
+                keys.append(key)
+        if not texts:
+            return pa.nulls(0, pa.string()), pa.nulls(0, pa.string())
+        return pa.concat_arrays(texts), pa.concat_arrays(keys)
+
+    def _objects(self, images: Places) -> tuple[pa.Array, pa.Array]:
+        """Images of one shape, and their handle keys."""
+        labels, key = _labels(self.shapes[self.shape[images[0]]])
+        cells = self._cells[self._first[images][:, np.newaxis] + np.arange(self._widths[images[0]])]
+        # Images of one shape have the same columns.
+        columns = [self._column(cell) for cell in cells.T[cells[0] != _ABSENT]]
+        if not columns:
+            return pa.repeat(pa.scalar("{}"), len(images)), pa.nulls(len(images), pa.string())
+        whole = joined("{", zip(labels, columns, strict=True), "}")
+        if not key:
+            return whole, pa.nulls(len(images), pa.string())
+        return whole, joined("[", [("", columns[place]) for place in key], "]")
+
+    def _column(self, texts: Places) -> pa.Array:
+        missing = texts < 0
+        return self._texts.take(pa.array(texts, mask=missing if missing.any() else None))
+
+
+def _refuse_doubles(cursors: Cursors, message: Places, cell: Places, name: Callable[[int], str]) -> None:
+    """Refuse messages of which an image has a column twice; the arguments are of each entry."""
+    twice = np.bincount(cell)[cell] > 1
+    at = cursors.begin[message]
+    cursors.refuse(message, twice, "duplicate_name", lambda entry: f"expected column {name(entry)} once", at)
+
+
+def _whole(cursors: Cursors, exists: Bits) -> Bits:
+    """The images of messages that have no error."""
+    messages = len(exists) // 2
+    alive = np.isin(np.arange(messages), cursors.living(np.arange(messages)))
+    return exists & np.tile(alive, 2)
+
+
+@lru_cache(maxsize=4096)
+def _labels(layout: Layout) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """JSON text of each column's name with its colon, and positions of the handle key's columns."""
+    names = tuple(orjson.dumps(column.name).decode() + ":" for column in layout.columns)
+    return names, tuple(place for place, column in enumerate(layout.columns) if column.key)

@@ -1,0 +1,61 @@
+"""Messages into events: schemas first, rows second, as a schema may be sent after the first rows that need it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+from ticdc_codec.batch import DecodeBatch, Events, in_order
+from ticdc_codec.compression import decompress
+from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.errors import DecodeError
+from ticdc_codec.options import Compression, EncodingFormat, SinkOptions
+from ticdc_codec.simple.avro.decode import AvroMessages
+from ticdc_codec.simple.external_schemas import Schemas
+from ticdc_codec.simple.json.decode import JsonMessages
+
+
+def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:
+    """A decoder of batches of messages, which asks ``known`` for schemas and claim-check objects.
+
+    It keeps the schemas that it meets. A row whose schema is not known is an error ``schema_missing``, to be read
+    again when it is.
+    """
+    return _Decoder(options, known).decode
+
+
+class _Decoder:
+    __slots__ = ("_compression", "_messages", "_schemas")
+
+    def __init__(self, options: SinkOptions, known: DecoderContext) -> None:
+        self._compression = options.large_message_handle_compression
+        self._schemas = Schemas(known.schemas)
+        read = AvroMessages if options.encoding_format is EncodingFormat.AVRO else JsonMessages
+        self._messages = read(options, self._schemas, known.objects)
+
+    def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
+        """The messages' events. The key is null, and nothing is read from it."""
+        out = Events()
+        self._schemas.begin_batch()
+        rows = self._messages.read(self._contents(keys, values, out), out)
+        return in_order(rows, out, [0] * len(out))
+
+    def _contents(self, keys: Iterable[bytes | None], values: Iterable[bytes | None], out: Events) -> dict[int, bytes]:
+        """The values by number, without their compression; an error is added for one that has no content."""
+        given = {number: value for number, (_, value) in enumerate(zip(keys, values, strict=True))}
+        if self._compression is Compression.NONE and all(given.values()):
+            return given  # type: ignore[return-value]  # none is None
+        contents = {}
+        for number, value in given.items():
+            try:
+                contents[number] = self._content(value)
+            except DecodeError as error:
+                out.message = number
+                out.error(error)
+        return contents
+
+    def _content(self, value: bytes | None) -> bytes:
+        if not value:
+            raise DecodeError("empty", "expected a message, found no bytes")
+        return value if self._compression is Compression.NONE else decompress(value, self._compression)

@@ -1,0 +1,120 @@
+"""Events into messages, JSON or Avro.
+
+Rows need a schema in advance: those that do not name the version of theirs, as rows of other protocols do not, follow a
+BOOTSTRAP of their columns. ``buildTs``, the writer's clock, is the commit time here: encoders have no clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from ticdc_codec.compression import compress
+from ticdc_codec.ddl_type_name import ddl_word
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Resolved, RowChange
+from ticdc_codec.large_message import Cut, checked, key_alone, limited
+from ticdc_codec.message import Message
+from ticdc_codec.options import EncodingFormat, IntegrityCheck, SinkOptions
+from ticdc_codec.simple.avro.encode import AvroWriter
+from ticdc_codec.simple.checksum import NO_SUMS, written
+from ticdc_codec.simple.describe import schema_of
+from ticdc_codec.simple.json.encode import JsonWriter
+from ticdc_codec.simple.message import BOOTSTRAP, VERSION, WATERMARK, Checksum, Envelope
+from ticdc_codec.tso import milliseconds
+
+
+def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
+    """One message an event, null key.
+
+    Raises ConfigError for an option that is not supported and for an event that Simple cannot carry.
+    """
+    return [*_Encoder(events, options).messages(events)]
+
+
+class _Encoder:
+    """Encodes one run of events."""
+
+    def __init__(self, events: Sequence[Event], options: SinkOptions) -> None:
+        self._options = options
+        avro = options.encoding_format is EncodingFormat.AVRO
+        self._writer = AvroWriter(options, events) if avro else JsonWriter(options)
+        self._versions: dict[tuple[str, str, tuple[Column, ...]], int] = {}
+        """Of the schemas that were made up for rows without ``schema_version``."""
+
+    def messages(self, events: Sequence[Event]) -> Iterator[Message]:
+        """The messages of the events."""
+        row = limited(self._row, self._options)
+        for event in events:
+            match event:
+                case RowChange():
+                    if event.schema_version is None:
+                        yield from self._schema_of(event)
+                    yield row(event)
+                case Ddl():
+                    yield self._control(_ddl(event), event)
+                case Resolved(commit_ts=watermark):
+                    yield self._control(_watermark(watermark), event)
+                case Bootstrap():
+                    yield self._control(_bootstrap(event, 0), event)
+                case _:
+                    raise ConfigError(f"simple carries rows, schemas, DDL and watermarks, found {type(event).__name__}")
+
+    def _schema_of(self, row: RowChange) -> Iterator[Message]:
+        """The schema of a row that names none, if it has not been told."""
+        table = (row.database, row.table, row.columns)
+        if table not in self._versions:
+            version = self._versions[table] = _commit_ts(row)
+            schema = Bootstrap(database=row.database, table=row.table, columns=row.columns, schema_version=version)
+            yield self._control(_bootstrap(schema, row.table_id or 0), schema)
+
+    def _row(self, row: RowChange, cut: Cut | None = None) -> Message:
+        version = row.schema_version
+        if version is None:
+            version = self._versions[row.database, row.table, row.columns]
+        checksum = self._checksum(row)
+        if cut is None:
+            return self._message(self._writer.row(row, _commit_ts(row), version, checksum, None))
+        return self._message(self._writer.row(key_alone(row), _commit_ts(row), version, checksum, cut.location))
+
+    def _checksum(self, row: RowChange) -> Checksum | None:
+        """Of the whole row, also of one that is cut (wire.md 1.3.2)."""
+        if self._options.integrity_check_level is IntegrityCheck.NONE:
+            return None
+        return NO_SUMS if row.handle_only else written(row, self._options.time_zone)
+
+    def _control(self, envelope: Envelope, event: Event) -> Message:
+        return checked(self._message(self._writer.control(envelope)), event, self._options)
+
+    def _message(self, value: bytes) -> Message:
+        return Message(key=None, value=compress(value, self._options.large_message_handle_compression))
+
+
+def _commit_ts(event: RowChange | Ddl) -> int:
+    if event.commit_ts is None:
+        raise ConfigError("simple: an event without commit_ts cannot be encoded")
+    return event.commit_ts
+
+
+def _watermark(watermark: int) -> Envelope:
+    return Envelope(version=VERSION, type=WATERMARK, commit_ts=watermark, build_ts=milliseconds(watermark))
+
+
+def _bootstrap(event: Bootstrap, table_id: int) -> Envelope:
+    version = event.schema_version or 0
+    schema = schema_of(event.database, event.table, table_id, version, event.columns)
+    return Envelope(version=VERSION, type=BOOTSTRAP, commit_ts=0, build_ts=milliseconds(version), table_schema=schema)
+
+
+def _ddl(event: Ddl) -> Envelope:
+    schema = None
+    if event.schema_version is not None:
+        names = (event.database or "", event.table or "")
+        schema = schema_of(*names, 0, event.schema_version, event.columns)
+    return Envelope(
+        version=VERSION,
+        type=ddl_word(event.type),
+        sql=event.query,
+        commit_ts=_commit_ts(event),
+        build_ts=event.commit_ms,
+        table_schema=schema,
+    )

@@ -1,0 +1,158 @@
+"""A table's schema as DDL and BOOTSTRAP messages carry it, and the columns that it means (wire.md 1.3.1, 1.3.2).
+
+    {"schema": "d", "table": "t", "tableID": 7, "version": tso, "columns": [{"name": "id", "dataType": {…},
+     "nullable": false, "default": null}], "indexes": [{"name": "primary", "unique": true, "primary": true, …}]}
+
+Rows are read by nothing but ``Column``: what they need of a data type is in its text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from ticdc_codec.batch import checked_tso
+from ticdc_codec.errors import DecodeError
+from ticdc_codec.event import Column, Layout, columns_text
+from ticdc_codec.mysql_type import Family, family_of, is_known
+
+_HIDDEN = "_V$_"
+"""How TiDB names the generated columns behind indexes of expressions: rows never have them."""
+_ADDED = "primary"
+"""How writers name what they add to the indexes if none is primary; a primary key that is an index is ``PRIMARY``."""
+
+
+class DataType(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """``dataType``; numbers that are 0 are left out."""
+
+    mysql_type: str = msgspec.field(name="mysqlType")
+    charset: str
+    collate: str
+    length: int = 0
+    decimal: int = 0
+    elements: tuple[str, ...] | None = None
+    unsigned: bool = False
+    zerofill: bool = False
+
+
+class ColumnSchema(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """One of ``columns``. ``default`` is a number for BIT."""
+
+    name: str
+    data_type: DataType = msgspec.field(name="dataType")
+    nullable: bool
+    default: str | int | None
+
+
+class IndexSchema(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """One of ``indexes``."""
+
+    name: str
+    unique: bool
+    primary: bool
+    nullable: bool
+    columns: tuple[str, ...]
+
+
+class TableSchema(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """``tableSchema`` and ``preTableSchema``."""
+
+    database: str = msgspec.field(name="schema")
+    table: str
+    table_id: int = msgspec.field(name="tableID")
+    """The logical table's, where rows have their partition's (wire.md 8.12)."""
+    version: int
+    columns: tuple[ColumnSchema, ...] | None
+    indexes: tuple[IndexSchema, ...] | None
+
+
+def layout_of(schema: TableSchema) -> Layout:
+    """The columns that a schema describes, in its order. Raises DecodeError."""
+    described = schema.columns or ()
+    keys = _handle_key(schema)
+    names = [column.name for column in described]
+    if len(set(names)) < len(names):
+        raise DecodeError("duplicate_column", f"expected each column once, found {names}")
+    if not keys <= set(names):
+        raise DecodeError("wrong_columns", f"expected columns of indexes among {names}, found {sorted(keys)}")
+    columns = tuple(_column(column, key=column.name in keys) for column in described)
+    return Layout(schema.database, schema.table, columns, columns_text(columns), checked_tso(schema.version))
+
+
+def _handle_key(schema: TableSchema) -> frozenset[str]:
+    """The primary key, else of the unique keys without NULLs that of the fewest columns, of those the first; else none.
+
+    Source: tiflow ``cdc/model/schema_storage.go``, findHandleIndex; ticdc ``table_info_helper.go``, initIndexColumns.
+    """
+    indexes = schema.indexes or ()
+    nullable = {column.name for column in schema.columns or () if column.nullable}
+    unique = [
+        index.columns
+        for index in indexes
+        if index.unique
+        and not index.primary
+        and nullable.isdisjoint(index.columns)
+        and not any(name.startswith(_HIDDEN) for name in index.columns)
+    ]
+    primary = [index.columns for index in indexes if index.primary and not _is_stand_in(index, unique)]
+    chosen = primary or sorted(unique, key=len)
+    return frozenset(chosen[0]) if chosen else frozenset()
+
+
+def _is_stand_in(primary: IndexSchema, unique: Sequence[tuple[str, ...]]) -> bool:
+    """Whether the table has no primary key: writers add TiDB's stand-in then, the first unique key without NULLs, which
+    need not be the handle key (``newTableSchema`` in their ``simple/message.go``).
+    """
+    return primary.name == _ADDED and primary.columns in unique[:1]
+
+
+def _column(column: ColumnSchema, *, key: bool) -> Column:
+    text = type_text(column.data_type)
+    if not is_known(text):
+        raise DecodeError("unknown_type", f"column {column.name} is of type {text[:80]!r}")
+    by = "index" if family_of(text) in (Family.ENUM, Family.SET) else None
+    return Column(name=column.name, type=text, key=key, by=by)
+
+
+_STRINGS = {"var_string": ("varchar", "varbinary"), "varchar": ("varchar", "varbinary"), "char": ("char", "binary")}
+_FRACTION_FROM = {"datetime": 19, "timestamp": 19, "time": 10}
+"""The length without a fraction; ``decimal`` has none for TIMESTAMP in tiflow."""
+
+
+def type_text(data_type: DataType) -> str:
+    """MySQL's type text, as SHOW COLUMNS prints it but for FLOAT(M,D) and DOUBLE(M,D), of which no D is sent."""
+    name = data_type.mysql_type
+    match name:
+        case "enum" | "set":
+            return f"{name}({','.join(map(_quoted, data_type.elements or ()))})"
+        case "datetime" | "timestamp" | "time":
+            fraction = data_type.length - _FRACTION_FROM[name] - 1
+            return f"{name}({fraction})" if fraction > 0 else name
+        case "var_string" | "varchar" | "char":
+            return f"{_STRINGS[name][data_type.charset == 'binary']}({data_type.length})"
+        case "bit" | "year" | "binary" | "varbinary":
+            return f"{name}({data_type.length})"
+        case "vector" if data_type.length > 0:
+            return f"{name}({data_type.length})"
+        case _:
+            return name + _size_of_number(data_type) + _attributes(data_type)
+
+
+def _quoted(element: str) -> str:
+    escaped = element.replace("\\", "\\\\").replace("'", "''")
+    return f"'{escaped}'"
+
+
+def _size_of_number(data_type: DataType) -> str:
+    match data_type.mysql_type:
+        case "decimal":
+            return f"({data_type.length},{data_type.decimal})"
+        case "tinyint" | "smallint" | "mediumint" | "int" | "bigint":
+            return f"({data_type.length})"
+        case _:
+            return ""
+
+
+def _attributes(data_type: DataType) -> str:
+    return " unsigned" * data_type.unsigned + " zerofill" * data_type.zerofill

@@ -1,0 +1,90 @@
+"""A column as one message and, if there is one, a definition describe it: its type, its form, its doubt.
+
+A definition has the digits that no message has (``datetime(3)``, ``decimal(10,2)``), and is the only source of types
+where the schema is off. It is taken where it does not gainsay the schema.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from zoneinfo import ZoneInfo
+
+from msgspec import UNSET
+
+from ticdc_codec.debezium.field import Field, type_text
+from ticdc_codec.debezium.form import UNKNOWN, Form, form_of, form_of_connect
+from ticdc_codec.errors import DecodeError
+from ticdc_codec.event import Column
+from ticdc_codec.mysql_type import Family, MysqlType, parse_type
+from ticdc_codec.writer_defects import DEBEZIUM_DECIMAL, DEBEZIUM_DEFAULT
+
+UNKNOWN_TYPE = "unknown"
+CONNECT_TYPE = "connect "
+"""Begins the type of a column that may be of several of MySQL's: ``connect int64``."""
+
+_EXACT_DIGITS = 15
+"""Decimal digits that a float64 has for certain."""
+
+
+@dataclass(frozen=True, slots=True)
+class Described:
+    """What is known of a column."""
+
+    column: Column
+    form: Form
+
+
+def described(name: str, field: Field | None, defined: Column | None, zone: ZoneInfo, *, key: bool) -> Described:
+    """The column of this name. Raises DecodeError ``bad_schema`` for a schema field that TiCDC does not write."""
+    text, form = _type(field, defined, zone)
+    # Without the schema nothing tells which columns have a DEFAULT.
+    default = not key if field is None else field.optional and field.default is not UNSET
+    column = Column(name=name, type=text, key=key, doubt=DEBEZIUM_DEFAULT if default else None)
+    return Described(_with_type(column, parse_type(text)), form)
+
+
+def _with_type(column: Column, kind: MysqlType) -> Column:
+    """The column with a type of which digits and names may be wrong."""
+    digits = kind.size[0] if kind.size else _EXACT_DIGITS + 1
+    inexact = DEBEZIUM_DECIMAL if kind.family is Family.DECIMAL and digits > _EXACT_DIGITS else None
+    doubts = " ".join(filter(None, (column.doubt, inexact)))
+    by = "name" if kind.family in (Family.ENUM, Family.SET) else None
+    return replace(column, type=kind.text, by=by, doubt=doubts or None)
+
+
+def _type(field: Field | None, defined: Column | None, zone: ZoneInfo) -> tuple[str, Form]:
+    if defined is not None:
+        form = form_of(parse_type(defined.type), zone, whole=True)
+        if field is None or _agree(form, field):
+            return defined.type, form
+    if field is None:
+        return UNKNOWN_TYPE, UNKNOWN
+    text = type_text(field)
+    found = form_of_connect(field.type) if text is None else form_of(parse_type(text), zone, whole=False)
+    if found is None or not _agree(found, field):
+        raise DecodeError(
+            "bad_schema", f"{field.field}: unknown type {field.type} {field.name} for tidb_type {field.tidb_type}"
+        )
+    return text or CONNECT_TYPE + field.type, found
+
+
+def _agree(form: Form, field: Field) -> bool:
+    # Without its digits a FLOAT(M,D), which is a double, is not told from a FLOAT.
+    numbers = {"float", "double"}
+    return form.name == field.name and (form.connect == field.type or {form.connect, field.type} <= numbers)
+
+
+def is_open(text: str) -> bool:
+    """Whether a column's type was left open, so that its texts are the wire's own."""
+    return text == UNKNOWN_TYPE or text.startswith(CONNECT_TYPE)
+
+
+def may_be(text: str, kind: MysqlType) -> bool:
+    """Whether a column whose type was left open as ``text`` says may be of this type."""
+    form = form_of(kind, ZoneInfo("UTC"), whole=True)
+    return text == UNKNOWN_TYPE or (form.name is None and text == CONNECT_TYPE + form.connect)
+
+
+def completed(column: Column, kind: MysqlType) -> Column:
+    """A column whose type was left open, with the type that its definition has."""
+    return _with_type(column, kind) if is_open(column.type) and kind.family is not Family.OTHER else column

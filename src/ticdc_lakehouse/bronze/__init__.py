@@ -1,0 +1,1 @@
+"""Bronze: every Kafka message of a feed, byte for byte."""

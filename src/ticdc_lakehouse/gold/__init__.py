@@ -1,0 +1,1 @@
+"""Gold: TiDB's tables as they were at a published watermark."""

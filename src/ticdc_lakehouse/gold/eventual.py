@@ -1,0 +1,41 @@
+"""Gold of a feed without watermarks (Canal-JSON, Debezium without the TiDB extension): the newest commit of each key.
+
+What is not promised: there is no point in time at which all tables, or even the rows of one transaction, are known to
+be in; a change may come late. What is: an older change never takes the place of a newer one. A deleted row stays as a
+tombstone for a set time, so that a change from before its deletion does not bring it back.
+
+The order is commit_ts. Canal-JSON without the extension has the commit's millisecond alone: changes of one millisecond
+are in the order in which they arrived in their partition.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import functions as F
+
+from ticdc_codec.tso import first_of
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.merge import COMMIT_TS, GONE
+from ticdc_lakehouse.gold.watermark import Completeness, decoded_batches
+from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.sql.text import quoted
+
+
+def arrived(lake: Lake, feed: str, since: Published) -> Completeness:
+    """What has arrived: up to the newest commit, and the last bronze batch that silver has decoded whole."""
+    batch, gap = decoded_batches(lake, feed, since)
+    events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
+    new = events.where((F.col("batch") > since.batch) & (F.col("batch") <= batch))
+    line = new.agg(F.max(F.expr(decode_stream.COMMIT_ORDER))).first()
+    newest = since.tso if line is None or line[0] is None else max(since.tso, int(line[0]))
+    return Completeness(tso=newest, batch=batch, waits=gap)
+
+
+def purge(lake: Lake, data: str, days: int) -> None:
+    """Forget the rows that were deleted more than so many days ago."""
+    oldest = datetime.now(UTC) - timedelta(days=days)
+    limit = first_of(round(oldest.timestamp() * 1000))
+    table = lake.table(Layer.GOLD, data)
+    lake.spark.sql(f"DELETE FROM {table} WHERE {quoted(GONE)} AND {COMMIT_TS} < {limit}")

@@ -1,0 +1,66 @@
+"""Values that no Spark type holds (``0000-00-00``, ``2024-05-00``): counted, and looked for where a table must not have
+any.
+
+    ops.<feed>_irregular   view: database, table, column, rows: how many rows of gold have such a value there
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.merge import changes_sql
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.published_state import TableState
+from ticdc_lakehouse.planning.table_plan import Rows
+from ticdc_lakehouse.planning.window import Hold
+from ticdc_lakehouse.policy import OnIrregular
+from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.sql.text import literal, quoted
+from ticdc_lakehouse.sql.typed_columns import IRREGULAR, has_dates, image_sql, typed_columns
+from ticdc_lakehouse.sql.undeclared_types import whole_text_sql
+
+_NONE = "SELECT '' AS database, '' AS table, '' AS column, 0L AS rows WHERE false"
+
+
+def create_view(lake: Lake, applying: GoldConfig, tables: Iterable[tuple[Table, TableState]]) -> None:
+    """Create or replace the feed's view over the gold views of these tables, all but those that show dates as texts."""
+    counts = [_count_sql(lake, table, state) for table, state in tables if _counted(applying, table, state)]
+    comment = f"Values of changefeed {applying.feed} that their columns' types cannot hold: exact in {IRREGULAR}"
+    lake.view(Layer.OPS, f"{applying.feed}_irregular", " UNION ALL ".join(counts) or _NONE, comment=comment)
+
+
+def _counted(applying: GoldConfig, table: Table, state: TableState) -> bool:
+    as_text = applying.policy(table.database, table.table).on_irregular is OnIrregular.TEXT
+    return state.version >= 0 and has_dates(table) and not as_text
+
+
+def _count_sql(lake: Lake, table: Table, state: TableState) -> str:
+    return f"""SELECT {literal(table.database)} AS database, {literal(table.table)} AS table, column, count(*) AS rows
+        FROM (SELECT explode(map_keys({IRREGULAR})) AS column FROM {lake.table(Layer.GOLD, state.name)})
+        GROUP BY column"""
+
+
+def first_irregular(lake: Lake, feed: str, rows: Rows, time_zone: str) -> Hold | None:
+    """Where a table must stop that takes no such values: before the first of them among these rows; None if there is
+    none."""
+    fields = []
+    for column in typed_columns(rows.table):
+        if column.has_dates:
+            text = whole_text_sql(column.definition, f"image.{quoted(column.name)}", time_zone)
+            raw, lost = f"image.{quoted(column.name)} AS text", f"{column.sql(text, time_zone)} IS NULL AS lost"
+            fields.append(f"struct({literal(column.name)} AS name, {raw}, {lost})")
+    if not fields:
+        return None
+    lost_values = f"inline(filter(array({', '.join(fields)}), value -> value.lost AND value.text IS NOT NULL))"
+    changes = changes_sql(lake, feed, rows, time_zone)
+    found = lake.spark.sql(f"""
+        SELECT min(struct(commit_ts, name, text)) AS first FROM (SELECT commit_ts, {lost_values}
+        FROM (SELECT commit_ts, {image_sql(rows.table, "image")} AS image FROM ({changes}) WHERE image IS NOT NULL))""")
+    first = found.collect()[0]["first"]
+    if first is None:
+        return None
+    reason = (
+        f"column {first['name']} has {first['text']} at {first['commit_ts']}, which is no date (on_irregular: stop)"
+    )
+    return Hold(tso=first["commit_ts"] - 1, reason=reason)

@@ -1,0 +1,50 @@
+"""Rows that arrive only after the watermark covering them was published.
+
+TiCDC promises that a watermark comes after every change below it, so such a row is a repeat, as after a restart. One
+that never came before breaks the promise: its table was published without it. Such rows are distinguished from repeats,
+and their table stands still until somebody looks.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import functions as F
+
+from ticdc_codec.event import Kind
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.planning.window import Hold
+from ticdc_lakehouse.schema.statement import TableName
+from ticdc_lakehouse.silver import decode_stream
+
+_SAME = ["database", "table", "commit_ts", "op", "before", "after"]
+
+
+def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[TableName, Hold]:
+    """The tables that got such rows in bronze batches up to ``batch`` since the published state, each with the TSO up
+    to which it is right."""
+    events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
+    rows = events.where((F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= before.tso))
+    # What quarantine gave back came in time, and gold knows it (``Window.replays_seen``).
+    new = rows.where((F.col("batch") > before.batch) & (F.col("batch") <= batch) & F.col("replayed_at").isNull())
+    oldest = new.agg(F.min("commit_ts")).first()
+    if oldest is None or oldest[0] is None:
+        return {}
+    earlier = rows.where((F.col("batch") <= before.batch) & (F.col("commit_ts") >= oldest[0]))
+    known = earlier.select(*(F.col(name).alias(f"known_{name}") for name in _SAME))
+    same = [F.col(name).eqNullSafe(F.col(f"known_{name}")) for name in _SAME]
+    found = (
+        new.join(known, same, "left_anti")
+        .groupBy("database", "table")
+        .agg(F.count("*").alias("rows"), F.min_by(F.struct("commit_ts", "topic", "partition", "offset"), "commit_ts"))
+        .collect()
+    )
+    return {(database, table): _hold(rows, tuple(first), before.tso) for database, table, rows, first in found}
+
+
+def _hold(rows: int, first: tuple[int, str, int, int], published: int) -> Hold:
+    commit_ts, topic, partition, offset = first
+    reason = (
+        f"{rows} row changes arrived only after the watermark covering them ({published}) was published, the "
+        f"oldest at {topic}/{partition} offset {offset}: `ticdc-lake table resume` puts them in their place"
+    )
+    return Hold(tso=commit_ts - 1, reason=reason)

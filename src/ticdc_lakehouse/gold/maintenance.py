@@ -1,0 +1,116 @@
+"""Upkeep of a feed's gold: what nobody can ask for any more goes, what stays is kept quick to read.
+
+OPTIMIZE, ours or the platform's, writes files anew, and those that a view is pinned to would be vacuumed some day. So
+maintenance publishes the newest version that has the same rows, and pins the views to it.
+
+A state stays readable for the feed's ``gold.retention_days`` after another one took its place, also that of tables that
+were dropped, truncated or altered since. `history.as_of` refuses what is older.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import functions as F
+
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold import views
+from ticdc_lakehouse.gold.data_table import kept_days, mend, retention_sql
+from ticdc_lakehouse.gold.state import WINDOWS, definitions, forget_states, publish, published, windows_of
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.published_state import TableState
+from ticdc_lakehouse.planning.recovery import remembered
+from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.sql.text import literal
+
+KEPT = "kept"
+_COLUMNS = """
+    feed STRING NOT NULL,
+    since TIMESTAMP NOT NULL COMMENT 'states that another one replaced before this are gone',
+    kept_at TIMESTAMP NOT NULL
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maintained:
+    """What one run of maintenance did."""
+
+    feed: str
+    since: datetime
+    """States that another one replaced before this are gone."""
+    kept: int
+    """Delta tables that were compacted and vacuumed."""
+    dropped: tuple[str, ...]
+    """Delta tables that no readable state has any more."""
+
+
+def maintain(lake: Lake, applying: GoldConfig, now: datetime | None = None) -> Maintained:
+    """Keep what was the state within the retention time (before ``now``), compact it, and delete the rest."""
+    feed, days = applying.feed, applying.retention_days
+    since = (now or datetime.now(UTC)) - timedelta(days=days)
+    first = _first_shown(lake, feed, since)
+    needed = _needed(lake, feed, first, days)
+    unneeded = sorted(definitions(lake, feed).keys() - needed)
+    existing = [data for data in unneeded if lake.exists(Layer.GOLD, data)]
+    _record(lake, feed, since)  # before anything goes: what is half gone must not be read
+    for data in existing:
+        lake.drop(Layer.GOLD, data)
+    for data in sorted(needed):
+        table = lake.table(Layer.GOLD, data)
+        # The feed file may say another number of days than when the table was made. It is a version of its own, too:
+        # Delta refuses to read versions older than that, even if nothing came after them.
+        lake.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({retention_sql(days)})")
+        lake.spark.sql(f"OPTIMIZE {table}")
+        lake.spark.sql(f"VACUUM {table} RETAIN {kept_days(days) * 24} HOURS")
+    _pin(lake, applying)
+    forget_states(lake, feed, first)
+    # Each run adds a small file.
+    lake.spark.sql(f"OPTIMIZE {lake.table(Layer.OPS, WINDOWS)} WHERE feed = {literal(feed)}")
+    lake.spark.sql(f"OPTIMIZE {lake.table(Layer.SILVER, decode_stream.events_table(feed))}")
+    return Maintained(feed=feed, since=since, kept=len(needed), dropped=tuple(existing))
+
+
+def _pin(lake: Lake, applying: GoldConfig) -> None:
+    before = published(lake, applying.feed)
+    tables = {name: _newest(lake, state) for name, state in before.tables.items()}
+    if tables != before.tables:
+        publish(lake, applying.feed, before, replace(before, tables=tables), (), 0)
+        views.refresh(lake, applying)
+
+
+def _newest(lake: Lake, state: TableState) -> TableState:
+    """The state at the newest version that has its rows. What a dead run wrote since goes: VACUUM would in time delete
+    what that run replaced, which is what a table that stands still shows."""
+    return state if state.version < 0 else replace(state, version=mend(lake, state.data, state.version))
+
+
+def _first_shown(lake: Lake, feed: str, since: datetime) -> datetime:
+    """When the oldest of the states was published that were shown after ``since``: the newest one before it."""
+    before = windows_of(lake, feed).where(F.col("published_at") < F.lit(since))
+    newest = before.agg(F.max("published_at")).first()
+    return since if newest is None or newest[0] is None else newest[0]
+
+
+def _needed(lake: Lake, feed: str, first: datetime, days: int) -> set[str]:
+    """The Delta tables of the states published from ``first`` on, and of dropped tables that may come back."""
+    shown = windows_of(lake, feed).where(F.col("published_at") >= F.lit(first))
+    names = shown.select(F.explode("tables.data").alias("data")).where(F.col("data") != "").distinct()
+    found = {line["data"] for line in names.collect()}
+    now = published(lake, feed)
+    recoverable = {gone.data for gone in remembered(now, now.tso, days)}
+    return (found | recoverable | {state.data for state in now.tables.values()}) - {""}
+
+
+def _record(lake: Lake, feed: str, since: datetime) -> None:
+    table = lake.create(Layer.OPS, KEPT, _COLUMNS, comment="How far back each feed's gold can be read")
+    line = lake.spark.createDataFrame([(feed, since, datetime.now(UTC))], lake.spark.table(table).schema)
+    line.write.format("delta").mode("append").saveAsTable(table)
+
+
+def kept_since(lake: Lake, feed: str) -> datetime | None:
+    """States that another one replaced before this are gone; None if maintenance never ran."""
+    if not lake.exists(Layer.OPS, KEPT):
+        return None
+    line = lake.spark.table(lake.table(Layer.OPS, KEPT)).where(F.col("feed") == feed).agg(F.max("since")).first()
+    return None if line is None or line[0] is None else line[0].astimezone(UTC)

@@ -1,0 +1,139 @@
+"""One table's share of a window: its newest change per handle key, merged into its data table.
+
+The order of changes to one key is (commit_ts, delete before upsert): at one commit_ts a delete comes from a key that
+moved away, an upsert from the one that moved in (wire.md 2.3), so the upsert wins, in whatever order the two arrived.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ticdc_codec.event import Kind
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.planning.table_plan import Rows
+from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.sql.text import literal, quoted
+from ticdc_lakehouse.sql.typed_columns import (
+    IRREGULAR,
+    LONG_TEXTS,
+    image_sql,
+    irregular_sql,
+    lost_sql,
+    typed_columns,
+    values_sql,
+)
+from ticdc_lakehouse.sql.undeclared_types import whole_text_sql
+
+KEY = "_ticdc_key"
+COMMIT_TS = "_ticdc_commit_ts"
+GONE = "_ticdc_gone"
+_BACKSLASH = "\\\\"
+"""One backslash of a value, in JSON. Meanwhile it is a character that no JSON text has."""
+_LETTERED = tuple(f"\\u{code:04X}" for code in (0x0B, 0x0E, 0x0F, *range(0x1A, 0x20)))
+"""The escapes of control characters that have letters."""
+
+
+def merge(lake: Lake, feed: str, data: str, rows: Rows, time_zone: str) -> None:
+    """Merge the newest change of each key into the data table. Repeating it changes nothing."""
+    columns = [quoted(column.name) for column in typed_columns(rows.table)]
+    tombstones = rows.batches is not None
+    stored = [KEY, COMMIT_TS, IRREGULAR, *([GONE] if tombstones else []), *columns]
+    assignments = ", ".join(f"{column} = s.{column}" for column in stored[1:])
+    deletes = "" if tombstones else f"WHEN MATCHED AND s.{COMMIT_TS} >= t.{COMMIT_TS} AND s.{GONE} THEN DELETE"
+    inserted = "" if tombstones else f"AND NOT s.{GONE}"
+    lake.spark.sql(f"""
+        MERGE INTO {lake.table(Layer.GOLD, data)} t
+        USING ({newest_sql(lake, feed, rows, time_zone)}) s
+        ON t.{KEY} = s.{KEY}
+        {deletes}
+        WHEN MATCHED AND s.{COMMIT_TS} >= t.{COMMIT_TS} THEN UPDATE SET {assignments}
+        WHEN NOT MATCHED {inserted} THEN
+            INSERT ({", ".join(stored)}) VALUES ({", ".join(f"s.{column}" for column in stored)})""")
+
+
+def newest_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
+    """The newest change of each key among the rows: key, commit_ts, whether it is gone, irregular, then the typed
+    columns.
+
+    The two ``inline`` are walls to the optimizer: without them it writes the parsing of a column out wherever the
+    column is used, and a table of fifty columns no longer fits into the planner's memory.
+    """
+    typed = typed_columns(rows.table)
+    texts, values = [f"t{i}" for i in range(len(typed))], [f"v{i}" for i in range(len(typed))]
+    columns = "".join(f", {v} AS {quoted(c.name)}" for v, c in zip(values, typed, strict=True))
+    whole = [whole_text_sql(c.definition, text, time_zone) for c, text in zip(typed, texts, strict=True)]
+    shown = [text if full == text else f"coalesce({full}, {text})" for full, text in zip(whole, texts, strict=True)]
+    return f"""
+        SELECT {KEY}, {COMMIT_TS}, {GONE}, {irregular_sql("lost")} AS {IRREGULAR}{columns}
+        FROM (SELECT {KEY}, {COMMIT_TS}, {GONE}, {", ".join(values)}, {lost_sql(typed, shown, values)} AS lost
+        FROM (SELECT {KEY}, {COMMIT_TS}, {GONE}, {", ".join(texts)},
+                     inline(array({values_sql(typed, whole, time_zone)})) AS ({", ".join(values)})
+        FROM (SELECT {KEY}, {COMMIT_TS}, image IS NULL AS {GONE},
+                     inline(array({image_sql(rows.table, "coalesce(image, '{}')")})) AS ({", ".join(texts)})
+        FROM (SELECT {KEY}, max(commit_ts) AS {COMMIT_TS}, max_by(image, struct(commit_ts, image IS NOT NULL)) AS image
+        FROM ({_reduced_sql(lake, feed, rows, time_zone)}) GROUP BY {KEY}))))"""
+
+
+def _reduced_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
+    """The changes among which the newest of each key is looked for: without exact commit_ts (eventual mode) the last
+    of each partition, since in a partition changes of one key come in commit order."""
+    changes = changes_sql(lake, feed, rows, time_zone)
+    if rows.batches is None:
+        return changes
+    last = "max_by(struct(commit_ts, image), struct(commit_ts, offset, index, image IS NOT NULL)) AS last"
+    by_partition = f"SELECT {KEY}, {last} FROM ({changes}) GROUP BY {KEY}, topic, partition"
+    return f"SELECT {KEY}, last.commit_ts, last.image FROM ({by_partition})"
+
+
+def changes_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
+    """Each change of a key: {KEY}, commit_ts, image (NULL for a delete). An update that moved the key is two
+    changes."""
+    events = lake.table(Layer.SILVER, decode_stream.events_table(feed))
+    key, old_key = _key_sql(rows, time_zone)
+    arrived = f"named_struct('{KEY}', key, 'image', after)"
+    left = f"named_struct('{KEY}', old_key, 'image', CAST(NULL AS STRING))"
+    commit_ts, arrivals = "commit_ts", ""
+    if rows.batches is not None:
+        commit_ts, arrivals = (
+            decode_stream.COMMIT_ORDER,
+            f"AND batch > {rows.batches[0]} AND batch <= {rows.batches[1]}",
+        )
+    changes = f"""
+        SELECT topic, partition, offset, index, commit_ts,
+               inline(CASE WHEN old_key IS NULL THEN array({arrived}) ELSE array({arrived}, {left}) END)
+        FROM (SELECT topic, partition, offset, index, {commit_ts} AS commit_ts, after, {key} AS key,
+                     {old_key} AS old_key, replayed_at
+              FROM {events}
+              WHERE kind = '{Kind.ROW}' AND database = {literal(rows.table.database)}
+              AND table = {literal(rows.table.table)} AND {commit_ts} <= {rows.through} {arrivals}"""
+    within = f"{changes} AND {commit_ts} > {rows.after})"
+    if not rows.replayed or rows.batches is not None:
+        return within
+    changes = f"{changes} AND commit_ts > {rows.since}"
+    touched = f"SELECT {KEY} FROM ({changes} AND replayed_at IS NOT NULL AND commit_ts <= {rows.after}))"
+    return f"SELECT * FROM ({within}) UNION ALL SELECT * FROM ({changes})) WHERE {KEY} IN ({touched})"
+
+
+def _key_sql(rows: Rows, time_zone: str) -> tuple[str, str]:
+    """The key of a change and, if an update moved it, the old one: from the wire, else from the definition's key."""
+    if rows.wire_keys:
+        return "handle_key", "old_handle_key"
+    columns = [next(c for c in rows.table.columns if c.name == name) for name in rows.table.key]
+    fields = literal(", ".join(f"{quoted(column.name)} STRING" for column in columns))
+    images = {when: f"from_json({when}, {fields}, map({LONG_TEXTS}))" for when in ("after", "before")}
+    after, before = (
+        [whole_text_sql(c, f"{image}.{quoted(c.name)}", time_zone) for c in columns] for image in images.values()
+    )
+    # A column that `before` leaves out is one that the update did not change (only-output-updated-columns).
+    new, old = key_text_sql(after), key_text_sql([f"coalesce({b}, {a})" for b, a in zip(before, after, strict=True)])
+    own = f"CASE WHEN op = 'delete' THEN {old} ELSE {new} END"
+    return own, f"CASE WHEN op = 'update' AND before IS NOT NULL AND {old} <> {new} THEN {old} END"
+
+
+def key_text_sql(texts: Sequence[str]) -> str:
+    """A handle key's JSON text, of its values' texts, as codecs write it: to_json alone writes the digits of control
+    characters in capitals."""
+    escaped = f"replace(to_json(array({', '.join(texts)})), {literal(_BACKSLASH)}, char(1))"
+    for code in _LETTERED:
+        escaped = f"replace({escaped}, {literal(code)}, {literal(code.lower())})"
+    return f"replace({escaped}, char(1), {literal(_BACKSLASH)})"

@@ -1,0 +1,86 @@
+"""What people decided about tables that stand still, and why.
+
+ops.decisions   one line a decision: feed, database, table, action (skip-ddl or resume), commit_ts, reason
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from enum import StrEnum
+
+from pyspark.sql import functions as F
+
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.state import publish, published
+from ticdc_lakehouse.planning.published_state import Published, TableState
+from ticdc_lakehouse.schema.statement import TableName
+from ticdc_lakehouse.sql.text import literal
+
+DECISIONS = "decisions"
+_COLUMNS = """
+    feed STRING NOT NULL,
+    database STRING NOT NULL,
+    table STRING NOT NULL,
+    action STRING NOT NULL COMMENT 'skip-ddl or resume',
+    commit_ts BIGINT NOT NULL COMMENT 'TSO at which the table stood still',
+    reason STRING NOT NULL COMMENT 'given by who decided',
+    decided_at TIMESTAMP NOT NULL
+"""
+
+
+class Action(StrEnum):
+    """What was decided."""
+
+    SKIP_DDL = "skip-ddl"
+    """Pass over the DDL at which the table stands still, as if it had not been."""
+    RESUME = "resume"
+    """Try again from where it stands still: after a fix, a new version, a changed setting."""
+
+
+def create_table(lake: Lake) -> None:
+    """Create the table of decisions where it is missing."""
+    lake.create(Layer.OPS, DECISIONS, _COLUMNS, comment="What people decided about tables that stand still")
+
+
+def decide(lake: Lake, feed: str, table: str, action: Action, reason: str) -> TableState:
+    """Record a decision about ``database.table``, and let the next run of gold try it again. Gives how it stood.
+
+    Raises ConfigError for a table that does not stand still, or not because of a DDL, and if it is not said why.
+    """
+    if not reason.strip():
+        raise ConfigError("reason: expected a text that says why, found none")
+    create_table(lake)
+    before = published(lake, feed)
+    name, state = _standing(before, feed, table)
+    if action is Action.SKIP_DDL and not (state.reason or "").startswith("DDL at "):
+        raise ConfigError(f"{feed}: table {'.'.join(name)} does not stand still because of a DDL: {state.reason}")
+    values = ", ".join([*map(literal, (feed, *name, action.value)), str(state.applied_tso), literal(reason)])
+    lake.spark.sql(f"INSERT INTO {lake.table(Layer.OPS, DECISIONS)} VALUES ({values}, current_timestamp())")
+    resumed = replace(before, tables={**before.tables, name: replace(state, final=False)})
+    publish(lake, feed, before, resumed, (), 0)
+    return state
+
+
+def _standing(before: Published, feed: str, table: str) -> tuple[TableName, TableState]:
+    """A table by what joins its name with a dot: either part may have dots of its own."""
+    by_name = {".".join(name): name for name in before.tables}
+    if table not in by_name:
+        raise ConfigError(f"{feed}: expected one of {', '.join(sorted(by_name)) or 'none'}, found {table!r}")
+    state = before.tables[by_name[table]]
+    if state.reason is None:
+        raise ConfigError(f"{feed}: table {table} does not stand still")
+    return by_name[table], state
+
+
+def skipped(lake: Lake, feed: str, before: Published) -> frozenset[tuple[str, int]]:
+    """The DDLs to pass over: Delta table of the rows, and commit_ts. Looked up only if a table stands still."""
+    standing = {name: state for name, state in before.tables.items() if state.reason is not None}
+    if not standing:
+        return frozenset()
+    create_table(lake)
+    lines = lake.spark.table(lake.table(Layer.OPS, DECISIONS)).where(
+        (F.col("feed") == feed) & (F.col("action") == Action.SKIP_DDL.value)
+    )
+    found = {((line["database"], line["table"]), line["commit_ts"]) for line in lines.collect()}
+    return frozenset((standing[name].data, commit_ts) for name, commit_ts in found if name in standing)

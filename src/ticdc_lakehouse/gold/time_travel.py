@@ -1,0 +1,97 @@
+"""Reading the lake as the database was at a TSO."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.tso import time_of, with_time
+from ticdc_lakehouse.catalog import Lake, Layer, session_lake
+from ticdc_lakehouse.gold.maintenance import kept_since
+from ticdc_lakehouse.gold.merge import COMMIT_TS, GONE, KEY
+from ticdc_lakehouse.gold.state import WINDOWS, published
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AsOf:
+    """A feed's tables at one published watermark."""
+
+    feed: str
+    tso: int
+    """The watermark: the newest published one at or below the TSO asked for."""
+    time: datetime
+    """Its physical part, UTC."""
+    tables: Mapping[str, DataFrame]
+    """``database.table`` to its rows; columns as in the gold view, with ``_ticdc_irregular``."""
+    behind: Mapping[str, int]
+    """Tables that stood still at this watermark: ``database.table`` to the TSO up to which their rows are right."""
+
+    names: Mapping[str, str]
+    """``database.table`` to the name of its gold view."""
+
+    def __getitem__(self, table: str) -> DataFrame:
+        if table not in self.tables:
+            there = ", ".join(sorted(self.tables)) or "none"
+            raise KeyError(f"no table {table!r} as of {with_time(self.tso)}; there are: {there}")
+        return self.tables[table]
+
+    def create_views(self) -> list[str]:
+        """Make temporary views of the tables, named as their gold views without the schema: SQL that names no schema
+        reads the lake as of this watermark. Gives the names."""
+        for table, name in self.names.items():
+            self.tables[table].createOrReplaceTempView(name)
+        return sorted(self.names.values())
+
+
+def as_of(spark: SparkSession, feed: str, tso: int | None = None, *, lake: Lake | None = None) -> AsOf:
+    """The tables of ``feed``, all at one published watermark: the newest ≤ ``tso``, or the newest of all.
+
+    ``lake`` says where they lie if the schemas are not named bronze, silver, gold and ops in the session's catalog.
+    Raises ConfigError if there is no such lake or feed, and if nothing that was published at or before ``tso`` is kept.
+    """
+    lake = lake or session_lake(spark)
+    if not lake.exists(Layer.OPS, WINDOWS):
+        raise ConfigError(
+            f"as_of: no lake in {lake.catalog}.{lake.schemas[Layer.OPS]}: nothing was published there yet; "
+            "in target dev pass lake=deployed_lake(spark, catalog, prefix)"
+        )
+    now = published(lake, feed, at=tso)
+    earliest = _earliest_kept(lake, feed)
+    if now.tso < earliest:
+        raise ConfigError(
+            f"as_of: feed {feed} keeps no state at or before TSO {with_time(tso or 0)}; the earliest kept is "
+            f"{with_time(earliest)} (gold.retention_days of the feed)"
+        )
+    readable = {name: state for name, state in now.tables.items() if state.version >= 0}
+    return AsOf(
+        feed=feed,
+        tso=now.tso,
+        time=time_of(now.tso),
+        tables={".".join(name): _rows(lake, s.data, s.version) for name, s in readable.items()},
+        names={".".join(name): s.name for name, s in readable.items()},
+        behind={".".join(name): s.applied_tso for name, s in readable.items() if s.applied_tso < now.tso},
+    )
+
+
+def _earliest_kept(lake: Lake, feed: str) -> int:
+    """The earliest watermark of a feed whose state is kept: the retention time begins when another one takes its place.
+    Raises ConfigError for a feed that has published none."""
+    windows = lake.spark.table(lake.table(Layer.OPS, WINDOWS)).where(F.col("tso") > 0)
+    replacing = F.col("published_at") < F.lit(kept_since(lake, feed))  # the last of them took the place of all before
+    kept = F.coalesce(F.max(F.when(replacing, F.col("tso"))), F.min("tso"))
+    line = windows.where(F.col("feed") == feed).agg(kept).first()
+    if line is None or line[0] is None:
+        there = sorted(found["feed"] for found in windows.select("feed").distinct().collect())
+        raise ConfigError(f"as_of: no feed {feed!r} has published; there are: {', '.join(there) or 'none'}")
+    return int(line[0])
+
+
+def _rows(lake: Lake, data: str, version: int) -> DataFrame:
+    table = lake.table(Layer.GOLD, data)
+    rows = lake.spark.sql(f"SELECT * FROM {table} VERSION AS OF {version}").drop(KEY, COMMIT_TS)
+    return rows.where(~F.col(GONE)).drop(GONE) if GONE in rows.columns else rows

@@ -1,0 +1,153 @@
+"""The views that analysts read: gold pinned to a published version, and each table's changes in silver, typed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from ticdc_codec.event import Kind
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold import irregular
+from ticdc_lakehouse.gold.merge import GONE
+from ticdc_lakehouse.gold.state import definitions, names_ever, published
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.published_state import TableState
+from ticdc_lakehouse.policy import Mode, OnIrregular
+from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.sql.text import literal, quoted
+from ticdc_lakehouse.sql.typed_columns import (
+    IRREGULAR,
+    TypedColumn,
+    has_dates,
+    image_sql,
+    irregular_sql,
+    lost_sql,
+    stored_text_sql,
+    typed_columns,
+)
+from ticdc_lakehouse.sql.undeclared_types import whole_text_sql
+
+_ABOUT = ("commit_ts", "commit_time", "op", "topic", "partition", "offset", "index")
+_SHOWN = {
+    Mode.WATERMARKS: "at the published watermark",
+    Mode.EVENTUAL: "as far as its changes have arrived (gold mode eventual: not one point in time for all rows)",
+}
+
+
+def gold_view(lake: Lake, applying: GoldConfig, table: Table, state: TableState) -> None:
+    """Create or replace the view of one table, pinned to the Delta version of its published state."""
+    typed = typed_columns(table)
+    as_text = _dates_as_text(applying, table)
+    columns = [_shown(column, applying.time_zone, as_text=as_text) for column in typed]
+    comments = [_commented(c.name, _remark(c, as_text=as_text)) for c in typed]
+    if has_dates(table) and not as_text:
+        columns.append(IRREGULAR)
+        comments.append(_commented(IRREGULAR, "column to exact MySQL text, for values its type cannot hold"))
+    source = lake.table(Layer.GOLD, state.data)
+    comment = f"TiDB table {table.database}.{table.table} {_SHOWN[applying.mode]}"
+    if state.reason is not None:
+        comment += f"; it stands still at TSO {state.applied_tso}: {state.reason}"
+    present = "" if applying.mode is Mode.WATERMARKS else f" WHERE NOT {GONE}"
+    query = f"SELECT {', '.join(columns)} FROM {source} VERSION AS OF {state.version}{present}"
+    lake.view(Layer.GOLD, state.name, query, comment=comment, columns=f"({', '.join(comments)})")
+
+
+def _dates_as_text(applying: GoldConfig, table: Table) -> bool:
+    return applying.policy(table.database, table.table).on_irregular is OnIrregular.TEXT
+
+
+def _shown(column: TypedColumn, time_zone: str, *, as_text: bool) -> str:
+    if as_text and column.has_dates:
+        return f"{stored_text_sql(column, time_zone)} AS {quoted(column.name)}"
+    return quoted(column.name)
+
+
+def _remark(column: TypedColumn, *, as_text: bool) -> str:
+    if as_text and column.has_dates:
+        return f"{column.definition.type.text} (MySQL's text: on_irregular)"
+    return column.comment
+
+
+def silver_view(lake: Lake, applying: GoldConfig, name: str, table: Table) -> None:
+    """Create or replace the view of one table's changes: after (or the deleted row) as typed columns, before as a
+    struct. Changes from before an ALTER TABLE are shown in today's columns; `ops.definitions` has those of then."""
+    typed = typed_columns(table)
+    images = (
+        [whole_text_sql(c.definition, f"{image}.{quoted(c.name)}", applying.time_zone) for c in typed]
+        for image in ("image", "old")
+    )
+    as_text = _dates_as_text(applying, table)
+    (own, lost), (old, _) = (_read(typed, texts, applying.time_zone, as_text=as_text) for texts in images)
+    taken = {c.name.lower() for c in typed}
+    about = ", ".join(f"{name} AS {_free(name, taken)}" for name in _ABOUT)
+    rest = f", {irregular_sql(lost)} AS {_free(IRREGULAR, taken)}" if has_dates(table) and not as_text else ""
+    events = lake.table(Layer.SILVER, decode_stream.events_table(applying.feed))
+    query = f"""
+        SELECT {about}, {own},
+               CASE WHEN old IS NOT NULL THEN struct({old}) END AS {_free("_before", taken)}{rest}
+        FROM (SELECT *, {image_sql(table, "coalesce(after, before)")} AS image, {image_sql(table, "before")} AS old
+              FROM {events} WHERE kind = '{Kind.ROW}' AND database = {literal(table.database)}
+              AND table = {literal(table.table)})"""
+    comment = f"Every change of TiDB table {table.database}.{table.table}, repeats included"
+    lake.view(Layer.SILVER, name, query, comment=comment)
+
+
+def _read(columns: tuple[TypedColumn, ...], texts: list[str], time_zone: str, *, as_text: bool) -> tuple[str, str]:
+    """The texts of an image as the view shows them, and the dates among them that are none as JSON."""
+    values = [t if as_text and c.has_dates else c.sql(t, time_zone) for c, t in zip(columns, texts, strict=True)]
+    shown = ", ".join(f"{value} AS {quoted(c.name)}" for c, value in zip(columns, values, strict=True))
+    dates = [at for at, column in enumerate(columns) if column.has_dates]
+    lost = lost_sql(tuple(columns[at] for at in dates), [texts[at] for at in dates], [values[at] for at in dates])
+    return shown, lost
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """The view's name for a column about the change: another one where the table has a column of that name."""
+    while name in taken:
+        name = f"_ticdc_{name.removeprefix('_')}" if not name.startswith("_ticdc") else f"{name}_"
+    return name
+
+
+def in_place(lake: Lake, feed: str) -> bool:
+    """Whether all views of a feed show its published state; no more after a run died on them, and in a new session of
+    a laptop, which knows no views."""
+    return lake.exists(Layer.OPS, _in_place(feed))
+
+
+def leave_place(lake: Lake, feed: str) -> None:
+    """Say that views are about to fall behind the published state."""
+    lake.spark.sql(f"DROP VIEW IF EXISTS {lake.table(Layer.OPS, _in_place(feed))}")
+
+
+def take_place(lake: Lake, feed: str) -> None:
+    """Say that all views show the published state."""
+    comment = f"Is there while all views of changefeed {feed} show its published watermark"
+    lake.view(Layer.OPS, _in_place(feed), "SELECT true AS in_place", comment=comment)
+
+
+def _in_place(feed: str) -> str:
+    return f"{feed}_views_in_place"
+
+
+def refresh(lake: Lake, applying: GoldConfig) -> None:
+    """Create or replace all views of a feed as its published state says: in a new session, or after a run that died."""
+    now = published(lake, applying.feed)
+    known = definitions(lake, applying.feed)
+    shown = [(known[state.data].table, state) for state in now.tables.values() if state.version >= 0]
+    for table, state in shown:
+        gold_view(lake, applying, table, state)
+        silver_view(lake, applying, state.name, table)
+    irregular.create_view(lake, applying, shown)
+    drop(lake, names_ever(lake, applying.feed) - {state.name for state in now.tables.values()})
+    take_place(lake, applying.feed)
+
+
+def drop(lake: Lake, names: Collection[str]) -> None:
+    """Drop the views of names that no table has any more."""
+    for name in sorted(names):
+        for layer in (Layer.GOLD, Layer.SILVER):
+            lake.spark.sql(f"DROP VIEW IF EXISTS {lake.table(layer, name)}")
+
+
+def _commented(name: str, comment: str) -> str:
+    return f"{quoted(name)} COMMENT {literal(comment)}"

@@ -1,0 +1,205 @@
+"""Up to which TSO a feed is complete: W = the minimum, over all its partitions, of the highest watermark sent there.
+
+A watermark counts only where everything before it in its partition is decoded: in bronze batches that silver has
+whole, and before the first message that lies undecoded in quarantine and might have been anything (a watermark, a
+DDL, a row of any table). A quarantined message that is known to hold rows of one table holds back that table alone.
+"""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from ticdc_codec.event import Kind
+from ticdc_codec.tso import with_time
+from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.retired_topics import finished_topics
+from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.planning.window import Hold
+from ticdc_lakehouse.schema.statement import TableName
+from ticdc_lakehouse.silver import decode_stream, external_schemas, quarantine
+
+UNSEEN = 0
+"""In place of a watermark where a partition has sent none."""
+
+Partition = tuple[str, int]
+"""(topic, partition)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Completeness:
+    """How far a feed's changes are known to be complete."""
+
+    tso: int
+    """W; not above the published watermark if nothing new is complete."""
+    batch: int
+    """Last bronze batch that silver has decoded whole."""
+    waits: str | None
+    """What keeps W where it is, None if nothing but the source does."""
+    table_holds: dict[TableName, Hold] = field(default_factory=dict)
+    """Tables that must stop below W."""
+    old_rows: int = 0
+    """Row changes that arrived when their commit_ts was published already: repeats, if TiCDC keeps its promise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Progress:
+    """What silver has of one bronze batch and partition."""
+
+    batch: int
+    partition: Partition
+    decoded: int
+    resolved: int
+    """Highest watermark above the published one, UNSEEN if there is none."""
+    old_rows: int
+    """As in `Completeness`."""
+
+
+def decoded_batches(lake: Lake, feed: str, since: Published) -> tuple[int, str | None]:
+    """The last bronze batch up to which silver has every message, and what is missing in the next one."""
+    return _decoded_through(since.batch, _landed(lake, feed, since.batch), _progress(lake, feed, since, []))
+
+
+def completeness(lake: Lake, feed: str, since: Published) -> Completeness:
+    """How far the feed is complete, looking only at what came after the published state ``since``."""
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(_landed, lake, feed, since.batch)
+        holds = quarantine.open_holds(lake, feed)
+        progress = _progress(lake, feed, since, [hold for hold in holds if hold.table is None])
+        landed = asked.result()
+    batch, gap = _decoded_through(since.batch, landed, progress)
+    shown = _awaited(lake, feed, since, batch, _shown(landed, progress, batch))
+    lowest = min(shown, key=lambda partition: shown[partition], default=None)
+    tso = max(since.tso, shown[lowest] if lowest is not None else UNSEEN)
+    return Completeness(
+        tso=tso,
+        batch=batch,
+        waits=gap or (_waits(lowest, since.tso, holds) if tso == since.tso else None),
+        table_holds=_table_holds(lake, feed, since.tso, [hold for hold in holds if hold.table is not None]),
+        old_rows=sum(entry.old_rows for entry in progress if entry.batch <= batch),
+    )
+
+
+def _landed(lake: Lake, feed: str, since: int) -> dict[int, dict[Partition, int]]:
+    """Messages by bronze batch and partition, from batch ``since`` on: a batch names every partition, including
+    partitions with no messages."""
+    offsets = lake.spark.table(lake.table(Layer.BRONZE, landing.offsets_table(feed))).where(F.col("batch") >= since)
+    found: dict[int, dict[Partition, int]] = {}
+    for batch, topic, partition, messages in offsets.select("batch", "topic", "partition", "messages").collect():
+        found.setdefault(batch, {})[topic, partition] = messages
+    return found
+
+
+def _progress(lake: Lake, feed: str, since: Published, holds: list[quarantine.OpenHold]) -> list[_Progress]:
+    """One scan of what is new: messages decoded, and watermarks, but none that come after a held message."""
+    events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
+    resolved = (F.col("kind") == Kind.RESOLVED.value) & (F.col("commit_ts") > since.tso)
+    new = (F.col("batch") > since.batch) & F.col("replayed_at").isNull()
+    message = new & (F.col("index") == 0)
+    old = new & (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= since.tso)
+    counts = resolved
+    for hold in holds:
+        counts = counts & ~_behind(hold)
+    lines = (
+        events.where(new | resolved)
+        .groupBy("batch", "topic", "partition")
+        # A message is decoded twice if silver's checkpoint was lost.
+        .agg(
+            F.count_distinct(F.when(message, F.col("offset"))),
+            F.max(F.when(counts, F.col("commit_ts"))),
+            F.count(F.when(old, 1)),
+        )
+        .collect()
+    )
+    return [
+        _Progress(batch=batch, partition=(topic, partition), decoded=decoded, resolved=tso or UNSEEN, old_rows=old_rows)
+        for batch, topic, partition, decoded, tso, old_rows in lines
+    ]
+
+
+def _behind(hold: quarantine.OpenHold) -> Column:
+    """Whether an event comes after a held message in its partition."""
+    same = (F.col("topic") == hold.topic) & (F.col("partition") == hold.partition)
+    return same & (F.col("offset") >= hold.offset)
+
+
+def _decoded_through(
+    since: int, landed: dict[int, dict[Partition, int]], progress: list[_Progress]
+) -> tuple[int, str | None]:
+    """The last batch up to which silver has every message, and what is missing in the next one."""
+    last = since
+    for batch in sorted(batch for batch in landed if batch > since):
+        expected = sum(landed[batch].values())
+        decoded = sum(entry.decoded for entry in progress if entry.batch == batch)
+        if decoded != expected:
+            return last, f"silver has {decoded} of the {expected} messages of bronze batch {batch}: run silver"
+        last = batch
+    return last, None
+
+
+def _shown(landed: dict[int, dict[Partition, int]], progress: list[_Progress], batch: int) -> dict[Partition, int]:
+    """The highest watermark of each partition that the newest decoded batch knows."""
+    shown = dict.fromkeys(landed.get(batch, {}), UNSEEN)
+    for entry in progress:
+        if entry.partition in shown and entry.batch <= batch:
+            shown[entry.partition] = max(shown[entry.partition], entry.resolved)
+    return shown
+
+
+def _awaited(lake: Lake, feed: str, since: Published, batch: int, shown: dict[Partition, int]) -> dict[Partition, int]:
+    """The partitions without those of topics whose tables are gone, looked up only if topics differ in what they
+    showed."""
+    behind = {topic for (topic, _), tso in shown.items() if tso <= since.tso}
+    ahead = {topic for topic, _ in shown} - behind
+    if not (behind and ahead):
+        return shown
+    finished = finished_topics(lake, feed, since, behind, batch)
+    return {partition: tso for partition, tso in shown.items() if partition[0] not in finished}
+
+
+def _waits(lowest: Partition | None, since: int, holds: list[quarantine.OpenHold]) -> str:
+    if lowest is None:
+        return "silver has decoded no message yet"
+    place = f"{lowest[0]}/{lowest[1]}"
+    for hold in holds:
+        if hold.table is None and (hold.topic, hold.partition) == lowest:
+            return (
+                f"the message at {place} offset {hold.offset} is in quarantine ({hold.reason}) and may have been a "
+                "watermark or DDL: `ticdc-lake quarantine` lists, replays or dismisses it"
+            )
+    if since == 0:
+        return f"partition {place} has sent no watermark yet"
+    return (
+        f"partition {place} has sent no watermark newer than the published {with_time(since)}; "
+        "check that the changefeed is running"
+    )
+
+
+def _table_holds(lake: Lake, feed: str, since: int, holds: list[quarantine.OpenHold]) -> dict[TableName, Hold]:
+    """For each table with a quarantined message: the highest watermark before that message in its partition."""
+    events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
+    resolved = (F.col("kind") == Kind.RESOLVED.value) & (F.col("commit_ts") > since)
+    found: dict[TableName, Hold] = {}
+    for hold in holds:
+        before = (
+            (F.col("topic") == hold.topic) & (F.col("partition") == hold.partition) & (F.col("offset") < hold.offset)
+        )
+        line = events.where(resolved & before).agg(F.max("commit_ts")).first()
+        stop = Hold(tso=UNSEEN if line is None or line[0] is None else line[0], reason=_table_reason(hold))
+        name = (str(hold.database), str(hold.table))
+        found[name] = min(found.get(name, stop), stop, key=lambda h: h.tso)
+    return found
+
+
+def _table_reason(hold: quarantine.OpenHold) -> str:
+    way_out = (
+        "nothing to do: the run that brings its schema decodes it"
+        if hold.reason == external_schemas.MISSING
+        else "`ticdc-lake quarantine` lists, replays or dismisses it"
+    )
+    place = f"{hold.topic}/{hold.partition} offset {hold.offset}"
+    return f"a message of this table at {place} is in quarantine ({hold.reason}); {way_out}"

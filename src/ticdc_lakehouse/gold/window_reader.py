@@ -1,0 +1,178 @@
+"""What a window (W_prev, W] of silver holds, table by table, before anything is applied."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from datetime import datetime
+
+from pyspark.sql import Column as SparkColumn
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from ticdc_codec.event import Kind, Op, columns_from
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.planning.published_state import Definition, Published, TableState
+from ticdc_lakehouse.planning.window import DdlEvent, Shape, Window, barriers, statements_of
+from ticdc_lakehouse.schema.statement import RenameTables, TableName
+from ticdc_lakehouse.silver import decode_stream
+
+_DDL_IDENTITY = ("commit_ts", "database", "table", "query")
+
+
+def read_window(lake: Lake, feed: str, before: Published, tso: int) -> Window:
+    """The window after the published state ``before``, up to ``tso``; tables that lag behind are read from where they
+    stand."""
+    events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
+    return _window(events, before, tso, F.col("commit_ts") > before.tso)
+
+
+def read_arrivals(
+    lake: Lake, feed: str, before: Published, tso: int, batch: int, known: Iterable[Definition]
+) -> Window:
+    """What came with bronze batches up to ``batch`` since the published state ``before``, however old it is: told apart
+    also by the DDLs to which the tables owe the definitions that are ``known``."""
+    past = {commit_ts for definition in known for commit_ts in (definition.commit_ts, definition.named_at)}
+    events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
+    ordered = events.withColumn("commit_ts", F.expr(decode_stream.COMMIT_ORDER)).where(F.col("batch") <= batch)
+    return _window(ordered, before, tso, F.col("batch") > before.batch, past, seen=before.batch)
+
+
+def _window(
+    events: DataFrame,
+    before: Published,
+    tso: int,
+    new: SparkColumn,
+    past: Collection[int] = (),
+    seen: int | None = None,
+) -> Window:
+    """``seen`` is the bronze batch after which a DDL is new, whatever its commit_ts."""
+    replays = _replays(before.replays_seen)
+    # A DDL at exactly the published watermark may arrive after it (wire.md 2.1), so the window is closed on that side.
+    since = min((state.applied_tso for state in before.tables.values() if not state.dropped), default=before.tso)
+    due = (F.col("commit_ts") >= min(since, before.tso)) | replays
+    ddls = events.where((F.col("kind") == Kind.DDL.value) & (F.col("commit_ts") <= tso))
+    lines = _ddl_lines(ddls.where(due if seen is None else due | new))
+    late = _first_deliveries(ddls, lines, before.tso, seen) if seen is not None else frozenset()
+    found = tuple(_ddl_event(line, late=_identity(line) in late) for line in lines)
+    lagging = {name: s for name, s in before.tables.items() if s.applied_tso < before.tso and not s.final}
+    unapplied = new | _above_standstill(lagging, found) | replays
+    rows = (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso) & unapplied
+    # Rows of one name may be of several tables in turn: those that one of them has are parted from those it has not.
+    applied = {before.tso, *(state.applied_tso for state in lagging.values())} if lagging else set()
+    shapes = _row_lines(events.where(rows), sorted({*barriers(found), *past, *applied}))
+    replayed = [line["newest_replay"] for line in (*shapes, *lines) if line["newest_replay"] is not None]
+    return Window(
+        rows=_by_table(shapes),
+        ddls=found,
+        replays_seen=max(replayed, default=before.replays_seen),
+        row_changes=sum(line["rows"] for line in shapes),
+    )
+
+
+def _replays(seen: datetime | None) -> SparkColumn:
+    """Events decoded again from quarantine since the published state."""
+    replayed_at = F.col("replayed_at")
+    return replayed_at.isNotNull() if seen is None else replayed_at > F.lit(seen)
+
+
+def _above_standstill(lagging: Mapping[TableName, TableState], ddls: Iterable[DdlEvent]) -> SparkColumn:
+    """Rows above the standstill of tables that lag."""
+    condition = F.lit(False)
+    other_names = _renamed(ddls) if lagging else []
+    for name, state in lagging.items():
+        of_table = [(F.col("database") == d) & (F.col("table") == t) for d, t in (name, *other_names)]
+        condition = condition | (_any(of_table) & (F.col("commit_ts") > state.applied_tso))
+    return condition
+
+
+def _renamed(ddls: Iterable[DdlEvent]) -> list[TableName]:
+    """The names that tables lost and got since. One that lags is published under the last of them, and goes on from the
+    first."""
+    renames = [s for ddl in ddls for s in ddl.statements if isinstance(s, RenameTables)]
+    return sorted({name for rename in renames for pair in rename.pairs for name in pair})
+
+
+def _any(conditions: Sequence[SparkColumn]) -> SparkColumn:
+    result = conditions[0]
+    for condition in conditions[1:]:
+        result = result | condition
+    return result
+
+
+def _row_lines(rows: DataFrame, barriers: Sequence[int]) -> list[Row]:
+    """Rows by table, description and the DDLs that they lie between (a row at a DDL's commit_ts is before it)."""
+    passed = F.size(F.filter(F.array(*map(F.lit, barriers)), lambda barrier: barrier < F.col("commit_ts")))
+    return (
+        rows.groupBy(
+            "database",
+            "table",
+            "columns",
+            (F.col("op") != Op.DELETE.value).alias("whole"),
+            F.coalesce("handle_only", F.lit(False)).alias("handle_only"),
+            F.col("handle_key").isNotNull().alias("keyed"),
+            (passed if barriers else F.lit(0)).alias("passed"),
+        )
+        .agg(
+            F.min("commit_ts").alias("first"),
+            F.max("commit_ts").alias("last"),
+            F.count("*").alias("rows"),
+            F.max("replayed_at").alias("newest_replay"),
+        )
+        .orderBy("first")
+        .collect()
+    )
+
+
+def _by_table(lines: list[Row]) -> dict[TableName, tuple[Shape, ...]]:
+    found: dict[TableName, list[Shape]] = {}
+    for line in lines:
+        shape = Shape(
+            columns=columns_from(line["columns"]),
+            whole=line["whole"],
+            handle_only=line["handle_only"],
+            keyed=line["keyed"],
+            first=line["first"],
+            last=line["last"],
+            rows=line["rows"],
+            replayed=line["newest_replay"] is not None,
+        )
+        found.setdefault((line["database"], line["table"]), []).append(shape)
+    return {name: tuple(shapes) for name, shapes in found.items()}
+
+
+def _ddl_lines(ddls: DataFrame) -> list[Row]:
+    """Each DDL once, in commit order, equal commit_ts in the order of arrival."""
+    return (
+        ddls.groupBy(*_DDL_IDENTITY)
+        .agg(
+            F.min(F.struct("topic", "partition", "offset", "index")).alias("arrival"),
+            F.max("replayed_at").alias("newest_replay"),
+        )
+        .orderBy("commit_ts", "arrival")
+        .collect()
+    )
+
+
+def _identity(line: Row) -> tuple[object, ...]:
+    return tuple(line[name] for name in _DDL_IDENTITY)
+
+
+def _first_deliveries(ddls: DataFrame, lines: Sequence[Row], tso: int, seen: int) -> Set[tuple[object, ...]]:
+    """Those of the DDLs below ``tso`` that did not come up to the bronze batch ``seen``."""
+    below = {_identity(line) for line in lines if line["commit_ts"] < tso}
+    if not below:
+        return below
+    earlier = ddls.where((F.col("batch") <= seen) & F.col("commit_ts").isin([identity[0] for identity in below]))
+    return below - {tuple(line) for line in earlier.select(*_DDL_IDENTITY).distinct().collect()}
+
+
+def _ddl_event(line: Row, *, late: bool) -> DdlEvent:
+    return DdlEvent(
+        commit_ts=line["commit_ts"],
+        database=line["database"],
+        table=line["table"],
+        query=line["query"],
+        statements=statements_of(line["query"], line["database"], line["table"]),
+        topic=line["arrival"]["topic"],
+        late=late,
+    )

@@ -1,0 +1,208 @@
+"""Gold: TiDB's tables as they were at a watermark.
+
+    gold.<feed>_<database>_<table>__data   the rows, with the handle key and commit_ts of each
+    gold.<feed>_<database>_<table>         view for analysts: pinned to the published Delta version
+
+``apply`` takes the window (W_prev, W] as a whole: each table's newest change per handle key in one MERGE, then W and
+the Delta version of every table in one append (``state.publish``), then the views. A run that dies in between leaves
+the published state as it was; the next run first puts back what the dead one wrote (``data_table.mend``), so that every
+window starts from the published tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from uuid import uuid4
+
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.gold import irregular, state, views
+from ticdc_lakehouse.gold.data_table import Outcome, apply_plans
+from ticdc_lakehouse.gold.eventual import arrived
+from ticdc_lakehouse.gold.late_rows import late_rows
+from ticdc_lakehouse.gold.naming import naming
+from ticdc_lakehouse.gold.overrides import skipped
+from ticdc_lakehouse.gold.watermark import Completeness, completeness
+from ticdc_lakehouse.gold.window_reader import read_arrivals, read_window
+from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
+from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, Restart, TableState
+from ticdc_lakehouse.planning.window_plan import WindowPlan, plan_tables
+from ticdc_lakehouse.policy import Mode
+from ticdc_lakehouse.schema.statement import TableName
+from ticdc_lakehouse.silver import quarantine
+
+_TOGETHER = 4
+"""Tables that are merged at the same time."""
+_NO_RESTART = Restart(tables={}, definitions=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """What one run of gold did."""
+
+    feed: str
+    from_tso: int
+    tso: int
+    """The published watermark; equal to ``from_tso`` if nothing new was complete."""
+    row_changes: int
+    merged: int
+    """Tables that were merged into."""
+    stopped: dict[TableName, str]
+    """Tables that stand still, and why."""
+    waits: str | None
+    """What keeps the watermark where it is, None if nothing but the source does."""
+
+
+def create_tables(lake: Lake) -> None:
+    """Create the ops tables where they are missing."""
+    state.create_tables(lake)
+    quarantine.create_tables(lake)
+
+
+def apply(lake: Lake, applying: GoldConfig, *, until_tso: int | None = None, restart: Restart = _NO_RESTART) -> Applied:
+    """Apply what is complete, up to ``until_tso`` at most, and publish it. Repeating it changes nothing.
+
+    Tables of ``restart`` go on from there, in the place of what was published of them. Raises ConfigError if nothing
+    can be published at all.
+    """
+    create_tables(lake)
+    feed = applying.feed
+    before = state.published(lake, feed)
+    if before.tso and before.mode is not applying.mode:
+        raise ConfigError(
+            f"feed {feed}: gold.mode: it was published in mode {before.mode.value}, and a feed's mode cannot change; "
+            f"use a new feed name for mode {applying.mode.value}"
+        )
+    if before.tables and not views.in_place(lake, feed):
+        views.refresh(lake, applying)
+    complete = _completeness(lake, applying, before, until_tso)
+    tso = complete.tso if until_tso is None else min(complete.tso, until_tso)
+    if tso < before.tso or tso == 0:
+        if restart.tables:
+            raise ConfigError(f"feed {feed}: gold cannot publish now: {complete.waits}")
+        return _summary(applying, before, before, 0, 0, complete.waits)
+    start = replace(before, tables={**before.tables, **restart.tables})
+    situation = _situation(lake, applying, start, tso, complete, restart.definitions)
+    outcomes = _defined(_apply_plans(lake, applying, plan_tables(situation)), restart.definitions)
+    window = situation.window
+    now = Published(
+        tso=tso,
+        mode=applying.mode,
+        batch=complete.batch,
+        replays_seen=window.replays_seen,
+        tables={outcome.name: outcome.state for outcome in outcomes if outcome.dropped_at is None},
+        recoverable=tuple(_recoverable(o, o.dropped_at) for o in outcomes if o.dropped_at is not None),
+    )
+    if now != before:
+        _publish(lake, applying, before, now, outcomes, window.row_changes)
+    return _summary(applying, before, now, window.row_changes, sum(o.merged for o in outcomes), complete.waits)
+
+
+def _situation(
+    lake: Lake,
+    applying: GoldConfig,
+    before: Published,
+    tso: int,
+    complete: Completeness,
+    more: Sequence[Definition],
+) -> PlanningInput:
+    feed, names = applying.feed, naming(lake, applying.feed)
+    for definition in more:
+        names.take(definition.data)
+    eventual = applying.mode is Mode.EVENTUAL
+    with ThreadPoolExecutor() as pool:  # a question of a few lines waits more than it works
+        known = pool.submit(state.definitions, lake, feed)
+        if eventual:
+            window = read_arrivals(lake, feed, before, tso, complete.batch, known.result().values())
+        else:
+            window = read_window(lake, feed, before, tso)
+    return PlanningInput(
+        applying=applying,
+        before=before,
+        known={**known.result(), **{definition.data: definition for definition in more}},
+        window=window,
+        holds=complete.table_holds,
+        tso=tso,
+        naming=names,
+        batches=(before.batch, complete.batch) if eventual else None,
+        late=late_rows(lake, feed, before, complete.batch) if complete.old_rows else {},
+        skipped=skipped(lake, feed, before),
+    )
+
+
+def _completeness(lake: Lake, applying: GoldConfig, before: Published, until_tso: int | None) -> Completeness:
+    if applying.mode is Mode.WATERMARKS:
+        return completeness(lake, applying.feed, before)
+    if until_tso is not None:
+        raise ConfigError(
+            f"feed {applying.feed}: until_tso stops at a watermark, and gold mode eventual has none: leave it out"
+        )
+    return arrived(lake, applying.feed, before)
+
+
+def _apply_plans(lake: Lake, applying: GoldConfig, plan: WindowPlan) -> list[Outcome]:
+    """Some at a time: much of a MERGE is planning, which keeps one core busy and the others idle."""
+    with lake.signed(f"ticdc-lake gold {uuid4()}"), ThreadPoolExecutor(_TOGETHER) as pool:
+        outcomes = pool.map(lambda together: apply_plans(lake, applying, together), plan.groups())
+        return [outcome for each in outcomes for outcome in each]
+
+
+def _defined(outcomes: list[Outcome], definitions: Iterable[Definition]) -> list[Outcome]:
+    """Outcomes, with definitions that are new though the window did not find them."""
+    by_data = {definition.data: (definition,) for definition in definitions}
+    return [replace(o, found=(*by_data.get(o.state.data, ()), *o.found)) for o in outcomes]
+
+
+def _recoverable(outcome: Outcome, dropped_at: int) -> Recoverable:
+    state = outcome.state
+    version = -1 if state.reason is not None else state.version
+    return Recoverable(name=outcome.name, data=state.data, version=version, dropped_at=dropped_at)
+
+
+def _publish(
+    lake: Lake, applying: GoldConfig, before: Published, now: Published, outcomes: list[Outcome], row_changes: int
+) -> None:
+    """Publish, then renew the views that must change. A run that dies in between leaves them not ``in_place``."""
+    found = [definition for outcome in outcomes for definition in outcome.found]
+    outcomes = [outcome for outcome in outcomes if outcome.dropped_at is None]
+    shown = [o for o in outcomes if o.found or _view_changes(before.tables.get(o.name), o.state)]
+    gone = {s.name for s in before.tables.values()} - {s.name for s in now.tables.values()}
+    if shown or gone:
+        views.leave_place(lake, applying.feed)
+    state.publish(lake, applying.feed, before, now, found, row_changes)
+    for outcome in shown:
+        _renew_views(lake, applying, before, outcome)
+    if gone or any(o.found or o.name not in before.tables for o in outcomes):
+        irregular.create_view(lake, applying, ((o.definition.table, o.state) for o in outcomes if o.definition))
+    views.drop(lake, gone)
+    if shown or gone:
+        views.take_place(lake, applying.feed)
+
+
+def _renew_views(lake: Lake, applying: GoldConfig, before: Published, outcome: Outcome) -> None:
+    if outcome.definition is None:
+        return
+    name, table = outcome.state.name, outcome.definition.table
+    views.gold_view(lake, applying, table, outcome.state)
+    if outcome.found or outcome.name not in before.tables:
+        views.silver_view(lake, applying, name, table)
+
+
+def _view_changes(old: TableState | None, new: TableState) -> bool:
+    return old is None or (old.data, old.version, old.reason) != (new.data, new.version, new.reason)
+
+
+def _summary(
+    applying: GoldConfig, before: Published, now: Published, row_changes: int, merged: int, waits: str | None
+) -> Applied:
+    return Applied(
+        feed=applying.feed,
+        from_tso=before.tso,
+        tso=now.tso,
+        row_changes=row_changes,
+        merged=merged,
+        stopped={name: t.reason for name, t in now.tables.items() if t.reason is not None},
+        waits=waits,
+    )

@@ -1,0 +1,85 @@
+"""What became of every event of a feed, as a view that always balances.
+
+    ops.<feed>_accounting   per bronze batch and partition: events = applied + superseded + repeated + filtered +
+                            waiting + quarantined + control
+
+    applied       row changes that made a row what it was at some published watermark
+    superseded    row changes that a newer change of the same key overtook within their window
+    repeated      row changes that had come before
+    filtered      row changes of tables that gold does not carry
+    waiting       row changes above the watermark, or above the TSO at which their table stands still
+    quarantined   messages that could not be decoded
+    control       DDL, watermarks, schemas, and messages without any event
+
+``messages`` counts the messages that the events came with; ``silver.<feed>_accounting`` holds these against bronze.
+"""
+
+from __future__ import annotations
+
+from ticdc_codec.event import Kind
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.state import DEFINITIONS, WINDOWS
+from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.sql.text import literal
+
+_FATES = ("applied", "superseded", "repeated", "filtered", "waiting", "quarantined", "control")
+
+
+def create_view(lake: Lake, feed: str) -> None:
+    """Create the feed's view where it is missing; the tables that it reads must be there."""
+    name = f"{feed}_accounting"
+    if not lake.exists(Layer.OPS, name):
+        lake.view(Layer.OPS, name, _accounting_sql(lake, feed), comment="What became of every event of the feed")
+
+
+def _accounting_sql(lake: Lake, feed: str) -> str:
+    counts = ", ".join(f"count_if(fate = '{fate}') AS {fate}" for fate in _FATES)
+    return f"""
+        SELECT batch, topic, partition, count_if(index = 0) AS messages, count(*) AS events, {counts}
+        FROM ({_fates_sql(lake, feed)}) GROUP BY batch, topic, partition"""
+
+
+def _fates_sql(lake: Lake, feed: str) -> str:
+    """Each event with its fate. Of one key's changes in one window the last counts, at one commit_ts the upsert."""
+    arrival = "batch, topic, partition, offset, index"
+    return f"""
+        SELECT batch, topic, partition, index,
+               CASE WHEN kind = '{Kind.ERROR}' THEN 'quarantined' WHEN kind <> '{Kind.ROW}' THEN 'control'
+                    WHEN delivery > 1 THEN 'repeated' WHEN closed IS NULL THEN 'waiting'
+                    WHEN carried IS NULL THEN 'filtered' WHEN commit_order > applied_tso THEN 'waiting'
+                    WHEN newer > 0 THEN 'superseded' ELSE 'applied' END AS fate
+        FROM (SELECT *, count(*) OVER (PARTITION BY kind, closed, database, table, key, delivery
+                                       ORDER BY commit_order DESC, op = 'delete', {arrival}
+                                       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS newer
+              FROM ({_deliveries_sql(lake, feed, arrival)})
+              LEFT JOIN ({_windows_sql(lake, feed)}) ON commit_order > opened AND commit_order <= closed
+              LEFT JOIN ({_tables_sql(lake, feed)}) USING (database, table)
+              LEFT JOIN ({_carried_sql(lake, feed)}) USING (database, table))"""
+
+
+def _deliveries_sql(lake: Lake, feed: str, arrival: str) -> str:
+    """Each event with its number among those that say the same."""
+    same = "kind, database, table, commit_ts, commit_time, op, handle_key, before, after"
+    return f"""
+        SELECT *, coalesce(handle_key, after, before) AS key, {decode_stream.COMMIT_ORDER} AS commit_order,
+               row_number() OVER (PARTITION BY {same} ORDER BY {arrival}) AS delivery
+        FROM {lake.table(Layer.SILVER, decode_stream.events_table(feed))}"""
+
+
+def _windows_sql(lake: Lake, feed: str) -> str:
+    return f"""
+        SELECT min(from_tso) AS opened, tso AS closed FROM {lake.table(Layer.OPS, WINDOWS)}
+        WHERE feed = {literal(feed)} AND from_tso < tso GROUP BY tso"""
+
+
+def _tables_sql(lake: Lake, feed: str) -> str:
+    return f"""
+        SELECT database, table, applied_tso FROM (
+            SELECT inline(max_by(tables, struct(tso, published_at))) FROM {lake.table(Layer.OPS, WINDOWS)}
+            WHERE feed = {literal(feed)})"""
+
+
+def _carried_sql(lake: Lake, feed: str) -> str:
+    return f"""
+        SELECT DISTINCT database, table, true AS carried
+        FROM {lake.table(Layer.OPS, DEFINITIONS)} WHERE feed = {literal(feed)}"""

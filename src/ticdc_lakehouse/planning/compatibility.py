@@ -1,0 +1,129 @@
+"""Whether a table can take the rows of a window as they came."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ticdc_codec import writer_defects
+from ticdc_codec.event import Column
+from ticdc_codec.mysql_type import Family, MysqlType, parse_type
+from ticdc_codec.undeclared_types import completed, is_open, may_be
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.window import Shape
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Table, table_from_wire
+from ticdc_lakehouse.schema.statement import TableName
+
+_UNKNOWN = parse_type("unknown")
+_BYTES = {
+    **dict.fromkeys(("bool", "boolean", "tinyint"), 1),
+    "smallint": 2,
+    "mediumint": 3,
+    **dict.fromkeys(("int", "integer"), 4),
+    "bigint": 8,
+}
+"""Of MySQL's integers."""
+UNKNOWN_COLUMNS = "the table's columns are not known yet: give its CREATE TABLE in the feed's schema_file"
+
+
+def refusal(table: Table | None, shape: Shape, applying: GoldConfig, *, defined: bool) -> str | None:
+    """Why a table with this definition (None: not known) cannot take rows of this shape; None if it can.
+
+    ``defined`` says that the definition is a statement's, not made of rows.
+    """
+    if shape.handle_only:
+        return "a row was too large for a message and came with its handle key alone (large-message-handle-option)"
+    if table is None:
+        return UNKNOWN_COLUMNS
+    if not shape.keyed and not table.key:
+        return "the table has no handle key that the feed knows: give its CREATE TABLE in the feed's schema_file"
+    types = {column.name: column.type for column in table.columns}
+    columns = tuple(completed(column, types.get(column.name, _UNKNOWN)) for column in shape.columns)
+    reason = writer_defects.refusal(columns, applying.options, defined=defined)
+    if reason is None and applying.schemas_apart and _reordered(table, shape):
+        reason = writer_defects.refusal_of_order(applying.options)
+    return reason or _mismatch(table, shape, signs=not (applying.stale_flags and defined))
+
+
+def _reordered(table: Table, shape: Shape) -> bool:
+    """Whether the wire's columns are in another order than the table's: tiflow lists them as they were made."""
+    names = [column.name for column in shape.columns]
+    return names != [column.name for column in table.sent if column.name in names]
+
+
+def _mismatch(table: Table, shape: Shape, *, signs: bool) -> str | None:
+    """Where the wire's columns are not those of the definition, None if they are. ``signs``: also in what is UNSIGNED,
+    which makes no difference to an integer's text."""
+    defined = {column.name: column.type for column in table.sent}
+    sent = {column.name: column for column in shape.columns}
+    unknown = sorted(sent.keys() - defined.keys())
+    if unknown:
+        return f"rows have columns that the table's definition has not: {', '.join(unknown)}"
+    missing = sorted((defined.keys() if shape.whole else set(table.key)) - sent.keys())
+    if missing:
+        return f"rows lack columns of the table's definition: {', '.join(missing)}"
+    for name, column in sent.items():
+        if not _same_kind(column, defined[name], signs=signs):
+            return f"column {name} is {defined[name].text} in the table's definition, rows have {column.type}"
+    return None
+
+
+def _same_kind(column: Column, defined: MysqlType, *, signs: bool) -> bool:
+    if is_open(column.type):
+        return defined.family is Family.OTHER or may_be(column.type, defined)
+    sent = parse_type(column.type)
+    if Family.OTHER in (sent.family, defined.family):
+        return True
+    if sent.family is Family.DATETIME and sent.size and (sent.size[0] > 3) != (defined.digits > 3):
+        return False  # Debezium counts milliseconds up to DATETIME(3): a definition that is older would be misread
+    signed = signs and sent.family is Family.INTEGER
+    fits = sent.family is defined.family and (not signed or sent.unsigned == defined.unsigned)
+    return fits and not _larger(sent, defined)
+
+
+def _larger(sent: MysqlType, defined: MysqlType) -> bool:
+    """Whether the wire's type has values that the definition's has not: a schema_file that is older than the table, or
+    a DDL that was passed over. The lake's type would lose them."""
+    if sent.family is Family.INTEGER:
+        return _BYTES[sent.name] > _BYTES[defined.name]
+    if sent.family is Family.DECIMAL and sent.size and defined.size:
+        return sent.scale > defined.scale or sent.size[0] - sent.scale > defined.size[0] - defined.scale
+    return False
+
+
+def as_sent(table: Table, shapes: Iterable[Shape]) -> Table:
+    """The definition for reading these rows: whether ENUM and SET come by index or by name, which types are left open
+    and what may be wrong with values, is known by the wire alone. What once was in doubt stays so: the table has such
+    rows."""
+    told: dict[str, list[Column]] = {}
+    for shape in shapes:
+        for column in shape.columns:
+            told.setdefault(column.name, []).append(column)
+    columns = tuple(_as_told(c, told[c.name]) if c.name in told else c for c in table.columns)
+    return table if columns == table.columns else replace(table, columns=columns)
+
+
+def _as_told(column: ColumnDefinition, told: Iterable[Column]) -> ColumnDefinition:
+    left_open = column.type.family is not Family.OTHER and any(is_open(each.type) for each in told)
+    by, doubt = column.by, column.doubt
+    for each in told:
+        whole = completed(each, column.type)
+        by, doubt = whole.by or by, whole.doubt or doubt
+    return replace(column, by=by, doubt=doubt, open=left_open)
+
+
+def half_open(table: Table, shapes: Iterable[Shape]) -> str | None:
+    """Why rows of these shapes cannot be read together: in some a column's texts are the wire's own, in others MySQL's
+    (the feed's schema_file was changed between them). None if they can."""
+    told = {(column.name, is_open(column.type)) for shape in shapes for column in shape.columns}
+    both = sorted(name for name, left_open in told if left_open and (name, False) in told)
+    names = [name for name in both if any(c.name == name and c.type.family is not Family.OTHER for c in table.columns)]
+    return f"some rows carry the type of columns {', '.join(names)}, others do not" if names else None
+
+
+def definition_from_wire(name: TableName, shapes: Iterable[Shape]) -> Table | None:
+    """The definition that the first whole row carries, None if there is none."""
+    for shape in shapes:
+        if shape.whole and not shape.handle_only:
+            return table_from_wire(*name, shape.columns)
+    return None

@@ -1,0 +1,88 @@
+"""What gold has published of a feed: each table's state and definition at a watermark."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from ticdc_lakehouse.policy import Mode
+from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.statement import TableName
+
+DROPPED = "TiDB dropped it"
+"""How the reason of a table begins that TiDB dropped and gold keeps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableState:
+    """How one table stands at a published watermark."""
+
+    name: str
+    """The name of its views."""
+    data: str
+    """The Delta table of its rows. Another one after TRUNCATE or a new CREATE TABLE; the same after RENAME."""
+    version: int
+    """Delta version of its data."""
+    applied_tso: int
+    """Every change up to here is in; below the watermark if the table stands still."""
+    ddls: tuple[str, ...] = ()
+    """The DDLs at exactly ``applied_tso`` that are in: they may come again, and others of that commit_ts may follow."""
+    reason: str | None = None
+    """Why it stands still, None if it does not."""
+    final: bool = False
+    """True if only a person can set it going again; False if the next run tries."""
+
+    @property
+    def dropped(self) -> bool:
+        """Whether TiDB has dropped it, and gold keeps what it was."""
+        return (self.reason or "").startswith(DROPPED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recoverable:
+    """A table that TiDB dropped or truncated: RECOVER and FLASHBACK TABLE bring it back, and send no row."""
+
+    name: TableName
+    """The name that it had then."""
+    data: str
+    version: int
+    """Its rows at that moment; -1 if they are not known, since it stood still."""
+    dropped_at: int
+    """commit_ts of the DROP or TRUNCATE."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """The newest published watermark of a feed; all zero before the first."""
+
+    tso: int = 0
+    mode: Mode = Mode.WATERMARKS
+    batch: int = -1
+    replays_seen: datetime | None = None
+    tables: dict[TableName, TableState] = field(default_factory=dict)
+    recoverable: tuple[Recoverable, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """A table's definition, since when and from where, and the table's places in the lake."""
+
+    table: Table
+    commit_ts: int
+    source: str
+    """``file``, ``ddl`` or ``wire``."""
+    name: str
+    """As in `TableState`."""
+    data: str
+    """As in `TableState`."""
+    named_at: int = 0
+    """commit_ts of the CREATE, TRUNCATE or RENAME since which the rows of this name are its own; 0 if always."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restart:
+    """Tables that begin anew in the middle, out of an export: as if they had been published so, with these definitions,
+    at a TSO below the watermark."""
+
+    tables: dict[TableName, TableState]
+    definitions: tuple[Definition, ...]

@@ -1,0 +1,254 @@
+"""One table's way through a window: the rows that it takes and the changes of its columns, in commit order.
+
+A lane is one table from its CREATE to its DROP, whatever its names meanwhile: RENAME gives it another name, TRUNCATE
+and a new CREATE TABLE under an old name end it and begin another one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from ticdc_codec.errors import ApplyError
+from ticdc_codec.mysql_type import Family
+from ticdc_codec.tso import with_time
+from ticdc_lakehouse.planning.published_state import Definition, TableState
+from ticdc_lakehouse.planning.window import DdlEvent, Hold, Shape
+from ticdc_lakehouse.schema.change import change
+from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.effect import Changed, Effect, Recast, Rekeyed, RowsGone
+from ticdc_lakehouse.schema.partitioned import exchanged
+from ticdc_lakehouse.schema.statement import AlterTable, TableName
+
+OWN_COLUMNS = "_ticdc_"
+"""How the names of columns begin that gold adds to a table's own."""
+OWN_DIGITS = (Family.DECIMAL, Family.TIME, Family.DATETIME, Family.TIMESTAMP)
+"""Types whose keys Debezium writes with digits of its own (``GoldConfig.own_digits``)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Take the rows of a table with commit_ts in (after, through]."""
+
+    table: Table
+    """The definition in force, with the name that the rows bear."""
+    after: int
+    through: int
+    shapes: tuple[Shape, ...]
+    since: int = 0
+    """From here on all rows have this definition: replays below are not looked at again."""
+    batches: tuple[int, int] | None = None
+    """Eventual mode: only what came with bronze batches in (first, second], however old it is."""
+
+    @property
+    def wire_keys(self) -> bool:
+        """Whether the wire names the rows' keys, in MySQL's texts; else they are made from the definition's columns."""
+        if not self.table.key:
+            return True
+        left_open = any(column.open for column in self.table.columns if column.name in self.table.key)
+        return not left_open and all(shape.keyed for shape in self.shapes)
+
+    @property
+    def replayed(self) -> bool:
+        """Whether to look again at keys that replays from quarantine touch at or below ``after``."""
+        return any(shape.replayed for shape in self.shapes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alter:
+    """Change what the rows are, as a DDL at ``commit_ts`` did."""
+
+    commit_ts: int
+    query: str
+    effects: tuple[Effect, ...]
+    table: Table
+    """The definition afterwards."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exchange:
+    """The rows of a partition and all rows of another table change places, as a DDL at ``commit_ts`` did: a step of
+    both tables."""
+
+    commit_ts: int
+    query: str
+    part: RowsGone
+    """The partition's rows."""
+    table: Table
+    """Of both tables, but for the name: TiDB exchanges rows of the same columns and keys alone."""
+    partitioned: str
+    """The Delta table of the partitioned one."""
+    plain: str
+    """The Delta table of the other one."""
+
+
+Step = Rows | Alter | Exchange
+
+
+@dataclass(slots=True, eq=False)
+class Lane:
+    """A lane in the making."""
+
+    name: TableName
+    """What TiDB calls it. A lane that stands still goes on being renamed and dropped."""
+    definition: Definition | None
+    """None while the table's columns are not known."""
+    state: TableState | None
+    """As published; None if it is new in this window."""
+    after: int
+    """Up to here it is applied."""
+    start: Definition | None = None
+    """The definition at ``after``."""
+    steps: list[Step] = field(default_factory=list)
+    found: list[Definition] = field(default_factory=list)
+    """Definitions that are new in this window."""
+    stop: Hold | None = None
+    final: bool = False
+    seen: tuple[int, tuple[str, ...]] = (0, ())
+    """The last commit_ts with DDLs that are in, and their texts."""
+    dropped_at: int | None = None
+    """commit_ts of the DDL that ended it; it may come back."""
+
+    @property
+    def defined(self) -> bool:
+        """Whether a statement, not the rows alone, says what the table is."""
+        return self.definition is not None and self.definition.source != "wire"
+
+    @property
+    def named_at(self) -> int:
+        """Since when the rows of its name are its own."""
+        return 0 if self.definition is None else self.definition.named_at
+
+    @property
+    def at(self) -> int:
+        """Up to where the steps go."""
+        match self.steps[-1:]:
+            case [Rows(through=tso) | Alter(commit_ts=tso) | Exchange(commit_ts=tso)]:
+                return tso
+            case _:
+                return self.after
+
+    def knows(self, ddl: DdlEvent) -> bool:
+        """Whether a DDL is in already, or older than the table."""
+        if ddl.commit_ts == self.seen[0] and ddl.query in self.seen[1]:
+            return True
+        return ddl.commit_ts < (self.named_at if ddl.late else self.at)
+
+    def note(self, ddl: DdlEvent) -> None:
+        """Remember that a DDL is in."""
+        texts = self.seen[1] if self.seen[0] == ddl.commit_ts else ()
+        self.seen = (ddl.commit_ts, (*texts, ddl.query))
+
+    def halt(self, stop: Hold, *, final: bool) -> None:
+        """Stand still from here on, if it does not already."""
+        if self.stop is None:
+            self.stop, self.final = stop, final
+
+    def take_rows(
+        self, through: int, shapes: Sequence[Shape], table: Table, batches: tuple[int, int] | None = None
+    ) -> None:
+        """Take the rows up to ``through``; of ``batches``, the first time also those that came late."""
+        since = self.definition.commit_ts if self.definition is not None and self.definition.source == "ddl" else 0
+        after = self.at if batches is None or self.steps else self.named_at
+        if through > self.at or shapes:
+            rows = Rows(table=table, after=after, through=through, shapes=tuple(shapes), since=since, batches=batches)
+            self.steps.append(rows)
+
+    def alter(self, ddl: DdlEvent, statement: AlterTable, *, own_digits: bool = False) -> None:
+        """Change the columns as a DDL says. Raises ApplyError if that cannot be followed."""
+        if self.stop is not None or self.definition is None:
+            return
+        changed = change(self.definition.table, statement)
+        if (clash := name_clash(changed.table)) is not None:
+            raise ApplyError(clash)
+        if own_digits:
+            _check_keys(changed)
+        self.note(ddl)
+        if changed.effects:
+            alter = Alter(commit_ts=ddl.commit_ts, query=ddl.query, effects=changed.effects, table=changed.table)
+            self.steps.append(alter)
+        if statement.of_indexes and changed.table != self.definition.table:
+            self.define(replace(self.definition, table=changed.table))
+        elif changed.effects or changed.table != self.definition.table:
+            self.define(replace(self.definition, table=changed.table, commit_ts=ddl.commit_ts, source="ddl"))
+
+    def rename(self, ddl: DdlEvent, to: TableName, view: str) -> None:
+        """Go on under another name."""
+        self.name = to
+        if self.definition is not None and self.stop is None:
+            table = replace(self.definition.table, database=to[0], table=to[1])
+            renamed = replace(self.definition, table=table, commit_ts=ddl.commit_ts, name=view, named_at=ddl.commit_ts)
+            self.define(renamed)
+            self.note(ddl)
+
+    def come_back(self, ddl: DdlEvent, to: TableName, view: str) -> None:
+        """Go on from the DDL on with the rows that it had when it ended, perhaps under another name."""
+        self.dropped_at, self.stop, self.final = None, None, False
+        self.rename(ddl, to, view)
+        assert self.definition is not None
+        self.steps.append(Alter(commit_ts=ddl.commit_ts, query=ddl.query, effects=(), table=self.definition.table))
+
+    def exchange(self, ddl: DdlEvent, step: Exchange) -> None:
+        """Take part in an exchange of rows."""
+        assert self.definition is not None
+        self.steps.append(step)
+        self.note(ddl)
+        # Rows from before it lie in the other table now.
+        self.define(replace(self.definition, commit_ts=ddl.commit_ts, source="ddl"))
+
+    def define(self, definition: Definition) -> None:
+        """Go on with another definition."""
+        self.definition = definition
+        self.start = self.start or definition
+        self.found.append(definition)
+
+
+def name_clash(table: Table) -> str | None:
+    """Why gold cannot have a table's columns beside its own; None if it can."""
+    names = [column.name for column in table.columns if column.name.lower().startswith(OWN_COLUMNS)]
+    return f"column `{names[0]}`: names that begin with {OWN_COLUMNS} are gold's own" if names else None
+
+
+def _check_keys(changed: Changed) -> None:
+    """Stored rows' keys are made anew of MySQL's texts, which must be those that the wire will name."""
+    columns = {column.name: column for column in changed.table.columns if column.name in changed.table.key}
+    rekeyed = any(
+        isinstance(e, Rekeyed) or (isinstance(e, Recast) and e.after.name in columns) for e in changed.effects
+    )
+    for column in columns.values():
+        if rekeyed and column.type.family in OWN_DIGITS:
+            raise ApplyError(
+                f"key column `{column.name}`: the protocol writes {column.type.text} keys with different digits, so "
+                "stored keys would no longer match"
+            )
+
+
+def exchange_step(ddl: DdlEvent, partition: str, lanes: Sequence[Lane]) -> Exchange:
+    """The step of a partitioned table and another one, in this order. Raises ApplyError if one of them is not known or
+    stands still, or if nothing shows which rows the partition holds."""
+    definitions = [lane.definition for lane in lanes if lane.stop is None and lane.definition is not None]
+    if len(definitions) < 2:
+        raise ApplyError("EXCHANGE PARTITION: one table is unknown to this feed or stands still")
+    partitioned, plain = definitions
+    return Exchange(
+        commit_ts=ddl.commit_ts,
+        query=ddl.query,
+        part=exchanged(partitioned.table, plain.table, partition),
+        table=partitioned.table,
+        partitioned=partitioned.data,
+        plain=plain.data,
+    )
+
+
+def ddl_stop(ddl: DdlEvent, reason: str, *, skippable: bool = False) -> Hold:
+    """Standing still before a DDL."""
+    return Hold(tso=ddl.commit_ts, reason=stop_reason(ddl.commit_ts, ddl.query, reason, skippable=skippable))
+
+
+def stop_reason(commit_ts: int, query: str, reason: str, *, skippable: bool = True) -> str:
+    """Why a table stands still before a DDL, and what to do, in one line. ``skippable``: passing over the DDL lets the
+    table go on, which is not so where the DDL makes the table."""
+    ways_out = ("`ticdc-lake table skip-ddl` passes over it",) if skippable else ()
+    others = "`ticdc-lake load` goes on from an export taken since", "DROP and CREATE in TiDB starts the table anew"
+    advice = "; ".join((*ways_out, *others))
+    return f"DDL at {with_time(commit_ts)} is not followed: {reason}: {' '.join(query.split())}; {advice}"

@@ -1,0 +1,258 @@
+"""What an ALTER TABLE makes of a table's definition and of the rows that it has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from ticdc_codec.errors import ApplyError
+from ticdc_codec.mysql_type import same_type
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Key, Table, handle_key
+from ticdc_lakehouse.schema.effect import Added, Changed, Dropped, Effect, Recast, Rekeyed, Renamed
+from ticdc_lakehouse.schema.key import added, spelled, without_nulls
+from ticdc_lakehouse.schema.literal import zero
+from ticdc_lakehouse.schema.partitioned import add_partitions, drop_partitions
+from ticdc_lakehouse.schema.statement import (
+    Action,
+    AddColumn,
+    AddKey,
+    AddPartitions,
+    AlterTable,
+    DropColumn,
+    DropKey,
+    DropPartitions,
+    ModifyColumn,
+    Position,
+    RenameColumn,
+    RenameKey,
+    SetPartitioning,
+)
+
+_Step = tuple[Table, tuple[Effect, ...]]
+
+
+def change(table: Table, statement: AlterTable) -> Changed:
+    """The table after the statement, and what becomes of its rows.
+
+    Names are compared as MySQL does, without regard to case. Raises ApplyError, with the reason, for what cannot be
+    followed: a value that TiDB computed, rows of a partition that cannot be told, a column that is not there.
+    """
+    effects: list[Effect] = []
+    for action in _apart(statement.actions):
+        table, done = _act(table, action)
+        effects.extend(done)
+    if table.keys is not None and (key := handle_key(table.columns, table.keys)) != table.key:
+        table = replace(table, key=key)
+        effects.append(Rekeyed(key=key))
+    return Changed(table=table, effects=tuple(effects))
+
+
+def _act(table: Table, action: Action) -> _Step:
+    match action:
+        case AddColumn():
+            return _add_column(table, action)
+        case DropColumn():
+            return _drop_column(table, action)
+        case RenameColumn():
+            return _rename_column(table, action)
+        case ModifyColumn():
+            return _modify_column(table, action)
+        case AddKey() | DropKey() | RenameKey():
+            return _change_key(table, action), ()
+        case DropPartitions():
+            return drop_partitions(table, action)
+        case AddPartitions():
+            return add_partitions(table, action), ()
+        case SetPartitioning(partitioning=partitioning):
+            return replace(table, partitioning=partitioning), ()
+
+
+def _add_column(table: Table, action: AddColumn) -> _Step:
+    column = action.column
+    if any(_same(column.name, other.name) for other in table.columns):
+        if action.lenient:
+            return table, ()
+        raise ApplyError(f"ADD COLUMN `{column.name}`: the table has that column already")
+    columns = _placed(table.columns, column, action.position, len(table.columns))
+    effects = () if column.virtual else (Added(column=column, value=_first_value(action)),)
+    return replace(table, columns=columns), effects
+
+
+def _first_value(action: AddColumn) -> str | None:
+    """What rows have in the column that were there before it."""
+    column = action.column
+    if action.computed is not None:
+        raise ApplyError(f"ADD COLUMN `{column.name}`: its value in old rows is not known: {action.computed}")
+    if action.default is not None:
+        return action.default.value
+    try:
+        return None if column.nullable else zero(column.type)
+    except ValueError:
+        raise ApplyError(
+            f"ADD COLUMN `{column.name}`: its value in old rows is not known: {column.type.text} NOT NULL, no DEFAULT"
+        ) from None
+
+
+def _drop_column(table: Table, action: DropColumn) -> _Step:
+    if action.lenient and not any(_same(action.name, other.name) for other in table.columns):
+        return table, ()
+    at = _position(table, action.name, "DROP COLUMN")
+    column = table.columns[at]
+    if table.keys is None and any(_same(action.name, name) for name in table.key):
+        raise ApplyError(
+            f"DROP COLUMN `{action.name}`: it belongs to the key, and the table's other keys are not known"
+        )
+    keys = None if table.keys is None else tuple(_keys_without(table.keys, column.name))
+    columns = table.columns[:at] + table.columns[at + 1 :]
+    return replace(table, columns=columns, keys=keys), () if column.virtual else (Dropped(column=column),)
+
+
+def _keys_without(keys: tuple[Key, ...], column: str) -> Iterator[Key]:
+    """A key goes with its last column."""
+    for key in keys:
+        names = tuple(name for name in key.columns if not _same(name, column))
+        if names or not key.columns:
+            yield replace(key, columns=names)
+
+
+def _rename_column(table: Table, action: RenameColumn) -> _Step:
+    at = _position(table, action.old, "RENAME COLUMN")
+    column = table.columns[at]
+    if any(_same(action.new, other.name) for other in table.columns if other is not column):
+        raise ApplyError(f"RENAME COLUMN `{action.old}`: the table has a column `{action.new}` already")
+    if column.name == action.new:
+        return table, ()
+    renamed = _renamed(table, column.name, action.new)
+    columns = _replaced(table.columns, at, replace(column, name=action.new))
+    effects = () if column.virtual else (Renamed(old=column.name, new=action.new),)
+    return replace(renamed, columns=columns), effects
+
+
+def _renamed(table: Table, old: str, new: str) -> Table:
+    """Keys and partitions with a column's new name."""
+
+    def names(columns: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(new if _same(name, old) else name for name in columns)
+
+    keys, partitioning = table.keys, table.partitioning
+    if keys is not None:
+        keys = tuple(replace(key, columns=names(key.columns)) for key in keys)
+    if partitioning is not None and partitioning.column is not None:
+        partitioning = replace(partitioning, column=names((partitioning.column,))[0])
+    return replace(table, key=names(table.key), keys=keys, partitioning=partitioning)
+
+
+def _modify_column(table: Table, action: ModifyColumn) -> _Step:
+    at = _position(table, action.old, "MODIFY COLUMN")
+    table, effects = _rename_column(table, RenameColumn(old=action.old, new=action.column.name))
+    before = table.columns[at]
+    primary = any(_same(before.name, name) for key in table.keys or () if key.primary for name in key.columns)
+    after = replace(action.column, by=before.by, open=before.open, nullable=action.column.nullable and not primary)
+    columns = _placed(table.columns[:at] + table.columns[at + 1 :], after, action.position, at)
+    if not after.virtual and not same_type(before.type, after.type):
+        effects = (*effects, Recast(before=before, after=after))
+    return replace(table, columns=columns), effects
+
+
+def _change_key(table: Table, action: AddKey | DropKey | RenameKey) -> Table:
+    """Of a table whose keys are not known only a primary key says what the handle key is."""
+    match action:
+        case AddKey():
+            return _add_key(table, action)
+        case DropKey(index=index):
+            if table.keys is None and _same(index, "PRIMARY"):
+                raise ApplyError("DROP PRIMARY KEY: the table's other keys are not known")
+            kept = tuple(key for key in table.keys or () if not _same(key.name, index))
+        case RenameKey(old=old, new=new):
+            kept = tuple(replace(key, name=new) if _same(key.name, old) else key for key in table.keys or ())
+    return table if table.keys is None else replace(table, keys=kept)
+
+
+def _add_key(table: Table, action: AddKey) -> Table:
+    if table.keys is None and not action.primary:
+        return table
+    # A primary key is called PRIMARY whatever name it is given.
+    if not action.primary and any(_same(key.name, action.index or "") for key in table.keys or ()):
+        if action.lenient or not action.unique:
+            return table
+        raise ApplyError(f"ADD KEY `{action.index}`: the table has a key of that name already")
+    for name in action.columns:
+        _position(table, name, "ADD KEY")
+    key = spelled(action, table.columns)
+    if table.keys is None:
+        return replace(table, keys=added((), key))
+    return replace(table, columns=without_nulls(table.columns, key), keys=added(table.keys, key))
+
+
+def _placed(
+    columns: tuple[ColumnDefinition, ...], column: ColumnDefinition, position: Position | None, at: int
+) -> tuple[ColumnDefinition, ...]:
+    """The columns with one more: where ``position`` says, else at the place ``at``."""
+    if position is not None:
+        names = [other.name.lower() for other in columns]
+        if position.after is not None and position.after.lower() not in names:
+            raise ApplyError(f"`{column.name}` goes AFTER `{position.after}`, and the table has no such column")
+        at = 0 if position.after is None else names.index(position.after.lower()) + 1
+    return (*columns[:at], column, *columns[at:])
+
+
+def _replaced(columns: tuple[ColumnDefinition, ...], at: int, column: ColumnDefinition) -> tuple[ColumnDefinition, ...]:
+    return (*columns[:at], column, *columns[at + 1 :])
+
+
+def _position(table: Table, name: str, action: str) -> int:
+    for at, column in enumerate(table.columns):
+        if _same(column.name, name):
+            return at
+    raise ApplyError(f"{action}: the table has no column `{name}`")
+
+
+def _same(one: str, other: str) -> bool:
+    return one.lower() == other.lower()
+
+
+def _apart(actions: Sequence[Action]) -> tuple[Action, ...]:
+    """The actions so that they can be done one after the other.
+
+    In the text old names are those of the table before it. So a column whose name another action takes before its own
+    action is reached goes out of the way first: ``RENAME COLUMN a TO b, RENAME COLUMN b TO a``.
+    """
+    aside: dict[str, str] = {}
+    for at, action in enumerate(actions):
+        name = _name_taken(action)
+        later = {_name_left(other) for other in actions[at + 1 :]}
+        if name is not None and name in later and name not in {_name_left(other) for other in actions[:at]}:
+            aside[name] = f"_ticdc_aside_{at}"
+    moves = [RenameColumn(old=old, new=new) for old, new in aside.items()]
+    return (*moves, *(_of_moved(action, aside) for action in actions))
+
+
+def _name_taken(action: Action) -> str | None:
+    match action:
+        case AddColumn(column=column):
+            return column.name.lower()
+        case RenameColumn(new=new):
+            return new.lower()
+        case ModifyColumn(column=column, old=old) if not _same(old, column.name):
+            return column.name.lower()
+    return None
+
+
+def _name_left(action: Action) -> str | None:
+    match action:
+        case DropColumn(name=name):
+            return name.lower()
+        case RenameColumn(old=old, new=new) if not _same(old, new):
+            return old.lower()
+        case ModifyColumn(column=column, old=old) if not _same(old, column.name):
+            return old.lower()
+    return None
+
+
+def _of_moved(action: Action, aside: dict[str, str]) -> Action:
+    match action:
+        case DropColumn(name=name):
+            return replace(action, name=aside.get(name.lower(), name))
+        case RenameColumn(old=old) | ModifyColumn(old=old):
+            return replace(action, old=aside.get(old.lower(), old))
+    return action

@@ -1,0 +1,83 @@
+"""CREATE TABLE."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ticdc_lakehouse.schema.column import ColumnText, read_column
+from ticdc_lakehouse.schema.definition import Partitioning, Table, handle_key
+from ticdc_lakehouse.schema.key import is_key, keys_of, read_key, spelled, without_nulls
+from ticdc_lakehouse.schema.partition import read_partitioning
+from ticdc_lakehouse.schema.statement import AddKey, CreateTable, CreateTableLike, TableName
+from ticdc_lakehouse.schema.tokens import Tokens, UnreadableError
+
+_ROWS_FOLLOW = ("AS", "SELECT", "WITH", "VALUES", "TABLE", "IGNORE", "REPLACE", "(")
+
+
+def read_create(tokens: Tokens, database: str | None) -> CreateTable | CreateTableLike:
+    """Passes CREATE TABLE.
+
+    Raises UnreadableError also for a temporary table and for CREATE TABLE … AS SELECT, whose rows no DDL tells.
+    """
+    tokens.expect("CREATE", "TABLE")
+    tokens.take("IF", "NOT", "EXISTS")
+    name = tokens.table_name(database)
+    if tokens.take("LIKE"):
+        return _read_like(tokens, name)
+    entries = tokens.brackets()
+    if entries.take("LIKE"):
+        return _read_like(entries, name)
+    table = _table(name, entries.parts())
+    partitioning = _read_options(tokens)
+    return CreateTable(table=table if partitioning is None else replace(table, partitioning=partitioning))
+
+
+def read_entry(tokens: Tokens) -> tuple[ColumnText | None, AddKey | None]:
+    """Passes a column, a key or index, or a column with its own key."""
+    if is_key(tokens):
+        return None, read_key(tokens)
+    column = read_column(tokens)
+    primary = column.key == "PRIMARY"
+    return column, AddKey(primary=primary, index=None, columns=(column.name,)) if column.key else None
+
+
+def _read_like(tokens: Tokens, name: TableName) -> CreateTableLike:
+    source = tokens.table_name(name[0])
+    tokens.expect_end()
+    return CreateTableLike(name=name, source=source)
+
+
+def _table(name: TableName, entries: list[Tokens]) -> Table:
+    read = [read_entry(entry) for entry in entries]
+    for entry in entries:
+        entry.expect_end()
+    columns = tuple(column.definition for column, _ in read if column is not None)
+    if not columns:
+        raise UnreadableError("a table with columns", "none", 1)
+    # TiDB makes the keys of columns last; of keys of one length TiCDC chooses the oldest.
+    made = [key for _, key in sorted(read, key=lambda entry: entry[0] is not None) if key is not None]
+    for key in made:
+        columns = without_nulls(columns, key)
+    keys = keys_of([spelled(key, columns) for key in made])
+    return Table(database=name[0], table=name[1], columns=columns, key=handle_key(columns, keys), keys=keys)
+
+
+def _read_options(tokens: Tokens) -> Partitioning | None:
+    while not tokens.ended:
+        if tokens.word() in _ROWS_FOLLOW:
+            raise tokens.unreadable("a table without rows")
+        if tokens.word() == "PARTITION":
+            return read_partitioning(tokens)
+        refuse_binary(tokens)
+        tokens.skip()
+    return None
+
+
+def refuse_binary(tokens: Tokens) -> None:
+    """Raises UnreadableError if ``CHARSET = binary`` comes next: it makes binary columns of those that say VARCHAR."""
+    start = tokens.at
+    if tokens.take("CHARSET") or tokens.take("CHARACTER", "SET") or tokens.take("COLLATE"):
+        tokens.take("=")
+        if (tokens.string() or tokens.name()).lower() == "binary":
+            raise tokens.unreadable("a character set of texts")
+    tokens.at = start

@@ -1,0 +1,156 @@
+"""What a table is: its columns with exact MySQL types, its keys and its partitions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import orjson
+
+from ticdc_codec.event import Column
+from ticdc_codec.mysql_type import MysqlType, parse_type
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnDefinition:
+    """One column of a table."""
+
+    name: str
+    type: MysqlType
+    nullable: bool = True
+    virtual: bool = False
+    """A generated column that is not stored: no protocol ever sends it."""
+    by: str | None = None
+    """ENUM and SET: whether the feed's values are ``index`` or ``name``."""
+    doubt: str | None = None
+    """What may be wrong with values of the feed's, as messages say (``event.Column``)."""
+    open: bool = False
+    """Whether messages leave its type open, so that its texts are the wire's own (Debezium)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """A primary or unique key, or an index, of which no more is known than its name and columns."""
+
+    name: str
+    """``PRIMARY`` is the primary key's."""
+    columns: tuple[str, ...]
+    """None of an index of expressions."""
+    unique: bool = True
+    """Whether it can be the handle key: not an index, nor a key of expressions."""
+
+    @property
+    def primary(self) -> bool:
+        """Whether it is the primary key."""
+        return self.name.upper() == "PRIMARY"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partition:
+    """One partition of a table."""
+
+    name: str
+    bounds: tuple[str | None, ...] = ()
+    """RANGE: the value that every row is below, none for MAXVALUE. LIST: the values, None for NULL. Texts of the
+    literals as they are written; what is no literal stays as SQL."""
+    default: bool = False
+    """LIST: takes what no other partition takes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partitioning:
+    """How a table's rows are spread over partitions."""
+
+    method: str
+    """``range``, ``list``, ``hash`` or ``key``."""
+    column: str | None
+    """The one column that the partition of a row depends on; None if it is more than one, or an expression that is not
+    understood."""
+    function: str | None
+    """``year``, ``to_days``, … around the column, None for the column itself."""
+    partitions: tuple[Partition, ...]
+    """In the order of the text: of RANGE, by rising bounds. None of HASH and KEY: their rows are told apart by no
+    bounds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table's definition."""
+
+    database: str
+    table: str
+    columns: tuple[ColumnDefinition, ...]
+    key: tuple[str, ...]
+    """Handle key column names (``handle_key``), none if there is no such key."""
+    keys: tuple[Key, ...] | None = None
+    """All keys and indexes, in the order in which they were made; None where that is not known."""
+    partitioning: Partitioning | None = None
+
+    @property
+    def sent(self) -> tuple[ColumnDefinition, ...]:
+        """The columns that row images hold: all but the virtual ones."""
+        return tuple(column for column in self.columns if not column.virtual)
+
+    @property
+    def described(self) -> tuple[Column, ...]:
+        """The columns of row images as a message would describe them."""
+        return tuple(Column(name=c.name, type=c.type.text, key=c.name in self.key, by=c.by) for c in self.sent)
+
+
+def handle_key(columns: Iterable[ColumnDefinition], keys: Iterable[Key]) -> tuple[str, ...]:
+    """The key that TiCDC chooses: the primary key, else of the unique keys without columns that may be NULL or are
+    virtual that of the fewest columns, of those the oldest; else none.
+
+    Source: tiflow ``cdc/model/schema_storage.go``, findHandleIndex; wire.md 1.2.5.
+    """
+    sure = {column.name.lower() for column in columns if not column.nullable and not column.virtual}
+    unique = (key for key in keys if key.unique)
+    eligible = [key for key in unique if key.primary or sure.issuperset(name.lower() for name in key.columns)]
+    return min(eligible, key=lambda key: (not key.primary, len(key.columns))).columns if eligible else ()
+
+
+def table_to_json(table: Table) -> str:
+    """The definition as one JSON text."""
+    columns = [
+        {"name": c.name, "type": c.type.text, "nullable": c.nullable, "virtual": c.virtual, "by": c.by}
+        | ({} if c.doubt is None else {"doubt": c.doubt})
+        | ({"open": True} if c.open else {})
+        for c in table.columns
+    ]
+    members: dict[str, object] = {"database": table.database, "table": table.table, "columns": columns}
+    members["key"] = table.key
+    if table.keys is not None:
+        members["keys"] = [asdict(key) for key in table.keys]
+    if table.partitioning is not None:
+        members["partitioning"] = asdict(table.partitioning)
+    return orjson.dumps(members).decode()
+
+
+def table_from_json(text: str) -> Table:
+    """What ``table_to_json`` wrote, read back."""
+    members = orjson.loads(text)
+    keys, partitioning = members.get("keys"), members.get("partitioning")
+    return Table(
+        database=members["database"],
+        table=members["table"],
+        columns=tuple(ColumnDefinition(**{**c, "type": parse_type(c["type"])}) for c in members["columns"]),
+        key=tuple(members["key"]),
+        keys=None if keys is None else tuple(Key(**{**k, "columns": tuple(k["columns"])}) for k in keys),
+        partitioning=None if partitioning is None else _partitioning(partitioning),
+    )
+
+
+def _partitioning(members: dict[str, Any]) -> Partitioning:
+    partitions = tuple(Partition(**{**p, "bounds": tuple(p["bounds"])}) for p in members["partitions"])
+    return Partitioning(**{**members, "partitions": partitions})
+
+
+def table_from_wire(database: str, table: str, columns: tuple[Column, ...]) -> Table:
+    """The definition as far as a row message shows it: types without lengths, keys only where the wire names them."""
+    return Table(
+        database=database,
+        table=table,
+        columns=tuple(ColumnDefinition(name=c.name, type=parse_type(c.type), by=c.by, doubt=c.doubt) for c in columns),
+        key=tuple(c.name for c in columns if c.key),
+    )

@@ -1,0 +1,74 @@
+"""What an ALTER TABLE does to the rows that a table has, beside its definition."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Added:
+    """Rows get a column."""
+
+    column: ColumnDefinition
+    value: str | None
+    """What old rows have in it: MySQL's canonical text (ENUM and SET by name), None for NULL."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """Rows lose a column."""
+
+    column: ColumnDefinition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Renamed:
+    """A column gets another name."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recast:
+    """A column gets another type, and TiDB converts the values that rows have (it sends no row for that)."""
+
+    before: ColumnDefinition
+    after: ColumnDefinition
+    """Of the same name: a CHANGE that renames as well is a Renamed, then a Recast."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rekeyed:
+    """The handle key becomes another."""
+
+    key: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowsGone:
+    """Rows of one partition go; all rows if neither bounds nor values are given.
+
+    RANGE: ``low`` ≤ x < ``high`` (None: no bound; with no ``low``, NULL as well). LIST: x is in
+    ``values`` (None in them: NULL). x is the column, or ``function`` of it.
+    """
+
+    column: ColumnDefinition
+    function: str | None
+    low: str | None = None
+    high: str | None = None
+    values: tuple[str | None, ...] | None = None
+
+
+Effect = Added | Dropped | Renamed | Recast | Rekeyed | RowsGone
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changed:
+    """A table after an ALTER TABLE."""
+
+    table: Table
+    effects: tuple[Effect, ...]
+    """In the order in which they are to be done. Empty if only the definition changes, or not even that."""

@@ -1,0 +1,99 @@
+"""Keys and indexes as CREATE TABLE, ALTER TABLE and CREATE INDEX write them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence, Set
+from dataclasses import replace
+from itertools import chain, count
+
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Key
+from ticdc_lakehouse.schema.statement import AddKey
+from ticdc_lakehouse.schema.tokens import Tokens
+
+_INDEXES = ("INDEX", "KEY", "FULLTEXT", "SPATIAL", "VECTOR", "COLUMNAR", "HYBRID")
+_WORDS = (*_INDEXES, "PRIMARY", "UNIQUE", "CONSTRAINT", "FOREIGN", "CHECK")
+
+
+def is_key(tokens: Tokens) -> bool:
+    """Whether a key, index or constraint comes next. A column may bear such a word as its name, but then in quotes."""
+    return tokens.word() in _WORDS
+
+
+def read_key(tokens: Tokens) -> AddKey | None:
+    """Passes a key, index or constraint up to a comma or the end; None for a foreign key and a CHECK."""
+    name = _read_constraint(tokens)
+    word = tokens.take_any("PRIMARY", "UNIQUE", *_INDEXES)
+    if not word:
+        tokens.skip_until(",")
+        return None
+    tokens.take_any("KEY", "INDEX")
+    lenient = tokens.take("IF", "NOT", "EXISTS")
+    index = _read_name(tokens) or name
+    unique = word in ("PRIMARY", "UNIQUE")
+    return read_key_columns(
+        tokens, AddKey(primary=word == "PRIMARY", index=index, columns=(), unique=unique, lenient=lenient)
+    )
+
+
+def read_key_columns(tokens: Tokens, key: AddKey) -> AddKey:
+    """Passes ``(column, …) options`` and gives ``key`` with its columns. One of expressions can be nobody's handle.
+
+    Raises UnreadableError for a unique key of some rows alone (``WHERE``): TiCDC may take it for the handle key.
+    """
+    parts = tokens.brackets().parts()
+    tokens.skip_until(",", "WHERE", "PARTITION", "REMOVE")
+    if key.unique and tokens.word() == "WHERE":
+        raise tokens.unreadable("a key of all rows")
+    if tokens.word() == "WHERE":
+        tokens.skip_until(",")
+    if not parts:
+        raise tokens.unreadable("a key with columns")
+    if any(part.word() == "(" for part in parts):
+        return replace(key, unique=False)
+    return replace(key, columns=tuple(part.name() for part in parts))
+
+
+def _read_constraint(tokens: Tokens) -> str | None:
+    if not tokens.take("CONSTRAINT") or tokens.word() in _WORDS:
+        return None
+    return tokens.name()
+
+
+def _read_name(tokens: Tokens) -> str | None:
+    name = None if tokens.word() in ("(", "USING", "TYPE") else tokens.name()
+    if tokens.take_any("USING", "TYPE"):
+        tokens.name()
+    return name
+
+
+def keys_of(made: Sequence[AddKey]) -> tuple[Key, ...]:
+    """The keys and indexes of a new table. Those without a name get theirs when all others have one."""
+    given = {key.index.lower() for key in made if key.index is not None}
+    keys: tuple[Key, ...] = ()
+    for key in made:
+        keys = added(keys, key, given)
+    return keys
+
+
+def added(keys: tuple[Key, ...], key: AddKey, given: Set[str] = frozenset()) -> tuple[Key, ...]:
+    """The keys with one more. One without a name gets TiDB's: its first column, then ``_2``, ``_3`` … behind it, if
+    that is the name of another one, or among those ``given``."""
+    if key.primary:
+        return (*keys, Key(name="PRIMARY", columns=key.columns))
+    taken = {"primary", *given, *(other.name.lower() for other in keys)}
+    first = key.columns[0] if key.columns else "expression_index"
+    names = chain([first], (f"{first}_{number}" for number in count(2)))
+    name = key.index or next(name for name in names if name.lower() not in taken)
+    return (*keys, Key(name=name, columns=key.columns, unique=key.unique))
+
+
+def spelled(key: AddKey, columns: Iterable[ColumnDefinition]) -> AddKey:
+    """The key with its columns' names as the columns spell them."""
+    names = {column.name.lower(): column.name for column in columns}
+    return replace(key, columns=tuple(names.get(name.lower(), name) for name in key.columns))
+
+
+def without_nulls(columns: tuple[ColumnDefinition, ...], key: AddKey) -> tuple[ColumnDefinition, ...]:
+    """The columns after a key is added: those of a primary key cannot be NULL."""
+    sure = {name.lower() for name in key.columns} if key.primary else set()
+    return tuple(replace(c, nullable=False) if c.name.lower() in sure else c for c in columns)

@@ -1,0 +1,221 @@
+"""Literals of DDL texts, as MySQL stores them in a column: canonical texts (``event``), ENUM and SET by name."""
+
+from __future__ import annotations
+
+import re
+from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+
+import numpy as np
+from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # from its compiled half, not re-exported
+
+from ticdc_codec.mysql_type import Family, MysqlType
+from ticdc_lakehouse.schema.tokens import Tokens
+
+Literal = str | bytes | Decimal | None
+"""A quoted text, ``0x…`` or ``b'…'``, a number, NULL."""
+
+_WORDS: dict[str, Decimal | None] = {"NULL": None, "TRUE": Decimal(1), "FALSE": Decimal(0)}
+_MAX_FLOAT = Decimal("3.4028234e38")
+_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{0,6}))?)?", re.ASCII)
+_TIME = re.compile(r"(-?)(\d{1,3}):(\d{2}):(\d{2})(?:\.(\d{0,6}))?", re.ASCII)
+_YEAR = re.compile(r"\d{1,2}|\d{4}", re.ASCII)
+
+
+def read_literal(tokens: Tokens) -> Literal:
+    """Passes a literal. Raises UnreadableError for anything else."""
+    if tokens.word() in _WORDS:
+        return _WORDS[tokens.take_any(*_WORDS)]
+    sign = tokens.take_any("-", "+")
+    point = "." if tokens.take(".") else ""
+    digits = tokens.number(TokenType.NUMBER)
+    if digits is not None:
+        return _read_number(tokens, f"{sign}{point}{digits}")
+    tokens.skip_introducer()
+    if (bits := tokens.number(TokenType.BIT_STRING)) is not None:
+        return int(bits or "0", 2).to_bytes((len(bits) + 7) // 8, "big")
+    if (digits := tokens.number(TokenType.HEX_STRING)) is not None:
+        return bytes.fromhex(digits.zfill((len(digits) + 1) // 2 * 2))
+    text = tokens.string()
+    if text is None or sign or point:
+        raise tokens.unreadable("a literal")
+    return text
+
+
+def _read_number(tokens: Tokens, text: str) -> Decimal:
+    try:
+        return Decimal(text)
+    except InvalidOperation:  # an exponent of many digits
+        raise tokens.unreadable("a number") from None
+
+
+def read_value(tokens: Tokens) -> Literal:
+    """Passes a literal, or one in brackets. Raises UnreadableError for anything else."""
+    if tokens.word() != "(":
+        return read_literal(tokens)
+    inside = tokens.brackets()
+    literal = read_literal(inside)
+    inside.expect_end()
+    return literal
+
+
+def stored(literal: Literal, kind: MysqlType) -> str | None:
+    """The canonical text that a column of type ``kind`` has after being given the literal, None for NULL.
+
+    Raises ValueError where that cannot be told for certain.
+    """
+    if literal is None:
+        return None
+    match kind.family:
+        case Family.INTEGER | Family.BIT:
+            return _integer(literal, bits=kind.family is Family.BIT)
+        case Family.DECIMAL:
+            return _decimal(_number(literal), kind)
+        case Family.FLOAT | Family.DOUBLE:
+            return _float(_number(literal), kind)
+        case Family.YEAR:
+            return _year(literal)
+        case Family.DATE | Family.DATETIME | Family.TIMESTAMP | Family.TIME:
+            return _temporal(_text(literal), kind)
+        case Family.TEXT:
+            return _text(literal).rstrip(" ") if kind.name == "char" else _text(literal)
+        case Family.BINARY:
+            return _padded(literal if isinstance(literal, bytes) else _text(literal).encode(), kind).hex()
+        case Family.ENUM | Family.SET if isinstance(literal, str):
+            return _named(literal, kind)
+    raise ValueError(kind.text)
+
+
+def zero(kind: MysqlType) -> str:
+    """What a NOT NULL column without DEFAULT has in rows that were there before it.
+
+    Raises ValueError for a type of which that is not known. Source: TiDB's GetZeroValue, and for ENUM
+    generateOriginDefaultValue.
+    """
+    match kind.family:
+        case Family.DATE | Family.DATETIME | Family.TIMESTAMP:
+            return _moment("0000-00-00", "00:00:00", "", kind)
+        case Family.TIME:
+            return f"00:00:00{_fraction('', kind)}"
+        case Family.YEAR:
+            return "0000"
+        case Family.TEXT | Family.SET:
+            return ""
+        case Family.BINARY:
+            return _padded(b"", kind).hex()
+        case Family.ENUM if kind.elements:
+            return kind.elements[0]
+        case Family.JSON:
+            return "null"
+        case _:
+            return stored(Decimal(0), kind) or "0"
+
+
+def _number(literal: str | bytes | Decimal) -> Decimal:
+    if isinstance(literal, bytes):
+        return Decimal(int.from_bytes(literal, "big"))
+    try:
+        number = Decimal(literal)
+    except InvalidOperation:
+        raise ValueError(literal) from None
+    return _sane(number)
+
+
+def _sane(number: Decimal) -> Decimal:
+    """The number, unless writing it out in digits would take pages."""
+    if not number.is_finite() or abs(number.adjusted()) > 307:
+        raise ValueError(number)
+    return number
+
+
+def _integer(literal: str | bytes | Decimal, *, bits: bool) -> str:
+    number = _number(literal.encode() if bits and isinstance(literal, str) else literal)
+    if number != number.to_integral_value():
+        raise ValueError(literal)
+    return str(int(number))
+
+
+def _decimal(number: Decimal, kind: MysqlType) -> str:
+    scale = kind.size[1] if len(kind.size) > 1 else 0
+    rounded = _rounded(number, scale)
+    return f"{abs(rounded) if rounded == 0 else rounded:f}"
+
+
+def _rounded(number: Decimal, scale: int) -> Decimal:
+    try:
+        return number.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP)
+    except InvalidOperation:
+        raise ValueError(number) from None
+
+
+def _float(number: Decimal, kind: MysqlType) -> str:
+    if len(kind.size) > 1 and _rounded(number, kind.size[1]) != number:  # TiDB rounds what binary makes of it
+        raise ValueError(number)
+    if kind.family is Family.FLOAT and abs(number) > _MAX_FLOAT:
+        raise ValueError(number)
+    value = np.float32(float(number)) if kind.family is Family.FLOAT else np.float64(float(number))
+    if value == 0:
+        return "0"
+    if 1e-6 <= abs(float(value)) < 1e21:
+        return np.format_float_positional(value, unique=True, trim="-")
+    return np.format_float_scientific(value, unique=True, trim="-", exp_digits=2)
+
+
+def _year(literal: str | bytes | Decimal) -> str:
+    text = _text(literal)
+    if not _YEAR.fullmatch(text):
+        raise ValueError(text)
+    if len(text) == 4 or (text == "0" and isinstance(literal, Decimal)):
+        return text.zfill(4)
+    return str(int(text) + (2000 if int(text) < 70 else 1900))
+
+
+def _temporal(text: str, kind: MysqlType) -> str:
+    if kind.family is Family.TIME:
+        match = _TIME.fullmatch(text)
+        if match is None:
+            raise ValueError(text)
+        sign, hours, minutes, seconds, fraction = match.groups("")
+        return f"{sign}{hours.zfill(2)}:{minutes}:{seconds}{_fraction(fraction, kind)}"
+    match = _DATE.fullmatch(text)
+    if match is None:
+        raise ValueError(text)
+    year, month, day, hours, minutes, seconds, fraction = match.groups("")
+    date = f"{year}-{month.zfill(2)}-{day.zfill(2)}"
+    return _moment(date, f"{hours.zfill(2)}:{minutes.zfill(2)}:{seconds.zfill(2)}", fraction, kind)
+
+
+def _moment(date: str, clock: str, fraction: str, kind: MysqlType) -> str:
+    if kind.family is Family.DATE:
+        return date
+    if kind.family is Family.TIMESTAMP and date != "0000-00-00":
+        # It is in the time zone of the session that ran the DDL, which TiCDC does not send.
+        raise ValueError(date)
+    return f"{date} {clock}{_fraction(fraction, kind)}"
+
+
+def _fraction(digits: str, kind: MysqlType) -> str:
+    places = kind.digits
+    if digits[places:].strip("0"):
+        raise ValueError(digits)  # would be rounded
+    return f".{digits[:places].ljust(places, '0')}" if places else ""
+
+
+def _text(literal: str | bytes | Decimal) -> str:
+    if isinstance(literal, bytes):  # in the column's character set, which may be the table's
+        return literal.decode("ascii")  # a UnicodeDecodeError is a ValueError
+    return literal if isinstance(literal, str) else f"{_sane(literal):f}"
+
+
+def _padded(data: bytes, kind: MysqlType) -> bytes:
+    """BINARY(n) fills up with zero bytes, VARBINARY does not."""
+    return data.ljust(kind.size[0] if kind.size else 1, b"\0") if kind.name == "binary" else data
+
+
+def _named(text: str, kind: MysqlType) -> str:
+    """Elements as the type spells them, those of a SET in its order. Two may differ in case alone (``utf8mb4_bin``)."""
+    spelled = {element.lower(): element for element in kind.elements} | {element: element for element in kind.elements}
+    wanted = [text] if kind.family is Family.ENUM else [part for part in text.split(",") if part]
+    named = {spelled.get(part, spelled.get(part.lower())) for part in wanted}
+    if None in named:
+        raise ValueError(text)
+    return ",".join(element for element in kind.elements if element in named)

@@ -1,0 +1,97 @@
+"""What becomes of a table's rows when partitions go. TiDB sends no row for it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import starmap
+
+from ticdc_codec.errors import ApplyError
+from ticdc_codec.mysql_type import Family, same_type
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Partition, Partitioning, Table
+from ticdc_lakehouse.schema.effect import Effect, RowsGone
+from ticdc_lakehouse.schema.literal import stored
+from ticdc_lakehouse.schema.statement import AddPartitions, DropPartitions
+
+_COMPARABLE = (Family.INTEGER, Family.DATE, Family.DATETIME)
+"""Types whose values show a row's partition. Texts compare by a collation, which definitions do not know."""
+
+
+def drop_partitions(table: Table, action: DropPartitions) -> tuple[Table, tuple[Effect, ...]]:
+    """The table after DROP or TRUNCATE PARTITION, and the rows that go. Raises ApplyError if nothing shows which."""
+    if not action.names:
+        return table, (RowsGone(column=table.sent[0], function=None),)
+    partitioning = table.partitioning
+    if partitioning is None or partitioning.method not in ("range", "list"):
+        raise ApplyError(f"{_verb(action)} {', '.join(action.names)}: which rows the partition had cannot be told")
+    known = [partition.name.lower() for partition in partitioning.partitions]
+    wanted = [name.lower() for name in action.names if name.lower() in known or not action.lenient]
+    if unknown := set(wanted).difference(known):
+        raise ApplyError(f"{_verb(action)}: the table has no partition {', '.join(sorted(unknown))}")
+    gone = tuple(_rows_of(table, partitioning, known.index(name)) for name in wanted)
+    left = tuple(p for p in partitioning.partitions if action.keep or p.name.lower() not in wanted)
+    return replace(table, partitioning=replace(partitioning, partitions=left)), gone
+
+
+def add_partitions(table: Table, action: AddPartitions) -> Table:
+    """The table after ADD or REORGANIZE PARTITION. One whose partitions are not known stays so."""
+    partitioning = table.partitioning
+    if partitioning is None or partitioning.method not in ("range", "list"):
+        return table
+    replaced = {name.lower() for name in action.replaces}
+    before = partitioning.partitions
+    first = next((at for at, p in enumerate(before) if p.name.lower() in replaced), len(before))
+    kept = [p for p in before if p.name.lower() not in replaced]
+    if len(before) - len(kept) != len(replaced):
+        return replace(table, partitioning=None)
+    partitions = (*kept[:first], *action.partitions, *kept[first:])
+    return replace(table, partitioning=replace(partitioning, partitions=partitions))
+
+
+def exchanged(table: Table, plain: Table, partition: str) -> RowsGone:
+    """The rows of a partition that EXCHANGE PARTITION puts into a plain table. Raises ApplyError if they cannot be
+    told, or if the tables are not of the same columns and key."""
+    pairs = zip(table.sent, plain.sent, strict=False)
+    alike = len(table.sent) == len(plain.sent) and all(starmap(_alike, pairs)) and table.key == plain.key
+    if not alike:
+        raise ApplyError("EXCHANGE PARTITION: the two tables' columns or keys are not the same")
+    _, (gone,) = drop_partitions(table, DropPartitions(names=(partition,), keep=True))
+    assert isinstance(gone, RowsGone)
+    return gone
+
+
+def _alike(one: ColumnDefinition, other: ColumnDefinition) -> bool:
+    same_values = bool(one.type.elements) or one.by == other.by
+    return one.name == other.name and same_type(one.type, other.type) and same_values
+
+
+def _verb(action: DropPartitions) -> str:
+    return "TRUNCATE PARTITION" if action.keep else "DROP PARTITION"
+
+
+def _rows_of(table: Table, partitioning: Partitioning, at: int) -> RowsGone:
+    partition = partitioning.partitions[at]
+    name = (partitioning.column or "").lower()
+    column = next((column for column in table.sent if column.name.lower() == name), None)
+    if column is None or partition.default:
+        raise ApplyError(f"partition {partition.name}: which rows it had cannot be told from its expression")
+    try:
+        bounds = _bounds(partition, column, partitioning.function)
+        if partitioning.method == "list":
+            return RowsGone(column=column, function=partitioning.function, values=bounds)
+        below = _bounds(partitioning.partitions[at - 1], column, partitioning.function) if at else ()
+    except ValueError as error:
+        raise ApplyError(f"partition {partition.name}: its bound is not understood: {error}") from None
+    return RowsGone(column=column, function=partitioning.function, low=_first(below), high=_first(bounds))
+
+
+def _bounds(partition: Partition, column: ColumnDefinition, function: str | None) -> tuple[str | None, ...]:
+    """The bounds as canonical texts; those of a function are integers."""
+    if function is not None:
+        return tuple(None if bound is None else str(int(bound)) for bound in partition.bounds)
+    if column.type.family not in _COMPARABLE:
+        raise ValueError(f"values of {column.type.text}")
+    return tuple(stored(bound, column.type) for bound in partition.bounds)
+
+
+def _first(bounds: tuple[str | None, ...]) -> str | None:
+    return bounds[0] if bounds else None

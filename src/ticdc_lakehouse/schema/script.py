@@ -1,0 +1,68 @@
+"""Scripts of CREATE TABLE statements: a feed's schema_file, or what SHOW CREATE TABLE printed."""
+
+from __future__ import annotations
+
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.schema.create import read_create
+from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.statement import CreateTable, TableName
+from ticdc_lakehouse.schema.tokens import Tokens, UnreadableError, statements
+
+# ALGORITHM, DEFINER and SQL SECURITY stand before VIEW.
+_NO_TABLE = ("DATABASE", "SCHEMA", "SEQUENCE", "ALGORITHM", "DEFINER", "SQL", "VIEW")
+
+
+def tables_from_sql(text: str, database: str | None = None, source: str = "SQL") -> tuple[Table, ...]:
+    """The tables of a script of CREATE TABLE statements; ``USE db;`` sets the database of unqualified names.
+
+    What dumps write around them (SET, LOCK TABLES, databases, views, sequences) is passed over; DROP TABLE IF EXISTS
+    takes away what came before.
+
+    Raises ConfigError, with ``source`` and the line, for any other statement, for one that cannot be read, and for a
+    table that stands twice and is not the same.
+    """
+    tables: dict[TableName, Table] = {}  # by name in lower case
+    try:
+        for tokens in statements(text):
+            if tokens.take("USE"):
+                database = tokens.name()
+            elif tokens.take("DROP", "TABLE", "IF", "EXISTS"):
+                _drop(tables, tokens, database)
+            elif not _says_nothing(tokens):
+                _add(tables, tokens, database)
+    except UnreadableError as error:
+        raise ConfigError(f"{source}, line {error.line}: {error}") from None
+    return tuple(tables.values())
+
+
+def _says_nothing(tokens: Tokens) -> bool:
+    match tokens.word(), tokens.word(1):
+        case ("SET", _) | ("LOCK" | "UNLOCK", "TABLES") | ("DROP", "VIEW" | "SEQUENCE"):
+            return True
+        case "CREATE", "OR":
+            return tokens.word(3) in _NO_TABLE
+        case "CREATE", made:
+            return made in _NO_TABLE
+    return False
+
+
+def _add(tables: dict[TableName, Table], tokens: Tokens, database: str | None) -> None:
+    if tokens.word() != "CREATE":
+        raise tokens.unreadable("CREATE TABLE or USE")
+    line = tokens.unreadable("").line  # where the statement begins
+    created = read_create(tokens, database)
+    if not isinstance(created, CreateTable):
+        raise tokens.unreadable("CREATE TABLE name (column, …)")
+    table = created.table
+    if tables.setdefault(_key((table.database, table.table)), table) != table:
+        raise UnreadableError(f"one table {table.database}.{table.table}", "another, with other columns or keys", line)
+
+
+def _drop(tables: dict[TableName, Table], tokens: Tokens, database: str | None) -> None:
+    tables.pop(_key(tokens.table_name(database)), None)
+    while tokens.take(","):
+        tables.pop(_key(tokens.table_name(database)), None)
+
+
+def _key(name: TableName) -> TableName:
+    return name[0].lower(), name[1].lower()

@@ -1,0 +1,249 @@
+"""What a DDL says: one dataclass a kind of statement, and one a kind of action within ALTER TABLE."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Partition, Partitioning, Table
+
+TableName = tuple[str, str]
+"""(database, table) as TiDB names them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropDatabase:
+    """All tables of a database go."""
+
+    database: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTable:
+    """A new, empty table."""
+
+    table: Table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreateTableLike:
+    """A new, empty table with the columns, keys and partitions of another."""
+
+    name: TableName
+    source: TableName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropTables:
+    """Tables go, with their rows."""
+
+    names: tuple[TableName, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TruncateTable:
+    """A table loses all its rows, and none of its columns."""
+
+    name: TableName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameTables:
+    """Tables get other names, one after the other (a swap goes through a third name)."""
+
+    pairs: tuple[tuple[TableName, TableName], ...]
+    """(old, new)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreTable:
+    """RECOVER or FLASHBACK TABLE: a dropped or truncated table comes back with the rows that it had."""
+
+    name: TableName
+    """The name under which it was dropped."""
+    to: TableName
+    """The name under which it comes back."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlterTable:
+    """A table's columns, keys or partitions change."""
+
+    name: TableName
+    actions: tuple[Action, ...]
+    """In the order of the text. Actions that change nothing in the lake (comment, default, …) are left out; if none is
+    left, the statement is NoChange."""
+
+    @property
+    def of_indexes(self) -> bool:
+        """Whether it adds indexes alone: their names must be known, but no row and no key depends on them."""
+        return all(isinstance(action, AddKey) and not action.unique for action in self.actions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExchangePartition:
+    """A partition and a plain table exchange their rows."""
+
+    partitioned: TableName
+    partition: str
+    plain: TableName
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoChange:
+    """A DDL that changes no table's rows, columns or name: an index, a view, a comment, CREATE DATABASE."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """A DDL that is not understood. It may have changed whatever it names."""
+
+    names: tuple[TableName, ...]
+    """The tables that it names; none if it is about a whole database."""
+    database: str | None
+    """The database whose every table it may change, None if it is about ``names`` alone."""
+    reason: str
+
+
+Statement = (
+    DropDatabase
+    | CreateTable
+    | CreateTableLike
+    | DropTables
+    | TruncateTable
+    | RenameTables
+    | RestoreTable
+    | AlterTable
+    | ExchangePartition
+    | NoChange
+    | Unread
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Position:
+    """Where a column goes: FIRST, or AFTER another; no Position means at the end, or where it is."""
+
+    after: str | None
+    """None: FIRST."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Default:
+    """The DEFAULT of a column: what rows get that were there before it."""
+
+    value: str | None
+    """MySQL's canonical text (``event`` docstring; BIT as decimal integer, binary as hex, ENUM and SET by name), None
+    for NULL."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddColumn:
+    """ADD COLUMN."""
+
+    column: ColumnDefinition
+    default: Default | None
+    """None where the text has none: old rows get NULL, or MySQL's zero value of a NOT NULL column."""
+    computed: str | None = None
+    """Why old rows' value cannot be told from the text (an expression, CURRENT_TIMESTAMP, STORED generated), else
+    None."""
+    position: Position | None = None
+    lenient: bool = False
+    """IF NOT EXISTS."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropColumn:
+    """DROP COLUMN."""
+
+    name: str
+    lenient: bool = False
+    """IF EXISTS."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameColumn:
+    """RENAME COLUMN old TO new."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModifyColumn:
+    """MODIFY COLUMN, and CHANGE COLUMN, which renames as well."""
+
+    old: str
+    column: ColumnDefinition
+    position: Position | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddKey:
+    """ADD PRIMARY KEY, ADD UNIQUE KEY or ADD INDEX: the handle key may become another, and a name is taken."""
+
+    primary: bool
+    index: str | None
+    """Its name, None where the text has none: TiDB calls it after its first column then."""
+    columns: tuple[str, ...]
+    """None of an index of expressions."""
+    unique: bool = True
+    """Whether it is a key of columns, which may become the handle key."""
+    lenient: bool = False
+    """IF NOT EXISTS."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropKey:
+    """DROP PRIMARY KEY, or DROP INDEX."""
+
+    index: str
+    """``PRIMARY`` is the primary key's name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RenameKey:
+    """RENAME INDEX of any index: definitions know the unique ones."""
+
+    old: str
+    new: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DropPartitions:
+    """DROP PARTITION (``keep`` false) or TRUNCATE PARTITION (``keep`` true): the partitions' rows go."""
+
+    names: tuple[str, ...]
+    """Empty: ALL."""
+    keep: bool
+    lenient: bool = False
+    """IF EXISTS."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetPartitioning:
+    """The table's partitions become these and no row is lost: PARTITION BY, REMOVE PARTITIONING (None)."""
+
+    partitioning: Partitioning | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddPartitions:
+    """ADD PARTITION; with ``replaces``, REORGANIZE PARTITION: no row is lost."""
+
+    partitions: tuple[Partition, ...]
+    """None of HASH and KEY, of which definitions keep none."""
+    replaces: tuple[str, ...] = ()
+
+
+Action = (
+    AddColumn
+    | DropColumn
+    | RenameColumn
+    | ModifyColumn
+    | AddKey
+    | DropKey
+    | RenameKey
+    | DropPartitions
+    | SetPartitioning
+    | AddPartitions
+)

@@ -1,0 +1,248 @@
+"""SQL texts as tokens, one statement at a time, read from left to right. What TiDB adds to MySQL's words is made plain
+here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import ClassVar
+
+from sqlglot import tokenize
+from sqlglot.dialects.mysql import MySQL
+from sqlglot.errors import TokenError
+from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]  # from its compiled half, not re-exported
+
+from ticdc_codec.errors import LakehouseError
+from ticdc_lakehouse.schema.statement import TableName
+
+_STRING = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"|`[^`]*+`"
+_RESTORED_STRING = r"'[^']*+'|\"[^\"]*+\"|`[^`]*+`"
+
+
+def _executed_in(string: str) -> re.Pattern[str]:
+    """Strings, comments, and comments whose words count."""
+    return re.compile(
+        rf"{string}|(?:--\s|\#)[^\n]*|(?P<opening>/\*(?:T!(?:\[[^\]]*\])?|!\d*))"
+        rf"(?P<inside>(?:{string}|(?!\*/).)*+)\*/|/\*.*?\*/",
+        re.DOTALL,
+    )
+
+
+_EXECUTED, _EXECUTED_RESTORED = _executed_in(_STRING), _executed_in(_RESTORED_STRING)
+_ESCAPED = {quote: re.compile(rf"\\(.)|{quote * 2}", re.DOTALL) for quote in "'\""}
+_ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+_NAME = re.compile(r"[\w$]+")
+_STRINGS = (TokenType.STRING, TokenType.NATIONAL_STRING)
+_LITERALS = (*_STRINGS, TokenType.NUMBER, TokenType.HEX_STRING, TokenType.BIT_STRING)
+
+
+class _TiDB(MySQL):
+    """sqlglot's MySQL with one word a token: none joined (``PRIMARY KEY``), no rest left unread (``RENAME …``)."""
+
+    class Tokenizer(MySQL.Tokenizer):
+        COMMANDS: ClassVar = set()
+        KEYWORDS: ClassVar = {word: kind for word, kind in MySQL.Tokenizer.KEYWORDS.items() if " " not in word}
+
+
+class _Restored(_TiDB):
+    """The same with a backslash that is like any other character."""
+
+    class Tokenizer(_TiDB.Tokenizer):
+        STRING_ESCAPES: ClassVar = ["'", '"']
+
+
+class UnreadableError(LakehouseError):
+    """A text that is not understood. Never leaves this package: it becomes Unread, or a ConfigError with the line."""
+
+    def __init__(self, wanted: str, found: str, line: int) -> None:
+        super().__init__(f"expected {wanted}, found {found}")
+        self.line = line
+
+
+def statements(text: str, *, restored: bool = False) -> list[Tokens]:
+    """The statements of a text, without the semicolons and empty ones. Raises UnreadableError for what is no SQL.
+
+    ``restored`` says that TiDB's parser wrote the text anew, as it does for TiCDC (``Restore``): quotes are doubled in
+    strings, backslashes stand for themselves in comments, ENUMs and SETs, and are doubled in DEFAULTs.
+    """
+    plain = (_EXECUTED_RESTORED if restored else _EXECUTED).sub(_executed, text)
+    try:
+        tokens = tokenize(plain, read=_Restored if restored else _TiDB)
+    except TokenError:
+        raise UnreadableError("SQL", "text that does not split into words and strings", 1) from None
+    ends = [i for i, token in enumerate(tokens) if token.token_type is TokenType.SEMICOLON]
+    parts = [tokens[start:end] for start, end in zip([0, *(i + 1 for i in ends)], [*ends, len(tokens)], strict=True)]
+    return [Tokens(part, plain, restored=restored) for part in parts if part]
+
+
+def _executed(match: re.Match[str]) -> str:
+    """``/*T![feature] words */`` and ``/*!50100 words */`` as what TiDB takes them for: the words, at their place."""
+    opening = match["opening"]
+    return match[0] if opening is None else f"{' ' * len(opening)}{match['inside']}  "
+
+
+class Tokens:
+    """Tokens of one statement, or of a part of one, and how far they are read."""
+
+    def __init__(self, tokens: Sequence[Token], text: str, *, restored: bool = False) -> None:
+        self._tokens = tokens
+        self._text = text
+        self.restored = restored
+        """As in ``statements``."""
+        self.at = 0
+
+    @property
+    def ended(self) -> bool:
+        """Whether all is read."""
+        return self.at >= len(self._tokens)
+
+    def word(self, ahead: int = 0) -> str:
+        """The next token in capitals if it is no quoted name and no literal, else an empty text."""
+        at = self.at + ahead
+        plain = at < len(self._tokens) and self._tokens[at].token_type not in (TokenType.IDENTIFIER, *_LITERALS)
+        return self._tokens[at].text.upper() if plain else ""
+
+    def take(self, *words: str) -> bool:
+        """Whether these words come next; if so, they are passed."""
+        found = self.comes(*words)
+        self.at += len(words) if found else 0
+        return found
+
+    def take_any(self, *words: str) -> str:
+        """The next word if it is one of these, which is then passed; else an empty text."""
+        word = self.word()
+        return word if word in words and self.take(word) else ""
+
+    def expect(self, *words: str) -> None:
+        """Passes these words. Raises UnreadableError if others come next."""
+        if not self.take(*words):
+            raise self.unreadable(" ".join(words))
+
+    def expect_end(self) -> None:
+        """Raises UnreadableError if there is more."""
+        if not self.ended:
+            raise self.unreadable("the end of the statement")
+
+    def skip(self) -> None:
+        """Passes one token, with all that stands in it if it opens brackets."""
+        if self.word() == "(":
+            self.brackets()
+        elif self.ended:
+            raise self.unreadable("more")
+        else:
+            self.at += 1
+
+    def comes(self, *words: str) -> bool:
+        """Whether these words come next."""
+        return all(self.word(ahead) == word for ahead, word in enumerate(words))
+
+    def skip_until(self, *words: str) -> None:
+        """Passes everything before the first of these words that stands outside of brackets, or all."""
+        while not self.ended and self.word() not in words:
+            self.skip()
+
+    def name(self) -> str:
+        """Passes a name, quoted or not."""
+        if self.ended:
+            raise self.unreadable("a name")
+        token = self._tokens[self.at]
+        if token.token_type is TokenType.IDENTIFIER:
+            self.at += 1
+            return self._raw(token)[1:-1].replace("``", "`")
+        if not self.word() or not _NAME.fullmatch(token.text):
+            raise self.unreadable("a name")
+        self.at += 1
+        return token.text
+
+    def names(self) -> tuple[str, ...]:
+        """Passes names with commas between them."""
+        found = [self.name()]
+        while self.take(","):
+            found.append(self.name())
+        return tuple(found)
+
+    def table_name(self, database: str | None) -> TableName:
+        """Passes ``table`` or ``database.table``; ``database`` is that of an unqualified name."""
+        first = self.name()
+        if self.take("."):
+            return first, self.name()
+        if database is None:
+            self.at -= 1
+            raise self.unreadable("a table name with its database (`db`.`table`, or USE before it)")
+        return database, first
+
+    def brackets(self) -> Tokens:
+        """Passes ``( … )`` and gives what is inside."""
+        self.expect("(")
+        start, depth = self.at, 1
+        while depth and not self.ended:
+            depth += (self.word() == "(") - (self.word() == ")")
+            self.at += 1
+        if depth:
+            raise self.unreadable("as many ) as (")
+        return Tokens(self._tokens[start : self.at - 1], self._text, restored=self.restored)
+
+    def parts(self) -> list[Tokens]:
+        """What is left, split at the commas outside of brackets."""
+        found: list[Tokens] = []
+        while not self.ended:
+            start = self.at
+            self.skip_until(",")
+            found.append(Tokens(self._tokens[start : self.at], self._text, restored=self.restored))
+            self.take(",")
+        return found
+
+    def text_from(self, start: int) -> str:
+        """The SQL text from the token number ``start`` up to here."""
+        return self._text[self._tokens[start].start : self._tokens[self.at - 1].end + 1]
+
+    def string(self) -> str | None:
+        """Passes string literals that follow one another and gives their value; None if none comes next."""
+        found: list[str] = []
+        while not self.ended and self._tokens[self.at].token_type in _STRINGS:
+            quote, inside = self._quoted()
+            found.append(_ESCAPED[quote].sub(_unescaped, inside))
+            self.at += 1
+        return "".join(found) if found else None
+
+    def element(self) -> str:
+        """Passes a name of an ENUM or SET, from whose end MySQL takes the spaces. Raises UnreadableError for anything
+        else, such as ``0x61``."""
+        if self.ended or self._tokens[self.at].token_type is not TokenType.STRING:
+            raise self.unreadable("a string")
+        quote, inside = self._quoted()
+        self.at += 1
+        value = inside.replace(quote * 2, quote) if self.restored else _ESCAPED[quote].sub(_unescaped, inside)
+        return value.rstrip(" ")
+
+    def number(self, kind: TokenType) -> str | None:
+        """Passes a literal of a kind (NUMBER, HEX_STRING, BIT_STRING) and gives its digits; None if none comes next."""
+        if self.ended or self._tokens[self.at].token_type is not kind:
+            return None
+        self.at += 1
+        return self._tokens[self.at - 1].text
+
+    def skip_introducer(self) -> None:
+        """Passes the character set before a string: TiCDC writes ``_UTF8MB4'…'`` (wire.md 8.9)."""
+        if not self.ended and self._tokens[self.at].token_type is TokenType.INTRODUCER:
+            self.at += 1
+
+    def unreadable(self, wanted: str) -> UnreadableError:
+        """The error that says what was expected at this place."""
+        at = min(self.at, len(self._tokens) - 1)
+        if at < 0:
+            return UnreadableError(wanted, "nothing", 1)
+        token = self._tokens[at]
+        return UnreadableError(wanted, "the end" if self.ended else repr(token.text), token.line)
+
+    def _quoted(self) -> tuple[str, str]:
+        """The quote of the string that comes next, and what is written between it."""
+        raw = self._raw(self._tokens[self.at])
+        return raw[-1], raw[raw.index(raw[-1]) + 1 : -1]
+
+    def _raw(self, token: Token) -> str:
+        return self._text[token.start : token.end + 1]
+
+
+def _unescaped(match: re.Match[str]) -> str:
+    return match[0][0] if match[1] is None else _ESCAPES.get(match[1], match[1])

@@ -1,0 +1,1 @@
+"""Silver: messages decoded into one events table per feed."""

@@ -1,0 +1,274 @@
+"""Silver: messages decoded on the executors into one events table per feed, one append a micro-batch.
+
+    silver.<feed>_events       where an event came from (topic, partition, offset, index), and event.EVENTS
+    silver.<feed>_quarantine   view: the undecodable messages, with reason and position
+    silver.<feed>_accounting   view: per batch and partition, messages = decoded + quarantined + waiting
+
+Row changes, DDL, watermarks and quarantined messages are lines of one table, told apart by ``kind``: one append is
+one Delta commit, so that a message is never in two places or in none, whatever fails, without a second stream over
+bronze.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ticdc_codec.claim_check_storage import StoredObjects
+from ticdc_codec.decoder_context import DecoderContext, SchemaName
+from ticdc_codec.event import EVENTS, Column, Kind
+from ticdc_codec.options import SinkOptions
+from ticdc_codec.protocols import Decoder
+from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.catalog import Lake, Layer
+
+TOO_LARGE = "message_too_large"
+EMPTY = "empty"
+"""The ``kind`` of a message without any event."""
+COMMIT_ORDER = "coalesce(commit_ts, shiftleft(unix_millis(commit_time), 18))"
+"""SQL: commit_ts, or the first TSO of the commit's millisecond where the wire has that alone."""
+_DECODED = [name for name in EVENTS.names if name != "message"]
+_POSITION = ["topic", "partition", "offset", "timestamp", "batch"]
+_SLICE_BYTES = 8 * 1024 * 1024
+"""A worker decodes at most about this many bytes of messages at a time, whatever the size of Spark's batch."""
+_SLICE_MESSAGES = 4096
+
+_STATISTICS = "topic,partition,offset,index,batch,replayed_at,kind,commit_ts,database,table,reason"
+"""Columns by which readers skip files; the images would cost a write more than they could ever save."""
+
+EVENT_COLUMNS = """
+    topic STRING NOT NULL COMMENT 'Kafka topic of the message',
+    partition INT NOT NULL COMMENT 'Kafka partition',
+    offset BIGINT NOT NULL COMMENT 'Kafka offset',
+    index INT NOT NULL COMMENT 'number of the event in its message, from 0',
+    timestamp TIMESTAMP COMMENT 'Kafka record timestamp',
+    batch BIGINT NOT NULL COMMENT 'bronze batch of the message',
+    replayed_at TIMESTAMP COMMENT 'when the message was decoded again from quarantine; NULL for a first decoding',
+    kind STRING NOT NULL COMMENT 'row, ddl, resolved (a watermark), bootstrap, error (a quarantined message), or empty',
+    op STRING COMMENT 'insert, update or delete, as far as the wire tells',
+    commit_ts BIGINT COMMENT 'TSO of the commit, or the watermark',
+    commit_time TIMESTAMP COMMENT 'physical part of commit_ts',
+    database STRING,
+    table STRING,
+    table_id BIGINT COMMENT 'physical table (partition) id, where the protocol sends it',
+    handle_key STRING COMMENT 'JSON array of the handle key values; NULL if the protocol names no key',
+    old_handle_key STRING COMMENT 'handle key before an update that changed it',
+    before STRING COMMENT 'JSON object: column to MySQL text (binary as hex)',
+    after STRING COMMENT 'JSON object: column to MySQL text (binary as hex)',
+    columns STRING COMMENT 'JSON array of the columns: name, MySQL type, key, flags, as the wire gives them',
+    schema_version BIGINT COMMENT 'TSO of the last schema change, where the protocol sends it',
+    handle_only BOOLEAN COMMENT 'the images hold the handle key alone: the row was too large for a message',
+    query STRING COMMENT 'text of a DDL',
+    ddl_type STRING COMMENT 'type of a DDL as the wire writes it',
+    reason STRING COMMENT 'why a message is quarantined: one word to group by',
+    detail STRING COMMENT 'what was wanted and what was found',
+    error_offset BIGINT COMMENT 'byte position of the fault in the value'
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoding:
+    """How a feed's messages are decoded."""
+
+    feed: str
+    protocol: str
+    options: SinkOptions
+    schemas: Mapping[SchemaName, tuple[Column, ...]] = field(default_factory=dict)
+    """Schemas of tables whose rows do not describe themselves, as far as they are known."""
+    max_message_bytes: int = 16 * 1024 * 1024
+    """A message above this size is quarantined by name; its value never reaches a Python worker."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decoded:
+    """What one run of silver did."""
+
+    feed: str
+    batches: int
+    """Micro-batches appended."""
+    events: int
+    quarantined: int
+
+
+def events_table(feed: str) -> str:
+    """Name of a feed's events table."""
+    return f"{feed}_events"
+
+
+def create_tables(lake: Lake, feed: str) -> None:
+    """Create a feed's events table and views where they are missing."""
+    events = lake.create(
+        Layer.SILVER,
+        events_table(feed),
+        EVENT_COLUMNS,
+        comment=f"Every event of changefeed {feed}, decoded",
+        properties=f"TBLPROPERTIES ('delta.dataSkippingStatsColumns' = '{_STATISTICS}')",
+    )
+    lake.view(
+        Layer.SILVER,
+        f"{feed}_quarantine",
+        "SELECT topic, partition, offset, timestamp, batch, reason, detail, error_offset, database, table "
+        f"FROM {events} WHERE kind = '{Kind.ERROR}'",
+        comment=f"Messages of changefeed {feed} that could not be decoded; their bytes are in bronze",
+    )
+    offsets = lake.table(Layer.BRONZE, landing.offsets_table(feed))
+    lake.view(
+        Layer.SILVER,
+        f"{feed}_accounting",
+        _accounting_sql(offsets, events),
+        comment="Per batch and partition: messages = decoded + quarantined + waiting",
+    )
+
+
+def _accounting_sql(offsets: str, events: str) -> str:
+    """A message has at least one line, so its line with index 0 counts it: once, also if it was decoded again because a
+    checkpoint was lost."""
+    return f"""
+        SELECT o.batch, o.topic, o.partition, o.messages,
+               coalesce(e.decoded, 0) AS decoded, coalesce(e.quarantined, 0) AS quarantined,
+               o.messages - coalesce(e.decoded, 0) - coalesce(e.quarantined, 0) AS waiting
+        FROM {offsets} o LEFT JOIN (
+            SELECT batch, topic, partition, count(DISTINCT CASE WHEN kind <> '{Kind.ERROR}' THEN offset END) AS decoded,
+                   count(DISTINCT CASE WHEN kind = '{Kind.ERROR}' THEN offset END) AS quarantined
+            FROM {events} WHERE index = 0 AND replayed_at IS NULL GROUP BY batch, topic, partition
+        ) e ON e.batch = o.batch AND e.topic = o.topic AND e.partition = o.partition"""
+
+
+def decode(lake: Lake, decoding: Decoding, *, continuous: bool = False) -> Decoded:
+    """Decode what bronze has that silver has not, or go on decoding until stopped (``continuous``)."""
+    create_tables(lake, decoding.feed)
+    events = lake.table(Layer.SILVER, events_table(decoding.feed))
+    before = lake.version(events)
+    messages = lake.spark.readStream.table(lake.table(Layer.BRONZE, landing.messages_table(decoding.feed)))
+    writer = (
+        decoded(messages, decoding)
+        .writeStream.queryName(f"silver {decoding.feed}")
+        .option("checkpointLocation", lake.checkpoint(f"silver_{decoding.feed}"))
+        .format("delta")
+        .outputMode("append")
+    )
+    started = writer if continuous else writer.trigger(availableNow=True)
+    with row_by_row(lake.spark):
+        query = started.toTable(events)
+    query.awaitTermination()
+    return _decoded_since(lake, decoding.feed, events, before)
+
+
+@contextmanager
+def row_by_row(spark: SparkSession) -> Iterator[None]:
+    """Streams started and tables read within read Parquet by rows: the vectorized reader holds thousands of values of a
+    column at once, and those of bronze may be 16 MB each. (A stream keeps the settings it was started with.)"""
+    name = "spark.sql.parquet.enableVectorizedReader"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(name, before or "true")
+
+
+def _decoded_since(lake: Lake, feed: str, events: str, version: int) -> Decoded:
+    """Count in the table, not in the stream's progress: after a crash that reports nothing for a batch that was
+    appended."""
+    appends = lake.history(events).where(F.col("version") > version)
+    line = appends.agg(F.count("*"), F.sum(F.col("operationMetrics")["numOutputRows"].cast("long"))).first()
+    assert line is not None
+    quarantined = _quarantined_since(lake, events, version) if line[0] else 0
+    return Decoded(feed=feed, batches=line[0], events=line[1] or 0, quarantined=quarantined)
+
+
+def _quarantined_since(lake: Lake, events: str, version: int) -> int:
+    """Older versions are asked, which is slow, only if there is any error at all."""
+    now = _errors(lake, events)
+    return now - _errors(lake, f"{events} VERSION AS OF {version}") if now else 0
+
+
+def _errors(lake: Lake, events: str) -> int:
+    # `reason` is NULL but for errors: Delta skips every file without one.
+    return lake.spark.sql(f"SELECT 1 FROM {events} WHERE reason IS NOT NULL").count()
+
+
+def decoded(messages: DataFrame, decoding: Decoding) -> DataFrame:
+    """Raw messages (bronze columns) as lines of the events table; ``replayed_at`` is for the caller to set."""
+    size = F.coalesce(F.length("value"), F.lit(0))
+    fits = size <= decoding.max_message_bytes
+    inputs = messages.select(
+        *_POSITION, "key", F.when(fits, F.col("value")).alias("value"), F.when(~fits, size).alias("too_large")
+    )
+    return inputs.mapInArrow(partial(_decode_batches, decoding), _OUTPUT_SCHEMA)
+
+
+def _spark_schema() -> str:
+    types = {pa.int32(): "INT", pa.int64(): "BIGINT", pa.string(): "STRING", pa.bool_(): "BOOLEAN"}
+    fields = [f"`{field.name}` {types.get(field.type, 'TIMESTAMP')}" for field in EVENTS if field.name != "message"]
+    return ", ".join(["topic STRING", "partition INT", "offset BIGINT", "timestamp TIMESTAMP", "batch BIGINT", *fields])
+
+
+_OUTPUT_SCHEMA = _spark_schema()
+
+
+def _decode_batches(decoding: Decoding, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Runs in a Python worker: Arrow batches of messages to Arrow batches of events."""
+    objects = StoredObjects(decoding.options.claim_check_storage_uri)
+    decoder = Decoder(decoding.protocol, decoding.options, DecoderContext(objects=objects, schemas=decoding.schemas))
+    for batch in batches:
+        for part in _slices(batch):
+            yield _decode_slice(decoder, part, decoding.max_message_bytes)
+
+
+def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    """Parts of a batch that hold few enough bytes, one message at least."""
+    sizes = batch.column("value").nbytes
+    if sizes <= _SLICE_BYTES and batch.num_rows <= _SLICE_MESSAGES:
+        yield batch
+        return
+    start = held = 0
+    lengths = pc.fill_null(pc.binary_length(batch.column("value")), 0)
+    for row, length in enumerate(lengths.to_pylist()):
+        if row > start and (held + length > _SLICE_BYTES or row - start >= _SLICE_MESSAGES):
+            yield batch.slice(start, row - start)
+            start, held = row, 0
+        held += length
+    yield batch.slice(start)
+
+
+def _decode_slice(decoder: Decoder, batch: pa.RecordBatch, limit: int) -> pa.RecordBatch:
+    keys, values = batch.column("key").to_pylist(), batch.column("value").to_pylist()
+    events = _with_empty(decoder.decode(keys, values), batch.num_rows)
+    too_large = batch.column("too_large")
+    if too_large.null_count < len(too_large):
+        events = _name_too_large(events, too_large, limit)
+    message = events.column("message")
+    position = [batch.column(name).take(message) for name in _POSITION]
+    return pa.RecordBatch.from_arrays(position + [events.column(name) for name in _DECODED], names=_POSITION + _DECODED)
+
+
+def _with_empty(events: pa.RecordBatch, messages: int) -> pa.RecordBatch:
+    """A message without any event, which Open Protocol allows, gets a line too: each has one by which it is counted."""
+    silent = np.flatnonzero(np.bincount(events.column("message").to_numpy(), minlength=messages) == 0)
+    if not len(silent):
+        return events
+    lines = [{"message": number, "index": 0, "kind": EMPTY} for number in silent.tolist()]
+    return pa.concat_batches([events, pa.RecordBatch.from_pylist(lines, schema=EVENTS)])
+
+
+def _name_too_large(events: pa.RecordBatch, too_large: pa.Array, limit: int) -> pa.RecordBatch:
+    """The lines of messages whose value was withheld because of its size say so (the codec saw an empty value)."""
+    sizes = too_large.take(events.column("message")).to_pylist()
+    reasons = events.column("reason").to_pylist()
+    details = events.column("detail").to_pylist()
+    for line, size in enumerate(sizes):
+        if size is not None:
+            reasons[line] = TOO_LARGE
+            details[line] = f"expected at most {limit} bytes (max_message_bytes), found {size}"
+    names = events.schema.names
+    events = events.set_column(names.index("reason"), "reason", pa.array(reasons, pa.string()))
+    return events.set_column(names.index("detail"), "detail", pa.array(details, pa.string()))

@@ -1,0 +1,104 @@
+"""Some of a feed's messages, compared with the protocol that its file names, before silver decodes anything.
+
+A wrong ``protocol`` would put every message into quarantine. The bytes show it: the run stops with what they look like.
+A single poison message stops nothing: nearly all must fail, and be messages of one other protocol.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from pyspark.sql import functions as F
+
+from ticdc_codec.claim_check_storage import StoredObjects
+from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.event import Failure, Kind, events_of
+from ticdc_codec.options import SinkOptions, sink_options
+from ticdc_codec.protocols import Decoder
+from ticdc_codec.recognition import DECIDING, NEARLY_ALL, Recognised, recognise
+from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.silver import decode_stream
+
+MESSAGES = 48
+"""Whichever 48 of its messages bronze gives first."""
+ENOUGH = 2
+"""Messages that must fail: one alone is poison."""
+_MOST_BYTES = 256 * 1024
+"""A longer value is not looked at: the driver reads these."""
+
+Pair = tuple[bytes | None, bytes | None]
+
+
+def check_protocol(lake: Lake, decoding: decode_stream.Decoding) -> None:
+    """Raise ConfigError if the feed's messages plainly belong to another protocol, or were written with other options.
+
+    Looks only while silver has decoded nothing of the feed.
+    """
+    if _has_decoded(lake, decoding.feed) or not lake.exists(Layer.BRONZE, landing.messages_table(decoding.feed)):
+        return
+    said = mistake(decoding, _some(lake, decoding))
+    if said is not None:
+        raise ConfigError(said)
+
+
+def _has_decoded(lake: Lake, feed: str) -> bool:
+    if not lake.exists(Layer.SILVER, decode_stream.events_table(feed)):
+        return False
+    events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
+    return bool(events.where(F.col("kind") != Kind.ERROR.value).select("kind").take(1))
+
+
+def _some(lake: Lake, decoding: decode_stream.Decoding) -> list[Pair]:
+    messages = lake.spark.table(lake.table(Layer.BRONZE, landing.messages_table(decoding.feed)))
+    short = messages.where(F.length("value") <= min(decoding.max_message_bytes, _MOST_BYTES))
+    with decode_stream.row_by_row(lake.spark):
+        found = short.select("key", "value").take(MESSAGES)
+    return [(None if key is None else bytes(key), bytes(value)) for key, value in found]
+
+
+def mistake(decoding: decode_stream.Decoding, messages: Sequence[Pair]) -> str | None:
+    """What is wrong with the feed's protocol or options, by these messages; None if they do not show it."""
+    failed = _failed(decoding, messages)
+    if len(failed) < max(ENOUGH, NEARLY_ALL * len(messages)):
+        return None
+    found = recognise([messages[number] for number in failed])
+    if found.protocol is None:
+        return None
+    change = _change(decoding, found)
+    return _sentence(decoding, found, next(iter(failed.values())), change) if change else None
+
+
+def _failed(decoding: decode_stream.Decoding, messages: Sequence[Pair]) -> dict[int, Failure]:
+    """The messages that do not decode, by number."""
+    objects = StoredObjects(decoding.options.claim_check_storage_uri)
+    decoder = Decoder(decoding.protocol, decoding.options, DecoderContext(objects=objects, schemas=decoding.schemas))
+    events = events_of(decoder.decode([key for key, _ in messages], [value for _, value in messages]))
+    return {number: event for number, event in events if isinstance(event, Failure)}
+
+
+def _change(decoding: decode_stream.Decoding, found: Recognised) -> dict[str, str]:
+    """What the feed file should say instead."""
+    deciding = {name: value for name, value in found.options.items() if name in DECIDING}
+    if found.protocol == decoding.protocol:
+        return _differing(decoding.options, found.protocol, deciding)
+    protocol = str(found.protocol)
+    return {"protocol": protocol.replace("_", "-"), **_differing(SinkOptions(), protocol, deciding)}
+
+
+def _differing(options: SinkOptions, protocol: str, given: Mapping[str, str]) -> dict[str, str]:
+    wanted = sink_options(protocol, given)
+    fields = {name: name.replace("-", "_") for name in given}
+    return {name: given[name] for name, at in fields.items() if getattr(wanted, at) != getattr(options, at)}
+
+
+def _sentence(decoding: decode_stream.Decoding, found: Recognised, failure: Failure, change: Mapping[str, str]) -> str:
+    protocol = decoding.protocol.replace("_", "-")
+    options = ", ".join(f"{name}: {value}" for name, value in change.items() if name != "protocol")
+    parts = [f"protocol: {change['protocol']}"] if "protocol" in change else []
+    parts += [f"under options {options}"] if options else []
+    return (
+        f"feed {decoding.feed}: {decoding.feed}.yml: protocol: the first messages do not decode as {protocol} "
+        f"({failure.reason}: {failure.detail}); found {found.reason}; expected {' and '.join(parts)}"
+    )

@@ -1,0 +1,1 @@
+"""SQL text made from table definitions: types, conversions, keys. No Spark session."""

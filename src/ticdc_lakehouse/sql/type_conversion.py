@@ -1,0 +1,234 @@
+"""MySQL's conversions of stored values when a column changes its type, as SQL on MySQL's own texts.
+
+TiDB refuses an ALTER TABLE that would lose a value (strict mode), so what is converted here fits. A conversion that
+this table does not know raises ApplyError; a value that it cannot convert becomes NULL, for the caller to refuse.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ticdc_codec.errors import ApplyError
+from ticdc_codec.mysql_type import Family, MysqlType
+from ticdc_lakehouse.sql.text import literal
+
+Conversion = Callable[[MysqlType, MysqlType, str], str]
+"""(type before, type after, SQL of the old text) to SQL of the new text."""
+
+_INTEGER = r"^[ ]*[+-]?[0-9]+[ ]*$"
+_NUMBER = r"^[ ]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ ]*$"
+_DAY = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
+_MOMENT = "^[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?)?$"
+_WHOLE = (Family.INTEGER, Family.BIT, Family.YEAR)
+_REAL = (Family.FLOAT, Family.DOUBLE)
+
+
+def converted_sql(before: MysqlType, after: MysqlType, text: str) -> str:
+    """SQL of the text that the value with the text ``text`` has after the change; ``text`` itself if it stays.
+
+    Raises ApplyError for a pair of types whose conversion is not followed.
+    """
+    conversion = _CONVERSIONS.get((before.family, after.family))
+    if conversion is None:
+        raise ApplyError(f"the conversion from {before.text} to {after.text} is not followed")
+    return conversion(before, after, text)
+
+
+def _same(_before: MysqlType, _after: MysqlType, text: str) -> str:
+    return text
+
+
+def _to_decimal(before: MysqlType, after: MysqlType, text: str) -> str:
+    """Rounds half away from zero."""
+    _fits_decimal(after)
+    exact = before.family is not Family.DECIMAL or (before.size and before.scale <= after.scale)
+    return text if exact else _rounded_to(after, text)
+
+
+def _rounded_to(after: MysqlType, number: str) -> str:
+    return f"CAST(try_cast({number} AS DECIMAL({after.size[0]},{after.scale})) AS STRING)"
+
+
+def _fits_decimal(kind: MysqlType) -> None:
+    if not kind.size or kind.size[0] > 38:
+        raise ApplyError(f"values are not converted to {kind.text}: Spark's DECIMAL has 38 digits")
+
+
+def _decimal_to_whole(before: MysqlType, _after: MysqlType, text: str) -> str:
+    _fits_decimal(before)
+    number = f"CAST({text} AS DECIMAL({before.size[0]},{before.scale}))"
+    return f"CAST(CAST(round({number}, 0) AS DECIMAL(38,0)) AS STRING)"
+
+
+def _double(before: MysqlType, text: str) -> str:
+    """The number that is stored, all binary digits of it: the text of a FLOAT has only as many as tell it from its
+    neighbours, and TiDB converts the number (``Datum.ConvertTo…``, from float32 to float64 first)."""
+    return f"CAST(CAST({text} AS FLOAT) AS DOUBLE)" if before.family is Family.FLOAT else f"CAST({text} AS DOUBLE)"
+
+
+def _real_to_decimal(before: MysqlType, after: MysqlType, text: str) -> str:
+    _fits_decimal(after)
+    return _rounded_to(after, f"CAST({_double(before, text)} AS STRING)")
+
+
+def _real_to_whole(before: MysqlType, _after: MysqlType, text: str) -> str:
+    return f"CAST(try_cast(rint({_double(before, text)}) AS DECIMAL(20,0)) AS STRING)"
+
+
+def _to_real(before: MysqlType, after: MysqlType, text: str) -> str:
+    """FLOAT(M,D) and DOUBLE(M,D) keep D digits after the point, which TiDB rounds in binary."""
+    if len(after.size) == 2 and before.family not in _WHOLE and not _keeps_digits(before, after):
+        raise ApplyError(f"the rounding of {before.text} to {after.text} is not followed")
+    if before.family is Family.TEXT:
+        return _matching(_NUMBER)(before, after, text)
+    widened = (before.family, after.family) == (Family.FLOAT, Family.DOUBLE)
+    return f"CAST({_double(before, text)} AS STRING)" if widened else text
+
+
+def _real_to_text(_before: MysqlType, _after: MysqlType, text: str) -> str:
+    """Numbers that need an exponent are written in other ways by other versions of TiDB."""
+    size = f"abs(CAST({text} AS DOUBLE))"
+    return f"CASE WHEN {size} = 0 OR {size} BETWEEN 1e-5 AND 1e15 THEN {text} END"
+
+
+def _text_to_text(_before: MysqlType, after: MysqlType, text: str) -> str:
+    """A CHAR loses its trailing spaces when it is read."""
+    return f"rtrim({text})" if after.name == "char" else text
+
+
+def _text_to_binary(_before: MysqlType, after: MysqlType, text: str) -> str:
+    return _padded(after, f"lower(hex(encode({text}, 'UTF-8')))")
+
+
+def _binary_to_binary(_before: MysqlType, after: MysqlType, text: str) -> str:
+    return _padded(after, text)
+
+
+def _padded(after: MysqlType, digits: str) -> str:
+    """BINARY(n) is filled up with zero bytes."""
+    return f"rpad({digits}, {2 * after.size[0]}, '0')" if after.name == "binary" and after.size else digits
+
+
+def _binary_to_text(_before: MysqlType, _after: MysqlType, text: str) -> str:
+    return f"try_validate_utf8(CAST(unhex({text}) AS STRING))"
+
+
+def _matching(pattern: str) -> Conversion:
+    """Texts that are written as the other type writes its values; others are not converted."""
+
+    def converted(_before: MysqlType, _after: MysqlType, text: str) -> str:
+        return f"CASE WHEN {text} RLIKE '{pattern}' THEN trim({text}) END"
+
+    return converted
+
+
+def _text_to_decimal(before: MysqlType, after: MysqlType, text: str) -> str:
+    _fits_decimal(after)
+    return _rounded_to(after, _matching(_NUMBER)(before, after, text))
+
+
+def _text_to_moment(before: MysqlType, after: MysqlType, text: str) -> str:
+    return _to_moment(before, after, f"CASE WHEN {text} RLIKE '{_MOMENT}' THEN {text} END")
+
+
+def _day_to_moment(_before: MysqlType, _after: MysqlType, text: str) -> str:
+    return f"concat({text}, ' 00:00:00')"
+
+
+def _to_moment(before: MysqlType, after: MysqlType, text: str) -> str:
+    """Rounded half up to the digits of the new type. Zero and partial dates have no fraction to round."""
+    if before.family is not Family.TEXT and after.digits >= before.digits:
+        return text
+    return f"coalesce({_rounded(text, after.digits)}, {text})"
+
+
+def _rounded(text: str, digits: int) -> str:
+    """The text of a moment with so many digits at most; NULL of what is none. (timestampdiff would ask for the
+    session's time zone.)"""
+    moved = f"timestampadd(MICROSECOND, {10 ** (6 - digits) // 2}, try_cast({text} AS TIMESTAMP_NTZ))"
+    return f"left(CAST({moved} AS STRING), {19 + bool(digits) + digits})"
+
+
+def _moment_to_day(_before: MysqlType, _after: MysqlType, text: str) -> str:
+    """TiDB cuts the time off, where MySQL rounds it first (``Time.Convert``)."""
+    return f"left({text}, 10)"
+
+
+def _time_to_time(before: MysqlType, after: MysqlType, text: str) -> str:
+    had, has = ((*kind.size, 0)[0] for kind in (before, after))
+    if has < had:
+        raise ApplyError(f"the rounding of {before.text} to {after.text} is not followed")
+    return text if has == had else f"concat({text}, {zeros(had, has)})"
+
+
+def zeros(had: int, has: int) -> str:
+    """SQL of what follows a time's text if it gets more digits after the point."""
+    return f"'{'' if had else '.'}{'0' * (has - had)}'"
+
+
+def _names(before: MysqlType, _after: MysqlType, text: str) -> str:
+    if not before.elements:
+        raise ApplyError(f"the names of {before.text} are not known")
+    return text
+
+
+def _keeps_digits(before: MysqlType, after: MysqlType) -> bool:
+    return before.family is after.family and len(before.size) == 2 and before.size[1] <= after.size[1]
+
+
+def _text_to_enum(_before: MysqlType, after: MysqlType, text: str) -> str:
+    """Texts that are a name as the type spells it. TiDB also takes other spellings, and numbers."""
+    return f"CASE WHEN {text} IN ({_listed(after)}) THEN {text} END"
+
+
+def _text_to_set(_before: MysqlType, after: MysqlType, text: str) -> str:
+    """The same for texts of several names, which stand in the order of the type."""
+    parts, names = f"split({text}, ',')", f"array({_listed(after)})"
+    ordered = f"array_join(filter({names}, name -> array_contains({parts}, name)), ',')"
+    return f"CASE WHEN {text} = '' THEN '' WHEN size(array_except({parts}, {names})) = 0 THEN {ordered} END"
+
+
+def _listed(kind: MysqlType) -> str:
+    if not kind.elements:
+        raise ApplyError(f"the names of {kind.text} are not known")
+    return ", ".join(map(literal, kind.elements))
+
+
+def _elements(before: MysqlType, after: MysqlType, text: str) -> str:
+    """Names stay; the names of a SET stand in the order of the definition."""
+    kept = tuple(name for name in after.elements if name in before.elements)
+    if before.elements and kept != tuple(name for name in before.elements if name in kept):
+        raise ApplyError(f"the new order of names in {after.text} is not followed")
+    return text
+
+
+_CONVERSIONS: dict[tuple[Family, Family], Conversion] = {
+    **{(family, family): _same for family in Family},
+    **{(a, b): _same for a in _WHOLE for b in (Family.INTEGER, Family.BIT)},
+    **{(a, Family.DECIMAL): _to_decimal for a in (*_WHOLE, Family.DECIMAL)},
+    **{(a, Family.DECIMAL): _real_to_decimal for a in _REAL},
+    **{(a, b): _to_real for a in (*_WHOLE, *_REAL, Family.DECIMAL, Family.TEXT) for b in _REAL},
+    **{(Family.DECIMAL, b): _decimal_to_whole for b in (Family.INTEGER, Family.BIT)},
+    **{(a, b): _real_to_whole for a in _REAL for b in (Family.INTEGER, Family.BIT)},
+    **{(a, Family.TEXT): _same for a in (Family.INTEGER, Family.YEAR, Family.DECIMAL, Family.DATE, Family.DATETIME)},
+    **{(a, Family.TEXT): _same for a in (Family.TIME, Family.JSON)},
+    **{(a, Family.TEXT): _names for a in (Family.ENUM, Family.SET)},
+    **{(a, Family.TEXT): _real_to_text for a in _REAL},
+    (Family.TEXT, Family.TEXT): _text_to_text,
+    (Family.TEXT, Family.BINARY): _text_to_binary,
+    (Family.BINARY, Family.BINARY): _binary_to_binary,
+    (Family.BINARY, Family.TEXT): _binary_to_text,
+    (Family.TEXT, Family.INTEGER): _matching(_INTEGER),
+    (Family.TEXT, Family.DECIMAL): _text_to_decimal,
+    (Family.TEXT, Family.DATE): _matching(_DAY),
+    (Family.TEXT, Family.DATETIME): _text_to_moment,
+    (Family.TEXT, Family.ENUM): _text_to_enum,
+    (Family.TEXT, Family.SET): _text_to_set,
+    (Family.DATE, Family.DATETIME): _day_to_moment,
+    (Family.DATETIME, Family.DATETIME): _to_moment,
+    (Family.DATETIME, Family.DATE): _moment_to_day,
+    (Family.TIMESTAMP, Family.TIMESTAMP): _to_moment,
+    (Family.TIME, Family.TIME): _time_to_time,
+    (Family.ENUM, Family.ENUM): _elements,
+    (Family.SET, Family.SET): _elements,
+}

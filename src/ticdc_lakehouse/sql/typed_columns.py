@@ -1,0 +1,245 @@
+"""A row image (JSON text of MySQL's texts) as typed columns: SQL that views and gold share.
+
+Every value is cast with ``try_cast``: a text that its Spark type cannot hold (``0000-00-00``, ``2024-05-00``)
+becomes NULL in the typed column and stands in ``_ticdc_irregular`` (column name to exact text), so that nothing is
+lost and nothing guessed, whatever the session's ANSI mode and time zone. docs/types.md is this table in words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from ticdc_codec import writer_defects
+from ticdc_codec.mysql_type import Family, MysqlType
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
+from ticdc_lakehouse.sql.text import literal, quoted
+
+IRREGULAR = "_ticdc_irregular"
+_WITH_IRREGULAR = (Family.DATE, Family.DATETIME, Family.TIMESTAMP)
+LONG_TEXTS = "'maxStringLen', '2147483647'"
+"""Option of ``from_json``."""
+_EXACT_TEXT = "exact text: the protocol does not tell "
+
+_INTEGER_TYPES = {  # name: (signed, unsigned)
+    "tinyint": ("TINYINT", "SMALLINT"),
+    "bool": ("TINYINT", "TINYINT"),
+    "boolean": ("TINYINT", "TINYINT"),
+    "smallint": ("SMALLINT", "INT"),
+    "mediumint": ("INT", "INT"),
+    "int": ("INT", "BIGINT"),
+    "integer": ("INT", "BIGINT"),
+    "bigint": ("BIGINT", "DECIMAL(20,0)"),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedColumn:
+    """One column of a typed table."""
+
+    name: str
+    spark_type: str
+    comment: str
+    definition: ColumnDefinition
+
+    @property
+    def has_dates(self) -> bool:
+        """Whether MySQL has values of its type that Spark's has not."""
+        return self.definition.type.family in _WITH_IRREGULAR
+
+    def sql(self, text: str, time_zone: str) -> str:
+        """The typed value of SQL expression ``text``; NULL for NULL and for what the type cannot hold."""
+        return _value_sql(self.definition, self.spark_type, text, time_zone)
+
+
+def has_dates(table: Table) -> bool:
+    """Whether a table has columns for whose irregular values ``_ticdc_irregular`` is shown."""
+    return any(column.has_dates for column in typed_columns(table))
+
+
+def typed_columns(table: Table) -> tuple[TypedColumn, ...]:
+    """The typed columns of a table, in its order, without the virtual ones."""
+    return tuple(typed_column(column) for column in table.sent)
+
+
+def by_name(column: ColumnDefinition) -> ColumnDefinition:
+    """The column as MySQL's texts, defaults and stored rows have it: ENUM and SET by name."""
+    return replace(column, by="name") if column.type.elements else column
+
+
+def image_sql(table: Table, json_text: str) -> str:
+    """A row image as a struct of texts, one field a column. A malformed image is an error, never NULL."""
+    fields = ", ".join(f"{quoted(column.name)} STRING" for column in table.sent)
+    # A value may have more characters than Spark's JSON reader takes by itself: 20 million, and binary is in hex.
+    return f"from_json({json_text}, {literal(fields)}, map('mode', 'FAILFAST', {LONG_TEXTS}))"
+
+
+def values_sql(columns: tuple[TypedColumn, ...], texts: Sequence[str], time_zone: str) -> str:
+    """The typed values of the columns' texts (SQL expressions) as one struct."""
+    values = (f"{c.sql(text, time_zone)} AS {quoted(c.name)}" for c, text in zip(columns, texts, strict=True))
+    return f"struct({', '.join(values)})"
+
+
+def lost_sql(columns: tuple[TypedColumn, ...], texts: Sequence[str], values: Sequence[str]) -> str:
+    """Those texts that their typed values could not hold, as a JSON object text: ``{}`` where they hold all."""
+    lost = (
+        f"CASE WHEN {value} IS NULL THEN {text} END AS {quoted(column.name)}"
+        for column, text, value in zip(columns, texts, values, strict=True)
+        if column.spark_type != "STRING" or column.definition.type.elements
+    )
+    members = ", ".join(lost)
+    # Else a session may have to_json write what was not lost, as null.
+    return f"to_json(struct({members}), map('ignoreNullFields', 'true'))" if members else "'{}'"
+
+
+def irregular_sql(lost: str) -> str:
+    """What ``lost_sql`` gave as a map, NULL where nothing was lost."""
+    return f"CASE WHEN {lost} <> '{{}}' THEN from_json({lost}, 'map<string,string>') END"
+
+
+def typed_column(column: ColumnDefinition) -> TypedColumn:
+    """The typed column of one column."""
+    spark_type, remark = _home(column)
+    remarks = "; ".join(filter(None, (remark, writer_defects.remark(column.doubt))))
+    comment = column.type.text if remarks == "" else f"{column.type.text} ({remarks})"
+    return TypedColumn(name=column.name, spark_type=spark_type, comment=comment, definition=column)
+
+
+_HOMES = {
+    Family.FLOAT: ("FLOAT", ""),
+    Family.DOUBLE: ("DOUBLE", ""),
+    Family.YEAR: ("SMALLINT", ""),
+    Family.DATE: ("DATE", f"zero and partial dates: see {IRREGULAR}"),
+    Family.DATETIME: ("TIMESTAMP_NTZ", f"zero and partial dates: see {IRREGULAR}"),
+    Family.TIMESTAMP: ("TIMESTAMP", f"zero dates: see {IRREGULAR}"),
+    Family.BINARY: ("BINARY", ""),
+}
+
+
+def _home(column: ColumnDefinition) -> tuple[str, str]:
+    """The Spark type of a column, and what its comment must say beside the MySQL type."""
+    kind = column.type
+    match kind.family:
+        case Family.INTEGER:
+            return _INTEGER_TYPES[kind.name][kind.unsigned], ""
+        case Family.DECIMAL:
+            return _decimal(kind)
+        case Family.BIT:
+            return ("BIGINT", "") if kind.size and kind.size[0] < 64 else ("DECIMAL(20,0)", "")
+        case Family.ENUM | Family.SET:
+            return "STRING", _names_remark(column)
+        case family:
+            return _HOMES.get(family, ("STRING", ""))
+
+
+def _decimal(kind: MysqlType) -> tuple[str, str]:
+    if not kind.size:
+        return "STRING", _EXACT_TEXT + "precision and scale"
+    if kind.size[0] > 38:
+        return "STRING", "exact text: more than the 38 digits of DECIMAL"
+    return f"DECIMAL({kind.size[0]},{kind.scale})", ""
+
+
+def _names_remark(column: ColumnDefinition) -> str:
+    if column.by == "name" or column.type.elements:
+        return ""
+    number = "index" if column.type.family is Family.ENUM else "bit mask"
+    return f"{number} as text: the protocol does not tell the names"
+
+
+def _value_sql(column: ColumnDefinition, spark_type: str, text: str, time_zone: str) -> str:
+    match column.type.family:
+        case Family.TIMESTAMP:
+            return f"try_cast(concat({text}, {literal(' ' + time_zone)}) AS TIMESTAMP)"
+        case Family.BINARY:
+            return f"unhex({text})"
+        case Family.ENUM if column.by != "name" and column.type.elements:
+            return _enum_sql(column.type.elements, text)
+        case Family.SET if column.by != "name" and column.type.elements:
+            return _set_sql(column.type.elements, text)
+        case Family.TIME if column.type.digits:
+            # Debezium sends as many digits as a value needs. More than the type has are kept: the definition is old.
+            digits, fraction = column.type.digits, f"split_part({text}, '.', 2)"
+            filled = f"concat(split_part({text}, '.', 1), '.', rpad({fraction}, {digits}, '0'))"
+            return f"CASE WHEN length({fraction}) <= {digits} THEN {filled} ELSE {text} END"
+        case _ if spark_type == "STRING":
+            return text
+        case Family.DECIMAL:
+            # A cast would round what has more digits after the point.
+            whole = f"length(split_part({text}, '.', 2)) <= {column.type.scale}"
+            return f"CASE WHEN {whole} THEN try_cast({text} AS {spark_type}) END"
+        case _:
+            return f"try_cast({text} AS {spark_type})"
+
+
+def _enum_sql(elements: tuple[str, ...], text: str) -> str:
+    """Index 0 is MySQL's error value, which prints as the empty string."""
+    names = ", ".join(literal(name) for name in ("", *elements))
+    return f"get(array({names}), try_cast({text} AS INT))"
+
+
+def _set_sql(elements: tuple[str, ...], text: str) -> str:
+    """Bit i of the mask (up to 64, as a signed BIGINT) stands for element i. What is no number is no mask: ``conv``
+    would make 0 of it."""
+    names = ", ".join(literal(name) for name in elements)
+    mask = f"CAST(conv({text}, 10, -10) AS BIGINT)"
+    chosen = f"filter(array({names}), (name, i) -> ({mask} & shiftleft(1L, i)) <> 0)"
+    return f"CASE WHEN {text} RLIKE '^[0-9]+$' THEN concat_ws(',', {chosen}) END"
+
+
+def stored_text_sql(column: TypedColumn, time_zone: str) -> str:
+    """MySQL's text of a stored value (`event` docstring; ENUM and SET as they are stored, by name where that is known):
+    what ``TypedColumn.sql`` was made of, read back."""
+    text = _text_of_sql(column.definition.type, quoted(column.name), column.spark_type, time_zone)
+    return f"coalesce({IRREGULAR}[{literal(column.name)}], {text})"
+
+
+def _text_of_sql(kind: MysqlType, value: str, spark_type: str, time_zone: str) -> str:
+    match kind.family:
+        case _ if spark_type == "STRING":
+            return value
+        case Family.BINARY:
+            return f"lower(hex({value}))"
+        case Family.YEAR:
+            return f"lpad(CAST({value} AS STRING), 4, '0')"
+        case Family.DECIMAL:
+            # A CAST writes 0E-8 where the session is not in ANSI mode.
+            return f"replace(format_number({value}, {kind.scale}), ',', '')"
+        case Family.DATETIME:
+            return moment_text_sql(value, kind.digits)
+        case Family.TIMESTAMP:
+            return moment_text_sql(f"convert_timezone('UTC', {literal(time_zone)}, {_in_utc(value)})", kind.digits)
+        case Family.FLOAT | Family.DOUBLE:
+            return _number_text_sql(value)
+        case _:
+            return f"CAST({value} AS STRING)"
+
+
+def _in_utc(timestamp: str) -> str:
+    """A TIMESTAMP as the TIMESTAMP_NTZ of its UTC time, whatever the session's zone."""
+    return f"timestampadd(MICROSECOND, unix_micros({timestamp}), TIMESTAMP_NTZ'1970-01-01 00:00:00')"
+
+
+def moment_text_sql(moment: str, digits: int) -> str:
+    """MySQL's text of a TIMESTAMP_NTZ, with so many digits after the point. ``date_format`` would take it for a time of
+    the session's zone, where an hour may be missing, and write the digits as the session's time parser does."""
+    text = f"CAST({moment} AS STRING)"
+    seconds = f"left({text}, 19)"
+    return f"concat({seconds}, '.', rpad(substring({text}, 21), {digits}, '0'))" if digits else seconds
+
+
+def _number_text_sql(value: str) -> str:
+    """Plain digits from 1e-6 up to below 1e21, else an exponent (`event` docstring), of Java's digits."""
+    text, size = f"CAST({value} AS STRING)", f"abs({value})"
+    power = f"CAST(split_part({text}, 'E', 2) AS INT)"
+    digits = f"regexp_replace(split_part({text}, 'E', 1), '[.]0$', '')"
+    return (
+        f"CASE WHEN {value} = 0 THEN regexp_replace({text}, '[.]0$', '') "
+        f"WHEN {size} >= 1e-6 AND {size} < 1 THEN {_plain_sql(text, 22)} "
+        f"WHEN {size} >= 1 AND {size} < 1e21 THEN {_plain_sql(text, 16)} "
+        f"ELSE concat({digits}, format_string('e%s%02d', IF({power} < 0, '-', '+'), abs({power}))) END"
+    )
+
+
+def _plain_sql(number: str, scale: int) -> str:
+    return f"regexp_replace(CAST(CAST({number} AS DECIMAL(38,{scale})) AS STRING), '[.]?0+$', '')"

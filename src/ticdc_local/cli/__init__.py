@@ -1,0 +1,102 @@
+"""``ticdc-lake``: the command line. One module a command; ``COMMANDS`` names them.
+
+A command's module has ``arguments(parser)`` and ``run(options) -> exit code``. Each is imported when it is asked
+for, so that ``decode`` does not wait for Spark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+
+from ticdc_codec.errors import LakehouseError
+
+COMMANDS = {
+    "run": "run a job of the bundle on this machine",
+    "status": "where each feed stands, and why a table stands still",
+    "quarantine": "list, replay or dismiss messages that could not be decoded",
+    "table": "pass over a DDL, or try again, where a table stands still",
+    "load": "rows from before the changefeed, out of an export of Dumpling's",
+    "maintain": "delete what is older than the feeds' retention, compact what stays",
+    "generate": "a made-up changefeed in any protocol, into Kafka or a file",
+    "decode": "decode messages (JSON lines) to events (JSON lines)",
+    "inspect": "what messages are: protocol, events, values, every byte",
+    "verify-stream": "recorded streams through the pipeline, gold compared with TiDB's answers",
+    "demo": "Kafka, a feed of each protocol, the bundle's job, gold compared with TiDB's answers",
+    "sql": "a Spark SQL prompt on the lake",
+    "doctor": "check Python, Java, jars and ports",
+}
+LOCAL = {"confluent_kafka", "delta", "pandas", "py4j", "pyspark"}
+"""What the extra ``local`` in pyproject.toml brings; ``decode`` and ``inspect`` do without."""
+_READER_GONE = 128 + 13
+"""As shells have it: ended by SIGPIPE."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; gives its exit code.
+
+    An error of ours is one line on stderr and exit code 2, one of the machine, such as a full disk, exit code 1. A
+    reader that wants no more (``… | head``) ends the command in silence.
+    """
+    _print_any_character()
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code = _run(given)
+        print(end="", flush=True)  # what cannot be written must be known here, not when Python ends
+    except BrokenPipeError:
+        code = _READER_GONE
+    except OSError as error:
+        print(f"ticdc-lake {given[0]}: {error}", file=sys.stderr)
+        code = 1
+    else:
+        return code
+    _give_up_output()
+    return code
+
+
+def _print_any_character() -> None:
+    """A terminal in another encoding than UTF-8 shows what it cannot print as ``\\u…``."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _parsed(given: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="ticdc-lake", description="TiDB tables in the lakehouse.")
+    choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    for name, summary in COMMANDS.items():
+        # Only the command that is called needs its arguments; the others are there for the list.
+        added = choices.add_parser(name, help=summary, description=summary, add_help=given[:1] == [name])
+        if given[:1] == [name]:
+            _module(name).arguments(added)
+    return parser.parse_args(given)
+
+
+def _run(given: list[str]) -> int:
+    try:
+        options = _parsed(given)
+        return int(_module(options.command).run(options))
+    except LakehouseError as error:
+        problem = str(error)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in LOCAL:
+            raise
+        problem = f"{error.name} is not installed: pip install 'ticdc-lakehouse[local]' brings what a laptop needs"
+    print(f"ticdc-lake {given[0]}: {problem}", file=sys.stderr)
+    return 2
+
+
+def _give_up_output() -> None:
+    """Else Python writes what is left when it ends, and complains about it in its own words."""
+    try:
+        print(end="", flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _module(command: str):  # type: ignore[no-untyped-def]  # a module with `arguments` and `run`
+    return importlib.import_module(f"{__name__}.{command.replace('-', '_')}")

@@ -1,0 +1,49 @@
+"""Which project and which lake a command means."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ticdc_codec.errors import ConfigError
+
+LAKE = ".lake"
+
+
+def place_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add ``--project`` and ``--lake``."""
+    parser.add_argument("--project", type=Path, default=Path(), help="folder with databricks.yml (default: this one)")
+    parser.add_argument("--lake", type=Path, help=f"folder of the lake (default: {LAKE} in the project)")
+
+
+def project_root(options: argparse.Namespace) -> Path:
+    """The project's folder. Raises ConfigError if it has no databricks.yml."""
+    root: Path = options.project.absolute()
+    if not (root / "databricks.yml").is_file():
+        raise ConfigError(f"{root}: expected a folder with databricks.yml; name it with --project")
+    return root
+
+
+def lake_root(options: argparse.Namespace) -> Path:
+    """The lake's folder; it need not exist."""
+    root: Path = options.lake or options.project / LAKE
+    return root.absolute()
+
+
+@contextmanager
+def writing(option: str, path: Path) -> Iterator[None]:
+    """Within it the file or folder that an option names is written. Raises ConfigError where that fails."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(f"{option}: {path}: cannot be written: {error.strerror}") from None
+
+
+def named_values(pairs: list[str], what: str) -> dict[str, str]:
+    """``name=value`` arguments as a mapping. Raises ConfigError for one without ``=``."""
+    for pair in pairs:
+        if "=" not in pair:
+            raise ConfigError(f"{what}: expected name=value, found {pair!r}")
+    return dict(pair.split("=", 1) for pair in pairs)

@@ -1,0 +1,260 @@
+"""``ticdc-lake demo``: a real Kafka broker, a recorded changefeed in each protocol, the bundle's job, and gold compared
+with TiDB."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+from pyspark.sql import SparkSession
+
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.config.feed import Feed, load_feed
+from ticdc_lakehouse.entry import Run
+from ticdc_lakehouse.gold.time_travel import as_of
+from ticdc_lakehouse.ops import status
+from ticdc_lakehouse.silver import decode_stream
+from ticdc_local.broker import Broker, recorded_messages
+from ticdc_local.bundle import Bundle, load_bundle
+from ticdc_local.cli.arguments import LAKE, lake_root, place_arguments, project_root, writing
+from ticdc_local.cli.open_lake import quiet_session
+from ticdc_local.cli.run import JOB, progress_text, result_text
+from ticdc_local.dbutils import Secrets
+from ticdc_local.display import table, text_of
+from ticdc_local.job import feed_parameters, local_parameters, run_job
+from ticdc_local.outcome import Event, JobState, Progress
+from ticdc_testkit.comparison import Cell
+from ticdc_testkit.recorded_streams import Answer, RecordedStream, answers, recorded_stream
+from ticdc_testkit.verify_stream import Verdict, verdict
+
+STREAM = Path("tests", "data", "streams", "tiflow-basic")
+FEEDS = {
+    "shop_craft": "craft.jsonl.gz",
+    "shop_canal": "canal_json.jsonl.gz",
+    "shop_open": "open_protocol.jsonl.gz",
+    "shop_simple": "simple-avro.jsonl.gz",
+    "shop_debezium": "debezium.jsonl.gz",
+}
+STEP_BY_STEP = ("shop_craft", "shop_canal")
+"""The feeds that are applied in steps, and compared after each; the others go to the end at once, to save time."""
+STEPS = 2
+_SHOWN = 20
+MARK = "made-by-demo"
+_LEFT_BY_PROMPT = {"scratch", "warehouse"}
+
+_COLUMNS = "order_id, customer_id, qty, status, placed, note"
+_OF_ALL = " UNION ALL ".join(f"SELECT {_COLUMNS} FROM gold.{feed}_shop_orders" for feed in FEEDS)
+_ORDERS = f"""
+    SELECT status, count(*) AS orders, count(DISTINCT customer_id) AS customers, sum(qty) AS pieces,
+           max(placed) AS latest, min(feeds) AS feeds_alike
+    FROM (SELECT {_COLUMNS}, count(*) AS feeds FROM ({_OF_ALL}) GROUP BY {_COLUMNS})
+    GROUP BY status ORDER BY status"""
+_CHANGES = """
+    SELECT date_format(commit_time, 'HH:mm:ss.SSS') AS committed, op, name, _before.balance AS balance_before, balance
+    FROM decoding.shop_canal_shop_customers
+    WHERE id = (SELECT max_by(id, changes) FROM (
+        SELECT id, count(*) AS changes FROM decoding.shop_canal_shop_customers GROUP BY id))
+    ORDER BY commit_ts LIMIT 6"""
+_THEN_AND_NOW = """
+    SELECT coalesce(n.status, t.status) AS status, t.orders AS orders_then, n.orders AS orders_now,
+           t.pieces AS pieces_then, n.pieces AS pieces_now
+    FROM (SELECT status, count(*) AS orders, sum(qty) AS pieces FROM orders_then GROUP BY status) t
+    FULL JOIN (SELECT status, count(*) AS orders, sum(qty) AS pieces FROM gold.shop_craft_shop_orders GROUP BY status) n
+    ON n.status <=> t.status ORDER BY status"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Demo:
+    """One demonstration."""
+
+    project: Path
+    lake: Path
+    bundle: Bundle
+    feeds: Mapping[str, Feed]
+    streams: Mapping[str, RecordedStream]
+    started: float = field(default_factory=time.monotonic)
+    terminal: TextIO = field(default_factory=lambda: sys.stdout)
+
+    def say(self, text: str) -> None:
+        """Print a line with the seconds since the start, also while notebooks' output is held back."""
+        print(f"[{time.monotonic() - self.started:5.1f} s] {text}", file=self.terminal, flush=True)
+
+    def session(self) -> SparkSession:
+        """The process's session."""
+        return quiet_session(self.lake)
+
+    def parameters(self, broker: Broker, feeds: Iterable[str]) -> dict[str, str]:
+        """The job's parameters for these feeds, but for until_tso."""
+        own = {"bootstrap_servers": broker.bootstrap_servers}
+        return {**local_parameters(self.project, self.lake), **feed_parameters(*feeds), **own}
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    place_arguments(parser)
+    parser.add_argument(
+        "--steps",
+        type=int,
+        default=STEPS,
+        metavar="N",
+        help=f"compare {' and '.join(STEP_BY_STEP)} at N watermarks (default: {STEPS}), the others at the last",
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Make the lake anew and show it; 1 if gold differs from TiDB anywhere."""
+    if options.steps < 1:
+        raise ConfigError(f"--steps: expected 1 or more, found {options.steps}")
+    demo = _prepared(options)
+    verdicts: dict[str, list[Verdict]] = {name: [] for name in FEEDS}
+    with Broker(demo.lake / "kafka") as broker:
+        demo.say(f"Kafka runs at {broker.bootstrap_servers}")
+        for name in FEEDS:
+            _publish(demo, broker, name)
+        runs = _apply(demo, broker, chosen(list(answers(demo.project / STREAM)), options.steps), verdicts)
+        _show_state(demo, runs)
+    _show_queries(demo, runs["shop_craft"].lake, verdicts["shop_craft"][0].watermark)
+    equal = _show_verdicts(verdicts)
+    prompt = "make sql" if options.lake is None else f"ticdc-lake sql --lake {options.lake}"
+    demo.say(f"Kafka is stopped. The lake stays in {options.lake or LAKE}; a Spark SQL prompt on it: {prompt}")
+    return 0 if equal else 1
+
+
+def _prepared(options: argparse.Namespace) -> _Demo:
+    project, lake = project_root(options), lake_root(options)
+    feeds = {name: load_feed(project / "resources" / "feeds" / f"{name}.yml") for name in FEEDS}
+    streams = {name: recorded_stream(project / STREAM, file, {}) for name, file in FEEDS.items()}
+    bundle = load_bundle(project)
+    clean(lake)
+    return _Demo(project=project, lake=lake, bundle=bundle, feeds=feeds, streams=streams)
+
+
+def clean(lake: Path) -> None:
+    """Make the lake's folder empty. Raises ConfigError, and deletes nothing, if the demo did not make what is in it."""
+    found = {path.name for path in lake.iterdir()} if lake.is_dir() else set()
+    if MARK not in found and not found <= _LEFT_BY_PROMPT:
+        raise ConfigError(f"{lake}: holds something that the demo did not make; move it away, or give --lake FOLDER")
+    if lake.is_dir():
+        shutil.rmtree(lake)
+    with writing("--lake", lake):
+        lake.mkdir(parents=True)
+    (lake / MARK).write_text("The demo deletes this folder when it starts.\n", encoding="utf-8")
+
+
+def chosen(known: list[Answer], steps: int) -> list[Answer]:
+    """``steps`` of the answers, evenly apart, the last one among them."""
+    last = len(known) - 1
+    places = {round(last * step / steps) for step in range(1, steps + 1)}
+    return [known[place] for place in sorted(places)]
+
+
+def _publish(demo: _Demo, broker: Broker, name: str) -> None:
+    """Write a recorded stream into the topic that the feed's file names."""
+    stream, topic = demo.streams[name], demo.feeds[name].topics[0]
+    broker.create_topic(topic, stream.partitions)
+    count = broker.produce(topic, recorded_messages(stream.messages))
+    demo.say(f"Changefeed {name}: {count} {stream.protocol} messages in topic {topic}")
+
+
+def _apply(demo: _Demo, broker: Broker, known: list[Answer], verdicts: dict[str, list[Verdict]]) -> dict[str, Run]:
+    """Run the bundle's job up to each answer's watermark (the last time as far as it goes), and compare each time."""
+    runs: dict[str, Run] = {}
+    seen: dict[str, dict[tuple[str, int], list[tuple[Cell, ...]]]] = {name: {} for name in FEEDS}
+    demo.say(f"Job {JOB} of databricks.yml, on Spark and Delta in this process")
+    for number, answer in enumerate(known, start=1):
+        last = number == len(known)
+        feeds = tuple(FEEDS) if last else STEP_BY_STEP
+        limit = "" if last else str(answer.watermark)
+        _run_job(demo, {**demo.parameters(broker, feeds), "until_tso": limit})
+        runs = {name: _run_of(demo, broker, name) for name in feeds}
+        for name, each in runs.items():
+            verdicts[name].append(verdict(each, answer, demo.streams[name].time_zone, seen[name]))
+        equal = all(not verdicts[name][-1].differences for name in feeds)
+        state = "gold equals TiDB" if equal else "gold DIFFERS from TiDB"
+        demo.say(f"Watermark {number} of {len(known)}, TSO {answer.watermark}: {state} in {len(feeds)} feeds")
+    return runs
+
+
+def _run_job(demo: _Demo, parameters: Mapping[str, str]) -> None:
+    """Run the job; what its notebooks print is not shown.
+
+    Raises ConfigError with the traceback if it fails.
+    """
+
+    def progress(event: Progress) -> None:
+        # The for-each tasks' own ends would repeat those of the feeds.
+        ended = event.event is Event.FINISHED and "[" in event.task
+        if ended or event.event in (Event.FAILED, Event.RETRYING):
+            demo.say(f"  {progress_text(event)}")
+
+    with redirect_stdout(io.StringIO()):
+        result = run_job(
+            demo.bundle, JOB, parameters, demo.session, progress, files_root=demo.lake, retry_wait_seconds=1.0
+        )
+    if result.state is not JobState.SUCCESS:
+        raise ConfigError(result_text(result))
+
+
+def _run_of(demo: _Demo, broker: Broker, name: str) -> Run:
+    return Run.from_parameters(demo.session(), {**demo.parameters(broker, [name]), "feed": name}, Secrets().get)
+
+
+def _show_state(demo: _Demo, runs: Mapping[str, Run]) -> None:
+    """Print what each layer holds of each feed, and how far the feed is."""
+    print("\nWhat the lake holds (`ticdc-lake status` shows more):")
+    heads = (
+        "feed",
+        "protocol",
+        "bronze messages",
+        "quarantined",
+        "silver events",
+        "gold tables",
+        "gold rows",
+        "watermark",
+    )
+    lines = [(name, demo.feeds[name].protocol, *_layers(each, name)) for name, each in runs.items()]
+    print(f"{table(heads, lines)}\n")
+
+
+def _layers(run: Run, name: str) -> tuple[int, ...]:
+    """The numbers of a feed's line."""
+    lake, spark = run.lake, run.lake.spark
+    found = status.feed_status(lake, name)
+    events = spark.table(lake.table(Layer.SILVER, decode_stream.events_table(name))).count()
+    rows = sum(spark.table(lake.table(Layer.GOLD, state.name)).count() for state in found.tables.values())
+    return found.landed, found.quarantined, events, len(found.tables), rows, found.tso
+
+
+def _show_queries(demo: _Demo, lake: Lake, tso: int) -> None:
+    """Print three questions that an analyst might ask, and what the lake answers."""
+    spark = demo.session()
+    print("Gold: orders by status, and in how many feeds every one of them is the same")
+    print(text_of(spark.sql(_ORDERS)))
+    print("\nSilver: the first changes of the customer that changed most")
+    print(text_of(spark.sql(_CHANGES)))
+    snapshot = as_of(spark, "shop_craft", tso, lake=lake)
+    snapshot["shop.orders"].createOrReplaceTempView("orders_then")
+    print(f"\nas_of(spark, 'shop_craft', {tso}): orders at {snapshot.time:%H:%M:%S.%f} UTC beside those of gold now")
+    print(text_of(spark.sql(_THEN_AND_NOW)))
+
+
+def _show_verdicts(verdicts: Mapping[str, list[Verdict]]) -> bool:
+    """Print each difference, and at how many watermarks gold equals TiDB; gives whether it does at all of them."""
+    print()
+    for name, found in verdicts.items():
+        for each in found:
+            for difference in each.differences[:_SHOWN]:
+                print(f"  {name} at {each.watermark}: {difference}")
+        equal = sum(not each.differences for each in found)
+        rows = sum(each.rows for each in found)
+        print(f"{name}: gold equals TiDB at {equal} of {len(found)} watermarks ({rows} rows compared)")
+    return all(not each.differences for found in verdicts.values() for each in found)

@@ -1,0 +1,236 @@
+"""``ticdc-lake generate``: a made-up changefeed, into Kafka or a file, and the feed file that reads it."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
+
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.message import ClaimCheck, Message, StoredObject
+from ticdc_codec.options import LargeMessage, SinkOptions, option_names, sink_options
+from ticdc_codec.protocols import PROTOCOLS, protocol_named
+from ticdc_local.cli.arguments import named_values, writing
+from ticdc_local.cli.number import positive
+from ticdc_testkit.workload import WORKLOADS, workload_named
+from ticdc_testkit.workload.dispatch import Dispatch
+from ticdc_testkit.workload.stream import Changefeed, Interval, intervals
+
+_ROWS = 10_000
+_SERVERS = "localhost:9092"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("--workload", required=True, help=f"one of {', '.join(WORKLOADS)}")
+    parser.add_argument("--protocol", required=True, help=f"one of {', '.join(PROTOCOLS)}")
+    parser.add_argument(
+        "--option",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a sink-uri option, or time-zone; enable-tidb-extension is true if not given",
+    )
+    place = parser.add_mutually_exclusive_group(required=True)
+    place.add_argument("--file", help="write JSON lines that `ticdc-lake decode` reads; - is the terminal")
+    place.add_argument("--bootstrap-servers", metavar="HOST:PORT", help="write into this Kafka, without security")
+    parser.add_argument("--topic", help="made if it is not there (default: the workload's name)")
+    parser.add_argument("--partitions", type=positive, default=1, metavar="N", help="of the topic (default: 1)")
+    parser.add_argument(
+        "--dispatch", type=Dispatch, choices=[*Dispatch], default=Dispatch.INDEX_VALUE, help="rows to partitions by"
+    )
+    parser.add_argument(
+        "--rows", type=positive, default=_ROWS, metavar="N", help=f"row changes, about (default: {_ROWS})"
+    )
+    parser.add_argument("--rate", type=positive, metavar="N", help="row changes a second, at most")
+    parser.add_argument("--seed", type=int, default=0, metavar="N", help="the same seed gives the same bytes")
+    parser.add_argument(
+        "--schema-file",
+        type=Path,
+        metavar="FILE",
+        help="write CREATE TABLE here and not into the stream: the tables existed before the changefeed",
+    )
+    parser.add_argument("--feed-file", type=Path, metavar="FILE", help="write the feed that reads the stream")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the stream, and say how much it was."""
+    protocol_named(options.protocol)
+    protocol = options.protocol.replace("-", "_")
+    given = sink_values(protocol, named_values(options.option, "--option"))
+    feed = Changefeed(
+        workload=options.workload,
+        protocol=protocol,
+        options=sink_options(protocol, given),
+        partitions=options.partitions,
+        dispatch=options.dispatch,
+        creates=options.schema_file is None,
+        seed=options.seed,
+    )
+    workload_named(feed.workload)
+    protocol_named(protocol).encode([], feed.options)  # refuses options that cannot be encoded before a file is written
+    topic = options.topic or feed.workload
+    _describe(options, feed, given, topic)
+    written = Written()
+    stream = written.counted(paced(stored(intervals(feed, options.rows), feed.options), options.rate))
+    if options.file is None:
+        _to_kafka(options.bootstrap_servers, topic, options.partitions, stream)
+    else:
+        with _opened(options.file) as file:
+            file.writelines(lines(stream, topic))
+    print(f"{written.text()} to {options.file or f'topic {topic}'}", file=sys.stderr)
+    return 0
+
+
+def sink_values(protocol: str, given: Mapping[str, str]) -> dict[str, str]:
+    """The options of the changefeed: those given, and watermarks where they are a matter of an option."""
+    own = {"enable-tidb-extension": "true"} if "enable-tidb-extension" in option_names(protocol) else {}
+    return {**own, **given}
+
+
+def _describe(options: argparse.Namespace, feed: Changefeed, given: Mapping[str, str], topic: str) -> None:
+    """Write the schema file and the feed file that were asked for."""
+    from ticdc_lakehouse.policy import Mode
+    from ticdc_local.feed_file import write_feed_file
+
+    if options.schema_file is not None:
+        with writing("--schema-file", options.schema_file):
+            options.schema_file.parent.mkdir(parents=True, exist_ok=True)
+            options.schema_file.write_text(workload_named(feed.workload)[0], encoding="utf-8")
+    if options.feed_file is not None:
+        schema = options.schema_file and os.path.relpath(options.schema_file, options.feed_file.parent)
+        with writing("--feed-file", options.feed_file):
+            write_feed_file(
+                options.feed_file,
+                protocol=feed.protocol,
+                options={name: _yaml_value(text) for name, text in given.items() if name != "time-zone"},
+                time_zone=feed.options.time_zone.key,
+                bootstrap_servers=options.bootstrap_servers or _SERVERS,
+                topic=topic,
+                schema_file=schema,
+                mode=Mode.WATERMARKS if feed.has_watermarks else Mode.EVENTUAL,
+            )
+        _check_feed_file(options.feed_file)
+
+
+def _yaml_value(text: str) -> object:
+    """An option's value as a person writes it into YAML: ``true`` and ``16`` bare, ``'null'`` as the word it is."""
+    if text in ("true", "false"):
+        return text == "true"
+    return int(text) if text.isdecimal() else text
+
+
+def _check_feed_file(path: Path) -> None:
+    """Raises ConfigError if no job could read it: its name or its topic is none that a feed may have."""
+    from ticdc_lakehouse.config.feed import load_feed
+
+    try:
+        load_feed(path)
+    except ConfigError:
+        path.unlink()
+        raise
+
+
+def paced(stream: Iterable[Interval], rate: int | None) -> Iterator[Interval]:
+    """The stream, waiting so that no more than ``rate`` row changes come a second."""
+    began, rows = time.monotonic(), 0
+    for interval in stream:
+        rows += interval.rows
+        if rate is not None:
+            time.sleep(max(0.0, began + rows / rate - time.monotonic()))
+        yield interval
+
+
+def stored(stream: Iterable[Interval], options: SinkOptions) -> Iterator[Interval]:
+    """The stream; the claim-check objects of an interval lie in their store before its messages come."""
+    if options.large_message_handle_option is not LargeMessage.CLAIM_CHECK or options.claim_check_storage_uri is None:
+        yield from stream
+        return
+    from ticdc_codec.claim_check_storage import ObjectStore
+
+    store = ObjectStore(options.claim_check_storage_uri)
+    for interval in stream:
+        for each in claim_check_objects(interval):
+            store.write(each.name, each.content)
+        yield interval
+
+
+def claim_check_objects(interval: Interval) -> Iterator[StoredObject]:
+    """What the messages of an interval name."""
+    for messages in interval.messages.values():
+        for message in messages:
+            if isinstance(message, ClaimCheck):
+                yield from message.stored
+
+
+@dataclass(slots=True)
+class Written:
+    """How much was written."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    started: float = field(default_factory=time.monotonic)
+
+    def counted(self, stream: Iterable[Interval]) -> Iterator[Interval]:
+        """The stream, counted while it goes by."""
+        for interval in stream:
+            self.counts["messages"] += sum(map(len, interval.messages.values()))
+            self.counts["row changes"] += interval.rows
+            self.counts["transactions"] += interval.transactions
+            self.counts["watermarks"] += 1
+            yield interval
+
+    def text(self) -> str:
+        """The counts, and the time it took."""
+        counts = ", ".join(f"{count} {what}" for what, count in self.counts.items())
+        return f"{counts} in {time.monotonic() - self.started:.1f} s"
+
+
+def lines(stream: Iterable[Interval], topic: str) -> Iterator[str]:
+    """A JSON line for each message."""
+    offsets: Counter[int] = Counter()
+    for interval in stream:
+        for partition, messages in interval.messages.items():
+            for message in messages:
+                yield _line(message, topic, partition, offsets[partition])
+                offsets[partition] += 1
+
+
+def _line(message: Message, topic: str, partition: int, offset: int) -> str:
+    key, value = (None if part is None else base64.b64encode(part).decode() for part in (message.key, message.value))
+    members = {"topic": topic, "partition": partition, "offset": offset, "key": key, "value": value}
+    return json.dumps(members, separators=(",", ":")) + "\n"
+
+
+def _to_kafka(servers: str, topic: str, partitions: int, stream: Iterable[Interval]) -> None:
+    from ticdc_local.kafka import KafkaMessage, ensure_topic, produce
+
+    ensure_topic(servers, topic, partitions)
+    produce(
+        servers,
+        topic,
+        (
+            KafkaMessage(partition=partition, key=message.key, value=message.value)
+            for interval in stream
+            for partition, messages in interval.messages.items()
+            for message in messages
+        ),
+    )
+
+
+def _opened(name: str) -> AbstractContextManager[TextIO]:
+    """The file, or the terminal. Raises ConfigError if it cannot be written."""
+    if name == "-":
+        if not sys.stdout:  # Python has none where the shell closed it: >&-
+            raise ConfigError("--file: -: cannot be written: standard output is closed")
+        return nullcontext(sys.stdout)
+    with writing("--file", Path(name)):
+        return Path(name).open("w", encoding="utf-8")

@@ -1,0 +1,65 @@
+"""``ticdc-lake inspect``: what messages are, for people."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from base64 import b64decode
+from itertools import chain, islice
+from pathlib import Path
+
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.inspection import Inspector
+from ticdc_codec.inspection.terminal import show
+from ticdc_codec.protocols import PROTOCOLS
+from ticdc_codec.recognition import recognise
+from ticdc_local.cli.arguments import named_values
+from ticdc_local.cli.messages import Pair, messages_in, opened
+
+_FIRST = 48
+"""Messages by which the protocol of a file is recognised."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("--protocol", help=f"one of {', '.join(PROTOCOLS)}; without it the bytes tell")
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="a sink-uri option, or time-zone"
+    )
+    parser.add_argument("--explain", action="store_true", help="show what each byte is")
+    parser.add_argument("--key", metavar="BASE64|@FILE", help="the key of a file that is one message's value")
+    parser.add_argument(
+        "file", nargs="?", help="JSON lines as for decode or of kcat -J, JSON values one a line, or one value as it "
+        "lies in Kafka; default stdin"
+    )  # fmt: skip
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print a tree a message. 1 if any does not decode, or there is none."""
+    with opened(options.file) as file:
+        messages = iter(messages_in(file.read(), _key(options.key)))
+    first = [*islice(messages, _FIRST)]
+    inspector = Inspector(
+        options.protocol,
+        named_values(options.option, "--option"),
+        others=recognise(first) if len(first) > 1 else None,
+        explain=options.explain,
+    )
+    decoded = [_show(inspector, message, number) for number, message in enumerate(chain(first, messages), start=1)]
+    return 0 if decoded and all(decoded) else 1
+
+
+def _show(inspector: Inspector, message: Pair, number: int) -> bool:
+    found = inspector.inspect(message, f"message {number}")
+    show(found.tree, sys.stdout)
+    return found.decoded
+
+
+def _key(given: str | None) -> bytes | None:
+    """Raises ConfigError."""
+    if given is None:
+        return None
+    try:
+        return Path(given[1:]).read_bytes() if given.startswith("@") else b64decode(given, validate=True)
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"--key: expected base64 or @ and the name of a file: {error}") from None

@@ -1,0 +1,24 @@
+"""``ticdc-lake maintain``: delete what is older than the feeds' retention, compact what stays."""
+
+from __future__ import annotations
+
+import argparse
+
+from ticdc_local.cli.arguments import place_arguments
+from ticdc_local.cli.open_lake import feed_run, open_lake, published_feeds
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    place_arguments(parser)
+    parser.add_argument("--feed", help="this feed only")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Maintain each feed and say what was done."""
+    lake = open_lake(options)
+    for feed in [options.feed] if options.feed else published_feeds(lake):
+        done = feed_run(options, feed, lake).maintain()
+        print(f"{feed}: readable since {done.since:%Y-%m-%d %H:%M} UTC; {done.kept} tables compacted", end="")
+        print(f", dropped {', '.join(done.dropped)}" if done.dropped else "")
+    return 0

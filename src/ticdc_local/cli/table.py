@@ -1,0 +1,34 @@
+"""``ticdc-lake table``: decide about a table that stands still; the reason is recorded."""
+
+from __future__ import annotations
+
+import argparse
+
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.gold.overrides import Action
+from ticdc_local.cli.arguments import place_arguments
+from ticdc_local.cli.open_lake import feed_run
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument(
+        "action",
+        type=Action,
+        choices=tuple(Action),
+        help="skip-ddl: pass over the DDL at which the table stands still; resume: try again from there",
+    )
+    parser.add_argument("table", metavar="DATABASE.TABLE", help="as `ticdc-lake status` names it")
+    place_arguments(parser)
+    parser.add_argument("--feed", required=True)
+    parser.add_argument("--reason", required=True, help="why; it is recorded in ops.decisions")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Record the decision and say what comes next."""
+    if not options.reason.strip():
+        raise ConfigError("--reason: expected a text that says why, found none")
+    state = feed_run(options, options.feed).decide(options.table, options.action, options.reason)
+    print(f"{options.table} stood still at TSO {state.applied_tso}: {state.reason}")
+    print(f"The next run of gold goes on from there: ticdc-lake run --feed {options.feed}")
+    return 0

@@ -1,0 +1,205 @@
+"""``ticdc-lake verify-stream``: recorded streams through the whole pipeline, compared with TiDB's answers."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from textwrap import shorten
+from typing import TYPE_CHECKING
+
+from ticdc_codec.errors import ConfigError
+from ticdc_local.cli.arguments import named_values, writing
+from ticdc_testkit.recorded_streams import RecordedStream, recorded_streams
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ticdc_local.broker import Broker
+    from ticdc_testkit.verify_stream import Verdict
+
+_SHOWN = 20
+_REMARK = 80
+"""Characters of a remark in the summary; the line of progress has it whole."""
+_HEADS = (
+    "stream",
+    "file",
+    "protocol",
+    "watermarks",
+    "equal",
+    "rows",
+    "differing cells",
+    "lost on the wire",
+    "seconds",
+    "remark",
+)
+
+
+@dataclass(slots=True, kw_only=True)
+class Result:
+    """What came out of one file."""
+
+    stream: RecordedStream
+    watermarks: int = 0
+    """Compared ones."""
+    equal: int = 0
+    rows: int = 0
+    """Rows of TiDB's answers, over all watermarks."""
+    differences: int = 0
+    lost: int = 0
+    """Cells whose values the protocol cannot carry."""
+    seconds: float = 0.0
+    remark: str = ""
+    """Why the file was not compared, or not to its end."""
+    failed: bool = False
+
+    def add(self, verdict: Verdict) -> None:
+        """Count one watermark."""
+        self.watermarks += 1
+        self.equal += not verdict.differences
+        self.rows += verdict.rows
+        self.differences += len(verdict.differences)
+        self.lost += verdict.lost
+
+    @property
+    def good(self) -> bool:
+        """Whether nothing differs and nothing failed; a file that cannot be compared is no fault."""
+        return self.equal == self.watermarks and not self.failed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Task:
+    """What to verify, where, and how much of it."""
+
+    streams: Sequence[RecordedStream]
+    lake: Path
+    every: int
+    started: float = field(default_factory=time.monotonic)
+
+    def say(self, text: str) -> None:
+        """Print a line with the seconds since the start."""
+        print(f"[{time.monotonic() - self.started:6.1f} s] {text}", flush=True)
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument(
+        "folder", type=Path, help="folder with stream.json, message files and answers.jsonl.gz, or a folder of such"
+    )
+    parser.add_argument(
+        "--file", action="append", default=[], help="only message files of this name, such as craft.jsonl.gz"
+    )
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="compare each Nth answer, and the last")
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="a further option of the feeds that have it"
+    )
+    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the summary into this file")
+    parser.add_argument("--lake", type=Path, help="folder to leave the lake in (default: a temporary one)")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print each watermark of a single file, or one line each of several, and a summary; 1 if any cell differs."""
+    if options.every < 1:
+        raise ConfigError(f"--every: expected 1 or more, found {options.every}")
+    streams = chosen(recorded_streams(options.folder, named_values(options.option, "--option")), options.file)
+    if options.markdown is not None:
+        with writing("--markdown", options.markdown):  # now, and not when all streams have run
+            options.markdown.open("a").close()
+    with tempfile.TemporaryDirectory(prefix="ticdc-lake-") as folder:
+        results = _verify(_Task(streams=streams, lake=options.lake or Path(folder), every=options.every))
+    text = summary(results)
+    print(f"\n{text}")
+    if options.markdown is not None:
+        options.markdown.write_text(f"{text}\n", encoding="utf-8")
+    return 0 if all(result.good for result in results) else 1
+
+
+def chosen(streams: Sequence[RecordedStream], files: Sequence[str]) -> list[RecordedStream]:
+    """The streams of these files, all where none is named. Raises ConfigError for a file that there is not."""
+    names = sorted({stream.file for stream in streams})
+    if unknown := [file for file in files if file not in names]:
+        raise ConfigError(f"--file: expected one of {', '.join(names)}, found {unknown[0]!r}")
+    return [stream for stream in streams if not files or stream.file in files]
+
+
+def _verify(task: _Task) -> list[Result]:
+    """All files, one after the other, each as a feed of its own in one lake."""
+    from ticdc_local.broker import Broker
+    from ticdc_local.cli.open_lake import quiet_session
+
+    spark = quiet_session(task.lake)
+    results: list[Result] = []
+    with Broker(task.lake / "kafka") as broker:
+        for number, stream in enumerate(task.streams, start=1):
+            result = Result(stream=stream)
+            began = time.monotonic()
+            _verify_one(task, spark, broker, result)
+            result.seconds = time.monotonic() - began
+            task.say(f"{number} of {len(task.streams)}  {stream}: {state(result)}")
+            results.append(result)
+    spark.stop()
+    return results
+
+
+def _verify_one(task: _Task, spark: SparkSession, broker: Broker, result: Result) -> None:
+    """Fill the result; what goes wrong with one file is its remark, and the others go on."""
+    from pyspark.errors import PySparkException
+
+    from ticdc_codec.errors import LakehouseError
+    from ticdc_lakehouse.policy import Mode
+    from ticdc_local.cli.run import first_line
+    from ticdc_testkit.verify_stream import FEED, load_stream, mode_of, verify
+
+    stream = result.stream
+    if mode_of(stream) is Mode.EVENTUAL:
+        result.remark = "final state alone: no watermarks (gold mode eventual)"
+    name = FEED if len(task.streams) == 1 else f"{FEED}_{1 + task.streams.index(stream)}"
+    try:
+        loaded = load_stream(spark, broker, stream, task.lake, name=name)
+        for verdict in verify(loaded, stream, task.every):
+            result.add(verdict)
+            _show(task, verdict)
+    except (LakehouseError, PySparkException) as error:
+        result.failed, result.remark = True, first_line(error)
+
+
+def _show(task: _Task, verdict: Verdict) -> None:
+    """Print a watermark's differences, and of a single file also that there are none."""
+    if len(task.streams) == 1 or verdict.differences:
+        found = "equal" if not verdict.differences else f"{len(verdict.differences)} differences"
+        task.say(f"watermark {verdict.watermark}: {verdict.tables} tables, {verdict.rows} rows: {found}")
+    for difference in verdict.differences[:_SHOWN]:
+        print(f"  {difference}")
+    if len(verdict.differences) > _SHOWN:
+        print(f"  and {len(verdict.differences) - _SHOWN} more")
+
+
+def state(result: Result) -> str:
+    """One file's outcome on a line."""
+    if not result.watermarks:
+        return f"FAILED: {result.remark}" if result.failed else f"not compared: {result.remark}"
+    compared = f"gold equals TiDB at {result.equal} of {result.watermarks} watermarks ({result.seconds:.1f} s)"
+    return f"{compared}, then FAILED: {result.remark}" if result.failed else compared
+
+
+def summary(results: Sequence[Result]) -> str:
+    """All files in a Markdown table."""
+    lines = [_HEADS, *map(_cells, results)]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(_HEADS))]
+    lines.insert(1, tuple("-" * width for width in widths))
+    return "\n".join(_line(cells, widths) for cells in lines)
+
+
+def _cells(result: Result) -> tuple[str, ...]:
+    stream = result.stream
+    compared = (result.watermarks, result.equal, result.rows, result.differences, result.lost, f"{result.seconds:.1f}")
+    remark = shorten(f"FAILED: {result.remark}" if result.failed else result.remark, _REMARK).replace("|", "\\|")
+    numbers = map(str, compared) if result.watermarks else ("",) * len(compared)
+    return stream.folder.name, stream.file.removesuffix(".jsonl.gz"), stream.protocol, *numbers, remark
+
+
+def _line(cells: Iterable[str], widths: Sequence[int]) -> str:
+    return f"| {' | '.join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True))} |"

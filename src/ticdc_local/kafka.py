@@ -1,0 +1,132 @@
+"""Messages into a Kafka without security: recorded ones, and whatever a test makes up."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from confluent_kafka import KafkaError, KafkaException, Producer
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from ticdc_codec.errors import ConfigError
+from ticdc_testkit.recorded_streams import gzipped_lines
+
+REQUEST_SECONDS = 30
+LARGEST_MESSAGE = 64 * 1024 * 1024
+PRODUCER = {
+    # One attempt's order is the order in the log, also after a retry.
+    "enable.idempotence": True,
+    "linger.ms": 20,
+    "batch.num.messages": 10_000,
+    "batch.size": 4 * 1024 * 1024,
+    "queue.buffering.max.messages": 200_000,
+    "queue.buffering.max.kbytes": 256 * 1024,
+    "message.max.bytes": LARGEST_MESSAGE,
+    "message.timeout.ms": REQUEST_SECONDS * 1000,
+    "delivery.report.only.error": True,
+    # A topic that is not there fails after this long, not after the whole time-out.
+    "topic.metadata.propagation.max.ms": 5000,
+}
+SILENT = logging.getLogger("ticdc_local.librdkafka")
+SILENT.disabled = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KafkaMessage:
+    """A message to produce, or one that was recorded."""
+
+    partition: Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+    key: bytes | None
+    value: bytes | None
+    timestamp: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] | None = None
+    """Milliseconds since 1970; None lets Kafka take the present."""
+    offset: int | None = None
+    """Where it lay when it was recorded; producing does not look at it."""
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+def recorded_messages(path: Path) -> Iterator[KafkaMessage]:
+    """The messages of a recorded stream in order.
+
+    The file is gzipped JSON lines with partition, offset, timestamp (ms), key and value (base64 or null).
+    Raises ConfigError that names file and line if it is not there, or damaged.
+    """
+    for number, line in enumerate(gzipped_lines(path), start=1):
+        try:
+            yield msgspec.json.decode(line, type=KafkaMessage)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise ConfigError(f"{path}: line {number}: expected a message: {error}") from None
+
+
+def ensure_topic(bootstrap_servers: str, topic: str, partitions: int) -> None:
+    """Create the topic if it is not there.
+
+    Raises ConfigError if it has another number of partitions, or if Kafka does not answer.
+    """
+    admin = AdminClient(client_options(bootstrap_servers) | {"error_cb": lambda _: None}, logger=SILENT)
+    try:
+        found = admin.list_topics(timeout=REQUEST_SECONDS).topics.get(topic)
+        if found is None:
+            admin.create_topics([NewTopic(topic, partitions)])[topic].result(REQUEST_SECONDS)
+        elif len(found.partitions) != partitions:
+            raise ConfigError(f"topic {topic}: expected {partitions} partitions, it has {len(found.partitions)}")
+    except KafkaException as error:
+        raise ConfigError(f"Kafka at {bootstrap_servers}: {error.args[0].str()}") from error
+
+
+def produce(bootstrap_servers: str, topic: str, messages: Iterable[KafkaMessage]) -> int:
+    """Write the messages to a topic, in their order within each partition.
+
+    Gives their number once all are acknowledged. Raises ConfigError when one was not taken.
+    """
+    failed: list[KafkaError] = []
+
+    def delivered(error: KafkaError | None, _: object) -> None:
+        if error is not None:
+            failed.append(error)
+
+    options = client_options(bootstrap_servers) | PRODUCER | {"on_delivery": delivered, "error_cb": lambda _: None}
+    producer = Producer(options, logger=SILENT)
+    count = 0
+    for message in messages:
+        _enqueue(producer, topic, message)
+        count += 1
+    unsent = producer.flush(REQUEST_SECONDS)
+    if failed or unsent:
+        reason = failed[0].str() if failed else f"no answer in {REQUEST_SECONDS} s"
+        raise ConfigError(f"topic {topic}: {len(failed) + unsent} of {count} messages were not taken: {reason}")
+    return count
+
+
+def _enqueue(producer: Producer, topic: str, message: KafkaMessage) -> None:
+    """Hand one message over, waiting while the producer's queue is full."""
+    while True:
+        try:
+            producer.produce(
+                topic,
+                partition=message.partition,
+                key=message.key,
+                value=message.value,
+                timestamp=message.timestamp or 0,
+                headers=list(message.headers) or None,
+            )
+        except BufferError:
+            producer.poll(1)
+        except KafkaException as error:
+            raise ConfigError(f"topic {topic}: a message of {len(message.value or b'')} bytes: {error}") from error
+        else:
+            return
+
+
+def client_options(bootstrap_servers: str) -> dict[str, Any]:
+    """Options of any client of this broker: quiet, and quick to come back to a broker that was restarted."""
+    return {
+        "bootstrap.servers": bootstrap_servers,
+        "log_level": 0,
+        "reconnect.backoff.ms": 50,
+        "reconnect.backoff.max.ms": 200,
+    }

@@ -1,0 +1,295 @@
+"""Databricks notebooks, read and run: ``.py`` source files and ``.ipynb``.
+
+A source file begins with the line ``# Databricks notebook source``; ``# COMMAND ----------`` parts its cells; a cell of
+another language has ``# MAGIC`` before every line and begins with ``%md``, ``%sql``, ``%run`` …; ``# DBTITLE 1,Title``
+names a cell.
+Source: https://docs.databricks.com/notebooks/notebook-format
+"""
+
+from __future__ import annotations
+
+import ast
+import linecache
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from ticdc_codec.errors import ConfigError
+from ticdc_local.dbutils import DbUtils, NotebookExit, TaskValues
+from ticdc_local.display import display, display_html
+
+HEADER = "# Databricks notebook source"
+SEPARATOR = "# COMMAND ----------"
+MAGIC = "# MAGIC"
+TITLE = "# DBTITLE"
+_SQL_TOKEN = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\*.*?\*/|[^'"`;/-]+|.""", re.DOTALL)
+_NO_IPYNB = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""What nbformat raises over a file that is JSON of another shape, or no JSON at all."""
+_MARKER = re.compile(r"(?<![\w:)\]`'\"]):([A-Za-z_]\w*)")
+
+
+class CellKind(StrEnum):
+    """What a cell holds."""
+
+    PYTHON = "python"
+    SQL = "sql"
+    MARKDOWN = "md"
+    RUN = "run"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One cell."""
+
+    kind: CellKind
+    source: str
+    line: int
+    """The file's line on which ``source`` begins."""
+    file: str
+    """What a traceback calls the file: its path, for ``.ipynb`` with the cell's number."""
+    title: str = ""
+
+    @property
+    def where(self) -> str:
+        """For messages."""
+        return f"{self.file}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notebook:
+    """A notebook whose every cell is of a kind that can be run."""
+
+    path: Path
+    cells: tuple[Cell, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surroundings:
+    """What a notebook finds when it runs."""
+
+    spark: Any
+    """The session; typed as what a notebook may do with it."""
+    files_root: Path
+    """The folder that ``/Volumes`` and ``dbfs:/`` are in."""
+    task_key: str = ""
+    task_values: TaskValues | None = None
+    """None outside a job."""
+
+
+def run_notebook(path: Path, parameters: Mapping[str, str], surroundings: Surroundings) -> str | None:
+    """Run a notebook's cells in one namespace; gives what it exits with, None where it runs to its end.
+
+    Raises: ConfigError for what is not supported, and whatever the notebook raises.
+    """
+    notebook = read_notebook(path)
+    dbutils = DbUtils(
+        parameters=parameters,
+        files_root=surroundings.files_root,
+        task_key=surroundings.task_key,
+        task_values=surroundings.task_values,
+        run_other=lambda other, given: run_notebook(_other(path, other), given, surroundings),
+    )
+    namespace = {
+        "__name__": "__main__",
+        "spark": surroundings.spark,
+        "dbutils": dbutils,
+        "display": display,
+        "displayHTML": display_html,
+    }
+    try:
+        _run_cells(notebook, namespace, (path,))
+    except NotebookExit as ending:
+        return ending.value
+    return None
+
+
+def _run_cells(notebook: Notebook, namespace: dict[str, Any], trail: tuple[Path, ...]) -> None:
+    for cell in notebook.cells:
+        match cell.kind:
+            case CellKind.PYTHON:
+                _run_python(cell, namespace)
+            case CellKind.SQL:
+                _run_sql(cell, namespace)
+            case CellKind.RUN:
+                _run_inline(cell, namespace, trail)
+            case CellKind.MARKDOWN:
+                pass
+
+
+def _run_python(cell: Cell, namespace: dict[str, Any]) -> None:
+    """Run a cell; the value of a last expression is shown, as a notebook does."""
+    if cell.line == 1:
+        linecache.cache[cell.file] = (
+            len(cell.source),
+            None,
+            cell.source.splitlines(keepends=True),
+            cell.file,
+        )
+    body = ast.parse("\n" * (cell.line - 1) + cell.source, filename=cell.file)
+    last = body.body.pop() if body.body and isinstance(body.body[-1], ast.Expr) else None
+    exec(_compiled(body, cell, "exec"), namespace)
+    if isinstance(last, ast.Expr):
+        value = eval(_compiled(ast.Expression(last.value), cell, "eval"), namespace)
+        if value is not None:
+            print(repr(value))
+
+
+def _compiled(tree: ast.Module | ast.Expression, cell: Cell, mode: str) -> CodeType:
+    """``dont_inherit``: a notebook does not get this module's ``__future__`` imports."""
+    return compile(tree, cell.file, mode, dont_inherit=True)
+
+
+def _run_sql(cell: Cell, namespace: dict[str, Any]) -> None:
+    """Run a cell's statements; the last one's result is shown and bound to ``_sqldf``."""
+    if "${" in cell.source:
+        raise ConfigError(f"{cell.where}: ${{…}} in SQL is not supported locally; use a parameter marker such as :feed")
+    result = None
+    for statement in sql_statements(cell.source):
+        arguments = sql_arguments(statement, namespace["dbutils"].widgets.getAll())
+        result = namespace["spark"].sql(statement, args=arguments) if arguments else namespace["spark"].sql(statement)
+    namespace["_sqldf"] = result
+    if result is not None and result.columns:
+        display(result)
+
+
+def sql_statements(text: str) -> Iterator[str]:
+    """An SQL cell's statements, parted at ``;`` outside quotes and comments; ``BEGIN … END`` stays whole."""
+    if re.match(r"\s*BEGIN\b", text, re.IGNORECASE):
+        yield text.strip().rstrip(";")
+        return
+    statement = ""
+    for token in [*_SQL_TOKEN.findall(text), ";"]:
+        if token != ";":
+            statement += token
+        elif _without_comments(statement).strip():
+            yield statement.strip()
+            statement = ""
+
+
+def _without_comments(text: str) -> str:
+    return "".join(token for token in _SQL_TOKEN.findall(text) if not token.startswith(("--", "/*")))
+
+
+def sql_arguments(statement: str, widgets: Mapping[str, str]) -> dict[str, str]:
+    """The widgets whose markers (``:feed``) the statement has outside quotes and comments."""
+    plain = "".join(
+        token[0] if token[0] in "'\"`" else token for token in _SQL_TOKEN.findall(_without_comments(statement))
+    )
+    return {name: widgets[name] for name in _MARKER.findall(plain) if name in widgets}
+
+
+def _run_inline(cell: Cell, namespace: dict[str, Any], trail: tuple[Path, ...]) -> None:
+    words = cell.source.split()
+    if len(words) != 1:
+        raise ConfigError(
+            f"{cell.where}: %run: expected one path, found {cell.source!r}; parameters are not supported locally"
+        )
+    path = _other(trail[-1], words[0].strip("\"'"))
+    if path in trail:
+        raise ConfigError(f"{cell.where}: %run goes in a circle: {' -> '.join(p.name for p in (*trail, path))}")
+    _run_cells(read_notebook(path), namespace, (*trail, path))
+
+
+def _other(path: Path, other: str) -> Path:
+    """The notebook that ``path`` calls ``other``; as on Databricks without the file's ending."""
+    found = (path.parent / other).resolve()
+    for candidate in (found, found.with_name(f"{found.name}.py"), found.with_name(f"{found.name}.ipynb")):
+        if candidate.is_file():
+            return candidate
+    raise ConfigError(f"{path}: no notebook {other!r} (looked for {found}.py and .ipynb)")
+
+
+def read_notebook(path: Path) -> Notebook:
+    """A notebook's cells, empty ones left out. Raises: ConfigError naming file and line of what cannot be run."""
+    if not path.is_file():
+        raise ConfigError(f"{path}: there is no such notebook")
+    match path.suffix:
+        case ".py":
+            cells = tuple(_source_cells(path))
+        case ".ipynb":
+            cells = tuple(_ipynb_cells(path))
+        case _:
+            raise ConfigError(f"{path}: expected a notebook, .py or .ipynb")
+    return Notebook(path=path, cells=cells)
+
+
+def _source_cells(path: Path) -> Iterator[Cell]:
+    try:
+        lines = path.read_text(encoding="utf-8").split("\n")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: expected a notebook in UTF-8: {error}") from None
+    if lines[0] != HEADER:
+        raise ConfigError(f"{path}:1: expected {HEADER!r} alone on the first line, found {lines[0]!r}")
+    first = 1
+    for end in (*(i for i, line in enumerate(lines) if line.strip() == SEPARATOR), len(lines)):
+        cell = _source_cell(path, lines[first:end], first + 1)
+        if cell is not None:
+            yield cell
+        first = end + 1
+
+
+def _source_cell(path: Path, lines: list[str], line: int) -> Cell | None:
+    """One cell of a source file from its lines; ``line`` is the number of the first."""
+    title = ""
+    while lines and (not lines[0].strip() or lines[0].startswith(TITLE)):
+        title = lines[0].partition(",")[2].strip() or title
+        lines, line = lines[1:], line + 1
+    if not lines:
+        return None
+    marked = [text.startswith(MAGIC) for text in lines if text.strip()]
+    if not any(marked):
+        return Cell(kind=CellKind.PYTHON, source="\n".join(lines).rstrip(), line=line, file=str(path), title=title)
+    if not all(marked):
+        raise ConfigError(f"{path}:{line}: a cell has {MAGIC!r} before every line or before none")
+    plain = [text.removeprefix(MAGIC).removeprefix(" ") for text in lines]
+    return _magic_cell("\n".join(plain).rstrip(), line, str(path), title)
+
+
+def _magic_cell(text: str, line: int, file: str, title: str = "") -> Cell:
+    """A cell that begins with ``%``. Raises: ConfigError for a magic that the local runner does not know."""
+    found = re.match(r"%(\S+)[ \t]*(\n?)", text)
+    match found and found.group(1):
+        case "md" | "md-sandbox":
+            kind = CellKind.MARKDOWN
+        case "sql":
+            kind = CellKind.SQL
+        case "run":
+            kind = CellKind.RUN
+        case "python":
+            kind = CellKind.PYTHON
+        case "pip":
+            raise ConfigError(f"{file}:{line}: %pip is not supported: add the library to the wheel's dependencies")
+        case _:
+            first, _, _ = text.partition("\n")
+            raise ConfigError(f"{file}:{line}: {first!r}: the local runner knows %md, %sql, %run, %python")
+    assert found is not None
+    return Cell(kind=kind, source=text[found.end() :], line=line + len(found.group(2)), file=file, title=title)
+
+
+def _ipynb_cells(path: Path) -> Iterator[Cell]:
+    for number, (kind, source) in enumerate(_ipynb(path), 1):
+        file = f"{path}[cell {number}]"
+        match kind:
+            case "code" if source.lstrip().startswith(("%", "!")):
+                yield _magic_cell(source.lstrip(), 1, file)
+            case "code" if source.strip():
+                yield Cell(kind=CellKind.PYTHON, source=source, line=1, file=file)
+            case "markdown":
+                yield Cell(kind=CellKind.MARKDOWN, source=source, line=1, file=file)
+
+
+def _ipynb(path: Path) -> list[tuple[str, str]]:
+    """Each cell's type and source."""
+    try:
+        import nbformat  # noqa: PLC0415 (only who has .ipynb notebooks needs it)
+    except ImportError as error:
+        raise ConfigError(f"{path}: to run .ipynb notebooks install nbformat") from error
+    try:
+        notebook = nbformat.read(path, as_version=4)  # type: ignore[no-untyped-call]
+        return [(cell["cell_type"], str(cell["source"])) for cell in notebook["cells"]]
+    except (nbformat.ValidationError, *_NO_IPYNB) as error:
+        raise ConfigError(f"{path}: is not an .ipynb notebook: {error}") from error

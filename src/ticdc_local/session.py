@@ -1,0 +1,91 @@
+"""The Spark session that stands in for a Databricks cluster: one process, two cores, Delta, Kafka, 1 GB of heap."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from ticdc_codec.errors import ConfigError
+from ticdc_local.jars import Group, class_path
+from ticdc_local.java import find_java, serial_collector
+from ticdc_local.launch import spark_environment
+
+CORES = 2
+
+# The JVM's best compiler comes ten times later than usual: on a few thousand rows most of what it compiles, plans and
+# generated code, is used too rarely to be worth it. It took 45 % of the CPU time, and takes half of that.
+_COMPILER = (
+    "-XX:Tier4InvocationThreshold=50000",
+    "-XX:Tier4MinInvocationThreshold=6000",
+    "-XX:Tier4CompileThreshold=150000",
+    "-XX:Tier4BackEdgeThreshold=400000",
+)
+
+SETTINGS = {
+    "spark.master": f"local[{CORES}]",
+    "spark.driver.memory": "1g",
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # Derby serves one process only: a second one blocks, then fails. Tables are registered anew by their folders.
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.session.timeZone": "UTC",
+    # Else a table that was not written for longer than its retention cannot be read at the version that is published.
+    "spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false",
+    # As many tasks as pay on two cores; Spark's 200 and Delta's 50 are meant for clusters.
+    "spark.sql.shuffle.partitions": str(2 * CORES),
+    "spark.databricks.delta.snapshotPartitions": "1",
+    # Delta remembers tables with their query plans, ten thousand of them: in 1 GB of heap a long session ends full.
+    "spark.databricks.delta.delta.log.cacheSize": "100",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": str(2 * CORES),
+    # Java code made and compiled for each query costs more than it saves, up to some 100,000 rows: a window of three
+    # small tables takes half the time without, one of 100,000 changes the same.
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    # Join small shuffled parts into one task, rather than keep every core busy with next to nothing.
+    "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
+    # A laptop's tables are small: to write a touched file anew costs a MERGE less than a deletion vector beside it.
+    "spark.databricks.delta.merge.deletionVectors.persistent": "false",
+    # A Python worker holds one Arrow batch in and one out, so this bounds its memory: by count where messages are
+    # small, by bytes where they are large.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(8 * 1024 * 1024),
+    # Parquet looks at a page's size every 100 rows unless told otherwise: 100 messages of 16 MB do not fit in a heap.
+    "spark.hadoop.parquet.page.size.row.check.min": "1",
+}
+
+
+def local_session(lake_root: Path, *, app_name: str = "ticdc-lake") -> SparkSession:
+    """The process's Spark session, started if there is none (about 4 s).
+
+    A process has one JVM: a second call gives the same session, whatever its ``lake_root``. Spark's warehouse and
+    scratch folders lie in ``lake_root``. Raises ConfigError without a usable Java or without the right jars, and where
+    ``lake_root`` cannot be a folder.
+    """
+    builder = SparkSession.builder.appName(app_name)
+    for name, value in (SETTINGS | _places(lake_root.absolute())).items():
+        builder = builder.config(name, value)
+    with spark_environment(find_java()):
+        return builder.getOrCreate()
+
+
+def _places(lake_root: Path) -> dict[str, str]:
+    scratch = lake_root / "scratch"
+    try:
+        scratch.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{lake_root}: expected a folder that can be written: {error.strerror}") from None
+    jars = class_path(Group.SPARK)
+    return {
+        # Says to ticdc_lakehouse.entry that tables lie in this folder, not in a catalog's storage.
+        "spark.ticdc_lake.root": str(lake_root),
+        "spark.driver.extraJavaOptions": " ".join((*_COMPILER, *serial_collector())),
+        "spark.sql.warehouse.dir": str(lake_root / "warehouse"),
+        "spark.local.dir": str(scratch),
+        "spark.driver.extraClassPath": jars,
+        "spark.executor.extraClassPath": jars,
+    }

@@ -1,0 +1,134 @@
+"""A recorded stream through the real pipeline, gold compared with what TiDB held at each of its watermarks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from ticdc_lakehouse.entry import Run
+from ticdc_lakehouse.gold.state import published
+from ticdc_lakehouse.gold.time_travel import as_of
+from ticdc_lakehouse.planning.published_state import TableState
+from ticdc_lakehouse.policy import Mode
+from ticdc_local.broker import Broker, recorded_messages
+from ticdc_local.dbutils import Secrets
+from ticdc_local.feed_file import write_feed_file
+from ticdc_local.job import local_parameters
+from ticdc_testkit.comparison import Cell, Difference, differences, gold_rows
+from ticdc_testkit.known_losses import LOST
+from ticdc_testkit.recorded_streams import Answer, RecordedStream, answers
+
+FEED = "recorded"
+NEWEST = (1 << 63) - 1
+"""A TSO after all others."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """Gold at one watermark."""
+
+    watermark: int
+    tables: int
+    rows: int
+    differences: tuple[Difference, ...]
+    lost: int = 0
+    """Cells that differ because the protocol's wire cannot carry their values; not among the differences."""
+
+
+def write_feed(stream: RecordedStream, feeds: Path, name: str, bootstrap_servers: str, topic: str) -> Path:
+    """Write the feed file (and schema file) that a user would write for this stream; gives the feed file's path."""
+    path = feeds / f"{name}.yml"
+    write_feed_file(
+        path,
+        protocol=stream.protocol,
+        options=stream.options,
+        time_zone=stream.time_zone,
+        bootstrap_servers=bootstrap_servers,
+        topic=topic,
+        schema_file=f"{name}.sql",
+        mode=mode_of(stream),
+    )
+    path.with_suffix(".sql").write_text(stream.create_statements(), encoding="utf-8")
+    return path
+
+
+def mode_of(stream: RecordedStream) -> Mode:
+    """The gold mode that a feed of this stream needs."""
+    return Mode.WATERMARKS if stream.watermarks else Mode.EVENTUAL
+
+
+def load_stream(
+    spark: SparkSession, broker: Broker, stream: RecordedStream, lake_root: Path, *, name: str = FEED
+) -> Run:
+    """Write the stream into the broker as a changefeed of its own, land it and decode it; gives the feed's run."""
+    topic = f"{name}-{stream.folder.name}"
+    broker.create_topic(topic, stream.partitions)
+    broker.produce(topic, recorded_messages(stream.messages))
+    feeds = lake_root / "feeds"
+    write_feed(stream, feeds, name, broker.bootstrap_servers, topic)
+    parameters = {**local_parameters(lake_root, lake_root, feeds), "feed": name}
+    run = Run.from_parameters(spark, parameters, Secrets().get)
+    run.bronze()
+    run.silver()
+    return run
+
+
+def verify(run: Run, stream: RecordedStream, every: int = 1) -> Iterator[Verdict]:
+    """Apply the feed up to each recorded watermark (each ``every``-th and the last) and compare all tables with the
+    answer; a stream without watermarks is applied whole, and compared with the last answer."""
+    seen: dict[tuple[str, int], list[tuple[Cell, ...]]] = {}
+    known = list(answers(stream.folder))
+    if mode_of(stream) is Mode.EVENTUAL:
+        run.gold()
+        yield verdict(run, known[-1], stream.time_zone, seen)
+        return
+    for number, answer in enumerate(known):
+        if number % every == 0 or number == len(known) - 1:
+            replace(run, until_tso=answer.watermark).gold()
+            yield verdict(run, answer, stream.time_zone, seen)
+
+
+def verdict(run: Run, answer: Answer, time_zone: str, seen: dict[tuple[str, int], list[tuple[Cell, ...]]]) -> Verdict:
+    """Gold at the answer's watermark. ``seen`` keeps the rows of each table and version, for the next call."""
+    states = published(run.lake, run.feed.name).tables
+    eventual = run.feed.policies.mode is Mode.EVENTUAL
+    tables = as_of(run.lake.spark, run.feed.name, NEWEST if eventual else answer.watermark, lake=run.lake)
+    found: list[Difference] = []
+    if tables.tso != answer.watermark and not eventual:
+        found.append(_whole("*", f"watermark {answer.watermark}", f"watermark {tables.tso}"))
+    found.extend(
+        _whole(name, "no such table", "a table") for name in sorted(tables.tables.keys() - answer.tables.keys())
+    )
+    for name, expected in answer.tables.items():
+        if name not in tables.tables:
+            found.append(_whole(name, "a table", "none"))
+            continue
+        state = _state(states, name)
+        if state.reason is not None:
+            found.append(_whole(name, f"as of {answer.watermark}", f"as of {state.applied_tso}: {state.reason}"))
+            continue
+        place = (state.data, state.version)
+        if place not in seen:
+            seen[place] = gold_rows(tables[name], expected["columns"], time_zone)
+        found.extend(differences(name, expected["columns"], expected["rows"], seen[place], LOST.get(run.feed.protocol)))
+    rows = sum(len(table["rows"]) for table in answer.tables.values())
+    differing = tuple(each for each in found if not each.lost)
+    return Verdict(
+        watermark=answer.watermark,
+        tables=len(answer.tables),
+        rows=rows,
+        differences=differing,
+        lost=len(found) - len(differing),
+    )
+
+
+def _state(states: Mapping[tuple[str, str], TableState], name: str) -> TableState:
+    database, _, table = name.partition(".")
+    return states[database, table]
+
+
+def _whole(table: str, expected: str, found: str) -> Difference:
+    return Difference(table=table, row="*", column=None, expected=expected, found=found)
