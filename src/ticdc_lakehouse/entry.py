@@ -199,6 +199,9 @@ class Run:
             mode=self.feed.policies.mode,
             tombstone_days=self.feed.policies.tombstone_days,
             retention_days=self.feed.policies.retention_days,
+            name_template=self.feed.policies.name_template,
+            schema_template=self.feed.policies.schema_template,
+            views=self.feed.policies.views,
             policy=self.feed.policies.of,
         )
 

@@ -8,6 +8,9 @@ from enum import StrEnum
 RETENTION_DAYS, SHORTEST_RETENTION = 30, 7
 """For how many days a state of gold stays readable after the next one; Delta takes no less than a week."""
 
+NAME_TEMPLATE = "{feed}_{database}_{table}"
+"""The name of a table in the lake, where the feed's file gives no other."""
+
 
 class Mode(StrEnum):
     """How gold knows what to apply."""
@@ -16,6 +19,15 @@ class Mode(StrEnum):
     """Windows that TiCDC's watermarks say are complete: at each, all tables are as they were in TiDB."""
     EVENTUAL = "eventual"
     """What has arrived, the newest commit of each key winning: for feeds without watermarks. No consistent cut."""
+
+
+class Views(StrEnum):
+    """What analysts query in schema gold."""
+
+    PINNED = "pinned"
+    """A view of each table, pinned to the published watermark."""
+    NONE = "none"
+    """The live tables themselves."""
 
 
 class OnDrop(StrEnum):

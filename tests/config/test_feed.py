@@ -14,7 +14,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.options import CraftFloat
 from ticdc_lakehouse.config.feed import SecretReference, load_feed, load_feeds, security_options
 from ticdc_lakehouse.config.table_filter import TableFilter, pattern_mistake
-from ticdc_lakehouse.policy import Mode, OnDrop, OnIrregular, OnUnsupportedDdl, Policy
+from ticdc_lakehouse.policy import Mode, OnDrop, OnIrregular, OnUnsupportedDdl, Policy, Views
 
 EXAMPLES = Path(__file__).parents[2] / "resources" / "feeds"
 
@@ -46,7 +46,11 @@ def test_the_runner_can_give_another_broker(tmp_path: Path) -> None:
 # name of the mistake -> what replaces what in RIGHT, and the one line that must be said of it.
 MISTAKES = {
     "unknown key": ("protocol:", "protocl: x\nprotocol:", "protocl: unknown key; did you mean protocol?"),
-    "unknown key, nothing alike": ("protocol:", "zzz: 1\nprotocol:", "zzz: unknown key; expected one of gold, kafka, "),
+    "unknown key, nothing alike": (
+        "protocol:",
+        "zzz: 1\nprotocol:",
+        "zzz: unknown key; expected one of bronze, gold, kafka, ",
+    ),
     "no protocol": ("protocol: canal-json", "", "protocol: required key is missing"),
     "protocol": (
         "canal-json",
@@ -229,6 +233,38 @@ MISTAKES = {
         "gold: {retention_days: long}\nkafka:",
         "gold.retention_days: expected a positive whole number, found 'long'",
     ),
+    "bronze retention": (
+        "kafka:",
+        "bronze: {retention_days: 6}\nkafka:",
+        "bronze.retention_days: expected 7 days or more, found 6",
+    ),
+    "silver key": (
+        "kafka:",
+        "silver: {retention_day: 60}\nkafka:",
+        "silver.retention_day: unknown key; did you mean retention_days?",
+    ),
+    "name template with another placeholder": (
+        "kafka:",
+        "gold: {name: '{schema}_{table}'}\nkafka:",
+        "gold.name: expected letters a-z, digits, _ and the placeholders {feed}, {database}, {table}, with {table} in it"
+        ", found '{schema}_{table}'",
+    ),
+    "name template that gives all tables one name": (
+        "kafka:",
+        "gold: {name: '{feed}_{database}'}\nkafka:",
+        "gold.name: expected letters a-z, digits, _ and the placeholders {feed}, {database}, {table}, with {table} in it",
+    ),
+    "name template with a conversion": (
+        "kafka:",
+        "gold: {name: '{table!r}'}\nkafka:",
+        "gold.name: expected letters a-z, digits, _ and the placeholders {feed}, {database}, {table}, with {table} in it",
+    ),
+    "schema template with a dot": (
+        "kafka:",
+        "gold: {schema: 'main.{database}'}\nkafka:",
+        "gold.schema: expected letters a-z, digits, _ and the placeholders {feed}, {database}, {table}, as you like, ",
+    ),
+    "views": ("kafka:", "gold: {views: live}\nkafka:", "gold.views: expected one of pinned, none, found 'live'"),
     "on_drop": ("kafka:", "gold: {on_drop: hide}\nkafka:", "gold.on_drop: expected one of drop, keep, found 'hide'"),
     "on_drop no text": ("kafka:", "gold: {on_drop: true}\nkafka:", "gold.on_drop: expected text, found True"),
     "on_unsupported_ddl": (
@@ -315,6 +351,27 @@ def test_gold_says_how_tables_are_kept(tmp_path: Path) -> None:
         (OnDrop.KEEP, OnUnsupportedDdl.STOP),
         (OnDrop.KEEP, OnUnsupportedDdl.STOP),
     ], "the first pattern that fits counts; what it leaves open is as of the feed"
+
+
+NAMES = """
+bronze: {retention_days: 60}
+silver: {retention_days: 90}
+gold: {name: "{feed}_{table}", schema: "lake_{database}", views: none}
+"""
+
+
+def test_names_views_and_retention_of_layers_are_settings_of_the_feed(tmp_path: Path) -> None:
+    feed = load_feed(written(tmp_path, RIGHT + NAMES))
+    assert (feed.bronze_retention_days, feed.silver_retention_days) == (60, 90)
+    assert (feed.policies.name_template, feed.policies.schema_template) == ("{feed}_{table}", "lake_{database}")
+    assert feed.policies.views is Views.NONE
+
+
+def test_by_default_bronze_and_silver_keep_everything_and_views_are_pinned(tmp_path: Path) -> None:
+    feed = load_feed(written(tmp_path, RIGHT))
+    assert (feed.bronze_retention_days, feed.silver_retention_days) == (None, None)
+    assert (feed.policies.name_template, feed.policies.schema_template) == ("{feed}_{database}_{table}", None)
+    assert feed.policies.views is Views.PINNED
 
 
 def test_null_of_yaml_is_the_word_null(tmp_path: Path) -> None:

@@ -13,6 +13,8 @@ The file is checked whole; one ConfigError lists every mistake with file, key an
       include: [database.table, …]   with * and ?; without it all
       exclude: [database.table, …]
     gold: {on_drop: keep, …}         what becomes of dropped tables and the like (config.policies)
+    bronze: {retention_days: 60}     for how long messages are kept (default: without end)
+    silver: {retention_days: 60}     for how long changes are kept (default: without end)
     schema_file: tables.sql          CREATE TABLE of the tables that existed before the feed (ddl.script)
     starting_offsets: earliest       or latest
     max_message_bytes: 16777216      a larger message goes to quarantine unread
@@ -29,7 +31,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.options import LargeMessage, SinkOptions, option_names
 from ticdc_codec.protocols import PROTOCOLS
 from ticdc_lakehouse.config.kafka import servers, topic_pattern, topics
-from ticdc_lakehouse.config.policies import Policies, policies
+from ticdc_lakehouse.config.policies import Policies, policies, retention_days
 from ticdc_lakehouse.config.section import Section, read_section, stop_on, suggestion
 from ticdc_lakehouse.config.security import SecretReference, security
 from ticdc_lakehouse.config.sink_uri import read_options
@@ -44,6 +46,8 @@ KEYS = (
     "options",
     "kafka",
     "tables",
+    "bronze",
+    "silver",
     "gold",
     "schema_file",
     "starting_offsets",
@@ -76,6 +80,10 @@ class Feed:
     """Options of the Kafka client; `security_options` resolves them."""
     tables: TableFilter = field(default_factory=TableFilter)
     policies: Policies = field(default_factory=Policies)
+    bronze_retention_days: int | None = None
+    """For how many days bronze keeps messages; None: without end."""
+    silver_retention_days: int | None = None
+    """For how many days silver keeps changes; None: without end."""
     schema_tables: tuple[Table, ...] = ()
     """The tables that existed before the feed."""
     starting_offsets: str = "earliest"
@@ -164,6 +172,8 @@ def _feed(root: Section, bootstrap_servers: str | None) -> Feed:
         security=security(kafka.section("security")),
         tables=_tables(root.section("tables")),
         policies=gold,
+        bronze_retention_days=_layer_retention(root.section("bronze")),
+        silver_retention_days=_layer_retention(root.section("silver")),
         schema_tables=_schema_tables(root),
         starting_offsets=root.word("starting_offsets", STARTING_OFFSETS) or "earliest",
         max_message_bytes=root.count("max_message_bytes", LARGEST_MESSAGE, most=MOST_BYTES),
@@ -206,6 +216,11 @@ def _tables(section: Section) -> TableFilter:
             if mistake is not None:
                 section.note(key, f"{mistake}, found {pattern!r}")
     return TableFilter(include=include or ("*.*",), exclude=exclude)
+
+
+def _layer_retention(section: Section) -> int | None:
+    section.only(("retention_days",))
+    return retention_days(section)
 
 
 def _schema_tables(root: Section) -> tuple[Table, ...]:

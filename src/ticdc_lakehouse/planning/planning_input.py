@@ -9,7 +9,7 @@ from ticdc_codec.options import SinkOptions
 from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.published_state import Definition, Published
 from ticdc_lakehouse.planning.window import Hold, Window
-from ticdc_lakehouse.policy import RETENTION_DAYS, Mode, Policy
+from ticdc_lakehouse.policy import NAME_TEMPLATE, RETENTION_DAYS, Mode, Policy, Views
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.statement import TableName
 
@@ -38,6 +38,11 @@ class GoldConfig:
     """Eventual mode: for how long a deleted row is remembered, so that an older change does not bring it back."""
     retention_days: int = RETENTION_DAYS
     """For how long a state stays readable after the next one."""
+    name_template: str = NAME_TEMPLATE
+    """Names of tables and views in the lake: text with the placeholders {feed}, {database} and {table}."""
+    schema_template: str | None = None
+    """The schema of the gold names, with the same placeholders; None for the layer's own."""
+    views: Views = Views.PINNED
     policy: Callable[[str, str], Policy] = lambda _database, _table: Policy()
     """What the feed says of a table."""
 
