@@ -13,6 +13,7 @@ from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.time_travel import as_of
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_local.broker import Broker, recorded_messages
 from ticdc_local.dbutils import Secrets
 from ticdc_local.feed_file import write_feed_file
@@ -125,9 +126,9 @@ def verdict(run: Run, answer: Answer, time_zone: str, seen: dict[tuple[str, int]
     )
 
 
-def _state(states: Mapping[tuple[str, str], TableState], name: str) -> TableState:
+def _state(states: Mapping[TableName, TableState], name: str) -> TableState:
     database, _, table = name.partition(".")
-    return states[database, table]
+    return states[TableName(database, table)]
 
 
 def _whole(table: str, expected: str, found: str) -> Difference:

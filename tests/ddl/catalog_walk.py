@@ -16,6 +16,7 @@ from typing import Any
 
 from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.schema.statement import (
@@ -27,7 +28,6 @@ from ticdc_lakehouse.schema.statement import (
     NoChange,
     RenameTables,
     Statement,
-    TableName,
     TruncateTable,
 )
 
@@ -59,8 +59,8 @@ class Catalog:
     def apply(self, statement: Statement) -> None:
         match statement:
             case CreateTable(table=table):
-                assert (table.database, table.table) not in self.tables
-                self.add((table.database, table.table), table)
+                assert table.name not in self.tables
+                self.add(table.name, table)
             case CreateTableLike(name=name, source=source):
                 self.add(name, self.tables[source])
             case AlterTable(name=name):
@@ -83,7 +83,7 @@ def walk(stream: str) -> Iterator[tuple[dict[str, Any], dict[TableName, Table]]]
     lines = recorded(stream)
     catalog = Catalog()
     for name, create in lines[0]["tables"].items():
-        catalog.add(tuple(name.split(".", maxsplit=1)), created(name, create))  # type: ignore[arg-type]
+        catalog.add(TableName(*name.split(".", maxsplit=1)), created(name, create))
     seen = {(line["commit_ts"], line["query"]): line for line in reversed(lines) if line["kind"] == "ddl"}
     arrived = [line for line in lines if line["kind"] == "ddl" and seen[line["commit_ts"], line["query"]] is line]
     pending = sorted(arrived, key=lambda line: line["commit_ts"])

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from ticdc_lakehouse.schema.definition import Partition, Partitioning
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.statement import (
     Action,
@@ -32,7 +33,6 @@ from ticdc_lakehouse.schema.statement import (
     RestoreTable,
     SetPartitioning,
     Statement,
-    TableName,
     TruncateTable,
     Unread,
 )

@@ -7,6 +7,7 @@ from catalog_walk import STREAMS, created, walk
 
 from ticdc_codec.mysql_type import parse_type, same_type
 from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.names import TableName
 
 
 @pytest.mark.parametrize("stream", STREAMS)
@@ -14,7 +15,7 @@ def test_tables_at_every_watermark(stream: str) -> None:
     for answer, tables in walk(stream):
         assert {f"{database}.{table}" for database, table in tables} == answer["tables"].keys()
         for name, expected in answer["tables"].items():
-            table = tables[tuple(name.split(".", maxsplit=1))]  # type: ignore[index]
+            table = tables[TableName(*name.split(".", maxsplit=1))]
             assert_columns(table, expected["columns"])
             assert_same(table, created(name, expected["create"]))
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from dumpling_export import Number, Value, write_metadata, write_table
 
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_testkit.recorded_streams import Answer, answers, recorded_stream
 from ticdc_testkit.verify_stream import load_stream, verdict
@@ -23,7 +24,7 @@ STREAMS = Path(__file__).parents[1] / "data" / "streams"
 NUMBERS = (Family.INTEGER, Family.FLOAT, Family.DOUBLE, Family.DECIMAL)
 
 
-def exported(folder: Path, answer: Answer) -> dict[tuple[str, str], int]:
+def exported(folder: Path, answer: Answer) -> dict[TableName, int]:
     """Write what has a key, with the stored generated columns, which Dumpling itself would leave out. Gives each
     table's rows."""
     write_metadata(folder, answer.watermark)
@@ -32,7 +33,7 @@ def exported(folder: Path, answer: Answer) -> dict[tuple[str, str], int]:
         kinds = [parse_type(column["type"]) for column in held["columns"]]
         rows = [[value(kind, cell) for kind, cell in zip(kinds, row, strict=True)] for row in held["rows"]]
         write_table(folder, name, held["create"], [column["name"] for column in held["columns"]], rows)
-    return {tuple(name.split(".")): len(held["rows"]) for name, held in tables}
+    return {TableName(*name.split(".")): len(held["rows"]) for name, held in tables}
 
 
 def has_key(name: str, held: Mapping[str, Any]) -> bool:

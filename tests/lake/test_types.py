@@ -144,7 +144,7 @@ def test_irregular_dates_are_null_and_kept_exact(feed: Changefeed) -> None:
 @pytest.mark.parametrize("number", range(len(HOSTILE)), ids=[f"{t.database}.{t.table}"[:20] for t in HOSTILE])
 def test_hostile_names(feed: Changefeed, number: int) -> None:
     table = HOSTILE[number]
-    state = feed.state.tables[table.database, table.table]
+    state = feed.state.tables[table.name]
     assert state.reason is None
     view = feed.spark.table(feed.lake.table(Layer.GOLD, state.name))
     names = [column.name for column in table.columns]

@@ -21,8 +21,8 @@ from ticdc_lakehouse.planning.published_state import Definition, Published, Reco
 from ticdc_lakehouse.planning.window import DdlEvent, Shape, Window, barriers, statements_of
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.policy import Mode
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
-from ticdc_lakehouse.schema.statement import TableName
 from ticdc_testkit.recorded_streams import RecordedStream, answers
 from ticdc_testkit.verify_stream import mode_of
 

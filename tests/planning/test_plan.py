@@ -15,10 +15,10 @@ from ticdc_lakehouse.planning.table_plan import Rows
 from ticdc_lakehouse.planning.window import DdlEvent, Hold, Shape, Window, statements_of
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.schema.definition import Key, Table
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
-from ticdc_lakehouse.schema.statement import TableName
 
-NAME = ("d", "t")
+NAME, U = TableName("d", "t"), TableName("d", "u")
 UNFOLLOWED = "ALTER TABLE t ADD w TIMESTAMP DEFAULT CURRENT_TIMESTAMP"
 ID, V = Column(name="id", type="bigint", key=True), Column(name="v", type="varchar")
 ROWS = Shape(columns=(ID, V), whole=True, handle_only=False, keyed=True, first=15, last=15, rows=2)
@@ -384,9 +384,9 @@ def test_an_index_is_no_barrier_but_its_name_is_known() -> None:
 def test_renamed_table_keeps_its_rows_under_the_new_name() -> None:
     now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "RENAME TABLE t TO u"),))
     later = replace(ROWS, first=18, last=18)
-    now = replace(now, window=replace(now.window, rows={NAME: (ROWS,), ("d", "u"): (later,)}))
-    made = plan(now, ("d", "u"))
-    assert [each.name for each in plan_tables(now).tables] == [("d", "u")]
+    now = replace(now, window=replace(now.window, rows={NAME: (ROWS,), U: (later,)}))
+    made = plan(now, U)
+    assert [each.name for each in plan_tables(now).tables] == [U]
     assert (made.state, made.view) == (STATE, "f_d_u")
     assert [(s.table.table, s.shapes) for s in made.steps if isinstance(s, Rows)] == [("t", (ROWS,)), ("u", (later,))]
     assert [(found.data, found.table.table) for found in made.found] == [(DATA, "u")]
@@ -396,9 +396,12 @@ def test_swapped_names() -> None:
     ddls = tuple(ddl(16, f"RENAME TABLE {a} TO {b};") for a, b in (("t", "tmp"), ("u", "t"), ("tmp", "u")))
     other = replace(definition(), table=replace(table(), table="u"), name="f_d_u", data="f_d_u__data")
     now = situation(known=KNOWN, state=STATE, ddls=ddls)
-    before = replace(now.before, tables={NAME: STATE, ("d", "u"): replace(STATE, name="f_d_u", data="f_d_u__data")})
+    before = replace(now.before, tables={NAME: STATE, U: replace(STATE, name="f_d_u", data="f_d_u__data")})
     now = replace(now, before=before, known={DATA: KNOWN, "f_d_u__data": other})
-    assert {p.name: p.state.data for p in plan_tables(now).tables if p.state} == {NAME: "f_d_u__data", ("d", "u"): DATA}
+    assert {p.name: p.state.data for p in plan_tables(now).tables if p.state} == {
+        NAME: "f_d_u__data",
+        U: DATA,
+    }
     seen = {
         p.name: replace(p.state, name=p.view, ddls=p.ddls, applied_tso=20) for p in plan_tables(now).tables if p.state
     }
@@ -406,7 +409,7 @@ def test_swapped_names() -> None:
     again = replace(now, before=Published(tso=20, tables=seen), known=found, tso=30)
     assert {p.name: p.state.data for p in plan_tables(again).tables if p.state} == {
         NAME: "f_d_u__data",
-        ("d", "u"): DATA,
+        U: DATA,
     }
 
 
@@ -457,7 +460,7 @@ def test_replayed_row_that_does_not_fit_is_not_merged() -> None:
 def test_tables_of_a_file_and_of_the_filter() -> None:
     applying = GoldConfig(feed="f", time_zone="UTC", tables=(table(),), matches=lambda _, name: name != "hidden")
     hidden = situation(ROWS, applying=applying)
-    hidden = replace(hidden, window=replace(hidden.window, rows={NAME: (ROWS,), ("d", "hidden"): (ROWS,)}))
+    hidden = replace(hidden, window=replace(hidden.window, rows={NAME: (ROWS,), TableName("d", "hidden"): (ROWS,)}))
     plans = plan_tables(hidden).tables
     assert [each.name for each in plans] == [NAME]
     assert plans[0].definition == replace(KNOWN, source="file")
@@ -471,17 +474,14 @@ def test_create_table_knows_better_than_a_file() -> None:
     assert (made.reason, len(made.definition.table.columns)) == (None, 1)
 
 
-@pytest.mark.parametrize("names", [(("d", "T"), ("d", "t")), (("d", "t"), ("D", "t"))])
-def test_names_that_differ_in_case_alone_are_two_tables(names: tuple[TableName, ...]) -> None:
-    """TiDB never has both, but routes may bring them together. A DDL means the very name, else one of another case."""
-    now = situation(ROWS)
-    now = replace(now, window=replace(now.window, rows=dict.fromkeys(names, (ROWS,))))
-    plans = {each.name: steps(each) for each in plan_tables(now).tables}
-    assert plans == {name: [("R", 20)] for name in names}
-    now = replace(now, window=replace(now.window, ddls=(ddl(16, f"DROP TABLE {names[1][0]}.{names[1][1]}"),)))
-    assert [each.name for each in plan_tables(now).tables] == [names[0]]
-    one = replace(now, window=replace(now.window, rows={names[0]: (ROWS,)}))
-    assert plan_tables(one).tables == ()
+@pytest.mark.parametrize("other", [TableName("d", "T"), TableName("D", "t"), TableName("D", "T")])
+def test_names_that_differ_in_case_alone_are_one_table(other: TableName) -> None:
+    now = situation(ROWS, known=KNOWN, state=STATE)
+    now = replace(now, window=replace(now.window, rows={other: (ROWS,)}))
+    assert steps(plan(now, other)) == steps(plan(now)) == [("R", 20)]
+    assert [str(each.name) for each in plan_tables(now).tables] == ["d.t"], "spelled as it was made"
+    dropped = replace(now, window=replace(now.window, ddls=(ddl(16, f"DROP TABLE {other}"),)))
+    assert plan_tables(dropped).tables == ()
 
 
 SWAP = ("RENAME TABLE `d`.`t` TO `d`.`aaa`", "RENAME TABLE `d`.`u` TO `d`.`t`", "RENAME TABLE `d`.`aaa` TO `d`.`u`")
@@ -492,7 +492,7 @@ def test_a_swap_through_several_topics_is_done_in_the_order_that_is_possible(arr
     other = replace(KNOWN, table=table("CREATE TABLE d.u (id BIGINT PRIMARY KEY)"), name="f_d_u", data="f_d_u__data")
     now = situation(known=KNOWN, state=STATE)
     ddls = tuple(replace(ddl(15, SWAP[number]), topic=f"topic {number}") for number in arrived)
-    tables = {NAME: STATE, ("d", "u"): replace(STATE, name="f_d_u", data=other.data)}
+    tables = {NAME: STATE, U: replace(STATE, name="f_d_u", data=other.data)}
     now = replace(
         now,
         known={DATA: KNOWN, other.data: other},
@@ -500,7 +500,7 @@ def test_a_swap_through_several_topics_is_done_in_the_order_that_is_possible(arr
         window=replace(now.window, ddls=ddls),
     )
     made = {each.name: each.definition.data for each in plan_tables(now).tables if each.definition is not None}
-    assert made == {("d", "u"): DATA, NAME: other.data}
+    assert made == {U: DATA, NAME: other.data}
 
 
 def test_a_row_that_the_table_has_yet_to_take_is_not_late() -> None:

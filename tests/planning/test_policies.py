@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from test_plan import DATA, KNOWN, NAME, ROWS, STATE, UNFOLLOWED, V, ddl, definition, plan, situation, steps
+from test_plan import DATA, KNOWN, NAME, ROWS, STATE, UNFOLLOWED, U, V, ddl, definition, plan, situation, steps
 
 from ticdc_codec.event import Column
 from ticdc_lakehouse.planning.naming import Naming, Taken
@@ -105,7 +105,7 @@ def test_a_rename_to_a_name_that_is_taken_stops_both_tables_until_it_is_skipped(
     other = replace(definition(), data="f_d_u__data", name="f_d_u", table=replace(KNOWN.table, table="u"))
     renamed = ddl(14, "RENAME TABLE u TO t", None)
     now = situation(ROWS, known=KNOWN, state=STATE, ddls=(renamed,))
-    tables = {**now.before.tables, ("d", "u"): replace(STATE, name=other.name, data=other.data)}
+    tables = {**now.before.tables, U: replace(STATE, name=other.name, data=other.data)}
     now = replace(now, before=replace(now.before, tables=tables), known={**now.known, other.data: other})
     stopped = {made.name[1]: (made.through, made.final, made.reason or "") for made in plan_tables(now).tables}
     assert stopped.keys() == {"t", "u"}
@@ -155,17 +155,17 @@ def test_a_late_table_is_dropped_and_renamed_as_any() -> None:
     now = late(situation(ROWS, known=KNOWN, state=STATE, ddls=(DROP,)), 5)
     assert plan_tables(now).tables == ()
     renamed = replace(now, window=replace(now.window, ddls=(ddl(16, "RENAME TABLE t TO u"),)))
-    assert [(each.name, each.reason) for each in plan_tables(renamed).tables] == [(("d", "u"), "came late")]
+    assert [(each.name, each.reason) for each in plan_tables(renamed).tables] == [(U, "came late")]
 
 
 def test_a_table_that_was_renamed_while_it_stood_still_goes_on_from_its_old_name() -> None:
     rename = ddl(16, "RENAME TABLE t TO u")
     held = situation(ROWS, known=KNOWN, state=STATE, ddls=(rename,), hold=Hold(tso=12, reason="in quarantine"))
     (stopped,) = plan_tables(held).tables
-    assert (stopped.name, stopped.through, stopped.reason) == (("d", "u"), 12, "in quarantine")
+    assert (stopped.name, stopped.through, stopped.reason) == (U, 12, "in quarantine")
     state = replace(STATE, name=stopped.view, applied_tso=12, reason="in quarantine")
     (made,) = plan_tables(replace(held, before=Published(tso=20, tables={stopped.name: state}), holds={})).tables
-    assert (made.name, made.reason, steps(made)) == (("d", "u"), None, [("R", 16), ("R", 20)])
+    assert (made.name, made.reason, steps(made)) == (U, None, [("R", 16), ("R", 20)])
 
 
 EVENTUAL = GoldConfig(feed="f", time_zone="UTC", mode=Mode.EVENTUAL)
@@ -196,10 +196,10 @@ def test_rows_from_before_an_alter_table_cannot_be_put_in_their_place() -> None:
 def test_rows_under_a_former_name_are_missed_by_the_table_that_had_it() -> None:
     now = arriving(OLD)
     renamed = replace(KNOWN, table=replace(KNOWN.table, table="u"), named_at=7)
-    now = replace(now, before=replace(now.before, tables={("d", "u"): STATE}), known={DATA: renamed})
+    now = replace(now, before=replace(now.before, tables={U: STATE}), known={DATA: renamed})
     now.naming.history = lambda: [Taken(feed="f", table=NAME, name="f_d_t", data=DATA)]
     (made,) = plan_tables(now).tables
-    assert (made.name, made.final) == (("d", "u"), True)
+    assert (made.name, made.final) == (U, True)
     assert made.reason == "rows came late under the name that it had before, d.t"
 
 

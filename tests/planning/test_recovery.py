@@ -13,12 +13,13 @@ from ticdc_lakehouse.planning.table_plan import Exchange
 from ticdc_lakehouse.planning.window import DdlEvent, Hold
 from ticdc_lakehouse.planning.window_plan import WindowPlan, plan_tables
 from ticdc_lakehouse.policy import OnDrop, Policy
+from ticdc_lakehouse.schema.names import TableName
 
 GONE = Recoverable(name=NAME, data=DATA, version=4, dropped_at=9)
 COLUMNS = "(id BIGINT PRIMARY KEY, v VARCHAR(9))"
 PARTED = f"CREATE TABLE d.t {COLUMNS} PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (9))"
 HASHED = f"CREATE TABLE d.t {COLUMNS} PARTITION BY HASH (id) PARTITIONS 4"
-U = ("d", "u")
+U = TableName("d", "u")
 PLAIN = replace(definition(sql=f"CREATE TABLE d.u {COLUMNS}"), name="f_d_u", data="f_d_u__data")
 OTHER_SIZE = replace(PLAIN, table=table(f"CREATE TABLE d.u {COLUMNS}".replace("9", "10")))
 OTHER_KEY = replace(PLAIN, table=replace(PLAIN.table, key=("v",)))
@@ -37,7 +38,7 @@ def dropped(
     ("query", "name"),
     [("RECOVER TABLE t", NAME), ("FLASHBACK TABLE T TO u", U)],
 )
-def test_dropped_table_comes_back_with_its_rows(query: str, name: tuple[str, str]) -> None:
+def test_dropped_table_comes_back_with_its_rows(query: str, name: TableName) -> None:
     now = dropped(ddl(12, query))
     now = replace(now, window=replace(now.window, rows={name: (replace(ROWS, first=15),)}))
     made = plan(now, name)
@@ -210,8 +211,8 @@ def test_chains_of_exchanges_are_one_group() -> None:
     assert isinstance(step, Exchange)
     chained = replace(step, partitioned="f_d_w__data")
     (both,) = groups
-    third = replace(both[0], name=("d", "w"), steps=(chained,))
-    apart = replace(both[0], name=("d", "x"), steps=())
+    third = replace(both[0], name=TableName("d", "w"), steps=(chained,))
+    apart = replace(both[0], name=TableName("d", "x"), steps=())
     found = WindowPlan(tables=(apart, third, *both), recoverable=()).groups()
     assert sorted([plan.name[1] for plan in group] for group in found) == [["w", "t", "u"], ["x"]]
 

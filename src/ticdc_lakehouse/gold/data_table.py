@@ -21,7 +21,7 @@ from ticdc_lakehouse.planning.window import Hold
 from ticdc_lakehouse.planning.window_plan import TablePlan
 from ticdc_lakehouse.policy import RETENTION_DAYS, Mode, OnIrregular
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.statement import TableName
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, typed_columns
 

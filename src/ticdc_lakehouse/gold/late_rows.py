@@ -13,7 +13,7 @@ from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.window import Hold
-from ticdc_lakehouse.schema.statement import TableName
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import decode_stream
 
 _SAME = ["database", "table", "commit_ts", "op", "before", "after"]
@@ -38,7 +38,7 @@ def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[Tabl
         .agg(F.count("*").alias("rows"), F.min_by(F.struct("commit_ts", "topic", "partition", "offset"), "commit_ts"))
         .collect()
     )
-    return {(database, table): _hold(rows, tuple(first), before.tso) for database, table, rows, first in found}
+    return {TableName(database, table): _hold(rows, tuple(first), before.tso) for database, table, rows, first in found}
 
 
 def _hold(rows: int, first: tuple[int, str, int, int], published: int) -> Hold:

@@ -11,6 +11,7 @@ from ticdc_lakehouse.bronze.landing import messages_table
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.state import DEFINITIONS, WINDOWS
 from ticdc_lakehouse.planning.naming import OWN, Naming, Taken
+from ticdc_lakehouse.schema.names import TableName
 
 
 def naming(lake: Lake, feed: str) -> Naming:
@@ -19,7 +20,7 @@ def naming(lake: Lake, feed: str) -> Naming:
     def history() -> Iterable[Taken]:
         lines = lake.spark.table(lake.table(Layer.OPS, DEFINITIONS)).select("feed", "database", "table", "name", "data")
         for line in lines.distinct().collect():
-            yield Taken(feed=line[0], table=(line[1], line[2]), name=line[3], data=line[4])
+            yield Taken(feed=line[0], table=TableName(line[1], line[2]), name=line[3], data=line[4])
 
     def is_feed(name: str) -> bool:
         return lake.exists(Layer.BRONZE, messages_table(name))

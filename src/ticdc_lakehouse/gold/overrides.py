@@ -14,7 +14,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.state import publish, published
 from ticdc_lakehouse.planning.published_state import Published, TableState
-from ticdc_lakehouse.schema.statement import TableName
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.sql.text import literal
 
 DECISIONS = "decisions"
@@ -82,5 +82,5 @@ def skipped(lake: Lake, feed: str, before: Published) -> frozenset[tuple[str, in
     lines = lake.spark.table(lake.table(Layer.OPS, DECISIONS)).where(
         (F.col("feed") == feed) & (F.col("action") == Action.SKIP_DDL.value)
     )
-    found = {((line["database"], line["table"]), line["commit_ts"]) for line in lines.collect()}
+    found = {(TableName(line["database"], line["table"]), line["commit_ts"]) for line in lines.collect()}
     return frozenset((standing[name].data, commit_ts) for name, commit_ts in found if name in standing)

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.statement import (
     CreateTable,
@@ -25,7 +26,6 @@ from ticdc_lakehouse.schema.statement import (
     RenameTables,
     RestoreTable,
     Statement,
-    TableName,
 )
 from ticdc_lakehouse.silver import decode_stream
 
@@ -41,7 +41,7 @@ def finished_topics(lake: Lake, feed: str, since: Published, topics: Collection[
     rows = events.where((F.col("kind") == Kind.ROW.value) & F.col("topic").isin(list(topics)))
     last: dict[str, dict[TableName, int]] = {}
     for topic, database, table, tso in rows.groupBy("topic", "database", "table").agg(F.max("commit_ts")).collect():
-        last.setdefault(topic, {})[database, table] = tso
+        last.setdefault(topic, {})[TableName(database, table)] = tso
     resolved = events.where((F.col("kind") == Kind.RESOLVED.value) & F.col("topic").isin(list(topics)))
     highest = resolved.groupBy("topic", "partition").agg(F.max("commit_ts").alias("tso"))
     heard = {line[0]: line[1] for line in highest.groupBy("topic").agg(F.min("tso")).collect()}
@@ -85,7 +85,7 @@ def _with_one_rename(ddls: Iterable[tuple[int, Statement]]) -> Iterator[tuple[in
 def _made(statement: Statement) -> list[TableName]:
     match statement:
         case CreateTable(table=table):
-            return [(table.database, table.table)]
+            return [table.name]
         case CreateTableLike(name=name):
             return [name]
         case RenameTables(pairs=pairs):
@@ -101,7 +101,7 @@ def _unmade(statement: Statement, names: Collection[TableName]) -> list[TableNam
         case DropTables(names=dropped):
             return list(dropped)
         case DropDatabase(database=database):
-            return [name for name in names if name[0].lower() == database.lower()]
+            return [name for name in names if fold(name.database) == fold(database)]
         case RenameTables(pairs=pairs):
             return [old for old, _ in pairs if old not in {new for _, new in pairs}]
         case _:

@@ -23,6 +23,7 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.definition import table_from_json, table_to_json
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.sql.text import literal
 
 WINDOWS = "windows"
@@ -89,13 +90,13 @@ def _published(line: Row) -> Published:
         mode=Mode(line["mode"]),
         batch=line["batch"],
         replays_seen=line["replays_seen"],
-        tables={(t["database"], t["table"]): _table_state(t) for t in line["tables"]},
+        tables={TableName(t["database"], t["table"]): _table_state(t) for t in line["tables"]},
         recoverable=tuple(map(_recoverable, line["recoverable"])),
     )
 
 
 def _recoverable(line: Row) -> Recoverable:
-    name = line["database"], line["table"]
+    name = TableName(line["database"], line["table"])
     return Recoverable(name=name, data=line["data"], version=line["version"], dropped_at=line["dropped_at"])
 
 

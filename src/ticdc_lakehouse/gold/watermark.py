@@ -20,7 +20,7 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.retired_topics import finished_topics
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.window import Hold
-from ticdc_lakehouse.schema.statement import TableName
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import decode_stream, external_schemas, quarantine
 
 UNSEEN = 0
@@ -190,7 +190,7 @@ def _table_holds(lake: Lake, feed: str, since: int, holds: list[quarantine.OpenH
         )
         line = events.where(resolved & before).agg(F.max("commit_ts")).first()
         stop = Hold(tso=UNSEEN if line is None or line[0] is None else line[0], reason=_table_reason(hold))
-        name = (str(hold.database), str(hold.table))
+        name = TableName(str(hold.database), str(hold.table))
         found[name] = min(found.get(name, stop), stop, key=lambda h: h.tso)
     return found
 

@@ -13,7 +13,8 @@ from ticdc_codec.event import Kind, Op, columns_from
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.planning.published_state import Definition, Published, TableState
 from ticdc_lakehouse.planning.window import DdlEvent, Shape, Window, barriers, statements_of
-from ticdc_lakehouse.schema.statement import RenameTables, TableName
+from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.statement import RenameTables
 from ticdc_lakehouse.silver import decode_stream
 
 _DDL_IDENTITY = ("commit_ts", "database", "table", "query")
@@ -136,7 +137,7 @@ def _by_table(lines: list[Row]) -> dict[TableName, tuple[Shape, ...]]:
             rows=line["rows"],
             replayed=line["newest_replay"] is not None,
         )
-        found.setdefault((line["database"], line["table"]), []).append(shape)
+        found.setdefault(TableName(line["database"], line["table"]), []).append(shape)
     return {name: tuple(shapes) for name, shapes in found.items()}
 
 

@@ -30,7 +30,7 @@ from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, Restart, TableState
 from ticdc_lakehouse.planning.window_plan import WindowPlan, plan_tables
 from ticdc_lakehouse.policy import Mode
-from ticdc_lakehouse.schema.statement import TableName
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import quarantine
 
 _TOGETHER = 4

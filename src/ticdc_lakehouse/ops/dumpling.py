@@ -23,8 +23,8 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.ops.csv_lines import CsvLines
 from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
-from ticdc_lakehouse.schema.statement import TableName
 from ticdc_lakehouse.sql.text import quoted
 
 _SCHEMA = re.compile(r"(?P<database>[^.]+)\.(?P<table>[^.]+)-schema\.sql")
@@ -117,7 +117,7 @@ def _decoded(content: bytes, file: str) -> str:
 
 
 def _definition(name: TableName, text: str, file: str) -> Table:
-    tables = {(table.database, table.table): table for table in tables_from_sql(text, name[0], file)}
+    tables = {table.name: table for table in tables_from_sql(text, name[0], file)}
     if tables.keys() != {name}:
         found = ", ".join(map(".".join, tables)) or "none"
         raise ConfigError(f"{file}: expected CREATE TABLE of {'.'.join(name)} alone, found {found}")
@@ -128,7 +128,7 @@ def _by_table(pattern: re.Pattern[str], names: Iterable[str]) -> dict[TableName,
     found: dict[TableName, list[str]] = {}
     for name in names:
         if match := pattern.fullmatch(unquote(name)):
-            found.setdefault((unquote(match["database"]), unquote(match["table"])), []).append(name)
+            found.setdefault(TableName(unquote(match["database"]), unquote(match["table"])), []).append(name)
     return {name: tuple(files) for name, files in found.items()}
 
 

@@ -36,7 +36,7 @@ from ticdc_lakehouse.planning.published_state import Definition, Published, Rest
 from ticdc_lakehouse.planning.table_plan import OWN_DIGITS, name_clash
 from ticdc_lakehouse.policy import Mode, OnIrregular
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
-from ticdc_lakehouse.schema.statement import TableName
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import decode_stream
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, by_name, irregular_sql, lost_sql, typed_columns, values_sql
@@ -72,7 +72,7 @@ def load(
     loading.check(before)
     known, names = definitions(lake, applying.feed), naming(lake, applying.feed)
     found = [loading.definition(name, _newest(before, known, name), known, names) for name in loading.tables]
-    rows = {(d.table.database, d.table.table): loading.fill(d) for d in found}
+    rows = {d.table.name: loading.fill(d) for d in found}
     states = {name: loading.state(definition) for name, definition in zip(rows, found, strict=True)}
     windows.apply(lake, applying, until_tso=until_tso, restart=Restart(tables=states, definitions=tuple(found)))
     return Loaded(tso=export.tso, rows=rows)
@@ -155,7 +155,7 @@ class _Loading:
         if self.lake.exists(Layer.GOLD, data):
             self.lake.drop(Layer.GOLD, data)  # of a run that died before it published
         create_data_table(self.lake, data, table, applying.mode, applying.retention_days)
-        exported = self.export.tables[table.database, table.table]
+        exported = self.export.tables[table.name]
         if not exported.files:
             return 0
         texts = dumpling.rows(self.lake.spark, self.export, exported)

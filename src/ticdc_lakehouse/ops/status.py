@@ -21,7 +21,7 @@ from ticdc_lakehouse.gold.watermark import completeness
 from ticdc_lakehouse.ops import accounting
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode
-from ticdc_lakehouse.schema.statement import TableName
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import decode_stream, quarantine
 
 _NEWEST = "SELECT feed, max_by(struct(*), struct(tso, published_at)) AS w FROM {windows} GROUP BY feed"

@@ -12,7 +12,7 @@ from ticdc_codec.undeclared_types import completed, is_open, may_be
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.window import Shape
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table, table_from_wire
-from ticdc_lakehouse.schema.statement import TableName
+from ticdc_lakehouse.schema.names import TableName
 
 _UNKNOWN = parse_type("unknown")
 _BYTES = {

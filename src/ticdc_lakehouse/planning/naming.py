@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from ticdc_lakehouse.schema.statement import TableName
+from ticdc_lakehouse.schema.names import TableName
 
 _DATA = re.compile(r"__data(_[0-9]+)?$")
 OWN = ("events", "quarantine", "accounting", "schemas")

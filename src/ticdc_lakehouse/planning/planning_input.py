@@ -11,7 +11,7 @@ from ticdc_lakehouse.planning.published_state import Definition, Published
 from ticdc_lakehouse.planning.window import Hold, Window
 from ticdc_lakehouse.policy import NAME_TEMPLATE, RETENTION_DAYS, Mode, Policy, Views
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.statement import TableName
+from ticdc_lakehouse.schema.names import TableName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

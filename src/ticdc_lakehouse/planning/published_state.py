@@ -7,7 +7,7 @@ from datetime import datetime
 
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.statement import TableName
+from ticdc_lakehouse.schema.names import TableName
 
 DROPPED = "TiDB dropped it"
 """How the reason of a table begins that TiDB dropped and gold keeps."""

@@ -13,7 +13,7 @@ from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Published, Recoverable, TableState
 from ticdc_lakehouse.planning.table_plan import Lane
 from ticdc_lakehouse.planning.window import DdlEvent, Hold
-from ticdc_lakehouse.schema.statement import TableName
+from ticdc_lakehouse.schema.names import TableName
 
 _UNKNOWN = "it stood still when TiDB dropped it"
 
@@ -58,7 +58,6 @@ def _unknown(name: TableName, dropped_at: int) -> Lane:
 
 
 def last_dropped(lanes: Iterable[Lane], name: TableName) -> Lane | None:
-    """The table of this name that was dropped last; names are compared without regard to case."""
-    folded = name[0].lower(), name[1].lower()
-    ended = [x for x in lanes if x.dropped_at is not None and (x.name[0].lower(), x.name[1].lower()) == folded]
+    """The table of this name that was dropped last."""
+    ended = [lane for lane in lanes if lane.dropped_at is not None and lane.name == name]
     return max(ended, key=lambda lane: lane.dropped_at or 0, default=None)

@@ -17,8 +17,9 @@ from ticdc_lakehouse.planning.window import DdlEvent, Hold, Shape
 from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.effect import Changed, Effect, Recast, Rekeyed, RowsGone
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.partitioned import exchanged
-from ticdc_lakehouse.schema.statement import AlterTable, TableName
+from ticdc_lakehouse.schema.statement import AlterTable
 
 OWN_COLUMNS = "_ticdc_"
 """How the names of columns begin that gold adds to a table's own."""

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ticdc_codec.event import Column
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.read import read_ddl
-from ticdc_lakehouse.schema.statement import AlterTable, NoChange, Statement, TableName
+from ticdc_lakehouse.schema.statement import AlterTable, NoChange, Statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

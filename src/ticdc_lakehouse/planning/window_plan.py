@@ -16,8 +16,9 @@ from ticdc_lakehouse.planning.published_state import Definition, TableState
 from ticdc_lakehouse.planning.table_plan import Exchange, Lane, Step
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.planning.window_planner import Lanes
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.rename import possible_order
-from ticdc_lakehouse.schema.statement import RenameTables, TableName
+from ticdc_lakehouse.schema.statement import RenameTables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from ticdc_lakehouse.planning.table_plan import Lane, ddl_stop, exchange_step
 from ticdc_lakehouse.planning.window import DdlEvent, Hold
 from ticdc_lakehouse.policy import OnDrop, OnUnsupportedDdl
 from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.schema.statement import (
     AlterTable,
     CreateTable,
@@ -25,7 +26,6 @@ from ticdc_lakehouse.schema.statement import (
     RenameTables,
     RestoreTable,
     Statement,
-    TableName,
     TruncateTable,
     Unread,
 )
@@ -39,7 +39,7 @@ class Lanes:
         self.lanes = [_published_lane(now, name, state) for name, state in now.before.tables.items()]
         if now.before.tso == 0:
             for table in now.applying.tables:
-                self._begin((table.database, table.table), table, 0, "file")
+                self._begin(table.name, table, 0, "file")
         for name in sorted(now.late.keys() - now.before.tables.keys()):
             lane = self._begin(name, None, now.late[name].tso, "ddl")
             if lane is not None:
@@ -54,7 +54,7 @@ class Lanes:
             first, name = self._undiscovered.pop()
             if any(lane.name == name for lane in self.lanes) or self._came_late(name, first):
                 continue
-            from_file = next((t for t in self.now.applying.tables if (t.database, t.table) == name), None)
+            from_file = next((t for t in self.now.applying.tables if t.name == name), None)
             shapes = (shape for shape in self.now.window.rows[name] if shape.first >= first)
             table = from_file or definition_from_wire(name, shapes)
             self._begin(name, table, 0 if from_file else first, "file" if from_file else "wire")
@@ -78,7 +78,7 @@ class Lanes:
         """Do what a statement says with the lanes that it is about."""
         match statement:
             case CreateTable(table=table):
-                self._create(ddl, (table.database, table.table), table)
+                self._create(ddl, table.name, table)
             case CreateTableLike(name=name, source=source):
                 self._create_like(ddl, name, source)
             case DropTables() | DropDatabase():
@@ -185,10 +185,8 @@ class Lanes:
             self.recoverable.append(ended)
 
     def _bearing(self, name: TableName) -> Lane | None:
-        """The lane that a DDL means: TiDB compares names without regard to case (lower_case_table_names=2), but a
-        feed may hold tables of several schemas routed into one, so the very name goes first."""
-        meant = [lane for lane in self.lanes if _folded(lane.name) == _folded(name)]
-        return next((lane for lane in meant if lane.name == name), meant[0] if meant else None)
+        """The lane of this name."""
+        return next((lane for lane in self.lanes if lane.name == name), None)
 
     def _meant(self, ddl: DdlEvent, names: tuple[TableName, ...]) -> list[Lane]:
         """The lanes of these names that the DDL is news to."""
@@ -196,7 +194,7 @@ class Lanes:
         return [lane for lane in found if lane is not None and not lane.knows(ddl)]
 
     def _of_database(self, ddl: DdlEvent, database: str) -> list[Lane]:
-        return [x for x in self.lanes if x.name[0].lower() == database.lower() and not x.knows(ddl)]
+        return [x for x in self.lanes if fold(x.name.database) == fold(database) and not x.knows(ddl)]
 
     def _begin(self, name: TableName, table: Table | None, commit_ts: int, source: str) -> Lane | None:
         """A new lane, if the feed's filter lets the table in."""
@@ -312,15 +310,11 @@ class Lanes:
             lane.halt(ddl_stop(ddl, reason, skippable=lane.definition is not None), final=True)
 
 
-def _folded(name: TableName) -> TableName:
-    return name[0].lower(), name[1].lower()
-
-
 def _published_lane(now: PlanningInput, name: TableName, state: TableState) -> Lane:
     """A table as it was published, under the name that it had at its ``applied_tso``."""
     definition = now.known.get(state.data)
     if definition is not None:
-        name = (definition.table.database, definition.table.table)
+        name = definition.table.name
     lane = Lane(name=name, definition=definition, start=definition, state=state, after=state.applied_tso)
     lane.seen = (state.applied_tso, state.ddls)
     late = now.late.get(name)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from ticdc_lakehouse.schema.column import ColumnText, read_column
 from ticdc_lakehouse.schema.create import read_entry, refuse_binary
 from ticdc_lakehouse.schema.key import is_key, read_key, read_key_columns
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.partition import read_partitioning, read_partitions
 from ticdc_lakehouse.schema.statement import (
     Action,
@@ -26,7 +27,6 @@ from ticdc_lakehouse.schema.statement import (
     RenameTables,
     SetPartitioning,
     Statement,
-    TableName,
 )
 from ticdc_lakehouse.schema.tokens import Tokens
 

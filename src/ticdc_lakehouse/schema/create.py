@@ -7,8 +7,9 @@ from dataclasses import replace
 from ticdc_lakehouse.schema.column import ColumnText, read_column
 from ticdc_lakehouse.schema.definition import Partitioning, Table, handle_key
 from ticdc_lakehouse.schema.key import is_key, keys_of, read_key, spelled, without_nulls
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.partition import read_partitioning
-from ticdc_lakehouse.schema.statement import AddKey, CreateTable, CreateTableLike, TableName
+from ticdc_lakehouse.schema.statement import AddKey, CreateTable, CreateTableLike
 from ticdc_lakehouse.schema.tokens import Tokens, UnreadableError
 
 _ROWS_FOLLOW = ("AS", "SELECT", "WITH", "VALUES", "TABLE", "IGNORE", "REPLACE", "(")

@@ -10,6 +10,7 @@ import orjson
 
 from ticdc_codec.event import Column
 from ticdc_codec.mysql_type import MysqlType, parse_type
+from ticdc_lakehouse.schema.names import TableName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +87,11 @@ class Table:
     keys: tuple[Key, ...] | None = None
     """All keys and indexes, in the order in which they were made; None where that is not known."""
     partitioning: Partitioning | None = None
+
+    @property
+    def name(self) -> TableName:
+        """Its database and name."""
+        return TableName(self.database, self.table)
 
     @property
     def sent(self) -> tuple[ColumnDefinition, ...]:

@@ -9,6 +9,7 @@ from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # from its c
 
 from ticdc_lakehouse.schema.alter import read_alter, read_create_index, read_drop_index
 from ticdc_lakehouse.schema.create import read_create
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import (
     DropDatabase,
     DropTables,
@@ -16,7 +17,6 @@ from ticdc_lakehouse.schema.statement import (
     RenameTables,
     RestoreTable,
     Statement,
-    TableName,
     TruncateTable,
     Unread,
 )
@@ -158,13 +158,13 @@ def _read_restore(tokens: Tokens, database: str | None, table: str | None) -> Re
     tokens.take_any("RECOVER", "FLASHBACK")
     tokens.expect("TABLE")
     if tokens.take("BY", "JOB"):
-        name = database or "", table or ""
+        name = TableName(database or "", table or "")
         if not all(name):
             raise tokens.unreadable("an event that names the table")
     else:
         name = tokens.table_name(database)
     tokens.number(TokenType.NUMBER)
-    return RestoreTable(name=name, to=(name[0], tokens.name()) if tokens.take("TO") else name)
+    return RestoreTable(name=name, to=TableName(name.database, tokens.name()) if tokens.take("TO") else name)
 
 
 def _unread(tokens: Tokens | None, database: str | None, table: str | None, reason: str) -> Unread:

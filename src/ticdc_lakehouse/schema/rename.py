@@ -5,13 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ticdc_lakehouse.schema.statement import RenameTables, TableName
+from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.statement import RenameTables
 
 
 def possible_order(renames: Sequence[RenameTables], names: Iterable[TableName]) -> list[int]:
     """The numbers of the renames in an order in which each finds a table of its old name and the new name free, given
     the ``names`` that tables have before; those that never do, as they come."""
-    borne = {_folded(name) for name in names}
+    borne = set(names)
     left, order = [*range(len(renames))], []
     while left:
         number = next((number for number in left if _is_possible(renames[number], borne)), left[0])
@@ -23,8 +24,8 @@ def possible_order(renames: Sequence[RenameTables], names: Iterable[TableName]) 
 
 def _is_possible(rename: RenameTables, borne: set[TableName]) -> bool:
     for old, new in rename.pairs:
-        free = _folded(new) not in borne or _folded(new) == _folded(old)
-        if _folded(old) not in borne or not free:
+        free = new not in borne or new == old
+        if old not in borne or not free:
             return False
         borne = _afterwards(RenameTables(pairs=((old, new),)), borne)
     return True
@@ -32,9 +33,5 @@ def _is_possible(rename: RenameTables, borne: set[TableName]) -> bool:
 
 def _afterwards(rename: RenameTables, borne: set[TableName]) -> set[TableName]:
     for old, new in rename.pairs:
-        borne = borne - {_folded(old)} | {_folded(new)}
+        borne = borne - {old} | {new}
     return borne
-
-
-def _folded(name: TableName) -> TableName:
-    return name[0].lower(), name[1].lower()

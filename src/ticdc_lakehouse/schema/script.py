@@ -5,7 +5,8 @@ from __future__ import annotations
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.schema.create import read_create
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.statement import CreateTable, TableName
+from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.statement import CreateTable
 from ticdc_lakehouse.schema.tokens import Tokens, UnreadableError, statements
 
 # ALGORITHM, DEFINER and SQL SECURITY stand before VIEW.
@@ -21,7 +22,7 @@ def tables_from_sql(text: str, database: str | None = None, source: str = "SQL")
     Raises ConfigError, with ``source`` and the line, for any other statement, for one that cannot be read, and for a
     table that stands twice and is not the same.
     """
-    tables: dict[TableName, Table] = {}  # by name in lower case
+    tables: dict[TableName, Table] = {}
     try:
         for tokens in statements(text):
             if tokens.take("USE"):
@@ -54,15 +55,11 @@ def _add(tables: dict[TableName, Table], tokens: Tokens, database: str | None) -
     if not isinstance(created, CreateTable):
         raise tokens.unreadable("CREATE TABLE name (column, …)")
     table = created.table
-    if tables.setdefault(_key((table.database, table.table)), table) != table:
+    if tables.setdefault(table.name, table) != table:
         raise UnreadableError(f"one table {table.database}.{table.table}", "another, with other columns or keys", line)
 
 
 def _drop(tables: dict[TableName, Table], tokens: Tokens, database: str | None) -> None:
-    tables.pop(_key(tokens.table_name(database)), None)
+    tables.pop(tokens.table_name(database), None)
     while tokens.take(","):
-        tables.pop(_key(tokens.table_name(database)), None)
-
-
-def _key(name: TableName) -> TableName:
-    return name[0].lower(), name[1].lower()
+        tables.pop(tokens.table_name(database), None)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Partition, Partitioning, Table
-
-TableName = tuple[str, str]
-"""(database, table) as TiDB names them."""
+from ticdc_lakehouse.schema.names import TableName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

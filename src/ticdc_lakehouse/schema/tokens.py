@@ -13,7 +13,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]  # from its compiled half, not re-exported
 
 from ticdc_codec.errors import LakehouseError
-from ticdc_lakehouse.schema.statement import TableName
+from ticdc_lakehouse.schema.names import TableName
 
 _STRING = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"|`[^`]*+`"
 _RESTORED_STRING = r"'[^']*+'|\"[^\"]*+\"|`[^`]*+`"
@@ -165,11 +165,11 @@ class Tokens:
         """Passes ``table`` or ``database.table``; ``database`` is that of an unqualified name."""
         first = self.name()
         if self.take("."):
-            return first, self.name()
+            return TableName(first, self.name())
         if database is None:
             self.at -= 1
             raise self.unreadable("a table name with its database (`db`.`table`, or USE before it)")
-        return database, first
+        return TableName(database, first)
 
     def brackets(self) -> Tokens:
         """Passes ``( … )`` and gives what is inside."""

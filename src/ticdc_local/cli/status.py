@@ -14,7 +14,7 @@ from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.ops.status import FeedStatus
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode
-from ticdc_lakehouse.schema.statement import TableName
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import quarantine
 from ticdc_local.cli.arguments import place_arguments
 from ticdc_local.cli.open_lake import check_feed, feed_files, landed, open_lake, published_feeds

@@ -1,0 +1,39 @@
+"""Names are compared as TiDB compares them: by Go's strings.ToLower, code point by code point."""
+
+from __future__ import annotations
+
+import pytest
+
+from ticdc_lakehouse.schema.names import TableName, fold
+
+# Each group was one name for TiDB v8.5.6, and no two groups were.
+SAME = [
+    *("Ää", "Éé", "Åå\u212b", "Ωω\u2126", "Kk\u212a", "Яя", "Ａａ", "Ⅷⅷ", "Ǆǅǆ", "Ꭰꭰ", "Აა", "𐐀𐐨", "ẞß", "Ÿÿ", "Ⱥⱥ"),  # noqa: RUF001
+    *("Ꞓꞓ", "Σσ", "İIi"),
+]
+APART = [("σ", "ς"), ("İ", "i\u0307"), ("I", "ı"), ("ß", "ss"), ("ſ", "s"), ("Θ", "ϑ"), ("\u1e9b", "ṡ"), ("ŉ", "ʼn")]  # noqa: RUF001
+APART += [("\u00b5", "μ"), ("e", "é")]
+
+
+@pytest.mark.parametrize("names", SAME)
+def test_names_that_tidb_finds_as_one_are_equal(names: str) -> None:
+    assert len({fold(f"a{name}") for name in names}) == 1
+    assert len({TableName(f"d{name}", f"{name}t") for name in names}) == 1
+
+
+@pytest.mark.parametrize(("one", "other"), APART)
+def test_names_that_tidb_tells_apart_differ(one: str, other: str) -> None:
+    assert fold(one) != fold(other)
+    assert TableName("d", one) != TableName("d", other)
+
+
+def test_sigma_at_the_end_of_a_word_is_no_final_sigma() -> None:
+    assert fold("ΑΣ") == "ασ"  # noqa: RUF001
+
+
+def test_table_name_keeps_its_spelling_and_unpacks_like_a_pair() -> None:
+    name = TableName("Shop", "Orders")
+    database, table = name
+    assert (database, table, str(name)) == ("Shop", "Orders", "Shop.Orders")
+    assert {name: 1}[TableName("sHOP", "oRDERS")] == 1
+    assert min(TableName("b", "x"), TableName("A", "x")).database == "A"
