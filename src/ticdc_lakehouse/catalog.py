@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from ticdc_lakehouse.sql.text import literal, quoted
 
-_SIGNATURE = "spark.databricks.delta.commitInfo.userMetadata"
+_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 
 class Layer(StrEnum):
@@ -22,6 +22,7 @@ class Layer(StrEnum):
 
     BRONZE = "bronze"
     SILVER = "silver"
+    LIVE = "live"
     GOLD = "gold"
     OPS = "ops"
 
@@ -89,24 +90,76 @@ class Lake:
         later = newest[0]["version"] - since
         return newest[:later] if later < 2 else self.history(table, later).collect()
 
+    def committing(self, metadata: str) -> Lake:
+        """This lake in a session of its own, whose commits carry ``metadata`` as ``userMetadata`` in the tables'
+        histories: threads that commit different metadata share no setting."""
+        session = self.spark.newSession()
+        inherited = session.conf.getAll
+        for name, value in self.spark.conf.getAll.items():
+            if inherited.get(name) != value and session.conf.isModifiable(name):
+                session.conf.set(name, value)
+        session.conf.set(_USER_METADATA, metadata)
+        return replace(self, spark=session)
+
     @contextmanager
     def signed(self, signature: str) -> Iterator[None]:
         """What this session writes within bears the signature, as ``userMetadata`` in the tables' histories."""
-        self.spark.conf.set(_SIGNATURE, signature)
+        self.spark.conf.set(_USER_METADATA, signature)
         try:
             yield
         finally:
-            self.spark.conf.unset(_SIGNATURE)
+            self.spark.conf.unset(_USER_METADATA)
 
     def signature(self) -> str | None:
         """What this session signs with now."""
-        return self.spark.conf.get(_SIGNATURE, None)
+        return self.spark.conf.get(_USER_METADATA, None)
+
+    def property(self, table: str, name: str) -> str | None:
+        """A table's property, None if it has none of that name."""
+        rows = self.spark.sql(f"SHOW TBLPROPERTIES {table}").collect()
+        return next((row["value"] for row in rows if row["key"] == name), None)
+
+    def tables(self, layer: Layer) -> list[str]:
+        """The names of the tables and views of a layer."""
+        shown = self.spark.sql(f"SHOW TABLES IN {quoted(self.catalog)}.{quoted(self.schemas[layer])}").collect()
+        return sorted(row["tableName"] for row in shown if not row["isTemporary"])
+
+    def rename(self, layer: Layer, renames: Mapping[str, str]) -> None:
+        """Rename Delta tables, old name to new one. Names may change places: no table takes a name before all have left
+        theirs. On a laptop a table's folder bears its name."""
+        leaving = {old: f"{old}__renaming" if new in renames else new for old, new in renames.items()}
+        arriving = {between: renames[old] for old, between in leaving.items() if between != renames[old]}
+        for old, new in (*leaving.items(), *arriving.items()):
+            self._rename_one(layer, old, new)
+
+    def _rename_one(self, layer: Layer, old: str, new: str) -> None:
+        if self.root is None:
+            self.spark.sql(f"ALTER TABLE {self.table(layer, old)} RENAME TO {self.table(layer, new)}")
+            return
+        self.spark.sql(f"DROP TABLE IF EXISTS {self.table(layer, old)}")  # of the catalog alone: the folder stays
+        (self.root / layer / old).rename(self.root / layer / new)
+        self._forget_folders()
+        self._register_table(layer, new)
+
+    def _forget_folders(self) -> None:
+        """Delta remembers what it read by folder, and another table may soon lie in one of them."""
+        self.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
 
     def view(self, layer: Layer, name: str, query: str, *, comment: str, columns: str = "") -> None:
         """Create or replace a view."""
         self.spark.sql(
             f"CREATE OR REPLACE VIEW {self.table(layer, name)} {columns} COMMENT {literal(comment)} AS {query}"
         )
+
+    def keep_view(self, layer: Layer, name: str, query: str, *, comment: str) -> None:
+        """Let a view show what ``query`` gives. One that exists is altered, so that it keeps its privileges; columns
+        take their comments from the query's."""
+        view = self.table(layer, name)
+        if not self.exists(layer, name):
+            self.spark.sql(f"CREATE VIEW IF NOT EXISTS {view} COMMENT {literal(comment)} AS {query}")
+            return
+        self.spark.sql(f"ALTER VIEW {view} AS {query}")
+        self.spark.sql(f"ALTER VIEW {view} SET TBLPROPERTIES ('comment' = {literal(comment)})")
 
     def register(self) -> None:
         """Make the session fit. On a laptop: make the schemas and register every Delta table found under ``root`` with
@@ -118,10 +171,10 @@ class Lake:
         for layer, schema in self.schemas.items():
             self.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {quoted(self.catalog)}.{quoted(schema)}")
             for log in sorted((self.root / layer).glob("*/_delta_log")):
-                name = log.parent.name
-                self.spark.sql(
-                    f"CREATE TABLE IF NOT EXISTS {self.table(layer, name)} USING delta {self.location(layer, name)}"
-                )
+                self._register_table(layer, log.parent.name)
+
+    def _register_table(self, layer: Layer, name: str) -> None:
+        self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.table(layer, name)} USING delta {self.location(layer, name)}")
 
 
 def session_lake(spark: SparkSession) -> Lake:

@@ -40,6 +40,7 @@ def local_parameters(project_root: Path, lake_root: Path, feeds_root: Path | Non
         "catalog": "spark_catalog",
         "bronze_schema": "bronze",
         "silver_schema": "silver",
+        "live_schema": "live",
         "gold_schema": "gold",
         "ops_schema": "ops",
         "checkpoint_root": str(lake_root / "checkpoints"),

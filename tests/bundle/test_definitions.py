@@ -76,7 +76,7 @@ def test_the_bundle_is_what_was_agreed(bundle: Bundle) -> None:
         ("jobs", "ticdc_lake"),
         ("jobs", "ticdc_maintenance"),
         ("volumes", "checkpoints"),
-        *(("schemas", name) for name in ("bronze", "silver", "gold", "ops")),
+        *(("schemas", name) for name in ("bronze", "silver", "live", "gold", "ops")),
     }
 
 
@@ -228,7 +228,7 @@ def test_work_is_retried_and_the_alarm_is_not(bundle: Bundle) -> None:
 def test_names_of_schemas_come_by_reference() -> None:
     parameters = read_yaml(ROOT / "resources" / "ticdc_lake.job.yml")["resources"]["jobs"]["ticdc_lake"]["parameters"]
     defaults = {parameter["name"]: parameter["default"] for parameter in parameters}
-    for name in ("bronze", "silver", "gold", "ops"):
+    for name in ("bronze", "silver", "live", "gold", "ops"):
         assert defaults[f"{name}_schema"] == f"${{resources.schemas.{name}.name}}", "in dev mode the name has a prefix"
     assert "${resources.volumes.checkpoints" in defaults["checkpoint_root"]
 
