@@ -1,6 +1,6 @@
 """TiCDC's Kafka messages: bytes to events and back, in five protocols.
 
-    from ticdc_codec import MessageDecoder, decode, inspect
+    from ticdc_codec import decode, encode, inspect
 
 Knows no Spark, no YAML and no SQL parser, and can be used alone: docs/codec.md shows it.
 """
@@ -8,6 +8,30 @@ Knows no Spark, no YAML and no SQL parser, and can be used alone: docs/codec.md 
 from __future__ import annotations
 
 from ticdc_codec.decoding import MessageDecoder, decode
-from ticdc_codec.inspection import inspect
+from ticdc_codec.encoding import encode
+from ticdc_codec.errors import ConfigError, DecodeError
+from ticdc_codec.event import EVENTS, Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange
+from ticdc_codec.inspection import Inspection, inspect
+from ticdc_codec.message import ClaimCheck, Message, StoredObject
 
-__all__ = ["MessageDecoder", "decode", "inspect"]
+__all__ = [
+    "EVENTS",
+    "Bootstrap",
+    "ClaimCheck",
+    "Column",
+    "ConfigError",
+    "Ddl",
+    "DecodeError",
+    "Event",
+    "Failure",
+    "Inspection",
+    "Message",
+    "MessageDecoder",
+    "Op",
+    "Resolved",
+    "RowChange",
+    "StoredObject",
+    "decode",
+    "encode",
+    "inspect",
+]

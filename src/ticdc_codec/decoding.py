@@ -1,4 +1,4 @@
-"""Messages to typed events without Spark: ``from ticdc_lakehouse import decode``. docs/decode.md shows it."""
+"""Messages to typed events in plain Python: ``decode`` and ``MessageDecoder`` (docs/codec.md)."""
 
 from __future__ import annotations
 
@@ -21,20 +21,31 @@ if TYPE_CHECKING:
     from typing_extensions import TypeIs
 
 OneMessage = bytes | tuple[bytes | None, bytes | None] | Message
-"""A message: its value alone (the key is null then), key and value, or ``codec.message.Message``."""
+"""A message: its value alone (the key is null then), key and value, or ``Message``."""
 Events = tuple[Event, ...]
 """The events of one message, in wire order."""
 
-_AT_A_TIME = 512
+_BATCH_SIZE = 512
+"""Messages that are decoded together."""
 
 
 class MessageDecoder:
-    """Decodes the messages of one changefeed. Keeps what the protocol repeats, such as the schemas that Simple sends
-    apart from its rows: use one for all messages of a changefeed, from one thread.
+    """Decodes the messages of one changefeed, in one thread.
 
-    ``protocol`` and ``options`` are named as in the changefeed's sink-uri (``-`` or ``_`` in the protocol), plus
-    ``time-zone``, the TiCDC server's. Raises ConfigError for an unknown name or a wrong value. Claim-check objects are
-    read from the option ``claim-check-storage-uri``, a folder or a URI.
+    Keeps what messages refer to or repeat, such as the schemas that Simple sends apart from its rows: use one decoder
+    for all messages of a changefeed.
+
+    ``protocol`` is the name in the changefeed's sink-uri (``-`` or ``_``). ``options`` are the sink-uri's, by their
+    documented names, plus ``time-zone``, that of the TiCDC server. Claim-check objects are read from the option
+    ``claim-check-storage-uri``, a folder or a URI. Raises ConfigError for an unknown name or a wrong value.
+
+    >>> from ticdc_codec import MessageDecoder, Resolved, encode
+    >>> decoder = MessageDecoder("simple", {"encoding-format": "avro"})
+    >>> messages = encode([Resolved(commit_ts=7), Resolved(commit_ts=8)], "simple", {"encoding-format": "avro"})
+    >>> for events in decoder.decode(messages):
+    ...     print(*events)
+    Resolved(commit_ts=7)
+    Resolved(commit_ts=8)
     """
 
     def __init__(self, protocol: str, options: Mapping[str, object] | None = None) -> None:
@@ -47,23 +58,23 @@ class MessageDecoder:
     @overload
     def decode(self, messages: Iterable[OneMessage]) -> Iterator[Events]: ...
     def decode(self, messages: OneMessage | Iterable[OneMessage]) -> Events | Iterator[Events]:
-        """The events of one message, or of each of many, in order. A message decodes whole or not at all.
+        """The events of one message (a tuple, in wire order), or an iterator of such tuples for many, in order.
 
-        One message that is not valid raises DecodeError. Among many, it gives one ``Failure`` in its place, and the
-        messages after it follow. Many are read as they are asked for, up to 512 ahead.
+        A message decodes whole or not at all. One message that is not valid raises DecodeError; among many it gives one
+        ``Failure`` in its place. Many messages are read lazily, up to 512 ahead.
         """
         if is_one(messages):
-            return _raised(next(self._each([messages])))
+            return _raise_failure(next(self._each([messages])))
         return self._each(messages)
 
     def table(self, messages: Iterable[OneMessage]) -> pa.Table:
-        """All events as columns (``event.EVENTS``): ``message`` counts the messages from 0, a message that is not
-        valid is one line of kind ``error``. Images are JSON texts; ``to_pandas()`` makes a data frame of it."""
+        """All events as one table with the columns ``event.EVENTS``: ``message`` numbers the messages from 0, a message
+        that is not valid is one row of kind ``error``, images are JSON texts."""
         return pa.Table.from_batches([self._columns([*messages])])
 
     def _each(self, messages: Iterable[OneMessage]) -> Iterator[Events]:
         rest = iter(messages)
-        while chunk := [*islice(rest, _AT_A_TIME)]:
+        while chunk := [*islice(rest, _BATCH_SIZE)]:
             numbered = groupby(events_of(self._columns(chunk)), key=itemgetter(0))
             found = {number: tuple(event for _, event in events) for number, events in numbered}
             # Open Protocol allows a message without any event.
@@ -85,7 +96,20 @@ def decode(
 def decode(
     messages: OneMessage | Iterable[OneMessage], protocol: str, options: Mapping[str, object] | None = None
 ) -> Events | Iterator[Events]:
-    """``MessageDecoder(protocol, options).decode(messages)``: for messages that stand alone, or for all at once."""
+    """The events of one message, or of each of many: ``MessageDecoder(protocol, options).decode(messages)``.
+
+    Raises DecodeError if the one message is not valid, ConfigError for a wrong protocol or option, TypeError for what
+    is not a message.
+
+    >>> from ticdc_codec import decode
+    >>> value = bytes.fromhex("01a091d8e18ebba7c51601010000010102060001020404746573746e756c6c021a03010c010c07")
+    >>> [change] = decode(value, protocol="craft")
+    >>> print(change.op, change.database, change.table, change.commit_ts, change.before, change.after)
+    insert test test 1624284170621946016 None {'null': None}
+    >>> [events, failure] = decode([value, value[:-1]], protocol="craft")
+    >>> print(failure[0].reason)
+    bad_size
+    """
     return MessageDecoder(protocol, options).decode(messages)
 
 
@@ -108,8 +132,8 @@ def pair_of(message: object) -> tuple[bytes | None, bytes | None]:
     return message
 
 
-def _raised(events: Events) -> Events:
-    """The events of a message; raises the DecodeError that a Failure describes."""
+def _raise_failure(events: Events) -> Events:
+    """The events of a message. Raises the DecodeError that a Failure describes."""
     match events:
         case (Failure() as fault,):
             raise DecodeError(

@@ -23,7 +23,7 @@ from ticdc_codec.protocols import PROTOCOLS
 from ticdc_codec.recognition import Recognised
 from ticdc_lakehouse import inspect
 
-PAGE = (Path(__file__).parents[2] / "docs" / "inspect.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "codec.md").read_text(encoding="utf-8")
 VECTORS = Path(__file__).parents[1] / "data" / "vectors"
 EXTENSION = {"enable-tidb-extension": True}
 HOSTILE = '<script>alert("&")</script>\x1b[31m\u202e'

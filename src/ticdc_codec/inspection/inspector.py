@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from ticdc_codec.byte_map import ByteMap
 from ticdc_codec.decoding import Events, MessageDecoder, OneMessage, pair_of
 from ticdc_codec.event import Failure
-from ticdc_codec.inspection.page import page
-from ticdc_codec.inspection.terminal import text
+from ticdc_codec.inspection.rendering import html, plain_text
 from ticdc_codec.inspection.view import Node, tree
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import protocol_named
@@ -55,10 +54,10 @@ class Inspection:
         )
 
     def __str__(self) -> str:
-        return text(self.tree)
+        return plain_text(self.tree)
 
     def _repr_html_(self) -> str:
-        return page(self.tree)
+        return html(self.tree)
 
 
 class Inspector:
@@ -136,9 +135,19 @@ def inspect(
     *,
     explain: bool = False,
 ) -> Inspection:
-    """What a message is, of which protocol and why; ``explain`` adds what each byte is.
+    """What a message is: its protocol and why, its events, and the sizes of its parts; ``explain`` adds what each
+    byte is.
 
-    The message, ``protocol`` and ``options`` are as ``decode`` takes them; without a protocol the bytes tell it. A
-    notebook displays what this gives back. A message that does not decode is no error, but shown with what is wrong.
+    The message, ``protocol`` and ``options`` are as ``decode`` takes them; without a protocol it is recognised from
+    the bytes. ``print`` shows the result as a tree, a notebook displays it. A message that does not decode is not an
+    error here: the tree shows the reason. Raises ConfigError for a wrong protocol or option.
+
+    >>> from ticdc_codec import Resolved, encode, inspect
+    >>> [watermark] = encode([Resolved(commit_ts=470613127470252033)], "craft")
+    >>> print(inspect(watermark))
+    message key null, value 20 bytes
+    ├── protocol craft the value begins with version 1 and ends with size tables that fill it: 1 events of Craft
+    ├── watermark commit_ts 470613127470252033, 2026-11-21 07:36:50.528 UTC
+    └── bytes of the value 20 version 1, header 13, size tables 5, length of the size tables 1
     """
     return Inspector(protocol, options, explain=explain).inspect(message)

@@ -7,10 +7,15 @@ import sys
 from base64 import b64decode
 from itertools import chain, islice
 from pathlib import Path
+from typing import TextIO
+
+from rich.console import Console
+from rich.text import Text
+from rich.tree import Tree
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.inspection import Inspector
-from ticdc_codec.inspection.terminal import show
+from ticdc_codec.inspection.view import Node, Style
 from ticdc_codec.protocols import PROTOCOLS
 from ticdc_codec.recognition import recognise
 from ticdc_local.cli.arguments import named_values
@@ -18,6 +23,20 @@ from ticdc_local.cli.messages import Pair, messages_in, opened
 
 _FIRST = 48
 """Messages by which the protocol of a file is recognised."""
+_COLOURS = {
+    Style.PLAIN: "",
+    Style.HEAD: "bold",
+    Style.NAME: "cyan",
+    Style.TYPE: "magenta",
+    Style.NOTE: "dim",
+    Style.VALUE: "green",
+    Style.OLD: "red",
+    Style.NEW: "bold green",
+    Style.BYTES: "yellow",
+    Style.ERROR: "bold red",
+}
+_UNLIMITED_WIDTH = 1 << 16
+"""Columns of an output that is not a terminal, so that no line is wrapped."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -51,8 +70,20 @@ def run(options: argparse.Namespace) -> int:
 
 def _show(inspector: Inspector, message: Pair, number: int) -> bool:
     found = inspector.inspect(message, f"message {number}")
-    show(found.tree, sys.stdout)
+    _print(found.tree, sys.stdout)
     return found.decoded
+
+
+def _print(node: Node, file: TextIO) -> None:
+    """Print the tree, wrapped at the terminal's width; in colours where rich finds a terminal without NO_COLOR."""
+    Console(file=file, highlight=False, width=None if file.isatty() else _UNLIMITED_WIDTH).print(_branch(node))
+
+
+def _branch(node: Node) -> Tree:
+    line = Text(" ").join(Text(piece, style=_COLOURS[style]) for piece, style in node.pieces if piece)
+    branch = Tree(line, guide_style="dim")
+    branch.children += map(_branch, node.children)
+    return branch
 
 
 def _key(given: str | None) -> bytes | None:

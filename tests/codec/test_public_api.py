@@ -1,31 +1,46 @@
-"""``decode`` of plain Python, and that docs/decode.md is true: its examples run."""
+"""The public API of ``ticdc_codec``. The examples in docs/codec.md and in docstrings run."""
 
 from __future__ import annotations
 
 import base64
+import doctest
 import json
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import confluent_kafka
 import pytest
 
-from ticdc_codec.craft import encode as encode_craft
-from ticdc_codec.errors import ConfigError, DecodeError
-from ticdc_codec.event import Bootstrap, Column, Failure, Op, Resolved, RowChange
-from ticdc_codec.message import Message
-from ticdc_codec.open_protocol import encode as encode_open
-from ticdc_codec.options import sink_options
-from ticdc_codec.simple import encode as encode_simple
-from ticdc_lakehouse import MessageDecoder, decode
+import ticdc_codec
+import ticdc_lakehouse
+from ticdc_codec import (
+    Bootstrap,
+    Column,
+    ConfigError,
+    Ddl,
+    DecodeError,
+    Event,
+    Failure,
+    Message,
+    MessageDecoder,
+    Op,
+    Resolved,
+    RowChange,
+    decode,
+    decoding,
+    encode,
+    encoding,
+)
+from ticdc_codec.inspection import inspector
 
-PAGE = (Path(__file__).parents[1] / "docs" / "decode.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "codec.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 PRINTED = [re.sub(r"^ {4}", "", text, flags=re.MULTILINE) for text in re.findall(r"\n\n((?: {4}.*\n)+)", PAGE)]
 
@@ -38,8 +53,8 @@ INSERT = RowChange(
 BOOTSTRAP = Bootstrap(database="d", table="t", columns=COLUMNS, schema_version=7)
 
 
-def simple(*events: Any) -> list[Message]:
-    return encode_simple(events, sink_options("simple", {}))
+def simple(*events: Event) -> list[Message]:
+    return encode(events, "simple")
 
 
 def test_a_bad_message_raises_alone_and_is_a_failure_among_others() -> None:
@@ -62,7 +77,7 @@ def test_an_error_names_the_table_of_a_row() -> None:
 
 
 def test_every_form_of_a_message_is_the_same() -> None:
-    (message,) = encode_open([INSERT], sink_options("open_protocol", {}))
+    (message,) = encode([INSERT], "open-protocol")
     pair = (message.key, message.value)
     expected = decode(message, "open-protocol")
     assert len(expected) == 1
@@ -117,7 +132,7 @@ def test_claim_check_objects_come_from_the_folder(tmp_path: Path) -> None:
 
 
 def test_messages_are_read_as_they_are_asked_for() -> None:
-    (message,) = encode_craft([Resolved(commit_ts=5)], sink_options("craft", {}))
+    (message,) = encode([Resolved(commit_ts=5)], "craft")
     taken = count()
 
     def endless() -> Iterator[Message]:
@@ -128,22 +143,73 @@ def test_messages_are_read_as_they_are_asked_for() -> None:
     assert next(taken) <= 600
 
 
-def test_nothing_of_it_needs_spark() -> None:
+def test_the_library_is_importable_without_what_only_the_lakehouse_needs() -> None:
+    code = """
+import sys
+sys.modules.update(dict.fromkeys(("pyspark", "delta", "yaml", "sqlglot", "rich", "ticdc_lakehouse")))
+from ticdc_codec import decode, encode, inspect, Resolved
+for protocol in ("craft", "open-protocol", "simple"):
+    for message in encode([Resolved(commit_ts=7)], protocol):
+        assert decode(message, protocol) == (Resolved(commit_ts=7),)
+        assert "watermark" in str(inspect(message))
+"""
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_lakehouse_offers_decode_and_inspect_without_loading_spark() -> None:
     code = "import sys; from ticdc_lakehouse import decode, inspect; sys.exit('pyspark' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    assert ticdc_lakehouse.decode is decode
+
+
+def test_every_public_name_of_the_library_exists() -> None:
+    assert all(hasattr(ticdc_codec, name) for name in ticdc_codec.__all__)
+
+
+@pytest.mark.parametrize("module", [decoding, encoding, inspector])
+def test_the_examples_in_docstrings_run(module: ModuleType) -> None:
+    result = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
+    assert result.attempted > 0
+    assert result.failed == 0
+
+
+@pytest.mark.parametrize("protocol", ["craft", "open-protocol", "simple", "canal-json", "debezium"])
+def test_encoded_events_decode_to_the_same_values(protocol: str) -> None:
+    options = {"enable-tidb-extension": True} if protocol == "canal-json" else None
+    # Without a version, Simple's encoder sends the row's schema first.
+    messages = encode([replace(INSERT, schema_version=None)], protocol, options)
+    rows = [event for events in decode(messages, protocol, options) for event in events if isinstance(event, RowChange)]
+    assert [(row.op, row.after, row.before) for row in rows] == [(INSERT.op, INSERT.after, INSERT.before)]
+
+
+@pytest.mark.parametrize("protocol", ["craft", "simple"])
+def test_an_event_that_the_protocol_cannot_carry_is_a_config_error(protocol: str) -> None:
+    with pytest.raises(ConfigError, match="commit_ts"):
+        encode([Ddl(database="d", table="t", commit_ts=None, commit_ms=9, query="DROP TABLE t", type="4")], protocol)
 
 
 def run(example: str, **given: Any) -> dict[str, Any]:
     names: dict[str, Any] = {"__name__": "example", **given}
-    exec(compile(example, "docs/decode.md", "exec"), names)
+    exec(compile(example, "docs/codec.md", "exec"), names)
     return names
 
 
 def test_the_examples_of_one_message_and_of_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    names = run(EXAMPLES[0])
+    names = run(EXAMPLES[1])
     assert capsys.readouterr().out == PRINTED[0]
-    run(EXAMPLES[3], value=names["value"])
+    run(EXAMPLES[4], value=names["value"])
     assert capsys.readouterr().out == PRINTED[1]
+
+
+def test_the_example_of_encoding(capsys: pytest.CaptureFixture[str]) -> None:
+    run(EXAMPLES[5])
+    assert capsys.readouterr().out == PRINTED[2]
+
+
+def test_the_example_of_inspecting() -> None:
+    (message,) = encode([INSERT], "craft")
+    run(EXAMPLES[6], key=None, value=message.value)
 
 
 def test_the_example_of_a_file(
@@ -158,7 +224,7 @@ def test_the_example_of_a_file(
     lines = [json.dumps({"key": None, "value": base64.b64encode(text).decode()}) for text in texts]
     (tmp_path / "messages.jsonl").write_text("\n".join(lines))
     monkeypatch.chdir(tmp_path)
-    run(EXAMPLES[1])
+    run(EXAMPLES[2])
     assert capsys.readouterr().out.startswith("insert t {'id': '1'}\nskipped: truncated ")
 
 
@@ -182,10 +248,10 @@ def test_the_example_of_kafka(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 
     monkeypatch.setattr(confluent_kafka, "Consumer", Consumer)
     with pytest.raises(StopIteration):
-        run(EXAMPLES[2])
+        run(EXAMPLES[3])
     assert capsys.readouterr().out == f"2 17 {BOOTSTRAP}\n2 17 {INSERT}\n"
 
 
-def test_the_page_has_three_examples_and_the_loop() -> None:
-    assert len(EXAMPLES) == 4
-    assert len(PRINTED) == 2
+def test_every_example_of_the_page_is_run_here() -> None:
+    assert len(EXAMPLES) == 7
+    assert EXAMPLES[0] == "from ticdc_codec import decode, encode, inspect\n"

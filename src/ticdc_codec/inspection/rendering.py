@@ -1,7 +1,8 @@
-"""Trees of lines as HTML for a notebook: nested lists, everything escaped, no scripts, nothing from elsewhere."""
+"""Trees of lines as plain text, and as HTML for a notebook: everything escaped, no scripts, nothing from elsewhere."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from html import escape
 
 from ticdc_codec.inspection.view import Node, Style
@@ -21,8 +22,24 @@ _COLOURS = {
 _BLOCK = "font-family:monospace;white-space:pre-wrap;margin:0 0 0 1.2em"
 
 
-def page(node: Node) -> str:
-    """The tree as one element; what has lines below it can be folded."""
+def plain_text(node: Node) -> str:
+    """The tree as plain text, one line for each node; ``│``, ``├──`` and ``└──`` show the nesting."""
+    return "\n".join([_line(node), *_branches(node, "")])
+
+
+def _branches(node: Node, indent: str) -> Iterator[str]:
+    for child in node.children:
+        is_last = child is node.children[-1]
+        yield f"{indent}{'└── ' if is_last else '├── '}{_line(child)}"
+        yield from _branches(child, indent + ("    " if is_last else "│   "))
+
+
+def _line(node: Node) -> str:
+    return " ".join(piece for piece, _ in node.pieces if piece)
+
+
+def html(node: Node) -> str:
+    """The tree as one HTML element; a node that has children can be folded."""
     return f'<div style="{_BLOCK}">{_element(node)}</div>'
 
 
