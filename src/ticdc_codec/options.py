@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import Field, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from functools import cache
 from os import PathLike
-from typing import Any
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from typing import Annotated, Any, get_type_hints
+from zoneinfo import ZoneInfo
+
+from msgspec import Meta
 
 from ticdc_codec.errors import ConfigError
+from ticdc_codec.typed_value import Text, Zone, typed
 
 
 class Compression(StrEnum):
@@ -32,7 +36,7 @@ class CraftFloat(StrEnum):
     """What to do with Craft's FLOAT, which TiCDC 8.2 and later write wrongly (wire.md 8.1)."""
 
     REFUSE = "refuse"
-    """Keep the bytes' value, mark the column, let no table take it."""
+    """Keep the bytes' value and mark the column; a table with such a column is blocked."""
     TRUST = "trust"
     """The writer is known to be older than 8.2: the value is right."""
     NULL = "null"
@@ -40,12 +44,12 @@ class CraftFloat(StrEnum):
 
 
 class Trust(StrEnum):
-    """What to do with values that a defect of the writer may have falsified (``codec.doubt``)."""
+    """What to do with values that a writer defect may have changed (``ticdc_codec.writer_defects``)."""
 
     REFUSE = "refuse"
-    """No table takes them: it stops before them."""
+    """Their table is blocked before them."""
     TRUST = "trust"
-    """They are taken as they are; the column's comment says what may be wrong."""
+    """They are written as they are; the column's comment says what may be wrong."""
 
 
 class EncodingFormat(StrEnum):
@@ -63,67 +67,157 @@ class IntegrityCheck(StrEnum):
 
 
 class Corruption(StrEnum):
-    """``corruption-handle-level``: what to do with a row whose checksum is not that of its values."""
+    """``corruption-handle-level``: what to do with a row that does not match its checksum."""
 
     WARN = "warn"
-    """Take the row all the same."""
+    """The row is decoded."""
     ERROR = "error"
-    """Refuse it."""
+    """The row is quarantined."""
 
 
 _UTC = ZoneInfo("UTC")
+_JSON = ("canal_json", "open_protocol", "simple")
+Count = Annotated[int, Meta(ge=1)]
+CountOrZero = Annotated[int, Meta(ge=0)]
 
 
-def _only(*protocols: str, default: Any, least: int = 1) -> Any:
-    """A field that these protocols have; ``least`` is the least number that it may be."""
-    return field(default=default, metadata={"protocols": protocols, "least": least})
+def option(description: str, *protocols: str, default: Any) -> Any:
+    """A field of SinkOptions that these protocols have, or all of them where none is named."""
+    return field(default=default, metadata={"description": description, "protocols": protocols})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SinkOptions:
-    """Field names are the option names with ``_`` for ``-``; ``protocols`` in a field's metadata limits where it may
-    stand."""
+    """What a changefeed's sink-uri says. Names are the documented ones with ``_`` for ``-``."""
 
-    time_zone: ZoneInfo = _UTC
-    """Time zone of the TiCDC server, in which TIMESTAMP texts are written."""
-    max_batch_size: int = 16
-    """Rows a message, at most; encoders obey it."""
-    max_message_bytes: int = 10 * 1024 * 1024
-    """Encoders obey it where they gather rows, and with any large-message-handle-option but ``none``."""
-    large_message_handle_option: LargeMessage = _only(
-        "canal_json", "open_protocol", "simple", default=LargeMessage.NONE
+    time_zone: Zone = option(
+        "Time zone of the TiCDC server, in which TIMESTAMP texts are written; in a feed file the key `time_zone`.",
+        default=_UTC,
     )
-    large_message_handle_compression: Compression = _only(
-        "canal_json", "debezium", "open_protocol", "simple", default=Compression.NONE
+    max_batch_size: Count = option("Most rows in a message. Encoders obey it.", default=16)
+    max_message_bytes: Count = option(
+        "Largest message. Encoders obey it where they gather rows, and with any large-message-handle-option but none.",
+        default=10 * 1024 * 1024,
     )
-    claim_check_storage_uri: str | None = _only("canal_json", "open_protocol", "simple", default=None)
-    claim_check_raw_value: bool = _only("canal_json", "simple", default=False)
-    delete_only_output_handle_key_columns: bool = False
-    output_raw_change_event: bool = False
-    enable_tidb_extension: bool = _only("canal_json", "debezium", default=False)
-    content_compatible: bool = _only("canal_json", default=False)
-    only_output_updated_columns: bool = _only("canal_json", "open_protocol", default=False)
-    output_old_value: bool = _only("debezium", "open_protocol", default=True)
-    output_row_key: bool = _only("canal_json", default=False)
-    encoding_format: EncodingFormat = _only("simple", default=EncodingFormat.JSON)
-    send_bootstrap_interval_in_sec: int = _only("simple", default=120, least=0)
-    """With the next three: when and where a table's schema is sent again; 0 turns it off (wire.md 1.3.5). Decoders take
-    it whenever it comes."""
-    send_bootstrap_in_msg_count: int = _only("simple", default=10_000, least=0)
-    send_bootstrap_to_all_partition: bool = _only("simple", default=True)
-    send_all_bootstrap_at_start: bool = _only("simple", default=False)
-    integrity_check_level: IntegrityCheck = _only("simple", default=IntegrityCheck.NONE)
-    """Encoders obey it; decoders check every checksum that a message has."""
-    corruption_handle_level: Corruption = _only("simple", default=Corruption.ERROR)
-    """Not TiCDC's own default, which lets such rows pass with a line in its log."""
-    debezium_disable_schema: bool = _only("debezium", default=False)
-    debezium_include_start_ts: bool = _only("debezium", default=False)
-    craft_float: CraftFloat = _only("craft", default=CraftFloat.REFUSE)
-    debezium_decimal: Trust = _only("debezium", default=Trust.TRUST)
-    """This and the next are lossy by design of the wire: a person who chose it knows, and every column says so."""
-    debezium_default: Trust = _only("debezium", default=Trust.TRUST)
-    open_flags: Trust = _only("open_protocol", default=Trust.REFUSE)
-    simple_column_order: Trust = _only("simple", default=Trust.REFUSE)
+    large_message_handle_option: LargeMessage = option(
+        "What TiCDC sends in place of a message that is too large.", *_JSON, default=LargeMessage.NONE
+    )
+    large_message_handle_compression: Compression = option(
+        "How values are compressed.", *_JSON, "debezium", default=Compression.NONE
+    )
+    claim_check_storage_uri: Text | None = option(
+        "Folder or URI of the claim-check objects, which pyarrow opens.", *_JSON, default=None
+    )
+    claim_check_raw_value: bool = option(
+        "Whether a claim-check object is the value's bytes, without JSON around key and value.",
+        "canal_json",
+        "simple",
+        default=False,
+    )
+    delete_only_output_handle_key_columns: bool = option(
+        "Whether a DELETE has the columns of the handle key alone.", default=False
+    )
+    output_raw_change_event: bool = option(
+        "Whether an UPDATE that changes a key is one event, not DELETE and INSERT.", default=False
+    )
+    enable_tidb_extension: bool = option(
+        "Whether messages carry commit_ts and watermarks. Without it a feed needs `gold.mode: eventual`.",
+        "canal_json",
+        "debezium",
+        default=False,
+    )
+    content_compatible: bool = option(
+        "Whether messages name full MySQL types; it turns only-output-updated-columns on.", "canal_json", default=False
+    )
+    only_output_updated_columns: bool = option(
+        "Whether the image before an UPDATE has changed columns alone.", "canal_json", "open_protocol", default=False
+    )
+    output_old_value: bool = option(
+        "Whether an UPDATE has the image before it.", "debezium", "open_protocol", default=True
+    )
+    output_row_key: bool = option("Whether messages carry the row's key as `rowkey`.", "canal_json", default=False)
+    encoding_format: EncodingFormat = option("How messages are encoded.", "simple", default=EncodingFormat.JSON)
+    send_bootstrap_interval_in_sec: CountOrZero = option(
+        "After how many seconds a table's schema is sent again (wire.md 1.3.5); 0: never. Decoders read it whenever it "
+        "comes.",
+        "simple",
+        default=120,
+    )
+    send_bootstrap_in_msg_count: CountOrZero = option(
+        "After how many messages a table's schema is sent again (wire.md 1.3.5); 0: never.", "simple", default=10_000
+    )
+    send_bootstrap_to_all_partition: bool = option(
+        "Whether every partition gets a table's schema, or the first alone.", "simple", default=True
+    )
+    send_all_bootstrap_at_start: bool = option(
+        "Whether the schemas of all tables are sent when the changefeed starts.", "simple", default=False
+    )
+    integrity_check_level: IntegrityCheck = option(
+        "Whether encoders write checksums. Decoders check every checksum that a message has.",
+        "simple",
+        default=IntegrityCheck.NONE,
+    )
+    corruption_handle_level: Corruption = option(
+        "What becomes of a row that does not match its checksum; warn, TiCDC's own default: it is decoded.",
+        "simple",
+        default=Corruption.ERROR,
+    )
+    debezium_disable_schema: bool = option("Whether messages leave their schema out.", "debezium", default=False)
+    debezium_include_start_ts: bool = option(
+        "Whether messages carry the transaction's start_ts.", "debezium", default=False
+    )
+    craft_float: CraftFloat = option(
+        "Not of TiCDC. FLOAT, which TiCDC 8.2 and later write wrongly (wire.md 8.1); refuse: a table with a FLOAT "
+        "column is blocked; trust: the writer is older, the value is right; null: every FLOAT is NULL.",
+        "craft",
+        default=CraftFloat.REFUSE,
+    )
+    debezium_decimal: Trust = option(
+        "Not of TiCDC. Long decimals, which Debezium's wire rounds; refuse: their table is blocked; trust: the "
+        "column's comment says it.",
+        "debezium",
+        default=Trust.TRUST,
+    )
+    debezium_default: Trust = option(
+        "Not of TiCDC. NULLs of columns with a default, which Debezium's wire shows as the default; as the one before.",
+        "debezium",
+        default=Trust.TRUST,
+    )
+    open_flags: Trust = option(
+        "Not of TiCDC. Columns whose flags may be those from before a DDL; as the one before.",
+        "open_protocol",
+        default=Trust.REFUSE,
+    )
+    simple_column_order: Trust = option(
+        "Not of TiCDC. Columns that a DDL put FIRST or AFTER, whose values may be those of others; as the one before.",
+        "simple",
+        default=Trust.REFUSE,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """One option as documentation shows it."""
+
+    name: str
+    """As in a sink-uri, with ``-``."""
+    kind: Any
+    """Type of its values, as `typed` converts them."""
+    default: Any
+    description: str
+    protocols: tuple[str, ...]
+    """The protocols that have it; empty: all."""
+
+
+@cache
+def options_of(protocol: str | None = None) -> Mapping[str, Option]:
+    """The options of a protocol, or all, by their names."""
+    kinds = get_type_hints(SinkOptions, include_extras=True)
+    found = (
+        Option(name=each.name.replace("_", "-"), kind=kinds[each.name], default=each.default, **each.metadata)
+        for each in fields(SinkOptions)
+    )
+    return {each.name: each for each in found if protocol is None or protocol in (each.protocols or (protocol,))}
 
 
 def sink_options(protocol: str, given: Mapping[str, object]) -> SinkOptions:
@@ -131,77 +225,22 @@ def sink_options(protocol: str, given: Mapping[str, object]) -> SinkOptions:
 
     Raises ConfigError for an option that the protocol does not have and for a value that is none of its values.
     """
-    known = _options_of(protocol)
-    values: dict[str, Any] = {}
+    known = options_of(protocol)
+    values = {}
     for name, value in given.items():
         if name not in known:
             raise ConfigError(f"{name}: no option of protocol {protocol}; expected one of {', '.join(sorted(known))}")
-        values[known[name].name] = _typed(name, known[name], value)
+        values[name.replace("-", "_")] = _typed(known[name], value)
     return SinkOptions(**values)
+
+
+def _typed(option: Option, value: object) -> Any:
+    try:
+        return typed(option.kind, str(value) if isinstance(value, PathLike) else value, strict=False)
+    except ConfigError as error:
+        raise ConfigError(f"{option.name}: {error}") from None
 
 
 def option_names(protocol: str) -> frozenset[str]:
     """The names of the options that a protocol has."""
-    return frozenset(_options_of(protocol))
-
-
-def _options_of(protocol: str) -> dict[str, Field[Any]]:
-    own = (entry for entry in fields(SinkOptions) if protocol in entry.metadata.get("protocols", (protocol,)))
-    return {entry.name.replace("_", "-"): entry for entry in own}
-
-
-_WORDS: tuple[type[StrEnum], ...] = (
-    Compression,
-    LargeMessage,
-    CraftFloat,
-    Trust,
-    EncodingFormat,
-    IntegrityCheck,
-    Corruption,
-)
-
-
-def _typed(name: str, option: Field[Any], value: object) -> object:
-    kind = str(option.type)
-    if kind == "bool":
-        return _boolean(name, value)
-    if kind == "int":
-        return _count(name, value, option.metadata.get("least", 1))
-    if kind == "ZoneInfo":
-        return _zone(name, value)
-    words = {word.__name__: word for word in _WORDS}
-    return _word(name, words[kind], value) if kind in words else _text(name, value)
-
-
-def _boolean(name: str, value: object) -> bool:
-    text = str(value).lower()
-    if text not in ("true", "false"):
-        raise ConfigError(f"{name}: expected true or false, found {value!r}")
-    return text == "true"
-
-
-def _count(name: str, value: object, least: int) -> int:
-    if not str(value).isdecimal() or int(str(value)) < least:
-        expected = "a positive whole number" if least else "0 or a positive whole number"
-        raise ConfigError(f"{name}: expected {expected}, found {value!r}")
-    return int(str(value))
-
-
-def _zone(name: str, value: object) -> ZoneInfo:
-    try:
-        return ZoneInfo(str(value))
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ConfigError(f"{name}: expected an IANA time zone such as Asia/Shanghai, found {value!r}") from None
-
-
-def _text(name: str, value: object) -> str:
-    if not isinstance(value, str | PathLike) or not str(value).strip():
-        raise ConfigError(f"{name}: expected text, found {value!r}")
-    return str(value)
-
-
-def _word(name: str, words: type[StrEnum], value: object) -> StrEnum:
-    try:
-        return words("null" if value is None else str(value))  # None: YAML reads the word null so
-    except ValueError:
-        raise ConfigError(f"{name}: expected one of {', '.join(words)}, found {value!r}") from None
+    return frozenset(options_of(protocol))
