@@ -2,7 +2,7 @@
 # MAGIC %md
 # MAGIC # Alarm: make the run fail, so that people are told
 # MAGIC - **In**: how the tasks before it ended. It starts only if one of them failed; see
-# MAGIC   `resources/ticdc_lake.job.yml`.
+# MAGIC   `resources/ticdc_feed.job.yml`.
 # MAGIC - **Out**: nothing.
 # MAGIC - **Contract**: always raises. Why a task failed is in that task's output; `ops.feeds` and `ops.tables` show
 # MAGIC   where each feed and table is.

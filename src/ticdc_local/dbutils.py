@@ -7,19 +7,15 @@ Source: https://docs.databricks.com/dev-tools/databricks-utils
 
 from __future__ import annotations
 
-import json
 import os
 import re
-from collections.abc import Callable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
 from ticdc_codec.errors import ConfigError
 from ticdc_local.file_system import FileSystem, Part
-
-TaskValues = MutableMapping[tuple[str, str], Any]
-"""By task key and value key, for one run of a job."""
 
 
 class NotebookExit(BaseException):
@@ -80,46 +76,6 @@ class Widgets(Part):
         for value in values:
             if value not in choices:
                 raise ConfigError(f"dbutils.widgets: {name}: expected one of {', '.join(choices)}, found {value!r}")
-
-
-class JobTaskValues(Part):
-    """``dbutils.jobs.taskValues``."""
-
-    _name = "dbutils.jobs.taskValues"
-
-    def __init__(self, task_key: str, values: TaskValues | None) -> None:
-        self._task_key = task_key
-        self._values = values
-
-    def set(self, key: str, value: Any) -> None:
-        """Leave a value for later tasks; outside a job do nothing. Raises: ConfigError when JSON cannot hold it."""
-        try:
-            copy = json.loads(json.dumps(value))
-        except (TypeError, ValueError) as error:
-            raise ConfigError(f"dbutils.jobs.taskValues.set: {key}: {error}") from error
-        if self._values is not None:
-            self._values[self._task_key, key] = copy
-
-    def get(self, taskKey: str, key: str, default: Any = None, debugValue: Any = None) -> Any:
-        """The value that an earlier task left, else ``default``; outside a job ``debugValue``."""
-        if self._values is None:
-            return self._needed(debugValue, f"outside a job there is no task {taskKey!r}; give a debugValue")
-        value = self._values.get((taskKey, key), default)
-        return self._needed(value, f"task {taskKey!r} left no value {key!r}, and there is no default")
-
-    def _needed(self, value: Any, message: str) -> Any:
-        if value is None:
-            raise ConfigError(f"dbutils.jobs.taskValues.get: {message}")
-        return value
-
-
-class Jobs(Part):
-    """``dbutils.jobs``."""
-
-    _name = "dbutils.jobs"
-
-    def __init__(self, task_values: JobTaskValues) -> None:
-        self.taskValues = task_values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,12 +142,8 @@ class DbUtils(Part):
         parameters: Mapping[str, str],
         files_root: Path,
         run_other: RunOther,
-        task_key: str = "",
-        task_values: TaskValues | None = None,
     ) -> None:
-        """``task_values`` is None outside a job."""
         self.widgets = Widgets(parameters)
-        self.jobs = Jobs(JobTaskValues(task_key, task_values))
         self.secrets = Secrets()
         self.fs = FileSystem(files_root)
         self.notebook = NotebookCalls(run_other)

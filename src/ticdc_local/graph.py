@@ -6,135 +6,121 @@ Source: https://docs.databricks.com/api/workspace/jobs/create
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
-from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeAlias, TypeVar
+
+from msgspec import Meta, field
+from msgspec.structs import replace
 
 from ticdc_codec.errors import ConfigError
 from ticdc_local.bundle import Bundle, Resource
-from ticdc_local.field import Fields
 from ticdc_local.notebook import read_notebook
-from ticdc_local.reference import DYNAMIC, JOB_FACTS, TASK_FACTS, Scope, names_in
+from ticdc_local.reference import INPUT, check_references, parameter, result_state
+from ticdc_local.yaml_file import Definition, read_as
 
-_PLATFORM_JOB_KEYS = {
-    "budget_policy_id",
-    "continuous",
-    "description",
-    "email_notifications",
-    "environments",
-    "health",
-    "job_clusters",
-    "max_concurrent_runs",
-    "notification_settings",
-    "performance_target",
-    "permissions",
-    "queue",
-    "run_as",
-    "schedule",
-    "tags",
-    "trigger",
-    "webhook_notifications",
-}
-_JOB_KEYS = {"name", "parameters", "tasks", "timeout_seconds", *_PLATFORM_JOB_KEYS}
-_PLATFORM_TASK_KEYS = {
-    "description",
-    "disable_auto_optimization",
-    "email_notifications",
-    "environment_key",
-    "existing_cluster_id",
-    "health",
-    "job_cluster_key",
-    "libraries",
-    "new_cluster",
-    "notification_settings",
-    "webhook_notifications",
-}
-_TASK_KEYS = {
-    "task_key",
-    "depends_on",
-    "run_if",
-    "disabled",
-    "max_retries",
-    "min_retry_interval_millis",
-    "retry_on_timeout",
-    "timeout_seconds",
-    *_PLATFORM_TASK_KEYS,
-}
-_WORK_KEYS = ("notebook_task", "condition_task", "for_each_task")
+_Work = TypeVar("_Work")
+_Count = Annotated[int, Meta(ge=0)]
 
 
 class RunIf(StrEnum):
     """When a task starts, given how those it depends on ended."""
 
     ALL_SUCCESS = "ALL_SUCCESS"
-    AT_LEAST_ONE_SUCCESS = "AT_LEAST_ONE_SUCCESS"
-    NONE_FAILED = "NONE_FAILED"
-    ALL_DONE = "ALL_DONE"
     AT_LEAST_ONE_FAILED = "AT_LEAST_ONE_FAILED"
-    ALL_FAILED = "ALL_FAILED"
 
 
-class Operator(StrEnum):
-    """How a condition task compares: the first two as texts, the others as numbers."""
-
-    EQUAL_TO = "EQUAL_TO"
-    NOT_EQUAL = "NOT_EQUAL"
-    GREATER_THAN = "GREATER_THAN"
-    GREATER_THAN_OR_EQUAL = "GREATER_THAN_OR_EQUAL"
-    LESS_THAN = "LESS_THAN"
-    LESS_THAN_OR_EQUAL = "LESS_THAN_OR_EQUAL"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NotebookTask:
+class NotebookTask(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Run a notebook."""
 
-    path: Path
-    parameters: Mapping[str, str]
-    """``base_parameters``; a job parameter of the same name goes before."""
+    notebook_path: str
+    """From the folder of the YAML file; absolute in a `Job`."""
+    base_parameters: dict[str, str] = field(default_factory=dict)
+    """A job parameter of the same name goes before."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConditionTask:
-    """Compare two texts; the outcome is ``true`` or ``false``."""
+class RunJobTask(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Run another job of the bundle."""
 
-    operator: Operator
-    left: str
-    right: str
+    job_id: str
+    """Its key: ``${resources.jobs.KEY.id}``."""
+    job_parameters: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ForEachTask:
-    """Run a task once for each member of a JSON list, one after the other, whatever ``concurrency`` says."""
+class ForEachTask(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Run a task once for each text of a JSON list, one after the other, whatever ``concurrency`` says."""
 
     inputs: str
-    task: Task
+    task: NestedTask
+    concurrency: _Count = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dependency:
-    """A task that must be done first."""
+class _Attempts(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    task_key: str
+    max_retries: _Count = 0
+    min_retry_interval_millis: _Count = 0
+    notebook_task: NotebookTask | None = None
+    run_job_task: RunJobTask | None = None
+    job_cluster_key: Any = None
+    libraries: Any = None
+
+
+class NestedTask(_Attempts, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The task of a for-each task."""
+
+    @property
+    def work(self) -> NotebookTask | RunJobTask:
+        """What it does."""
+        return _one(self.task_key, [work for work in (self.notebook_task, self.run_job_task) if work])
+
+
+class Dependency(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A task that must have ended first."""
 
     task_key: str
-    outcome: str | None
-    """What the condition task must have given; None where it may be any task."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Task:
+class Task(_Attempts, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One task of a job."""
 
-    key: str
-    where: str
-    """File and key, for messages."""
-    work: NotebookTask | ConditionTask | ForEachTask
-    depends_on: tuple[Dependency, ...]
-    run_if: RunIf
-    disabled: bool
-    max_retries: int
-    min_retry_interval_millis: int
+    depends_on: tuple[Dependency, ...] = ()
+    run_if: RunIf = RunIf.ALL_SUCCESS
+    for_each_task: ForEachTask | None = None
+
+    @property
+    def work(self) -> NotebookTask | RunJobTask | ForEachTask:
+        """What it does."""
+        works = (self.notebook_task, self.run_job_task, self.for_each_task)
+        return _one(self.task_key, [work for work in works if work])
+
+    @property
+    def upstream(self) -> frozenset[str]:
+        """The keys of the tasks that it depends on."""
+        return frozenset(each.task_key for each in self.depends_on)
+
+
+AnyTask: TypeAlias = Task | NestedTask
+
+
+class _Parameter(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    name: str
+    default: str
+
+
+class _Job(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    name: str
+    tasks: list[Any]
+    parameters: list[_Parameter] = field(default_factory=list)
+    continuous: Any = None
+    description: Any = None
+    email_notifications: Any = None
+    health: Any = None
+    job_clusters: Any = None
+    max_concurrent_runs: Any = None
+    queue: Any = None
+    schedule: Any = None
+    tags: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,152 +128,113 @@ class Job:
     """A job whose definition holds together."""
 
     key: str
-    name: str
     parameters: Mapping[str, str]
-    """Defaults; may hold ``{{job.…}}``."""
+    """Defaults."""
     tasks: tuple[Task, ...]
     """Every task after those it depends on, otherwise as in the YAML."""
 
 
 def read_job(bundle: Bundle, key: str) -> Job:
     """The bundle's job ``key``. Raises: ConfigError naming file and key of what is wrong or not supported."""
+    return _read(bundle, key, ())
+
+
+def _read(bundle: Bundle, key: str, trail: tuple[str, ...]) -> Job:
+    """``trail`` is the jobs that run this one."""
+    if key in trail:
+        raise ConfigError(f"jobs run each other in a circle: {' -> '.join((*trail, key))}")
     resource = bundle.resource("jobs", key)
     where = f"{resource.file.relative_to(bundle.root)}: resources.jobs.{key}"
-    job = Fields(values=resource.definition, where=where)
-    job.only(_JOB_KEYS)
-    _no_time_limit(job)
-    tasks = _in_order(tuple(_task(fields, resource) for fields in job.items("tasks")), where)
-    read = Job(key=key, name=job.text("name", key), parameters=_parameters(job), tasks=tasks)
-    _check_references(read, where)
-    return read
-
-
-def _parameters(job: Fields) -> dict[str, str]:
-    parameters: dict[str, str] = {}
-    for fields in job.items("parameters"):
-        fields.only({"name", "default"})
-        name = fields.text("name")
-        if name in parameters:
-            raise ConfigError(f"{fields.where}: parameter {name!r} stands twice")
-        parameters[name] = fields.text("default")
-    return parameters
-
-
-def _task(fields: Fields, resource: Resource, *, nested: bool = False) -> Task:
-    kinds = [key for key in fields.values if key.endswith("_task")]
-    if len(kinds) != 1 or kinds[0] not in _WORK_KEYS[: 2 if nested else 3]:
-        wanted = ", ".join(_WORK_KEYS[: 2 if nested else 3])
-        raise ConfigError(f"{fields.where}: expected one of {wanted}, found {', '.join(kinds) or 'none'}")
-    fields.only(_TASK_KEYS | set(kinds))
-    _no_time_limit(fields)
-    if nested and ("depends_on" in fields.values or "run_if" in fields.values):
-        raise ConfigError(f"{fields.where}: depends_on and run_if belong to the for-each task")
-    return Task(
-        key=fields.text("task_key"),
-        where=fields.where,
-        work=_work(kinds[0], fields.inner(kinds[0]), resource),
-        depends_on=tuple(_dependency(item) for item in fields.items("depends_on")),
-        run_if=fields.word("run_if", RunIf, RunIf.ALL_SUCCESS),
-        disabled=fields.boolean("disabled"),
-        max_retries=fields.integer("max_retries"),
-        min_retry_interval_millis=fields.integer("min_retry_interval_millis"),
+    definition = read_as(_Job, resource.definition, where)
+    parameters = {each.name: each.default for each in definition.parameters}
+    if len(parameters) < len(definition.parameters):
+        raise ConfigError(f"{where}.parameters: a name stands twice among {', '.join(parameters)}")
+    tasks = _in_order(
+        [_task(values, resource, f"{where}.tasks[{i}]") for i, values in enumerate(definition.tasks)], where
     )
+    job = Job(key=key, parameters=parameters, tasks=tasks)
+    _check_references(job, where)
+    for work in _works(tasks):
+        if isinstance(work, RunJobTask):
+            _check_parameters(work, _read(bundle, work.job_id, (*trail, key)), where)
+    return job
 
 
-def _no_time_limit(fields: Fields) -> None:
-    """A notebook waiting for the JVM cannot be interrupted: the connection would be out of step for all that follow."""
-    if fields.integer("timeout_seconds") != 0:
-        raise ConfigError(f"{fields.where}.timeout_seconds: the local runner keeps no time limit; expected 0")
+def _task(values: object, resource: Resource, where: str) -> Task:
+    """One task, with its notebook's path made absolute."""
+    key = values.get("task_key") if isinstance(values, dict) else None
+    where = f"{where.rpartition('[')[0]}[{key}]" if isinstance(key, str) else where
+    task = read_as(Task, values, where)
+    inner: AnyTask = task.for_each_task.task if task.for_each_task else task
+    for each in (task, inner):
+        try:
+            _ = each.work
+        except ConfigError as error:
+            raise ConfigError(f"{where}: {error}") from None
+    if isinstance(inner.work, NotebookTask):
+        path = (resource.file.parent / inner.work.notebook_path).resolve()
+        try:
+            read_notebook(path)
+        except ConfigError as error:
+            raise ConfigError(f"{where}.notebook_path: {error}") from error
+        inner = replace(inner, notebook_task=replace(inner.work, notebook_path=str(path)))
+    if task.for_each_task:
+        return replace(task, for_each_task=replace(task.for_each_task, task=inner))
+    return inner if isinstance(inner, Task) else task
 
 
-def _work(kind: str, fields: Fields, resource: Resource) -> NotebookTask | ConditionTask | ForEachTask:
-    match kind:
-        case "notebook_task":
-            return _notebook_task(fields, resource)
-        case "condition_task":
-            fields.only({"op", "left", "right"})
-            operator = fields.word("op", Operator)
-            return ConditionTask(operator=operator, left=fields.text("left"), right=fields.text("right"))
-        case _:
-            fields.only({"inputs", "concurrency", "task"})
-            fields.integer("concurrency", 1)
-            task = _task(fields.inner("task"), resource, nested=True)
-            return ForEachTask(inputs=fields.text("inputs"), task=task)
+def _one(key: str, works: list[_Work]) -> _Work:
+    if len(works) != 1:
+        raise ConfigError(f"task {key}: expected one of notebook_task, run_job_task, for_each_task, found {len(works)}")
+    return works[0]
 
 
-def _notebook_task(fields: Fields, resource: Resource) -> NotebookTask:
-    fields.only({"notebook_path", "base_parameters", "source"})
-    if fields.text("source", "WORKSPACE") != "WORKSPACE":
-        raise ConfigError(f"{fields.where}.source: locally notebooks come from the project's folder (WORKSPACE)")
-    path = (resource.file.parent / fields.text("notebook_path")).resolve()
-    try:
-        read_notebook(path)
-    except ConfigError as error:
-        raise ConfigError(f"{fields.where}.notebook_path: {error}") from error
-    parameters = fields.inner("base_parameters")
-    return NotebookTask(path=path, parameters={name: parameters.text(name) for name in parameters.values})
+def _works(tasks: tuple[Task, ...]) -> Iterator[NotebookTask | RunJobTask]:
+    for task in tasks:
+        yield task.work.task.work if isinstance(task.work, ForEachTask) else task.work
 
 
-def _dependency(fields: Fields) -> Dependency:
-    fields.only({"task_key", "outcome"})
-    outcome = fields.text("outcome") if "outcome" in fields.values else None
-    if outcome not in (None, "true", "false"):
-        raise ConfigError(f'{fields.where}.outcome: expected "true" or "false", found {outcome!r}')
-    return Dependency(task_key=fields.text("task_key"), outcome=outcome)
+def _check_parameters(work: RunJobTask, job: Job, where: str) -> None:
+    for name in work.job_parameters:
+        if name not in job.parameters:
+            raise ConfigError(f"{where}: job_parameters: job {job.key} has no parameter {name!r}")
 
 
-def _in_order(tasks: tuple[Task, ...], where: str) -> tuple[Task, ...]:
-    by_key = {task.key: task for task in tasks}
+def _in_order(tasks: list[Task], where: str) -> tuple[Task, ...]:
+    keys = [task.task_key for task in tasks]
     if not tasks:
         raise ConfigError(f"{where}.tasks: expected one task or more")
-    if len(by_key) < len(tasks):
-        raise ConfigError(f"{where}.tasks: a task_key stands twice among {', '.join(task.key for task in tasks)}")
+    if len(set(keys)) < len(keys):
+        raise ConfigError(f"{where}.tasks: a task_key stands twice among {', '.join(keys)}")
     for task in tasks:
-        _check_dependencies(task, by_key)
+        for absent in sorted(task.upstream - set(keys)):
+            raise ConfigError(
+                f"{where}.tasks[{task.task_key}].depends_on: no task {absent!r}; there are: {', '.join(keys)}"
+            )
     ordered: dict[str, Task] = {}
     while len(ordered) < len(tasks):
-        ready = [t for t in tasks if t.key not in ordered and all(d.task_key in ordered for d in t.depends_on)]
+        ready = [task for task in tasks if task.task_key not in ordered and task.upstream <= ordered.keys()]
         if not ready:
-            circle = ", ".join(task.key for task in tasks if task.key not in ordered)
+            circle = ", ".join(key for key in keys if key not in ordered)
             raise ConfigError(f"{where}.tasks: depends_on goes in a circle among {circle}")
-        ordered[ready[0].key] = ready[0]
+        ordered[ready[0].task_key] = ready[0]
     return tuple(ordered.values())
 
 
-def _check_dependencies(task: Task, by_key: Mapping[str, Task]) -> None:
-    for dependency in task.depends_on:
-        before = by_key.get(dependency.task_key)
-        if before is None:
-            raise ConfigError(
-                f"{task.where}.depends_on: no task {dependency.task_key!r}; there are: {', '.join(by_key)}"
-            )
-        if dependency.outcome is not None and not isinstance(before.work, ConditionTask):
-            raise ConfigError(f"{task.where}.depends_on: {before.key!r} is no condition task and has no outcome")
-
-
 def _check_references(job: Job, where: str) -> None:
-    start = Scope(facts=JOB_FACTS, upstream=frozenset())
+    """Raises: ConfigError for a text with a reference that has no value when the task runs."""
     for name, default in job.parameters.items():
-        _check_texts(start, (default,), f"{where}.parameters.{name}")
-    facts = JOB_FACTS | TASK_FACTS | {f"job.parameters.{name}" for name in job.parameters}
-    upstream: dict[str, frozenset[str]] = {}
+        check_references([default], (), f"{where}.parameters.{name}")
     for task in job.tasks:
-        direct = frozenset(dependency.task_key for dependency in task.depends_on)
-        upstream[task.key] = direct.union(*(upstream[key] for key in direct))
-        _check_task(Scope(facts=facts, upstream=upstream[task.key]), task)
+        known = {*map(parameter, job.parameters), *map(result_state, task.upstream)}
+        place = f"{where}.tasks[{task.task_key}]"
+        match task.work:
+            case ForEachTask(inputs=inputs, task=nested):
+                check_references([inputs], known, place)
+                check_references(_texts(nested.work), {*known, INPUT}, place)
+            case work:
+                check_references(_texts(work), known, place)
 
 
-def _check_task(scope: Scope, task: Task) -> None:
-    match task.work:
-        case NotebookTask(parameters=parameters):
-            _check_texts(scope, parameters.values(), task.where)
-        case ConditionTask(left=left, right=right):
-            _check_texts(scope, (left, right), task.where)
-        case ForEachTask(inputs=inputs, task=nested):
-            _check_texts(scope, (inputs,), task.where)
-            _check_task(replace(scope, loop=True), nested)
-
-
-def _check_texts(scope: Scope, texts: Any, where: str) -> None:
-    for name in names_in(list(texts), DYNAMIC):
-        scope.check(name, where)
+def _texts(work: NotebookTask | RunJobTask) -> list[str]:
+    return list((work.base_parameters if isinstance(work, NotebookTask) else work.job_parameters).values())

@@ -1,37 +1,38 @@
 """Runs a job of the bundle on a laptop, as Databricks would: task by task in one process and one Spark session.
 
-Tasks and for-each iterations run one after the other.
+Tasks, for-each iterations and jobs that a task runs come one after the other.
 """
 
 from __future__ import annotations
 
 import json
-import operator
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ticdc_codec.errors import ConfigError
 from ticdc_local.bundle import Bundle
-from ticdc_local.graph import ConditionTask, ForEachTask, Job, NotebookTask, Operator, Task, read_job
+from ticdc_local.graph import AnyTask, ForEachTask, Job, NotebookTask, RunJobTask, Task, read_job
 from ticdc_local.notebook import Surroundings, run_notebook
-from ticdc_local.outcome import Event, JobResult, OnProgress, Progress, TaskResult, TaskState, job_state, skip_state
-from ticdc_local.reference import DYNAMIC, Values, as_text, substitute
+from ticdc_local.outcome import (
+    Event,
+    JobResult,
+    JobState,
+    OnProgress,
+    Progress,
+    TaskResult,
+    TaskState,
+    job_state,
+    skip_state,
+)
+from ticdc_local.reference import INPUT, filled, parameter, result_state
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-_COMPARE: Mapping[Operator, Callable[[float, float], bool]] = {
-    Operator.GREATER_THAN: operator.gt,
-    Operator.GREATER_THAN_OR_EQUAL: operator.ge,
-    Operator.LESS_THAN: operator.lt,
-    Operator.LESS_THAN_OR_EQUAL: operator.le,
-}
 
 
 def local_parameters(project_root: Path, lake_root: Path, feeds_root: Path | None = None) -> dict[str, str]:
@@ -67,63 +68,29 @@ def run_job(
 
     ``parameters`` go before the job's defaults. ``session_factory`` is called once, by the first notebook that runs,
     and the session is left running. ``files_root`` is the folder that ``dbutils.fs`` works in, by default ``.lake`` in
-    the project. ``retry_wait_seconds`` replaces the tasks' own ``min_retry_interval_millis``.
+    the project. ``retry_wait_seconds`` replaces the tasks' own ``min_retry_interval_millis``. A ConfigError is not
+    retried: the same run would meet it again.
     Raises: ConfigError when the bundle or a parameter is wrong, before anything runs; what ``session_factory`` raises.
     """
     job = read_job(bundle, job_key)
-    facts = _job_facts(job)
-    parameters = _parameters(job, parameters, facts)
-    run = _Run(
-        facts={**facts, **{f"job.parameters.{name}": text for name, text in parameters.items()}},
-        parameters=parameters,
+    for name in parameters:
+        if name not in job.parameters:
+            raise ConfigError(f"job {job.key}: no parameter {name!r}; it has {', '.join(job.parameters) or 'none'}")
+    runner = _Runner(
+        bundle=bundle,
         session=cache(session_factory),
         on_progress=on_progress,
         files_root=files_root or bundle.root / ".lake",
         retry_wait_seconds=retry_wait_seconds,
     )
-    started = time.monotonic()
-    for task in job.tasks:
-        run.results[task.key] = run.task(task)
-    return JobResult(
-        job=job.key,
-        run_id=facts["job.run_id"],
-        state=job_state(job, run.results),
-        seconds=time.monotonic() - started,
-        tasks=tuple(run.results.values()),
-    )
-
-
-def _job_facts(job: Job) -> dict[str, str]:
-    now = datetime.now(UTC)
-    milliseconds = str(int(now.timestamp() * 1000))
-    return {
-        "job.id": job.key,
-        "job.name": job.name,
-        "job.run_id": milliseconds,
-        "job.repair_count": "0",
-        "job.start_time.iso_date": now.date().isoformat(),
-        "job.start_time.iso_datetime": now.isoformat(timespec="seconds"),
-        "job.start_time.timestamp_ms": milliseconds,
-        "job.trigger.type": "one_time",
-    }
-
-
-def _parameters(job: Job, given: Mapping[str, str], facts: Mapping[str, str]) -> dict[str, str]:
-    for name in given:
-        if name not in job.parameters:
-            raise ConfigError(f"job {job.key}: no parameter {name!r}; it has {', '.join(job.parameters) or 'none'}")
-    defaults = {
-        name: substitute(text, DYNAMIC, lambda fact, _: facts[fact], f"parameters.{name}")
-        for name, text in job.parameters.items()
-    }
-    return {**defaults, **given}
+    return _Run(runner=runner, job=job, parameters={**job.parameters, **parameters}).result()
 
 
 class _Failure:
     """The one place where what a notebook raises becomes a failed task.
 
     A notebook may raise anything, and the tasks after it must still get their turn, so all of it ends here: errors,
-    and ``exit()``, which on Databricks fails the task too. Ctrl-C passes.
+    and ``exit()``, which on Databricks fails the task too.
     """
 
     error: BaseException | None = None
@@ -138,139 +105,126 @@ class _Failure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Outcome:
-    value: str | None = None
-    iterations: tuple[TaskResult, ...] = ()
+class _Runner:
+    """What a run's jobs have in common."""
+
+    bundle: Bundle
+    session: Callable[[], SparkSession]
+    on_progress: OnProgress
+    files_root: Path
+    retry_wait_seconds: float | None
+
+    def wait(self, task: AnyTask) -> None:
+        """Sleep until a task's next attempt."""
+        own = task.min_retry_interval_millis / 1000
+        time.sleep(own if self.retry_wait_seconds is None else self.retry_wait_seconds)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Run:
     """One run of one job."""
 
-    facts: Mapping[str, str]
+    runner: _Runner
+    job: Job
     parameters: Mapping[str, str]
-    session: Callable[[], SparkSession]
-    on_progress: OnProgress
-    files_root: Path
-    retry_wait_seconds: float | None
+    iteration: str = ""
+    """What the labels of its tasks end with: the for-each input in brackets that the job was started for."""
     results: dict[str, TaskResult] = field(default_factory=dict)
-    task_values: dict[tuple[str, str], Any] = field(default_factory=dict)
+
+    def result(self) -> JobResult:
+        """Run the job's tasks."""
+        started = time.monotonic()
+        for task in self.job.tasks:
+            self.results[task.task_key] = self.task(task)
+        return JobResult(
+            job=self.job.key,
+            state=job_state(self.job, self.results),
+            seconds=time.monotonic() - started,
+            tasks=tuple(self.results.values()),
+        )
 
     def task(self, task: Task) -> TaskResult:
         """Run a task, or say why it does not run."""
+        label = f"{task.task_key}{self.iteration}"
         state = skip_state(task, self.results)
-        if state is None:
-            return self.attempts(task, task.key)
-        self.on_progress(Progress(task=task.key, event=Event.SKIPPED, state=state))
-        return TaskResult(task=task.key, state=state)
+        if state is not None:
+            self.runner.on_progress(Progress(task=label, event=Event.SKIPPED, state=state))
+            return TaskResult(task=label, state=state)
+        values = {parameter(name): text for name, text in self.parameters.items()}
+        values |= {result_state(key): self.results[key].state.value for key in task.upstream}
+        if isinstance(task.work, ForEachTask):
+            return self.for_each(task.work, label, values)
+        return self.work(task, label, self.iteration, values)
 
-    def attempts(self, task: Task, label: str, item: Any = None) -> TaskResult:
-        """Run a task until it succeeds or its retries are used up."""
-        started, attempt = time.monotonic(), 1
-        self.on_progress(Progress(task=label, event=Event.STARTED))
-        result = self.attempt(task, label, attempt, item)
-        while result.state.failed and result.attempts <= task.max_retries:
-            self.on_progress(Progress(task=label, event=Event.RETRYING, error=result.error, attempt=attempt))
-            time.sleep(self.retry_wait(task))
-            attempt += 1
-            result = self.attempt(task, label, attempt, item)
-        event = Event.FAILED if result.state.failed else Event.FINISHED
-        seconds = time.monotonic() - started
-        self.on_progress(
-            Progress(
-                task=label,
-                event=event,
-                state=result.state,
-                seconds=seconds,
-                error=result.error,
-                attempt=attempt,
-            )
+    def for_each(self, work: ForEachTask, label: str, values: Mapping[str, str]) -> TaskResult:
+        """Run the nested task for each input; a failure does not keep the other inputs from running."""
+        try:
+            inputs = _inputs(filled(work.inputs, values), label)
+        except ConfigError as error:
+            return TaskResult(task=label, state=TaskState.FAILED, error=error)
+        iterations = tuple(
+            self.work(work.task, f"{label}[{each}]", f"{self.iteration}[{each}]", {**values, INPUT: each})
+            for each in inputs
         )
-        return result
+        failed = any(iteration.state.failed for iteration in iterations)
+        return _ended(label, failed=failed, iterations=iterations)
 
-    def retry_wait(self, task: Task) -> float:
-        """Seconds."""
-        return task.min_retry_interval_millis / 1000 if self.retry_wait_seconds is None else self.retry_wait_seconds
-
-    def attempt(self, task: Task, label: str, attempt: int, item: Any) -> TaskResult:
-        """Run a task once."""
-        started, outcome = time.monotonic(), _Outcome()
-        if isinstance(task.work, NotebookTask):
-            self.session()  # outside what becomes the task's failure: without a session no task can run
-        with _Failure() as failure:
-            outcome = self.work(task, attempt, item)
-        return TaskResult(
-            task=label,
-            state=_state(failure.error, outcome),
-            seconds=time.monotonic() - started,
-            attempts=attempt,
-            error=failure.error,
-            value=outcome.value,
-            iterations=outcome.iterations,
-        )
-
-    def work(self, task: Task, attempt: int, item: Any) -> _Outcome:
-        """Do what the task is for. Raises: whatever goes wrong."""
-        values = self.values(task, attempt, item)
+    def work(self, task: AnyTask, label: str, iteration: str, values: Mapping[str, str]) -> TaskResult:
+        """Run a task that is no for-each task."""
         match task.work:
-            case NotebookTask():
-                return _Outcome(value=self.notebook(task, task.work, values))
-            case ConditionTask(operator=compare, left=left, right=right):
-                holds = condition(compare, values.text(left, task.where), values.text(right, task.where))
-                return _Outcome(value="true" if holds else "false")
-            case ForEachTask(inputs=inputs, task=nested):
-                items = _inputs(values.text(inputs, task.where), task.where)
-                return _Outcome(iterations=tuple(self.iteration(task.key, nested, each) for each in items))
+            case NotebookTask() as notebook:
+                return self.attempts(task, notebook, label, values)
+            case RunJobTask(job_id=key, job_parameters=given):
+                job = read_job(self.runner.bundle, key)
+                own = {name: filled(text, values) for name, text in given.items()}
+                run = _Run(runner=self.runner, job=job, parameters={**job.parameters, **own}, iteration=iteration)
+                result = run.result()
+                return _ended(label, failed=result.state is JobState.FAILED, tasks=result.tasks)
+            case _:
+                raise AssertionError(task.work)
 
-    def iteration(self, key: str, nested: Task, item: Any) -> TaskResult:
-        """Run the nested task for one input; a failure does not keep the other inputs from running."""
-        label = f"{key}[{as_text(item)}]"
-        if nested.disabled:
-            return TaskResult(task=label, state=TaskState.DISABLED)
-        return self.attempts(nested, label, item)
+    def attempts(self, task: AnyTask, work: NotebookTask, label: str, values: Mapping[str, str]) -> TaskResult:
+        """Run a notebook until it succeeds, its retries are used up, or a retry would be of no use."""
+        started, number, report = time.monotonic(), 1, self.runner.on_progress
+        report(Progress(task=label, event=Event.STARTED))
+        value, error = self.attempt(work, values)
+        while error is not None and number <= task.max_retries and not isinstance(error, ConfigError):
+            report(Progress(task=label, event=Event.RETRYING, error=error, attempt=number))
+            self.runner.wait(task)
+            number += 1
+            value, error = self.attempt(work, values)
+        event, state = (Event.FAILED, TaskState.FAILED) if error else (Event.FINISHED, TaskState.SUCCESS)
+        seconds = time.monotonic() - started
+        report(Progress(task=label, event=event, state=state, seconds=seconds, error=error, attempt=number))
+        return TaskResult(task=label, state=state, seconds=seconds, attempts=number, error=error, value=value)
 
-    def notebook(self, task: Task, work: NotebookTask, values: Values) -> str | None:
-        """Run a notebook. Job parameters go before base parameters of the same name, as on Databricks."""
-        own = {name: values.text(text, f"{task.where}.{name}") for name, text in work.parameters.items()}
-        surroundings = Surroundings(
-            spark=self.session(), files_root=self.files_root, task_key=task.key, task_values=self.task_values
-        )
-        return run_notebook(work.path, {**own, **self.parameters}, surroundings)
-
-    def values(self, task: Task, attempt: int, item: Any) -> Values:
-        """What the task's references stand for."""
-        own = {
-            "task.name": task.key,
-            "task.run_id": f"{self.facts['job.run_id']}-{task.key}",
-            "task.execution_count": str(attempt),
-        }
-        states = {key: result.state.value for key, result in self.results.items()}
-        return Values(facts={**self.facts, **own}, task_values=self.task_values, states=states, item=item)
-
-
-def _state(error: BaseException | None, outcome: _Outcome) -> TaskState:
-    failed = error is not None or any(iteration.state.failed for iteration in outcome.iterations)
-    return TaskState.FAILED if failed else TaskState.SUCCESS
+    def attempt(self, work: NotebookTask, values: Mapping[str, str]) -> tuple[str | None, BaseException | None]:
+        """Run a notebook once: its exit value, and what it raised. Job parameters go before base parameters of the same
+        name, as on Databricks."""
+        session = self.runner.session()  # outside what becomes the task's failure: without a session no task can run
+        own = {name: filled(text, values) for name, text in work.base_parameters.items()}
+        value = None
+        with _Failure() as failure:
+            around = Surroundings(spark=session, files_root=self.runner.files_root)
+            value = run_notebook(Path(work.notebook_path), {**own, **self.parameters}, around)
+        return value, failure.error
 
 
-def condition(compare: Operator, left: str, right: str) -> bool:
-    """Whether a condition holds. Raises: ConfigError when an operator of numbers is given something else."""
-    match compare:
-        case Operator.EQUAL_TO:
-            return left == right
-        case Operator.NOT_EQUAL:
-            return left != right
-    try:
-        return _COMPARE[compare](float(left), float(right))
-    except ValueError as error:
-        raise ConfigError(f"condition {compare}: expected two numbers, found {left!r} and {right!r}") from error
+def _ended(
+    label: str, *, failed: bool, iterations: tuple[TaskResult, ...] = (), tasks: tuple[TaskResult, ...] = ()
+) -> TaskResult:
+    """How a task ended that is made of others."""
+    state = TaskState.FAILED if failed else TaskState.SUCCESS
+    seconds = sum(part.seconds for part in (*iterations, *tasks))
+    return TaskResult(task=label, state=state, seconds=seconds, attempts=1, iterations=iterations, tasks=tasks)
 
 
-def _inputs(text: str, where: str) -> list[Any]:
+def _inputs(text: str, where: str) -> list[str]:
+    """The texts of a for-each task. Raises: ConfigError."""
     try:
         items = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise ConfigError(f"{where}.for_each_task.inputs: expected a JSON list, found {text!r}: {error}") from error
-    if not isinstance(items, list):
-        raise ConfigError(f"{where}.for_each_task.inputs: expected a JSON list, found {text!r}")
+    except json.JSONDecodeError:
+        items = None
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        raise ConfigError(f"{where}: inputs: expected a JSON list of texts, found {text!r}")
     return items

@@ -19,7 +19,7 @@ from types import CodeType
 from typing import Any
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local.dbutils import DbUtils, NotebookExit, TaskValues
+from ticdc_local.dbutils import DbUtils, NotebookExit
 from ticdc_local.display import display, display_html
 
 HEADER = "# Databricks notebook source"
@@ -75,9 +75,6 @@ class Surroundings:
     """The session; typed as what a notebook may do with it."""
     files_root: Path
     """The folder that ``/Volumes`` and ``dbfs:/`` are in."""
-    task_key: str = ""
-    task_values: TaskValues | None = None
-    """None outside a job."""
 
 
 def run_notebook(path: Path, parameters: Mapping[str, str], surroundings: Surroundings) -> str | None:
@@ -89,8 +86,6 @@ def run_notebook(path: Path, parameters: Mapping[str, str], surroundings: Surrou
     dbutils = DbUtils(
         parameters=parameters,
         files_root=surroundings.files_root,
-        task_key=surroundings.task_key,
-        task_values=surroundings.task_values,
         run_other=lambda other, given: run_notebook(_other(path, other), given, surroundings),
     )
     namespace = {

@@ -1,12 +1,12 @@
 """How tasks and runs end, and what that means for the tasks after them.
 
-Source: https://docs.databricks.com/jobs/run-if and https://docs.databricks.com/jobs/disabled-tasks
+Source: https://docs.databricks.com/jobs/run-if
 """
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -20,10 +20,9 @@ class TaskState(StrEnum):
     SUCCESS = "success"
     FAILED = "failed"
     UPSTREAM_FAILED = "upstream_failed"
-    """Not started: what it depends on did not end as ``run_if`` asks."""
+    """Not started: a task that it depends on failed."""
     EXCLUDED = "excluded"
-    """Not started, and that is well: nothing failed, or a condition went the other way."""
-    DISABLED = "disabled"
+    """Not started, and that is well: nothing failed."""
 
     @property
     def failed(self) -> bool:
@@ -51,10 +50,10 @@ class Event(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:
-    """One thing that happened to one task."""
+    """One thing that happened to one task that runs a notebook."""
 
     task: str
-    """The task's key; an iteration is called ``<for-each task>[<input>]``."""
+    """The task's key, for an iteration with its input: ``bronze[shop]``."""
     event: Event
     state: TaskState | None = None
     """None while it runs."""
@@ -77,8 +76,11 @@ class TaskResult:
     error: BaseException | None = None
     """What the last attempt raised."""
     value: str | None = None
-    """A notebook's exit value, or a condition's ``true`` or ``false``."""
+    """A notebook's exit value."""
     iterations: tuple[TaskResult, ...] = ()
+    """Of a for-each task."""
+    tasks: tuple[TaskResult, ...] = ()
+    """Of the job that the task ran."""
 
     @property
     def trace(self) -> str:
@@ -92,25 +94,49 @@ class TaskResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """The first failure of a chain of tasks, and what was not run because of it."""
+
+    task: str
+    attempts: int
+    error: BaseException
+    trace: str
+    not_run: tuple[str, ...]
+
+
+def failures(tasks: tuple[TaskResult, ...]) -> Iterator[Failure]:
+    """Each chain's first failure: of these tasks, of each iteration, of each job that one of them ran.
+
+    What failed after it, such as an alarm, failed because of it.
+    """
+    first = next((task for task in tasks if task.error is not None), None)
+    if first is not None and first.error is not None:
+        not_run = tuple(task.task for task in tasks if task.state is TaskState.UPSTREAM_FAILED)
+        yield Failure(task=first.task, attempts=first.attempts, error=first.error, trace=first.trace, not_run=not_run)
+    for task in tasks:
+        for iteration in task.iterations:
+            yield from failures((iteration,))
+        yield from failures(task.tasks)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobResult:
     """How a run of a job ended."""
 
     job: str
-    run_id: str
     state: JobState
     seconds: float
     tasks: tuple[TaskResult, ...]
 
     @property
-    def failures(self) -> tuple[TaskResult, ...]:
-        """The tasks and iterations that raised something."""
-        flat = (part for task in self.tasks for part in (task, *task.iterations))
-        return tuple(part for part in flat if part.error is not None)
+    def failures(self) -> tuple[Failure, ...]:
+        """The first failure of each chain of tasks."""
+        return tuple(failures(self.tasks))
 
 
 def job_state(job: Job, results: Mapping[str, TaskResult]) -> JobState:
     """How a run ended whose tasks ended so."""
-    inner = {dependency.task_key for task in job.tasks for dependency in task.depends_on}
+    inner = frozenset[str]().union(*(task.upstream for task in job.tasks))
     if any(result.state.failed for key, result in results.items() if key not in inner):
         return JobState.FAILED
     failed = any(result.state.failed for result in results.values())
@@ -119,42 +145,12 @@ def job_state(job: Job, results: Mapping[str, TaskResult]) -> JobState:
 
 def skip_state(task: Task, results: Mapping[str, TaskResult]) -> TaskState | None:
     """Why a task does not run, None when it does, given how the tasks before it ended."""
-    if task.disabled:
-        return TaskState.DISABLED
-    before = [results[dependency.task_key] for dependency in task.depends_on]
-    if not before:
-        return None
-    unmet = any(
-        d.outcome is not None and d.outcome != result.value for d, result in zip(task.depends_on, before, strict=True)
-    )
-    states = [result.state for result in before]
-    if unmet and not any(state.failed for state in states):
+    states = [results[key].state for key in task.upstream]
+    failed = any(state.failed for state in states)
+    if states and all(state is TaskState.EXCLUDED for state in states):
         return TaskState.EXCLUDED
-    if all(state is TaskState.EXCLUDED for state in states):
-        return TaskState.EXCLUDED
-    return None if not unmet and _runs(task.run_if, states) else _not_run(task.run_if, states)
-
-
-def _runs(run_if: RunIf, states: list[TaskState]) -> bool:
-    """Excluded tasks count as successful; disabled ones neither as successful nor as failed."""
-    failed = [state.failed for state in states]
-    succeeded = [state in (TaskState.SUCCESS, TaskState.EXCLUDED) for state in states]
-    match run_if:
+    match task.run_if:
         case RunIf.ALL_SUCCESS:
-            return all(succeeded)
-        case RunIf.AT_LEAST_ONE_SUCCESS:
-            return any(succeeded)
-        case RunIf.NONE_FAILED:
-            return any(succeeded) and not any(failed)
-        case RunIf.ALL_DONE:
-            return True
+            return TaskState.UPSTREAM_FAILED if failed else None
         case RunIf.AT_LEAST_ONE_FAILED:
-            return any(failed)
-        case RunIf.ALL_FAILED:
-            return all(failed)
-
-
-def _not_run(run_if: RunIf, states: list[TaskState]) -> TaskState:
-    if run_if in (RunIf.AT_LEAST_ONE_FAILED, RunIf.ALL_FAILED):
-        return TaskState.EXCLUDED
-    return TaskState.UPSTREAM_FAILED if any(state.failed for state in states) else TaskState.DISABLED
+            return None if failed else TaskState.EXCLUDED

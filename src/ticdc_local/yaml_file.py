@@ -1,19 +1,43 @@
-"""The bundle's YAML files as plain values. What is odd in one is an error that names it, with the line."""
+"""The bundle's YAML files, read by type. What is wrong in one is an error that names file and key."""
 
 from __future__ import annotations
 
+import re
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.config.document import document_of
-from ticdc_local.reference import scalar_text
+
+
+class Definition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A mapping of the YAML of which every key is known; a key typed ``Any`` matters on the platform alone."""
+
+
+_T = TypeVar("_T")
+_UNKNOWN = re.compile(r"Object contains unknown field `(.*)`")
+_PLACE = re.compile(r"(.*) - at (?:`key` in )?`\$\.?(.*)`", re.DOTALL)
+
+
+def read_as(kind: type[_T], values: object, where: str) -> _T:
+    """``values`` as a ``kind`` (a `Definition`, mostly). Raises: ConfigError naming ``where`` and the key."""
+    try:
+        return msgspec.convert(values, kind)
+    except msgspec.ValidationError as error:
+        message, place = str(error), ""
+        if found := _PLACE.fullmatch(message):
+            message, place = found.groups()
+        if unknown := _UNKNOWN.fullmatch(message):
+            message, place = "the local runner does not support this", ".".join(filter(None, (place, unknown[1])))
+        raise ConfigError(f"{'.'.join(filter(None, (where, place)))}: {message}") from None
 
 
 def read_yaml(file: Path) -> dict[str, Any]:
-    """A YAML file's mapping. As for the platform, keys and dates are texts. Raises: ConfigError for what is not one,
-    and for a key that stands twice."""
+    """A YAML file's mapping; a date is text, as for the platform. Raises: ConfigError for what is not one, and for a
+    key that stands twice."""
     document = document_of(file)
     if document.repeated:
         raise ConfigError(f"{file}: {'; '.join(document.repeated)}")
@@ -38,4 +62,4 @@ def _plain(value: Any, where: str, around: tuple[Any, ...]) -> Any:
 
 
 def _key(name: object) -> str:
-    return scalar_text(name) or str(name)
+    return str(name).lower() if isinstance(name, bool) else str(name)

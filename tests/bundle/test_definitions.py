@@ -14,7 +14,7 @@ from databricks.sdk.service.catalog import SchemaInfo, VolumeInfo
 from databricks.sdk.service.jobs import JobSettings
 
 from ticdc_local.bundle import Bundle, Resource, load_bundle
-from ticdc_local.graph import ForEachTask, Job, NotebookTask, read_job
+from ticdc_local.graph import ForEachTask, Job, NotebookTask, RunJobTask, read_job
 from ticdc_local.job import local_parameters
 from ticdc_local.notebook import HEADER, CellKind, read_notebook
 from ticdc_local.reference import DYNAMIC, STATIC, names_in
@@ -26,7 +26,14 @@ MAIN = read_yaml(ROOT / "databricks.yml")
 GIVEN = {"service_principal": "app-id", "alert_emails": ["ops@example.com"]}
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.py"))
 LAYERS = {"bronze", "silver", "gold"}
-TASKS = {"ticdc_lake": ["bronze", "silver", "gold", "alarm"], "ticdc_maintenance": ["maintain"]}
+TASKS = {
+    "ticdc_lake": ["feeds"],
+    "ticdc_feed": ["bronze", "silver", "gold", "alarm"],
+    "ticdc_maintenance": ["maintain"],
+}
+STARTED_BY_A_JOB = {"ticdc_feed"}
+"""Jobs without a trigger of their own."""
+FEEDS = ["shop_craft", "shop_canal", "shop_open", "shop_simple", "shop_debezium"]
 
 
 @pytest.fixture(scope="module", params=MAIN["targets"])
@@ -44,6 +51,15 @@ def all_tasks(definition: Any) -> Iterator[dict[str, Any]]:
         yield task
         if "for_each_task" in task:
             yield task["for_each_task"]["task"]
+
+
+def deployed(definition: Any) -> Any:
+    """A job's definition with numbers for the keys of jobs, as the platform gives them."""
+    copy = json.loads(json.dumps(definition))
+    for task in all_tasks(copy):
+        if "run_job_task" in task:
+            task["run_job_task"]["job_id"] = 1
+    return copy
 
 
 def notebook_tasks(job: Job) -> Iterator[NotebookTask]:
@@ -73,8 +89,7 @@ def test_the_bundle_is_what_was_agreed(bundle: Bundle) -> None:
     assert bundle.name == "ticdc_lakehouse"
     assert list(MAIN["targets"]) == ["dev", "prod"]
     assert {(r.kind, r.key) for r in bundle.resources} == {
-        ("jobs", "ticdc_lake"),
-        ("jobs", "ticdc_maintenance"),
+        *(("jobs", name) for name in TASKS),
         ("volumes", "checkpoints"),
         *(("schemas", name) for name in ("bronze", "silver", "live", "gold", "ops")),
     }
@@ -130,7 +145,7 @@ def test_no_secret_and_no_machine_stands_in_the_bundle() -> None:
 
 def test_jobs_are_what_the_sdk_knows(bundle: Bundle) -> None:
     for job in jobs(bundle):
-        assert JobSettings.from_dict(job.definition).as_dict() == job.definition  # type: ignore[arg-type]
+        assert JobSettings.from_dict(deployed(job.definition)).as_dict() == deployed(job.definition)
 
 
 def test_schemas_and_volumes_are_what_the_sdk_knows(bundle: Bundle) -> None:
@@ -142,8 +157,9 @@ def test_schemas_and_volumes_are_what_the_sdk_knows(bundle: Bundle) -> None:
 
 def test_the_sdk_drops_what_it_does_not_know(bundle: Bundle) -> None:
     for job in jobs(bundle):
-        wrong = json.loads(json.dumps(job.definition))
-        wrong["tasks"][0]["for_each_task"]["task"]["max_retires"] = 1
+        wrong = deployed(job.definition)
+        *_, task = all_tasks(wrong)
+        task["max_retires"] = 1
         assert JobSettings.from_dict(wrong).as_dict() != wrong
 
 
@@ -168,19 +184,19 @@ def test_the_clis_schema_takes_the_bundle() -> None:
 def test_jobs_hold_together(bundle: Bundle) -> None:
     for resource in jobs(bundle):
         job = read_job(bundle, resource.key)  # acyclic, notebooks exist, references known
-        assert [task.key for task in job.tasks] == TASKS[resource.key]
+        assert [task.task_key for task in job.tasks] == TASKS[resource.key]
 
 
 def test_every_task_has_compute_that_is_defined(bundle: Bundle) -> None:
     for job in jobs(bundle):
-        clusters = {cluster["job_cluster_key"] for cluster in job.definition["job_clusters"]}
+        clusters = {cluster["job_cluster_key"] for cluster in job.definition.get("job_clusters", [])}
         used = {task["job_cluster_key"] for task in all_tasks(job.definition) if "notebook_task" in task}
         assert used == clusters
 
 
 def test_a_cluster_without_workers_would_need_single_node_settings(bundle: Bundle) -> None:
     for job in jobs(bundle):
-        for cluster in job.definition["job_clusters"]:
+        for cluster in job.definition.get("job_clusters", []):
             assert "num_workers" not in cluster["new_cluster"]
             assert cluster["new_cluster"]["autoscale"]["min_workers"] >= 1
             assert cluster["new_cluster"]["spark_conf"]["spark.sql.session.timeZone"] == "UTC"
@@ -193,29 +209,64 @@ def test_tasks_that_import_the_package_have_the_wheel(bundle: Bundle) -> None:
             if "notebook_task" not in task:
                 continue
             notebook = (job.file.parent / task["notebook_task"]["notebook_path"]).read_text()
-            wheel = [{"whl": "../dist/*.whl"}] if "ticdc_lakehouse" in notebook.replace("ticdc_lake.job", "") else []
+            wheel = [{"whl": "../dist/*.whl"}] if "ticdc_lakehouse" in notebook else []
             assert task.get("libraries", []) == wheel, task["task_key"]
 
 
 def test_runs_do_not_overlap_and_wait_for_each_other(bundle: Bundle) -> None:
     for job in jobs(bundle):
-        assert job.definition["max_concurrent_runs"] == 1, "not said, development mode allows 4"
         assert job.definition["queue"] == {"enabled": True}
+        if job.key not in STARTED_BY_A_JOB:
+            assert job.definition["max_concurrent_runs"] == 1, "not said, development mode allows 4"
+
+
+def test_as_many_chains_may_run_as_are_started_at_once(bundle: Bundle) -> None:
+    (feeds,) = bundle.resource("jobs", "ticdc_lake").definition["tasks"]
+    chain = bundle.resource("jobs", "ticdc_feed").definition
+    assert feeds["for_each_task"]["concurrency"] == chain["max_concurrent_runs"] == 4
 
 
 def test_exactly_one_trigger_that_development_mode_can_pause(bundle: Bundle) -> None:
     for job in jobs(bundle):
-        (trigger,) = {"schedule", "trigger", "continuous"} & job.definition.keys()
-        assert "pause_status" not in job.definition[trigger], "said here, development mode would not pause it"
+        triggers = {"schedule", "trigger", "continuous"} & job.definition.keys()
+        assert len(triggers) == (0 if job.key in STARTED_BY_A_JOB else 1)
+        for trigger in triggers:
+            assert "pause_status" not in job.definition[trigger], "said here, development mode would not pause it"
 
 
-def test_one_broken_feed_neither_holds_the_others_nor_passes_unseen(bundle: Bundle) -> None:
-    tasks = {task.key: task for task in read_job(bundle, "ticdc_lake").tasks}
-    assert tasks["silver"].run_if == tasks["gold"].run_if == "ALL_DONE"
-    depended_on = {d.task_key for task in tasks.values() for d in task.depends_on}
+def test_a_layer_waits_for_the_one_before_it_and_the_alarm_is_the_only_leaf(bundle: Bundle) -> None:
+    tasks = {task.task_key: task for task in read_job(bundle, "ticdc_feed").tasks}
+    assert (tasks["silver"].upstream, tasks["gold"].upstream) == ({"bronze"}, {"silver"})
+    assert tasks["silver"].run_if == tasks["gold"].run_if == "ALL_SUCCESS"
+    depended_on = {key for task in tasks.values() for key in task.upstream}
     assert set(tasks) - depended_on == {"alarm"}, "the leaf decides how the run ends"
-    assert {d.task_key for d in tasks["alarm"].depends_on} == LAYERS
+    assert tasks["alarm"].upstream == LAYERS
     assert tasks["alarm"].run_if == "AT_LEAST_ONE_FAILED"
+
+
+def test_each_feed_has_a_chain_of_its_own_and_a_failed_one_fails_the_run_that_notifies(bundle: Bundle) -> None:
+    (feeds,) = read_job(bundle, "ticdc_lake").tasks
+    assert isinstance(feeds.work, ForEachTask)
+    assert feeds.work.inputs == "{{job.parameters.feeds}}"
+    assert isinstance(feeds.work.task.work, RunJobTask)
+    assert feeds.work.task.work.job_id == "ticdc_feed"
+    assert feeds.work.task.max_retries == 0, "the chain's own tasks are retried"
+    mails = {job.key: job.definition.get("email_notifications", {}).get("on_failure") for job in jobs(bundle)}
+    assert mails == {
+        "ticdc_lake": GIVEN["alert_emails"],
+        "ticdc_feed": None,
+        "ticdc_maintenance": GIVEN["alert_emails"],
+    }
+
+
+def test_the_chain_is_given_every_parameter_that_it_has(bundle: Bundle) -> None:
+    lake, chain = read_job(bundle, "ticdc_lake"), read_job(bundle, "ticdc_feed")
+    (feeds,) = lake.tasks
+    assert isinstance(feeds.work, ForEachTask)
+    assert isinstance(feeds.work.task.work, RunJobTask)
+    shared = {name: f"{{{{job.parameters.{name}}}}}" for name in chain.parameters if name != "feed"}
+    assert feeds.work.task.work.job_parameters == {"feed": "{{input}}", **shared}
+    assert {name: lake.parameters[name] for name in shared} == {name: chain.parameters[name] for name in shared}
 
 
 def test_work_is_retried_and_the_alarm_is_not(bundle: Bundle) -> None:
@@ -226,11 +277,14 @@ def test_work_is_retried_and_the_alarm_is_not(bundle: Bundle) -> None:
 
 
 def test_names_of_schemas_come_by_reference() -> None:
-    parameters = read_yaml(ROOT / "resources" / "ticdc_lake.job.yml")["resources"]["jobs"]["ticdc_lake"]["parameters"]
-    defaults = {parameter["name"]: parameter["default"] for parameter in parameters}
-    for name in ("bronze", "silver", "live", "gold", "ops"):
-        assert defaults[f"{name}_schema"] == f"${{resources.schemas.{name}.name}}", "in dev mode the name has a prefix"
-    assert "${resources.volumes.checkpoints" in defaults["checkpoint_root"]
+    for key in TASKS:
+        job = read_yaml(ROOT / "resources" / f"{key}.job.yml")["resources"]["jobs"][key]
+        defaults = {parameter["name"]: parameter["default"] for parameter in job["parameters"]}
+        for name in ("bronze", "silver", "live", "gold", "ops"):
+            assert defaults[f"{name}_schema"] == f"${{resources.schemas.{name}.name}}", (
+                "dev mode puts a prefix before it"
+            )
+        assert "${resources.volumes.checkpoints" in defaults["checkpoint_root"]
 
 
 def test_the_laptop_sets_only_parameters_that_there_are(bundle: Bundle, tmp_path: Path) -> None:
@@ -239,9 +293,8 @@ def test_the_laptop_sets_only_parameters_that_there_are(bundle: Bundle, tmp_path
 
 
 def test_the_default_feeds_are_a_list_of_names(bundle: Bundle) -> None:
-    for resource in jobs(bundle):
-        feeds = json.loads(read_job(bundle, resource.key).parameters["feeds"])
-        assert feeds == ["shop_craft", "shop_canal", "shop_open", "shop_simple", "shop_debezium"]
+    for key in set(TASKS) - STARTED_BY_A_JOB:
+        assert json.loads(read_job(bundle, key).parameters["feeds"]) == FEEDS
 
 
 # Jobs and notebooks.
@@ -259,9 +312,10 @@ def test_widgets_are_the_parameters(bundle: Bundle) -> None:
         used = set(names_in(json.loads(json.dumps(resource.definition)), DYNAMIC))
         known = {name.removeprefix("job.parameters.") for name in used}
         for work in notebook_tasks(job):
-            assert widgets(work.path).keys() <= job.parameters.keys() | work.parameters.keys(), work.path
-            assert work.parameters.keys() <= widgets(work.path).keys(), work.path
-            known |= widgets(work.path).keys()
+            declared = widgets(Path(work.notebook_path)).keys()
+            assert declared <= job.parameters.keys() | work.base_parameters.keys(), work.notebook_path
+            assert work.base_parameters.keys() <= declared, work.notebook_path
+            known |= declared
         assert job.parameters.keys() <= known, "a parameter that nothing reads"
 
 
@@ -290,11 +344,10 @@ def test_no_two_notebooks_get_one_name() -> None:
 
 
 def test_notebooks_of_the_layers_lie_in_their_folders(bundle: Bundle) -> None:
-    for resource in jobs(bundle):
-        for task in read_job(bundle, resource.key).tasks:
-            if isinstance(task.work, ForEachTask) and isinstance(task.work.task.work, NotebookTask):
-                layer = "gold" if task.key == "maintain" else task.key
-                assert task.work.task.work.path.parent.name == layer
+    for task in read_job(bundle, "ticdc_feed").tasks:
+        assert isinstance(task.work, NotebookTask)
+        layer = "ops" if task.task_key == "alarm" else task.task_key
+        assert Path(task.work.notebook_path).parent.name == layer
 
 
 def test_yaml_lines_are_readable() -> None:

@@ -14,12 +14,12 @@ from ticdc_local.cli.run import notebook_named
 from ticdc_local.session import local_session
 
 PROJECT = Path(__file__).parents[2]
+BUNDLE = "bundle: {name: b}\ntargets: {dev: {default: true}}\ninclude: [j.yml]\n"
 JOB_WITHOUT_PARAMETERS = """
-bundle: {name: b}
-targets: {dev: {default: true}}
 resources:
   jobs:
-    j: {tasks: [{task_key: t, condition_task: {left: 1, op: EQUAL_TO, right: 1}}]}
+    j: {name: j, tasks: [{task_key: t, for_each_task: {inputs: "[]", task: {task_key: n, run_job_task: {job_id: k}}}}]}
+    k: {name: k, tasks: [{task_key: t, notebook_task: {notebook_path: n.py}}]}
 """
 
 
@@ -41,7 +41,7 @@ def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "no_job"], "no jobs named 'no_job'; there are: ticdc_lake"),
+        (["run", "no_job"], "no jobs named 'no_job'; there are: ticdc_feed, ticdc_lake"),
         (["run", "--param", "until_tso"], "--param: expected name=value, found 'until_tso'"),
         (["run", "--feed", "nope"], "nope.yml: no such feed; expected one of shop_canal, shop_craft, "),
         (["run", "--feed", "shop_craf"], "shop_craf.yml: no such feed; did you mean shop_craft?"),
@@ -117,7 +117,9 @@ def test_a_feed_file_needs_the_right_ending(tmp_path: Path, capsys: pytest.Captu
 
 
 def test_a_job_needs_no_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "databricks.yml").write_text(JOB_WITHOUT_PARAMETERS)
+    (tmp_path / "databricks.yml").write_text(BUNDLE)
+    (tmp_path / "j.yml").write_text(JOB_WITHOUT_PARAMETERS)
+    (tmp_path / "n.py").write_text("# Databricks notebook source\n")
     given = ["--project", str(tmp_path), "--lake", str(tmp_path / "lake")]
     assert main(["run", "j", *given]) == 0
     assert "job j: success" in capsys.readouterr().out

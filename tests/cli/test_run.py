@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_local.cli.run import first_line, progress_text, result_text
+from ticdc_codec.errors import ConfigError
+from ticdc_local.cli.job_text import first_line, progress_text, result_text
 from ticdc_local.outcome import Event, JobResult, JobState, Progress, TaskResult, TaskState
 
 
@@ -46,7 +47,7 @@ def test_a_failure_shows_its_traceback_and_causes_without_java() -> None:
     cause = CausedError("Traceback of a worker\nTypeError: odd\n\n\tat org.apache.spark.A\n\t... 3 more")
     error = CausedError("stream failed\n=== Streaming Query ===\nplan", cause)
     failed = TaskResult(task="silver[shop]", state=TaskState.FAILED, attempts=3, error=error)
-    result = JobResult(job="j", run_id="1", state=JobState.FAILED, seconds=2.0, tasks=(failed,))
+    result = JobResult(job="j", state=JobState.FAILED, seconds=2.0, tasks=(failed,))
     assert result_text(result).splitlines() == [
         "",
         "silver[shop] failed (3 attempts):",
@@ -54,10 +55,49 @@ def test_a_failure_shows_its_traceback_and_causes_without_java() -> None:
         "caused by:",
         "Traceback of a worker",
         "TypeError: odd",
+        "shop: silver FAILED: CausedError: stream failed",
         "job j: failed in 2.0 s",
     ]
 
 
+def failed(task: str, error: BaseException) -> TaskResult:
+    return TaskResult(task=task, state=TaskState.FAILED, attempts=1, error=error)
+
+
+def test_a_run_ends_with_each_feeds_first_cause_and_what_was_not_run_because_of_it() -> None:
+    skipped = TaskResult(task="silver[shop]", state=TaskState.UPSTREAM_FAILED)
+    chain = (failed("bronze[shop]", ConfigError("no topic t")), skipped, failed("alarm[shop]", RuntimeError("bronze")))
+    feed = TaskResult(task="feeds[shop]", state=TaskState.FAILED, tasks=chain)
+    good = TaskResult(task="feeds[other]", state=TaskState.SUCCESS, tasks=())
+    feeds = TaskResult(task="feeds", state=TaskState.FAILED, iterations=(feed, good))
+    result = JobResult(job="j", state=JobState.FAILED, seconds=2.0, tasks=(feeds,))
+    assert result_text(result).splitlines() == [
+        "shop: bronze FAILED: no topic t",
+        "  not run because of it: silver",
+        "job j: failed in 2.0 s",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("message", "text"),
+    [
+        (
+            "java.nio.file.FileSystemException: /lake/bronze/x.parquet: No space left on device",
+            "/lake/bronze/x.parquet: No space left on device; make room there and run it again",
+        ),
+        ("java.io.IOException: No space left on device", "No space left on device; make room there and run it again"),
+        (
+            "java.io.FileNotFoundException: /lake/x (Permission denied)",
+            "/lake/x: Permission denied; give a lake that can be written: --lake FOLDER",
+        ),
+    ],
+)
+def test_what_the_machine_refused_is_one_line_however_deep_it_is(message: str, text: str) -> None:
+    error = CausedError("[STREAM_FAILED] stopped\n\tat x", CausedError("task failed\n\tat y", CausedError(message)))
+    result = JobResult(job="j", state=JobState.FAILED, seconds=2.0, tasks=(failed("bronze[shop]", error),))
+    assert result_text(result).splitlines() == [f"shop: bronze FAILED: {text}", "job j: failed in 2.0 s"]
+
+
 def test_a_good_run_is_one_line() -> None:
-    result = JobResult(job="j", run_id="1", state=JobState.SUCCESS, seconds=2.0, tasks=())
+    result = JobResult(job="j", state=JobState.SUCCESS, seconds=2.0, tasks=())
     assert result_text(result) == "job j: success in 2.0 s"

@@ -38,26 +38,6 @@ def test_choices_are_kept(tmp_path: Path) -> None:
         widgets.multiselect("some", "a,z", ["a", "b"])
 
 
-def test_task_values_in_a_job(tmp_path: Path) -> None:
-    values: dict[tuple[str, str], Any] = {}
-    dbutils_of(tmp_path, task_key="one", task_values=values).jobs.taskValues.set("n", {"a": (1, 2)})
-    later = dbutils_of(tmp_path, task_key="two", task_values=values).jobs.taskValues
-    assert later.get("one", "n") == {"a": [1, 2]}
-    assert later.get(taskKey="one", key="m", default=5) == 5
-    with pytest.raises(ConfigError, match="task 'one' left no value 'm'"):
-        later.get("one", "m", debugValue=1)
-    with pytest.raises(ConfigError, match=r"taskValues\.set: k"):
-        later.set("k", object())
-
-
-def test_task_values_outside_a_job(tmp_path: Path) -> None:
-    values = dbutils_of(tmp_path).jobs.taskValues
-    values.set("n", 1)
-    assert values.get("one", "n", default=2, debugValue=3) == 3
-    with pytest.raises(ConfigError, match="give a debugValue"):
-        values.get("one", "n")
-
-
 def test_secrets_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     secrets = dbutils_of(tmp_path).secrets
     monkeypatch.setenv("LAKEHOUSE_SECRET_MY_KAFKA_PASS_WORD", "s")
@@ -120,12 +100,12 @@ def test_notebook_exit_and_run(tmp_path: Path) -> None:
     [
         (
             lambda d: d.library,
-            "dbutils.library: not supported locally; dbutils has fs, jobs, notebook, secrets, widgets",
+            "dbutils.library: not supported locally; dbutils has fs, notebook, secrets, widgets",
         ),
         (lambda d: d.fs.mount("s3a://b", "/mnt"), "dbutils.fs.mount: .* cp, head, ls, mkdirs, mv, put, rm"),
         (lambda d: d.secrets.listScopes(), "dbutils.secrets has get, list"),
         (lambda d: d.widgets.radio, "dbutils.widgets.radio"),
-        (lambda d: d.jobs.repair, "dbutils.jobs has taskValues"),
+        (lambda d: d.jobs, "dbutils.jobs: not supported locally; dbutils has fs, notebook, secrets, widgets"),
         (lambda d: d.notebook.entry_point, "dbutils.notebook has exit, run"),
     ],
 )

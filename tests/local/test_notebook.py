@@ -2,7 +2,6 @@
 
 import traceback
 from pathlib import Path
-from typing import Any
 
 import nbformat
 import pytest
@@ -254,10 +253,3 @@ def test_no_ipynb(tmp_path: Path, content: bytes) -> None:
 def test_dbutils_in_a_notebook_names_what_is_missing(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"dbutils\.fs\.mount: not supported locally"):
         run(notebook(tmp_path, "dbutils.fs.mount('s3a://b', '/mnt')"))
-
-
-def test_task_values_reach_the_notebook(tmp_path: Path) -> None:
-    values: dict[tuple[str, str], Any] = {}
-    around = Surroundings(spark=None, files_root=tmp_path, task_key="t", task_values=values)
-    run_notebook(notebook(tmp_path, "dbutils.jobs.taskValues.set('n', 1)"), {}, around)
-    assert values == {("t", "n"): 1}

@@ -26,8 +26,9 @@ from ticdc_lakehouse.silver import decode_stream
 from ticdc_local.broker import Broker, recorded_messages
 from ticdc_local.bundle import Bundle, load_bundle
 from ticdc_local.cli.arguments import LAKE, lake_root, place_arguments, project_root, writing
+from ticdc_local.cli.job_text import progress_text, result_text
 from ticdc_local.cli.open_lake import quiet_session
-from ticdc_local.cli.run import JOB, progress_text, result_text
+from ticdc_local.cli.run import JOB
 from ticdc_local.dbutils import Secrets
 from ticdc_local.display import table, text_of
 from ticdc_local.job import feed_parameters, local_parameters, run_job
@@ -191,9 +192,7 @@ def _run_job(demo: _Demo, parameters: Mapping[str, str]) -> None:
     """
 
     def progress(event: Progress) -> None:
-        # The for-each tasks' own ends would repeat those of the feeds.
-        ended = event.event is Event.FINISHED and "[" in event.task
-        if ended or event.event in (Event.FAILED, Event.RETRYING):
+        if event.event in (Event.FINISHED, Event.FAILED, Event.RETRYING):
             demo.say(f"  {progress_text(event)}")
 
     with redirect_stdout(io.StringIO()):

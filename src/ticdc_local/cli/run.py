@@ -5,8 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
-from itertools import takewhile
+from collections.abc import Mapping
 from pathlib import Path
 
 from ticdc_codec.errors import ConfigError
@@ -14,15 +13,15 @@ from ticdc_lakehouse.config.feed import load_feeds
 from ticdc_lakehouse.entry import lake_from
 from ticdc_local.bundle import load_bundle
 from ticdc_local.cli.arguments import lake_root, named_values, place_arguments, project_root
+from ticdc_local.cli.job_text import progress_text, result_text
 from ticdc_local.cli.number import seconds
 from ticdc_local.cli.open_lake import quiet_session
 from ticdc_local.graph import read_job
 from ticdc_local.job import feed_parameters, local_parameters, run_job
 from ticdc_local.notebook import Surroundings, read_notebook, run_notebook
-from ticdc_local.outcome import Event, JobResult, JobState, Progress, TaskResult
+from ticdc_local.outcome import JobState
 
 JOB = "ticdc_lake"
-_PLANS = ("=== Streaming Query ===", "== SQL", "== Parsed Logical Plan")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -110,54 +109,3 @@ def _names(text: str) -> list[str]:
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ConfigError(f"parameter feeds: expected a JSON list of names, found {text!r}")
     return names
-
-
-def progress_text(progress: Progress) -> str:
-    """One line for one thing that happened."""
-    match progress.event:
-        case Event.STARTED:
-            return f"{progress.task}: started"
-        case Event.RETRYING:
-            return f"{progress.task}: attempt {progress.attempt} failed, trying again: {first_line(progress.error)}"
-        case Event.FAILED:
-            return f"{progress.task}: FAILED after {progress.seconds:.1f} s"
-        case Event.SKIPPED:
-            return f"{progress.task}: not run ({progress.state})"
-        case Event.FINISHED:
-            return f"{progress.task}: finished in {progress.seconds:.1f} s"
-
-
-def first_line(error: BaseException | None) -> str:
-    """What an error says, on one line."""
-    if error is None:
-        return ""
-    text = str(error).strip()
-    return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
-
-
-def result_text(result: JobResult) -> str:
-    """Each failure with its traceback, then how the job ended."""
-    failures = [failure_text(failure) for failure in result.failures]
-    return "\n".join([*failures, f"job {result.job}: {result.state} in {result.seconds:.1f} s"])
-
-
-def failure_text(failure: TaskResult) -> str:
-    """A failed task's traceback from the notebook's own frame on, without the JVM's frames."""
-    attempts = f"{failure.attempts} attempt{'s' if failure.attempts > 1 else ''}"
-    return "\n".join(
-        [f"\n{failure.task} failed ({attempts}):", *_without_java(failure.trace.splitlines()), *_causes(failure.error)]
-    )
-
-
-def _without_java(lines: Iterable[str]) -> list[str]:
-    """Spark puts Java's stack and its plans into a message: hundreds of lines that say nothing about the notebook."""
-    told = takewhile(lambda line: not line.startswith(_PLANS), lines)
-    return [line for line in told if not line.lstrip().startswith(("at ", "... ")) and line.strip()]
-
-
-def _causes(error: BaseException | None) -> list[str]:
-    """What Spark names as the cause of an error, and the cause of that: what an executor's Python raised is last."""
-    found = []
-    while (error := getattr(error, "_cause", None)) is not None:
-        found += ["caused by:", *_without_java(str(error).splitlines())]
-    return found

@@ -150,7 +150,7 @@ def _verify_one(task: _Task, spark: SparkSession, broker: Broker, result: Result
 
     from ticdc_codec.errors import LakehouseError
     from ticdc_lakehouse.policy import Mode
-    from ticdc_local.cli.run import first_line
+    from ticdc_local.cli.job_text import first_line
     from ticdc_testkit.verify_stream import FEED, load_stream, mode_of, verify
 
     stream = result.stream

@@ -1,0 +1,104 @@
+"""What the command line prints of a job: its progress, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import takewhile
+
+from ticdc_codec.errors import LakehouseError
+from ticdc_local.outcome import Event, Failure, JobResult, Progress
+
+_PLANS = ("=== Streaming Query ===", "== SQL", "== Parsed Logical Plan")
+_OF_THE_MACHINE = {
+    "No space left on device": "make room there and run it again",
+    "Read-only file system": "give a lake that can be written: --lake FOLDER",
+    "Permission denied": "give a lake that can be written: --lake FOLDER",
+}
+
+
+def progress_text(progress: Progress) -> str:
+    """One line for one thing that happened."""
+    match progress.event:
+        case Event.STARTED:
+            return f"{progress.task}: started"
+        case Event.RETRYING:
+            return f"{progress.task}: attempt {progress.attempt} failed, trying again: {first_line(progress.error)}"
+        case Event.FAILED:
+            return f"{progress.task}: FAILED after {progress.seconds:.1f} s"
+        case Event.SKIPPED:
+            return f"{progress.task}: not run ({progress.state})"
+        case Event.FINISHED:
+            return f"{progress.task}: finished in {progress.seconds:.1f} s"
+
+
+def first_line(error: BaseException | None) -> str:
+    """What an error says, on one line."""
+    if error is None:
+        return ""
+    text = str(error).strip()
+    return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
+
+
+def result_text(result: JobResult) -> str:
+    """The traceback of each failure that is nobody's setting, a list of the failures, and how the job ended."""
+    traces = [trace_text(failure) for failure in result.failures if not _is_explained(failure.error)]
+    ended = f"job {result.job}: {result.state} in {result.seconds:.1f} s"
+    return "\n".join([*traces, *map(failure_text, result.failures), ended])
+
+
+def failure_text(failure: Failure) -> str:
+    """A failure on a line or two: the feed, the task, the cause; and what was not run because of it."""
+    task, feed = _parts(failure.task)
+    own = str(failure.error) if isinstance(failure.error, LakehouseError) else first_line(failure.error)
+    text = f"{f'{feed}: ' if feed else ''}{task} FAILED: {machine_cause(failure.error) or own}"
+    not_run = ", ".join(_parts(each)[0] for each in failure.not_run)
+    return f"{text}\n  not run because of it: {not_run}" if not_run else text
+
+
+def _parts(label: str) -> tuple[str, str]:
+    """``bronze[shop]`` as the task and the for-each input."""
+    task, _, item = label.partition("[")
+    return task, item.removesuffix("]")
+
+
+def _is_explained(error: BaseException) -> bool:
+    return isinstance(error, LakehouseError) or machine_cause(error) is not None
+
+
+def machine_cause(error: BaseException) -> str | None:
+    """What this machine refused (a full disk, a folder that cannot be written), however deep in Spark's report it is;
+    None if that is not why something failed."""
+    for line in _lines(error):
+        for cause, advice in _OF_THE_MACHINE.items():
+            if cause in line:
+                place = line[: line.index(cause)].rpartition("Exception: ")[2].strip(" :(")
+                return f"{f'{place}: ' if place else ''}{cause}; {advice}"
+    return None
+
+
+def _lines(error: BaseException | None) -> Iterator[str]:
+    while error is not None:
+        yield from str(error).splitlines()
+        error = getattr(error, "_cause", None) or error.__cause__
+
+
+def trace_text(failure: Failure) -> str:
+    """A failed task's traceback from the notebook's own frame on, without the JVM's frames."""
+    attempts = f"{failure.attempts} attempt{'s' if failure.attempts > 1 else ''}"
+    return "\n".join(
+        [f"\n{failure.task} failed ({attempts}):", *_without_java(failure.trace.splitlines()), *_causes(failure.error)]
+    )
+
+
+def _without_java(lines: Iterable[str]) -> list[str]:
+    """Spark puts Java's stack and its plans into a message: hundreds of lines that say nothing about the notebook."""
+    own = takewhile(lambda line: not line.startswith(_PLANS), lines)
+    return [line for line in own if not line.lstrip().startswith(("at ", "... ")) and line.strip()]
+
+
+def _causes(error: BaseException | None) -> list[str]:
+    """What Spark names as the cause of an error, and the cause of that: what an executor's Python raised is last."""
+    found = []
+    while (error := getattr(error, "_cause", None)) is not None:
+        found += ["caused by:", *_without_java(str(error).splitlines())]
+    return found
