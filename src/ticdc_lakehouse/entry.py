@@ -26,7 +26,7 @@ from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.ops.load import Loaded, load
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import TableState
-from ticdc_lakehouse.run_lock import turn
+from ticdc_lakehouse.run_lock import exclusive_run
 from ticdc_lakehouse.silver import external_schemas, quarantine
 from ticdc_lakehouse.silver.decode_stream import Decoded, Decoding, decode
 from ticdc_lakehouse.silver.first_messages import check_protocol
@@ -80,7 +80,7 @@ class Run:
             kafka_options={**self.feed.kafka_options, **security_options(self.feed, self.secret)},
             starting_offsets=self.feed.starting_offsets,
         )
-        with self._turn(Layer.BRONZE):
+        with self._exclusive(Layer.BRONZE):
             check_feed_name(self.lake, self.feed.name)
             return land(
                 self.lake,
@@ -97,7 +97,7 @@ class Run:
                 f"feed {self.feed.name}: silver of protocol {self.feed.protocol} runs with trigger available_now: "
                 "between runs it learns the schemas that rows need"
             )
-        with self._turn(Layer.SILVER):
+        with self._exclusive(Layer.SILVER):
             check_protocol(self.lake, self.decoding)
             if self._schemas_apart:
                 return external_schemas.decode(self.lake, self.decoding)
@@ -105,12 +105,12 @@ class Run:
 
     def gold(self) -> Applied:
         """Apply what is complete."""
-        with self._turn(Layer.GOLD):
+        with self._exclusive(Layer.GOLD):
             return apply(self.lake, self.applying, until_tso=self.until_tso)
 
     def maintain(self) -> Maintained:
         """Delete what is older than the feed's retention, compact what stays."""
-        with self._turn(Layer.GOLD):
+        with self._exclusive(Layer.GOLD):
             return maintain(self.lake, self.applying)
 
     def quarantined(self) -> DataFrame:
@@ -143,7 +143,7 @@ class Run:
         if action not in tuple(Action):
             raise ConfigError(f"action: expected one of {', '.join(Action)}, found {action!r}")
         status.create_feed(self.lake, self.feed.name)
-        with self._turn(Layer.GOLD):
+        with self._exclusive(Layer.GOLD):
             return decide(self.lake, self.feed.name, table, Action(action), reason)
 
     def load(self, folder: str, time_zone: str | None = None) -> Loaded:
@@ -152,11 +152,11 @@ class Run:
         Raises ConfigError and ApplyError as ``lake.load.load``.
         """
         status.create_feed(self.lake, self.feed.name)
-        with self._turn(Layer.GOLD):
+        with self._exclusive(Layer.GOLD):
             return load(self.lake, self.applying, folder, time_zone, until_tso=self.until_tso)
 
-    def _turn(self, layer: Layer) -> AbstractContextManager[None]:
-        return turn(self.lake, self.feed.name, layer)
+    def _exclusive(self, layer: Layer) -> AbstractContextManager[None]:
+        return exclusive_run(self.lake, self.feed.name, layer)
 
     def status(self) -> DataFrame:
         """The feed's tables at the published watermark."""

@@ -4,28 +4,64 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.catalog import Lake, Layer
+
+if TYPE_CHECKING:
+    from ticdc_lakehouse.catalog import Lake, Layer
+
+
+class Runs:
+    """The runs of this process that are at work: between them it may be ended with no commit cut off."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._at_work = 0
+        self._closed = False
+
+    @contextmanager
+    def at_work(self) -> Iterator[None]:
+        """A run is at work within. Once the runs are closed, it never begins."""
+        with self._changed:
+            self._changed.wait_for(lambda: not self._closed)
+            self._at_work += 1
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._at_work -= 1
+                self._changed.notify_all()
+
+    def close(self, seconds: float) -> bool:
+        """Let no further run begin, and wait for those at work, so long at most. True if none is at work."""
+        with self._changed:
+            self._closed = True
+            return self._changed.wait_for(lambda: not self._at_work, seconds)
+
+
+RUNS = Runs()
 
 
 @contextmanager
-def turn(lake: Lake, feed: str, layer: Layer) -> Iterator[None]:
-    """Hold the turn of a layer and feed; the operating system takes it back from a process that dies.
+def exclusive_run(lake: Lake, feed: str, layer: Layer) -> Iterator[None]:
+    """Hold the lock of a layer and feed; the operating system takes it back from a process that dies.
 
     Raises ConfigError if another process holds it. On Databricks there is no lock: the job sees to it
     (``max_concurrent_runs: 1``), and gold publishes only on top of the state that it began from.
     """
-    if lake.root is None:
-        yield
-        return
-    folder = lake.root / "turns"
-    folder.mkdir(parents=True, exist_ok=True)
-    with _locked(folder / f"{feed}.{layer}", f"feed {feed}: {layer}"):
-        yield
+    with RUNS.at_work():
+        if lake.root is None:
+            yield
+            return
+        folder = lake.root / "locks"
+        folder.mkdir(parents=True, exist_ok=True)
+        with _locked(folder / f"{feed}.{layer}", f"feed {feed}: {layer}"):
+            yield
 
 
 @contextmanager

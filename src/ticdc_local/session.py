@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -69,8 +73,17 @@ def local_session(lake_root: Path, *, app_name: str = "ticdc-lake") -> SparkSess
     builder = SparkSession.builder.appName(app_name)
     for name, value in (SETTINGS | _places(lake_root.absolute())).items():
         builder = builder.config(name, value)
-    with spark_environment(find_java()):
+    with spark_environment(find_java()), _signal_handler_kept():
         return builder.getOrCreate()
+
+
+@contextmanager
+def _signal_handler_kept() -> Iterator[None]:
+    """PySpark puts its own in place of the process's handler of SIGINT."""
+    before = signal.getsignal(signal.SIGINT)
+    yield
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, before)
 
 
 def _places(lake_root: Path) -> dict[str, str]:

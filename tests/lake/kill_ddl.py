@@ -77,7 +77,7 @@ class Victim:
 
     def _await_turn(self, job: subprocess.Popen[bytes]) -> None:
         """Wait until the process is at gold."""
-        turn = self.folder / "turns" / f"{self.run.feed.name}.{Layer.GOLD}"
+        turn = self.folder / "locks" / f"{self.run.feed.name}.{Layer.GOLD}"
         since = time.monotonic()
         while job.poll() is None and not (turn.exists() and turn.read_text(encoding="ascii") == f"pid {job.pid}"):
             if time.monotonic() - since > _SURE_TO_START:

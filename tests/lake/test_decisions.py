@@ -11,7 +11,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.gold.overrides import DECISIONS, Action, decide
 from ticdc_lakehouse.ops import status
-from ticdc_lakehouse.run_lock import turn
+from ticdc_lakehouse.run_lock import exclusive_run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -97,6 +97,9 @@ def test_every_event_has_one_fate(feed: Changefeed) -> None:
 
 
 def test_one_run_at_a_time(feed: Changefeed) -> None:
-    with turn(feed.lake, feed.name, Layer.GOLD), pytest.raises(ConfigError, match="gold is at work in another process"):
+    with (
+        exclusive_run(feed.lake, feed.name, Layer.GOLD),
+        pytest.raises(ConfigError, match="gold is at work in another process"),
+    ):
         feed.apply()
     feed.apply()

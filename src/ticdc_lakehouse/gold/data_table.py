@@ -309,7 +309,7 @@ def mend(lake: Lake, data: str, version: int) -> int:
 def own_version(lake: Lake, data: str, since: int) -> int:
     """The newest version of a data table, which was at version ``since`` when this run began to write to it.
 
-    Raises ConfigError if another run wrote to it, too: on Databricks no lock keeps one out (`turn`).
+    Raises ConfigError if another run wrote to it, too: on Databricks no lock keeps one out (`run_lock`).
     """
     commits = lake.commits(lake.table(Layer.GOLD, data), since)
     for commit in commits:

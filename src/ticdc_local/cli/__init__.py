@@ -11,9 +11,11 @@ import importlib
 import os
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from io import TextIOWrapper
 
 from ticdc_codec.errors import LakehouseError
+from ticdc_local.cli import interrupt
 
 COMMANDS = {
     "run": "run a job of the bundle on this machine",
@@ -34,16 +36,31 @@ LOCAL = {"confluent_kafka", "delta", "pandas", "py4j", "pyspark"}
 """What the extra ``local`` in pyproject.toml brings; ``decode`` and ``inspect`` do without."""
 _READER_GONE = 128 + 13
 """As shells have it: ended by SIGPIPE."""
+EXIT_CODES = f"""exit codes:
+  0    done
+  1    done, and something failed or differs; or the machine refused, such as a full disk
+  2    not begun: an argument, a setting, a file, a broker or the machine is not as needed
+  {interrupt.INTERRUPTED}  ended by SIGINT or SIGTERM; what was published before stays, run it again
+  {_READER_GONE}  the reader of the output is gone (… | head)"""
+
+
+_Help = argparse.RawDescriptionHelpFormatter
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; gives its exit code.
-
-    An error of ours is one line on stderr and exit code 2, one of the machine, such as a full disk, exit code 1. A
-    reader that wants no more (``… | head``) ends the command in silence.
-    """
-    _print_any_character()
+    """Run one command; gives its exit code, as `EXIT_CODES` lists them. None as arguments: those of the process, which
+    SIGINT and SIGTERM then end."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    if arguments is None:
+        interrupt.end_on_signals(given[0] if given else "")
+    try:
+        return _main(given)
+    finally:
+        interrupt.wait_if_ending()
+
+
+def _main(given: list[str]) -> int:
+    _print_any_character()
     try:
         code = _run(given)
         print(end="", flush=True)  # what cannot be written must be known here, not when Python ends
@@ -66,11 +83,21 @@ def _print_any_character() -> None:
 
 
 def _parsed(given: list[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="ticdc-lake", description="TiDB tables in the lakehouse.")
+    parser = argparse.ArgumentParser(
+        prog="ticdc-lake", description="TiDB tables in the lakehouse.", epilog=EXIT_CODES, formatter_class=_Help
+    )
+    parser.add_argument("--version", action="version", version=f"ticdc-lake {version('ticdc-lakehouse')}")
     choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary in COMMANDS.items():
         # Only the command that is called needs its arguments; the others are there for the list.
-        added = choices.add_parser(name, help=summary, description=summary, add_help=given[:1] == [name])
+        added = choices.add_parser(
+            name,
+            help=summary,
+            description=summary,
+            add_help=given[:1] == [name],
+            epilog=EXIT_CODES,
+            formatter_class=_Help,
+        )
         if given[:1] == [name]:
             _module(name).arguments(added)
     return parser.parse_args(given)

@@ -146,6 +146,6 @@ def _read_line(prompt: str) -> str | None:
         import readline  # noqa: F401 - gives `input` a history, where Python has it
     try:
         return input(prompt)
-    except (EOFError, KeyboardInterrupt):
+    except EOFError:
         print()
         return None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ticdc_codec.errors import ConfigError
 from ticdc_local.cli.arguments import named_values, writing
+from ticdc_local.cli.interrupt import temporary_folder
 from ticdc_testkit.recorded_streams import RecordedStream, recorded_streams
 
 if TYPE_CHECKING:
@@ -108,8 +108,8 @@ def run(options: argparse.Namespace) -> int:
     if options.markdown is not None:
         with writing("--markdown", options.markdown):  # now, and not when all streams have run
             options.markdown.open("a").close()
-    with tempfile.TemporaryDirectory(prefix="ticdc-lake-") as folder:
-        results = _verify(_Task(streams=streams, lake=options.lake or Path(folder), every=options.every))
+    with temporary_folder() as folder:
+        results = _verify(_Task(streams=streams, lake=options.lake or folder, every=options.every))
     text = summary(results)
     print(f"\n{text}")
     if options.markdown is not None:

@@ -1,0 +1,135 @@
+"""SIGINT and SIGTERM end a command: one line, exit code 130, Java and broker gone, nothing begun after it.
+
+The signal wakes a thread of its own, because the main thread may be waiting for Java or in a library of C, where Python
+handles no signal. Layers that are at work may finish what they commit; whatever is cut off, the next run mends.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from ticdc_lakehouse.run_lock import RUNS
+
+INTERRUPTED = 130
+"""As shells have it: ended by SIGINT."""
+COMMIT_SECONDS = 3.5
+"""So long a layer at work may go on; with what Java needs to end it is less than five."""
+JAVA_SECONDS = 0.9
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_ENDING = threading.Event()
+_FOLDERS: set[str] = set()
+
+
+def end_on_signals(command: str) -> None:
+    """From now on SIGINT and SIGTERM end the process; ``command`` is what the line names. For the main thread."""
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    for number in _SIGNALS:
+        signal.signal(number, _leave_to_the_thread)
+    waiting = threading.Thread(target=_wait, args=(read, command, _terminal()), name="interrupt", daemon=True)
+    waiting.start()
+
+
+def wait_if_ending() -> None:
+    """Do not return once a signal has come: the process is about to end, with the code that says so."""
+    if _ENDING.is_set():
+        threading.Event().wait()
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder that is gone afterwards, also after a signal."""
+    with tempfile.TemporaryDirectory(prefix="ticdc-lake-") as folder:
+        _FOLDERS.add(folder)
+        try:
+            yield Path(folder)
+        finally:
+            _FOLDERS.discard(folder)
+
+
+def _leave_to_the_thread(*_: object) -> None:
+    """A handler must be there for the signal to be written into the pipe."""
+
+
+def _terminal() -> Callable[[], None]:
+    """Puts the terminal back to what it is now: a prompt that is cut off leaves it without echo."""
+    if not sys.stdin or not sys.stdin.isatty():
+        return lambda: None
+    settings = termios.tcgetattr(0)
+    return lambda: termios.tcsetattr(0, termios.TCSANOW, settings)
+
+
+def _wait(pipe: int, command: str, restore_terminal: Callable[[], None]) -> None:
+    while os.read(pipe, 1)[0] not in _SIGNALS:
+        pass
+    _ENDING.set()
+    line = f"ticdc-lake {command}: interrupted; run it again\n".encode()
+    with suppress(OSError):
+        os.write(2, (b"\n" if os.isatty(2) else b"") + line)
+    # What the main thread still has to say is about Java, which is being ended.
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    os.dup2(nowhere, 2)
+    RUNS.close(COMMIT_SECONDS)
+    _end(_children())
+    for folder in _FOLDERS:
+        shutil.rmtree(folder, ignore_errors=True)
+    restore_terminal()
+    os._exit(INTERRUPTED)
+
+
+def _children() -> list[int]:
+    """The processes that this one started and that still run."""
+    if Path("/proc/self/stat").exists():
+        stats = (_stat(path) for path in Path("/proc").glob("[0-9]*/stat"))
+        pairs = [(int(path.parent.name), parent) for path, parent in stats]
+    else:
+        listed = subprocess.run(["/bin/ps", "-A", "-o", "pid=,ppid="], capture_output=True, text=True, check=False)
+        pairs = [(int(pid), int(parent)) for pid, parent in map(str.split, listed.stdout.splitlines())]
+    return [pid for pid, parent in pairs if parent == os.getpid()]
+
+
+def _stat(path: Path) -> tuple[Path, int]:
+    """The parent of a process, 0 where it is gone. The second field, a name in brackets, may hold anything."""
+    try:
+        return path, int(path.read_text(errors="replace").rpartition(")")[2].split()[1])
+    except OSError:
+        return path, 0
+
+
+def _end(children: list[int]) -> None:
+    """SIGTERM, which lets Java remove its scratch files; SIGKILL for who needs longer."""
+    deadline, number = time.monotonic() + JAVA_SECONDS, signal.SIGTERM
+    for pid in children:
+        _send(pid, number)
+    while children and time.monotonic() < deadline:
+        children = [pid for pid in children if not _is_gone(pid)]
+        time.sleep(0.02)
+    for pid in children:
+        _send(pid, signal.SIGKILL)
+        with suppress(ChildProcessError):
+            os.waitpid(pid, 0)
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(pid, number)
+
+
+def _is_gone(pid: int) -> bool:
+    try:
+        return os.waitpid(pid, os.WNOHANG)[0] == pid
+    except ChildProcessError:  # somebody else of this process has waited for it
+        return True

@@ -1,0 +1,134 @@
+"""SIGINT and SIGTERM end every command alike: one line, code 130, within seconds, and nothing of it runs on."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from ticdc_lakehouse.run_lock import Runs
+
+PROJECT = Path(__file__).parents[2]
+PROC = Path("/proc")
+AT_REST, IN_COMMIT = 1.0, 5.0
+"""Seconds that are promised."""
+BUSY_MACHINE = 3.0
+"""So many times longer it may take here, where other tests keep the cores busy."""
+
+pytestmark = pytest.mark.skipif(not (PROC / "self").exists(), reason="looks at processes through /proc")
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    """``ticdc-lake`` as a process of its own; its standard input stays open."""
+    command = [sys.executable, "-u", "-c", "import sys; from ticdc_local.cli import main; sys.exit(main())", *arguments]
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        command, cwd=PROJECT, stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+    )
+
+
+def wait_for_handler(process: subprocess.Popen[str]) -> None:
+    """Return once the process handles SIGTERM."""
+    caught = 0
+    while not caught & 1 << signal.SIGTERM - 1:
+        time.sleep(0.02)
+        status = (PROC / str(process.pid) / "status").read_text()
+        caught = int(next(line for line in status.splitlines() if line.startswith("SigCgt")).split()[1], 16)
+
+
+def descendants(pid: int) -> set[int]:
+    """The processes below one."""
+    found = set()
+    for path in PROC.glob(f"{pid}/task/*/children"):
+        with suppress(OSError):
+            for child in map(int, path.read_text().split()):
+                found |= {child, *descendants(child)}
+    return found
+
+
+def is_running(pid: int) -> bool:
+    with suppress(OSError):
+        return (PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+def interrupted(process: subprocess.Popen[str], number: signal.Signals) -> tuple[float, str]:
+    """Send a signal; gives the seconds until the process ended and what it said on stderr. Nothing below it is left."""
+    below, began = descendants(process.pid), time.monotonic()
+    os.kill(process.pid, number)
+    _, said = process.communicate(timeout=30)
+    seconds = time.monotonic() - began
+    assert process.returncode == 130
+    while left := {pid for pid in below if is_running(pid)}:
+        assert time.monotonic() - began < 10, f"left behind: {left}"
+        time.sleep(0.05)
+    return seconds, said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", [("decode", "--protocol", "craft"), ("inspect", "-")])
+def test_a_command_that_waits_for_input_ends_with_one_line(command: tuple[str, ...], number: signal.Signals) -> None:
+    process = start(*command)
+    wait_for_handler(process)
+    seconds, said = interrupted(process, number)
+    assert said == f"ticdc-lake {command[0]}: interrupted; run it again\n"
+    assert seconds < AT_REST * BUSY_MACHINE
+
+
+def test_a_statement_that_runs_in_spark_ends_with_java(tmp_path: Path) -> None:
+    (tmp_path / "bronze").mkdir()
+    sleep = "SELECT java_method('java.lang.Thread', 'sleep', 60000L)"
+    process = start("sql", "--lake", str(tmp_path), "-e", "SELECT 'begun'", "-e", sleep)
+    assert process.stdout is not None
+    next(line for line in process.stdout if "begun" in line)
+    assert len(descendants(process.pid)) > 0
+    seconds, said = interrupted(process, signal.SIGINT)
+    assert said.splitlines()[-1] == "ticdc-lake sql: interrupted; run it again"
+    assert "Traceback" not in said
+    assert seconds < AT_REST * BUSY_MACHINE
+    assert list((tmp_path / "scratch").iterdir()) == [], "Java removed its scratch files"
+
+
+def test_the_demo_ends_with_its_broker(tmp_path: Path) -> None:
+    process = start("demo", "--lake", str(tmp_path / "lake"))
+    assert process.stdout is not None
+    next(line for line in process.stdout if "Kafka runs" in line)
+    assert len(descendants(process.pid)) > 1
+    seconds, said = interrupted(process, signal.SIGTERM)
+    assert said == "ticdc-lake demo: interrupted; run it again\n"
+    assert seconds < AT_REST * BUSY_MACHINE
+
+
+@pytest.fixture
+def runs() -> Runs:
+    return Runs()
+
+
+def test_a_run_at_work_may_finish_and_none_begins_after_it(runs: Runs) -> None:
+    order, begun = [], threading.Event()
+
+    def work() -> None:
+        with runs.at_work():
+            begun.set()
+            time.sleep(0.2)
+            order.append("finished")
+        with runs.at_work():
+            order.append("begun after the end")
+
+    threading.Thread(target=work, daemon=True).start()
+    begun.wait()
+    assert runs.close(5)
+    time.sleep(0.1)
+    assert order == ["finished"]
+
+
+def test_a_run_that_takes_too_long_is_not_waited_for(runs: Runs) -> None:
+    with runs.at_work():
+        assert not runs.close(0.1)
