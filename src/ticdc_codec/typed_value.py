@@ -53,14 +53,16 @@ def is_word(kind: Any, word: str) -> bool:
 
 def expected(kind: Any) -> str:
     """What a value of this type is, in words."""
-    info, words = _described(kind)
-    if words:
-        return words
+    info, said = _described(kind)
+    if said:
+        return said
     match info:
         case inspect.CustomType():
             return str(bare(kind).expected)
         case inspect.EnumType(cls=members):
             return f"one of {', '.join(member.value for member in members)}"
+        case inspect.LiteralType(values=words):
+            return f"one of {', '.join(map(str, words))}"
         case inspect.BoolType():
             return "true or false"
         case inspect.IntType(ge=least, le=None):
@@ -81,14 +83,14 @@ def bare(kind: Any) -> Any:
 
 def _described(kind: Any) -> tuple[inspect.Type, str]:
     """What msgspec knows of a type, without metadata and ``| None``; and what its metadata says is expected."""
-    info, words = inspect.type_info(kind), ""
+    info, said = inspect.type_info(kind), ""
     while isinstance(info, inspect.Metadata | inspect.UnionType):
         if isinstance(info, inspect.Metadata):
-            words = words or (info.extra or {}).get("expected", "")
+            said = said or (info.extra or {}).get("expected", "")
             info = info.type
         else:
             info = next(each for each in info.types if not isinstance(each, inspect.NoneType))
-    return info, words
+    return info, said
 
 
 def _parse(kind: Any, value: object) -> object:

@@ -77,7 +77,10 @@ class Run:
         whose name is taken."""
         source = Source(
             feed=self.feed.name,
-            kafka_options={**self.feed.kafka_options, **security_options(self.feed, self.secret)},
+            kafka_options={
+                **self.feed.kafka_options,
+                **security_options(self.feed, self.secret, on_databricks=self.lake.root is None),
+            },
             starting_offsets=self.feed.starting_offsets,
         )
         with self._exclusive(Layer.BRONZE):
@@ -196,13 +199,13 @@ class Run:
             schemas_apart=self._schemas_apart,
             stale_flags=protocol_named(self.feed.protocol).stale_flags,
             own_digits=protocol_named(self.feed.protocol).own_digits,
-            mode=self.feed.policies.mode,
-            tombstone_days=self.feed.policies.tombstone_days,
-            retention_days=self.feed.policies.retention_days,
-            name_template=self.feed.policies.name_template,
-            schema_template=self.feed.policies.schema_template,
-            views=self.feed.policies.views,
-            policy=self.feed.policies.of,
+            mode=self.feed.gold.mode,
+            tombstone_days=self.feed.gold.tombstone_days,
+            retention_days=self.feed.gold.retention_days,
+            name_template=self.feed.gold.name,
+            schema_template=self.feed.gold.schema,
+            views=self.feed.gold.views,
+            policy=self.feed.gold.policy,
         )
 
 

@@ -37,10 +37,10 @@ def read_as(kind: type[_T], values: object, where: str) -> _T:
 
 def read_yaml(file: Path) -> dict[str, Any]:
     """A YAML file's mapping; a date is text, as for the platform. Raises: ConfigError for what is not one, and for a
-    key that stands twice."""
+    repeated key."""
     document = document_of(file)
     if document.repeated:
-        raise ConfigError(f"{file}: {'; '.join(document.repeated)}")
+        raise ConfigError(f"{file}: {'; '.join(': '.join(repeated) for repeated in document.repeated)}")
     if not isinstance(document.values, dict):
         raise ConfigError(f"{file}: expected a mapping, found {type(document.values).__name__}")
     return {_key(name): _plain(value, f"{file}: {_key(name)}", ()) for name, value in document.values.items()}

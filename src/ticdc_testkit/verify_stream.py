@@ -95,7 +95,7 @@ def verify(run: Run, stream: RecordedStream, every: int = 1) -> Iterator[Verdict
 def verdict(run: Run, answer: Answer, time_zone: str, seen: dict[tuple[str, int], list[tuple[Cell, ...]]]) -> Verdict:
     """Gold at the answer's watermark. ``seen`` keeps the rows of each table and version, for the next call."""
     states = published(run.lake, run.feed.name).tables
-    eventual = run.feed.policies.mode is Mode.EVENTUAL
+    eventual = run.feed.gold.mode is Mode.EVENTUAL
     tables = as_of(run.lake.spark, run.feed.name, NEWEST if eventual else answer.watermark, lake=run.lake)
     found: list[Difference] = []
     if tables.tso != answer.watermark and not eventual:

@@ -70,7 +70,7 @@ def test_options_reach_the_bytes_and_the_feed(tmp_path: Path, capsys: pytest.Cap
     feed = load_feed(feed_file)
     options = feed.sink_options
     assert (options.enable_tidb_extension, options.time_zone.key) == (False, "Asia/Tokyo")
-    assert feed.policies.mode is Mode.EVENTUAL
+    assert feed.gold.mode is Mode.EVENTUAL
 
 
 def test_no_faster_than_the_rate() -> None:

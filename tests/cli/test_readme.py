@@ -7,7 +7,9 @@ from pathlib import Path
 
 import yaml
 
-from ticdc_lakehouse.config.feed import KAFKA_KEYS, KEYS, load_feed
+from ticdc_lakehouse.config.feed import load_feed
+from ticdc_lakehouse.config.feed_file import FeedFile
+from ticdc_lakehouse.config.kafka import Kafka
 from ticdc_local.cli import COMMANDS
 
 PROJECT = Path(__file__).parents[2]
@@ -26,8 +28,8 @@ def test_the_feed_example_is_right_and_has_every_key(tmp_path: Path) -> None:
     feed = load_feed(tmp_path / "crm.yml")
     assert feed.protocol == "canal_json"
     values = yaml.safe_load(block("yaml"))
-    assert set(values) == set(KEYS)
-    assert set(values["kafka"]) == set(KAFKA_KEYS) - {"topic_pattern"}
+    assert set(values) == set(FeedFile.__struct_fields__)
+    assert set(values["kafka"]) == set(Kafka.__struct_fields__) - {"topic_pattern"}
 
 
 def test_every_command_is_there() -> None:

@@ -1,4 +1,4 @@
-"""YAML texts: every mistake is one of YAML's own kind, with its place."""
+"""YAML texts: every mistake is a YAML error with line and column."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import pytest
 import yaml
 from feed_file import RIGHT, mistakes, written
 
-from ticdc_lakehouse.config.document import read_document, told
+from ticdc_lakehouse.config.document import read_document, reason
 
-# name of the mistake -> the text of a value, and what is said of it.
+# name of the mistake -> the text of a value, and what the error says.
 BROKEN = {
     "template": ("{{topic}}", "expected a key that is text, found brackets; {{…}} needs quotes around it"),
     "list as key": ("{[a, b]: c}", "expected a key that is text"),
@@ -30,14 +30,14 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("mistake", BROKEN)
-def test_a_broken_value_is_a_mistake_of_yaml(mistake: str) -> None:
+def test_broken_value_is_a_yaml_error(mistake: str) -> None:
     value, expected = BROKEN[mistake]
     with pytest.raises(yaml.YAMLError) as caught:
         read_document(f"a:\n  b: {value}\n")
-    assert expected in told(caught.value)
+    assert expected in reason(caught.value)
 
 
-def test_a_mistake_tells_its_place_and_not_the_line(tmp_path: Path) -> None:
+def test_yaml_error_names_line_and_column_without_showing_the_text(tmp_path: Path) -> None:
     security = "  security: {ssl.key.password: hunter2, sasl.jaas.config: {{secrets/kafka/jaas}}}\n"
     path = written(tmp_path, RIGHT + security)
     (said,) = mistakes(path)
@@ -46,20 +46,20 @@ def test_a_mistake_tells_its_place_and_not_the_line(tmp_path: Path) -> None:
     assert "hunter2" not in said
 
 
-def test_keys_that_stand_twice_are_told_with_the_way_to_them() -> None:
+def test_repeated_keys_are_listed_with_their_paths() -> None:
     document = read_document("a: {b: [{c: 1, c: 2}]}\nd: &x {e: 1, e: 2, f: *x}\na: *x\n")
     assert document.repeated == (
-        "a.b.c: stands twice (line 1); expected once",
-        "d.e: stands twice (line 2); expected once",
-        "a: stands twice (line 3); expected once",
+        ("a.b.c", "repeated key (line 1); expected once"),
+        ("d.e", "repeated key (line 2); expected once"),
+        ("a", "repeated key (line 3); expected once"),
     )
 
 
-def test_an_empty_text_says_nothing() -> None:
+def test_empty_text_has_no_values() -> None:
     assert read_document("# nothing\n").values is None
 
 
-def test_merged_keys_are_no_repeated_ones() -> None:
+def test_key_that_overrides_a_merged_one_is_not_repeated() -> None:
     document = read_document("a: &x {b: 1, c: 2}\nd: {<<: *x, b: 3}\n")
     assert document.values == {"a": {"b": 1, "c": 2}, "d": {"b": 3, "c": 2}}
     assert document.repeated == ()

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from feed_file import RIGHT, mistakes, written
 
-from ticdc_lakehouse.config.client_option import SECURITY_OPTIONS
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.config.client_option import CLIENT_OPTIONS
 from ticdc_lakehouse.config.feed import load_feed, security_options
 
-# option and value in YAML, and what is said of it.
+# option and value in YAML, and what the mistake says.
 WRONG = {
     "security.protocl: SSL": "unknown Kafka client option; did you mean security.protocol?",
     "sasl.mechanims: PLAIN": "unknown Kafka client option; did you mean sasl.mechanism?",
@@ -54,7 +55,58 @@ def test_an_option_reaches_the_client(tmp_path: Path, option: str) -> None:
     }
 
 
-@pytest.mark.parametrize("option", SECURITY_OPTIONS)
+@pytest.mark.parametrize("option", CLIENT_OPTIONS)
 def test_every_option_of_the_client_may_be_given(tmp_path: Path, option: str) -> None:
     feed = load_feed(with_security(tmp_path, f"{option}: {{secret: kafka/it}}"))
     assert set(feed.security) == {option}
+
+
+JAAS = 'org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="a;org.apache.kafka.b";'
+SHADED = JAAS.replace("org", "kafkashaded.org", 1)
+MSK = "software.amazon.msk.auth.iam.IAM"
+# option and secret -> what the client is given on Databricks, and on a laptop.
+CLASSES = {
+    ("sasl.jaas.config", JAAS): (SHADED, JAAS),
+    ("sasl.jaas.config", SHADED): (SHADED, JAAS),
+    ("sasl.jaas.config", f"{JAAS} \n{JAAS}"): (f"{SHADED} \n{SHADED}", f"{JAAS} \n{JAAS}"),
+    ("sasl.jaas.config", f"{MSK}LoginModule required;"): (
+        f"shadedmskiam.{MSK}LoginModule required;",
+        f"{MSK}LoginModule required;",
+    ),
+    ("sasl.jaas.config", "com.sun.security.auth.module.Krb5LoginModule required;"): (
+        "com.sun.security.auth.module.Krb5LoginModule required;",
+        "com.sun.security.auth.module.Krb5LoginModule required;",
+    ),
+    ("sasl.client.callback.handler.class", f"{MSK}ClientCallbackHandler"): (
+        f"shadedmskiam.{MSK}ClientCallbackHandler",
+        f"{MSK}ClientCallbackHandler",
+    ),
+    ("security.providers", "org.apache.kafka.A, com.example.B"): (
+        "kafkashaded.org.apache.kafka.A,com.example.B",
+        "org.apache.kafka.A,com.example.B",
+    ),
+    ("ssl.truststore.location", "org.apache.kafka.jks"): ("org.apache.kafka.jks", "org.apache.kafka.jks"),
+}
+
+
+@pytest.mark.parametrize(("name", "value"), CLASSES)
+def test_classes_have_the_names_of_the_runtime(tmp_path: Path, name: str, value: str) -> None:
+    feed = load_feed(with_security(tmp_path, f"{name}: {{secret: kafka/it}}"))
+    given = [security_options(feed, lambda _scope, _key: value, on_databricks=there) for there in (True, False)]
+    assert tuple(options[f"kafka.{name}"] for options in given) == CLASSES[name, value]
+
+
+def test_service_credential_is_an_option_of_the_source_on_databricks_alone(tmp_path: Path) -> None:
+    feed = load_feed(with_security(tmp_path, "databricks.serviceCredential: msk"))
+    options = security_options(feed, lambda scope, key: scope + key, on_databricks=True)
+    assert options == {"databricks.serviceCredential": "msk"}
+    with pytest.raises(ConfigError, match=r"kafka\.security\.databricks\.serviceCredential: expected on Databricks"):
+        security_options(feed, lambda scope, key: scope + key)
+
+
+def test_misspelt_service_credential_is_named(tmp_path: Path) -> None:
+    path = with_security(tmp_path, "databricks.serviceCredentials: msk")
+    assert mistakes(path) == [
+        f"{path}: kafka.security.databricks.serviceCredentials: unknown Kafka client option; "
+        "did you mean databricks.serviceCredential?"
+    ]

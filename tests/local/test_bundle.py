@@ -135,7 +135,7 @@ def test_a_key_may_stand_once(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="has a resource of this key too"):
         load_bundle(tmp_path)
     (tmp_path / "resources" / "q.yml").write_text("resources:\n  schemas: {}\n  schemas: {}\n")
-    with pytest.raises(ConfigError, match=r"q.yml: resources.schemas: stands twice \(line 3\)"):
+    with pytest.raises(ConfigError, match=r"q.yml: resources.schemas: repeated key \(line 3\)"):
         load_bundle(tmp_path)
 
 

@@ -1,4 +1,4 @@
-"""One YAML document as plain values. What PyYAML takes in silence, or fails over, is a mistake with its line."""
+"""One YAML document as plain values. What PyYAML accepts in silence, or fails over, is a mistake with its line."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ticdc_codec.errors import ConfigError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """What a YAML text says."""
+    """The values of a YAML text."""
 
     values: object
-    """None of an empty text."""
-    repeated: tuple[str, ...]
-    """A line for each key that occurs twice; of its values the last one counts."""
+    """None for an empty text."""
+    repeated: tuple[tuple[str, str], ...]
+    """The path of each key that occurs twice, and where; of its values the last one counts."""
 
 
 def document_of(file: Path) -> Document:
@@ -27,7 +27,7 @@ def document_of(file: Path) -> Document:
     try:
         return read_document(file.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
-        raise ConfigError(f"{file}: expected a readable YAML file: {told(error)}") from None
+        raise ConfigError(f"{file}: expected a readable YAML file: {reason(error)}") from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{file}: cannot be read: {error}; expected a YAML file in UTF-8") from None
 
@@ -43,47 +43,47 @@ def read_document(text: str) -> Document:
         raise yaml.YAMLError("it nests too deeply") from None
 
 
-def told(error: yaml.YAMLError) -> str:
-    """What is wrong and where. The text itself is not shown: it may contain a secret."""
+def reason(error: yaml.YAMLError) -> str:
+    """What is wrong, with line and column. The text itself is not shown: it may contain a secret."""
     if not isinstance(error, yaml.MarkedYAMLError):
         return " ".join(str(error).split())
     mark = error.problem_mark or error.context_mark
-    place = f"(line {mark.line + 1}, column {mark.column + 1})" if mark else None
-    return " ".join(part for part in (error.context, error.problem, place) if part)
+    position = f"(line {mark.line + 1}, column {mark.column + 1})" if mark else None
+    return " ".join(part for part in (error.context, error.problem, position) if part)
 
 
 class _Loader(yaml.SafeLoader):
-    """YAML's safe subset."""
+    """PyYAML's safe loader; a value that its constructors fail over is a mistake with its line."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
-            made = super().construct_object(node, deep)
-            if isinstance(made, int):
-                str(made)  # ValueError for one of thousands of digits, which no message could show
+            value = super().construct_object(node, deep)
+            if isinstance(value, int):
+                str(value)  # ValueError for one of thousands of digits, which no message could show
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
             # PyYAML's own, of 2020-99-99, 0x_, !!bool maybe and the like.
             kind = node.tag.rpartition(":")[2]
             raise _mistake(f"expected a value of YAML's type {kind}; what is text needs quotes", node) from None
-        return made
+        return value
 
 
-def _repeated(node: yaml.Node | None, place: str, passed: set[int]) -> Iterator[str]:
-    """The repeated keys in a node. Raises ConstructorError for a key that is no text."""
+def _repeated(node: yaml.Node | None, path: str, passed: set[int]) -> Iterator[tuple[str, str]]:
+    """The repeated keys in a node, each with its path. Raises ConstructorError for a key that is no text."""
     if id(node) in passed:  # an alias, which may even lie in what it names
         return
     passed.add(id(node))
     if isinstance(node, yaml.SequenceNode):
         for value in node.value:
-            yield from _repeated(value, place, passed)
+            yield from _repeated(value, path, passed)
     elif isinstance(node, yaml.MappingNode):
         seen: set[str] = set()
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 raise _mistake("expected a key that is text, found brackets; {{…}} needs quotes around it", key)
             if key.value in seen:
-                yield f"{place}{key.value}: stands twice (line {key.start_mark.line + 1}); expected once"
+                yield f"{path}{key.value}", f"repeated key (line {key.start_mark.line + 1}); expected once"
             seen.add(key.value)
-            yield from _repeated(value, f"{place}{key.value}.", passed)
+            yield from _repeated(value, f"{path}{key.value}.", passed)
 
 
 def _mistake(problem: str, node: yaml.Node) -> yaml.YAMLError:

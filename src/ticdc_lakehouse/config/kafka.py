@@ -1,28 +1,34 @@
-"""Where a feed's messages are: the brokers, and the topics by name or by pattern."""
+"""The section ``kafka`` of a feed file: the brokers, the topics by name or by pattern, and the client's security."""
 
 from __future__ import annotations
 
 import re
+from typing import Annotated, Any, ClassVar
 
-from ticdc_lakehouse.config.section import Section
+from msgspec import Meta, Struct, field
 
-_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}")
-_NO_TOPICS = (".", "..")
-"""Kafka gives no topic these names."""
+from ticdc_lakehouse.config.keys import Key
+
 _SERVER = re.compile(r"[^\s,/]+:[0-9]{1,5}")
 
 
-def servers(kafka: Section, override: str | None) -> tuple[str, ...]:
-    """Each ``host:port``; ``override`` (comma text) takes the place of what the file says."""
-    given = kafka.values.get("bootstrap_servers") if override is None else override
-    if given is None:
-        kafka.require("bootstrap_servers")
-        return ()
-    found = [part.strip() for part in given.split(",")] if isinstance(given, str) else given
-    if isinstance(found, list) and found and all(_is_server(server) for server in found):
-        return tuple(found)
-    kafka.note("bootstrap_servers", f"expected host:port, a list of them or comma text, found {given!r}")
-    return ()
+class Servers(tuple[str, ...]):
+    """Brokers, each ``host:port``."""
+
+    __slots__ = ()
+
+    expected: ClassVar[str] = "host:port, a list of them or comma text"
+    json_schema: ClassVar[dict[str, Any]] = {
+        "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]
+    }
+
+    @classmethod
+    def parse(cls, value: object) -> Servers:
+        """The brokers. Raises ValueError."""
+        found = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+        if not (isinstance(found, list) and found and all(_is_server(server) for server in found)):
+            raise ValueError
+        return cls(found)
 
 
 def _is_server(server: object) -> bool:
@@ -31,26 +37,62 @@ def _is_server(server: object) -> bool:
     )
 
 
-def topics(kafka: Section) -> tuple[str, ...]:
-    """The names, none where there is a pattern."""
-    named, matched = (kafka.values.get(key) is not None for key in ("topics", "topic_pattern"))
-    if named == matched:
-        kafka.note("topics", f"expected either topics or topic_pattern, found {'both' if named else 'neither'}")
-    found = kafka.texts("topics")
-    for topic in dict.fromkeys(found):
-        if not _TOPIC.fullmatch(topic) or topic in _NO_TOPICS:
-            expected = "topic names of letters, digits, '.', '_' and '-', not . or .. alone"
-            kafka.note("topics", f"expected {expected}, found {topic!r}")
-        elif found.count(topic) > 1:
-            kafka.note("topics", f"expected each topic once, found {topic!r} {found.count(topic)} times")
-    return found
-
-
-def topic_pattern(kafka: Section) -> str | None:
+class TopicPattern(str):
     """A regular expression for whole topic names."""
-    pattern = kafka.text("topic_pattern")
-    try:
-        re.compile(pattern or "")
-    except (re.error, OverflowError, RecursionError) as error:
-        kafka.note("topic_pattern", f"expected a regular expression, found {pattern!r}: {error}")
-    return pattern
+
+    __slots__ = ()
+
+    expected: ClassVar[str] = "a regular expression"
+    json_schema: ClassVar[dict[str, Any]] = {"type": "string", "format": "regex"}
+
+    @classmethod
+    def parse(cls, value: object) -> TopicPattern:
+        """The pattern. Raises ValueError."""
+        try:
+            re.compile(value if isinstance(value, str) and value else "(")
+        except (re.error, OverflowError, RecursionError):
+            raise ValueError from None
+        return cls(value)
+
+
+# Kafka gives no topic the names . and ..
+_Topic = Annotated[
+    str,
+    Meta(
+        pattern=r"^(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}$(?!\n)",
+        extra={"expected": "topic names of letters, digits, '.', '_' and '-', not . or .. alone"},
+    ),
+]
+
+
+class Kafka(Struct, frozen=True, kw_only=True):
+    """Where the messages are."""
+
+    bootstrap_servers: Annotated[Servers, Meta(description="Brokers, `host:port` each.")]
+    topics: Annotated[
+        tuple[_Topic, ...],
+        Meta(description="The changefeed's topics; either these or `topic_pattern`."),
+    ] = ()
+    topic_pattern: Annotated[
+        TopicPattern | None, Meta(description="A regular expression for the whole names of the changefeed's topics.")
+    ] = None
+    security: Annotated[
+        dict[str, Any],
+        Meta(
+            description="[Options of the Kafka client](#kafkasecurity) for encryption and authentication. What is "
+            "secret is a reference `{secret: scope/key}`."
+        ),
+    ] = field(default_factory=dict)
+
+    def check(self, given: object, key: Key) -> None:
+        """Notes what is wrong with the topics together; ``given`` is the section as the file has it."""
+        there = [
+            name for name in ("topics", "topic_pattern") if isinstance(given, dict) and given.get(name) is not None
+        ]
+        if len(there) != 1:
+            found = "both" if there else "neither"
+            (key / "topics").note(f"expected either topics or topic_pattern, found {found}")
+        for topic in dict.fromkeys(self.topics):
+            if self.topics.count(topic) > 1:
+                times = self.topics.count(topic)
+                (key / "topics").note(f"expected each topic once, found {topic!r} {times} times")

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from ticdc_lakehouse.config.client_option import SECURITY_OPTIONS
-from ticdc_lakehouse.config.section import Section
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.config.client_option import CLASS_OPTIONS, CLIENT_OPTIONS, DATABRICKS_OPTIONS
+from ticdc_lakehouse.config.keys import Key
 
-_PREFIXES = ("security.", "sasl.", "ssl.")
-_PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+PREFIXES = ("security.", "sasl.", "ssl.")
+PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _REFERENCE = re.compile(r"[^/\s]+/[^/\s]+")
 _SECRET = re.compile(r"password|passphrase|jaas|secret|token|keystore\.key$")
 # Addresses, although they speak of tokens.
 _OPEN = re.compile(r"\.url$")
 _MISSPELT = 0.9
-"""How much alike a name and one of Kafka's are where it is taken for a slip: ``sasl.mechanims`` is at 0.93. A name like
+"""How similar a name and one of Kafka's are where it is taken for a slip: ``sasl.mechanims`` is at 0.93. A name like
 none of them passes: a newer client, or a class that an option names, may read it."""
+
+# Databricks' runtime has these packages under another one, and refuses their own names.
+# Source: its error class RESTRICTED_STREAMING_OPTION_PERMISSION_ENFORCED,
+# https://docs.databricks.com/aws/en/error-messages/restricted-streaming-option-permission-enforced-error-class
+_SHADED = {"org.apache.kafka.": "kafkashaded.", "software.amazon.msk.auth.iam.": "shadedmskiam."}
+# In JAAS a class stands at the beginning and after each semicolon; what stands in quotes may hold anything.
+_JAAS_CLASS = re.compile(r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|((?:^|;)\s*)([\w.$]+)""")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,44 +37,88 @@ class SecretReference:
     key: str
 
 
-def security(section: Section) -> dict[str, str | SecretReference]:
-    """The options of the section, those that are right."""
-    options = {name: _option(section, name, value) for name, value in section.values.items()}
+Value = str | SecretReference
+
+
+def read_security(given: Mapping[str, object], key: Key) -> dict[str, Value]:
+    """The options that are right; notes every mistake."""
+    options = {name: _option(name, value, key / name) for name, value in given.items()}
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _option(section: Section, name: str, value: object) -> str | SecretReference | None:
-    meant = get_close_matches(name, SECURITY_OPTIONS, n=1, cutoff=_MISSPELT)
-    if not name.startswith(_PREFIXES):
-        section.note(name, f"expected a Kafka client option that begins with {', '.join(_PREFIXES)}")
-    elif meant and name not in SECURITY_OPTIONS:
-        section.note(name, f"unknown Kafka client option; did you mean {meant[0]}?")
+def is_secret(name: str) -> bool:
+    """Whether an option's value must be a reference."""
+    return _SECRET.search(name) is not None and _OPEN.search(name) is None
+
+
+def _option(name: str, value: object, key: Key) -> Value | None:
+    similar = get_close_matches(name, CLIENT_OPTIONS, n=1, cutoff=_MISSPELT)
+    if similar and name not in CLIENT_OPTIONS:
+        key.note(f"unknown Kafka client option; did you mean {similar[0]}?")
+    elif name not in CLIENT_OPTIONS and not name.startswith(PREFIXES):
+        key.note(f"expected a Kafka client option that begins with {', '.join(PREFIXES)}")
     elif isinstance(value, Mapping):
-        return _secret_reference(section, name, value)
-    elif _SECRET.search(name) and not _OPEN.search(name):
+        return _secret_reference(value, key)
+    elif is_secret(name):
         # What was found is not shown: it may be the secret.
-        section.note(name, "expected a reference {secret: scope/key}, found a literal value")
+        key.note("expected a reference {secret: scope/key}, found a literal value")
     else:
-        return _literal(section, name, value)
+        return _literal(name, value, key)
     return None
 
 
-def _literal(section: Section, name: str, value: object) -> str | None:
+def _literal(name: str, value: object, key: Key) -> str | None:
     text = str(value).lower() if isinstance(value, bool) else str(value)
     if not isinstance(value, str | int | float):
-        section.note(name, f"expected text or a reference {{secret: scope/key}}, found {value!r}")
+        key.note(f"expected text or a reference {{secret: scope/key}}, found {value!r}")
     # Any other text may be empty: an empty ssl.endpoint.identification.algorithm turns the check of host names off.
-    elif name == "security.protocol" and text.upper() not in _PROTOCOLS:
-        section.note(name, f"expected one of {', '.join(_PROTOCOLS)}, found {value!r}")
+    elif name == "security.protocol" and text.upper() not in PROTOCOLS:
+        key.note(f"expected one of {', '.join(PROTOCOLS)}, found {value!r}")
     else:
         return text
     return None
 
 
-def _secret_reference(section: Section, name: str, value: Mapping[object, object]) -> SecretReference | None:
+def _secret_reference(value: Mapping[object, object], key: Key) -> SecretReference | None:
     reference = value.get("secret")
     if set(value) != {"secret"} or not isinstance(reference, str) or not _REFERENCE.fullmatch(reference):
-        section.note(name, f"expected {{secret: scope/key}}, found a mapping of {', '.join(map(str, value))}")
+        key.note(f"expected {{secret: scope/key}}, found a mapping of {', '.join(map(str, value))}")
         return None
-    scope, _, key = reference.partition("/")
-    return SecretReference(scope=scope, key=key)
+    scope, _, name = reference.partition("/")
+    return SecretReference(scope=scope, key=name)
+
+
+def client_options(
+    security: Mapping[str, Value], secret: Callable[[str, str], str], *, on_databricks: bool
+) -> dict[str, str]:
+    """Options of Spark's Kafka source; ``secret(scope, key)`` gives a secret's text.
+
+    A feed file may name the client's classes as open-source Spark or as Databricks' runtime has them, and runs on both.
+    Raises ConfigError for an option that needs Databricks where that is not.
+    """
+    options = {}
+    for name, value in security.items():
+        text = secret(value.scope, value.key) if isinstance(value, SecretReference) else value
+        if name not in DATABRICKS_OPTIONS:
+            options[f"kafka.{name}"] = _in_runtime(name, text, shaded=on_databricks)
+        elif on_databricks:
+            options[name] = text
+        else:
+            raise ConfigError(f"kafka.security.{name}: expected on Databricks alone: a laptop has no Unity Catalog")
+    return options
+
+
+def _in_runtime(name: str, value: str, *, shaded: bool) -> str:
+    """An option's value with the names of its classes as the runtime has them."""
+    if name == "sasl.jaas.config":
+        return _JAAS_CLASS.sub(lambda found: found[1] or found[2] + _class(found[3], shaded=shaded), value)
+    if name in CLASS_OPTIONS:
+        return ",".join(_class(each.strip(), shaded=shaded) for each in value.split(","))
+    return value
+
+
+def _class(name: str, *, shaded: bool) -> str:
+    for package, prefix in _SHADED.items():
+        if name.removeprefix(prefix).startswith(package):
+            return (prefix if shaded else "") + name.removeprefix(prefix)
+    return name

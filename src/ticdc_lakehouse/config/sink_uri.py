@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ticdc_codec.errors import ConfigError
-from ticdc_codec.options import SinkOptions, option_names, sink_options
-from ticdc_codec.protocols import PROTOCOLS
-from ticdc_lakehouse.config.section import Section
+from ticdc_codec.options import SinkOptions, option_names, options_of, sink_options
+from ticdc_codec.typed_value import Zone
+from ticdc_lakehouse.config.keys import Key
 
 # How TiCDC itself reaches Kafka: no message depends on it. Source: pingcap/ticdc pkg/sink/kafka/options.go (urlConfig)
 # and pkg/config/sink.go (KafkaConfig). The protocols that have no enable-tidb-extension ignore it, as TiCDC does.
-_OF_TICDC_ALONE = (
+OF_TICDC_ALONE = (
     "auto-create-topic",
     "ca",
     "cert",
@@ -42,47 +44,39 @@ _OF_TICDC_ALONE = (
     "sasl-user",
     "write-timeout",
 )
-_SECRETS = ("sasl-password", "sasl-gssapi-password", "sasl-oauth-client-secret")
+SECRETS = ("sasl-password", "sasl-gssapi-password", "sasl-oauth-client-secret")
 
 
-def read_options(root: Section, protocol: str | None) -> SinkOptions:
+def read_options(given: Mapping[str, object], protocol: str | None, zone: Zone | None, key: Key) -> SinkOptions:
     """The options and the time zone. Each is tried alone, so that all mistakes are found and not the first one.
 
-    ``protocol`` is None where it is a mistake itself: an option is then held against the protocols that have it.
+    ``protocol`` is None where it is a mistake itself: an option is then checked as the protocols have it that do.
     """
-    section = root.section("options")
-    taken = {name: value for name, value in section.values.items() if _is_read(section, protocol, name, value)}
-    zone = root.text("time_zone")
-    if zone is not None and _is_right(root, "time_zone", protocol, "time-zone", zone):
-        taken["time-zone"] = zone
-    return SinkOptions() if protocol is None else sink_options(protocol, taken)
+    right = {name: value for name, value in given.items() if _is_right(name, value, protocol, key / name)}
+    if protocol is None or zone is None:
+        return SinkOptions()
+    return sink_options(protocol, {**right, "time-zone": zone})
 
 
-def _is_read(section: Section, protocol: str | None, name: str, value: object) -> bool:
-    """Whether decoders have a use for the option; notes what is wrong with it."""
+def _is_right(name: str, value: object, protocol: str | None, key: Key) -> bool:
+    """Whether the option decides how messages are decoded, and has one of its values; notes what is wrong with it."""
     if name == "time-zone":
-        section.note(name, "no option here; expected as the key time_zone")
-    elif name in _SECRETS:
+        key.note("no option here; expected as the key time_zone")
+    elif name in SECRETS:
         # What was found is not shown.
-        section.note(name, "secrets are not allowed here: remove it, or give a reference in kafka.security")
-    elif name not in _OF_TICDC_ALONE or _has(protocol, name):
-        return _is_right(section, name, protocol, name, value)
+        key.note("secrets are not allowed here: remove it, or give a reference in kafka.security")
+    elif protocol is None and name not in {*options_of(), *OF_TICDC_ALONE}:
+        key.note("unknown sink-uri option")
+    elif name not in OF_TICDC_ALONE or (protocol is not None and name in option_names(protocol)):
+        return _is_value(name, value, protocol or (options_of()[name].protocols or ("craft",))[0], key)
     return False
 
 
-def _has(protocol: str | None, name: str) -> bool:
-    return protocol is not None and name in option_names(protocol)
-
-
-def _is_right(section: Section, key: str, protocol: str | None, name: str, value: object) -> bool:
-    judge = protocol or next((each for each in PROTOCOLS if name in option_names(each)), None)
-    if judge is None:
-        section.note(key, "unknown sink-uri option")
-        return False
+def _is_value(name: str, value: object, protocol: str, key: Key) -> bool:
     try:
-        sink_options(judge, {name: value})
+        sink_options(protocol, {name: value})
     except ConfigError as error:
         # The codec's message begins with the option's name, here the key stands before it.
-        section.note(key, str(error).removeprefix(f"{name}: "))
+        key.note(str(error).removeprefix(f"{name}: "))
         return False
     return True

@@ -3,52 +3,81 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache
+from typing import Annotated, Any, ClassVar
+
+from msgspec import Meta, Struct
+
+from ticdc_lakehouse.schema.names import fold
 
 _OTHER_SYNTAX = re.compile(r"""[`"\[\]/\\]""")
 """Of TiCDC's filter rules: quotes, sets of characters, regular expressions. Here they would match nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableFilter:
-    """Patterns ``database.table`` with ``*`` (any text) and ``?`` (one character).
+class TablePattern(str):
+    """``database.table`` with ``*`` (any text) and ``?`` (one character)."""
 
-    As in TiDB, letter case does not matter.
-    """
+    __slots__ = ()
 
-    include: tuple[str, ...] = ("*.*",)
-    exclude: tuple[str, ...] = ()
-    """Wins over ``include``."""
+    expected: ClassVar[str] = "database.table, each with * and ? as you like"
+    json_schema: ClassVar[dict[str, Any]] = {
+        "type": "string",
+        "pattern": r"""^[^!\s.`"\[\]/\\][^.`"\[\]/\\]*\.[^`"\[\]/\\]*[^\s`"\[\]/\\]$""",
+    }
+
+    @classmethod
+    def parse(cls, value: object) -> TablePattern:
+        """The pattern. Raises ValueError that says what is expected."""
+        mistake = _mistake(value) if isinstance(value, str) else cls.expected
+        if mistake is not None:
+            raise ValueError(mistake)
+        return cls(value)
+
+
+class TableFilter(Struct, frozen=True, kw_only=True):
+    """Which tables become tables of the lake. As in TiDB, letter case does not matter. A table that is included later
+    starts empty: load it from an export."""
+
+    include: Annotated[tuple[TablePattern, ...], Meta(description="The tables of these patterns.")] = (
+        TablePattern("*.*"),
+    )
+    exclude: Annotated[
+        tuple[TablePattern, ...], Meta(description="All but the tables of these patterns; wins over `include`.")
+    ] = ()
 
     def matches(self, database: str, table: str) -> bool:
         """Whether the table belongs to the feed."""
         return _any(self.include, database, table) and not _any(self.exclude, database, table)
 
 
-def pattern_mistake(text: str) -> str | None:
-    """What is wrong with a pattern; None if it is right."""
+def fits(pattern: str, database: str, table: str) -> bool:
+    """Whether a table's name is one of a pattern, compared as TiDB compares names."""
+    # NUL, which no name holds, keeps a star from matching from the database into the table.
+    return _compiled(pattern).fullmatch(fold(f"{database}\0{table}")) is not None
+
+
+def _mistake(text: str) -> str | None:
+    """What is expected in place of a pattern; None if it is right."""
     database, dot, table = text.partition(".")
     if text.startswith("!"):
-        return "expected a pattern without !: tables.exclude says what is left out"
+        return "a pattern without !: tables.exclude says what is left out"
     if _OTHER_SYNTAX.search(text):
-        return "expected no quotes, brackets or slashes, but * and ?, such as shop.order_* (? is any character)"
+        return "no quotes, brackets or slashes, but * and ?, such as shop.order_* (? is any character)"
     if not (database and dot and table):
-        return "expected database.table, each with * and ? as you like"
+        return TablePattern.expected
     if (database, table) != (database.strip(), table.strip()):
-        return "expected no spaces around the names, such as shop.order_*"
+        return "no spaces around the names, such as shop.order_*"
     return None
 
 
 def _any(patterns: tuple[str, ...], database: str, table: str) -> bool:
-    return any(_compiled(pattern).fullmatch(f"{database}\0{table}") is not None for pattern in patterns)
+    return any(fits(pattern, database, table) for pattern in patterns)
 
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    # NUL, which no name holds, keeps a star from reaching over from the database into the table.
-    database, _, table = pattern.partition(".")
-    return re.compile(f"{_part(database)}\0{_part(table)}", re.IGNORECASE | re.DOTALL)
+    database, _, table = fold(pattern).partition(".")
+    return re.compile(f"{_part(database)}\0{_part(table)}", re.DOTALL)
 
 
 def _part(text: str) -> str:

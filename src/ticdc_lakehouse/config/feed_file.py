@@ -1,0 +1,89 @@
+"""The keys of a feed file: their types, defaults and descriptions."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal
+
+from msgspec import Meta, Struct, field
+
+from ticdc_codec.protocols import PROTOCOLS
+from ticdc_codec.typed_value import Text, Zone
+from ticdc_lakehouse.config.gold import Days, Gold
+from ticdc_lakehouse.config.kafka import Kafka
+from ticdc_lakehouse.config.table_filter import TableFilter
+
+LARGEST_MESSAGE = 16 * 1024 * 1024
+MOST_BYTES = 2**31 - 1
+"""What Kafka and Spark can hold in one value."""
+
+
+class ProtocolName(str):
+    """A protocol by its name in `ticdc_codec.protocols.PROTOCOLS`; a file may also spell it as a sink-uri does."""
+
+    __slots__ = ()
+
+    expected: ClassVar[str] = f"one of {', '.join(name.replace('_', '-') for name in PROTOCOLS)}"
+    json_schema: ClassVar[dict[str, Any]] = {
+        "enum": list(dict.fromkeys(spelling for name in PROTOCOLS for spelling in (name.replace("_", "-"), name)))
+    }
+
+    @classmethod
+    def parse(cls, value: object) -> ProtocolName:
+        """The name. Raises ValueError."""
+        if not isinstance(value, str) or value.replace("-", "_") not in PROTOCOLS:
+            raise ValueError
+        return cls(value.replace("-", "_"))
+
+
+class LayerKeys(Struct, frozen=True, kw_only=True):
+    """What a layer keeps."""
+
+    retention_days: Annotated[
+        Days | None, Meta(description="For how many days what arrived is kept. Default: without end.")
+    ] = None
+
+
+class FeedFile(Struct, frozen=True, kw_only=True):
+    """A feed file of the TiCDC lakehouse: one changefeed's topics and what becomes of them."""
+
+    protocol: Annotated[ProtocolName, Meta(description="As in the changefeed's sink-uri; `-` and `_` are the same.")]
+    time_zone: Annotated[
+        Zone,
+        Meta(
+            description="Time zone of the TiCDC server (`cdc server --tz`). No message carries it, and TIMESTAMP "
+            "values depend on it."
+        ),
+    ]
+    options: Annotated[
+        dict[str, Any],
+        Meta(description="[What else the sink-uri says](#options), without its secrets."),
+    ] = field(default_factory=dict)
+    kafka: Annotated[Kafka, Meta(description="[Where the messages are](#kafka).")]
+    tables: Annotated[TableFilter, Meta(description="[Which tables gold carries](#tables).")] = field(
+        default_factory=TableFilter
+    )
+    bronze: Annotated[LayerKeys, Meta(description="[For how long messages are kept](#bronze).")] = field(
+        default_factory=LayerKeys
+    )
+    silver: Annotated[LayerKeys, Meta(description="[For how long decoded changes are kept](#silver).")] = field(
+        default_factory=LayerKeys
+    )
+    gold: Annotated[Gold, Meta(description="[Gold's tables](#gold).")] = field(default_factory=Gold)
+    schema_file: Annotated[
+        Text | None,
+        Meta(
+            description="A file beside this one with CREATE TABLE of the tables that existed before the changefeed: "
+            "SHOW CREATE TABLE's or Dumpling's, after `USE <database>;`."
+        ),
+    ] = None
+    starting_offsets: Annotated[
+        Literal["earliest", "latest"], Meta(description="Where the first run begins in the topics.")
+    ] = "earliest"
+    max_message_bytes: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=MOST_BYTES,
+            description="A larger message is quarantined as message_too_large, undecoded.",
+        ),
+    ] = LARGEST_MESSAGE

@@ -1,0 +1,122 @@
+"""The section ``gold`` of a feed file: names, what analysts see, and what becomes of tables that are dropped, of DDL
+that cannot be followed and of irregular dates."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from msgspec import Meta, Struct, field
+
+from ticdc_lakehouse.config.table_filter import TablePattern, fits
+from ticdc_lakehouse.policy import (
+    NAME_TEMPLATE,
+    RETENTION_DAYS,
+    SHORTEST_RETENTION,
+    Mode,
+    OnDrop,
+    OnIrregular,
+    OnUnsupportedDdl,
+    Policy,
+    Views,
+)
+
+LONGEST_DAYS = 36_500
+"""A century: what reaches back before the calendar's first day cannot be counted."""
+TOMBSTONE_DAYS = 7
+
+Days = Annotated[int, Meta(ge=SHORTEST_RETENTION, le=LONGEST_DAYS)]
+"""A retention. Delta keeps no less than a week."""
+_PLACEHOLDERS = "letters a-z, digits, _ and the placeholders {feed}, {database}, {table}"
+_NameTemplate = Annotated[
+    str,
+    Meta(
+        pattern=r"^([a-z0-9_]|\{(feed|database|table)\})*\{table\}([a-z0-9_]|\{(feed|database|table)\})*$(?!\n)",
+        extra={"expected": f"{_PLACEHOLDERS}, with {{table}} in it"},
+    ),
+]
+_SchemaTemplate = Annotated[
+    str,
+    Meta(
+        pattern=r"^([a-z0-9_]|\{(feed|database|table)\})+$(?!\n)", extra={"expected": f"{_PLACEHOLDERS}, as you like"}
+    ),
+]
+
+
+class TableKeys(Struct, frozen=True, kw_only=True):
+    """What the file says of some tables. A key that is not given is as for the feed."""
+
+    on_drop: Annotated[
+        OnDrop | None,
+        Meta(
+            description="What becomes of a table that TiDB dropped. `drop`: it goes from gold too, and stays readable "
+            "`as_of` a TSO before; `keep`: it stays until another table takes its name. Default `drop`."
+        ),
+    ] = None
+    on_unsupported_ddl: Annotated[
+        OnUnsupportedDdl | None,
+        Meta(
+            description="What becomes of a table whose DDL [cannot be followed](ddl.md). `stop`: it is blocked at its "
+            "last right state; `ignore`: it goes on as if there had been no DDL, and is blocked where rows no longer "
+            "fit its columns. Default `stop`."
+        ),
+    ] = None
+    on_irregular: Annotated[
+        OnIrregular | None,
+        Meta(
+            description="How dates are shown that Spark's types do not have, such as 0000-00-00. `null`: NULL, with "
+            "the exact text in `_ticdc_irregular`; `text`: columns of dates and times have MySQL's texts; `stop`: the "
+            "table is blocked before the first of them. Default `null`."
+        ),
+    ] = None
+
+
+class Gold(TableKeys, frozen=True, kw_only=True):
+    """Gold's tables."""
+
+    mode: Annotated[
+        Mode,
+        Meta(
+            description="`watermarks`: all tables are as TiDB held them at one TSO; `eventual`, for feeds without "
+            "watermarks: the newest commit of each key that has arrived, at no common TSO."
+        ),
+    ] = Mode.WATERMARKS
+    tombstone_days: Annotated[
+        int,
+        Meta(
+            ge=1,
+            le=LONGEST_DAYS,
+            description="Mode `eventual` alone: for how many days a deleted row is remembered, so that an older change "
+            "does not bring it back.",
+        ),
+    ] = TOMBSTONE_DAYS
+    retention_days: Annotated[
+        Days,
+        Meta(
+            description="For how many days a state stays readable (`as_of`) after the next one; `ticdc-lake maintain` "
+            "deletes what is older."
+        ),
+    ] = RETENTION_DAYS
+    name: Annotated[_NameTemplate, Meta(description="Names of tables and views.")] = NAME_TEMPLATE
+    schema: Annotated[
+        _SchemaTemplate | None, Meta(description="Schema of the gold names. Default: the bundle's schema gold.")
+    ] = None
+    views: Annotated[
+        Views,
+        Meta(
+            description="`pinned`: gold has a view of each live table, pinned to the published watermark; `none`: gold "
+            "has the live tables themselves."
+        ),
+    ] = Views.PINNED
+    tables: Annotated[
+        dict[TablePattern, TableKeys],
+        Meta(description="The keys `on_…` for the tables of a pattern; the first pattern that fits counts."),
+    ] = field(default_factory=dict)
+
+    def policy(self, database: str, table: str) -> Policy:
+        """The policy of one table."""
+        own = next((keys for pattern, keys in self.tables.items() if fits(pattern, database, table)), TableKeys())
+        return Policy(
+            on_drop=own.on_drop or self.on_drop or OnDrop.DROP,
+            on_unsupported_ddl=own.on_unsupported_ddl or self.on_unsupported_ddl or OnUnsupportedDdl.STOP,
+            on_irregular=own.on_irregular or self.on_irregular or OnIrregular.NULL,
+        )
