@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from ticdc_codec.decoder_context import DecoderContext, SchemaName
-from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Op, RowChange, events_of
+from ticdc_codec.event import Ddl, Op, RowChange
 from ticdc_codec.options import sink_options
-from ticdc_codec.protocols import Decoder, protocol_named
-from ticdc_codec.tso import first_of
+from ticdc_codec.protocols import protocol_named
 from ticdc_lakehouse.planning.naming import Naming, Taken
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
@@ -24,33 +19,8 @@ from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_testkit.recorded_streams import RecordedStream, answers
+from ticdc_testkit.respelled_streams import commit_order, decoded_messages
 from ticdc_testkit.verify_stream import mode_of
-
-
-def commit_order(event: RowChange | Ddl) -> int:
-    """As ``silver.COMMIT_ORDER`` has it."""
-    return first_of(event.commit_ms) if event.commit_ts is None else event.commit_ts
-
-
-def decoded(stream: RecordedStream) -> list[Event]:
-    """The stream's events in order of arrival, each row with the schema that it names."""
-    with gzip.open(stream.messages, "rt") as lines:
-        messages = [[_bytes(json.loads(line)[part]) for part in ("key", "value")] for line in lines]
-    keys, values = zip(*messages, strict=True)
-    options = sink_options(stream.protocol, {**stream.options, "time-zone": stream.time_zone})
-
-    def decode(schemas: Mapping[SchemaName, tuple[Column, ...]]) -> list[Event]:
-        decoder = Decoder(stream.protocol, options, DecoderContext(schemas=schemas))
-        return [event for _, event in events_of(decoder.decode(keys, values))]
-
-    found = decode({})
-    told = [e for e in found if isinstance(e, Bootstrap | Ddl) and e.schema_version is not None and e.table]
-    schemas = {(str(e.database), str(e.table), int(e.schema_version or 0)): e.columns for e in told}
-    return decode(schemas) if protocol_named(stream.protocol).schemas_apart else found
-
-
-def _bytes(text: str | None) -> bytes | None:
-    return None if text is None else base64.b64decode(text)
 
 
 @dataclass
@@ -65,7 +35,7 @@ class Planner:
     ddls: list[DdlEvent] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        events = decoded(self.stream)
+        events = [event for _, event in decoded_messages(self.stream)]
         self.rows = sorted((e for e in events if isinstance(e, RowChange)), key=commit_order)
         told = dict.fromkeys((commit_order(e), e.database, e.table, e.query) for e in events if isinstance(e, Ddl))
         self.ddls = [
@@ -145,7 +115,8 @@ class Planner:
                 alike[row.database, row.table, row.columns, row.op, row.handle_only, keyed, passed].append(row)
         shapes: dict[TableName, list[Shape]] = defaultdict(list)
         for rows in sorted(alike.values(), key=lambda rows: commit_order(rows[0])):
-            shapes[rows[0].database, rows[0].table].append(_shape(rows))
+            shape = _shape(rows)
+            shapes[shape.name].append(shape)
         by_table = {name: tuple(each) for name, each in shapes.items()}
         return Window(rows=by_table, ddls=ddls, replays_seen=None, row_changes=len(self.rows))
 
@@ -153,6 +124,7 @@ class Planner:
 def _shape(rows: Sequence[RowChange]) -> Shape:
     first = rows[0]
     return Shape(
+        name=TableName(str(first.database), str(first.table)),
         columns=first.columns,
         whole=first.op is not Op.DELETE,
         handle_only=bool(first.handle_only),

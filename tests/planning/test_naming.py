@@ -44,6 +44,12 @@ def test_no_two_tables_share_a_name(tables: tuple[tuple[str, str], ...]) -> None
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_") for name in found)
 
 
+def test_one_table_has_one_name_however_it_is_spelled() -> None:
+    assert {naming().view(TableName(*name)) for name in (("d", "t"), ("d", "T"), ("D", "t"))} == {"f_d_t"}
+    assert naming(taken(T, "f_d_t")).view(TableName("D", "T")) == "f_d_t"
+    assert naming().view(TableName("d", "ÄB")) == naming().view(TableName("D", "äb"))
+
+
 @pytest.mark.parametrize("other", [taken(TableName("d_t", ""), "f_d_t"), taken(T, "f_d_t", feed="f_d")])
 def test_a_name_of_the_history_is_not_given_again(other: Taken) -> None:
     assert naming(other).view(T) == naming(other).view(T) != "f_d_t"

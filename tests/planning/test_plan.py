@@ -21,7 +21,7 @@ from ticdc_lakehouse.schema.script import tables_from_sql
 NAME, U = TableName("d", "t"), TableName("d", "u")
 UNFOLLOWED = "ALTER TABLE t ADD w TIMESTAMP DEFAULT CURRENT_TIMESTAMP"
 ID, V = Column(name="id", type="bigint", key=True), Column(name="v", type="varchar")
-ROWS = Shape(columns=(ID, V), whole=True, handle_only=False, keyed=True, first=15, last=15, rows=2)
+ROWS = Shape(name=NAME, columns=(ID, V), whole=True, handle_only=False, keyed=True, first=15, last=15, rows=2)
 DATA = "f_d_t__data"
 
 
@@ -482,6 +482,41 @@ def test_names_that_differ_in_case_alone_are_one_table(other: TableName) -> None
     assert [str(each.name) for each in plan_tables(now).tables] == ["d.t"], "spelled as it was made"
     dropped = replace(now, window=replace(now.window, ddls=(ddl(16, f"DROP TABLE {other}"),)))
     assert plan_tables(dropped).tables == ()
+
+
+MIXED_ROWS = replace(ROWS, first=14, last=18)
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        (replace(MIXED_ROWS, name=TableName("d", "T")), "rows come under d.t and d.T, one name in TiDB: route"),
+        (replace(MIXED_ROWS, name=TableName("D", "t"), first=12), "rows come under D.t and d.t"),
+        (replace(MIXED_ROWS, name=TableName("D", "t"), first=18), None),
+        (replace(MIXED_ROWS, name=NAME), None),
+    ],
+)
+def test_two_tables_that_are_routed_to_one_name_are_blocked(other: Shape, reason: str | None) -> None:
+    """The rows of one table change their spelling at a DDL, and not back and forth."""
+    shapes = sorted((replace(MIXED_ROWS, last=16), other), key=lambda shape: shape.first)
+    made = plan(situation(*shapes, known=KNOWN, state=STATE))
+    assert (made.reason or "").startswith(reason or "")
+    assert (made.reason is None) == (reason is None)
+    assert made.through == (20 if reason is None else 10)
+
+
+def test_renamed_table_keeps_the_spelling_of_its_database() -> None:
+    """In the message of a RENAME, and sometimes in its text, tiflow has the database in lower case."""
+    capital = replace(KNOWN, table=replace(KNOWN.table, database="Shop"))
+    renamed = ddl(14, "RENAME TABLE `shop`.`t` TO `shop`.`New`", "New", "shop")
+    state = {TableName("Shop", "t"): STATE}
+    now = situation(known=capital, ddls=(renamed, ddl(16, "CREATE TABLE SHOP.other (id INT KEY)", None)))
+    rows = {name: (replace(ROWS, name=name),) for name in (TableName("shop", "New"),)}
+    now = replace(now, before=replace(now.before, tables=state), window=replace(now.window, rows=rows))
+    assert {str(made.name): steps(made) for made in plan_tables(now).tables} == {
+        "Shop.New": [("R", 14), ("R", 20)],
+        "Shop.other": [("R", 20)],
+    }
 
 
 SWAP = ("RENAME TABLE `d`.`t` TO `d`.`aaa`", "RENAME TABLE `d`.`u` TO `d`.`t`", "RENAME TABLE `d`.`aaa` TO `d`.`u`")

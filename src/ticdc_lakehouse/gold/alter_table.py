@@ -13,6 +13,7 @@ from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY, key_text_sql
 from ticdc_lakehouse.planning.table_plan import Alter, Exchange
 from ticdc_lakehouse.schema.definition import ColumnDefinition
 from ticdc_lakehouse.schema.effect import Added, Dropped, Effect, Recast, Rekeyed, Renamed, RowsGone
+from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.type_conversion import converted_sql, zeros
 from ticdc_lakehouse.sql.typed_columns import (
@@ -68,7 +69,7 @@ def _statements(lake: Lake, table: str, effect: Effect, step: Alter, time_zone: 
             return _rename(table, old, new)
         case Recast(before=before, after=after):
             recast = _recast(lake, table, before, by_name(after), time_zone)
-            keyed = after.name.lower() in {name.lower() for name in step.table.key}
+            keyed = fold(after.name) in {fold(name) for name in step.table.key}
             moved = len(recast) > 1 or bool(after.type.elements)  # else the key's texts stay as the wire wrote them
             return [*recast, *(_rekey(table, step, step.table.key, time_zone) if keyed and moved else [])]
         case Rekeyed(key=key):
@@ -116,7 +117,7 @@ def _forget(table: str, column: ColumnDefinition) -> list[str]:
 
 def _rename(table: str, old: str, new: str) -> list[str]:
     """Through another name: where only the case changes, the new name is taken by the old one."""
-    steps = [(old, _NEW), (_NEW, new)] if old.lower() == new.lower() else [(old, new)]
+    steps = [(old, _NEW), (_NEW, new)] if fold(old) == fold(new) else [(old, new)]
     renamed = [f"ALTER TABLE {table} RENAME COLUMN {quoted(a)} TO {quoted(b)}" for a, b in steps]
     keys = f"transform_keys({IRREGULAR}, (k, v) -> CASE WHEN k = {literal(old)} THEN {literal(new)} ELSE k END)"
     return [*renamed, f"UPDATE {table} SET {IRREGULAR} = {keys} WHERE map_contains_key({IRREGULAR}, {literal(old)})"]
@@ -177,8 +178,8 @@ def _rekey(table: str, step: Alter, key: tuple[str, ...], time_zone: str) -> lis
 
 def _key_sql(step: Alter, key: tuple[str, ...], time_zone: str) -> str:
     """The key's JSON text from the stored columns, as the wire would write it."""
-    columns = {column.name.lower(): column for column in step.table.columns}
-    return key_text_sql([wire_text_sql(columns[name.lower()], time_zone) for name in key])
+    columns = {fold(column.name): column for column in step.table.columns}
+    return key_text_sql([wire_text_sql(columns[fold(name)], time_zone) for name in key])
 
 
 def wire_text_sql(column: ColumnDefinition, time_zone: str) -> str:

@@ -15,6 +15,7 @@ from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.window import Hold
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.sql.text import folded_sql
 
 _SAME = ["database", "table", "commit_ts", "op", "before", "after"]
 
@@ -24,6 +25,8 @@ def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[Tabl
     to which it is right."""
     events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
     rows = events.where((F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= before.tso))
+    # A duplicate may spell its names otherwise (wire.md 8.14).
+    rows = rows.withColumns({name: F.expr(folded_sql(name)) for name in ("database", "table")})
     # What quarantine gave back came in time, and gold knows it (``Window.replays_seen``).
     new = rows.where((F.col("batch") > before.batch) & (F.col("batch") <= batch) & F.col("replayed_at").isNull())
     oldest = new.agg(F.min("commit_ts")).first()

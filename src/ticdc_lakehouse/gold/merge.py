@@ -12,7 +12,7 @@ from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.planning.table_plan import Rows
 from ticdc_lakehouse.silver import decode_stream
-from ticdc_lakehouse.sql.text import literal, quoted
+from ticdc_lakehouse.sql.text import is_table_sql, literal, quoted
 from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,
     LONG_TEXTS,
@@ -104,8 +104,8 @@ def changes_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
         FROM (SELECT topic, partition, offset, index, {commit_ts} AS commit_ts, after, {key} AS key,
                      {old_key} AS old_key, replayed_at
               FROM {events}
-              WHERE kind = '{Kind.ROW}' AND database = {literal(rows.table.database)}
-              AND table = {literal(rows.table.table)} AND {commit_ts} <= {rows.through} {arrivals}"""
+              WHERE kind = '{Kind.ROW}' AND {is_table_sql(rows.table.name)}
+              AND {commit_ts} <= {rows.through} {arrivals}"""
     within = f"{changes} AND {commit_ts} > {rows.after})"
     if not rows.replayed or rows.batches is not None:
         return within

@@ -14,7 +14,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.state import publish, published
 from ticdc_lakehouse.planning.published_state import Published, TableState
-from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.sql.text import literal
 
 DECISIONS = "decisions"
@@ -64,13 +64,15 @@ def decide(lake: Lake, feed: str, table: str, action: Action, reason: str) -> Ta
 
 def _standing(before: Published, feed: str, table: str) -> tuple[TableName, TableState]:
     """A table by what joins its name with a dot: either part may have dots of its own."""
-    by_name = {".".join(name): name for name in before.tables}
-    if table not in by_name:
-        raise ConfigError(f"{feed}: expected one of {', '.join(sorted(by_name)) or 'none'}, found {table!r}")
-    state = before.tables[by_name[table]]
+    name = {fold(str(name)): name for name in before.tables}.get(fold(table))
+    if name is None:
+        raise ConfigError(
+            f"{feed}: expected one of {', '.join(map(str, sorted(before.tables))) or 'none'}, found {table!r}"
+        )
+    state = before.tables[name]
     if state.reason is None:
         raise ConfigError(f"{feed}: table {table} does not stand still")
-    return by_name[table], state
+    return name, state
 
 
 def skipped(lake: Lake, feed: str, before: Published) -> frozenset[tuple[str, int]]:

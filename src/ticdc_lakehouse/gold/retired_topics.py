@@ -41,7 +41,8 @@ def finished_topics(lake: Lake, feed: str, since: Published, topics: Collection[
     rows = events.where((F.col("kind") == Kind.ROW.value) & F.col("topic").isin(list(topics)))
     last: dict[str, dict[TableName, int]] = {}
     for topic, database, table, tso in rows.groupBy("topic", "database", "table").agg(F.max("commit_ts")).collect():
-        last.setdefault(topic, {})[TableName(database, table)] = tso
+        tables, name = last.setdefault(topic, {}), TableName(database, table)
+        tables[name] = max(tso, tables.get(name, 0))
     resolved = events.where((F.col("kind") == Kind.RESOLVED.value) & F.col("topic").isin(list(topics)))
     highest = resolved.groupBy("topic", "partition").agg(F.max("commit_ts").alias("tso"))
     heard = {line[0]: line[1] for line in highest.groupBy("topic").agg(F.min("tso")).collect()}

@@ -15,6 +15,7 @@ from ticdc_lakehouse.catalog import Lake, Layer, session_lake
 from ticdc_lakehouse.gold.maintenance import kept_since
 from ticdc_lakehouse.gold.merge import COMMIT_TS, GONE, KEY
 from ticdc_lakehouse.gold.state import WINDOWS, published
+from ticdc_lakehouse.schema.names import fold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,10 +36,11 @@ class AsOf:
     """``database.table`` to the name of its gold view."""
 
     def __getitem__(self, table: str) -> DataFrame:
-        if table not in self.tables:
+        spelled = {fold(name): name for name in self.tables}.get(fold(table))
+        if spelled is None:
             there = ", ".join(sorted(self.tables)) or "none"
             raise KeyError(f"no table {table!r} as of {with_time(self.tso)}; there are: {there}")
-        return self.tables[table]
+        return self.tables[spelled]
 
     def create_views(self) -> list[str]:
         """Make temporary views of the tables, named as their gold views without the schema: SQL that names no schema

@@ -13,8 +13,9 @@ from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode, OnIrregular
 from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.silver import decode_stream
-from ticdc_lakehouse.sql.text import literal, quoted
+from ticdc_lakehouse.sql.text import is_table_sql, literal, quoted
 from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,
     TypedColumn,
@@ -78,7 +79,7 @@ def silver_view(lake: Lake, applying: GoldConfig, name: str, table: Table) -> No
     )
     as_text = _dates_as_text(applying, table)
     (own, lost), (old, _) = (_read(typed, texts, applying.time_zone, as_text=as_text) for texts in images)
-    taken = {c.name.lower() for c in typed}
+    taken = {fold(c.name) for c in typed}
     about = ", ".join(f"{name} AS {_free(name, taken)}" for name in _ABOUT)
     rest = f", {irregular_sql(lost)} AS {_free(IRREGULAR, taken)}" if has_dates(table) and not as_text else ""
     events = lake.table(Layer.SILVER, decode_stream.events_table(applying.feed))
@@ -86,8 +87,7 @@ def silver_view(lake: Lake, applying: GoldConfig, name: str, table: Table) -> No
         SELECT {about}, {own},
                CASE WHEN old IS NOT NULL THEN struct({old}) END AS {_free("_before", taken)}{rest}
         FROM (SELECT *, {image_sql(table, "coalesce(after, before)")} AS image, {image_sql(table, "before")} AS old
-              FROM {events} WHERE kind = '{Kind.ROW}' AND database = {literal(table.database)}
-              AND table = {literal(table.table)})"""
+              FROM {events} WHERE kind = '{Kind.ROW}' AND {is_table_sql(table.name)})"""
     comment = f"Every change of TiDB table {table.database}.{table.table}, repeats included"
     lake.view(Layer.SILVER, name, query, comment=comment)
 

@@ -16,6 +16,7 @@ from ticdc_lakehouse.planning.window import DdlEvent, Shape, Window, barriers, s
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import RenameTables
 from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.sql.text import is_table_sql
 
 _DDL_IDENTITY = ("commit_ts", "database", "table", "query")
 
@@ -81,7 +82,7 @@ def _above_standstill(lagging: Mapping[TableName, TableState], ddls: Iterable[Dd
     condition = F.lit(False)
     other_names = _renamed(ddls) if lagging else []
     for name, state in lagging.items():
-        of_table = [(F.col("database") == d) & (F.col("table") == t) for d, t in (name, *other_names)]
+        of_table = [F.expr(is_table_sql(each)) for each in (name, *other_names)]
         condition = condition | (_any(of_table) & (F.col("commit_ts") > state.applied_tso))
     return condition
 
@@ -127,7 +128,9 @@ def _row_lines(rows: DataFrame, barriers: Sequence[int]) -> list[Row]:
 def _by_table(lines: list[Row]) -> dict[TableName, tuple[Shape, ...]]:
     found: dict[TableName, list[Shape]] = {}
     for line in lines:
+        name = TableName(line["database"], line["table"])
         shape = Shape(
+            name=name,
             columns=columns_from(line["columns"]),
             whole=line["whole"],
             handle_only=line["handle_only"],

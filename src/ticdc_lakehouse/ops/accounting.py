@@ -20,9 +20,12 @@ from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.state import DEFINITIONS, WINDOWS
 from ticdc_lakehouse.silver import decode_stream
-from ticdc_lakehouse.sql.text import literal
+from ticdc_lakehouse.sql.text import folded_sql, literal
 
 _FATES = ("applied", "superseded", "repeated", "filtered", "waiting", "quarantined", "control")
+
+_NAME = f"{folded_sql('database')} AS database, {folded_sql('table')} AS table"
+"""The columns of a table's name as TiDB compares it (wire.md 8.14)."""
 
 
 def create_view(lake: Lake, feed: str) -> None:
@@ -63,7 +66,8 @@ def _deliveries_sql(lake: Lake, feed: str, arrival: str) -> str:
     return f"""
         SELECT *, coalesce(handle_key, after, before) AS key, {decode_stream.COMMIT_ORDER} AS commit_order,
                row_number() OVER (PARTITION BY {same} ORDER BY {arrival}) AS delivery
-        FROM {lake.table(Layer.SILVER, decode_stream.events_table(feed))}"""
+        FROM (SELECT * EXCEPT (database, table), {_NAME}
+              FROM {lake.table(Layer.SILVER, decode_stream.events_table(feed))})"""
 
 
 def _windows_sql(lake: Lake, feed: str) -> str:
@@ -74,12 +78,12 @@ def _windows_sql(lake: Lake, feed: str) -> str:
 
 def _tables_sql(lake: Lake, feed: str) -> str:
     return f"""
-        SELECT database, table, applied_tso FROM (
+        SELECT {_NAME}, applied_tso FROM (
             SELECT inline(max_by(tables, struct(tso, published_at))) FROM {lake.table(Layer.OPS, WINDOWS)}
             WHERE feed = {literal(feed)})"""
 
 
 def _carried_sql(lake: Lake, feed: str) -> str:
     return f"""
-        SELECT DISTINCT database, table, true AS carried
+        SELECT DISTINCT {_NAME}, true AS carried
         FROM {lake.table(Layer.OPS, DEFINITIONS)} WHERE feed = {literal(feed)}"""

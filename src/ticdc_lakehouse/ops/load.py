@@ -36,7 +36,7 @@ from ticdc_lakehouse.planning.published_state import Definition, Published, Rest
 from ticdc_lakehouse.planning.table_plan import OWN_DIGITS, name_clash
 from ticdc_lakehouse.policy import Mode, OnIrregular
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
-from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.silver import decode_stream
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, by_name, irregular_sql, lost_sql, typed_columns, values_sql
@@ -129,8 +129,8 @@ class _Loading:
         return Definition(table=table, commit_ts=tso, source="ddl", name=view, data=data, named_at=tso)
 
     def _check_table(self, what: str, table: Table) -> None:
-        columns = {column.name.lower(): column for column in table.columns}
-        key = [columns[name.lower()] for name in table.key]
+        columns = {fold(column.name): column for column in table.columns}
+        key = [columns[fold(name)] for name in table.key]
         if not key:
             raise ConfigError(f"{what} has no handle key: nothing tells its rows apart")
         if (clash := name_clash(table)) is not None:
@@ -165,8 +165,8 @@ class _Loading:
         return self._checked(definition)
 
     def _keyed(self, table: Table, rows: DataFrame) -> DataFrame:
-        columns = {column.name.lower(): column for column in table.columns}
-        key = key_text_sql([wire_text_sql(columns[name.lower()], self.applying.time_zone) for name in table.key])
+        columns = {fold(column.name): column for column in table.columns}
+        key = key_text_sql([wire_text_sql(columns[fold(name)], self.applying.time_zone) for name in table.key])
         return rows.selectExpr(f"{key} AS {KEY}", f"{self.export.tso}L AS {COMMIT_TS}", "*")
 
     def _checked(self, definition: Definition) -> int:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.names import TableName, fold
 
 _DATA = re.compile(r"__data(_[0-9]+)?$")
 OWN = ("events", "quarantine", "accounting", "schemas")
@@ -92,10 +92,12 @@ _PLAIN = re.compile(r"[a-z0-9_]+")
 def object_name(*parts: str) -> str:
     """One catalog name for these parts: joined by ``_`` when plain, else made plain and told apart by a hash.
 
-    Catalogs take ``[A-Za-z0-9_]`` and ignore case; MySQL takes anything. ``shop`` and ``orders`` give ``shop_orders``.
+    Catalogs take ``[A-Za-z0-9_]`` and ignore case; MySQL takes anything, and TiDB ignores case too. ``Shop`` and
+    ``orders`` give ``shop_orders``.
     """
+    parts = tuple(map(fold, parts))
     joined = "_".join(parts)
     if _PLAIN.fullmatch(joined) and len(joined) <= 150:
         return joined
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]
-    return f"{re.sub('[^a-z0-9_]', '_', joined.lower())[:150]}_{digest}"
+    return f"{re.sub('[^a-z0-9_]', '_', joined)[:150]}_{digest}"

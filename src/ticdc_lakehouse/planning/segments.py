@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 from ticdc_lakehouse.planning.compatibility import UNKNOWN_COLUMNS, as_sent, definition_from_wire, half_open, refusal
 from ticdc_lakehouse.planning.planning_input import PlanningInput
@@ -91,11 +92,31 @@ def _stops(
         reason = refusal(table, shape, now.applying, defined=lane.defined)
         if reason is not None:
             yield Hold(tso=shape.first - 1, reason=reason)
+    spellings = _two_tables(now, shapes)
+    if spellings is not None:
+        yield Hold(tso=lane.at, reason=spellings)
     both = None if table is None else half_open(table, shapes)
     if both is not None:
         yield Hold(tso=lane.at, reason=both)
     if table is None:
         yield Hold(tso=through, reason=UNKNOWN_COLUMNS)
+
+
+def _two_tables(now: PlanningInput, shapes: Sequence[Shape]) -> str | None:
+    """Why rows under two spellings of a name cannot be one table's; None if they can. TiDB has one table of a name, but
+    routes may bring two together. One table's rows change their spelling at a DDL (wire.md 8.14), two tables' mix."""
+    spans: dict[tuple[str, str], tuple[int, int]] = {}
+    for shape in shapes:
+        spelled = shape.name.database, shape.name.table
+        first, last = spans.get(spelled, (shape.first, shape.last))
+        spans[spelled] = min(first, shape.first), max(last, shape.last)
+    for (one, (first, last)), (other, span) in combinations(spans.items(), 2):
+        mixed = first < span[1] and span[0] < last
+        # In the eventual mode rows from before and after several DDLs are taken together.
+        if mixed and (now.batches is None or one[1] != other[1]):
+            names = f"{'.'.join(one)} and {'.'.join(other)}"
+            return f"rows come under {names}, one name in TiDB: route the two tables to names of their own"
+    return None
 
 
 def _misplaced(now: PlanningInput, lane: Lane, table: Table | None, shapes: Sequence[Shape]) -> Iterator[Hold]:

@@ -17,7 +17,7 @@ from ticdc_lakehouse.planning.window import DdlEvent, Hold, Shape
 from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.effect import Changed, Effect, Recast, Rekeyed, RowsGone
-from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.schema.partitioned import exchanged
 from ticdc_lakehouse.schema.statement import AlterTable
 
@@ -206,7 +206,7 @@ class Lane:
 
 def name_clash(table: Table) -> str | None:
     """Why gold cannot have a table's columns beside its own; None if it can."""
-    names = [column.name for column in table.columns if column.name.lower().startswith(OWN_COLUMNS)]
+    names = [column.name for column in table.columns if fold(column.name).startswith(OWN_COLUMNS)]
     return f"column `{names[0]}`: names that begin with {OWN_COLUMNS} are gold's own" if names else None
 
 

@@ -24,6 +24,8 @@ class Hold:
 class Shape:
     """The rows of one table, between two DDLs, that share a description of columns."""
 
+    name: TableName
+    """As these rows spell it (wire.md 8.14)."""
     columns: tuple[Column, ...]
     whole: bool
     """Whether the images hold all columns (an insert's or update's ``after``), or may hold the key alone (a delete's

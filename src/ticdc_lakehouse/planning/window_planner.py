@@ -149,7 +149,8 @@ class Lanes:
             return
         if lane not in self.lanes:
             self.lanes.append(lane)
-        lane.come_back(ddl, statement.to, self.now.naming.view(statement.to))
+        name = lane.name if lane.name == statement.to else self._spelled(statement.to)
+        lane.come_back(ddl, name, self.now.naming.view(name))
 
     def _give_up(self, ddl: DdlEvent, statement: Unread) -> None:
         match statement:
@@ -200,12 +201,20 @@ class Lanes:
         """A new lane, if the feed's filter lets the table in."""
         if not self.now.applying.matches(*name):
             return None
+        name = self._spelled(name)
+        table = None if table is None else replace(table, database=name.database)
         after = commit_ts if source == "ddl" else self.now.before.tso
         lane = Lane(name=name, definition=None, state=None, after=after)
         if table is not None:
             define(self.now, lane, table, commit_ts, source)
         self.lanes.append(lane)
         return lane
+
+    def _spelled(self, name: TableName) -> TableName:
+        """The name with its database as the feed's other tables spell it: the message of a RENAME, and all rows after
+        it, have it in lower case (wire.md 8.14)."""
+        same = (lane.name.database for lane in self.lanes if fold(lane.name.database) == fold(name.database))
+        return TableName(next(same, name.database), name.table)
 
     def _create(self, ddl: DdlEvent, name: TableName, table: Table | None, reason: str = "") -> None:
         """A CREATE TABLE makes a table that nobody knows, repeats the one that made it, or cannot be right."""
@@ -274,7 +283,7 @@ class Lanes:
                 return
             existing = self._bearing(new)
             if existing is None or existing is lane or self._replaced(ddl, existing):
-                lane.rename(ddl, new, self.now.naming.view(new))
+                lane.rename(ddl, self._spelled(new), self.now.naming.view(new))
             else:
                 self._stop(ddl, lane, f"there is a table {'.'.join(new)} already")
             return

@@ -11,6 +11,7 @@ from ticdc_lakehouse.schema.definition import ColumnDefinition, Key, Table, hand
 from ticdc_lakehouse.schema.effect import Added, Changed, Dropped, Effect, Recast, Rekeyed, Renamed
 from ticdc_lakehouse.schema.key import added, spelled, without_nulls
 from ticdc_lakehouse.schema.literal import zero
+from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.schema.partitioned import add_partitions, drop_partitions
 from ticdc_lakehouse.schema.statement import (
     Action,
@@ -189,10 +190,10 @@ def _placed(
 ) -> tuple[ColumnDefinition, ...]:
     """The columns with one more: where ``position`` says, else at the place ``at``."""
     if position is not None:
-        names = [other.name.lower() for other in columns]
-        if position.after is not None and position.after.lower() not in names:
+        names = [fold(other.name) for other in columns]
+        if position.after is not None and fold(position.after) not in names:
             raise ApplyError(f"`{column.name}` goes AFTER `{position.after}`, and the table has no such column")
-        at = 0 if position.after is None else names.index(position.after.lower()) + 1
+        at = 0 if position.after is None else names.index(fold(position.after)) + 1
     return (*columns[:at], column, *columns[at:])
 
 
@@ -208,7 +209,7 @@ def _position(table: Table, name: str, action: str) -> int:
 
 
 def _same(one: str, other: str) -> bool:
-    return one.lower() == other.lower()
+    return fold(one) == fold(other)
 
 
 def _apart(actions: Sequence[Action]) -> tuple[Action, ...]:
@@ -230,29 +231,29 @@ def _apart(actions: Sequence[Action]) -> tuple[Action, ...]:
 def _name_taken(action: Action) -> str | None:
     match action:
         case AddColumn(column=column):
-            return column.name.lower()
+            return fold(column.name)
         case RenameColumn(new=new):
-            return new.lower()
+            return fold(new)
         case ModifyColumn(column=column, old=old) if not _same(old, column.name):
-            return column.name.lower()
+            return fold(column.name)
     return None
 
 
 def _name_left(action: Action) -> str | None:
     match action:
         case DropColumn(name=name):
-            return name.lower()
+            return fold(name)
         case RenameColumn(old=old, new=new) if not _same(old, new):
-            return old.lower()
+            return fold(old)
         case ModifyColumn(column=column, old=old) if not _same(old, column.name):
-            return old.lower()
+            return fold(old)
     return None
 
 
 def _of_moved(action: Action, aside: dict[str, str]) -> Action:
     match action:
         case DropColumn(name=name):
-            return replace(action, name=aside.get(name.lower(), name))
+            return replace(action, name=aside.get(fold(name), name))
         case RenameColumn(old=old) | ModifyColumn(old=old):
-            return replace(action, old=aside.get(old.lower(), old))
+            return replace(action, old=aside.get(fold(old), old))
     return action

@@ -10,7 +10,7 @@ import orjson
 
 from ticdc_codec.event import Column
 from ticdc_codec.mysql_type import MysqlType, parse_type
-from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.names import TableName, fold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,9 +110,9 @@ def handle_key(columns: Iterable[ColumnDefinition], keys: Iterable[Key]) -> tupl
 
     Source: tiflow ``cdc/model/schema_storage.go``, findHandleIndex; wire.md 1.2.5.
     """
-    sure = {column.name.lower() for column in columns if not column.nullable and not column.virtual}
+    sure = {fold(column.name) for column in columns if not column.nullable and not column.virtual}
     unique = (key for key in keys if key.unique)
-    eligible = [key for key in unique if key.primary or sure.issuperset(name.lower() for name in key.columns)]
+    eligible = [key for key in unique if key.primary or sure.issuperset(fold(name) for name in key.columns)]
     return min(eligible, key=lambda key: (not key.primary, len(key.columns))).columns if eligible else ()
 
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from itertools import chain, count
 
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Key
+from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.schema.statement import AddKey
 from ticdc_lakehouse.schema.tokens import Tokens
 
@@ -68,7 +69,7 @@ def _read_name(tokens: Tokens) -> str | None:
 
 def keys_of(made: Sequence[AddKey]) -> tuple[Key, ...]:
     """The keys and indexes of a new table. Those without a name get theirs when all others have one."""
-    given = {key.index.lower() for key in made if key.index is not None}
+    given = {fold(key.index) for key in made if key.index is not None}
     keys: tuple[Key, ...] = ()
     for key in made:
         keys = added(keys, key, given)
@@ -80,20 +81,20 @@ def added(keys: tuple[Key, ...], key: AddKey, given: Set[str] = frozenset()) -> 
     that is the name of another one, or among those ``given``."""
     if key.primary:
         return (*keys, Key(name="PRIMARY", columns=key.columns))
-    taken = {"primary", *given, *(other.name.lower() for other in keys)}
+    taken = {"primary", *given, *(fold(other.name) for other in keys)}
     first = key.columns[0] if key.columns else "expression_index"
     names = chain([first], (f"{first}_{number}" for number in count(2)))
-    name = key.index or next(name for name in names if name.lower() not in taken)
+    name = key.index or next(name for name in names if fold(name) not in taken)
     return (*keys, Key(name=name, columns=key.columns, unique=key.unique))
 
 
 def spelled(key: AddKey, columns: Iterable[ColumnDefinition]) -> AddKey:
     """The key with its columns' names as the columns spell them."""
-    names = {column.name.lower(): column.name for column in columns}
-    return replace(key, columns=tuple(names.get(name.lower(), name) for name in key.columns))
+    names = {fold(column.name): column.name for column in columns}
+    return replace(key, columns=tuple(names.get(fold(name), name) for name in key.columns))
 
 
 def without_nulls(columns: tuple[ColumnDefinition, ...], key: AddKey) -> tuple[ColumnDefinition, ...]:
     """The columns after a key is added: those of a primary key cannot be NULL."""
-    sure = {name.lower() for name in key.columns} if key.primary else set()
-    return tuple(replace(c, nullable=False) if c.name.lower() in sure else c for c in columns)
+    sure = {fold(name) for name in key.columns} if key.primary else set()
+    return tuple(replace(c, nullable=False) if fold(c.name) in sure else c for c in columns)

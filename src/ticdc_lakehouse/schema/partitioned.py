@@ -10,6 +10,7 @@ from ticdc_codec.mysql_type import Family, same_type
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Partition, Partitioning, Table
 from ticdc_lakehouse.schema.effect import Effect, RowsGone
 from ticdc_lakehouse.schema.literal import stored
+from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.schema.statement import AddPartitions, DropPartitions
 
 _COMPARABLE = (Family.INTEGER, Family.DATE, Family.DATETIME)
@@ -23,12 +24,12 @@ def drop_partitions(table: Table, action: DropPartitions) -> tuple[Table, tuple[
     partitioning = table.partitioning
     if partitioning is None or partitioning.method not in ("range", "list"):
         raise ApplyError(f"{_verb(action)} {', '.join(action.names)}: which rows the partition had cannot be told")
-    known = [partition.name.lower() for partition in partitioning.partitions]
-    wanted = [name.lower() for name in action.names if name.lower() in known or not action.lenient]
+    known = [fold(partition.name) for partition in partitioning.partitions]
+    wanted = [fold(name) for name in action.names if fold(name) in known or not action.lenient]
     if unknown := set(wanted).difference(known):
         raise ApplyError(f"{_verb(action)}: the table has no partition {', '.join(sorted(unknown))}")
     gone = tuple(_rows_of(table, partitioning, known.index(name)) for name in wanted)
-    left = tuple(p for p in partitioning.partitions if action.keep or p.name.lower() not in wanted)
+    left = tuple(p for p in partitioning.partitions if action.keep or fold(p.name) not in wanted)
     return replace(table, partitioning=replace(partitioning, partitions=left)), gone
 
 
@@ -37,10 +38,10 @@ def add_partitions(table: Table, action: AddPartitions) -> Table:
     partitioning = table.partitioning
     if partitioning is None or partitioning.method not in ("range", "list"):
         return table
-    replaced = {name.lower() for name in action.replaces}
+    replaced = {fold(name) for name in action.replaces}
     before = partitioning.partitions
-    first = next((at for at, p in enumerate(before) if p.name.lower() in replaced), len(before))
-    kept = [p for p in before if p.name.lower() not in replaced]
+    first = next((at for at, p in enumerate(before) if fold(p.name) in replaced), len(before))
+    kept = [p for p in before if fold(p.name) not in replaced]
     if len(before) - len(kept) != len(replaced):
         return replace(table, partitioning=None)
     partitions = (*kept[:first], *action.partitions, *kept[first:])
@@ -71,7 +72,7 @@ def _verb(action: DropPartitions) -> str:
 def _rows_of(table: Table, partitioning: Partitioning, at: int) -> RowsGone:
     partition = partitioning.partitions[at]
     name = (partitioning.column or "").lower()
-    column = next((column for column in table.sent if column.name.lower() == name), None)
+    column = next((column for column in table.sent if fold(column.name) == name), None)
     if column is None or partition.default:
         raise ApplyError(f"partition {partition.name}: which rows it had cannot be told from its expression")
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ticdc_lakehouse.schema.names import FOLDED_APART
+from ticdc_lakehouse.schema.names import FOLDED_APART, TableName, fold
 
 
 def quoted(name: str) -> str:
@@ -17,5 +17,12 @@ def literal(text: str) -> str:
 
 def folded_sql(expression: str) -> str:
     """SQL text of ``schema.names.fold`` of an SQL string expression."""
-    before, after = ("".join(map(chr, codes)) for codes in (FOLDED_APART.keys(), FOLDED_APART.values()))
-    return f"lower(translate({expression}, {literal(before)}, {literal(after)}))"
+    for capital, small in FOLDED_APART.items():
+        expression = f"replace({expression}, {literal(chr(capital))}, {literal(chr(small))})"
+    return f"lower({expression})"
+
+
+def is_table_sql(name: TableName) -> str:
+    """SQL condition that the columns ``database`` and ``table`` name this table, in whatever case."""
+    parts = zip(("table", "database"), (name.table, name.database), strict=True)
+    return " AND ".join(f"{folded_sql(column)} = {literal(fold(part))}" for column, part in parts)

@@ -1,0 +1,149 @@
+"""Recorded streams with their databases spelled with a capital, as tiflow writes them (docs/wire.md 8.14).
+
+The message of a RENAME of one table, and every message of that table after it, has the database in lower case, until
+another DDL of the table; every other message, and the text of every DDL, has the capital.
+"""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ticdc_codec.decoder_context import DecoderContext, SchemaName
+from ticdc_codec.event import Bootstrap, Column, Ddl, Event, RowChange, events_of
+from ticdc_codec.options import SinkOptions, sink_options
+from ticdc_codec.protocols import Decoder, protocol_named
+from ticdc_codec.tso import first_of
+from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.read import read_ddl
+from ticdc_lakehouse.schema.statement import RenameTables
+from ticdc_testkit.recorded_streams import RecordedStream, gzipped_lines
+
+
+def respelled(stream: RecordedStream, word: str, folder: Path) -> RecordedStream:
+    """The stream with its answers, written into ``folder``: databases that begin with ``word``, which must occur
+    nowhere else, begin with a capital."""
+    events: dict[int, list[Event]] = defaultdict(list)
+    for number, event in decoded_messages(stream):
+        events[number].append(event)
+    spelling = _Spelling(ddl for some in events.values() for ddl in some if isinstance(ddl, Ddl))
+    lines = []
+    for number, line in enumerate(gzipped_lines(stream.messages)):
+        message, some = json.loads(line), events[number]
+        lines.append(json.dumps({**message, **_parts(stream, message, word, some, [*map(spelling.of, some)])}))
+    folder.mkdir(parents=True, exist_ok=True)
+    _write(folder / stream.file, lines)
+    answers = (line.decode() for line in gzipped_lines(stream.folder / "answers.jsonl.gz"))
+    _write(folder / "answers.jsonl.gz", (line.replace(word, word.capitalize()).rstrip() for line in answers))
+    described = (stream.folder / "stream.json").read_text(encoding="utf-8")
+    (folder / "stream.json").write_text(described.replace(word, word.capitalize()), encoding="utf-8")
+    return replace(stream, folder=folder)
+
+
+_PARTS = ("key", "value")
+
+
+def decoded_messages(stream: RecordedStream) -> list[tuple[int, Event]]:
+    """The stream's events in order of arrival, each with the number of its message; rows with the schema that they
+    name, wherever in the stream it is."""
+    messages = [json.loads(line) for line in gzipped_lines(stream.messages)]
+    keys, values = ([_bytes(message[part]) for message in messages] for part in _PARTS)
+
+    def decode(schemas: Mapping[SchemaName, tuple[Column, ...]]) -> list[tuple[int, Event]]:
+        return [
+            *events_of(Decoder(stream.protocol, _options(stream), DecoderContext(schemas=schemas)).decode(keys, values))
+        ]
+
+    found = decode({})
+    if not protocol_named(stream.protocol).schemas_apart:
+        return found
+    sent = [e for _, e in found if isinstance(e, Bootstrap | Ddl) and e.schema_version is not None and e.table]
+    return decode({(str(e.database), str(e.table), int(e.schema_version or 0)): e.columns for e in sent})
+
+
+def commit_order(event: RowChange | Ddl) -> int:
+    """As ``silver.COMMIT_ORDER`` has it."""
+    return first_of(event.commit_ms) if event.commit_ts is None else event.commit_ts
+
+
+class _Spelling:
+    """How the messages of tables spell their database at each commit_ts."""
+
+    def __init__(self, ddls: Iterable[Ddl]) -> None:
+        renames: dict[int, set[str]] = defaultdict(set)
+        changes: dict[TableName, dict[int, bool]] = defaultdict(dict)
+        for ddl in ddls:
+            statements = read_ddl(ddl.query, ddl.database, ddl.table)
+            pairs = [pair for s in statements if isinstance(s, RenameTables) for pair in s.pairs]
+            if pairs:
+                renames[commit_order(ddl)].add(ddl.query)
+            for name in [new for _, new in pairs] or [TableName(str(ddl.database), str(ddl.table))]:
+                changes[name][commit_order(ddl)] = bool(pairs)
+        # Several tables of one RENAME come as several DDLs of one commit_ts, and keep their spelling.
+        alone = {commit_ts for commit_ts, queries in renames.items() if len(queries) == 1}
+        self._changes = {
+            name: [(at, is_rename and at in alone) for at, is_rename in sorted(some.items())]
+            for name, some in changes.items()
+        }
+
+    def of(self, event: Event) -> str:
+        """How the database of an event's message is spelled: ``lower``, ``capital``, or ``text`` where only the text
+        of the DDL has the capital."""
+        match event:
+            case Ddl() if self._is_lower(event, commit_order(event) + 1):
+                return "text"
+            case Bootstrap(schema_version=int(version)) if self._is_lower(event, version + 1):
+                return "lower"
+            case RowChange() if self._is_lower(event, commit_order(event)):
+                return "lower"
+        return "capital"
+
+    def _is_lower(self, event: RowChange | Ddl | Bootstrap, commit_ts: int) -> bool:
+        changes = self._changes.get(TableName(str(event.database), str(event.table)), [])
+        at = bisect_left(changes, commit_ts, key=lambda change: change[0])
+        return at > 0 and changes[at - 1][1]
+
+
+def _bytes(text: str | None) -> bytes | None:
+    return None if text is None else base64.b64decode(text)
+
+
+def _parts(
+    stream: RecordedStream, message: Mapping[str, Any], word: str, events: Sequence[Event], spelled: Sequence[str]
+) -> dict[str, str | None]:
+    """Key and value of a message with the databases of its events respelled."""
+    if len(set(spelled)) > 1:  # rows of several tables: Craft writes a word once however many rows have it
+        rows = [_respelled_row(row, how) for row, how in zip(events, spelled, strict=True)]
+        (encoded,) = protocol_named(stream.protocol).encode(rows, _options(stream))
+        return {part: _text(getattr(encoded, part)) for part in _PARTS}
+    quote = {"text": b"`", "capital": b""}.get(spelled[0] if spelled else "capital")
+    parts = {part: _bytes(message[part]) for part in _PARTS}
+    if quote is None:
+        return {part: message[part] for part in _PARTS}
+    before, after = quote + word.encode(), quote + word.capitalize().encode()
+    return {part: _text(found and found.replace(before, after)) for part, found in parts.items()}
+
+
+def _respelled_row(row: Event, how: str) -> RowChange:
+    assert isinstance(row, RowChange)
+    return row if how == "lower" else replace(row, database=row.database.capitalize())
+
+
+def _text(found: bytes | None) -> str | None:
+    return None if found is None else base64.b64encode(found).decode()
+
+
+def _options(stream: RecordedStream) -> SinkOptions:
+    return sink_options(stream.protocol, {**stream.options, "time-zone": stream.time_zone})
+
+
+def _write(path: Path, lines: Iterable[Any]) -> None:
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.writelines(f"{line}\n" for line in lines)
