@@ -50,8 +50,9 @@ check: $(READY) ## Format, lint, types, import contracts
 	@$(BIN)/python -m mypy
 	@$(BIN)/lint-imports
 
-docs: $(READY) ## The pages that are made: docs/types-by-protocol.md from TiCDC's recorded bytes
+docs: $(READY) ## The pages that are made: docs/types-by-protocol.md from TiCDC's recorded bytes, docs/feeds.md and its schema
 	@$(BIN)/python tests/codec/type_table.py
+	@$(BIN)/python -m ticdc_lakehouse.config.reference
 
 sql: jars ## Spark SQL prompt on the lake that the demo left
 	@$(BIN)/ticdc-lake sql $(ARGS)

@@ -179,17 +179,20 @@ class SinkOptions:
         default=Trust.TRUST,
     )
     debezium_default: Trust = option(
-        "Not of TiCDC. NULLs of columns with a default, which Debezium's wire shows as the default; as the one before.",
+        "Not of TiCDC. NULLs of columns with a default, which Debezium's wire shows as the default; refuse: their "
+        "table is blocked; trust: the column's comment says it.",
         "debezium",
         default=Trust.TRUST,
     )
     open_flags: Trust = option(
-        "Not of TiCDC. Columns whose flags may be those from before a DDL; as the one before.",
+        "Not of TiCDC. Columns whose flags may be those from before a DDL (wire.md 8.4); refuse: their table is "
+        "blocked; trust: the column's comment says it.",
         "open_protocol",
         default=Trust.REFUSE,
     )
     simple_column_order: Trust = option(
-        "Not of TiCDC. Columns that a DDL put FIRST or AFTER, whose values may be those of others; as the one before.",
+        "Not of TiCDC. Columns that a DDL put FIRST or AFTER, whose values may be those of others; refuse: their table "
+        "is blocked; trust: the column's comment says it.",
         "simple",
         default=Trust.REFUSE,
     )

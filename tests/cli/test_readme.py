@@ -5,11 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import yaml
-
 from ticdc_lakehouse.config.feed import load_feed
-from ticdc_lakehouse.config.feed_file import FeedFile
-from ticdc_lakehouse.config.kafka import Kafka
 from ticdc_local.cli import COMMANDS
 
 PROJECT = Path(__file__).parents[2]
@@ -22,14 +18,11 @@ def block(language: str) -> str:
     return found.group(1)
 
 
-def test_the_feed_example_is_right_and_has_every_key(tmp_path: Path) -> None:
+def test_feed_example_is_valid(tmp_path: Path) -> None:
     (tmp_path / "crm.sql").write_text("USE crm; CREATE TABLE t (id int primary key);")
     (tmp_path / "crm.yml").write_text(block("yaml"))
     feed = load_feed(tmp_path / "crm.yml")
     assert feed.protocol == "canal_json"
-    values = yaml.safe_load(block("yaml"))
-    assert set(values) == set(FeedFile.__struct_fields__)
-    assert set(values["kafka"]) == set(Kafka.__struct_fields__) - {"topic_pattern"}
 
 
 def test_every_command_is_there() -> None:

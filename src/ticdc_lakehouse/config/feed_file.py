@@ -35,15 +35,15 @@ class ProtocolName(str):
         return cls(value.replace("-", "_"))
 
 
-class LayerKeys(Struct, frozen=True, kw_only=True):
-    """What a layer keeps."""
+class LayerKeys(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """For how long a layer keeps what arrived."""
 
     retention_days: Annotated[
-        Days | None, Meta(description="For how many days what arrived is kept. Default: without end.")
+        Days | None, Meta(description="For how many days messages, or their changes, are kept. Default: without end.")
     ] = None
 
 
-class FeedFile(Struct, frozen=True, kw_only=True):
+class FeedFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A feed file of the TiCDC lakehouse: one changefeed's topics and what becomes of them."""
 
     protocol: Annotated[ProtocolName, Meta(description="As in the changefeed's sink-uri; `-` and `_` are the same.")]
@@ -62,10 +62,10 @@ class FeedFile(Struct, frozen=True, kw_only=True):
     tables: Annotated[TableFilter, Meta(description="[Which tables gold carries](#tables).")] = field(
         default_factory=TableFilter
     )
-    bronze: Annotated[LayerKeys, Meta(description="[For how long messages are kept](#bronze).")] = field(
+    bronze: Annotated[LayerKeys, Meta(description="[For how long](#bronze-silver) messages are kept.")] = field(
         default_factory=LayerKeys
     )
-    silver: Annotated[LayerKeys, Meta(description="[For how long decoded changes are kept](#silver).")] = field(
+    silver: Annotated[LayerKeys, Meta(description="[For how long](#bronze-silver) decoded changes are kept.")] = field(
         default_factory=LayerKeys
     )
     gold: Annotated[Gold, Meta(description="[Gold's tables](#gold).")] = field(default_factory=Gold)
@@ -84,6 +84,6 @@ class FeedFile(Struct, frozen=True, kw_only=True):
         Meta(
             ge=1,
             le=MOST_BYTES,
-            description="A larger message is quarantined as message_too_large, undecoded.",
+            description="A larger message is quarantined as `message_too_large`, undecoded.",
         ),
     ] = LARGEST_MESSAGE

@@ -42,14 +42,14 @@ _SchemaTemplate = Annotated[
 ]
 
 
-class TableKeys(Struct, frozen=True, kw_only=True):
+class TableKeys(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the file says of some tables. A key that is not given is as for the feed."""
 
     on_drop: Annotated[
         OnDrop | None,
         Meta(
             description="What becomes of a table that TiDB dropped. `drop`: it goes from gold too, and stays readable "
-            "`as_of` a TSO before; `keep`: it stays until another table takes its name. Default `drop`."
+            "`as_of` a TSO before; `keep`: it stays until another table takes its name."
         ),
     ] = None
     on_unsupported_ddl: Annotated[
@@ -57,7 +57,7 @@ class TableKeys(Struct, frozen=True, kw_only=True):
         Meta(
             description="What becomes of a table whose DDL [cannot be followed](ddl.md). `stop`: it is blocked at its "
             "last right state; `ignore`: it goes on as if there had been no DDL, and is blocked where rows no longer "
-            "fit its columns. Default `stop`."
+            "fit its columns."
         ),
     ] = None
     on_irregular: Annotated[
@@ -65,13 +65,13 @@ class TableKeys(Struct, frozen=True, kw_only=True):
         Meta(
             description="How dates are shown that Spark's types do not have, such as 0000-00-00. `null`: NULL, with "
             "the exact text in `_ticdc_irregular`; `text`: columns of dates and times have MySQL's texts; `stop`: the "
-            "table is blocked before the first of them. Default `null`."
+            "table is blocked before the first of them."
         ),
     ] = None
 
 
-class Gold(TableKeys, frozen=True, kw_only=True):
-    """Gold's tables."""
+class Gold(TableKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Gold's tables: how current they are, their names, and what becomes of those that cannot go on as before."""
 
     mode: Annotated[
         Mode,
@@ -109,14 +109,16 @@ class Gold(TableKeys, frozen=True, kw_only=True):
     ] = Views.PINNED
     tables: Annotated[
         dict[TablePattern, TableKeys],
-        Meta(description="The keys `on_…` for the tables of a pattern; the first pattern that fits counts."),
+        Meta(
+            description="`on_drop`, `on_unsupported_ddl` and `on_irregular` for the tables of a pattern, such as "
+            "`crm.tmp_*: {on_drop: keep}`. The first pattern that fits counts; a key that it leaves out is as for the "
+            "feed.",
+            extra_json_schema={"propertyNames": TablePattern.json_schema},
+        ),
     ] = field(default_factory=dict)
 
     def policy(self, database: str, table: str) -> Policy:
         """The policy of one table."""
-        own = next((keys for pattern, keys in self.tables.items() if fits(pattern, database, table)), TableKeys())
-        return Policy(
-            on_drop=own.on_drop or self.on_drop or OnDrop.DROP,
-            on_unsupported_ddl=own.on_unsupported_ddl or self.on_unsupported_ddl or OnUnsupportedDdl.STOP,
-            on_irregular=own.on_irregular or self.on_irregular or OnIrregular.NULL,
-        )
+        own = next((keys for pattern, keys in self.tables.items() if fits(pattern, database, table)), self)
+        given = {name: getattr(own, name) or getattr(self, name) for name in TableKeys.__struct_fields__}
+        return Policy(**{name: value for name, value in given.items() if value is not None})

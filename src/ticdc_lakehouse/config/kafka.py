@@ -65,7 +65,7 @@ _Topic = Annotated[
 ]
 
 
-class Kafka(Struct, frozen=True, kw_only=True):
+class Kafka(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the messages are."""
 
     bootstrap_servers: Annotated[Servers, Meta(description="Brokers, `host:port` each.")]

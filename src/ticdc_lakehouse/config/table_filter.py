@@ -6,7 +6,7 @@ import re
 from functools import cache
 from typing import Annotated, Any, ClassVar
 
-from msgspec import Meta, Struct
+from msgspec import Meta, Struct, field
 
 from ticdc_lakehouse.schema.names import fold
 
@@ -34,12 +34,12 @@ class TablePattern(str):
         return cls(value)
 
 
-class TableFilter(Struct, frozen=True, kw_only=True):
+class TableFilter(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which tables become tables of the lake. As in TiDB, letter case does not matter. A table that is included later
     starts empty: load it from an export."""
 
-    include: Annotated[tuple[TablePattern, ...], Meta(description="The tables of these patterns.")] = (
-        TablePattern("*.*"),
+    include: Annotated[tuple[TablePattern, ...], Meta(description="The tables of these patterns.")] = field(
+        default_factory=lambda: (TablePattern("*.*"),)
     )
     exclude: Annotated[
         tuple[TablePattern, ...], Meta(description="All but the tables of these patterns; wins over `include`.")
