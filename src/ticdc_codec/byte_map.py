@@ -46,28 +46,36 @@ class ByteMap:
 
 
 class Walk:
-    """Reads fields one after another, up to ``end``, and keeps a span of each. Methods raise DecodeError."""
+    """Reads fields one after another, up to ``end``, and keeps a span of each. Methods raise DecodeError.
 
-    def __init__(self, data: bytes, start: int, end: int) -> None:
+    With ``keep=False`` no spans are kept: for a caller that asks for the first fault of a message of any size.
+    """
+
+    def __init__(self, data: bytes, start: int, end: int, *, keep: bool = True) -> None:
         self.data = data
         self.at = start
         self.end = end
         self.spans: list[Span] = []
+        self._keeps_spans = keep
 
     def number(self, name: str, meaning: str, read: Callable[[int], T], show: Callable[[T], str] = str) -> T:
-        """A uvarint, as ``read`` makes something of it and ``show`` shows that."""
+        """The next uvarint, converted by ``read``; ``show`` makes the span's text of the result."""
         raw, after = read_uvarint(self.data, self.at, self.end)
         value = read(raw)
-        self._keep(name, after, meaning, show(value))
+        if self._keeps_spans:
+            self._keep(name, after, meaning, show(value))
+        self.at = after
         return value
 
     def octets(self, name: str, size: int, meaning: str, show: Callable[[bytes], str]) -> bytes:
-        """So many bytes."""
+        """The next ``size`` bytes."""
         left = self.end - self.at
         if size > left:
             raise DecodeError("truncated", f"expected {size} bytes of {name}, {left} are left", offset=self.at)
         found = self.data[self.at : self.at + size]
-        self._keep(name, self.at + size, meaning, show(found))
+        if self._keeps_spans:
+            self._keep(name, self.at + size, meaning, show(found))
+        self.at += size
         return found
 
     @contextmanager
@@ -78,16 +86,16 @@ class Walk:
             raise DecodeError(
                 "truncated", f"expected {size} bytes of {name}, {self.end - start} are left", offset=start
             )
-        inner = Walk(self.data, start, end)
+        inner = Walk(self.data, start, end, keep=self._keeps_spans)
         try:
             yield inner
             if size is not None:
                 inner.finish(name)
         finally:
             self.at = inner.at if size is None else end
-            self.spans.append(
-                Span(name=name, start=start, end=self.at, meaning=meaning, parts=filled(inner.spans, start, self.at))
-            )
+            if self._keeps_spans:
+                parts = filled(inner.spans, start, self.at)
+                self.spans.append(Span(name=name, start=start, end=self.at, meaning=meaning, parts=parts))
 
     def finish(self, name: str) -> None:
         """Refuse bytes that are left."""
@@ -97,7 +105,6 @@ class Walk:
 
     def _keep(self, name: str, after: int, meaning: str, value: str) -> None:
         self.spans.append(Span(name=name, start=self.at, end=after, meaning=meaning, value=value))
-        self.at = after
 
 
 def mapped(of: str, data: bytes, read: Callable[[Walk], None]) -> ByteMap:

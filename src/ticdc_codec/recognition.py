@@ -25,7 +25,7 @@ from ticdc_codec.errors import DecodeError
 from ticdc_codec.json_text import Unreadable
 from ticdc_codec.open_protocol.frame import VERSION, key_texts, texts_of
 from ticdc_codec.options import Compression
-from ticdc_codec.simple.avro.control import ROW, Reader
+from ticdc_codec.simple.avro.schema import names_claim_check
 
 NEARLY_ALL = 0.9
 """Share of messages from which on they are said to be of one protocol."""
@@ -110,24 +110,15 @@ def _bare(value: bytes) -> Recognised | None:
         case 0x01:
             return _craft(value)
         case 0x16 if value[1:2] == value[2:3] and value[1:2] and value[1] in _AVRO_TYPES and value[3:4] == b"\x02":
-            options = {"encoding-format": "avro", _COMPRESSION: "none", **_avro_claim(value)}
+            options = {
+                "encoding-format": "avro",
+                _COMPRESSION: "none",
+                **(_CLAIM_CHECK if names_claim_check(value) else {}),
+            }
             reason = f"the value begins with {value[:4].hex(' ')}, a message of Simple in Avro"
             return Recognised(protocol="simple", options=options, reason=reason)
     members = _members(value)
     return None if members is None else _json(members)
-
-
-def _avro_claim(value: bytes) -> Mapping[str, str]:
-    if not value.startswith(ROW):
-        return {}
-    reader = Reader(value, len(ROW))
-    fields = (reader.long, reader.text, reader.text, *[reader.long] * 5)  # codec.simple.avro.header names them
-    try:
-        for read in fields:
-            read()
-        return {} if reader.optional(reader.text) is None else _CLAIM_CHECK
-    except DecodeError:
-        return {}
 
 
 def _members(text: bytes) -> Members | None:

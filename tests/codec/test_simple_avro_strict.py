@@ -30,6 +30,30 @@ def test_sizes_that_no_message_has(name: str, place: bytes) -> None:
     assert failure(place + HOSTILE[name], encoding_format="avro").reason in ("truncated", "out_of_range")
 
 
+BLOCK_TOO_LONG = PREFIX + b"\x02" + varint(-1) + varint(6) + b"\x04id\x02\x02" + b"\0\0"
+
+
+@pytest.mark.parametrize(
+    ("value", "reason", "offset"),
+    [
+        (b"\x16\x00\x00\x02\x02", "truncated", 5),
+        (b"\x16\x00\x00\x02\x02\x02\x02", "trailing_bytes", 6),
+        (b"\x16\x00\x02\x02\x02\x02", "truncated", 6),
+        (b"\x16\x00\x00\x04\x02\x02", "unknown_version", 3),
+        (b"\x16\x08", "wrong_type", 1),
+        (b"\x14", "wrong_type", 0),
+        (b"\x16\x06\x06\x02\x02\xff\x02t", "bad_utf8", 5),
+        (PREFIX + b"\x04", "wrong_type", len(PREFIX)),
+        (PREFIX + b"\x02\0\0\0", "trailing_bytes", len(PREFIX) + 3),
+        (BLOCK_TOO_LONG, "wrong_type", len(PREFIX) + 3),
+    ],
+)
+def test_a_fault_is_named_with_its_position(value: bytes, reason: str, offset: int) -> None:
+    """fastavro accepts some of these messages, and its errors have no position."""
+    found = failure(value, encoding_format="avro")
+    assert (found.reason, found.offset) == (reason, offset)
+
+
 def test_blocks() -> None:
     """Several blocks, and counts below zero with the size of the block."""
     rest = b"\0\0"

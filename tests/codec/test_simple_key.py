@@ -11,7 +11,7 @@ from ticdc_codec.decoder_context import DecoderContext
 from ticdc_codec.event import Bootstrap
 from ticdc_codec.options import EncodingFormat, sink_options
 from ticdc_codec.simple import encode
-from ticdc_codec.simple.avro.encode import AvroWriter
+from ticdc_codec.simple.avro.message import AvroWriter
 from ticdc_codec.simple.message import read_envelope
 
 INT = {"mysqlType": "int", "charset": "binary", "collate": "binary", "length": 11}
@@ -67,7 +67,7 @@ def test_the_handle_key_is_the_one_that_ticdc_takes(name: str) -> None:
 def in_avro(schema: bytes, value: bytes) -> list[bytes | None]:
     """A schema and a row of it."""
     options = sink_options("simple", AVRO)
-    control = AvroWriter(options, ()).control(read_envelope(schema))
+    control = AvroWriter(options).control(read_envelope(schema))
     return [control, *[message.value for message in encode(decode(schema, value)[1:], options)]]
 
 

@@ -11,7 +11,7 @@ from ticdc_codec.compression import decompress
 from ticdc_codec.decoder_context import DecoderContext
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.options import Compression, EncodingFormat, SinkOptions
-from ticdc_codec.simple.avro.decode import AvroMessages
+from ticdc_codec.simple.avro.rows import AvroMessages
 from ticdc_codec.simple.external_schemas import Schemas
 from ticdc_codec.simple.json.decode import JsonMessages
 

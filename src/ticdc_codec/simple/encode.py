@@ -15,7 +15,7 @@ from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Resolved, RowChange
 from ticdc_codec.large_message import Cut, checked, key_alone, limited
 from ticdc_codec.message import Message
 from ticdc_codec.options import EncodingFormat, IntegrityCheck, SinkOptions
-from ticdc_codec.simple.avro.encode import AvroWriter
+from ticdc_codec.simple.avro.message import AvroWriter
 from ticdc_codec.simple.checksum import NO_SUMS, written
 from ticdc_codec.simple.describe import schema_of
 from ticdc_codec.simple.json.encode import JsonWriter
@@ -28,16 +28,16 @@ def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
 
     Raises ConfigError for an option that is not supported and for an event that Simple cannot carry.
     """
-    return [*_Encoder(events, options).messages(events)]
+    return [*_Encoder(options).messages(events)]
 
 
 class _Encoder:
     """Encodes one run of events."""
 
-    def __init__(self, events: Sequence[Event], options: SinkOptions) -> None:
+    def __init__(self, options: SinkOptions) -> None:
         self._options = options
         avro = options.encoding_format is EncodingFormat.AVRO
-        self._writer = AvroWriter(options, events) if avro else JsonWriter(options)
+        self._writer = AvroWriter(options) if avro else JsonWriter(options)
         self._versions: dict[tuple[str, str, tuple[Column, ...]], int] = {}
         """Of the schemas that were made up for rows without ``schema_version``."""
 

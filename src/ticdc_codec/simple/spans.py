@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ticdc_codec.byte_map import ByteMap, whole_maps
 from ticdc_codec.options import Compression, EncodingFormat, SinkOptions
-from ticdc_codec.simple.avro.spans import byte_map
+from ticdc_codec.simple.avro.schema import byte_map
 
 
 def byte_maps(key: bytes | None, value: bytes | None, options: SinkOptions) -> tuple[ByteMap, ...]:

@@ -1,23 +1,33 @@
-"""A place in each of many Avro messages: one field of all of them is read at a time.
+"""A position in each of many Avro messages: one field of all of them is read at a time.
 
-A message that fails keeps its first error and is read on as if nothing had been, until its reader leaves it out
-(``living``): so a field costs a few numpy calls, whatever is wrong in whichever message.
+A message that fails is marked and read on from its begin, until its reader leaves it out (``valid``): so a field costs
+a few numpy calls, whatever is wrong in whichever message. What a value means is checked where it is read, with a reason
+(``refuse``). A message whose bytes are not what the schema says is only marked (``mark_malformed``); ``schema.check``
+reads it again and names the fault and its position.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.number import LONGEST, PAD, Bits, Places, uvarints_at, words_of, zigzags
+from ticdc_codec.event import Layout
+from ticdc_codec.number import PAD, Bits, Numbers, Places, uvarints_at, words_of, zigzags
+from ticdc_codec.simple.avro.schema import check
+
+_WORD = 8
+_MASKS = np.array([(1 << 8 * size) - 1 for size in range(_WORD + 1)], np.uint64)
+_PRIME = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(29)
 
 
 class Cursors:
-    """``who`` are numbers of messages, in ascending order; what is given back has one entry for each of them."""
+    """``who`` are indices of messages, ascending; each method returns one item for each of them."""
 
     __slots__ = ("_failed", "at", "begin", "buffer", "end", "errors", "octets", "words")
 
@@ -26,94 +36,149 @@ class Cursors:
         self.buffer = pa.py_buffer(b"".join([*values, bytes(PAD)]))
         self.octets: npt.NDArray[np.uint8] = np.frombuffer(self.buffer, np.uint8)
         self.words = words_of(self.buffer)
-        """The eight bytes from each place on."""
+        """The eight bytes from each position on."""
+        # begin[m], end[m], at[m]: offsets in octets of message m's first byte, of the byte after it, of the next field.
         self.end: Places = np.cumsum(sizes)
         self.begin: Places = self.end - sizes
         self.at: Places = self.begin + start
         self.errors: dict[int, DecodeError] = {}
-        """The first error of each message that has one."""
+        """The first error of each message that has one; ``name_faults`` adds those of malformed messages."""
         self._failed = np.zeros(len(values), bool)
 
-    def living(self, who: Places) -> Places:
-        """Those that have no error yet."""
-        return who[~self._failed[who]] if self.errors else who
+    def valid(self, who: Places) -> Places:
+        """Those that have not failed."""
+        return who[~self._failed[who]]
 
     def refuse(self, who: Places, bad: Bits, reason: str, detail: Callable[[int], str], at: Places) -> None:
-        """Note an error for the ``bad`` ones of ``who``; ``detail`` makes its words from a place in ``who``."""
-        if not bad.any():
-            return
+        """Note an error for the ``bad`` ones of ``who``; ``detail`` makes its text from a position in ``who``."""
         for item in np.flatnonzero(bad).tolist():
             message = int(who[item])
-            if message not in self.errors:
-                offset = int(at[item] - self.begin[message])
-                self.fail(message, DecodeError(reason, detail(item), offset=offset))
-        self.at[who[bad]] = self.begin[who[bad]]
+            if not self._failed[message]:
+                self.fail(message, DecodeError(reason, detail(item), offset=int(at[item] - self.begin[message])))
 
     def fail(self, message: int, error: DecodeError) -> None:
         """Note an error for one message."""
         self.errors.setdefault(message, error)
-        self._failed[message] = True
-        self.at[message] = self.begin[message]
+        self.mark_malformed(np.array([message]))
+
+    def mark_malformed(self, who: Places) -> None:
+        """Note that these messages are not what the schema says."""
+        self._failed[who] = True
+        self.at[who] = self.begin[who]
+
+    def name_faults(self, values: Sequence[bytes]) -> None:
+        """Add the errors of the messages that were marked without one."""
+        for message in np.flatnonzero(self._failed).tolist():
+            if message not in self.errors:
+                self.errors[message] = _fault(values[message])
 
     def longs(self, who: Places) -> Places:
         """The next number, with its sign."""
-        start = self.at[who]
-        numbers, after = uvarints_at(self.words, start)
-        self._move(who, start, after, "a number")
+        numbers, after = uvarints_at(self.words, self.at[who])
+        self._move(who, after)
         return zigzags(numbers)
 
-    def _move(self, who: Places, start: Places, after: Places, what: str) -> None:
+    def _move(self, who: Places, after: Places) -> None:
+        # after[i] is -1 for a number of more than 64 bits, and wraps below 0 for a size that no message has.
+        bad = (after > self.end[who]) | (after < self.at[who])
         self.at[who] = after
-        end = self.end[who]
-        bad = (after > end) | (after < start)
         if bad.any():
-            large = (after < 0) & (start + LONGEST <= end)
-            self.refuse(who, large, "out_of_range", lambda _: f"expected {what} of at most 64 bits", start)
-            self.refuse(who, bad, "truncated", lambda _: f"expected {what}, the message ends", start)
+            self.mark_malformed(who[bad])
 
     def skip(self, who: Places, size: int | Places) -> Places:
         """Where the next ``size`` bytes begin."""
         start: Places = self.at[who]
-        self._move(who, start, start + size, "a value of some bytes")
+        self._move(who, start + size)
         return start
 
     def sized(self, who: Places) -> tuple[Places, Places]:
         """Begin and size of the next string or bytes."""
-        before = self.at[who]
         size = self.longs(who)
         start = self.at[who]
         bad = (size < 0) | (size > self.end[who] - start)
         if bad.any():
-            detail = "expected a text of {} bytes, {} are left"
-            self.refuse(who, bad, "truncated", lambda n: detail.format(size[n], self.end[who[n]] - start[n]), before)
+            self.mark_malformed(who[bad])
             start, size = np.where(bad, 0, start), np.where(bad, 0, size)
         self.at[who] += size
         return start, size
 
-    def numbers_to(self, who: Places, most: int, what: str) -> Places:
+    def numbers_to(self, who: Places, most: int) -> Places:
         """The next enum's or union's number, 0 to ``most``."""
-        start = self.at[who]
         numbers = self.longs(who)
         bad = (numbers < 0) | (numbers > most)
-        self.refuse(who, bad, "wrong_type", lambda n: f"expected {what} 0 to {most}, found {numbers[n]}", start)
+        if bad.any():
+            self.mark_malformed(who[bad])
         valid: Places = np.where(bad, 0, numbers)
         return valid
 
     def optionals(self, who: Places) -> Places:
-        """Those of whom the next union is not null."""
-        some: Places = who[self.numbers_to(who, 1, "a type of a union") == 1]
+        """Those of which the next union is not null."""
+        some: Places = who[self.numbers_to(who, 1) == 1]
         return some
 
     def booleans(self, who: Places) -> Bits:
         """The next boolean."""
-        start = self.skip(who, 1)
-        octets = self.octets[start]
-        self.refuse(who, octets > 1, "wrong_type", lambda n: f"expected 0 or 1, found {octets[n]}", start)
+        octets = self.octets[self.skip(who, 1)]
+        self.mark_malformed(who[octets > 1])
         return np.equal(octets, 1)
 
     def finish(self, who: Places) -> None:
-        """Refuse those of whom bytes are left."""
-        left = self.end[who] - self.at[who]
-        self.refuse(
-            who, left > 0, "trailing_bytes", lambda n: f"expected the end, {left[n]} bytes are left", self.at[who]
-        )
+        """Mark those with bytes after their last field."""
+        self.mark_malformed(who[self.at[who] < self.end[who]])
+
+
+def _fault(value: bytes) -> DecodeError:
+    try:
+        check(value)
+    except DecodeError as error:
+        return error
+    return DecodeError("wrong_type", "expected a row of Simple in Avro")
+
+
+class ColumnNames:
+    """The columns of some layouts, numbered through."""
+
+    __slots__ = ("_hashes", "_longest", "_order", "_owner", "_sizes", "_starts", "_words", "first")
+
+    def __init__(self, layouts: Sequence[Layout]) -> None:
+        names = [column.name.encode() for layout in layouts for column in layout.columns]
+        counts = [len(layout.columns) for layout in layouts]
+        self.first: Places = np.array([0, *accumulate(counts)], np.int64)
+        """Number of each layout's first column, and of all columns."""
+        self._sizes = np.array([*map(len, names)], np.int64)
+        self._starts = np.cumsum(self._sizes) - self._sizes
+        self._longest = int(self._sizes.max(initial=0))
+        self._owner = np.repeat(np.arange(len(layouts)), counts)
+        content = b"".join([*names, bytes(_WORD)])
+        self._words = words_of(content)
+        hashes = _hashes(self._words, self._starts, self._sizes, self._owner)
+        self._order = np.argsort(hashes)
+        self._hashes = hashes[self._order]
+
+    def find(self, words: Numbers, starts: Places, sizes: Places, layouts: Places) -> Places:
+        """Numbers of the columns of these layouts that are named by ``sizes`` bytes at ``starts``; -1 for none.
+
+        ``words`` are the eight bytes from each place on.
+        """
+        if not len(self._hashes):
+            return np.full(len(starts), -1)
+        known = np.where(sizes <= self._longest, sizes, 0)
+        places = np.searchsorted(self._hashes, _hashes(words, starts, known, layouts))
+        column = self._order[np.minimum(places, len(self._hashes) - 1)]
+        same = (self._sizes[column] == sizes) & (self._owner[column] == layouts)
+        for at in range(0, int(known.max(initial=0)), _WORD):
+            some = np.flatnonzero(same & (known > at))
+            mask = _MASKS[np.minimum(known[some] - at, _WORD)]
+            theirs, ours = words[starts[some] + at], self._words[self._starts[column[some]] + at]
+            same[some] = (theirs ^ ours) & mask == 0
+        return np.where(same, column, -1)
+
+
+def _hashes(words: Numbers, starts: Places, sizes: Places, salt: Places) -> Numbers:
+    hashes = (salt * 257 + sizes).astype(np.uint64) * _PRIME
+    for at in range(0, int(sizes.max(initial=0)), _WORD):
+        some = np.flatnonzero(sizes > at)
+        word = words[starts[some] + at] & _MASKS[np.minimum(sizes[some] - at, _WORD)]
+        mixed = (hashes[some] ^ word) * _PRIME
+        hashes[some] = mixed ^ (mixed >> _SHIFT)
+    return hashes

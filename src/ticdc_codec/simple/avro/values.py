@@ -19,9 +19,21 @@ from ticdc_codec.mysql_type import Family, parse_type
 from ticdc_codec.number import Bits, Places
 from ticdc_codec.number_text import count_text
 from ticdc_codec.simple.avro.cursors import Cursors
-from ticdc_codec.simple.avro.maps import Tag
 from ticdc_codec.simple.enum_values import number_of
 from ticdc_codec.simple.zone import in_zone
+
+
+class Tag(IntEnum):
+    """Type of a value: its number in the union."""
+
+    NULL = 0
+    LONG = 1
+    FLOAT = 2
+    DOUBLE = 3
+    STRING = 4
+    BYTES = 5
+    TIMESTAMP = 6
+    UNSIGNED_BIGINT = 7
 
 
 class Form(IntEnum):

@@ -1,8 +1,14 @@
-"""Messages of Simple-Avro: controls one by one, rows all at once."""
+"""Messages of Simple in Avro: rows all at once, one field of all of them after the other; others one by one.
+
+Fields of a row before its images (wire.md 1.3.2): version int, database string, table string, tableID, type enum,
+commitTs, buildTs, schemaVersion, claimCheckLocation [null, string], handleKeyOnly [null, boolean],
+checksum [null, Checksum].
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -13,18 +19,20 @@ import pyarrow.compute as pc
 from ticdc_codec.batch import Events, Rows, collect_one
 from ticdc_codec.claim_check import stored_value
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.number import Bits, Places
+from ticdc_codec.event import Layout, Op
+from ticdc_codec.number import Bits, Places, read_uvarint
 from ticdc_codec.options import Corruption, SinkOptions
-from ticdc_codec.simple.avro.control import ROW, read_control
-from ticdc_codec.simple.avro.cursors import Cursors
-from ticdc_codec.simple.avro.header import OPS, Headers, layouts_of, read_headers
-from ticdc_codec.simple.avro.images import Images
-from ticdc_codec.simple.avro.maps import Entries, read_maps
-from ticdc_codec.simple.avro.names import ColumnNames
+from ticdc_codec.simple.avro.cursors import ColumnNames, Cursors
+from ticdc_codec.simple.avro.images import Entries, Images, read_maps
+from ticdc_codec.simple.avro.message import read_control
+from ticdc_codec.simple.avro.schema import ROW
 from ticdc_codec.simple.checksum import check
 from ticdc_codec.simple.control import add_control
 from ticdc_codec.simple.external_schemas import Schemas
+from ticdc_codec.simple.message import VERSION, Checksum
 
+OPS = (Op.INSERT, Op.UPDATE, Op.DELETE)
+"""In the order of the schema's enum."""
 _INSERT, _UPDATE, _DELETE = range(len(OPS))
 
 
@@ -48,12 +56,14 @@ class AvroMessages:
         add_control(read_control(value or b""), self._schemas, out)
 
     def _rows(self, values: Mapping[int, bytes], out: Events) -> Rows:
-        cursors, headers, claims = self._headers([*values.values()])
+        contents = [*values.values()]
+        cursors, headers, claims = self._headers(contents)
         images = self._images(cursors, headers)
         if self._options.corruption_handle_level is Corruption.ERROR:
             _check_sums(cursors, headers, images, self._options.time_zone)
         numbers = np.array([*values], np.int32)
         rows = _row_columns(cursors, headers, images, numbers)
+        cursors.name_faults(contents)
         for message, error in cursors.errors.items():
             out.message = int(numbers[message])
             out.error(_told(error, headers.names[message], claims.get(message)))
@@ -68,9 +78,9 @@ class AvroMessages:
         entries.number_from(len(layout))
         _read_images(cursors, headers.op != _INSERT, layout, names, entries)
         everyone = np.arange(len(layout))
-        cursors.finish(cursors.living(everyone))
+        cursors.finish(cursors.valid(everyone))
         alive = np.zeros(len(layout), bool)
-        alive[cursors.living(everyone)] = True
+        alive[cursors.valid(everyone)] = True
         exists = np.append(alive & (headers.op != _DELETE), alive & (headers.op != _INSERT))
         kept = entries.arrays(exists)
         return Images(cursors, layouts, names, kept, np.tile(layout, 2), exists, self._options.time_zone)
@@ -79,7 +89,8 @@ class AvroMessages:
         """The messages up to their images; those that lie in claim-check storage in place of those that name them."""
         cursors = Cursors(values, len(ROW))
         headers = read_headers(cursors, values)
-        claims = {number: place for number, place in headers.locations.items() if number not in cursors.errors}
+        valid = set(cursors.valid(np.arange(len(values))).tolist())
+        claims = {number: location for number, location in headers.locations.items() if number in valid}
         if not claims:
             return cursors, headers, claims
         faults = {}
@@ -123,9 +134,9 @@ def _told(error: DecodeError, name: tuple[str, str] | None, location: str | None
 
 def _read_images(cursors: Cursors, expected: Bits, layout: Places, names: ColumnNames, entries: Entries) -> None:
     """``data`` or ``old`` of all messages; an INSERT has no ``old`` and a DELETE no ``data``."""
-    who = cursors.living(np.arange(len(layout)))
+    who = cursors.valid(np.arange(len(layout)))
     at = cursors.at[who]
-    found = cursors.numbers_to(who, 1, "a type of a union") == 1
+    found = cursors.numbers_to(who, 1) == 1
     wrong = found != expected[who]
     cursors.refuse(who, wrong, "wrong_type", lambda n: f"expected an image: {not found[n]}", at)
     read_maps(cursors, who[found], layout, names, entries)
@@ -134,8 +145,9 @@ def _read_images(cursors: Cursors, expected: Bits, layout: Places, names: Column
 def _check_sums(cursors: Cursors, headers: Headers, images: Images, zone: ZoneInfo) -> None:
     """Refuse rows that are not those of their checksums."""
     count = len(headers.op)
+    valid = set(cursors.valid(np.arange(count)).tolist())
     for message, checksum in headers.checksums.items():
-        if message in cursors.errors or headers.handle_only[message]:
+        if message not in valid or headers.handle_only[message]:
             continue
         data, old = (images.texts_of(number) for number in (message, message + count))
         columns = images.shapes[images.shape[message if headers.op[message] != _DELETE else message + count]].columns
@@ -148,13 +160,13 @@ def _check_sums(cursors: Cursors, headers: Headers, images: Images, zone: ZoneIn
 def _row_columns(cursors: Cursors, headers: Headers, images: Images, numbers: npt.NDArray[np.int32]) -> Rows:
     """The row changes of the messages that have not been refused."""
     count = len(numbers)
-    everyone = cursors.living(np.arange(count))
+    everyone = cursors.valid(np.arange(count))
     updates = everyone[headers.op[everyone] == _UPDATE]
     differ = images.shape[updates] != images.shape[updates + count]
     cursors.refuse(
         updates, differ, "wrong_columns", lambda _: "expected the same columns in data and old", cursors.at[updates]
     )
-    who = cursors.living(everyone)
+    who = cursors.valid(everyone)
     op, after, before = headers.op[who], images.number[who], images.number[who + count]
     key, old_key = (images.keys.take(_taken(each)) for each in (np.where(op == _DELETE, before, after), before))
     return Rows(
@@ -175,3 +187,126 @@ def _row_columns(cursors: Cursors, headers: Headers, images: Images, numbers: np
 
 def _taken(places: Places) -> pa.Array:
     return pa.array(places, mask=places < 0)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Headers:
+    """The headers of messages, an item each. Those of messages that were refused mean nothing."""
+
+    names: list[tuple[str, str] | None]
+    """Database and table; None of a message that was not read as far."""
+    table_id: Places
+    op: Places
+    commit_ts: Places
+    schema_version: Places
+    locations: dict[int, str]
+    """Where rows lie that are too large for a message, by number."""
+    handle_only: Bits
+    checksums: dict[int, Checksum]
+
+
+def read_headers(cursors: Cursors, values: Sequence[bytes]) -> Headers:
+    """The headers of all messages; those that have none are refused."""
+    who = np.arange(len(values))
+    at = cursors.at.copy()
+    version = cursors.longs(who)
+    wrong = version != VERSION
+    cursors.refuse(who, wrong, "unknown_version", lambda n: f"expected version {VERSION}, found {version[n]}", at)
+    names = _read_names(cursors, values)
+    table_id = cursors.longs(who)
+    op = cursors.numbers_to(who, len(OPS) - 1)
+    commit_ts = _read_tso(cursors, who, "commitTs")
+    cursors.longs(who)  # buildTs, the writer's clock
+    schema_version = _read_tso(cursors, who, "schemaVersion")
+    locations = _read_locations(cursors, who, values)
+    handle_only = np.zeros(len(values), bool)
+    some = cursors.optionals(who)
+    handle_only[some] = cursors.booleans(some)
+    checksums = _read_checksums(cursors, who)
+    return Headers(names, table_id, op, commit_ts, schema_version, locations, handle_only, checksums)
+
+
+def _read_names(cursors: Cursors, values: Sequence[bytes]) -> list[tuple[str, str] | None]:
+    """Database and table of each message, None of one that has failed."""
+    who = np.arange(len(values))
+    # first[m], middle[m], last[m]: offsets in message m of its database's size, its table's size, and what follows.
+    first = cursors.at - cursors.begin
+    cursors.sized(who)
+    middle = cursors.at - cursors.begin
+    cursors.sized(who)
+    last = cursors.at - cursors.begin
+    names: list[tuple[str, str] | None] = [None] * len(values)
+    valid = cursors.valid(who)
+    read: dict[tuple[bytes, bytes], tuple[str, str] | None] = {}
+    for number, *offsets in np.stack((valid, first[valid], middle[valid], last[valid]), axis=1).tolist():
+        start, between, end = offsets
+        texts = values[number][start:between], values[number][between:end]
+        if texts not in read:
+            read[texts] = _decoded_names(*texts)
+        names[number] = read[texts]
+        if names[number] is None:
+            cursors.mark_malformed(np.array([number]))
+    return names
+
+
+def _decoded_names(*texts: bytes) -> tuple[str, str] | None:
+    """Two strings with their sizes before them; None if they are not UTF-8."""
+    try:
+        database, table = (text[read_uvarint(text, 0, len(text))[1] :].decode() for text in texts)
+    except UnicodeDecodeError:
+        return None
+    return database, table
+
+
+def _read_tso(cursors: Cursors, who: Places, name: str) -> Places:
+    start = cursors.at[who]
+    tso = cursors.longs(who)
+    cursors.refuse(who, tso < 0, "out_of_range", lambda n: f"a {name} is 0 to 2^63 - 1, found {tso[n]}", start)
+    return tso
+
+
+def _read_locations(cursors: Cursors, who: Places, values: Sequence[bytes]) -> dict[int, str]:
+    some = cursors.optionals(who)
+    starts, sizes = cursors.sized(some)
+    locations = {}
+    for number, start, size in zip(some.tolist(), starts.tolist(), sizes.tolist(), strict=True):
+        at = start - int(cursors.begin[number])
+        try:
+            locations[number] = values[number][at : at + size].decode()
+        except UnicodeDecodeError:
+            cursors.mark_malformed(np.array([number]))
+    return locations
+
+
+def _read_checksums(cursors: Cursors, who: Places) -> dict[int, Checksum]:
+    some = cursors.optionals(who)
+    version, corrupted = cursors.longs(some), cursors.booleans(some)
+    current, previous = cursors.longs(some), cursors.longs(some)
+    fields = (each.tolist() for each in (some, version, corrupted, current, previous))
+    return {number: Checksum(*values) for number, *values in zip(*fields, strict=True)}
+
+
+def layouts_of(headers: Headers, cursors: Cursors, schemas: Schemas) -> tuple[list[Layout], Places]:
+    """The layouts that messages name, and the number of each one's; messages are refused whose schema is missing."""
+    layouts: list[Layout] = []
+    found: dict[tuple[tuple[str, str] | None, int], int | DecodeError] = {}
+    numbers = np.zeros(len(headers.names), np.int64)
+    alive = cursors.valid(np.arange(len(headers.names)))
+    for message, version in zip(alive.tolist(), headers.schema_version[alive].tolist(), strict=True):
+        name = headers.names[message]
+        number = found.get((name, version))
+        if number is None:
+            number = found[name, version] = _find(name or ("", ""), version, schemas, layouts)
+        if isinstance(number, DecodeError):
+            cursors.fail(message, number)
+        else:
+            numbers[message] = number
+    return layouts, numbers
+
+
+def _find(name: tuple[str, str], version: int, schemas: Schemas, layouts: list[Layout]) -> int | DecodeError:
+    try:
+        layouts.append(schemas.find(*name, version))
+    except DecodeError as error:
+        return error
+    return len(layouts) - 1
