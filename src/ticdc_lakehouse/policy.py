@@ -1,4 +1,4 @@
-"""What a feed's file may say about its gold tables."""
+"""Settings of a feed's gold tables: what a feed file may choose."""
 
 from __future__ import annotations
 
@@ -6,19 +6,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 RETENTION_DAYS, SHORTEST_RETENTION = 30, 7
-"""For how many days a state of gold stays readable after the next one; Delta takes no less than a week."""
+"""Days for which a state of gold stays readable after the next one; Delta keeps no less than a week."""
 
 NAME_TEMPLATE = "{feed}_{database}_{table}"
-"""The name of a table in the lake, where the feed's file gives no other."""
+"""Default name of a table in the lake."""
 
 
 class Mode(StrEnum):
-    """How gold knows what to apply."""
+    """Which changes gold applies."""
 
     WATERMARKS = "watermarks"
-    """Windows that TiCDC's watermarks say are complete: at each, all tables are as they were in TiDB."""
+    """Those up to TiCDC's watermark, window by window: after each, all tables are as TiDB held them at one TSO."""
     EVENTUAL = "eventual"
-    """What has arrived, the newest commit of each key winning: for feeds without watermarks. No consistent cut."""
+    """Those that have arrived; the newest commit of each key wins. For feeds without watermarks: tables have no common
+    TSO."""
 
 
 class Views(StrEnum):
@@ -31,38 +32,38 @@ class Views(StrEnum):
 
 
 class OnDrop(StrEnum):
-    """What becomes of a table that TiDB dropped."""
+    """What happens to a table that TiDB dropped."""
 
     DROP = "drop"
-    """It goes from gold too; as of a TSO before that it stays readable."""
+    """It is dropped from gold; `as_of` reads it at earlier TSOs."""
     KEEP = "keep"
-    """It stays as it was, and says that it was dropped, until another table takes its name."""
+    """It stays, marked as dropped, until another table has its name."""
 
 
 class OnUnsupportedDdl(StrEnum):
-    """What becomes of a table whose DDL cannot be followed."""
+    """What happens to a table whose DDL cannot be followed."""
 
     STOP = "stop"
-    """It stands still at its last right state."""
+    """It is blocked at its last correct state."""
     IGNORE = "ignore"
-    """It goes on as if there had been no DDL. It stops where rows no longer fit its columns, and before a DDL that is
-    followed but for some stored value."""
+    """The DDL is skipped. The table is blocked where rows no longer fit its columns, and before a DDL that can be
+    followed except for some stored values."""
 
 
 class OnIrregular(StrEnum):
-    """What becomes of dates that Spark's types do not have: zero and partial ones."""
+    """How irregular values are shown: zero and partial dates, which Spark's types do not have."""
 
     NULL = "null"
-    """NULL in their column; the exact text is kept beside it, and ops counts them."""
+    """As NULL; column `_ticdc_irregular` holds the exact text, and ops counts them."""
     TEXT = "text"
-    """DATE, DATETIME and TIMESTAMP columns are shown as MySQL's texts."""
+    """DATE, DATETIME and TIMESTAMP columns hold MySQL's texts."""
     STOP = "stop"
-    """Their table stands still before the first of them."""
+    """Their table is blocked before the first of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """What a feed's file says of its tables."""
+    """The settings of one table."""
 
     on_drop: OnDrop = OnDrop.DROP
     on_unsupported_ddl: OnUnsupportedDdl = OnUnsupportedDdl.STOP

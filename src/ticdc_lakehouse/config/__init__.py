@@ -1,1 +1,1 @@
-"""What an operator writes: one YAML file a feed."""
+"""Feed files: one YAML file per changefeed, checked whole."""

@@ -44,7 +44,7 @@ class LayerKeys(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class FeedFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A feed file of the TiCDC lakehouse: one changefeed's topics and what becomes of them."""
+    """A feed file of the TiCDC lakehouse: one changefeed's topics, and how they become tables."""
 
     protocol: Annotated[ProtocolName, Meta(description="As in the changefeed's sink-uri; `-` and `_` are the same.")]
     time_zone: Annotated[

@@ -1,5 +1,4 @@
-"""The section ``gold`` of a feed file: names, what analysts see, and what becomes of tables that are dropped, of DDL
-that cannot be followed and of irregular dates."""
+"""The section ``gold`` of a feed file: names, views, retention, and the policy of each table."""
 
 from __future__ import annotations
 
@@ -43,21 +42,21 @@ _SchemaTemplate = Annotated[
 
 
 class TableKeys(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the file says of some tables. A key that is not given is as for the feed."""
+    """The policy of some tables. A key that is not given is as for the feed."""
 
     on_drop: Annotated[
         OnDrop | None,
         Meta(
-            description="What becomes of a table that TiDB dropped. `drop`: it goes from gold too, and stays readable "
-            "`as_of` a TSO before; `keep`: it stays until another table takes its name."
+            description="What happens to a table that TiDB dropped. `drop`: it is dropped from gold, and `as_of` reads "
+            "it at earlier TSOs; `keep`: it stays until another table has its name."
         ),
     ] = None
     on_unsupported_ddl: Annotated[
         OnUnsupportedDdl | None,
         Meta(
-            description="What becomes of a table whose DDL [cannot be followed](ddl.md). `stop`: it is blocked at its "
-            "last right state; `ignore`: it goes on as if there had been no DDL, and is blocked where rows no longer "
-            "fit its columns."
+            description="What happens to a table whose DDL [cannot be followed](ddl.md). `stop`: it is blocked at its "
+            "last correct state; `ignore`: the DDL is skipped, and the table is blocked where rows no longer fit its "
+            "columns."
         ),
     ] = None
     on_irregular: Annotated[
@@ -71,7 +70,7 @@ class TableKeys(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Gold(TableKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Gold's tables: how current they are, their names, and what becomes of those that cannot go on as before."""
+    """Gold's tables: which changes they hold, their names, and the policy of each table."""
 
     mode: Annotated[
         Mode,

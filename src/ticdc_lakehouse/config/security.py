@@ -1,4 +1,4 @@
-"""A feed's ``kafka.security``: options of the Kafka client, the secret ones as references."""
+"""The section ``kafka.security`` of a feed file: options of the Kafka client, secrets as references."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A feed's ``options``: what the changefeed's sink-uri says beside the protocol."""
+"""The section ``options`` of a feed file: the changefeed's sink-uri parameters beside the protocol."""
 
 from __future__ import annotations
 
