@@ -1,8 +1,9 @@
-"""The row changes of a batch, gathered by table and type: texts as JSON lines, which are cut only once, at the end."""
+"""The row changes of a batch, collected as columns; their texts are JSON lines, which are cut once, at the end."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,7 +37,7 @@ class Lines:
         if not lines:
             return _NONE
         self._texts.append(lines)
-        # Now, while they are in the processor's cache.
+        # The places of line feeds are looked for now, while the text is in the processor's cache.
         self._ends.append(np.flatnonzero(np.frombuffer(lines, np.uint8) == _NEWLINE) + self._size)
         self._size += len(lines)
         self._count += count
@@ -46,19 +47,34 @@ class Lines:
         """The texts and the line feeds between them, in turn, as large strings: text n is item 2 n."""
         if not self._texts:
             return pa.nulls(0, pa.large_string())
+        # ends[n]: place of the line feed behind text n; offsets: begin and end of text 0, of text 1, …
         ends = np.concatenate(self._ends)
         offsets = np.stack((np.append(0, ends + 1)[:-1], ends), axis=1).ravel()
         buffers = (pa.py_buffer(offsets), pa.py_buffer(b"".join(self._texts)))
         return pa.LargeStringArray.from_buffers(len(offsets) - 1, *buffers)
 
 
-Places = tuple[Sequence[int], Sequence[int]]
-"""Of each event the number of its message, and its number in that message."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowColumns:
+    """Row changes of one operation and one layout, as columns. None for a column is None for each row."""
 
-
-def alone(messages: Sequence[int]) -> Places:
-    """The places of events of which a message has one."""
-    return messages, [0] * len(messages)
+    messages: Sequence[int]
+    """Number of each row's message in the batch."""
+    index: Sequence[int] | None = None
+    """Number of the event in its message; None: every message has one event."""
+    op: Op
+    layout: Layout
+    commit_ts: Sequence[int | None]
+    commit_ms: Sequence[int | None] | None = None
+    """Milliseconds since the Unix epoch, where there is no commit_ts."""
+    handle_keys: bytes
+    """Lines of JSON arrays, one for each row; none if the table has no handle key."""
+    old_handle_keys: Sequence[bytes | None] | None = None
+    before: bytes = b""
+    """Lines of JSON objects, one for each row; none if no row has this image."""
+    after: bytes = b""
+    handle_only: Sequence[bool] | None = None
+    table_ids: Sequence[int | None] | None = None
 
 
 class Sparse:
@@ -83,8 +99,8 @@ class Sparse:
         return pa.repeat(pa.scalar(self._absent, self._kind), len(at))
 
 
-class Gathered:
-    """Row changes in any order."""
+class RowBuilder:
+    """Collects row changes in any order, and gives them in that of their messages."""
 
     __slots__ = ("_commit_ms", "_commit_ts", "_groups", "_handle_only", "_images", "_index", "_keys", "_layouts",
                  "_messages", "_old_keys", "_table_ids")  # fmt: skip
@@ -99,47 +115,47 @@ class Gathered:
         self._images, self._keys = Lines(), Lines()
         self._layouts: dict[Layout, int] = {}
         self._groups: list[tuple[int, ...]] = []
-        """Of each: rows, number of op, number of layout, and numbers of the first key, before and after."""
+        """For each element added: (row_count, op_code, layout_index, first_key, first_before, first_after). The last
+        three are line numbers in ``_keys`` and ``_images``, -1 for no lines."""
 
-    def add(
-        self,
-        places: Places,
-        op: Op,
-        commits: tuple[Sequence[int | None], Sequence[int | None] | None],
-        layout: Layout,
-        keys: tuple[bytes, Sequence[bytes | None] | None],
-        images: tuple[bytes, bytes],
-        handle_only: Sequence[bool] | None = None,
-        table_ids: Sequence[int | None] | None = None,
-    ) -> None:
-        """Add rows as columns: places, commit_ts and commit_ms, keys (lines, or none) and old keys, before and after
-        (both lines, or none). None for a column is none in all rows.
-        """
-        count = len(places[0])
-        self._messages += places[0]
-        self._index += places[1]
-        self._commit_ts.add(commits[0], count)
-        self._commit_ms.add(commits[1], count)
-        self._old_keys.add(keys[1], count)
-        self._handle_only.add(handle_only, count)
-        self._table_ids.add(table_ids, count)
-        number = self._layouts.setdefault(layout, len(self._layouts))
-        firsts = (self._keys.add(keys[0], count), *(self._images.add(lines, count) for lines in images))
-        self._groups.append((count, _OPS.index(op), number, *firsts))
+    def add(self, added: Iterable[RowColumns]) -> None:
+        """Add rows."""
+        for columns in added:
+            self._add(columns)
+
+    def _add(self, columns: RowColumns) -> None:
+        count = len(columns.messages)
+        self._messages += columns.messages
+        self._index += [0] * count if columns.index is None else columns.index
+        self._commit_ts.add(columns.commit_ts, count)
+        self._commit_ms.add(columns.commit_ms, count)
+        self._old_keys.add(columns.old_handle_keys, count)
+        self._handle_only.add(columns.handle_only, count)
+        self._table_ids.add(columns.table_ids, count)
+        layout_index = self._layouts.setdefault(columns.layout, len(self._layouts))
+        firsts = (
+            self._keys.add(columns.handle_keys, count),
+            self._images.add(columns.before, count),
+            self._images.add(columns.after, count),
+        )
+        self._groups.append((count, _OPS.index(columns.op), layout_index, *firsts))
 
     def rows(self, without: Collection[int] = ()) -> Rows | None:
-        """The rows in order but for those of some messages, None if there are none."""
-        # Arrow reads a list three times as fast as numpy.
+        """The rows in the order of message and index but for those of some messages; None if there are none."""
+        # message[i], index[i]: number of row i's message and its number there, in the order of adding. Arrow reads a
+        # list three times as fast as numpy.
         message, index = (pa.array(each, pa.int64()).to_numpy() for each in (self._messages, self._index))
+        # order[k]: the row that comes k-th
         order = np.argsort(message << _INDEX_BITS | index, kind="stable")
         if without:
             order = order[~np.isin(message[order], [*without])]
         if not len(order):
             return None
         at = pa.array(order)
+        # one item for each group; group[k]: the group of the k-th row
         counts, op, layout, *firsts = np.array(self._groups, np.int64).T
         group = np.repeat(np.arange(len(counts)), counts)[order]
-        key, before, after = (_places(first, counts, group, order) for first in firsts)
+        key, before, after = (_line_items(first, counts, group, order) for first in firsts)
         images = self._images.array()
         return Rows(
             message=message[order].astype(np.int32),
@@ -158,7 +174,41 @@ class Gathered:
         )
 
 
-def _places(first: Numbers, counts: Numbers, group: Numbers, order: Numbers) -> pa.Array:
-    """The item of each row's text in ``Lines.array``, null for none; ``first`` and ``counts`` are those of groups."""
+def _line_items(first: Numbers, counts: Numbers, group: Numbers, order: Numbers) -> pa.Array:
+    """For each row the item of ``Lines.array`` that has its text, null for none.
+
+    ``first`` (line number of the first row, -1 for no lines) and ``counts`` have an item for each group, ``group`` and
+    ``order`` one for each row.
+    """
     start = np.cumsum(counts) - counts
     return pa.array(2 * ((first - start)[group] + order), mask=(first == _NONE)[group])
+
+
+def alone(messages: Sequence[int]) -> tuple[Sequence[int], None]:
+    """The messages and the index of events of which a message has one."""
+    return messages, None
+
+
+class Gathered(RowBuilder):
+    """A row builder that takes columns as arguments."""
+
+    def add_columns(self, places: Any, *columns: Any, handle_only: Any = None, table_ids: Any = None) -> None:
+        """Add rows: see ``RowColumns``."""
+        op, (commit_ts, commit_ms), layout, (keys, old_keys), (before, after), *others = columns
+        if others:
+            handle_only, table_ids = others
+        added = RowColumns(
+            messages=places[0],
+            index=places[1],
+            op=op,
+            layout=layout,
+            commit_ts=commit_ts,
+            commit_ms=commit_ms,
+            handle_keys=keys,
+            old_handle_keys=old_keys,
+            before=before,
+            after=after,
+            handle_only=handle_only,
+            table_ids=table_ids,
+        )
+        self.add([added])

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 from vectors import FOLDER, cases
 
-from ticdc_codec.debezium.table import head_of as debezium_head
+from ticdc_codec.debezium.decode import head_of as debezium_head
 from ticdc_codec.message_prefix import Head
 from ticdc_codec.simple.json.kind import head_of as simple_head
 

@@ -4,9 +4,9 @@
      "sql": "", "sqlType": {"id": 4, "c": 12}, "mysqlType": {"c": "varchar", "id": "int"},
      "old": [{"id": "1", "c": "a"}], "data": [{"id": "1", "c": "b"}], "_tidb": {"commitTs": tso}}
 
-One module a concern: ``envelope`` (the object and its faults), ``row`` (a row's message, read by a type of its table),
-``table`` (what repeats per table, compiled), ``value`` (texts that differ from ``event``'s), ``plan`` (what repeats in
-messages that are written), ``decode`` and ``encode``.
+``decode`` specifies the rows for ``json_rows``; ``envelope`` is the object and its faults, ``table`` how a table's rows
+are read, ``value`` the texts that differ from those of ``event``. ``encode`` writes messages by the
+templates of ``plan``.
 """
 
 from __future__ import annotations

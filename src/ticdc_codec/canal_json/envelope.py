@@ -14,9 +14,9 @@ import msgspec
 from msgspec import Raw
 
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.json_text import Unreadable, unreadable
+from ticdc_codec.json_text import Unreadable, names_of, unreadable
 
-NULL = b"null"
+_NULL = b"null"
 
 
 class Extension(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True, gc=False):
@@ -67,3 +67,12 @@ def read_envelope(value: bytes) -> Envelope:
         return _ENVELOPE.decode(value)
     except Unreadable as error:
         raise unreadable(error, value) from None
+
+
+def check_no_row(value: bytes, envelope: Envelope) -> None:
+    """Raise DecodeError unless a DDL or a watermark has no row and no columns (wire.md 1.4.1)."""
+    names_of(value)
+    if envelope.data is not None or envelope.old is not None or envelope.pk_names is not None:
+        raise DecodeError("wrong_type", f"expected null for data, old and pkNames of a {envelope.type}")
+    if bytes(envelope.sql_type) != _NULL or bytes(envelope.mysql_type) != _NULL:
+        raise DecodeError("wrong_type", f"expected null for sqlType and mysqlType of a {envelope.type}")

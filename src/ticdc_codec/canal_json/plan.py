@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ticdc_codec.canal_json.value import Convert, promoted, sql_type, wire_converter
+from ticdc_codec.canal_json.value import Convert, promoted, sql_type, to_wire
 from ticdc_codec.enum_values import number_of_names
 from ticdc_codec.event import Column, Image, RowChange
 from ticdc_codec.json_template import JSON, NUMBER, template
@@ -109,5 +109,5 @@ def _kind(type_text: str, by: str | None) -> _Kind:
     return (
         kind,
         " ".join([kind.name, *attributes]),
-        (number_of_names(kind) if by == "name" else None) or wire_converter(type_text),
+        (number_of_names(kind) if by == "name" else None) or to_wire(type_text),
     )

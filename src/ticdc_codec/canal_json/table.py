@@ -1,4 +1,4 @@
-"""What repeats in every row of a table, compiled once: how to read its rows, its columns, which texts to change.
+"""What repeats in every row of a table, compiled once: how to read its rows, its columns, which texts to convert.
 
 A table's rows are read by a Struct type of their own, in which all that repeats is typed by its value: names, and
 ``mysqlType`` whatever its order is (a Go map's). ``sqlType`` has the columns in order, and few texts (wire.md 1.4.2).
@@ -6,144 +6,161 @@ A table's rows are read by a Struct type of their own, in which all that repeats
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import filterfalse
-from operator import attrgetter
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
-from msgspec import UNSET
+import orjson
+from msgspec import UNSET, Raw, UnsetType
 
 from ticdc_codec.bounded_cache import make_room
-from ticdc_codec.canal_json.envelope import Envelope
-from ticdc_codec.canal_json.row import Head, Image, Row, Shortest, reader
-from ticdc_codec.canal_json.value import converter
+from ticdc_codec.canal_json.envelope import Envelope, Extension
+from ticdc_codec.canal_json.value import conversion
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text
-from ticdc_codec.json_text import Unreadable, is_odd, names_of, unreadable
+from ticdc_codec.json_table import Image, ImageTypes, TextImages, check_names, handle_key_lines, old_handle_keys
+from ticdc_codec.json_text import Unreadable, names_of, quotes_of, unreadable
 from ticdc_codec.mysql_type import Family, family_of, is_known
 
-_ENCODE = msgspec.json.Encoder().encode
-_ENCODE_LINES = msgspec.json.Encoder().encode_lines
+_LITERAL: Any = Literal
+_NAMES = {"sql_type": "sqlType", "mysql_type": "mysqlType", "tidb": "_tidb"}
 _SQL_TYPES = msgspec.json.Decoder(dict[str, int] | None)
 _MYSQL_TYPES = msgspec.json.Decoder(dict[str, str] | None)
 
 
-class Table:
-    """One description of a table."""
+class Row(msgspec.Struct, rename=_NAMES, omit_defaults=True, gc=False):
+    """The members from ``es`` on; a table's own type narrows them to what repeats."""
 
-    __slots__ = ("_changes", "_has_key", "_key", "_set", "layout", "read", "shortest", "sql_types")
+    es: int
+    ts: int
+    sql: str
+    sql_type: Raw
+    mysql_type: Any
+    old: tuple[Image] | None
+    data: tuple[Image]
+    tidb: Extension | None = None
+
+
+class Table:
+    """A table as one list of columns and keys describes it."""
+
+    __slots__ = ("_images", "_key", "_names_check", "layout", "read", "sql_types")
 
     def __init__(self, database: str, table: str, keys: tuple[str, ...], types: dict[str, str]) -> None:
-        columns = tuple(_column(name, kind, name in keys) for name, kind in types.items())
+        columns = tuple(_column(name, kind, key=name in keys) for name, kind in types.items())
         self.layout = Layout(database, table, columns, columns_text(columns))
-        odd = is_odd(types)
-        self.read = reader(types)
-        self.shortest = Shortest(types)
+        images = ImageTypes([*types])
+        self.read = images.reader(_row_type(images, [*types.values()]), ("mysqlType", "old", "data"))
+        """Reads a row without its head. Raises DecodeError or one of ``Unreadable`` if it has other columns."""
+        self._images = TextImages(images, map(conversion, types.values()))
+        self._names_check = _NamesCheck(types)
         self.sql_types: set[bytes] = set()
         """Texts of ``sqlType`` that have these columns in this order."""
-        fields = {name: name if odd else f"c{at}" for at, name in enumerate(types)}
-        self._set: Callable[..., None] = dict.__setitem__ if odd else setattr
-        self._changes = [
-            (fields[name], _getter(fields[name], odd=odd), *change)
-            for name, kind in types.items()
-            if (change := converter(kind))
-        ]
-        self._has_key = bool(keys)
-        self._key = [_getter(fields[name], odd=odd) for name in keys]
+        getters = dict(zip(types, images.getters(), strict=True))
+        self._key = [getters[name] for name in keys]
 
-    def are_like(self, rows: list[Row]) -> bool:
-        """Whether the messages describe these columns in this order, and all have ``old`` or none, and their rows."""
-        return (
+    def check_same_layout(self, rows: list[Row]) -> None:
+        """Raise DecodeError unless the rows describe these columns in this order, all have ``old`` or none has it, and
+        none is in claim-check storage."""
+        is_same = (
             [row.old for row in rows].count(None) in (0, len(rows))
             and not [row for row in rows if row.tidb and row.tidb.claim_check_location is not None]
             and self.sql_types.issuperset({bytes(row.sql_type) for row in rows})
         )
+        if not is_same:
+            raise DecodeError("wrong_columns", "expected rows of one layout")
 
-    def texts(self, images: list[Image]) -> tuple[bytes, bytes]:
-        """Images as lines of JSON in the columns' order: with the wire's texts, and with those of ``event``.
+    def lines(self, images: list[Image]) -> tuple[bytes, bytes]:
+        """Images as lines of JSON in the columns' order: with the wire's texts, and with those of ``event``, to which
+        they are converted in place. Raises DecodeError."""
+        return self._images.lines(images)
 
-        They are changed to those of ``event``. Raises DecodeError.
+    def check_names(self, texts: Sequence[bytes], rows: list[Row], commits: list[int], data: bytes, old: bytes) -> None:
+        """Raise DecodeError ``duplicate_name`` if an object of a row has a name twice.
+
+        ``commits`` are all that there are; ``data`` and ``old`` the lines of the images with the wire's texts.
         """
-        theirs = _ENCODE_LINES(images)
-        changed = False
-        for field, get, are_ours, change in self._changes:
-            texts = [*map(get, images)]
-            if not are_ours([text for text in texts if isinstance(text, str)]):
-                changed = True
-                for image, text in zip(images, texts, strict=True):
-                    if isinstance(text, str):
-                        self._set(image, field, change(text))
-        return theirs, _ENCODE_LINES(images) if changed else theirs
+        check = self._names_check
+        check_names(texts, check.shortest(rows, commits, data, old), lambda: check.quotes(rows, data, old))
 
     def handle_keys(self, images: list[Image]) -> bytes:
         """The handle keys' texts as lines, none if the table names no key."""
-        return _ENCODE_LINES([*self._keys(images)])
+        return handle_key_lines(self._key_columns(images))
 
     def old_handle_keys(self, old: list[Image], new: list[Image]) -> list[bytes | None] | None:
         """The keys before updates, None for one that is the same, or for all."""
-        was, now = [*self._keys(old)], [*self._keys(new)]
-        return None if was == now else [*map(_changed, was, now)]
+        return old_handle_keys(self._key_columns(old), self._key_columns(new))
 
-    def _keys(self, images: list[Image]) -> Iterable[tuple[Any, ...]]:
-        return zip(*(map(get, images) for get in self._key), strict=True) if self._has_key else ()
-
-
-def _changed(was: tuple[Any, ...], now: tuple[Any, ...]) -> bytes | None:
-    """A key's text before an update, None if it is the same. A column that is not in ``old`` has not changed."""
-    before = tuple(b if a is UNSET else a for a, b in zip(was, now, strict=True))
-    return None if before == now else _ENCODE(before)
+    def _key_columns(self, images: list[Image]) -> list[Iterable[str | None]]:
+        return [map(get, images) for get in self._key]
 
 
-def _column(name: str, kind: str, key: bool) -> Column:
+def _column(name: str, kind: str, *, key: bool) -> Column:
     # ENUM and SET come as numbers in every dialect, also where content-compatible lists the names (wire.md 1.4.2).
     by = "index" if family_of(kind) in (Family.ENUM, Family.SET) else None
     return Column(name=name, type=kind, key=key, by=by)
 
 
-def _getter(field: str, *, odd: bool) -> Callable[[Image], Any]:
-    return (lambda image: image.get(field, UNSET)) if odd else attrgetter(field)
+def _row_type(images: ImageTypes, types: list[str]) -> Any:
+    # A row without any column has null for mysqlType (wire.md 1.4.1).
+    mysql_type: Any = images.type_of([(_LITERAL[kind],) for kind in types])
+    data = images.type_of([(str | None,)] * len(types))
+    old = images.type_of([(str | None | UnsetType, UNSET)] * len(types))
+    one: Any = tuple
+    fields = [
+        ("mysql_type", mysql_type if types else mysql_type | None),
+        ("old", one[old] | None),
+        ("data", one[data]),
+    ]
+    return msgspec.defstruct("TableRow", fields, bases=(Row,), rename=_NAMES, forbid_unknown_fields=True, gc=False)
 
 
-def head_of(value: bytes) -> bytes:
-    """What a message of either writer has before ``es``, without a bracket at its end; any bytes of another."""
-    return value[: value.find(b',"es":')]
+# es and ts have 13 digits since 2001, a commitTs has 18 since 2014 (and until 2090).
+_LEAST_MS = 10**12
+_LEAST_TSO = 10**17
+_TIDB = len(',"_tidb":{"commitTs":}') + 18
 
 
-_HEAD = msgspec.json.Decoder(Head)
+class _NamesCheck:
+    """The least length and quotes of a table's rows without their heads (``json_table.check_names``)."""
 
+    __slots__ = ("_length", "_quotes")
 
-def _is_head(head: bytes) -> bool:
-    """Whether the members before ``es`` are those of a Head, each once: then messages may be read without them."""
-    try:
-        names_of(head + b"}")
-        return not _HEAD.decode(head + b"}").is_ddl
-    except (DecodeError, *Unreadable, ValueError):
-        return False
+    def __init__(self, types: dict[str, str]) -> None:
+        members = {
+            "es": _LEAST_MS, "ts": _LEAST_MS, "sql": "", "sqlType": 0, "mysqlType": types, "old": 0, "data": [0],
+        }  # fmt: skip
+        # without the three zeros that stand for texts
+        self._length = len(orjson.dumps(members)) - 3
+        self._quotes = quotes_of(orjson.dumps(members)) + 2 * len(types)
+
+    def shortest(self, rows: list[Row], commits: list[int], data: bytes, old: bytes) -> int:
+        """The least length of all together; -1 if numbers have so few digits that they may be shorter."""
+        if min([row.es for row in rows]) < _LEAST_MS or min([row.ts for row in rows]) < _LEAST_MS:
+            return -1
+        if commits and min(commits) < _LEAST_TSO:
+            return -1
+        sql_types = sum([len(row.sql_type) for row in rows])
+        # A line feed stands for a bracket of each image, "null" for no old.
+        images = len(data) + len(old) + (0 if old else 3) * len(rows)
+        return len(rows) * self._length + len(commits) * _TIDB + sql_types + images
+
+    def quotes(self, rows: list[Row], data: bytes, old: bytes) -> Iterator[int]:
+        """The quotes of each row."""
+        old_lines = old.splitlines() or [b""] * len(rows)
+        for row, *images in zip(rows, data.splitlines(), old_lines, strict=True):
+            extension = 0 if row.tidb is None else 4 + 2 * row.tidb.only_handle_key + 4 * (row.tidb.row_key is not None)
+            yield self._quotes + extension + sum(map(quotes_of, images))
 
 
 class Tables:
     """The tables of a feed that messages have described so far."""
 
-    __slots__ = ("_by_description", "_by_head")
+    __slots__ = ("_by_description",)
 
     def __init__(self) -> None:
-        self._by_head: dict[bytes, tuple[Table, str]] = {}
         self._by_description: dict[tuple[Any, ...], Table] = {}
-
-    def known(self, head: bytes) -> tuple[Table, str] | None:
-        """The table of the last row with this head, and the head's type."""
-        return self._by_head.get(head)
-
-    def learn(self, value: bytes, envelope: Envelope, table: Table) -> None:
-        """Remember by what the messages that are like this one are found."""
-        head = head_of(value)
-        if head not in self._by_head and not _is_head(head):
-            return
-        make_room(self._by_head)
-        self._by_head[head] = (table, envelope.type)
-        make_room(table.sql_types)
-        table.sql_types.add(bytes(envelope.sql_type))
 
     def described(self, envelope: Envelope) -> Table:
         """The table as this row describes it. Raises DecodeError."""
@@ -164,6 +181,8 @@ class Tables:
         if table is None:
             make_room(self._by_description)
             table = self._by_description[description] = Table(envelope.database, envelope.table, keys, ordered)
+        make_room(table.sql_types)
+        table.sql_types.add(bytes(envelope.sql_type))
         return table
 
 

@@ -12,6 +12,7 @@ import operator
 from collections.abc import Callable
 
 from ticdc_codec.errors import DecodeError
+from ticdc_codec.json_table import Conversion
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.number_text import READERS, WRITERS, are_counts, count_text
 
@@ -24,8 +25,8 @@ def is_binary(type_text: str) -> bool:
     return "blob" in name or "binary" in name
 
 
-def converter(type_text: str) -> tuple[Callable[[list[str]], bool], Convert] | None:
-    """What says that texts of a type are ``event``'s as they stand, and what makes one so; None if they always are."""
+def conversion(type_text: str) -> Conversion | None:
+    """From the wire's texts of a type to those of ``event``; None if they are always the same."""
     if is_binary(type_text):
         return operator.not_, hex_of
     match parse_type(type_text).family:
@@ -35,8 +36,8 @@ def converter(type_text: str) -> tuple[Callable[[list[str]], bool], Convert] | N
             return READERS.get(family)
 
 
-def wire_converter(type_text: str) -> Convert | None:
-    """The other way round."""
+def to_wire(type_text: str) -> Convert | None:
+    """Inverse of ``conversion``: makes the wire's text from the text of ``event``; None if they are the same."""
     if is_binary(type_text):
         return latin1_of
     return WRITERS.get(parse_type(type_text).family)

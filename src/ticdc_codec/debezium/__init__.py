@@ -4,10 +4,9 @@
     value   {"payload": {"source": {…, "db": "d", "table": "t", …, "commit_ts": tso}, "ts_ms": ms, "transaction": null,
              "op": "u", "before": {"id": 2, "c": "a"}, "after": {"id": 2, "c": "b"}}, "schema": {…}}
 
-One module a concern: ``envelope`` (the object), ``row`` and ``table`` (a row's images, read by a type of its table),
-``part`` (rows of one op as columns), ``field`` (the schema's columns), ``form`` and ``value`` (how values of a type
-stand here), ``column`` (all that is known of one), ``ddl``, ``twin`` (a defect), ``write`` and ``image`` (values that
-are written, and images of them), ``decode`` and ``encode``.
+``decode`` specifies the rows for ``json_rows``; ``envelope`` is the object and its members, ``table`` how a table's
+images are read, ``field`` the columns that messages describe, ``form`` and ``value`` how values of a type are written
+here. ``encode`` writes messages with the schemas of ``schema`` and the images of ``write``.
 """
 
 from __future__ import annotations

@@ -1,193 +1,239 @@
-"""Messages into events. Options say what the bytes do not (wire.md 1.6): compression, and the zone of TIMESTAMPs."""
+"""Messages into events. Options say what the bytes do not (wire.md 1.6): compression, and the zone of TIMESTAMPs.
+
+Rows are read by the engine of ``json_rows``. Their prefix is database and table; all that stands before their images
+is compared with that of the row that has shown the prefix (``message_prefix``).
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
-from itertools import compress
+from dataclasses import dataclass
 
 import msgspec
 import pyarrow as pa
 from msgspec import UNSET, Raw, UnsetType
 
-from ticdc_codec.batch import DecodeBatch, Events, checked_tso, checked_watermark, collect_one, in_order
-from ticdc_codec.bisect_failures import add_by_halves
+from ticdc_codec.batch import DecodeBatch, Events, checked_tso, checked_watermark, in_order
 from ticdc_codec.compression import decompress
-from ticdc_codec.debezium.ddl import layout_of
-from ticdc_codec.debezium.duplicated_default import without_twins
 from ticdc_codec.debezium.envelope import (
     DdlPayload,
     RowPayload,
-    Source,
     WatermarkPayload,
     Whole,
     read_payload,
     read_whole,
+    with_names_once,
 )
-from ticdc_codec.debezium.part import part_of
-from ticdc_codec.debezium.row import Row, members_of
-from ticdc_codec.debezium.table import Description, Table, Tables, begin_of, letter_of
+from ticdc_codec.debezium.field import layout_of
+from ticdc_codec.debezium.table import Description, Row, Table, Tables, members_of
 from ticdc_codec.decoder_context import DecoderContext
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Op
+from ticdc_codec.json_rows import JsonRows, RowProtocol, RowTexts, SingleRow, contents_of
+from ticdc_codec.json_table import Image
 from ticdc_codec.json_text import Unreadable, names_of, unreadable
 from ticdc_codec.message_prefix import Head
 from ticdc_codec.options import Compression, SinkOptions
-from ticdc_codec.row_builder import Gathered, alone
-
-_IN_IMAGE = re.compile(r"`\$\.(?:before|after)\b")
+from ticdc_codec.row_builder import RowColumns
 
 _OPS = {"c": Op.INSERT, "u": Op.UPDATE, "d": Op.DELETE}
-
-_TOGETHER = 1024
-"""Messages that are read before their rows are added: so many stay in a processor's cache."""
-
+_OPS_BY_CODE = {ord(letter): op for letter, op in _OPS.items()}
 _ENCODE = msgspec.json.Encoder().encode
-_ENCODE_LINES = msgspec.json.Encoder().encode_lines
 
 
 def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:
     """A decoder of batches of messages; the definitions in ``known`` are asked for with schema version 0."""
-    return _Decoder(options, known).decode
+    compression = options.large_message_handle_compression
+    protocol = _DebeziumRows(Tables(known, options.time_zone))
+    rows = JsonRows(protocol)
+
+    def decode(keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
+        out = Events()
+        messages = [*zip(keys, values, strict=True)]
+        contents = contents_of([value for _, value in messages], compression, out)
+        protocol.begin(_decompressed([key for key, _ in messages], contents, compression, out), contents, out)
+        rows.add([*contents])
+        return in_order(rows.finish(), out, [0] * len(out))
+
+    return decode
 
 
-class _Decoder:
-    __slots__ = ("_alike", "_compressed", "_keys", "_rows", "_tables", "_values")
+def _decompressed(
+    keys: list[bytes | None], values: dict[int, bytes], compression: Compression, out: Events
+) -> list[bytes | None]:
+    """The keys; a message whose key does not decompress is taken out of ``values``, and its failure added."""
+    if compression is Compression.NONE:
+        return keys
+    for number in [*values]:
+        try:
+            keys[number] = (key := keys[number]) and decompress(key, compression)
+        except DecodeError as error:
+            del values[number]
+            out.message = number
+            out.error(error)
+    return keys
 
-    def __init__(self, options: SinkOptions, known: DecoderContext) -> None:
-        self._tables = Tables(known, options.time_zone)
-        self._compressed = options.large_message_handle_compression
-        self._keys: list[bytes | None] = []
-        self._values: list[bytes | None] = []
-        """Of the messages by number; without compression once they were looked at."""
-        self._alike: dict[bytes, tuple[Table, Head, list[int]]] = {}
-        """Rows to be added, by their begin: table and head that are known by it, and the messages."""
-        self._rows = Gathered()
 
-    def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
-        """The messages' events."""
-        out, self._rows = Events(), Gathered()
-        both = [*zip(keys, values, strict=True)]
-        self._keys, self._values = [key for key, _ in both], [value for _, value in both]
-        for start in range(0, len(both), _TOGETHER):
-            self._read(start, self._values[start : start + _TOGETHER], out)
-            for table, head, rows in self._alike.values():
-                self._together(table, head, rows, out)
-            self._alike.clear()
-        gathered = self._rows.rows()
-        self._keys, self._values, self._rows = [], [], Gathered()
-        return in_order(gathered, out, [0] * len(out))
+_OP = b',"op":"'
+_AFTER_OP = len('",')
+_BEFORE_IMAGES = ["source", "ts_ms", "transaction", "op"]
 
-    def _read(self, start: int, values: list[bytes | None], out: Events) -> None:
-        """Keep or add messages from number ``start`` on."""
-        bare = self._compressed is Compression.NONE
-        for number, value in enumerate(values, start):
-            if bare and value and (alike := self._alike.get(begin_of(value))) is not None:
-                alike[2].append(number)
-            else:
-                collect_one(self._message, number, self._keys[number], value, out)
 
-    def _message(self, key: bytes | None, value: bytes | None, out: Events) -> None:
-        """Keep a row that begins as one before, and add any other event. Raises DecodeError."""
-        number = out.message
-        if value and self._compressed is not Compression.NONE:
-            self._values[number] = value = decompress(value, self._compressed)
-            self._keys[number] = key = key and decompress(key, self._compressed)
-        known = self._tables.known(begin_of(value)) if value else None
-        if known is None or not value:
-            return self._alone(key, value, out)
-        self._alike.setdefault(begin_of(value), (*known, []))[2].append(number)
-        return None
+def prefix_of(value: bytes) -> bytes:
+    """What identifies the table in both writers: ``source.db`` and ``table``; no more than a hint."""
+    at = value.find(b',"db":')
+    return value[at : value.find(b',"server_id":', at)]
 
-    def _together(self, table: Table, head: Head, numbers: list[int], out: Events) -> None:
-        """Add rows. One that has any fault, or is not like the others, is read alone."""
 
-        def add_all(numbers: Sequence[int]) -> bool:
-            values = [self._values[number] or b"" for number in numbers]
-            commits, images = head.numbers(values), table.images_of(values, head)
-            if commits is None or len(images) < len(values):
-                return False
-            at = letter_of(head)
-            letters = [chr(value[at]) for value in values]
-            self._add(table, letters, numbers, commits, [self._keys[number] for number in numbers], images)
-            return True
+def head_of(value: bytes) -> Head | None:
+    """What either writer puts before the images of a row, a value that has been read: all else in its payload, each
+    once (wire.md 1.5.1). None for others."""
+    letter = value.find(_OP) + len(_OP)
+    text = value[: letter + 1 + _AFTER_OP]
+    try:
+        found = names_of(text[:-1] + b"}}")
+        if text.endswith(b",") and [*found] == ["payload"] and [*found["payload"]] == _BEFORE_IMAGES:
+            return Head(text, b"commit_ts", (b"start_ts", b"ts_ms"), letter)
+    except (DecodeError, ValueError):
+        pass
+    return None
 
-        def add_one(number: int) -> None:
-            collect_one(self._alone, number, self._keys[number], self._values[number], out)
 
-        add_by_halves(numbers, add_all, add_one)
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Rows of one table and all operations."""
 
-    def _add(
-        self,
-        table: Table,
-        letters: list[str],
-        numbers: Sequence[int],
-        commits: list[int],
-        keys: list[bytes | None],
-        images: list[bytes],
-    ) -> None:
-        """Add rows of one table, or none of them. Raises DecodeError, or one of ``Unreadable``, if one has a fault."""
-        if not _OPS.keys() >= {*letters}:
-            raise DecodeError("unknown_type", f"expected op c, u or d, found {sorted({*letters})}")
-        rows = [*map(table.read, images)]
-        _check_names(images, rows)
-        parts = [
-            part_of(
-                table,
-                op,
-                [*compress(numbers, chosen)],
-                [*compress(commits, chosen)],
-                [*compress(keys, chosen)],
-                [*compress(rows, chosen)],
-            )
-            for letter, op in _OPS.items()
-            if any(chosen := [each == letter for each in letters])
+    table: Table
+    head: Head | None
+    """None for a row that is no example for others."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts(RowTexts):
+    """The rows' images, ``before`` and ``after``, as one object each."""
+
+    ops: Sequence[Op]
+    commits: Sequence[int]
+    keys: Sequence[bytes | None]
+    """The Kafka keys."""
+
+
+class _DebeziumRows(RowProtocol[int, _Group, _Texts]):
+    """Rows by the numbers of their messages."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self.begin([], {}, Events())
+
+    def begin(self, keys: list[bytes | None], values: dict[int, bytes], out: Events) -> None:
+        """Begin a batch: its keys and values by number, and where events go that are no rows."""
+        self._keys = keys
+        self._values = values
+        self._out = out
+
+    def prefixes(self, items: Sequence[int]) -> list[bytes]:
+        """``prefix_of`` of each."""
+        return [*map(prefix_of, map(self._values.__getitem__, items))]
+
+    def cut(self, group: _Group, items: Sequence[int]) -> _Texts | None:
+        """What stands between the head and the schema; None if one of these is another than the table's."""
+        values = [*map(self._values.__getitem__, items)]
+        if group.head is None or (commits := group.head.numbers(values)) is None:
+            return None
+        op_at = len(group.head.text) - _AFTER_OP - 1
+        ops = [op for value in values if (op := _OPS_BY_CODE.get(value[op_at])) is not None]
+        end = group.table.end
+        images = slice(len(group.head.text), -len(end))
+        texts = [b"{" + value[images] for value in values if value.endswith(end)]
+        if len(ops) < len(values) or len(texts) < len(values):
+            return None
+        return _Texts(texts, ops, commits, [*map(self._keys.__getitem__, items)])
+
+    def columns(self, group: _Group, items: Sequence[int], texts: _Texts, rows: list[Row]) -> list[RowColumns]:
+        """The rows of each operation."""
+        group.table.check_names(texts.texts, rows)
+        return [
+            _columns(group.table, op, [*items], texts, rows, [at for at, each in enumerate(texts.ops) if each is op])
+            for op in dict.fromkeys(texts.ops)
         ]
-        for part in parts:
-            self._rows.add(alone(part.numbers), part.op, (part.commits, None), table.layout, part.keys, part.images)
 
-    def _alone(self, key: bytes | None, value: bytes | None, out: Events) -> None:
-        """Add the message's event, whatever it is. Raises DecodeError."""
-        if not value:
-            raise DecodeError("empty", "expected a JSON object, found no bytes")
-        plain = _named_once(value)
+    def single(self, item: int) -> SingleRow[int, _Group, _Texts] | None:
+        """The row, or None for a DDL or a watermark. Raises DecodeError."""
+        self._out.message = item
+        value = self._values[item]
+        plain = with_names_once(value)
         whole = read_whole(plain)
         match read_payload(plain, whole.payload):
-            case RowPayload(source=source) as row:
-                try:
-                    table = self._row(key, whole, row, out.message)
-                except (DecodeError, *Unreadable) as error:
-                    raise _row_fault(error, plain, source) from None
-                self._tables.learn(value, table)
+            case RowPayload() as row:
+                return self._single_row(item, plain, whole, row)
             case WatermarkPayload(source=source):
-                out.resolved(checked_watermark(source.commit_ts))
+                self._out.resolved(checked_watermark(source.commit_ts))
             case DdlPayload(source=source, ddl=query, changes=changes) as ddl:
                 change = changes[-1].type if changes else None
-                out.ddl(checked_tso(source.commit_ts), None, layout_of(ddl), query, change)
+                self._out.ddl(checked_tso(source.commit_ts), None, layout_of(ddl), query, change)
+        return None
 
-    def _row(self, key: bytes | None, whole: Whole, row: RowPayload, number: int) -> Table:
-        """Add a row as it describes itself, and give its table. Raises DecodeError, or one of ``Unreadable``."""
-        named = read_whole(key) if key else None
-        if key and named:
-            names_of(key)
-        table = self._tables.described(_description(row, whole, named))
-        plain_key = None if named is None else table.plain_key(named.payload)
-        commits = [checked_tso(row.source.commit_ts)]
-        images = _ENCODE(Row(row.before, row.after))
-        self._add(table, [row.op], [number], commits, [plain_key], [images])
-        return table
+    def refuse(self, item: int, error: DecodeError) -> None:
+        """Add the message's failure."""
+        self._out.message = item
+        self._out.error(error)
+
+    def _single_row(self, item: int, plain: bytes, whole: Whole, row: RowPayload) -> SingleRow[int, _Group, _Texts]:
+        value, key = self._values[item], self._keys[item]
+        try:
+            named = read_whole(key) if key else None
+            if key:
+                names_of(key)
+            table = self._tables.described(_description(row, whole, named))
+            plain_key = None if named is None else table.plain_key(named.payload)
+            commits = [checked_tso(row.source.commit_ts)]
+        except (DecodeError, *Unreadable) as error:
+            fault = error if isinstance(error, DecodeError) else unreadable(error, plain)
+            fault.database, fault.table = row.source.db, row.source.table
+            raise fault from None
+        head = head_of(value)
+        return SingleRow(
+            item=item,
+            group=_Group(table, head),
+            texts=_Texts([_ENCODE(Row(row.before, row.after))], [_OPS[row.op]], commits, [plain_key]),
+            prefix=None if head is None else prefix_of(value),
+            value=plain,
+            names_checked=True,
+        )
 
 
-def _named_once(value: bytes) -> bytes:
-    """The value with each name once in an object. Raises DecodeError."""
-    read_whole(value)  # it is JSON
-    try:
-        names_of(value)
-    except DecodeError as error:
-        if error.reason != "duplicate_name":
-            raise
-        return without_twins(value)
-    return value
+def _columns(table: Table, op: Op, items: list[int], texts: _Texts, rows: list[Row], chosen: list[int]) -> RowColumns:
+    """The rows at the places ``chosen``, which are of one operation. Raises DecodeError, or one of ``Unreadable``."""
+    old, new = _images(op, [rows[at] for at in chosen])
+    named = old if op is Op.DELETE else new
+    # The Kafka key has the values of the row's key columns (wire.md 1.5.1).
+    if table.keys(named) != [texts.keys[at] for at in chosen]:
+        raise DecodeError("key_mismatch", "expected the key to have the values of the row's key columns")
+    before, after = table.texts(old), table.texts(new)
+    return RowColumns(
+        messages=[items[at] for at in chosen],
+        op=op,
+        layout=table.layout,
+        commit_ts=[texts.commits[at] for at in chosen],
+        handle_keys=table.handle_keys(before if op is Op.DELETE else after),
+        old_handle_keys=table.old_handle_keys(before, after) if op is Op.UPDATE and old else None,
+        before=table.lines(before, len(old)),
+        after=table.lines(after, len(new)),
+    )
+
+
+def _images(op: Op, rows: list[Row]) -> tuple[list[Image], list[Image]]:
+    """The images before and after: all rows have them, or none. Raises DecodeError where the op forbids it."""
+    old = [row.before for row in rows if row.before is not None and row.before is not UNSET]
+    new = [row.after for row in rows if row.after is not None and row.after is not UNSET]
+    allowed = {
+        Op.INSERT: ((0,), (len(rows),)),
+        Op.UPDATE: ((0, len(rows)), (len(rows),)),
+        Op.DELETE: ((len(rows),), (0,)),
+    }[op]
+    if len(old) not in allowed[0] or len(new) not in allowed[1]:
+        raise DecodeError("wrong_type", f"expected other rows in before and after of an {op}")
+    return old, new
 
 
 def _description(row: RowPayload, whole: Whole, key: Whole | None) -> Description:
@@ -204,24 +250,3 @@ def _description(row: RowPayload, whole: Whole, key: Whole | None) -> Descriptio
 
 def _bytes(schema: Raw | UnsetType) -> bytes:
     return b"" if schema is UNSET else bytes(schema)
-
-
-def _row_fault(error: BaseException, value: bytes, source: Source) -> DecodeError:
-    """What is wrong with a row, naming its table."""
-    fault = error if isinstance(error, DecodeError) else unreadable(error, value)
-    in_image = fault.reason in ("missing_member", "unknown_member") and _IN_IMAGE.search(fault.detail) is not None
-    reason = "wrong_columns" if in_image else fault.reason
-    return DecodeError(reason, fault.detail, offset=fault.offset, database=source.db, table=source.table)
-
-
-def _check_names(images: list[bytes], rows: list[Row]) -> None:
-    """Raise DecodeError ``duplicate_name`` if an object in a row's images has a name twice.
-
-    A second name would make a text longer than the shortest that reads so, and all of them together.
-    """
-    shortest = _ENCODE_LINES(rows)
-    if sum(map(len, images)) + len(images) == len(shortest):
-        return
-    for text, line in zip(images, shortest.splitlines(), strict=True):
-        if len(text) != len(line):
-            names_of(text)

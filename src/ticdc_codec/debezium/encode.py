@@ -13,7 +13,7 @@ from msgspec import Raw
 from ticdc_codec.compression import compress
 from ticdc_codec.debezium import schema
 from ticdc_codec.debezium.form import form_of, form_of_connect
-from ticdc_codec.debezium.image import image_texts
+from ticdc_codec.debezium.write import image_texts
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl, Event, Op, Resolved, RowChange
 from ticdc_codec.json_template import JSON, NUMBER, template

@@ -11,13 +11,16 @@ TiCDC: Debezium's own MySQL connector uses the same names for other values (DECI
 
 from __future__ import annotations
 
-from typing import Literal
+import base64
+import json
+from decimal import Decimal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.json_text import Unreadable, unreadable
+from ticdc_codec.json_text import Unreadable, names_of, unreadable
 
 
 class Source(msgspec.Struct, forbid_unknown_fields=True, gc=False, kw_only=True):
@@ -178,3 +181,48 @@ def _of_row(peek: _Peek, fault: DecodeError) -> DecodeError:
     return DecodeError(
         fault.reason, fault.detail, offset=fault.offset, database=peek.source.db, table=peek.source.table
     )
+
+
+def with_names_once(value: bytes) -> bytes:
+    """The value with each name once in an object. Raises DecodeError."""
+    read_whole(value)  # it is JSON
+    try:
+        names_of(value)
+    except DecodeError as error:
+        if error.reason != "duplicate_name":
+            raise
+        return _without_duplicated_defaults(value)
+    return value
+
+
+_ENCODE_NUMBERS = msgspec.json.Encoder(decimal_format="number").encode
+
+
+def _without_duplicated_defaults(value: bytes) -> bytes:
+    """The JSON text with null in place of each default that stands twice (wire.md 8.5); numbers keep their digits.
+
+    For a NULL in a binary column with a DEFAULT tiflow writes the default as base64, and then, under the same name, as
+    text. A value that is not NULL stands once: so the pair is a NULL. Raises DecodeError ``duplicate_name`` for any
+    other name that stands twice.
+    """
+    return _ENCODE_NUMBERS(json.loads(value, object_pairs_hook=_object, parse_int=Decimal, parse_float=Decimal))
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members: dict[str, Any] = {}
+    previous: str | None = None
+    for name, found in pairs:
+        if name in members:
+            if name != previous or not _is_default(members[name], found):
+                raise DecodeError("duplicate_name", f"expected each name once in an object, found {name!r} again")
+            members[name] = previous = None
+        else:
+            members[name] = found
+            previous = name
+    return members
+
+
+def _is_default(first: Any, second: Any) -> bool:
+    if not isinstance(first, str) or not isinstance(second, str):
+        return False
+    return base64.b64encode(second.encode("utf-8", "surrogatepass")).decode() == first

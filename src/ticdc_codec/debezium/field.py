@@ -1,4 +1,4 @@
-"""Fields of the ``schema`` block: what a message says about its columns (wire.md 1.5.2)."""
+"""What messages say of their columns: fields of the ``schema`` block (wire.md 1.5.2), and columns of a DDL (1.5.3)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from typing import Any
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from ticdc_codec.debezium.envelope import ChangedColumn, ChangedTable, DdlPayload
 from ticdc_codec.errors import DecodeError
+from ticdc_codec.event import Column, Layout, columns_text
 
 _SEPARATOR = re.compile(r"(?<!\\),")
 
@@ -99,3 +101,38 @@ def quoted(name: str) -> str:
     """A name as it is written in the brackets of an ENUM."""
     escaped = name.replace("\\", "\\\\").replace("'", "''")
     return f"'{escaped}'"
+
+
+_SIZED_BY_NAMES = ("enum", "set")
+
+
+def layout_of(payload: DdlPayload) -> Layout:
+    """Database and table of a DDL, and the table's columns after it where the message has them.
+
+    Virtual columns are among them, and hidden ones of indexes; key columns are marked if they are the primary key.
+    """
+    source = payload.source
+    after = payload.changes[-1].table if payload.changes else None
+    columns = () if after is None else _columns(after)
+    return Layout(source.db, source.table, columns, columns_text(columns) if columns else None)
+
+
+def _columns(table: ChangedTable) -> tuple[Column, ...]:
+    keys = table.primary_key_column_names
+    return tuple(_column(column, key=column.name in keys) for column in table.columns)
+
+
+def _column(column: ChangedColumn, *, key: bool) -> Column:
+    name, _, attributes = column.type_name.lower().partition(" ")
+    by = "name" if name in _SIZED_BY_NAMES else None
+    return Column(name=column.name, type=f"{name}{_inside(name, column)} {attributes}".rstrip(), key=key, by=by)
+
+
+def _inside(name: str, column: ChangedColumn) -> str:
+    if name in _SIZED_BY_NAMES:
+        # The quotes around a name are the wire's, those in it are not doubled.
+        return f"({','.join(quoted(element[1:-1]) for element in column.enum_values or ())})"
+    if name == "bit":
+        return f"({column.length or 1})"
+    sizes = [str(size) for size in (column.length or None, column.scale) if size is not None]
+    return f"({','.join(sizes)})" if sizes else ""

@@ -2,63 +2,70 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from operator import attrgetter, itemgetter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
 import msgspec
-from msgspec import Raw
+from msgspec import UNSET, Raw, UnsetType
 
 from ticdc_codec.bounded_cache import make_room
 from ticdc_codec.debezium.field import columns_of
 from ticdc_codec.debezium.form import Form
-from ticdc_codec.debezium.row import Image, Read, image_reader, members_of, reader
 from ticdc_codec.debezium.value import Texts, texts
 from ticdc_codec.decoder_context import DecoderContext
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text
-from ticdc_codec.json_text import is_odd, names_of
-from ticdc_codec.message_prefix import Head
+from ticdc_codec.json_table import Image, ImageTypes, check_names, handle_key_lines, old_handle_keys
+from ticdc_codec.json_text import quotes_of
 from ticdc_codec.undeclared_types import Described, described
 
 _ENCODE = msgspec.json.Encoder().encode
 _ENCODE_LINES = msgspec.json.Encoder().encode_lines
+_MEMBERS = msgspec.json.Decoder(dict[str, Raw])
+_KEY_BEGIN = b'{"payload":'
 
-BEGIN = b'{"payload":'
+
+class Row(msgspec.Struct, gc=False):
+    """The members of a row's payload that are its images; a table's own type narrows them to its columns."""
+
+    before: Image | UnsetType | None = UNSET
+    after: Image | UnsetType | None = UNSET
 
 
 class Table:
-    """One description of a table: its columns, its handle key, and the bytes that follow the payloads."""
+    """A table as one message describes it: its columns, its handle key, and the bytes that follow the payloads."""
 
-    __slots__ = (
-        "_columns", "_end", "_handle", "_key_end", "_keys", "_make", "_make_key", "_named", "_read_key", "layout",
-        "read",
-    )  # fmt: skip
+    __slots__ = ("_columns", "_handle", "_images", "_key_end", "_key_images", "_key_names", "_named", "_read_key",
+                 "end", "layout", "read")  # fmt: skip
 
     def __init__(self, description: Description, columns: Mapping[str, Described]) -> None:
         layout = tuple(each.column for each in columns.values())
-        forms = {name: each.form for name, each in columns.items()}
-        odd = is_odd(forms)
         self.layout = Layout(description.database, description.table, layout, columns_text(layout))
-        self.read: Read = reader(forms)
-        """Reads images. Raises DecodeError or one of ``Unreadable`` if they have other columns."""
-        self._end, self._key_end = _end_of(description.schema), _end_of(description.key_schema)
-        get: Callable[[str], Callable[[Image], Any]] = itemgetter if odd else attrgetter
-        getters = {name: get(name if odd else f"c{at}") for at, name in enumerate(forms)}
-        self._columns = [(getters[name], form) for name, form in forms.items()]
-        _, self._make = image_reader(forms)
+        self._images = ImageTypes([*columns])
+        forms = [each.form for each in columns.values()]
+        self.read = self._images.reader(_row_type(_image_type(self._images, forms)), ("before", "after"))
+        """Reads a row's images. Raises DecodeError or one of ``Unreadable`` if they have other columns."""
+        self.end = _end_of(description.schema)
+        """What follows the payload of a row."""
+        self._columns = [*zip(self._images.getters(), forms, strict=True)]
         self._handle = [at for at, column in enumerate(layout) if column.key]
         # A column that images never have, as it is virtual, has nothing to be compared with.
-        self._keys = [name for name in description.keys or () if name in forms]
-        self._named = None if description.keys is None else [getters[name] for name in self._keys]
-        self._read_key, self._make_key = image_reader({name: forms[name] for name in self._keys})
+        self._key_names = [name for name in description.keys or () if name in columns]
+        self._key_images = ImageTypes(self._key_names)
+        self._key_end = _end_of(description.key_schema)
+        getters = dict(zip(columns, self._images.getters(), strict=True))
+        self._named = None if description.keys is None else [getters[name] for name in self._key_names]
+        self._read_key = self._key_images.image_reader(
+            _image_type(self._key_images, [columns[name].form for name in self._key_names])
+        )
 
-    def images_of(self, values: Sequence[bytes], head: Head) -> list[bytes]:
-        """What comes after the head of each row's payload, as an object; fewer if one has another schema."""
-        end = self._end
-        place = slice(len(head.text), -len(end))
-        return [b"{" + value[place] for value in values if value.endswith(end)]
+    def check_names(self, images: Sequence[bytes], rows: list[Row]) -> None:
+        """Raise DecodeError ``duplicate_name`` if an object in a row's images has a name twice."""
+        lines = _ENCODE_LINES(rows)
+        # Odd names are other ones in these lines, of other lengths.
+        shortest = -1 if self._images.has_odd_names else len(lines) - len(rows)
+        check_names(images, shortest, lambda: map(quotes_of, lines.splitlines()))
 
     def texts(self, images: list[Image]) -> list[Texts]:
         """Each column's texts as in ``event``. Raises DecodeError, or one of ``Unreadable``."""
@@ -66,37 +73,46 @@ class Table:
 
     def lines(self, columns: list[Texts], count: int) -> bytes:
         """Images of so many rows as lines of JSON."""
-        return _ENCODE_LINES([*map(self._make, *columns)] if columns else [{}] * count)
+        return self._images.lines_of_columns(columns, count)
 
     def keys(self, images: list[Image]) -> list[bytes | None]:
         """The Kafka keys of rows with these images, if they have no needless escapes."""
         if self._named is None:
             return [None] * len(images)
-        if not self._named:
-            return [BEGIN + b"{}" + self._key_end] * len(images)
-        values = [[*map(get, images)] for get in self._named]
-        lines = _ENCODE_LINES([*map(self._make_key, *values)]).splitlines()
-        return [BEGIN + line + self._key_end for line in lines]
+        lines = self._key_images.lines_of_columns([[*map(get, images)] for get in self._named], len(images))
+        return [_KEY_BEGIN + line + self._key_end for line in lines.splitlines()]
 
     def plain_key(self, payload: bytes) -> bytes:
         """The Kafka key with this payload as ``keys`` has it. Raises DecodeError, or one of ``Unreadable``."""
         members = members_of(payload)
-        compared = _ENCODE({name: members[name] for name in self._keys})
-        return BEGIN + _ENCODE(self._read_key(compared)) + self._key_end
+        image = self._read_key(_ENCODE({name: members[name] for name in self._key_names}))
+        return _KEY_BEGIN + self._key_images.lines([image]).removesuffix(b"\n") + self._key_end
 
     def handle_keys(self, columns: list[Texts]) -> bytes:
         """The handle keys' texts as lines, none if there are none."""
-        return _ENCODE_LINES([*self._handles(columns)]) if self._handle else b""
+        return handle_key_lines(self._key_columns(columns))
 
     def old_handle_keys(self, old: list[Texts], new: list[Texts]) -> list[bytes | None] | None:
         """The keys before updates, None for one that is the same, or for all."""
-        was, now = [*self._handles(old)], [*self._handles(new)]
-        if was == now:
-            return None
-        return [None if before == after else _ENCODE(before) for before, after in zip(was, now, strict=True)]
+        return old_handle_keys(self._key_columns(old), self._key_columns(new))
 
-    def _handles(self, columns: list[Texts]) -> Iterable[tuple[str | None, ...]]:
-        return zip(*(columns[at] for at in self._handle), strict=True)
+    def _key_columns(self, columns: list[Texts]) -> Iterable[Texts]:
+        return [columns[at] for at in self._handle]
+
+
+def _image_type(images: ImageTypes, forms: list[Form]) -> Any:
+    return images.type_of([(Raw if form.read is Raw else form.read | None,) for form in forms])
+
+
+def _row_type(image: Any) -> Any:
+    images = image | None | UnsetType
+    fields: list[Any] = [("before", images, UNSET), ("after", images, UNSET)]
+    return msgspec.defstruct("TableRow", fields, bases=(Row,), forbid_unknown_fields=True, gc=False)
+
+
+def members_of(image: bytes) -> dict[str, Raw]:
+    """An image's values by column, in order. Raises one of ``Unreadable``."""
+    return _MEMBERS.decode(image)
 
 
 def _end_of(schema: bytes) -> bytes:
@@ -111,36 +127,6 @@ def _texts(values: list[Any], form: Form) -> Texts:
     given = [value for value in values if value is not None]
     found = iter(form.texts(given) if given else ())
     return [None if value is None else next(found) for value in values]
-
-
-_OP = b',"op":"'
-_AFTER_OP = len('",')
-_BEFORE_IMAGES = ["source", "ts_ms", "transaction", "op"]
-
-
-def begin_of(value: bytes) -> bytes:
-    """What identifies the table in both writers: ``source.db`` and ``table``; no more than a hint."""
-    at = value.find(b',"db":')
-    return value[at : value.find(b',"server_id":', at)]
-
-
-def letter_of(head: Head) -> int:
-    """Where the letter of its op is in a message with this head."""
-    return len(head.text) - _AFTER_OP - 1
-
-
-def head_of(value: bytes) -> Head | None:
-    """What either writer puts before the images of a row, a value that has been read: all else in its payload, each
-    once. None for others."""
-    letter = value.find(_OP) + len(_OP)
-    text = value[: letter + 1 + _AFTER_OP]
-    try:
-        found = names_of(text[:-1] + b"}}")
-        if text.endswith(b",") and [*found] == ["payload"] and [*found["payload"]] == _BEFORE_IMAGES:
-            return Head(text, b"commit_ts", (b"start_ts", b"ts_ms"), letter)
-    except (DecodeError, ValueError):
-        pass
-    return None
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
@@ -160,24 +146,12 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
 class Tables:
     """The tables of a feed that messages have described so far."""
 
-    __slots__ = ("_by_begin", "_by_description", "_known", "_zone")
+    __slots__ = ("_by_description", "_known", "_zone")
 
     def __init__(self, known: DecoderContext, zone: ZoneInfo) -> None:
         self._known = known
         self._zone = zone
-        self._by_begin: dict[bytes, tuple[Table, Head]] = {}
         self._by_description: dict[Description, Table] = {}
-
-    def known(self, begin: bytes) -> tuple[Table, Head] | None:
-        """The table of the last row that began so, and its head."""
-        return self._by_begin.get(begin)
-
-    def learn(self, value: bytes, table: Table) -> None:
-        """Remember by what the messages that are like this one are found."""
-        head = head_of(value)
-        if head is not None:
-            make_room(self._by_begin)
-            self._by_begin[begin_of(value)] = (table, head)
 
     def described(self, description: Description) -> Table:
         """The table as this row describes it. Raises DecodeError, or one of ``Unreadable``."""

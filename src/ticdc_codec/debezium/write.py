@@ -1,9 +1,14 @@
-"""Texts of ``event`` to the JSON values of this wire (wire.md 1.5.2), as TiCDC writes them: what it loses is lost."""
+"""Rows' images as JSON objects, a column of a table at a time: the texts of ``event`` as values of this wire.
+
+The values are those that TiCDC writes (wire.md 1.5.2): what it loses is lost.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from itertools import repeat
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -11,8 +16,11 @@ import pyarrow as pa
 from msgspec import Raw
 
 from ticdc_codec.errors import ConfigError
-from ticdc_codec.mysql_type import Family, MysqlType
+from ticdc_codec.event import Column
+from ticdc_codec.json_table import ImageTypes
+from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.number_text import float_text
+from ticdc_codec.same_layout import Alike, with_nulls
 from ticdc_codec.undeclared_types import CONNECT_TYPE, UNKNOWN_TYPE
 
 Write = Callable[[list[str]], list[Any]]
@@ -24,7 +32,34 @@ _EXACT = 16
 """Characters of a DECIMAL with a point that has digits for a float64."""
 
 
-def writer(kind: MysqlType, by: str | None, zone: ZoneInfo) -> Write | None:
+def image_texts(some: Alike, zone: ZoneInfo) -> Iterable[tuple[bytes, bytes]]:
+    """Of each image the object of its handle key, and that of all its columns."""
+    columns = {column.name: column for column in some.columns}
+    values = {name: _values(columns[name], some.texts(name), zone) for name in some.names}
+    keys = {column.name: values[column.name] for column in some.columns if column.key}
+    return zip(_objects(keys, len(some.images)), _objects(values, len(some.images)), strict=True)
+
+
+def _values(column: Column, texts: list[str | None], zone: ZoneInfo) -> list[Any]:
+    write = _writer(parse_type(column.type), column.by, zone)
+    if write is None:
+        return texts
+    # Of other columns no event tells whether they are NOT NULL.
+    return with_nulls(texts, _never_null(write) if column.key else write, None)
+
+
+def _objects(columns: Mapping[str, list[Any]], count: int) -> Iterable[bytes]:
+    """JSON objects with a value of each column."""
+    if not columns:
+        return repeat(b"{}", count)
+    # JSON has no line feed but between such lines.
+    return _image_types(tuple(columns)).lines_of_columns([*columns.values()], count).splitlines()
+
+
+_image_types = lru_cache(maxsize=1024)(ImageTypes)
+
+
+def _writer(kind: MysqlType, by: str | None, zone: ZoneInfo) -> Write | None:
     """What makes JSON values of texts, None where they are the same. Raises ConfigError if the type leaves it open."""
     match kind.family:
         case Family.INTEGER if kind.name == "bigint" and kind.unsigned:
@@ -61,7 +96,7 @@ def _time_writer(kind: MysqlType, zone: ZoneInfo) -> Write | None:
             return None
 
 
-def never_null(write: Write) -> Write:
+def _never_null(write: Write) -> Write:
     """For a column that is NOT NULL: 0 for a day that there is not (wire.md 1.5.2)."""
     return lambda texts: [0 if value is None else value for value in write(texts)]
 

@@ -127,7 +127,7 @@ class Rows:
             chosen = [at for at, of_row in enumerate(ops) if of_row is op]
             columns.append(_columns(op, table, [events[at] for at in chosen], [rows[at] for at in chosen]))
         for each in columns:
-            self._gathered.add(*each)
+            self._gathered.add_columns(*each)
 
 
 def _read(table: Table, text: bytes) -> Row:

@@ -196,7 +196,7 @@ class JsonMessages:
         check_names(texts, rows, wire, wire_old)
         if self._options.corruption_handle_level is Corruption.ERROR:
             table.check_sums(rows)
-        gathered.add(
+        gathered.add_columns(
             alone(numbers),
             op,
             (commits, None),

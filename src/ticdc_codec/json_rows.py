@@ -1,0 +1,237 @@
+"""The engine that reads rows of JSON messages; a protocol is a specification of it (``RowProtocol``).
+
+Rows of a table repeat nearly everything but their values. The engine reads them by that:
+
+    group     Rows with one prefix, a few bytes that are found without parsing, form a group: rows of one table.
+    read      Each row of a group is cut to what differs from row to row, and read by a Struct type that is compiled for
+              the table. That type refuses every member, column and type that the table does not have.
+    bisect    Where a row is faulty, or is not like its group, halves of the group are read, until few rows are left.
+    single    Those few, and the first row of each prefix, are read as whole messages. That reading adds the event,
+              whatever it is, or names the fault; and the engine learns the prefix.
+
+Reading by groups must only be fast, and refuse whatever is unusual: what is right, and what is wrong with a message,
+the reading of single messages decides. So a message gives the same events alone and among others.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from ticdc_codec.batch import Events, Rows
+from ticdc_codec.bounded_cache import make_room
+from ticdc_codec.compression import decompress
+from ticdc_codec.errors import DecodeError
+from ticdc_codec.event import Layout
+from ticdc_codec.json_text import Unreadable, names_of, unreadable
+from ticdc_codec.options import Compression
+from ticdc_codec.row_builder import RowBuilder, RowColumns
+
+_CHUNK = 1024
+"""Rows that are grouped and read at a time: so many stay in a processor's cache."""
+_FEW = 8
+"""Rows that are read one by one instead of in halves."""
+
+
+class RowTable(Protocol):
+    """A table as its messages describe it, compiled."""
+
+    @property
+    def layout(self) -> Layout:
+        """Its database, name and columns."""
+
+    @property
+    def read(self) -> Callable[[bytes], Any]:
+        """Reads a row's text as an object of the table's Struct type. Raises DecodeError or one of ``Unreadable``."""
+
+
+class RowGroup(Protocol):
+    """What rows with one prefix have in common."""
+
+    @property
+    def table(self) -> RowTable:
+        """Their table."""
+
+
+@dataclass(frozen=True, slots=True)
+class RowTexts:
+    """Rows of one group before they are read; protocols add to it what they know of the rows besides."""
+
+    texts: Sequence[bytes]
+    """A JSON object for each row, which ``RowTable.read`` reads."""
+
+
+Item = TypeVar("Item")
+"""Where a row is in the batch: for protocols with one event a message the message's number."""
+Group = TypeVar("Group", bound=RowGroup)
+Texts = TypeVar("Texts", bound=RowTexts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SingleRow(Generic[Item, Group, Texts]):
+    """A row that its own message describes."""
+
+    item: Item
+    group: Group
+    texts: Texts
+    """Of this one row."""
+    prefix: Hashable
+    """Rows with it belong to the group; None if this message is no example for others."""
+    value: bytes
+    """The message's JSON, which a fault's offset counts in."""
+    names_checked: bool = False
+    """Whether no object in ``value`` has a name twice."""
+
+
+class RowProtocol(ABC, Generic[Item, Group, Texts]):
+    """What a protocol specifies of its rows. One object serves all batches of a feed."""
+
+    image_fault = ""
+    """What the detail of a fault in a row's image begins with."""
+
+    @abstractmethod
+    def prefixes(self, items: Sequence[Item]) -> Sequence[Hashable]:
+        """A hint for each row: rows with equal ones mostly belong to one group."""
+
+    @abstractmethod
+    def cut(self, group: Group, items: Sequence[Item]) -> Texts | None:
+        """The rows' texts without what the prefix has told; None if one row differs from the group in that."""
+
+    @abstractmethod
+    def columns(self, group: Group, items: Sequence[Item], texts: Texts, rows: list[Any]) -> list[RowColumns]:
+        """The rows as columns, one element for each operation among them.
+
+        ``rows`` has what ``RowTable.read`` makes of ``texts``. Raises DecodeError, or one of ``Unreadable``, if a row
+        has a fault or is not like the group; nothing is added then.
+        """
+
+    @abstractmethod
+    def single(self, item: Item) -> SingleRow[Item, Group, Texts] | None:
+        """The row in a message; None if it is no row, then its event has been added. Raises DecodeError."""
+
+    @abstractmethod
+    def refuse(self, item: Item, error: DecodeError) -> None:
+        """Add the failure of the message that this row is in."""
+
+
+class JsonRows(Generic[Item, Group, Texts]):
+    """Reads the rows of one feed's messages, a batch after the other; keeps what it learns of their prefixes."""
+
+    __slots__ = ("_builder", "_groups", "_protocol")
+
+    def __init__(self, protocol: RowProtocol[Item, Group, Texts]) -> None:
+        self._protocol = protocol
+        self._groups: dict[Hashable, Group] = {}
+        self._builder = RowBuilder()
+
+    def add(self, items: Sequence[Item]) -> None:
+        """Read rows of a batch, and messages that may be rows."""
+        for start in range(0, len(items), _CHUNK):
+            self._add_chunk(items[start : start + _CHUNK])
+
+    def finish(self, without: Collection[int] = ()) -> Rows | None:
+        """The batch's rows in order but for those of some messages, by number; None if there are none."""
+        builder, self._builder = self._builder, RowBuilder()
+        return builder.rows(without)
+
+    def _add_chunk(self, items: Sequence[Item]) -> None:
+        waiting: dict[Hashable, list[Item]] = {}
+        for item, prefix in zip(items, self._protocol.prefixes(items), strict=True):
+            group = waiting.get(prefix)
+            if group is not None:
+                group.append(item)
+            elif prefix in self._groups:
+                waiting[prefix] = [item]
+            else:
+                self._add_single(item)
+        for prefix, members in waiting.items():
+            self._add_by_halves(prefix, members)
+
+    def _add_by_halves(self, prefix: Hashable, items: Sequence[Item]) -> None:
+        """Add rows together; where that fails, halves of them, and few of them one by one."""
+        if self._add_group(prefix, items):
+            return
+        if len(items) > _FEW:
+            half = len(items) // 2
+            self._add_by_halves(prefix, items[:half])
+            self._add_by_halves(prefix, items[half:])
+        else:
+            for item in items:
+                self._add_single(item)
+
+    def _add_group(self, prefix: Hashable, items: Sequence[Item]) -> bool:
+        """Add all rows, or none: False then."""
+        group = self._groups.get(prefix)
+        texts = None if group is None else self._protocol.cut(group, items)
+        if group is None or texts is None:
+            return False
+        try:
+            columns = self._protocol.columns(group, items, texts, [*map(group.table.read, texts.texts)])
+        except (DecodeError, *Unreadable):
+            return False
+        self._builder.add(columns)
+        return True
+
+    def _add_single(self, item: Item) -> None:
+        """Add the event of one message, or its failure."""
+        try:
+            single = self._protocol.single(item)
+            if single is not None:
+                self._builder.add(self._columns_of(single))
+                self._learn(single)
+        except DecodeError as error:
+            self._protocol.refuse(item, error)
+
+    def _columns_of(self, single: SingleRow[Item, Group, Texts]) -> list[RowColumns]:
+        """Raises DecodeError, which names the row's table."""
+        try:
+            rows = [*map(single.group.table.read, single.texts.texts)]
+            if not single.names_checked:
+                names_of(single.value)
+            return self._protocol.columns(single.group, [single.item], single.texts, rows)
+        except DecodeError as error:
+            raise _named(error, single.group.table.layout) from None
+        except Unreadable as error:
+            raise _named(self._image_fault(error, single.value), single.group.table.layout) from None
+
+    def _image_fault(self, error: BaseException, value: bytes) -> DecodeError:
+        """What is wrong with a row's images: all else in its message has been read."""
+        fault = unreadable(error, value)
+        other_columns = fault.reason in ("missing_member", "unknown_member") or "enum value" in fault.detail
+        reason = "wrong_columns" if other_columns else fault.reason
+        return DecodeError(reason, self._protocol.image_fault + fault.detail, offset=fault.offset)
+
+    def _learn(self, single: SingleRow[Item, Group, Texts]) -> None:
+        if single.prefix is not None:
+            make_room(self._groups)
+            self._groups[single.prefix] = single.group
+
+
+def _named(error: DecodeError, layout: Layout) -> DecodeError:
+    if layout.table:
+        error.database, error.table = layout.database, layout.table
+    return error
+
+
+def contents_of(
+    values: Sequence[bytes | None], compression: Compression, out: Events, expected: str = "a JSON object"
+) -> dict[int, bytes]:
+    """The messages' values by number, decompressed; a failure is added to ``out`` for one without content."""
+    if compression is Compression.NONE and all(values):
+        return dict(enumerate(values))  # type: ignore[arg-type]  # none is None
+    contents = {}
+    for number, value in enumerate(values):
+        try:
+            contents[number] = _content_of(value, compression, expected)
+        except DecodeError as error:
+            out.message = number
+            out.error(error)
+    return contents
+
+
+def _content_of(value: bytes | None, compression: Compression, expected: str) -> bytes:
+    if not value:
+        raise DecodeError("empty", f"expected {expected}, found no bytes")
+    return decompress(value, compression)
