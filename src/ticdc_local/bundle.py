@@ -39,7 +39,9 @@ class _Target(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True)
     presets: Any = None
     workspace: dict[str, Any] = field(default_factory=dict)
     run_as: Any = None
+    permissions: Any = None
     variables: dict[str, Any] = field(default_factory=dict)
+    resources: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
 
 
 class _Main(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -97,7 +99,7 @@ def load_bundle(root: Path, target: str | None = None, variables: Mapping[str, A
     if target not in targets:
         raise ConfigError(f"{FILE}: targets: no target {target!r}; there are: {', '.join(targets)}")
     chosen = _variables(main.variables, {**targets[target].variables, **(variables or {})})
-    found = tuple(_resources(root, main.include))
+    found = _with_additions(tuple(_resources(root, main.include)), targets[target], f"{FILE}: targets.{target}")
     references = _References(
         tree={
             "bundle": {"name": main.bundle.name, "target": target},
@@ -150,6 +152,19 @@ def _resources(root: Path, patterns: list[str]) -> Iterator[Resource]:
                     raise ConfigError(f"{file}: resources.{kind}.{key}: {seen[key]} has a resource of this key too")
                 seen[key] = file
                 yield Resource(kind=kind, key=key, file=file, definition=definition)
+
+
+def _with_additions(resources: tuple[Resource, ...], target: _Target, where: str) -> tuple[Resource, ...]:
+    """The resources with the keys that the target adds to them. Raises: ConfigError for a key that it replaces."""
+    definitions = {(resource.kind, resource.key): dict(resource.definition) for resource in resources}
+    for kind, additions in target.resources.items():
+        for key, added in additions.items():
+            if (kind, key) not in definitions:
+                raise ConfigError(f"{where}.resources.{kind}.{key}: no such resource")
+            if both := added.keys() & definitions[kind, key].keys():
+                raise ConfigError(f"{where}.resources.{kind}.{key}: expected new keys, found {', '.join(sorted(both))}")
+            definitions[kind, key] |= added
+    return tuple(replace(resource, definition=definitions[resource.kind, resource.key]) for resource in resources)
 
 
 def _included(root: Path, pattern: str) -> list[Path]:

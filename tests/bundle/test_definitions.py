@@ -4,13 +4,14 @@ import ast
 import json
 import os
 import re
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from databricks.sdk.service.catalog import SchemaInfo, VolumeInfo
+from databricks.sdk.service.catalog import Privilege, PrivilegeAssignment, SchemaInfo, VolumeInfo
 from databricks.sdk.service.jobs import JobSettings
 
 from ticdc_local.bundle import Bundle, Resource, load_bundle
@@ -23,7 +24,12 @@ from ticdc_local.yaml_file import read_yaml
 ROOT = Path(__file__).parents[2]
 FILES = [ROOT / "databricks.yml", *sorted((ROOT / "resources").glob("*.yml"))]
 MAIN = read_yaml(ROOT / "databricks.yml")
-GIVEN = {"service_principal": "app-id", "alert_emails": ["ops@example.com"]}
+GIVEN = {
+    "service_principal": "app-id",
+    "analysts": "analysts",
+    "operators": "operators",
+    "alert_emails": ["ops@example.com"],
+}
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.py"))
 LAYERS = {"bronze", "silver", "gold"}
 TASKS = {
@@ -120,7 +126,61 @@ def test_targets() -> None:
     assert prod["mode"] == "production"
     assert prod["workspace"]["root_path"].startswith("/Workspace/")
     assert prod["run_as"]["service_principal_name"]
-    assert "default" not in MAIN["variables"]["service_principal"], "forgetting it must stop a deployment to prod"
+    assert prod["permissions"] == [
+        {"service_principal_name": "${var.service_principal}", "level": "CAN_MANAGE"},
+        {"group_name": "${var.operators}", "level": "CAN_RUN"},
+    ]
+    for name in ("service_principal", "analysts", "operators"):
+        assert "default" not in MAIN["variables"][name], "forgetting it must stop a deployment to prod"
+
+
+THE_JOB = {"principal": "app-id", "privileges": ["USE_SCHEMA", "CREATE_TABLE", "SELECT", "MODIFY"]}
+ANALYSTS = {"principal": "analysts", "privileges": ["USE_SCHEMA", "SELECT"]}
+GRANTS = {
+    "bronze": [THE_JOB],
+    "ops": [THE_JOB],
+    "silver": [THE_JOB, ANALYSTS],
+    "live": [THE_JOB, ANALYSTS],
+    "gold": [THE_JOB, ANALYSTS],
+    "checkpoints": [{"principal": "app-id", "privileges": ["READ_VOLUME", "WRITE_VOLUME"]}],
+}
+
+
+def test_prod_grants_the_job_what_it_needs_and_analysts_nothing_of_bronze_and_ops() -> None:
+    resources = {each.key: each for each in load_bundle(ROOT, "prod", GIVEN).resources if each.kind != "jobs"}
+    assert {key: each.definition["grants"] for key, each in resources.items()} == GRANTS
+    names = {privilege for grants in GRANTS.values() for grant in grants for privilege in grant["privileges"]}
+    assert names <= {privilege.value for privilege in Privilege}
+
+
+def test_prod_never_drops_a_schema_or_the_volume() -> None:
+    for resource in load_bundle(ROOT, "prod", GIVEN).resources:
+        assert resource.definition.get("lifecycle") == (None if resource.kind == "jobs" else {"prevent_destroy": True})
+
+
+def test_dev_grants_nothing_and_can_be_destroyed() -> None:
+    for resource in load_bundle(ROOT, "dev", GIVEN).resources:
+        assert not {"grants", "lifecycle"} & resource.definition.keys()
+
+
+def test_no_principal_is_empty(bundle: Bundle) -> None:
+    for resource in bundle.resources:
+        for grant in resource.definition.get("grants", []):
+            assert grant["principal"]
+            assert grant["privileges"]
+
+
+def test_the_platform_gets_the_notebooks_and_feeds_alone() -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    excluded = {path for pattern in MAIN["sync"]["exclude"] for path in ROOT.glob(pattern.replace("**", "**/*"))}
+    synced = {path for path in tracked if ROOT / path not in excluded}
+    assert {path.partition("/")[0] for path in synced} == {
+        ".gitignore",
+        "LICENSE",
+        "databricks.yml",
+        "notebooks",
+        "resources",
+    }
 
 
 def test_sync_and_include_patterns_match_something() -> None:
@@ -152,7 +212,11 @@ def test_schemas_and_volumes_are_what_the_sdk_knows(bundle: Bundle) -> None:
     kinds = {"schemas": SchemaInfo, "volumes": VolumeInfo}
     for resource in bundle.resources:
         if resource.kind in kinds:
-            assert kinds[resource.kind].from_dict(resource.definition).as_dict() == resource.definition  # type: ignore[arg-type]
+            # The bundle's own keys: the CLI sets grants by a request of its own, and keeps lifecycle to itself.
+            own = {key: value for key, value in resource.definition.items() if key not in ("grants", "lifecycle")}
+            assert kinds[resource.kind].from_dict(own).as_dict() == own
+            for grant in resource.definition.get("grants", []):
+                assert PrivilegeAssignment.from_dict(grant).as_dict() == grant
 
 
 def test_the_sdk_drops_what_it_does_not_know(bundle: Bundle) -> None:

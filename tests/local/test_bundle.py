@@ -103,7 +103,7 @@ def test_a_reference_that_leads_nowhere_is_refused(tmp_path: Path, text: str, me
         ({"bundle": {"name": 7}}, "databricks.yml.bundle.name: Expected `str`, got `int`"),
         ({"bundle": {"name": "b", "deployment": {}}}, "databricks.yml.bundle.deployment: the local runner does not"),
         ({"targets": {"a": {}, "b": {}}}, "expected one with default: true"),
-        ({"targets": {"a": {"default": True, "resources": {}}}}, "targets.a.resources: the local runner does not"),
+        ({"targets": {"a": {"default": True, "sync": {}}}}, "targets.a.sync: the local runner does not"),
         ({"targets": []}, "databricks.yml.targets: Expected `object`, got `array`"),
         ({"targets": {"dev": "abc"}}, "targets.dev: Expected `object`, got `str`"),
         ({"variables": {"catalog": {"default": "c"}, "v": "abc"}}, "variables.v: Expected `object`, got `str`"),
@@ -118,6 +118,28 @@ def test_a_reference_that_leads_nowhere_is_refused(tmp_path: Path, text: str, me
 def test_what_is_not_understood_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         bundle_of(tmp_path, MAIN | change, schema("s"))
+
+
+def test_target_adds_keys_to_resources(tmp_path: Path) -> None:
+    grants = [{"principal": "${var.catalog}", "privileges": ["SELECT"]}]
+    targets = {"dev": {"default": True}, "prod": {"resources": {"schemas": {"s": {"grants": grants}}}}}
+    bundle = bundle_of(tmp_path, MAIN | {"targets": targets}, schema("s"), "prod")
+    assert bundle.resource("schemas", "s").definition["grants"] == [{"principal": "main", "privileges": ["SELECT"]}]
+    assert "grants" not in load_bundle(tmp_path, "dev").resource("schemas", "s").definition
+
+
+@pytest.mark.parametrize(
+    ("added", "message"),
+    [
+        ({"schemas": {"s": {"name": "t"}}}, "targets.dev.resources.schemas.s: expected new keys, found name"),
+        ({"schemas": {"other": {}}}, "targets.dev.resources.schemas.other: no such resource"),
+    ],
+)
+def test_target_that_replaces_a_key_or_names_no_resource_is_refused(
+    tmp_path: Path, added: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        bundle_of(tmp_path, MAIN | {"targets": {"dev": {"default": True, "resources": added}}}, schema("s"))
 
 
 def test_unknown_kinds_targets_and_resources(tmp_path: Path) -> None:
