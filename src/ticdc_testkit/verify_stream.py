@@ -108,8 +108,8 @@ def verdict(run: Run, answer: Answer, time_zone: str, seen: dict[tuple[str, int]
             found.append(_whole(name, "a table", "none"))
             continue
         state = _state(states, name)
-        if state.reason is not None:
-            found.append(_whole(name, f"as of {answer.watermark}", f"as of {state.applied_tso}: {state.reason}"))
+        if state.stop is not None:
+            found.append(_whole(name, f"as of {answer.watermark}", f"as of {state.applied_tso}: {state.stop}"))
             continue
         place = (state.data, state.version)
         if place not in seen:

@@ -12,6 +12,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_of
 from ticdc_lakehouse.ops.status import FeedStatus
 from ticdc_lakehouse.planning.published_state import TableState
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.silver.quarantine import positions_of
 from ticdc_local.cli import doctor, quarantine
@@ -32,9 +33,19 @@ STATUS = FeedStatus(
     tables={
         ("shop", "orders"): TableState(name="shop_shop_orders", data="o", version=3, applied_tso=TSO),
         ("shop", "a"): TableState(
-            name="shop_shop_a", data="a", version=2, applied_tso=EARLIER, reason="a DDL", final=True
+            name="shop_shop_a",
+            data="a",
+            version=2,
+            applied_tso=EARLIER,
+            stop=StopReason(kind=StopKind.LATE_ROWS, detail="a DDL", needs_override=True),
         ),
-        ("shop", "b"): TableState(name="", data="", version=-1, applied_tso=0, reason="no key"),
+        ("shop", "b"): TableState(
+            name="",
+            data="",
+            version=-1,
+            applied_tso=0,
+            stop=StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail="no key"),
+        ),
     },
 )
 
@@ -49,8 +60,8 @@ def test_a_status_has_every_count_and_each_table() -> None:
         f"  watermark    {TSO}, 2026-11-21 07:36:50.528 UTC",
         "  behind       0:01:30 of source time",
         "  next         waits: partition shop/0 has sent no watermark yet",
-        f"  shop.a       STANDS STILL at TSO {EARLIER}, 2026-11-21 07:36:49.978 UTC (until somebody acts): a DDL",
-        "  shop.b       STANDS STILL from the start (the next run tries again): no key",
+        f"  shop.a       BLOCKED at TSO {EARLIER}, 2026-11-21 07:36:49.978 UTC (until somebody acts): a DDL",
+        "  shop.b       BLOCKED from the start (the next run tries again): no key",
         "  shop.orders  at the watermark",
     ]
 

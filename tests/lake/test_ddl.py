@@ -121,7 +121,7 @@ def test_create_table_makes_it_empty_with_exact_types(feed: Changefeed, table: s
     view = feed.spark.table(feed.view(table, "made"))
     assert view.count() == 0
     assert {f.name: f.dataType.simpleString() for f in view.schema} == TYPES
-    assert state(feed, table, "made").reason is None
+    assert state(feed, table, "made").stop is None
 
 
 def test_columns_are_shown_in_their_new_order(feed: Changefeed) -> None:
@@ -198,8 +198,8 @@ def test_what_is_older_than_the_retention_goes_and_is_refused(feed: Changefeed) 
 
 def test_what_cannot_be_followed_stops_that_table_at_its_last_right_state(feed: Changefeed) -> None:
     stopped = state(feed, "stuck")
-    assert (stopped.applied_tso, stopped.final) == (at(3), True)
-    assert stopped.reason is not None
-    assert f"DDL at {with_time(at(3))} is not followed" in stopped.reason
-    assert "CURRENT_TIMESTAMP" in stopped.reason
+    assert (stopped.applied_tso, stopped.needs_override) == (at(3), True)
+    assert stopped.stop is not None
+    assert f"unsupported DDL at {with_time(at(3))}" in str(stopped.stop)
+    assert "CURRENT_TIMESTAMP" in str(stopped.stop)
     assert feed.rows("stuck") == {1: ("a",)}

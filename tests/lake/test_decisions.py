@@ -40,8 +40,8 @@ def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathF
 def test_a_dropped_table_may_be_kept(feed: Changefeed) -> None:
     state = feed.state.tables["shop", "kept"]
     assert feed.rows("kept") == {1: ("a",)}
-    assert (state.applied_tso, state.final) == (at(2), True)
-    assert state.reason == f"TiDB dropped it at {at(2)} (on_drop: keep)"
+    assert (state.applied_tso, state.needs_override) == (at(2), True)
+    assert str(state.stop) == f"TiDB dropped it at {at(2)} (on_drop: keep)"
 
 
 def test_a_decision_needs_a_table_that_stands_still(feed: Changefeed) -> None:
@@ -57,10 +57,10 @@ def test_a_resumed_table_stops_again_and_a_skipped_ddl_is_passed_over(feed: Chan
     decide(feed.lake, feed.name, "shop.stuck", Action.RESUME, "try")
     feed.apply()
     state = feed.state.tables["shop", "stuck"]
-    assert (state.applied_tso, state.final) == (at(2), True)
+    assert (state.applied_tso, state.needs_override) == (at(2), True)
     decide(feed.lake, feed.name, "shop.stuck", Action.SKIP_DDL, "no such column is sent")
     feed.apply()
-    assert feed.state.tables["shop", "stuck"].reason is None
+    assert feed.state.tables["shop", "stuck"].stop is None
     assert feed.rows("stuck") == {1: ("a",), 2: ("b",)}
     lines = feed.spark.table(feed.lake.table(Layer.OPS, DECISIONS)).orderBy("decided_at").collect()
     assert [(line["action"], line["commit_ts"], line["reason"]) for line in lines] == [
@@ -75,14 +75,14 @@ def test_a_row_that_comes_too_late_is_held_until_somebody_looks(feed: Changefeed
     feed.resolve(at(12))
     feed.go()
     state = feed.state.tables["shop", "late"]
-    assert (feed.state.tso, state.applied_tso, state.final) == (at(12), at(5) - 1, True)
-    assert state.reason is not None
-    assert "1 row changes arrived only after the watermark covering them" in state.reason
+    assert (feed.state.tso, state.applied_tso, state.needs_override) == (at(12), at(5) - 1, True)
+    assert state.stop is not None
+    assert "1 row changes arrived only after the watermark covering them" in str(state.stop)
     assert feed.rows("late") == {1: ("a",)}
     assert feed.rows("plain") == {1: ("a",), 2: ("b",)}
     decide(feed.lake, feed.name, "shop.late", Action.RESUME, "looked at")
     feed.apply()
-    assert feed.state.tables["shop", "late"].reason is None
+    assert feed.state.tables["shop", "late"].stop is None
     assert feed.rows("late") == {1: ("a",), 2: ("never seen",), 3: ("c",)}
 
 

@@ -75,7 +75,7 @@ def test_a_ddl_that_comes_late_is_followed_once(feed: Changefeed) -> None:
     feed.go()
     feed.send(0, added)
     feed.go()
-    assert feed.state.tables["shop", "t"].reason is None
+    assert feed.state.tables["shop", "t"].stop is None
     assert {key: row[-1] for key, row in feed.rows("t").items()} == {1: 1, 3: 1, 5: 1, 6: 1, 7: 9}
 
 

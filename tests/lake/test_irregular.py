@@ -69,14 +69,14 @@ def test_text_shows_what_mysql_shows(feed: Changefeed, layer: Layer) -> None:
 def test_stop_stands_still_before_the_first_until_the_feed_takes_them(feed: Changefeed) -> None:
     """Last: it changes the feed."""
     state = feed.state.tables["shop", "stops"]
-    assert (state.applied_tso, state.final) == (at(3) - 1, False)
-    assert state.reason == f"column d has 0000-00-00 at {at(3)}, which is no date (on_irregular: stop)"
+    assert (state.applied_tso, state.needs_override) == (at(3) - 1, False)
+    assert str(state.stop) == f"column d has 0000-00-00 at {at(3)}, which is no date (on_irregular: stop)"
     assert feed.rows("stops")[1][0] == dt.date(2024, 2, 29)
     assert [*feed.rows("stops")] == [1]
     feed.described = {"time_zone": "Asia/Shanghai"}
     feed.resolve(at(11))
     feed.go()
-    assert feed.state.tables["shop", "stops"].reason is None
+    assert feed.state.tables["shop", "stops"].stop is None
     assert {key: row[0] for key, row in feed.rows("stops").items()} == {
         1: dt.date(2024, 2, 29),
         2: dt.date(2024, 2, 29),

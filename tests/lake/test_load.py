@@ -135,7 +135,7 @@ def test_ddl_after_the_export_is_followed_and_a_table_that_stood_still_goes_on(
 ) -> None:
     feed.run.load(exported(tmp_path / "wide", (1, "first"), (5, "old"), table="wide"))
     assert feed.rows("wide") == {1: ("first", 7), 5: ("new", 7), 8: ("wider", 9)}
-    assert feed.state.tables["shop", "stuck"].final
+    assert feed.state.tables["shop", "stuck"].needs_override
     folder = tmp_path / "stuck"
     write_metadata(folder, at(22))
     wider = create("stuck", ", `w` DATETIME DEFAULT CURRENT_TIMESTAMP")
@@ -143,7 +143,7 @@ def test_ddl_after_the_export_is_followed_and_a_table_that_stood_still_goes_on(
     feed.run.load(str(folder))
     (row,) = feed.rows("stuck").items()
     assert (row[0], str(row[1][1])) == (7, "2023-11-14 22:13:42")
-    assert feed.state.tables["shop", "stuck"].reason is None
+    assert feed.state.tables["shop", "stuck"].stop is None
 
 
 ODD_SQL = """CREATE TABLE `odd.table` (

@@ -73,9 +73,9 @@ def test_rows_of_a_known_table(spark: SparkSession, broker: Broker, tmp_path: Pa
     assert (status.quarantined, status.waiting, status.tso) == (4, 0, at(5))
     stopped = status.tables["shop", "mended"]
     assert stopped.applied_tso == at(2)
-    assert stopped.reason is not None
-    assert f"{feed.topic}/0 offset 4 is in quarantine (claim_check_missing)" in stopped.reason
-    assert status.tables["shop", "fine"].reason is None
+    assert stopped.stop is not None
+    assert f"{feed.topic}/0 offset 4 is in quarantine (claim_check_missing)" in str(stopped.stop)
+    assert status.tables["shop", "fine"].stop is None
     held = spark.table(feed.lake.table(Layer.SILVER, f"{feed.name}_quarantine")).orderBy("offset").collect()
     assert [(q["offset"], q["reason"], q["table"]) for q in held] == [
         (4, "claim_check_missing", "mended"),

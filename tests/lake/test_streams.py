@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.silver.decode_stream import events_table
 from ticdc_testkit.recorded_streams import recorded_stream
+from ticdc_testkit.respelled_streams import respelled
 from ticdc_testkit.verify_stream import load_stream, verify
 
 if TYPE_CHECKING:
@@ -38,3 +41,18 @@ def test_gold_is_what_tidb_held(
     assert len(verdicts) >= 2
     assert all(verdict.rows > 0 for verdict in verdicts[1:])
     assert [str(difference) for verdict in verdicts for difference in verdict.differences][:20] == []
+
+
+@pytest.mark.parametrize(("file", "options"), [("craft.jsonl.gz", TRUST), ("debezium.jsonl.gz", {})])
+def test_gold_is_what_tidb_held_in_databases_with_capitals(
+    spark: SparkSession, broker: Broker, tmp_path: Path, file: str, options: dict[str, str]
+) -> None:
+    """A renamed table's messages have the database in lower case until its next DDL (wire.md 8.14)."""
+    recorded = respelled(recorded_stream(STREAMS / "tiflow-ddl", file, options), "evo", tmp_path / "stream")
+    run = load_stream(spark, broker, recorded, tmp_path, name=f"s_capital_{recorded.protocol}")
+    verdicts = list(verify(run, recorded, 24))
+    assert [str(difference) for verdict in verdicts for difference in verdict.differences][:20] == []
+    changes = run.spark.table(run.lake.table(Layer.SILVER, events_table(run.feed.name))).where("kind = 'row'")
+    assert {spelled.islower() for (spelled,) in changes.select("database").distinct().collect()} == {True, False}
+    fates = run.spark.table(run.lake.table(Layer.OPS, f"{run.feed.name}_accounting"))
+    assert fates.selectExpr("sum(filtered)").first() == (0,)

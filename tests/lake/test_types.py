@@ -145,7 +145,7 @@ def test_irregular_dates_are_null_and_kept_exact(feed: Changefeed) -> None:
 def test_hostile_names(feed: Changefeed, number: int) -> None:
     table = HOSTILE[number]
     state = feed.state.tables[table.name]
-    assert state.reason is None
+    assert state.stop is None
     view = feed.spark.table(feed.lake.table(Layer.GOLD, state.name))
     names = [column.name for column in table.columns]
     row = (number, *(f"{number} {name}" for name in names[1:]))

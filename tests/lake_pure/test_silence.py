@@ -5,14 +5,17 @@ from __future__ import annotations
 import pytest
 
 from ticdc_lakehouse.gold.retired_topics import finished
-from ticdc_lakehouse.planning.published_state import DROPPED, Published, TableState
+from ticdc_lakehouse.planning.published_state import Published, TableState
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.statement import Statement
 
 T, U = TableName("d", "t"), TableName("d", "u")
 LIVE = TableState(name="f_d_t", data="f_d_t__data", version=1, applied_tso=10)
-KEPT = TableState(name="f_d_t", data="f_d_t__data", version=1, applied_tso=5, reason=f"{DROPPED} at 5", final=True)
+KEPT = TableState(
+    name="f_d_t", data="f_d_t__data", version=1, applied_tso=5, stop=StopReason(kind=StopKind.DROPPED, commit_ts=5)
+)
 
 
 def statements(*texts: tuple[int, str]) -> list[tuple[int, Statement]]:

@@ -85,13 +85,13 @@ class Planner:
         return plan.tables
 
     def _remember(self, plan: TablePlan) -> Recoverable:
-        assert plan.reason is None, "no table stands still in a recorded stream"
+        assert plan.stop is None, "no table is blocked in a recorded stream"
         assert plan.dropped_at is not None
         state = self._publish(plan)
         return Recoverable(name=plan.name, data=state.data, version=state.version, dropped_at=plan.dropped_at)
 
     def _publish(self, plan: TablePlan) -> TableState:
-        assert plan.definition is not None, plan.reason
+        assert plan.definition is not None, plan.stop
         for found in plan.found:
             self.known[found.data] = found
             self.taken.append(Taken(feed="f", table=plan.name, name=found.name, data=found.data))
@@ -101,8 +101,7 @@ class Planner:
             version=0,
             applied_tso=plan.through,
             ddls=plan.ddls,
-            reason=plan.reason,
-            final=plan.final,
+            stop=plan.stop,
         )
 
     def _window(self, tso: int) -> Window:

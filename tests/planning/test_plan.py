@@ -11,14 +11,16 @@ from ticdc_codec.options import sink_options
 from ticdc_lakehouse.planning.naming import Naming, Taken
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, TableState
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import Rows
-from ticdc_lakehouse.planning.window import DdlEvent, Hold, Shape, Window, statements_of
+from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent, Shape, Window, statements_of
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.schema.definition import Key, Table
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
 
 NAME, U = TableName("d", "t"), TableName("d", "u")
+DDL_STOP = StopReason(kind=StopKind.UNSUPPORTED_DDL, commit_ts=5, query="?", can_skip=True, needs_override=True)
 UNFOLLOWED = "ALTER TABLE t ADD w TIMESTAMP DEFAULT CURRENT_TIMESTAMP"
 ID, V = Column(name="id", type="bigint", key=True), Column(name="v", type="varchar")
 ROWS = Shape(name=NAME, columns=(ID, V), whole=True, handle_only=False, keyed=True, first=15, last=15, rows=2)
@@ -38,12 +40,30 @@ def ddl(commit_ts: int, query: str, name: str | None = "t", database: str = "d")
     return DdlEvent(commit_ts=commit_ts, database=database, table=name, query=query, statements=statements)
 
 
+def quarantined(tso: int) -> BlockingPoint:
+    return BlockingPoint(tso=tso, stop=StopReason(kind=StopKind.QUARANTINED, detail="in quarantine"))
+
+
+def late_point(tso: int) -> BlockingPoint:
+    stop = StopReason(kind=StopKind.LATE_ROWS, detail="came late", needs_override=True)
+    return BlockingPoint(tso=tso, stop=stop)
+
+
+def block_reason(made: TablePlan) -> str | None:
+    """The sentence that people read."""
+    return None if made.stop is None else str(made.stop)
+
+
+def needs_override(made: TablePlan) -> bool:
+    return made.stop is not None and made.stop.needs_override
+
+
 def situation(
     *shapes: Shape,
     ddls: tuple[DdlEvent, ...] = (),
     known: Definition | None = None,
     state: TableState | None = None,
-    hold: Hold | None = None,
+    hold: BlockingPoint | None = None,
     applying: GoldConfig | None = None,
 ) -> PlanningInput:
     """The window (10, 20] of one table."""
@@ -85,7 +105,7 @@ STOPS = {
     "ADD COLUMN of such a column": (
         situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "ALTER TABLE t ADD _ticdc_irregular INT"),)),
         17,
-        "DDL at 17 (1970-01-01 00:00:00.000 UTC) is not followed: column `_ticdc_irregular`: names that begin",
+        "unsupported DDL at 17 (1970-01-01 00:00:00.000 UTC): column `_ticdc_irregular`: names that begin",
     ),
     "rows with their key alone": (
         situation(replace(ROWS, handle_only=True), known=KNOWN, state=STATE),
@@ -156,17 +176,17 @@ STOPS = {
         None,
     ),
     "a message in quarantine": (
-        situation(ROWS, known=KNOWN, state=STATE, hold=Hold(tso=12, reason="in quarantine")),
+        situation(ROWS, known=KNOWN, state=STATE, hold=quarantined(12)),
         12,
         "in quarantine",
     ),
     "a message in quarantine before everything": (
-        situation(ROWS, known=KNOWN, state=STATE, hold=Hold(tso=0, reason="in quarantine")),
+        situation(ROWS, known=KNOWN, state=STATE, hold=quarantined(0)),
         10,
         "in quarantine",
     ),
     "a message in quarantine beyond the window": (
-        situation(ROWS, known=KNOWN, state=STATE, hold=Hold(tso=20, reason="in quarantine")),
+        situation(ROWS, known=KNOWN, state=STATE, hold=quarantined(20)),
         20,
         None,
     ),
@@ -175,20 +195,20 @@ STOPS = {
         20,
         None,
     ),
-    "a DDL that is not followed": (
+    "an unsupported DDL": (
         situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, UNFOLLOWED),)),
         17,
-        "DDL at 17 (1970-01-01 00:00:00.000 UTC) is not followed",
+        "unsupported DDL at 17 (1970-01-01 00:00:00.000 UTC)",
     ),
     "at the window's end": (
         situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(20, UNFOLLOWED),)),
         20,
-        "DDL at 20",
+        "unsupported DDL at 20 ",
     ),
     "at the published watermark": (
         situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(10, UNFOLLOWED),)),
         10,
-        "DDL at 10",
+        "unsupported DDL at 10 ",
     ),
     "at the published watermark, and in already": (
         situation(
@@ -203,7 +223,7 @@ STOPS = {
     "the first of two DDLs": (
         situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(12, UNFOLLOWED), ddl(13, "ALTER TABLE t ADD w INT"))),
         12,
-        "DDL at 12",
+        "unsupported DDL at 12 ",
     ),
     "rows that do not know of a DDL": (
         situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(12, "ALTER TABLE t ADD w INT"),)),
@@ -211,9 +231,7 @@ STOPS = {
         "rows lack columns of the table's definition: w",
     ),
     "a hold before a DDL": (
-        situation(
-            ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, UNFOLLOWED),), hold=Hold(tso=12, reason="in quarantine")
-        ),
+        situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, UNFOLLOWED),), hold=quarantined(12)),
         12,
         "in quarantine",
     ),
@@ -245,7 +263,7 @@ STOPS = {
     "EXCHANGE PARTITION with a table that nobody knows": (
         situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "ALTER TABLE u EXCHANGE PARTITION p WITH TABLE t"),)),
         17,
-        "one table is unknown to this feed or stands still",
+        "one table is unknown to this feed or blocked",
     ),
     "RECOVER TABLE of one that nobody knew": (situation(ddls=(ddl(12, "RECOVER TABLE t"),)), 12, "comes back"),
     "renamed out of what the filter leaves out": (
@@ -311,13 +329,13 @@ STOPS = {
         20,
         None,
     ),
-    "it stood still for good": (
-        situation(ROWS, known=KNOWN, state=replace(STATE, applied_tso=5, reason="DDL at 5", final=True)),
+    "blocked until a person decides": (
+        situation(ROWS, known=KNOWN, state=replace(STATE, applied_tso=5, stop=DDL_STOP)),
         5,
-        "DDL at 5",
+        "unsupported DDL at 5 ",
     ),
-    "it stood still for a while": (
-        situation(ROWS, known=KNOWN, state=replace(STATE, applied_tso=5, reason="x")),
+    "blocked for a while": (
+        situation(ROWS, known=KNOWN, state=replace(STATE, applied_tso=5, stop=quarantined(5).stop)),
         20,
         None,
     ),
@@ -329,21 +347,22 @@ def test_where_a_table_stops(now: PlanningInput, through: int, reason: str | Non
     made = plan(now)
     assert made.through == through
     if reason is None:
-        assert made.reason is None
+        assert block_reason(made) is None
     else:
-        assert made.reason is not None
-        assert reason in made.reason
-    waits = made.reason is not None and ("nobody" in made.reason or "hidden" in made.reason)
-    assert made.final == (made.reason is not None and made.reason.startswith("DDL") and not waits)
+        assert block_reason(made) is not None
+        assert reason in block_reason(made)
+    waits = any(word in (block_reason(made) or "") for word in ("nobody", "hidden"))
+    unsupported = made.stop is not None and made.stop.kind is StopKind.UNSUPPORTED_DDL
+    assert needs_override(made) == (unsupported and not waits)
 
 
-def test_a_stop_before_a_ddl_says_in_one_line_what_to_do() -> None:
+def test_unsupported_ddl_names_the_ways_out_in_one_line() -> None:
     anew = "`ticdc-lake load` goes on from an export taken since; DROP and CREATE in TiDB starts the table anew"
     unfollowed = ddl(17, UNFOLLOWED.replace(" ADD", "\n  ADD"))
-    known = plan(situation(ROWS, known=KNOWN, state=STATE, ddls=(unfollowed,))).reason or ""
-    assert known.endswith(f": {UNFOLLOWED}; `ticdc-lake table skip-ddl` passes over it; {anew}")
-    unknown = plan(situation(ddls=(ddl(17, "CREATE TABLE t LIKE hidden"),))).reason or ""
-    assert unknown.endswith(f": CREATE TABLE t LIKE hidden; {anew}")
+    known = block_reason(plan(situation(ROWS, known=KNOWN, state=STATE, ddls=(unfollowed,)))) or ""
+    assert known.endswith(f": {UNFOLLOWED}; ways out: `ticdc-lake table skip-ddl` skips it; {anew}")
+    unknown = block_reason(plan(situation(ddls=(ddl(17, "CREATE TABLE t LIKE hidden"),)))) or ""
+    assert unknown.endswith(f": CREATE TABLE t LIKE hidden; ways out: {anew}")
 
 
 def steps(made: TablePlan) -> list[tuple[str, int]]:
@@ -416,7 +435,7 @@ def test_swapped_names() -> None:
 @pytest.mark.parametrize("query", ["DROP TABLE t", "DROP DATABASE d", "RENAME TABLE t TO hidden"])
 def test_dropped_table_is_gone_even_if_it_stood_still(query: str) -> None:
     applying = GoldConfig(feed="f", time_zone="UTC", matches=lambda _, name: name != "hidden")
-    for state in (STATE, replace(STATE, applied_tso=5, reason="DDL at 5", final=True)):
+    for state in (STATE, replace(STATE, applied_tso=5, stop=DDL_STOP)):
         assert not plan_tables(
             situation(ROWS, known=KNOWN, state=state, ddls=(ddl(16, query),), applying=applying)
         ).tables
@@ -440,7 +459,7 @@ def test_what_is_merged() -> None:
 
     assert merged(situation(ROWS, known=KNOWN, state=STATE)) == 1
     assert merged(situation(known=KNOWN, state=STATE)) == 0
-    assert merged(situation(ROWS, known=KNOWN, state=STATE, hold=Hold(tso=14, reason="x"))) == 0
+    assert merged(situation(ROWS, known=KNOWN, state=STATE, hold=quarantined(14))) == 0
     assert merged(situation(replace(ROWS, first=5, replayed=True), known=KNOWN, state=STATE)) == 1
 
 
@@ -448,13 +467,13 @@ def test_replayed_row_that_does_not_fit_is_not_merged() -> None:
     """It is older than what the table holds, so there is no state to stop at before it."""
     late = replace(ROWS, first=5, handle_only=True, replayed=True)
     made = plan(situation(late, known=KNOWN, state=STATE))
-    assert (made.through, made.final) == (10, True)
+    assert (made.through, needs_override(made)) == (10, True)
     assert not any(step.shapes for step in made.steps if isinstance(step, Rows))
-    assert made.reason is not None
-    assert "came late" in made.reason
+    assert block_reason(made) is not None
+    assert "late row" in block_reason(made)
     changed = plan(situation(replace(ROWS, first=5, replayed=True), known=definition(7), state=STATE))
-    assert changed.reason is not None
-    assert "changed since" in changed.reason
+    assert block_reason(changed) is not None
+    assert "changed since" in block_reason(changed)
 
 
 def test_tables_of_a_file_and_of_the_filter() -> None:
@@ -471,7 +490,7 @@ def test_create_table_knows_better_than_a_file() -> None:
     now = situation(ddls=(ddl(5, "CREATE TABLE t (id BIGINT KEY)"),), applying=applying)
     made = plan(replace(now, before=Published()))
     assert made.definition is not None
-    assert (made.reason, len(made.definition.table.columns)) == (None, 1)
+    assert (block_reason(made), len(made.definition.table.columns)) == (None, 1)
 
 
 @pytest.mark.parametrize("other", [TableName("d", "T"), TableName("D", "t"), TableName("D", "T")])
@@ -500,8 +519,8 @@ def test_two_tables_that_are_routed_to_one_name_are_blocked(other: Shape, reason
     """The rows of one table change their spelling at a DDL, and not back and forth."""
     shapes = sorted((replace(MIXED_ROWS, last=16), other), key=lambda shape: shape.first)
     made = plan(situation(*shapes, known=KNOWN, state=STATE))
-    assert (made.reason or "").startswith(reason or "")
-    assert (made.reason is None) == (reason is None)
+    assert (block_reason(made) or "").startswith(reason or "")
+    assert (block_reason(made) is None) == (reason is None)
     assert made.through == (20 if reason is None else 10)
 
 
@@ -543,7 +562,7 @@ def test_a_row_that_the_table_has_yet_to_take_is_not_late() -> None:
     lagging = replace(STATE, applied_tso=4)
     row = replace(ROWS, first=5, last=19)
     now = situation(row, known=KNOWN, state=lagging)
-    made = plan(replace(now, late={NAME: Hold(tso=7, reason="came late")}))
-    assert (made.reason, made.through, steps(made)) == (None, 20, [("R", 20)])
-    made = plan(replace(now, late={NAME: Hold(tso=3, reason="came late")}))
-    assert (made.reason, made.through, made.final) == ("came late", 3, True)
+    made = plan(replace(now, late={NAME: late_point(7)}))
+    assert (block_reason(made), made.through, steps(made)) == (None, 20, [("R", 20)])
+    made = plan(replace(now, late={NAME: late_point(3)}))
+    assert (block_reason(made), made.through, needs_override(made)) == ("came late", 3, True)

@@ -5,12 +5,29 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from test_plan import DATA, KNOWN, NAME, ROWS, STATE, UNFOLLOWED, ddl, definition, plan, situation, steps, table
+from test_plan import (
+    DATA,
+    DDL_STOP,
+    KNOWN,
+    NAME,
+    ROWS,
+    STATE,
+    UNFOLLOWED,
+    block_reason,
+    ddl,
+    definition,
+    needs_override,
+    plan,
+    quarantined,
+    situation,
+    steps,
+    table,
+)
 
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
 from ticdc_lakehouse.planning.table_plan import Exchange
-from ticdc_lakehouse.planning.window import DdlEvent, Hold
+from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.planning.window_plan import WindowPlan, plan_tables
 from ticdc_lakehouse.policy import OnDrop, Policy
 from ticdc_lakehouse.schema.names import TableName
@@ -42,7 +59,7 @@ def test_dropped_table_comes_back_with_its_rows(query: str, name: TableName) -> 
     now = dropped(ddl(12, query))
     now = replace(now, window=replace(now.window, rows={name: (replace(ROWS, first=15),)}))
     made = plan(now, name)
-    assert (made.state and made.state.version, made.start, made.reason) == (4, KNOWN, None)
+    assert (made.state and made.state.version, made.start, block_reason(made)) == (4, KNOWN, None)
     assert steps(made) == [("A", 12), ("R", 20)]
     assert [(found.data, found.named_at) for found in made.found] == [(DATA, 12)]
     assert plan_tables(now).recoverable == ()
@@ -81,16 +98,16 @@ def test_a_table_of_that_name_is_in_the_way() -> None:
     now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "RECOVER TABLE t"),))
     now = replace(now, before=replace(now.before, recoverable=(replace(GONE, data="f_d_t__data_5"),)))
     made = plan(now)
-    assert "the table is there already" in (made.reason or "")
+    assert "the table is there already" in (block_reason(made) or "")
 
 
 @pytest.mark.parametrize("ending", ["DROP TABLE t", "TRUNCATE TABLE t"])
 def test_table_that_stood_still_does_not_come_back(ending: str) -> None:
     """Nor does an older one of its name."""
-    state = replace(STATE, applied_tso=5, reason="DDL at 5", final=True)
+    state = replace(STATE, applied_tso=5, stop=DDL_STOP)
     now = situation(known=KNOWN, state=state, ddls=(ddl(15, ending), ddl(16, "FLASHBACK TABLE t TO u")))
     now = replace(now, before=replace(now.before, recoverable=(GONE,)))
-    assert "comes back" in (plan(now, U).reason or "")
+    assert "comes back" in (block_reason(plan(now, U)) or "")
     assert [each.dropped_at for each in plan_tables(now).recoverable] == [9]
     again = replace(now, window=replace(now.window, ddls=now.window.ddls[:1] * 2))
     assert [each.dropped_at for each in plan_tables(again).recoverable] == [9, 15]
@@ -98,19 +115,19 @@ def test_table_that_stood_still_does_not_come_back(ending: str) -> None:
 
 def test_one_that_stood_still_in_an_earlier_window_does_not_come_back() -> None:
     made = plan(dropped(ddl(12, "RECOVER TABLE t"), gone=(replace(GONE, version=-1),)))
-    assert "comes back" in (made.reason or "")
+    assert "comes back" in (block_reason(made) or "")
 
 
 def test_columns_that_are_not_known_are_no_better_known_after_a_truncate() -> None:
     ddls = (ddl(15, UNFOLLOWED), ddl(16, "TRUNCATE TABLE t"))
     made = plan(situation(ROWS, known=KNOWN, state=STATE, ddls=ddls))
     assert (made.state, made.through) == (STATE, 15)
-    assert UNFOLLOWED in (made.reason or "")
+    assert UNFOLLOWED in (block_reason(made) or "")
 
 
 def test_rows_that_cannot_be_taken_are_gone_with_a_truncate() -> None:
     now = situation(replace(ROWS, handle_only=True), known=KNOWN, state=STATE, ddls=(ddl(16, "TRUNCATE TABLE t"),))
-    assert (plan(now).reason, plan(now).through) == (None, 20)
+    assert (block_reason(plan(now)), plan(now).through) == (None, 20)
     assert [gone.start for gone in plan_tables(now).recoverable] == [None]
 
 
@@ -123,22 +140,22 @@ def test_kept_table_goes_on_when_it_comes_back() -> None:
     applying = GoldConfig(feed="f", time_zone="UTC", policy=lambda _database, _table: Policy(on_drop=OnDrop.KEEP))
     now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"),), applying=applying)
     kept = plan(now)
-    assert (kept.final, kept.dropped_at) == (True, None), "it is shown"
-    state = replace(STATE, applied_tso=kept.through, reason=kept.reason, final=True)
+    assert (needs_override(kept), kept.dropped_at) == (True, None), "it is shown"
+    state = replace(STATE, applied_tso=kept.through, stop=kept.stop)
     back = replace(now, before=Published(tso=20, tables={NAME: state}), tso=30)
     back = replace(back, window=replace(now.window, rows={}, ddls=(ddl(22, "RECOVER TABLE t"),)))
-    assert (plan(back).reason, plan(back).through) == (None, 30)
-    assert plan(replace(back, batches=(-1, 0))).final, "in mode eventual nobody knows its rows"
+    assert (block_reason(plan(back)), plan(back).through) == (None, 30)
+    assert needs_override(plan(replace(back, batches=(-1, 0)))), "in mode eventual nobody knows its rows"
     anew = replace(back, window=replace(back.window, ddls=(ddl(22, "CREATE TABLE t (id BIGINT KEY)"),)))
     assert plan(anew).state is None
-    assert [(p.reason, p.state) for p in plan_tables(anew).recoverable] == [(None, state)]
+    assert [(block_reason(p), p.state) for p in plan_tables(anew).recoverable] == [(None, state)]
 
 
 def test_forgotten_after_the_retention() -> None:
     day = 24 * 60 * 60 * 1000 << 18
     applying = GoldConfig(feed="f", time_zone="UTC", retention_days=8)
     now = replace(dropped(ddl(8 * day, "RECOVER TABLE t"), applying=applying), tso=9 * day)
-    assert "comes back" in (plan(now).reason or "")
+    assert "comes back" in (block_reason(plan(now)) or "")
     assert plan_tables(now).recoverable == ()
 
 
@@ -162,7 +179,7 @@ def test_rows_change_places() -> None:
     assert (step.partitioned, step.plain, step.part.high) == (DATA, PLAIN.data, "9")
     assert plain.steps[1] == step
     assert [steps(each) for each in (partitioned, plain)] == [[("R", 17), ("E", 17), ("R", 20)]] * 2
-    assert (partitioned.reason, plain.reason) == (None, None)
+    assert (block_reason(partitioned), block_reason(plain)) == (None, None)
     assert [[each.name for each in group] for group in plan_tables(now).groups()] == [[NAME, U]]
 
 
@@ -171,7 +188,7 @@ def test_row_from_before_an_exchange_is_not_put_into_the_other_table() -> None:
     assert made.definition is not None
     late = replace(ROWS, first=15, replayed=True)
     changed = plan(situation(late, known=made.definition, state=replace(STATE, applied_tso=20)))
-    assert "changed since" in (changed.reason or "")
+    assert "changed since" in (block_reason(changed) or "")
 
 
 @pytest.mark.parametrize(
@@ -186,14 +203,14 @@ def test_row_from_before_an_exchange_is_not_put_into_the_other_table() -> None:
 def test_both_tables_stand_still(now: PlanningInput, reason: str) -> None:
     for name in (NAME, U):
         made = plan(now, name)
-        assert (made.through, made.final) == (17, True)
-        assert reason in (made.reason or "")
+        assert (made.through, needs_override(made)) == (17, True)
+        assert reason in (block_reason(made) or "")
 
 
 def test_no_exchange_in_mode_eventual() -> None:
     """Its data tables have tombstones, which are of no partition."""
     now = replace(exchange(), batches=(-1, 0))
-    assert all("mode eventual" in (plan(now, name).reason or "") for name in (NAME, U))
+    assert all("mode eventual" in (block_reason(plan(now, name)) or "") for name in (NAME, U))
 
 
 def test_row_from_before_a_truncated_partition_is_not_put_in_again() -> None:
@@ -201,7 +218,7 @@ def test_row_from_before_a_truncated_partition_is_not_put_in_again() -> None:
     assert made.definition is not None
     late = replace(ROWS, first=15, replayed=True)
     changed = plan(situation(late, known=made.definition, state=replace(STATE, applied_tso=20)))
-    assert "changed since" in (changed.reason or "")
+    assert "changed since" in (block_reason(changed) or "")
 
 
 def test_chains_of_exchanges_are_one_group() -> None:
@@ -219,15 +236,15 @@ def test_chains_of_exchanges_are_one_group() -> None:
 
 def test_one_waits_for_the_other() -> None:
     """What keeps the other may go away by itself, so the next run tries again."""
-    now = exchange(hold=Hold(tso=12, reason="in quarantine"))
-    assert (plan(now).through, plan(now).reason) == (12, "in quarantine")
+    now = exchange(hold=quarantined(12))
+    assert (plan(now).through, block_reason(plan(now))) == (12, "in quarantine")
     waiting = plan(now, U)
-    assert (waiting.through, waiting.final) == (17, False)
-    assert "the other table stands still" in (waiting.reason or "")
+    assert (waiting.through, needs_override(waiting)) == (17, False)
+    assert "the other table is blocked" in (block_reason(waiting) or "")
 
 
 def test_one_that_passes_over_it_leaves_the_other_standing() -> None:
     now = replace(exchange(), skipped=frozenset({(DATA, 17)}))
-    assert plan(now).reason is None
+    assert block_reason(plan(now)) is None
     assert steps(plan(now)) == [("R", 17), ("R", 20)]
-    assert "passes over it" in (plan(now, U).reason or "")
+    assert "skips it" in (block_reason(plan(now, U)) or "")

@@ -16,8 +16,8 @@ from ticdc_lakehouse.gold.irregular import first_irregular
 from ticdc_lakehouse.gold.merge import COMMIT_TS, GONE, KEY, merge
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition, TableState
-from ticdc_lakehouse.planning.table_plan import Alter, Exchange, Rows, Step, stop_reason
-from ticdc_lakehouse.planning.window import Hold
+from ticdc_lakehouse.planning.table_plan import Alter, Exchange, Rows, Step, unsupported_ddl
+from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.planning.window_plan import TablePlan
 from ticdc_lakehouse.policy import RETENTION_DAYS, Mode, OnIrregular
 from ticdc_lakehouse.schema.definition import Table
@@ -70,7 +70,7 @@ def _turn(step: Step) -> tuple[int, bool]:
 
 def _nowhere(plan: TablePlan) -> Outcome:
     """Of a table whose columns nothing tells yet."""
-    state = TableState(name="", data="", version=-1, applied_tso=plan.through, reason=plan.reason, final=plan.final)
+    state = TableState(name="", data="", version=-1, applied_tso=plan.through, stop=plan.stop)
     return Outcome(name=plan.name, state=state, dropped_at=plan.dropped_at)
 
 
@@ -81,7 +81,7 @@ def _exchange(tables: Sequence[_Data], step: Exchange) -> None:
         return
     reason = None
     if len(tables) < 2 or any(table.stop is not None for table in tables):
-        reason = "the other table left the feed, or stands still"
+        reason = "the other table left the feed, or is blocked"
     try:
         if reason is None:
             partitioned, plain = tables
@@ -95,13 +95,12 @@ def _exchange(tables: Sequence[_Data], step: Exchange) -> None:
 
 def _cut(plan: TablePlan, done: list[Step], stop: _Stop) -> TablePlan:
     """The plan as far as it was done."""
-    through = stop.hold.tso
+    through = stop.point.tso
     return replace(
         plan,
         through=through,
         ddls=tuple(step.query for step in done if not isinstance(step, Rows) and step.commit_ts == through),
-        reason=stop.hold.reason,
-        final=stop.final,
+        stop=stop.point.stop,
         found=tuple(definition for definition in plan.found if definition.commit_ts < stop.first),
     )
 
@@ -113,8 +112,7 @@ def _outcome(plan: TablePlan, data: str, version: int) -> Outcome:
         version=version,
         applied_tso=plan.through,
         ddls=plan.ddls,
-        reason=plan.reason,
-        final=plan.final,
+        stop=plan.stop,
     )
     assert plan.start is not None
     merged = any(map(_merges, plan.steps))
@@ -141,15 +139,14 @@ def _writes(step: Step) -> bool:
 class _Stop:
     """Why a step was not done, or not whole."""
 
-    hold: Hold
+    point: BlockingPoint
     first: int
     """commit_ts of the first change that is not in."""
-    final: bool
 
 
 def _ddl_stop(step: Alter | Exchange, reason: str) -> _Stop:
-    hold = Hold(tso=step.commit_ts, reason=stop_reason(step.commit_ts, step.query, reason))
-    return _Stop(hold=hold, first=step.commit_ts, final=True)
+    point = BlockingPoint(tso=step.commit_ts, stop=unsupported_ddl(step.commit_ts, step.query, reason))
+    return _Stop(point=point, first=step.commit_ts)
 
 
 def _begun(lake: Lake, applying: GoldConfig, plan: TablePlan, start: Definition) -> _Data:
@@ -214,21 +211,22 @@ class _Data:
         return _outcome(plan, self.name, self.version)
 
     def _take_rows(self, rows: Rows) -> _Stop | None:
-        hold = self._irregular(rows)
+        point = self._irregular(rows)
         self._make()
-        # Rows that came late are not taken in part: their table stands still for good.
-        late = hold is not None and hold.tso < rows.after
+        # Late rows are not merged in part: their table is blocked until a person decides.
+        late = point is not None and point.tso < rows.after
         if not late:
-            through = rows.through if hold is None else hold.tso
+            through = rows.through if point is None else point.tso
             merge(self.lake, self.applying.feed, self.name, replace(rows, through=through), self.applying.time_zone)
         if self.applying.mode is Mode.EVENTUAL:
             purge(self.lake, self.name, self.applying.tombstone_days)
         self.written = True
-        if hold is None:
+        if point is None:
             return None
-        return _Stop(hold=replace(hold, tso=max(hold.tso, rows.after)), first=hold.tso + 1, final=late)
+        stop = replace(point.stop, needs_override=late)
+        return _Stop(point=BlockingPoint(tso=max(point.tso, rows.after), stop=stop), first=point.tso + 1)
 
-    def _irregular(self, rows: Rows) -> Hold | None:
+    def _irregular(self, rows: Rows) -> BlockingPoint | None:
         policy = self.applying.policy(rows.table.database, rows.table.table)
         if policy.on_irregular is not OnIrregular.STOP:
             return None

@@ -12,8 +12,9 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.merge import changes_sql
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import TableState
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import Rows
-from ticdc_lakehouse.planning.window import Hold
+from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.policy import OnIrregular
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.sql.text import literal, quoted
@@ -41,7 +42,7 @@ def _count_sql(lake: Lake, table: Table, state: TableState) -> str:
         GROUP BY column"""
 
 
-def first_irregular(lake: Lake, feed: str, rows: Rows, time_zone: str) -> Hold | None:
+def first_irregular(lake: Lake, feed: str, rows: Rows, time_zone: str) -> BlockingPoint | None:
     """Where a table must stop that takes no such values: before the first of them among these rows; None if there is
     none."""
     fields = []
@@ -60,7 +61,8 @@ def first_irregular(lake: Lake, feed: str, rows: Rows, time_zone: str) -> Hold |
     first = found.collect()[0]["first"]
     if first is None:
         return None
-    reason = (
+    detail = (
         f"column {first['name']} has {first['text']} at {first['commit_ts']}, which is no date (on_irregular: stop)"
     )
-    return Hold(tso=first["commit_ts"] - 1, reason=reason)
+    stop = StopReason(kind=StopKind.IRREGULAR_VALUE, detail=detail)
+    return BlockingPoint(tso=first["commit_ts"] - 1, stop=stop)

@@ -2,7 +2,7 @@
 
 TiCDC promises that a watermark comes after every change below it, so such a row is a repeat, as after a restart. One
 that never came before breaks the promise: its table was published without it. Such rows are distinguished from repeats,
-and their table stands still until somebody looks.
+and their table is blocked until somebody looks.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from pyspark.sql import functions as F
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.planning.published_state import Published
-from ticdc_lakehouse.planning.window import Hold
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import decode_stream
 from ticdc_lakehouse.sql.text import folded_sql
@@ -20,7 +21,7 @@ from ticdc_lakehouse.sql.text import folded_sql
 _SAME = ["database", "table", "commit_ts", "op", "before", "after"]
 
 
-def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[TableName, Hold]:
+def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[TableName, BlockingPoint]:
     """The tables that got such rows in bronze batches up to ``batch`` since the published state, each with the TSO up
     to which it is right."""
     events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
@@ -44,10 +45,11 @@ def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[Tabl
     return {TableName(database, table): _hold(rows, tuple(first), before.tso) for database, table, rows, first in found}
 
 
-def _hold(rows: int, first: tuple[int, str, int, int], published: int) -> Hold:
+def _hold(rows: int, first: tuple[int, str, int, int], published: int) -> BlockingPoint:
     commit_ts, topic, partition, offset = first
-    reason = (
+    detail = (
         f"{rows} row changes arrived only after the watermark covering them ({published}) was published, the "
         f"oldest at {topic}/{partition} offset {offset}: `ticdc-lake table resume` puts them in their place"
     )
-    return Hold(tso=commit_ts - 1, reason=reason)
+    stop = StopReason(kind=StopKind.LATE_ROWS, detail=detail, needs_override=True)
+    return BlockingPoint(tso=commit_ts - 1, stop=stop)

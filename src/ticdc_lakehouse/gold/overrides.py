@@ -14,6 +14,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.state import publish, published
 from ticdc_lakehouse.planning.published_state import Published, TableState
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.sql.text import literal
 
@@ -52,17 +53,17 @@ def decide(lake: Lake, feed: str, table: str, action: Action, reason: str) -> Ta
         raise ConfigError("reason: expected a text that says why, found none")
     create_table(lake)
     before = published(lake, feed)
-    name, state = _standing(before, feed, table)
-    if action is Action.SKIP_DDL and not (state.reason or "").startswith("DDL at "):
-        raise ConfigError(f"{feed}: table {'.'.join(name)} does not stand still because of a DDL: {state.reason}")
+    name, state, stop = _blocked(before, feed, table)
+    if action is Action.SKIP_DDL and stop.kind is not StopKind.UNSUPPORTED_DDL:
+        raise ConfigError(f"{feed}: table {name} is not blocked by a DDL: {stop}")
     values = ", ".join([*map(literal, (feed, *name, action.value)), str(state.applied_tso), literal(reason)])
     lake.spark.sql(f"INSERT INTO {lake.table(Layer.OPS, DECISIONS)} VALUES ({values}, current_timestamp())")
-    resumed = replace(before, tables={**before.tables, name: replace(state, final=False)})
+    resumed = replace(before, tables={**before.tables, name: replace(state, stop=replace(stop, needs_override=False))})
     publish(lake, feed, before, resumed, (), 0)
     return state
 
 
-def _standing(before: Published, feed: str, table: str) -> tuple[TableName, TableState]:
+def _blocked(before: Published, feed: str, table: str) -> tuple[TableName, TableState, StopReason]:
     """A table by what joins its name with a dot: either part may have dots of its own."""
     name = {fold(str(name)): name for name in before.tables}.get(fold(table))
     if name is None:
@@ -70,14 +71,14 @@ def _standing(before: Published, feed: str, table: str) -> tuple[TableName, Tabl
             f"{feed}: expected one of {', '.join(map(str, sorted(before.tables))) or 'none'}, found {table!r}"
         )
     state = before.tables[name]
-    if state.reason is None:
-        raise ConfigError(f"{feed}: table {table} does not stand still")
-    return name, state
+    if state.stop is None:
+        raise ConfigError(f"{feed}: table {table} is not blocked")
+    return name, state, state.stop
 
 
 def skipped(lake: Lake, feed: str, before: Published) -> frozenset[tuple[str, int]]:
     """The DDLs to pass over: Delta table of the rows, and commit_ts. Looked up only if a table stands still."""
-    standing = {name: state for name, state in before.tables.items() if state.reason is not None}
+    standing = {name: state for name, state in before.tables.items() if state.stop is not None}
     if not standing:
         return frozenset()
     create_table(lake)

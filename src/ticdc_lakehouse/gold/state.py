@@ -21,6 +21,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_of
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
+from ticdc_lakehouse.planning.stop_reason import StopReason
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.definition import table_from_json, table_to_json
 from ticdc_lakehouse.schema.names import TableName
@@ -31,7 +32,7 @@ DEFINITIONS = "definitions"
 
 _TABLE_FIELDS = (
     "database: STRING, table: STRING, name: STRING, data: STRING, version: BIGINT, applied_tso: BIGINT, "
-    "ddls: ARRAY<STRING>, reason: STRING, final: BOOLEAN"
+    "ddls: ARRAY<STRING>, reason: STRING, stop: STRING"
 )
 _RECOVERABLE_FIELDS = "database: STRING, table: STRING, data: STRING, version: BIGINT, dropped_at: BIGINT"
 _DEFINITION_FIELDS = (
@@ -107,9 +108,12 @@ def _table_state(line: Row) -> TableState:
         version=line["version"],
         applied_tso=line["applied_tso"],
         ddls=tuple(line["ddls"]),
-        reason=line["reason"],
-        final=line["final"],
+        stop=None if line["stop"] is None else StopReason.from_json(line["stop"]),
     )
+
+
+def _stop_texts(stop: StopReason | None) -> tuple[str | None, str | None]:
+    return (None, None) if stop is None else (str(stop), stop.to_json())
 
 
 def publish(
@@ -123,7 +127,16 @@ def publish(
     if (newest.tso, newest.batch, newest.tables) != (before.tso, before.batch, before.tables):
         raise ConfigError(f"feed {feed}: another run published {newest.tso} meanwhile; this one publishes nothing")
     tables = [
-        (*name, s.name, s.data, s.version, s.applied_tso, list(s.ddls), s.reason, s.final)
+        (
+            *name,
+            s.name,
+            s.data,
+            s.version,
+            s.applied_tso,
+            list(s.ddls),
+            str(s.stop) if s.stop else None,
+            s.stop and s.stop.to_json(),
+        )
         for name, s in sorted(now.tables.items())
     ]
     new = [

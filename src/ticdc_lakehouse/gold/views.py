@@ -46,8 +46,8 @@ def gold_view(lake: Lake, applying: GoldConfig, table: Table, state: TableState)
         comments.append(_commented(IRREGULAR, "column to exact MySQL text, for values its type cannot hold"))
     source = lake.table(Layer.GOLD, state.data)
     comment = f"TiDB table {table.database}.{table.table} {_SHOWN[applying.mode]}"
-    if state.reason is not None:
-        comment += f"; it stands still at TSO {state.applied_tso}: {state.reason}"
+    if state.stop is not None:
+        comment += f"; BLOCKED at TSO {state.applied_tso}: {state.stop}"
     present = "" if applying.mode is Mode.WATERMARKS else f" WHERE NOT {GONE}"
     query = f"SELECT {', '.join(columns)} FROM {source} VERSION AS OF {state.version}{present}"
     lake.view(Layer.GOLD, state.name, query, comment=comment, columns=f"({', '.join(comments)})")

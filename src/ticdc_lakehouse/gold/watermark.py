@@ -19,7 +19,8 @@ from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.retired_topics import finished_topics
 from ticdc_lakehouse.planning.published_state import Published
-from ticdc_lakehouse.planning.window import Hold
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import decode_stream, external_schemas, quarantine
 
@@ -40,7 +41,7 @@ class Completeness:
     """Last bronze batch that silver has decoded whole."""
     waits: str | None
     """What keeps W where it is, None if nothing but the source does."""
-    table_holds: dict[TableName, Hold] = field(default_factory=dict)
+    table_holds: dict[TableName, BlockingPoint] = field(default_factory=dict)
     """Tables that must stop below W."""
     old_rows: int = 0
     """Row changes that arrived when their commit_ts was published already: repeats, if TiCDC keeps its promise."""
@@ -179,19 +180,20 @@ def _waits(lowest: Partition | None, since: int, holds: list[quarantine.OpenHold
     )
 
 
-def _table_holds(lake: Lake, feed: str, since: int, holds: list[quarantine.OpenHold]) -> dict[TableName, Hold]:
+def _table_holds(lake: Lake, feed: str, since: int, holds: list[quarantine.OpenHold]) -> dict[TableName, BlockingPoint]:
     """For each table with a quarantined message: the highest watermark before that message in its partition."""
     events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
     resolved = (F.col("kind") == Kind.RESOLVED.value) & (F.col("commit_ts") > since)
-    found: dict[TableName, Hold] = {}
+    found: dict[TableName, BlockingPoint] = {}
     for hold in holds:
         before = (
             (F.col("topic") == hold.topic) & (F.col("partition") == hold.partition) & (F.col("offset") < hold.offset)
         )
         line = events.where(resolved & before).agg(F.max("commit_ts")).first()
-        stop = Hold(tso=UNSEEN if line is None or line[0] is None else line[0], reason=_table_reason(hold))
+        stop = StopReason(kind=StopKind.QUARANTINED, detail=_table_reason(hold))
+        point = BlockingPoint(tso=UNSEEN if line is None or line[0] is None else line[0], stop=stop)
         name = TableName(str(hold.database), str(hold.table))
-        found[name] = min(found.get(name, stop), stop, key=lambda h: h.tso)
+        found[name] = min(found.get(name, point), point, key=lambda each: each.tso)
     return found
 
 

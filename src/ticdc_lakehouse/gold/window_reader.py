@@ -56,7 +56,7 @@ def _window(
     lines = _ddl_lines(ddls.where(due if seen is None else due | new))
     late = _first_deliveries(ddls, lines, before.tso, seen) if seen is not None else frozenset()
     found = tuple(_ddl_event(line, late=_identity(line) in late) for line in lines)
-    lagging = {name: s for name, s in before.tables.items() if s.applied_tso < before.tso and not s.final}
+    lagging = {name: s for name, s in before.tables.items() if s.applied_tso < before.tso and not s.needs_override}
     unapplied = new | _above_standstill(lagging, found) | replays
     rows = (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso) & unapplied
     # Rows of one name may be of several tables in turn: those that one of them has are parted from those it has not.

@@ -50,7 +50,7 @@ class Applied:
     merged: int
     """Tables that were merged into."""
     stopped: dict[TableName, str]
-    """Tables that stand still, and why."""
+    """Tables that are blocked, and why."""
     waits: str | None
     """What keeps the watermark where it is, None if nothing but the source does."""
 
@@ -157,7 +157,7 @@ def _defined(outcomes: list[Outcome], definitions: Iterable[Definition]) -> list
 
 def _recoverable(outcome: Outcome, dropped_at: int) -> Recoverable:
     state = outcome.state
-    version = -1 if state.reason is not None else state.version
+    version = -1 if state.stop is not None else state.version
     return Recoverable(name=outcome.name, data=state.data, version=version, dropped_at=dropped_at)
 
 
@@ -191,7 +191,7 @@ def _renew_views(lake: Lake, applying: GoldConfig, before: Published, outcome: O
 
 
 def _view_changes(old: TableState | None, new: TableState) -> bool:
-    return old is None or (old.data, old.version, old.reason) != (new.data, new.version, new.reason)
+    return old is None or (old.data, old.version, old.stop) != (new.data, new.version, new.stop)
 
 
 def _summary(
@@ -203,6 +203,6 @@ def _summary(
         tso=now.tso,
         row_changes=row_changes,
         merged=merged,
-        stopped={name: t.reason for name, t in now.tables.items() if t.reason is not None},
+        stopped={name: str(t.stop) for name, t in now.tables.items() if t.stop is not None},
         waits=waits,
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from ticdc_codec.options import SinkOptions
 from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.published_state import Definition, Published
-from ticdc_lakehouse.planning.window import Hold, Window
+from ticdc_lakehouse.planning.window import BlockingPoint, Window
 from ticdc_lakehouse.policy import NAME_TEMPLATE, RETENTION_DAYS, Mode, Policy, Views
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
@@ -56,11 +56,11 @@ class PlanningInput:
     known: Mapping[str, Definition]
     """Newest published definition by Delta table."""
     window: Window
-    holds: Mapping[TableName, Hold]
+    holds: Mapping[TableName, BlockingPoint]
     """Tables with messages in quarantine."""
     tso: int
     """Where the window ends."""
-    late: Mapping[TableName, Hold] = field(default_factory=dict)
+    late: Mapping[TableName, BlockingPoint] = field(default_factory=dict)
     """Tables that got rows too late, each with the TSO up to which it is right."""
     naming: Naming
     batches: tuple[int, int] | None = None

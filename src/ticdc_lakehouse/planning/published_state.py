@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
-
-DROPPED = "TiDB dropped it"
-"""How the reason of a table begins that TiDB dropped and gold keeps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,18 +22,21 @@ class TableState:
     version: int
     """Delta version of its data."""
     applied_tso: int
-    """Every change up to here is in; below the watermark if the table stands still."""
+    """Every change up to here is in; below the watermark if the table is blocked."""
     ddls: tuple[str, ...] = ()
     """The DDLs at exactly ``applied_tso`` that are in: they may come again, and others of that commit_ts may follow."""
-    reason: str | None = None
-    """Why it stands still, None if it does not."""
-    final: bool = False
-    """True if only a person can set it going again; False if the next run tries."""
+    stop: StopReason | None = None
+    """Why it is blocked, None if it is not."""
+
+    @property
+    def needs_override(self) -> bool:
+        """Whether it is blocked until a person decides; False if the next run tries again."""
+        return self.stop is not None and self.stop.needs_override
 
     @property
     def dropped(self) -> bool:
         """Whether TiDB has dropped it, and gold keeps what it was."""
-        return (self.reason or "").startswith(DROPPED)
+        return self.stop is not None and self.stop.kind is StopKind.DROPPED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +47,7 @@ class Recoverable:
     """The name that it had then."""
     data: str
     version: int
-    """Its rows at that moment; -1 if they are not known, since it stood still."""
+    """Its rows at that moment; -1 if they are not known, since it was blocked."""
     dropped_at: int
     """commit_ts of the DROP or TRUNCATE."""
 

@@ -11,11 +11,10 @@ from datetime import timedelta
 from ticdc_codec.tso import time_of
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Published, Recoverable, TableState
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import Lane
-from ticdc_lakehouse.planning.window import DdlEvent, Hold
+from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.schema.names import TableName
-
-_UNKNOWN = "it stood still when TiDB dropped it"
 
 
 def recoverable_lanes(now: PlanningInput) -> list[Lane]:
@@ -41,7 +40,7 @@ def _lane(now: PlanningInput, gone: Recoverable) -> Lane:
 
 
 def as_it_ends(lane: Lane, ddl: DdlEvent) -> Lane:
-    """A lane at the DDL that drops, truncates or replaces it; of one that stands still the rows are not known."""
+    """A lane at the DDL that drops, truncates or replaces it; of one that is blocked the rows are not known."""
     if lane.dropped_at is not None:  # on_drop: keep
         lane.stop = None
         return lane
@@ -53,7 +52,7 @@ def as_it_ends(lane: Lane, ddl: DdlEvent) -> Lane:
 
 def _unknown(name: TableName, dropped_at: int) -> Lane:
     lane = Lane(name=name, definition=None, state=None, after=dropped_at, dropped_at=dropped_at)
-    lane.halt(Hold(tso=dropped_at, reason=_UNKNOWN), final=True)
+    lane.block(StopReason(kind=StopKind.NOT_IN_GOLD, commit_ts=dropped_at, needs_override=True))
     return lane
 
 

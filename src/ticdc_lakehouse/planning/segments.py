@@ -9,8 +9,9 @@ from itertools import combinations
 from ticdc_lakehouse.planning.compatibility import UNKNOWN_COLUMNS, as_sent, definition_from_wire, half_open, refusal
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import Lane, name_clash
-from ticdc_lakehouse.planning.window import Hold, Shape
+from ticdc_lakehouse.planning.window import BlockingPoint, Shape
 from ticdc_lakehouse.schema.definition import Table
 
 
@@ -28,8 +29,8 @@ def _late(now: PlanningInput, lane: Lane, shape: Shape) -> bool:
 
 
 def _batches(now: PlanningInput, lane: Lane) -> tuple[int, int] | None:
-    """Of which bronze batches a lane takes the rows: one that stood still, of all."""
-    if now.batches is None or lane.state is None or lane.state.reason is None:
+    """Of which bronze batches a lane takes the rows: one that was blocked, of all."""
+    if now.batches is None or lane.state is None or lane.state.stop is None:
         return now.batches
     return -1, now.batches[1]
 
@@ -44,14 +45,14 @@ def take(now: PlanningInput, lane: Lane, through: int) -> None:
     table = _as_sent(lane, shapes)
     misplaced = next(_misplaced(now, lane, table, shapes), None)
     if misplaced is not None:
-        lane.halt(misplaced, final=True)
+        lane.block(misplaced)
         return
     stop = min(_stops(now, lane, table, shapes, through), key=lambda stop: stop.tso, default=None)
     if table is not None:
         until = through if stop is None else max(lane.at, stop.tso)
         lane.take_rows(until, [shape for shape in shapes if shape.first <= until], table, _batches(now, lane))
     if stop is not None:
-        lane.halt(stop, final=False)
+        lane.block(stop.stop)
 
 
 def _as_sent(lane: Lane, shapes: Sequence[Shape]) -> Table | None:
@@ -71,9 +72,9 @@ def _define_from_wire(now: PlanningInput, lane: Lane, shapes: tuple[Shape, ...])
 
 
 def define(now: PlanningInput, lane: Lane, table: Table, commit_ts: int, source: str) -> None:
-    """Give a lane its first definition; a table that gold cannot have stands still without one."""
+    """Give a lane its first definition; a table that gold cannot have is blocked without one."""
     if (clash := name_clash(table)) is not None:
-        lane.halt(Hold(tso=lane.after, reason=clash), final=False)
+        lane.block(StopReason(kind=StopKind.RESERVED_COLUMN, detail=clash))
         return
     view, data = now.naming.view(lane.name), now.naming.data(lane.name, commit_ts)
     named_at = commit_ts if source == "ddl" else 0
@@ -83,7 +84,7 @@ def define(now: PlanningInput, lane: Lane, table: Table, commit_ts: int, source:
 
 def _stops(
     now: PlanningInput, lane: Lane, table: Table | None, shapes: Sequence[Shape], through: int
-) -> Iterator[Hold]:
+) -> Iterator[BlockingPoint]:
     """What a lane must not pass on its way to ``through``: messages in quarantine, and rows that it cannot take."""
     hold = now.holds.get(lane.name)
     if hold is not None and hold.tso < through:
@@ -91,15 +92,19 @@ def _stops(
     for shape in shapes:
         reason = refusal(table, shape, now.applying, defined=lane.defined)
         if reason is not None:
-            yield Hold(tso=shape.first - 1, reason=reason)
+            yield _incompatible(shape.first - 1, reason)
     spellings = _two_tables(now, shapes)
     if spellings is not None:
-        yield Hold(tso=lane.at, reason=spellings)
+        yield _incompatible(lane.at, spellings)
     both = None if table is None else half_open(table, shapes)
     if both is not None:
-        yield Hold(tso=lane.at, reason=both)
+        yield _incompatible(lane.at, both)
     if table is None:
-        yield Hold(tso=through, reason=UNKNOWN_COLUMNS)
+        yield _incompatible(through, UNKNOWN_COLUMNS)
+
+
+def _incompatible(tso: int, detail: str) -> BlockingPoint:
+    return BlockingPoint(tso=tso, stop=StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail=detail))
 
 
 def _two_tables(now: PlanningInput, shapes: Sequence[Shape]) -> str | None:
@@ -119,7 +124,7 @@ def _two_tables(now: PlanningInput, shapes: Sequence[Shape]) -> str | None:
     return None
 
 
-def _misplaced(now: PlanningInput, lane: Lane, table: Table | None, shapes: Sequence[Shape]) -> Iterator[Hold]:
+def _misplaced(now: PlanningInput, lane: Lane, table: Table | None, shapes: Sequence[Shape]) -> Iterator[StopReason]:
     """Rows so old that there is no state of the table to stop at before them, and that it cannot take now."""
     changed = lane.definition.commit_ts if lane.definition is not None and lane.definition.source == "ddl" else 0
     for shape in shapes:
@@ -127,5 +132,5 @@ def _misplaced(now: PlanningInput, lane: Lane, table: Table | None, shapes: Sequ
         if shape.first <= changed:
             reason = "the table was changed since"
         if _late(now, lane, shape) and reason is not None:
-            text = f"a row that came late cannot be put in its place: {reason}"
-            yield Hold(tso=shape.first - 1, reason=text)
+            detail = f"a late row cannot be merged: {reason}"
+            yield StopReason(kind=StopKind.LATE_ROWS, detail=detail, needs_override=True)

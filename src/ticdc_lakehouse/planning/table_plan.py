@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family
-from ticdc_codec.tso import with_time
 from ticdc_lakehouse.planning.published_state import Definition, TableState
-from ticdc_lakehouse.planning.window import DdlEvent, Hold, Shape
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.window import DdlEvent, Shape
 from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.effect import Changed, Effect, Recast, Rekeyed, RowsGone
@@ -91,7 +91,7 @@ class Lane:
     """A lane in the making."""
 
     name: TableName
-    """What TiDB calls it. A lane that stands still goes on being renamed and dropped."""
+    """What TiDB calls it. A table that is blocked goes on being renamed and dropped."""
     definition: Definition | None
     """None while the table's columns are not known."""
     state: TableState | None
@@ -103,8 +103,8 @@ class Lane:
     steps: list[Step] = field(default_factory=list)
     found: list[Definition] = field(default_factory=list)
     """Definitions that are new in this window."""
-    stop: Hold | None = None
-    final: bool = False
+    stop: StopReason | None = None
+    """Why it is blocked."""
     seen: tuple[int, tuple[str, ...]] = (0, ())
     """The last commit_ts with DDLs that are in, and their texts."""
     dropped_at: int | None = None
@@ -140,10 +140,9 @@ class Lane:
         texts = self.seen[1] if self.seen[0] == ddl.commit_ts else ()
         self.seen = (ddl.commit_ts, (*texts, ddl.query))
 
-    def halt(self, stop: Hold, *, final: bool) -> None:
-        """Stand still from here on, if it does not already."""
-        if self.stop is None:
-            self.stop, self.final = stop, final
+    def block(self, stop: StopReason) -> None:
+        """Block the table from here on, if it is not blocked already."""
+        self.stop = self.stop or stop
 
     def take_rows(
         self, through: int, shapes: Sequence[Shape], table: Table, batches: tuple[int, int] | None = None
@@ -184,7 +183,7 @@ class Lane:
 
     def come_back(self, ddl: DdlEvent, to: TableName, view: str) -> None:
         """Go on from the DDL on with the rows that it had when it ended, perhaps under another name."""
-        self.dropped_at, self.stop, self.final = None, None, False
+        self.dropped_at, self.stop = None, None
         self.rename(ddl, to, view)
         assert self.definition is not None
         self.steps.append(Alter(commit_ts=ddl.commit_ts, query=ddl.query, effects=(), table=self.definition.table))
@@ -226,10 +225,10 @@ def _check_keys(changed: Changed) -> None:
 
 def exchange_step(ddl: DdlEvent, partition: str, lanes: Sequence[Lane]) -> Exchange:
     """The step of a partitioned table and another one, in this order. Raises ApplyError if one of them is not known or
-    stands still, or if nothing shows which rows the partition holds."""
+    blocked, or if nothing shows which rows the partition holds."""
     definitions = [lane.definition for lane in lanes if lane.stop is None and lane.definition is not None]
     if len(definitions) < 2:
-        raise ApplyError("EXCHANGE PARTITION: one table is unknown to this feed or stands still")
+        raise ApplyError("EXCHANGE PARTITION: one table is unknown to this feed or blocked")
     partitioned, plain = definitions
     return Exchange(
         commit_ts=ddl.commit_ts,
@@ -241,15 +240,16 @@ def exchange_step(ddl: DdlEvent, partition: str, lanes: Sequence[Lane]) -> Excha
     )
 
 
-def ddl_stop(ddl: DdlEvent, reason: str, *, skippable: bool = False) -> Hold:
-    """Standing still before a DDL."""
-    return Hold(tso=ddl.commit_ts, reason=stop_reason(ddl.commit_ts, ddl.query, reason, skippable=skippable))
-
-
-def stop_reason(commit_ts: int, query: str, reason: str, *, skippable: bool = True) -> str:
-    """Why a table stands still before a DDL, and what to do, in one line. ``skippable``: passing over the DDL lets the
-    table go on, which is not so where the DDL makes the table."""
-    ways_out = ("`ticdc-lake table skip-ddl` passes over it",) if skippable else ()
-    others = "`ticdc-lake load` goes on from an export taken since", "DROP and CREATE in TiDB starts the table anew"
-    advice = "; ".join((*ways_out, *others))
-    return f"DDL at {with_time(commit_ts)} is not followed: {reason}: {' '.join(query.split())}; {advice}"
+def unsupported_ddl(
+    commit_ts: int, query: str, detail: str, *, can_skip: bool = True, needs_override: bool = True
+) -> StopReason:
+    """Why a table is blocked before a DDL. ``can_skip``: the table goes on if the DDL is skipped, which is not so
+    where the DDL makes the table."""
+    return StopReason(
+        kind=StopKind.UNSUPPORTED_DDL,
+        commit_ts=commit_ts,
+        query=query,
+        detail=detail,
+        can_skip=can_skip,
+        needs_override=needs_override,
+    )

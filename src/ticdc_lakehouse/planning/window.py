@@ -7,17 +7,18 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from ticdc_codec.event import Column
+from ticdc_lakehouse.planning.stop_reason import StopReason
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.statement import AlterTable, NoChange, Statement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hold:
-    """A TSO that may not be passed, and why."""
+class BlockingPoint:
+    """A TSO that a table may not pass, and why."""
 
     tso: int
-    reason: str
+    stop: StopReason
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ from operator import attrgetter
 
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, TableState
+from ticdc_lakehouse.planning.stop_reason import StopReason
 from ticdc_lakehouse.planning.table_plan import Exchange, Lane, Step
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.planning.window_planner import Lanes
@@ -38,9 +39,8 @@ class TablePlan:
     through: int
     ddls: tuple[str, ...] = ()
     """The DDLs at exactly ``through`` that are in."""
-    reason: str | None = None
-    """Why the table stands still at ``through``, None if it does not."""
-    final: bool = False
+    stop: StopReason | None = None
+    """Why the table is blocked at ``through``, None if it is not."""
     found: tuple[Definition, ...] = ()
     """Definitions that are new."""
     dropped_at: int | None = None
@@ -99,9 +99,9 @@ def _as_done(ddls: list[DdlEvent], names: Iterable[TableName]) -> list[DdlEvent]
 
 
 def _recoverable(lane: Lane) -> TablePlan:
-    """Of a table that stood still its rows at the end are not known."""
+    """Of a table that was blocked its rows at the end are not known."""
     plan = replace(_plan(lane), dropped_at=lane.dropped_at)
-    return plan if plan.reason is None else replace(plan, start=None, steps=(), found=())
+    return plan if plan.stop is None else replace(plan, start=None, steps=(), found=())
 
 
 def _plan(lane: Lane) -> TablePlan:
@@ -115,7 +115,6 @@ def _plan(lane: Lane) -> TablePlan:
         steps=tuple(lane.steps),
         through=through,
         ddls=lane.seen[1] if lane.seen[0] == through else (),
-        reason=None if lane.stop is None else lane.stop.reason,
-        final=lane.final,
+        stop=lane.stop,
         found=tuple(lane.found),
     )

@@ -8,11 +8,12 @@ from dataclasses import replace
 from ticdc_codec.errors import ApplyError
 from ticdc_lakehouse.planning.compatibility import definition_from_wire
 from ticdc_lakehouse.planning.planning_input import PlanningInput
-from ticdc_lakehouse.planning.published_state import DROPPED, TableState
+from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.recovery import as_it_ends, last_dropped, recoverable_lanes
 from ticdc_lakehouse.planning.segments import define, take, untaken
-from ticdc_lakehouse.planning.table_plan import Lane, ddl_stop, exchange_step
-from ticdc_lakehouse.planning.window import DdlEvent, Hold
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.table_plan import Lane, exchange_step, unsupported_ddl
+from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.policy import OnDrop, OnUnsupportedDdl
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName, fold
@@ -43,7 +44,7 @@ class Lanes:
         for name in sorted(now.late.keys() - now.before.tables.keys()):
             lane = self._begin(name, None, now.late[name].tso, "ddl")
             if lane is not None:
-                lane.halt(now.late[name], final=True)
+                lane.block(now.late[name].stop)
         self.recoverable = recoverable_lanes(now)
         firsts = {(shape.first, name) for name, shapes in now.window.rows.items() for shape in shapes}
         self._undiscovered = sorted(firsts, reverse=True)
@@ -65,8 +66,8 @@ class Lanes:
         bearers = self.now.naming.bearers(name) if first <= self.now.before.tso else ()
         for lane in self.lanes:
             if lane.definition is not None and lane.definition.data in bearers:
-                reason = f"rows came late under the name that it had before, {'.'.join(name)}"
-                lane.halt(Hold(tso=first - 1, reason=reason), final=True)
+                detail = f"rows arrived late under the name that it had before, {name}"
+                lane.block(StopReason(kind=StopKind.LATE_ROWS, detail=detail, needs_override=True))
         return bool(bearers)
 
     def finish(self) -> None:
@@ -116,12 +117,12 @@ class Lanes:
         lanes = self._meant(ddl, names)
         for lane in lanes:
             take(self.now, lane, ddl.commit_ts)
-        if any(lane.stop is not None and not lane.final for lane in lanes):
+        if any(lane.stop is not None and not lane.stop.needs_override for lane in lanes):
             for lane in lanes:
-                lane.halt(ddl_stop(ddl, "the other table stands still"), final=False)
+                lane.block(_unsupported(ddl, "the other table is blocked", can_skip=False, needs_override=False))
             return
         if any(self._is_skipped(ddl, lane) for lane in lanes):
-            self._halt(ddl, names, "the other table passes over it")
+            self._halt(ddl, names, "the other table skips it")
             return
         try:
             step = exchange_step(ddl, statement.partition, lanes)
@@ -174,10 +175,10 @@ class Lanes:
             elif ended is not lane:
                 self._remember(ended)
             else:
-                lane.halt(Hold(tso=ddl.commit_ts, reason=f"{DROPPED} at {ddl.commit_ts} (on_drop: keep)"), final=True)
+                lane.block(StopReason(kind=StopKind.DROPPED, commit_ts=ddl.commit_ts, needs_override=True))
 
     def _remember(self, ended: Lane) -> None:
-        """Once, however often the DDL is followed: it is again while some table stands still before it. In the eventual
+        """Once, however often the DDL is followed: it is again while some table is blocked before it. In the eventual
         mode nothing tells which rows a table had when it ended."""
         if self.now.batches is not None:
             return
@@ -228,12 +229,12 @@ class Lanes:
             return
         lane.note(ddl)
         if table is None:
-            lane.halt(ddl_stop(ddl, reason), final=False)
+            lane.block(_unsupported(ddl, reason, can_skip=False, needs_override=False))
 
     def _replaced(self, ddl: DdlEvent, existing: Lane) -> bool:
-        """Whether a table that is made, renamed or restored takes the place of the lane of its name: of one that stands
-        still, since TiDB must have dropped that, and of a schema_file's that has no rows yet, since the DDL knows
-        better. Of no other: that one stands still."""
+        """Whether a table that is made, renamed or restored takes the place of the lane of its name: of one that is
+        blocked, since TiDB must have dropped that, and of a schema_file's that has no rows yet, since the DDL knows
+        better. Of no other: that one is blocked."""
         untouched = existing.definition is not None and existing.definition.source == "file" and not existing.steps
         if existing.stop is not None or (untouched and not untaken(self.now, existing, ddl.commit_ts)):
             self.lanes.remove(existing)
@@ -262,10 +263,10 @@ class Lanes:
 
     def _truncate(self, ddl: DdlEvent, name: TableName) -> None:
         for lane in self._meant(ddl, (name,)):
-            stood_still = lane.stop is not None
+            was_blocked = lane.stop is not None
             take(self.now, lane, ddl.commit_ts)
             self._remember(as_it_ends(lane, ddl))
-            if not stood_still and lane.definition is not None:  # rows that could not be taken are gone
+            if not was_blocked and lane.definition is not None:  # rows that could not be taken are gone
                 self.lanes.remove(lane)
                 new = self._begin(lane.name, lane.definition.table, ddl.commit_ts, "ddl")
                 assert new is not None
@@ -305,18 +306,22 @@ class Lanes:
         return lane.definition is not None and (lane.definition.data, ddl.commit_ts) in self.now.skipped
 
     def _give_lane_up(self, ddl: DdlEvent, lane: Lane, reason: str) -> None:
-        """Let a lane stand still before a DDL that cannot be followed, unless that is to be ignored."""
+        """Block a table before a DDL that cannot be followed, unless that is to be ignored."""
         if self.now.applying.policy(*lane.name).on_unsupported_ddl is OnUnsupportedDdl.IGNORE:
             lane.note(ddl)
         else:
             self._stop(ddl, lane, reason)
 
     def _stop(self, ddl: DdlEvent, lane: Lane, reason: str) -> None:
-        """Let a lane stand still before a DDL, or pass over it if somebody decided so."""
+        """Block a table before a DDL, or skip it if somebody decided so."""
         if self._is_skipped(ddl, lane):
             lane.note(ddl)
         else:
-            lane.halt(ddl_stop(ddl, reason, skippable=lane.definition is not None), final=True)
+            lane.block(_unsupported(ddl, reason, can_skip=lane.definition is not None))
+
+
+def _unsupported(ddl: DdlEvent, detail: str, *, can_skip: bool, needs_override: bool = True) -> StopReason:
+    return unsupported_ddl(ddl.commit_ts, ddl.query, detail, can_skip=can_skip, needs_override=needs_override)
 
 
 def _published_lane(now: PlanningInput, name: TableName, state: TableState) -> Lane:
@@ -327,13 +332,13 @@ def _published_lane(now: PlanningInput, name: TableName, state: TableState) -> L
     lane = Lane(name=name, definition=definition, start=definition, state=state, after=state.applied_tso)
     lane.seen = (state.applied_tso, state.ddls)
     late = now.late.get(name)
-    if state.final:
-        lane.halt(Hold(tso=state.applied_tso, reason=state.reason or ""), final=True)
+    if state.stop is not None and state.stop.needs_override:
+        lane.block(state.stop)
         lane.dropped_at = state.applied_tso if state.dropped else None
     elif late is not None and late.tso < state.applied_tso:  # else the table has yet to take that row, and will
         changed = definition.commit_ts if definition is not None and definition.source == "ddl" else 0
         # From there on all is read again when it resumes; what came before a DDL cannot be.
         lane.after = state.applied_tso if late.tso < changed else late.tso
         lane.seen = (0, ())
-        lane.halt(late, final=True)
+        lane.block(late.stop)
     return lane

@@ -91,8 +91,8 @@ def tables_text(tables: Mapping[TableName, TableState], tso: int) -> list[str]:
 
 
 def _state(state: TableState, tso: int) -> str:
-    if state.reason is None:
+    if state.stop is None:
         return "at the watermark" if state.applied_tso == tso else f"at TSO {state.applied_tso}"
-    way_out = "until somebody acts" if state.final else "the next run tries again"
+    way_out = "until somebody acts" if state.needs_override else "the next run tries again"
     since = f"at TSO {state.applied_tso}, {time_text(state.applied_tso)}" if state.applied_tso else "from the start"
-    return f"STANDS STILL {since} ({way_out}): {state.reason}"
+    return f"BLOCKED {since} ({way_out}): {state.stop}"

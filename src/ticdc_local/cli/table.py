@@ -29,6 +29,6 @@ def run(options: argparse.Namespace) -> int:
     if not options.reason.strip():
         raise ConfigError("--reason: expected a text that says why, found none")
     state = feed_run(options, options.feed).decide(options.table, options.action, options.reason)
-    print(f"{options.table} stood still at TSO {state.applied_tso}: {state.reason}")
+    print(f"{options.table} was blocked at TSO {state.applied_tso}: {state.stop}")
     print(f"The next run of gold goes on from there: ticdc-lake run --feed {options.feed}")
     return 0

@@ -1,0 +1,80 @@
+"""Why a table is blocked: values to branch on and to store, and the one place where they become a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+
+import orjson
+
+from ticdc_codec.tso import with_time
+
+
+class StopKind(StrEnum):
+    """What blocks a table."""
+
+    UNSUPPORTED_DDL = "unsupported_ddl"
+    """A DDL that gold cannot follow."""
+    DROPPED = "dropped"
+    """TiDB dropped it, and the policy is to keep what it was (``on_drop: keep``)."""
+    QUARANTINED = "quarantined"
+    """A message of the table is in quarantine."""
+    LATE_ROWS = "late_rows"
+    """Rows arrived below the published watermark."""
+    INCOMPATIBLE_ROWS = "incompatible_rows"
+    """Rows that the table's definition cannot take, or that no definition is known for."""
+    IRREGULAR_VALUE = "irregular_value"
+    """A value that no Spark type holds, and the policy is to stop (``on_irregular: stop``)."""
+    RESERVED_COLUMN = "reserved_column"
+    """The table has a column that is named as one of gold's own."""
+    NOT_IN_GOLD = "not_in_gold"
+    """It was blocked when TiDB dropped it, so that its rows at that moment are not known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopReason:
+    """Why a table is blocked."""
+
+    kind: StopKind
+    detail: str = ""
+    """What exactly: a column, a row, a message."""
+    commit_ts: int | None = None
+    """Of the DDL that is not followed, or that dropped the table."""
+    query: str | None = None
+    """Text of the DDL that is not followed."""
+    can_skip: bool = False
+    """Whether the table goes on when the DDL is skipped; not where the DDL makes the table."""
+    needs_override: bool = False
+    """True if it stays blocked until a person decides; False if the next run tries again."""
+
+    def to_json(self) -> str:
+        """All fields, as one JSON object."""
+        return orjson.dumps(asdict(self)).decode()
+
+    @staticmethod
+    def from_json(text: str) -> StopReason:
+        """Inverse of `to_json`."""
+        members = orjson.loads(text)
+        return StopReason(**{**members, "kind": StopKind(members["kind"])})
+
+    def __str__(self) -> str:
+        """One line for people: what happened, and the ways out where the detail does not name them."""
+        match self.kind:
+            case StopKind.UNSUPPORTED_DDL:
+                return _unsupported_ddl(self)
+            case StopKind.DROPPED:
+                return f"TiDB dropped it at {self.commit_ts} (on_drop: keep)"
+            case StopKind.NOT_IN_GOLD:
+                return "it was blocked when TiDB dropped it"
+            case _:
+                return self.detail
+
+
+def _unsupported_ddl(stop: StopReason) -> str:
+    ways_out = [
+        *(["`ticdc-lake table skip-ddl` skips it"] if stop.can_skip else []),
+        "`ticdc-lake load` goes on from an export taken since",
+        "DROP and CREATE in TiDB starts the table anew",
+    ]
+    at, query = with_time(stop.commit_ts or 0), " ".join((stop.query or "").split())
+    return f"unsupported DDL at {at}: {stop.detail}: {query}; ways out: {'; '.join(ways_out)}"
