@@ -114,7 +114,7 @@ def test_notebooks_do_what_the_commands_do(
     assert loaded.startswith(f"Loaded(tso={at(1)}, rows={{('shop', 'orders'): 1}})")
     with pytest.raises(ConfigError, match="action: expected one of skip-ddl, resume, found 'drop'"):
         feed.run.decide("shop.orders", "drop", "to see")
-    with pytest.raises(ConfigError, match=r"table shop\.orders does not stand still"):
+    with pytest.raises(ConfigError, match=r"table shop\.orders is not blocked"):
         told("decide", table="shop.orders", reason="to see")
 
 

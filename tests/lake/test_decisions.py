@@ -1,4 +1,4 @@
-"""Tables that stand still, and what people decide about them."""
+"""Tables that are blocked, and what people decide about them."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ def test_a_dropped_table_may_be_kept(feed: Changefeed) -> None:
     assert str(state.stop) == f"TiDB dropped it at {at(2)} (on_drop: keep)"
 
 
-def test_a_decision_needs_a_table_that_stands_still(feed: Changefeed) -> None:
-    with pytest.raises(ConfigError, match="does not stand still"):
+def test_override_needs_a_blocked_table(feed: Changefeed) -> None:
+    with pytest.raises(ConfigError, match="is not blocked"):
         decide(feed.lake, feed.name, "shop.plain", Action.RESUME, "why not")
     with pytest.raises(ConfigError, match=r"expected one of shop\.kept"):
         decide(feed.lake, feed.name, "shop.nobody", Action.RESUME, "why not")
-    with pytest.raises(ConfigError, match="not stand still because of a DDL"):
+    with pytest.raises(ConfigError, match="is not blocked by a DDL"):
         decide(feed.lake, feed.name, "shop.kept", Action.SKIP_DDL, "why not")
 
 

@@ -1,4 +1,4 @@
-"""A table that stands still while tables get other names: it, and the others, have all their rows in the end."""
+"""A table that is blocked while tables get other names: it, and the others, have all their rows in the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Messages that do not decode: who stands still, what is said, and that a replay puts every row in its place."""
+"""Messages that do not decode: who is blocked, what is said, and that a replay puts every row in its place."""
 
 from __future__ import annotations
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
+from operator import attrgetter
 
 from ticdc_lakehouse.planning.compatibility import UNKNOWN_COLUMNS, as_sent, definition_from_wire, half_open, refusal
 from ticdc_lakehouse.planning.planning_input import PlanningInput
@@ -18,7 +20,9 @@ from ticdc_lakehouse.schema.definition import Table
 def untaken(now: PlanningInput, lane: Lane, through: int) -> tuple[Shape, ...]:
     """The rows that a lane has not taken, up to ``through``."""
     shapes = now.window.rows.get(lane.name, ())
-    return tuple(s for s in shapes if s.first <= through and (lane.at < s.first or _late(now, lane, s)))
+    first_new, end = (bisect_right(shapes, tso, key=attrgetter("first")) for tso in (lane.at, through))
+    late = () if lane.steps else tuple(shape for shape in shapes[: min(first_new, end)] if _late(now, lane, shape))
+    return (*late, *shapes[first_new:end])
 
 
 def _late(now: PlanningInput, lane: Lane, shape: Shape) -> bool:

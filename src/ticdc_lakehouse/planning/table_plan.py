@@ -172,19 +172,19 @@ class Lane:
         elif changed.effects or changed.table != self.definition.table:
             self.define(replace(self.definition, table=changed.table, commit_ts=ddl.commit_ts, source="ddl"))
 
-    def rename(self, ddl: DdlEvent, to: TableName, view: str) -> None:
-        """Go on under another name."""
-        self.name = to
+    def renamed(self, ddl: DdlEvent, view: str) -> None:
+        """Go on under another name, which it has already."""
+        to = self.name
         if self.definition is not None and self.stop is None:
             table = replace(self.definition.table, database=to[0], table=to[1])
             renamed = replace(self.definition, table=table, commit_ts=ddl.commit_ts, name=view, named_at=ddl.commit_ts)
             self.define(renamed)
             self.note(ddl)
 
-    def come_back(self, ddl: DdlEvent, to: TableName, view: str) -> None:
+    def come_back(self, ddl: DdlEvent, view: str) -> None:
         """Go on from the DDL on with the rows that it had when it ended, perhaps under another name."""
         self.dropped_at, self.stop = None, None
-        self.rename(ddl, to, view)
+        self.renamed(ddl, view)
         assert self.definition is not None
         self.steps.append(Alter(commit_ts=ddl.commit_ts, query=ddl.query, effects=(), table=self.definition.table))
 

@@ -13,10 +13,11 @@ from ticdc_lakehouse.planning.recovery import as_it_ends, last_dropped, recovera
 from ticdc_lakehouse.planning.segments import define, take, untaken
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import Lane, exchange_step, unsupported_ddl
+from ticdc_lakehouse.planning.table_plans import TablePlans
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.policy import OnDrop, OnUnsupportedDdl
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import (
     AlterTable,
     CreateTable,
@@ -37,7 +38,10 @@ class Lanes:
 
     def __init__(self, now: PlanningInput) -> None:
         self.now = now
-        self.lanes = [_published_lane(now, name, state) for name, state in now.before.tables.items()]
+        self.lanes = TablePlans()
+        for name, state in now.before.tables.items():
+            self.lanes.add(_published_lane(now, name, state))
+        self._from_files = {table.name: table for table in now.applying.tables}
         if now.before.tso == 0:
             for table in now.applying.tables:
                 self._begin(table.name, table, 0, "file")
@@ -46,6 +50,7 @@ class Lanes:
             if lane is not None:
                 lane.block(now.late[name].stop)
         self.recoverable = recoverable_lanes(now)
+        self._remembered = {(lane.name, lane.dropped_at) for lane in self.recoverable}
         firsts = {(shape.first, name) for name, shapes in now.window.rows.items() for shape in shapes}
         self._undiscovered = sorted(firsts, reverse=True)
 
@@ -53,9 +58,9 @@ class Lanes:
         """Make lanes of tables that show themselves by their rows alone, up to ``through``."""
         while self._undiscovered and self._undiscovered[-1][0] <= through:
             first, name = self._undiscovered.pop()
-            if any(lane.name == name for lane in self.lanes) or self._came_late(name, first):
+            if self.lanes.named(name) is not None or self._came_late(name, first):
                 continue
-            from_file = next((t for t in self.now.applying.tables if t.name == name), None)
+            from_file = self._from_files.get(name)
             shapes = (shape for shape in self.now.window.rows[name] if shape.first >= first)
             table = from_file or definition_from_wire(name, shapes)
             self._begin(name, table, 0 if from_file else first, "file" if from_file else "wire")
@@ -64,7 +69,7 @@ class Lanes:
         """Whether rows belong to a table that no longer bears their name: one that was dropped needs them no more, one
         that is called otherwise lacks them."""
         bearers = self.now.naming.bearers(name) if first <= self.now.before.tso else ()
-        for lane in self.lanes:
+        for lane in self.lanes if bearers else ():
             if lane.definition is not None and lane.definition.data in bearers:
                 detail = f"rows arrived late under the name that it had before, {name}"
                 lane.block(StopReason(kind=StopKind.LATE_ROWS, detail=detail, needs_override=True))
@@ -135,7 +140,7 @@ class Lanes:
     def _restore(self, ddl: DdlEvent, statement: RestoreTable) -> None:
         """A dropped or truncated table comes back with the rows that it had."""
         lane = last_dropped((*self.recoverable, *self.lanes), statement.name)
-        existing = self._bearing(statement.to)
+        existing = self.lanes.named(statement.to)
         if existing is not None and existing is not lane:
             if existing.knows(ddl) or not self._replaced(ddl, existing):
                 return
@@ -143,15 +148,17 @@ class Lanes:
             return
         if lane in self.recoverable:
             self.recoverable.remove(lane)
+            self._remembered.discard((lane.name, lane.dropped_at))
         if not self.now.applying.matches(*statement.to):
             return
         if lane is None or lane.definition is None or self.now.batches is not None:
             self._halt(ddl, (statement.to,), "the rows of a table that comes back are not known")
             return
         if lane not in self.lanes:
-            self.lanes.append(lane)
-        name = lane.name if lane.name == statement.to else self._spelled(statement.to)
-        lane.come_back(ddl, name, self.now.naming.view(name))
+            self.lanes.add(lane)
+        name = lane.name if lane.name == statement.to else self.lanes.spelled(statement.to)
+        self.lanes.rename(lane, name)
+        lane.come_back(ddl, self.now.naming.view(name))
 
     def _give_up(self, ddl: DdlEvent, statement: Unread) -> None:
         match statement:
@@ -182,44 +189,34 @@ class Lanes:
         mode nothing tells which rows a table had when it ended."""
         if self.now.batches is not None:
             return
-        known = {(lane.name, lane.dropped_at) for lane in self.recoverable}
-        if (ended.name, ended.dropped_at) not in known:
+        if (ended.name, ended.dropped_at) not in self._remembered:
+            self._remembered.add((ended.name, ended.dropped_at))
             self.recoverable.append(ended)
-
-    def _bearing(self, name: TableName) -> Lane | None:
-        """The lane of this name."""
-        return next((lane for lane in self.lanes if lane.name == name), None)
 
     def _meant(self, ddl: DdlEvent, names: tuple[TableName, ...]) -> list[Lane]:
         """The lanes of these names that the DDL is news to."""
-        found = (self._bearing(name) for name in names)
+        found = (self.lanes.named(name) for name in names)
         return [lane for lane in found if lane is not None and not lane.knows(ddl)]
 
     def _of_database(self, ddl: DdlEvent, database: str) -> list[Lane]:
-        return [x for x in self.lanes if fold(x.name.database) == fold(database) and not x.knows(ddl)]
+        return [lane for lane in self.lanes.of_database(database) if not lane.knows(ddl)]
 
     def _begin(self, name: TableName, table: Table | None, commit_ts: int, source: str) -> Lane | None:
         """A new lane, if the feed's filter lets the table in."""
         if not self.now.applying.matches(*name):
             return None
-        name = self._spelled(name)
+        name = self.lanes.spelled(name)
         table = None if table is None else replace(table, database=name.database)
         after = commit_ts if source == "ddl" else self.now.before.tso
         lane = Lane(name=name, definition=None, state=None, after=after)
         if table is not None:
             define(self.now, lane, table, commit_ts, source)
-        self.lanes.append(lane)
+        self.lanes.add(lane)
         return lane
-
-    def _spelled(self, name: TableName) -> TableName:
-        """The name with its database as the feed's other tables spell it: the message of a RENAME, and all rows after
-        it, have it in lower case (wire.md 8.14)."""
-        same = (lane.name.database for lane in self.lanes if fold(lane.name.database) == fold(name.database))
-        return TableName(next(same, name.database), name.table)
 
     def _create(self, ddl: DdlEvent, name: TableName, table: Table | None, reason: str = "") -> None:
         """A CREATE TABLE makes a table that nobody knows, repeats the one that made it, or cannot be right."""
-        existing = self._bearing(name)
+        existing = self.lanes.named(name)
         if existing is not None and (existing.knows(ddl) or not self._replaced(ddl, existing)):
             return
         if existing is None and not self._is_news(ddl):
@@ -246,7 +243,7 @@ class Lanes:
         return False
 
     def _create_like(self, ddl: DdlEvent, name: TableName, source: TableName) -> None:
-        lane = self._bearing(source)
+        lane = self.lanes.named(source)
         if lane is None or lane.stop is not None or lane.definition is None:
             self._create(ddl, name, None, f"{'.'.join(source)} is not known")
         else:
@@ -282,9 +279,10 @@ class Lanes:
             if not self.now.applying.matches(*new):
                 self.lanes.remove(lane)
                 return
-            existing = self._bearing(new)
+            existing = self.lanes.named(new)
             if existing is None or existing is lane or self._replaced(ddl, existing):
-                lane.rename(ddl, self._spelled(new), self.now.naming.view(new))
+                self.lanes.rename(lane, self.lanes.spelled(new))
+                lane.renamed(ddl, self.now.naming.view(new))
             else:
                 self._stop(ddl, lane, f"there is a table {'.'.join(new)} already")
             return
@@ -294,7 +292,7 @@ class Lanes:
     def _halt(self, ddl: DdlEvent, names: Sequence[TableName], reason: str) -> None:
         """Stop the tables of these names, also those that nobody knows yet."""
         for name in names:
-            lane = self._bearing(name)
+            lane = self.lanes.named(name)
             if lane is not None and not lane.knows(ddl):
                 take(self.now, lane, ddl.commit_ts)
             elif lane is None and self._is_news(ddl):

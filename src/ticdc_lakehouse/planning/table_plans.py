@@ -1,0 +1,67 @@
+"""The plans of all tables of a window, found by name and by database."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ticdc_lakehouse.planning.table_plan import Lane
+from ticdc_lakehouse.schema.names import TableName, fold
+
+
+class TablePlans:
+    """The plans, in the order in which they came; looking one up costs the same however many there are."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[Lane, int] = {}
+        self._by_name: dict[TableName, list[Lane]] = {}
+        self._by_database: dict[str, dict[Lane, None]] = {}
+        self._spellings: dict[str, str] = {}
+        self._added = 0
+
+    def __iter__(self) -> Iterator[Lane]:
+        return iter([*self._numbers])
+
+    def __contains__(self, plan: object) -> bool:
+        return plan in self._numbers
+
+    def add(self, plan: Lane) -> None:
+        """Add a plan after all others."""
+        self._numbers[plan] = self._added
+        self._added += 1
+        self._enter(plan)
+
+    def remove(self, plan: Lane) -> None:
+        """Take a plan out."""
+        del self._numbers[plan]
+        self._leave(plan)
+
+    def rename(self, plan: Lane, to: TableName) -> None:
+        """Give a plan, which may be one of them, another name."""
+        if plan in self._numbers:
+            self._leave(plan)
+        plan.name = to
+        if plan in self._numbers:
+            self._enter(plan)
+
+    def named(self, name: TableName) -> Lane | None:
+        """The plan of this name; of several the one that came first."""
+        return min(self._by_name.get(name, ()), key=self._numbers.__getitem__, default=None)
+
+    def of_database(self, database: str) -> list[Lane]:
+        """The plans of all tables of a database."""
+        return sorted(self._by_database.get(fold(database), ()), key=self._numbers.__getitem__)
+
+    def spelled(self, name: TableName) -> TableName:
+        """The name with its database as the feed's first table spells it: the message of a RENAME, and all rows after
+        it, have it in lower case (wire.md 8.14)."""
+        return TableName(self._spellings.get(fold(name.database), name.database), name.table)
+
+    def _enter(self, plan: Lane) -> None:
+        database = fold(plan.name.database)
+        self._by_name.setdefault(plan.name, []).append(plan)
+        self._by_database.setdefault(database, {})[plan] = None
+        self._spellings.setdefault(database, plan.name.database)
+
+    def _leave(self, plan: Lane) -> None:
+        self._by_name[plan.name].remove(plan)
+        del self._by_database[fold(plan.name.database)][plan]
