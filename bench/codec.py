@@ -18,7 +18,7 @@ import fastavro
 from bench.recorded import Recorded, json_texts, recorded, simple_schema
 from bench.report import Target, table
 from bench.timing import Times, cpu, interleaved
-from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.batch import DecoderContext
 from ticdc_codec.event import RowChange, events_of
 from ticdc_codec.protocols import Decoder, protocol_named
 from ticdc_lakehouse.schema.script import tables_from_sql

@@ -7,10 +7,11 @@ the one place where a DecodeError becomes one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import pairwise
 from operator import itemgetter
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.event import EVENTS, Kind, Layout, Op
+from ticdc_codec.event import EVENTS, Column, Kind, Layout, Op
 from ticdc_codec.tso import LOGICAL_BITS, MAX_TSO, MAX_WATERMARK
 
 Text = str | bytes
@@ -239,6 +240,23 @@ def _row_columns(rows: Rows) -> pa.RecordBatch:
     }
     arrays = [columns.get(field.name, pa.nulls(len(layout), field.type)) for field in EVENTS]
     return pa.RecordBatch.from_arrays(arrays, schema=EVENTS)
+
+
+SchemaName = tuple[str, str, int]
+"""Database, table and schema version: RENAME TABLE does not change the version (wire.md 1.3.1)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecoderContext:
+    """Mappings that are asked for what a message names; they may read from afar when asked."""
+
+    objects: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
+    """Claim-check objects: location as the message names it to content."""
+    schemas: Mapping[SchemaName, tuple[Column, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    """Columns of tables whose rows do not describe themselves (Simple), or not whole (Debezium, version 0)."""
+
+
+NO_CONTEXT = DecoderContext()
 
 
 DecodeMessage = Callable[[bytes | None, bytes | None, Events], None]

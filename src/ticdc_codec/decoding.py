@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, overload
 
 import pyarrow as pa
 
+from ticdc_codec.batch import DecoderContext
 from ticdc_codec.claim_check_storage import StoredObjects
-from ticdc_codec.decoder_context import DecoderContext
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Event, Failure, events_of
 from ticdc_codec.message import Message

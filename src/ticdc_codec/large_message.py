@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
-from ticdc_codec.claim_check import stored_object
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Event, Image, RowChange
-from ticdc_codec.message import ClaimCheck, Message
+from ticdc_codec.message import ClaimCheck, Message, stored_object
 from ticdc_codec.options import LargeMessage, SinkOptions
 
 OVERHEAD = 36

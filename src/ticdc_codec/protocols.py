@@ -12,13 +12,12 @@ from types import MappingProxyType
 import pyarrow as pa
 
 from ticdc_codec import canal_json, craft, debezium, open_protocol, simple
-from ticdc_codec.batch import DecodeBatch
+from ticdc_codec.batch import NO_CONTEXT, DecodeBatch, DecoderContext
 from ticdc_codec.byte_map import ByteMap, whole_maps
-from ticdc_codec.decoder_context import NO_CONTEXT, DecoderContext
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Event
 from ticdc_codec.message import Message
-from ticdc_codec.options import SinkOptions
+from ticdc_codec.options import SinkOptions, sink_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,3 +76,33 @@ class Decoder:
         """The messages' events as EVENTS columns, in order; a message that is not valid is one line of kind
         ``error``."""
         return self._decode(keys, values)
+
+
+def encode(events: Iterable[Event], protocol: str, options: Mapping[str, object] | None = None) -> list[Message]:
+    """The events as Kafka messages that TiCDC's own decoder accepts, in order.
+
+    ``protocol`` and ``options`` are as ``MessageDecoder`` takes them. Craft and Open Protocol put up to
+    ``max-batch-size`` rows into a message. Simple sends the schema of a row that has no ``schema_version`` in a message
+    before it. The objects of a ``ClaimCheck`` message are to be stored before the message is sent.
+
+    Raises ConfigError for a wrong protocol or option, and for an event that the protocol cannot carry.
+
+    >>> from ticdc_codec import Column, Op, RowChange, decode, encode
+    >>> row = RowChange(
+    ...     op=Op.INSERT, database="shop", table="orders", commit_ts=470613127470252033, commit_ms=1795246610528,
+    ...     before=None, after={"id": "1", "note": None},
+    ...     columns=(Column(name="id", type="bigint", key=True), Column(name="note", type="varchar")),
+    ... )
+    >>> [message] = encode([row], "open-protocol")
+    >>> message.value
+    b'\\x00\\x00\\x00\\x00\\x00\\x00\\x00...'
+    >>> [decoded] = decode(message, "open-protocol")
+    >>> decoded.after == row.after
+    True
+    """
+    codec = protocol_named(protocol)
+    sink = sink_options(protocol.replace("-", "_"), options or {})
+    try:
+        return codec.encode([*events], sink)
+    except ValueError as error:
+        raise ConfigError(f"{protocol}: {error}") from error

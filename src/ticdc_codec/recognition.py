@@ -25,7 +25,7 @@ from ticdc_codec.errors import DecodeError
 from ticdc_codec.json_text import Unreadable
 from ticdc_codec.open_protocol.frame import VERSION, key_texts, texts_of
 from ticdc_codec.options import Compression
-from ticdc_codec.simple.avro.schema import names_claim_check
+from ticdc_codec.simple.avro_schema import names_claim_check
 
 NEARLY_ALL = 0.9
 """Share of messages from which on they are said to be of one protocol."""

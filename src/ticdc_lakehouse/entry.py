@@ -10,7 +10,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ticdc_codec.decoder_context import SchemaName
+from ticdc_codec.batch import SchemaName
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column
 from ticdc_codec.protocols import protocol_named

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ticdc_codec.decoder_context import DecoderContext, SchemaName
+from ticdc_codec.batch import DecoderContext, SchemaName
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, RowChange, events_of
 from ticdc_codec.options import SinkOptions, sink_options
 from ticdc_codec.protocols import Decoder, protocol_named

@@ -7,7 +7,7 @@ from typing import Any
 
 from single import single
 
-from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.batch import DecoderContext
 from ticdc_codec.event import Column, Event, Failure, RowChange, events_of
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import Decoder

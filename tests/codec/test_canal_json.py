@@ -12,8 +12,8 @@ from content import content_of
 from vectors import FOLDER, Case, as_expected, cases, header
 from well_typed import handle_key_text
 
+from ticdc_codec.batch import DecoderContext
 from ticdc_codec.canal_json import encode
-from ticdc_codec.decoder_context import DecoderContext
 from ticdc_codec.event import Ddl, Event, Resolved, RowChange, events_of
 from ticdc_codec.message import Message
 from ticdc_codec.options import SinkOptions, sink_options

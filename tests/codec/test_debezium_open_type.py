@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from vectors import cases, definitions, header
 
-from ticdc_codec.decoder_context import NO_CONTEXT, DecoderContext
+from ticdc_codec.batch import NO_CONTEXT, DecoderContext
 from ticdc_codec.event import RowChange, events_of
 from ticdc_codec.mysql_type import Family, parse_type
 from ticdc_codec.options import sink_options

@@ -12,11 +12,10 @@ import pytest
 from content import content_of, folder
 from vectors import FOLDER, Case, cases, header
 
-from ticdc_codec.claim_check import stored_message
-from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.batch import DecoderContext
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl, Event, Op, Resolved, RowChange, events_of
-from ticdc_codec.message import ClaimCheck, Message
+from ticdc_codec.message import ClaimCheck, Message, stored_message
 from ticdc_codec.options import SinkOptions, sink_options
 from ticdc_codec.protocols import Decoder, protocol_named
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from single import single
 
-from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.batch import DecoderContext
 from ticdc_codec.event import Ddl, Event, Failure, Resolved, RowChange, events_of
 from ticdc_codec.open_protocol.frame import VERSION, framed
 from ticdc_codec.options import sink_options

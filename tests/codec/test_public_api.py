@@ -36,7 +36,7 @@ from ticdc_codec import (
     decode,
     decoding,
     encode,
-    encoding,
+    protocols,
 )
 from ticdc_codec.inspection import inspector
 
@@ -167,7 +167,7 @@ def test_every_public_name_of_the_library_exists() -> None:
     assert all(hasattr(ticdc_codec, name) for name in ticdc_codec.__all__)
 
 
-@pytest.mark.parametrize("module", [decoding, encoding, inspector])
+@pytest.mark.parametrize("module", [decoding, protocols, inspector])
 def test_the_examples_in_docstrings_run(module: ModuleType) -> None:
     result = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
     assert result.attempted > 0

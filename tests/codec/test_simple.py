@@ -13,7 +13,7 @@ import pytest
 from content import content_of
 from vectors import FOLDER, Case, as_expected, cases, header
 
-from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.batch import DecoderContext
 from ticdc_codec.event import Bootstrap, Event, Failure, Resolved, RowChange, events_of
 from ticdc_codec.message import Message
 from ticdc_codec.options import LargeMessage, SinkOptions, sink_options

@@ -12,7 +12,7 @@ from simple_messages import (
 )
 from vectors import cases
 
-from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.batch import DecoderContext
 from ticdc_codec.event import Column, Failure
 from ticdc_codec.number import varint
 

@@ -12,7 +12,7 @@ from simple_messages import (
     row,
 )
 
-from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.batch import DecoderContext
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Failure, Op, RowChange
 from ticdc_codec.options import sink_options

@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 from simple_messages import AVRO, BARE, VERSION, decode, row, written
 
-from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.batch import DecoderContext
 from ticdc_codec.event import Bootstrap
 from ticdc_codec.options import EncodingFormat, sink_options
 from ticdc_codec.simple import encode
-from ticdc_codec.simple.avro.message import AvroWriter
+from ticdc_codec.simple.avro_message import AvroWriter
 from ticdc_codec.simple.message import read_envelope
 
 INT = {"mysqlType": "int", "charset": "binary", "collate": "binary", "length": 11}

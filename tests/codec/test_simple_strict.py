@@ -29,8 +29,8 @@ from simple_messages import (
 )
 from vectors import cases
 
+from ticdc_codec.batch import DecoderContext
 from ticdc_codec.compression import compress
-from ticdc_codec.decoder_context import DecoderContext
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange
 from ticdc_codec.options import Compression, sink_options
 from ticdc_codec.simple import encode

@@ -16,7 +16,7 @@ from typing import Any
 
 from vectors import Case, as_expected, cases, definitions, header
 
-from ticdc_codec.decoder_context import NO_CONTEXT, DecoderContext
+from ticdc_codec.batch import NO_CONTEXT, DecoderContext
 from ticdc_codec.event import Event, RowChange, events_of
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.options import sink_options

@@ -10,8 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from ticdc_codec.batch import DecoderContext
 from ticdc_codec.canonical import canonical
-from ticdc_codec.decoder_context import DecoderContext
 from ticdc_codec.event import Column, Event
 
 FOLDER = Path(__file__).parent.parent / "data" / "vectors"

@@ -10,7 +10,7 @@ from typing import Any
 
 from vectors import Case, cases, header
 
-from ticdc_codec.decoder_context import DecoderContext
+from ticdc_codec.batch import DecoderContext
 from ticdc_codec.event import Bootstrap, Event, events_of
 from ticdc_codec.mysql_type import Family
 from ticdc_codec.options import SinkOptions, sink_options

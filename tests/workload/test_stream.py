@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import pytest
 
-from ticdc_codec.decoder_context import DecoderContext
-from ticdc_codec.enum_values import number_of_names
+from ticdc_codec.batch import DecoderContext
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl, Event, Failure, Image, Op, Resolved, RowChange, events_of
+from ticdc_codec.number_text import number_of_names
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import Decoder
 from ticdc_lakehouse.schema.definition import Table

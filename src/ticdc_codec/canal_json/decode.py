@@ -13,15 +13,14 @@ from typing import Literal
 import msgspec
 import pyarrow as pa
 
-from ticdc_codec.batch import DecodeBatch, Events, checked_tso, checked_watermark, in_order
+from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, checked_tso, checked_watermark, in_order
 from ticdc_codec.canal_json.envelope import Envelope, Extension, check_no_row, read_envelope
 from ticdc_codec.canal_json.table import Row, Table, Tables
-from ticdc_codec.claim_check import stored_value
-from ticdc_codec.decoder_context import DecoderContext
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
 from ticdc_codec.json_rows import JsonRows, RowProtocol, RowTexts, SingleRow, contents_of
 from ticdc_codec.json_text import Unreadable, names_of
+from ticdc_codec.message import stored_value
 from ticdc_codec.options import SinkOptions
 from ticdc_codec.row_builder import RowColumns
 from ticdc_codec.tso import MAX_TSO, milliseconds

@@ -9,12 +9,12 @@ import msgspec
 
 from ticdc_codec.canal_json.plan import Plans
 from ticdc_codec.compression import compress
-from ticdc_codec.ddl_type_name import ddl_word
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Ddl, Event, Image, Op, Resolved, RowChange
 from ticdc_codec.large_message import Cut, checked, key_alone, limited
 from ticdc_codec.message import Message
 from ticdc_codec.options import LargeMessage, SinkOptions
+from ticdc_codec.tidb_codes import ddl_type_name
 from ticdc_codec.tso import milliseconds
 
 # orjson asks for more room than it fills, and gives it back: 4 us a message that is kept.
@@ -89,7 +89,7 @@ def _changed(before: Image, after: Image) -> Image:
 
 
 def _ddl(ddl: Ddl, options: SinkOptions) -> dict[str, Any]:
-    members = _bare(ddl.database or "", ddl.table or "", ddl_word(ddl.type), ddl.commit_ms, ddl.query, is_ddl=True)
+    members = _bare(ddl.database or "", ddl.table or "", ddl_type_name(ddl.type), ddl.commit_ms, ddl.query, is_ddl=True)
     return members | ({"_tidb": {"commitTs": _commit_ts(ddl.commit_ts)}} if options.enable_tidb_extension else {})
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import msgspec
 
 from ticdc_codec.canal_json.value import Convert, promoted, sql_type, to_wire
-from ticdc_codec.enum_values import number_of_names
 from ticdc_codec.event import Column, Image, RowChange
 from ticdc_codec.json_template import JSON, NUMBER, template
 from ticdc_codec.mysql_type import MysqlType, parse_type
+from ticdc_codec.number_text import number_of_names
 from ticdc_codec.options import SinkOptions
 
 # orjson asks for more room than it fills, and gives it back: 4 us a message that is kept.

@@ -12,12 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ticdc_codec.batch import DecodeBatch, Events, Rows, in_order
+from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, Rows, in_order
 from ticdc_codec.craft.frame import NO_TERM, EventType, GroupType, Header, Sizes, read_groups, read_header, read_sizes
 from ticdc_codec.craft.group import Groups, Shapes, Terms, read_terms, text_of
 from ticdc_codec.craft.messages import Messages, RefusedError
 from ticdc_codec.craft.value import Values
-from ticdc_codec.decoder_context import DecoderContext
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
 from ticdc_codec.number import Places, read_uvarint

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 
-from ticdc_codec.craft.compose import Composer, Groups, Header
-from ticdc_codec.craft.frame import NO_TERM, EventType, GroupType
-from ticdc_codec.craft.plan import Plan, Plans
-from ticdc_codec.craft.text import group_bytes
+from ticdc_codec.craft.column_groups import Plan, Plans, group_bytes
+from ticdc_codec.craft.frame import NO_TERM, VERSION, EventType, GroupType
 from ticdc_codec.event import Bootstrap, Ddl, Event, Failure, Resolved, RowChange
 from ticdc_codec.message import Message
-from ticdc_codec.number import uvarint
+from ticdc_codec.number import delta_uvarints, delta_varints, uvarint, varint
 from ticdc_codec.options import SinkOptions
 
 _NEW, _OLD = GroupType.NEW, GroupType.OLD
@@ -115,3 +114,99 @@ def _ddl_type(ddl: Ddl) -> int:
     if ddl.type is None or not ddl.type.isdecimal():
         raise ValueError(f"Craft needs TiDB's number of a DDL's type, found {ddl.type}: {ddl.query}")
     return int(ddl.type)
+
+
+Groups = Sequence[tuple[Plan, bytes]]
+"""A row's column groups: the plan of each, and its values' lengths and bytes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """What the header says of each event."""
+
+    kind: EventType
+    commit_ts: list[int]
+    partitions: list[int]
+    databases: list[str | None]
+    tables: list[str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Vocabulary:
+    """What messages of the same tables repeat."""
+
+    terms: dict[str | None, int]
+    """Ids in order of first use: databases, tables, then columns."""
+    heads: dict[Plan, bytes]
+    """What stands before the values of a column group."""
+    dictionary: bytes
+
+
+_MAX_VOCABULARIES = 4096
+
+
+class Composer:
+    """Makes messages; keeps what they repeat."""
+
+    def __init__(self) -> None:
+        self._vocabularies: dict[tuple[tuple[object, ...], ...], _Vocabulary] = {}
+
+    def rows(self, header: Header, rows: Sequence[Groups]) -> Message:
+        """A message of row changes."""
+        plans = [plan for groups in rows for plan, _ in groups]
+        vocabulary = self._vocabulary(header, plans)
+        heads = vocabulary.heads
+        sizes = [[len(heads[plan]) + len(values) for plan, values in groups] for groups in rows]
+        body = b"".join([piece for groups in rows for plan, values in groups for piece in (heads[plan], values)])
+        return _message(header, vocabulary, body, [*map(sum, sizes)], b"".join(map(_size_table, sizes)))
+
+    def alone(self, header: Header, body: bytes) -> Message:
+        """A message of another event."""
+        return _message(header, self._vocabulary(header, ()), body, [len(body)], b"")
+
+    def _vocabulary(self, header: Header, plans: Sequence[Plan]) -> _Vocabulary:
+        used = tuple(dict.fromkeys(header.databases)), tuple(dict.fromkeys(header.tables)), tuple(dict.fromkeys(plans))
+        found = self._vocabularies.get(used)
+        if found is None:
+            if len(self._vocabularies) >= _MAX_VOCABULARIES:
+                self._vocabularies.clear()
+            found = self._vocabularies[used] = _vocabulary(*used)
+        return found
+
+
+def _vocabulary(databases: Iterable[str | None], tables: Iterable[str | None], plans: Iterable[Plan]) -> _Vocabulary:
+    terms: dict[str | None, int] = {None: NO_TERM}
+    for name in (*databases, *tables):
+        terms.setdefault(name, len(terms) - 1)
+    heads = {plan: _head(plan, terms) for plan in plans}
+    return _Vocabulary(terms, heads, _dictionary([name.encode() for name in terms if name is not None]))
+
+
+def _head(plan: Plan, terms: dict[str | None, int]) -> bytes:
+    names = [terms.setdefault(name, len(terms) - 1) for name in plan.names]
+    return plan.kind + uvarint(len(names)) + delta_varints(names) + plan.described
+
+
+def _dictionary(names: list[bytes]) -> bytes:
+    return b"".join([uvarint(len(names)), *[uvarint(len(name)) for name in names], *names]) if names else b""
+
+
+def _message(header: Header, vocabulary: _Vocabulary, bodies: bytes, sizes: list[int], group_tables: bytes) -> Message:
+    """One message; ``sizes`` are those of the bodies, ``group_tables`` the size tables of the rows' column groups."""
+    terms, dictionary = vocabulary.terms, vocabulary.dictionary
+    head = b"".join(
+        [
+            delta_uvarints(header.commit_ts),
+            bytes([header.kind]) * len(sizes),
+            delta_varints(header.partitions),
+            delta_varints([terms[name] for name in header.databases]),
+            delta_varints([terms[name] for name in header.tables]),
+        ]
+    )
+    tables = _size_table([len(head), len(dictionary)]) + _size_table(sizes) + group_tables
+    value = b"".join([uvarint(VERSION), head, bodies, dictionary, tables, uvarint(len(tables))[::-1]])
+    return Message(key=None, value=value)
+
+
+def _size_table(sizes: list[int]) -> bytes:
+    return b"\x01" + varint(sizes[0]) if len(sizes) == 1 else uvarint(len(sizes)) + delta_varints(sizes)

@@ -17,13 +17,13 @@ from itertools import accumulate, pairwise
 import numpy as np
 import orjson
 
-from ticdc_codec.column_code import Flag, type_of
 from ticdc_codec.craft.messages import Messages, RefusedError
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text
 from ticdc_codec.mysql_type import Family, parse_type
 from ticdc_codec.number import Bits, Places, read_uvarint, zigzag
 from ticdc_codec.options import CraftFloat
+from ticdc_codec.tidb_codes import Flag, type_of
 from ticdc_codec.writer_defects import CRAFT_FLOAT
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from functools import partial
 
 from ticdc_codec.byte_map import ByteMap, Span, Walk, mapped
-from ticdc_codec.column_code import flag_names, type_of
 from ticdc_codec.craft.frame import NO_TERM, VERSION, EventType, GroupType
 from ticdc_codec.craft.group import Form, form_of
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.number import read_reversed_uvarint, read_uvarint, zigzag
 from ticdc_codec.options import SinkOptions
+from ticdc_codec.tidb_codes import flag_names, type_of
 from ticdc_codec.tso import Tso, time_of
 
 _DELTA = "zigzag difference from the one before"

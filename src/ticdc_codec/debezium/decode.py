@@ -13,7 +13,7 @@ import msgspec
 import pyarrow as pa
 from msgspec import UNSET, Raw, UnsetType
 
-from ticdc_codec.batch import DecodeBatch, Events, checked_tso, checked_watermark, in_order
+from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, checked_tso, checked_watermark, in_order
 from ticdc_codec.compression import decompress
 from ticdc_codec.debezium.envelope import (
     DdlPayload,
@@ -26,7 +26,6 @@ from ticdc_codec.debezium.envelope import (
 )
 from ticdc_codec.debezium.field import layout_of
 from ticdc_codec.debezium.table import Description, Row, Table, Tables, members_of
-from ticdc_codec.decoder_context import DecoderContext
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Op
 from ticdc_codec.json_rows import JsonRows, RowProtocol, RowTexts, SingleRow, contents_of

@@ -9,11 +9,11 @@ from zoneinfo import ZoneInfo
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
+from ticdc_codec.batch import DecoderContext
 from ticdc_codec.bounded_cache import make_room
 from ticdc_codec.debezium.field import columns_of
 from ticdc_codec.debezium.form import Form
 from ticdc_codec.debezium.value import Texts, texts
-from ticdc_codec.decoder_context import DecoderContext
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text
 from ticdc_codec.json_table import Image, ImageTypes, check_names, handle_key_lines, old_handle_keys

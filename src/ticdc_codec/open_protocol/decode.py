@@ -10,13 +10,12 @@ import pyarrow as pa
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ticdc_codec.batch import DecodeBatch, Events, checked_tso, checked_watermark, in_order
-from ticdc_codec.claim_check import stored_message
+from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, checked_tso, checked_watermark, in_order
 from ticdc_codec.compression import MAX_DECOMPRESSED, decompress
-from ticdc_codec.decoder_context import DecoderContext
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout
 from ticdc_codec.json_text import Unreadable, names_of, unreadable
+from ticdc_codec.message import stored_message
 from ticdc_codec.open_protocol.frame import key_texts, place_of, texts_of
 from ticdc_codec.open_protocol.key import DDL, RESOLVED, ROW, Key, read_key
 from ticdc_codec.open_protocol.row import read_images

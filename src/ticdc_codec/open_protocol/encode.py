@@ -10,18 +10,18 @@ import orjson
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ticdc_codec.column_code import Flag, code_of, flags_of
 from ticdc_codec.compression import compress
-from ticdc_codec.enum_values import number_of_names
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl, Event, Image, Op, Resolved, RowChange
 from ticdc_codec.large_message import OVERHEAD, Cut, checked, key_alone, limited, named
 from ticdc_codec.message import ClaimCheck, Message, StoredObject
 from ticdc_codec.mysql_type import parse_type
+from ticdc_codec.number_text import number_of_names
 from ticdc_codec.open_protocol.frame import VERSION, framed, key_texts, texts_of
 from ticdc_codec.open_protocol.key import DDL, RESOLVED, ROW, Key
 from ticdc_codec.open_protocol.value import form_of
 from ticdc_codec.options import LargeMessage, SinkOptions
+from ticdc_codec.tidb_codes import Flag, code_of, flags_of
 
 _ENCODE = msgspec.json.Encoder().encode
 _FRAME = 16

@@ -14,13 +14,13 @@ from typing import Any, Literal, NamedTuple
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from ticdc_codec.column_code import Flag
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text
 from ticdc_codec.json_text import is_odd, object_type
 from ticdc_codec.mysql_type import Family, family_of
 from ticdc_codec.open_protocol.row import Cell, Row, read_images
 from ticdc_codec.open_protocol.value import Form, form_of
+from ticdc_codec.tidb_codes import Flag
 from ticdc_codec.writer_defects import OPEN_FLAGS, OPEN_LOST_NAME
 
 _ENCODE = msgspec.json.Encoder().encode

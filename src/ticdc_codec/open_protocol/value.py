@@ -21,11 +21,11 @@ import numpy.typing as npt
 import orjson
 from msgspec import Meta, Raw
 
-from ticdc_codec.column_code import type_of
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.json_column import shortest
 from ticdc_codec.mysql_type import Family, parse_type
 from ticdc_codec.open_protocol.quote import quoted, unquoted
+from ticdc_codec.tidb_codes import type_of
 
 Texts = list[str | None]
 

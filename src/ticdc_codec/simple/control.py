@@ -7,9 +7,8 @@ import re
 from ticdc_codec.batch import Events, checked_tso, checked_watermark
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout
-from ticdc_codec.simple.external_schemas import Schemas
 from ticdc_codec.simple.message import BOOTSTRAP, DDL_TYPES, WATERMARK, Envelope
-from ticdc_codec.simple.schema import layout_of
+from ticdc_codec.simple.schema import Schemas, layout_of
 
 _ROW_MEMBERS = ("database", "table", "table_id", "schema_version", "claim_check_location", "checksum")
 _DATABASE = re.compile(r"(?:CREATE|ALTER|DROP) DATABASE (?:IF (?:NOT )?EXISTS )?`((?:[^`]|``)+)`")

@@ -6,14 +6,13 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from ticdc_codec.batch import DecodeBatch, Events, in_order
+from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, in_order
 from ticdc_codec.compression import decompress
-from ticdc_codec.decoder_context import DecoderContext
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.options import Compression, EncodingFormat, SinkOptions
-from ticdc_codec.simple.avro.rows import AvroMessages
-from ticdc_codec.simple.external_schemas import Schemas
+from ticdc_codec.simple.avro_rows import AvroMessages
 from ticdc_codec.simple.json.decode import JsonMessages
+from ticdc_codec.simple.schema import Schemas
 
 
 def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:

@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from ticdc_codec.batch import DecoderContext, SchemaName
 from ticdc_codec.claim_check_storage import StoredObjects
-from ticdc_codec.decoder_context import DecoderContext, SchemaName
 from ticdc_codec.event import EVENTS, Column, Kind
 from ticdc_codec.options import SinkOptions
 from ticdc_codec.protocols import Decoder

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from pyspark.sql import functions as F
 
-from ticdc_codec.decoder_context import SchemaName
+from ticdc_codec.batch import SchemaName
 from ticdc_codec.event import Column, Kind, columns_from
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.silver import decode_stream, quarantine

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import functions as F
 
+from ticdc_codec.batch import DecoderContext
 from ticdc_codec.claim_check_storage import StoredObjects
-from ticdc_codec.decoder_context import DecoderContext
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Failure, Kind, events_of
 from ticdc_codec.options import SinkOptions, sink_options

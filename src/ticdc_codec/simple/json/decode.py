@@ -10,19 +10,19 @@ import msgspec
 from ticdc_codec.batch import Events, Rows, checked_tso, collect_one
 from ticdc_codec.bisect_failures import add_by_halves
 from ticdc_codec.bounded_cache import make_room
-from ticdc_codec.claim_check import stored_value
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
 from ticdc_codec.json_text import Unreadable, names_of, quotes_of, unreadable
+from ticdc_codec.message import stored_value
 from ticdc_codec.message_prefix import Head
 from ticdc_codec.options import Corruption, SinkOptions
 from ticdc_codec.row_builder import Gathered, alone
 from ticdc_codec.simple.control import add_control
-from ticdc_codec.simple.external_schemas import Schemas, layout_with
 from ticdc_codec.simple.json.kind import Kind, begin_of, by_begin, head_of
 from ticdc_codec.simple.json.row import Row, check_names
 from ticdc_codec.simple.json.table import Table
 from ticdc_codec.simple.message import IMAGES, OPS, Envelope, read_envelope
+from ticdc_codec.simple.schema import Schemas, layout_with
 
 _ROW_BEGIN = b'{"version":1,"database":'
 """What both writers begin a row with, and nothing else; no more than a hint."""

@@ -19,12 +19,10 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from ticdc_codec.enum_values import number_of_names
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column
 from ticdc_codec.mysql_type import Family, parse_type
-from ticdc_codec.number_text import READERS, WRITERS, are_counts
-from ticdc_codec.simple.enum_values import number_of
+from ticdc_codec.number_text import READERS, WRITERS, are_counts, number_of_names, numbers_of_names_or_digits
 from ticdc_codec.simple.zone import in_zone
 
 AreOurs = Callable[[list[Any]], bool]
@@ -48,7 +46,7 @@ def converter(type_text: str, zone: ZoneInfo) -> tuple[AreOurs, Change] | None:
         case Family.TIMESTAMP:
             return operator.not_, lambda stamp: in_zone(stamp.value, stamp.location, zone)
         case Family.ENUM | Family.SET:
-            return are_counts, number_of(kind)
+            return are_counts, numbers_of_names_or_digits(kind)
         case family:
             return READERS.get(family)
 

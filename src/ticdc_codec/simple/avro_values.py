@@ -17,9 +17,8 @@ from ticdc_codec.event import Column
 from ticdc_codec.json_column import digits_of, escaped, shortest
 from ticdc_codec.mysql_type import Family, parse_type
 from ticdc_codec.number import Bits, Places
-from ticdc_codec.number_text import count_text
-from ticdc_codec.simple.avro.cursors import Cursors
-from ticdc_codec.simple.enum_values import number_of
+from ticdc_codec.number_text import count_text, numbers_of_names_or_digits
+from ticdc_codec.simple.avro_cursors import Cursors
 from ticdc_codec.simple.zone import in_zone
 
 
@@ -176,7 +175,7 @@ class Values:
 
     def _number_of(self, column: int) -> Callable[[str], str]:
         kind = parse_type(self._columns[column].type)
-        return count_text if kind.family is Family.BIT else number_of(kind)
+        return count_text if kind.family is Family.BIT else numbers_of_names_or_digits(kind)
 
     def timestamps(self, chosen: Places) -> pa.Array:
         texts = self._plain_texts(chosen, self._first[chosen], self._second[chosen])

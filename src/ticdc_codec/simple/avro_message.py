@@ -15,13 +15,13 @@ from zoneinfo import ZoneInfo
 import fastavro
 import msgspec
 
-from ticdc_codec.enum_values import number_of_names
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Image, RowChange
 from ticdc_codec.mysql_type import parse_type
+from ticdc_codec.number_text import number_of_names
 from ticdc_codec.options import SinkOptions
-from ticdc_codec.simple.avro.schema import PARSED, PARSED_ROW, ROW, check
-from ticdc_codec.simple.avro.values import Form, form_of
+from ticdc_codec.simple.avro_schema import PARSED, PARSED_ROW, ROW, check
+from ticdc_codec.simple.avro_values import Form, form_of
 from ticdc_codec.simple.message import BOOTSTRAP, VERSION, WATERMARK, Checksum, Envelope
 
 _PAYLOADS = {WATERMARK: "Watermark", BOOTSTRAP: "Bootstrap"}

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 from vectors import cases, header
 
-from ticdc_codec.column_code import Flag, flags_of
 from ticdc_codec.event import Column, RowChange, events_of
 from ticdc_codec.mysql_type import Family, family_of
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import Decoder
+from ticdc_codec.tidb_codes import Flag, flags_of
 
 _TOLD_BY_TYPE = (Family.INTEGER, Family.BIT, Family.YEAR)
 """Of these the wire's type says whether UNSIGNED is set."""

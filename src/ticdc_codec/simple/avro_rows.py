@@ -17,19 +17,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ticdc_codec.batch import Events, Rows, collect_one
-from ticdc_codec.claim_check import stored_value
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
+from ticdc_codec.message import stored_value
 from ticdc_codec.number import Bits, Places, read_uvarint
 from ticdc_codec.options import Corruption, SinkOptions
-from ticdc_codec.simple.avro.cursors import ColumnNames, Cursors
-from ticdc_codec.simple.avro.images import Entries, Images, read_maps
-from ticdc_codec.simple.avro.message import read_control
-from ticdc_codec.simple.avro.schema import ROW
+from ticdc_codec.simple.avro_cursors import ColumnNames, Cursors
+from ticdc_codec.simple.avro_images import Entries, Images, read_maps
+from ticdc_codec.simple.avro_message import read_control
+from ticdc_codec.simple.avro_schema import ROW
 from ticdc_codec.simple.checksum import check
 from ticdc_codec.simple.control import add_control
-from ticdc_codec.simple.external_schemas import Schemas
 from ticdc_codec.simple.message import VERSION, Checksum
+from ticdc_codec.simple.schema import Schemas
 
 OPS = (Op.INSERT, Op.UPDATE, Op.DELETE)
 """In the order of the schema's enum."""

@@ -14,9 +14,10 @@ from typing import Any
 
 import fastavro
 
-from ticdc_codec.byte_map import ByteMap, Walk, mapped
+from ticdc_codec.byte_map import ByteMap, Walk, mapped, whole_maps
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.number import zigzag
+from ticdc_codec.options import Compression, EncodingFormat, SinkOptions
 
 MESSAGE = b"\x16"
 """First byte of every message: its number 11 in the union, as a zigzag varint."""
@@ -124,9 +125,12 @@ PARSED, PARSED_ROW = fastavro.parse_schema(SCHEMA), _row_schema()
 """SCHEMA, and that of a row's payload alone, as fastavro takes them."""
 
 
-def byte_map(value: bytes) -> ByteMap:
-    """The map of a message's value, for people."""
-    return mapped("value", value, _read_message)
+def byte_maps(key: bytes | None, value: bytes | None, options: SinkOptions) -> tuple[ByteMap, ...]:
+    """The map of a message's value, for people; its key is null. JSON and compressed values are one span."""
+    compressed = options.large_message_handle_compression is not Compression.NONE
+    if compressed or options.encoding_format is EncodingFormat.JSON:
+        return whole_maps(key, value, options)
+    return (mapped("value", value or b"", _read_message),)
 
 
 def check(value: bytes) -> None:

@@ -1,4 +1,4 @@
-"""TiDB's column type codes and TiCDC's column flags, as Craft and Open write them (wire.md 1.2.4, 1.2.5, 3.2)."""
+"""TiDB's codes of column types and DDL types, and TiCDC's column flags (wire.md 1.2.4, 1.2.5, 3.1, 3.2)."""
 
 from __future__ import annotations
 
@@ -98,3 +98,21 @@ def flags_of(column: Column) -> int:
     if kind.unsigned or kind.family in _ALWAYS_UNSIGNED:
         flags |= Flag.UNSIGNED
     return flags if kind.family in _CHARACTERS else flags | Flag.BINARY
+
+
+_DDL_NAMES = {
+    **dict.fromkeys((3, 60), "CREATE"),
+    **dict.fromkeys((14, 47), "RENAME"),
+    **dict.fromkeys((7, 9, 32), "CINDEX"),
+    **dict.fromkeys((8, 10, 33), "DINDEX"),
+    **dict.fromkeys((5, 6, 12, 13, 15, 17, 18, 19, 20, 22, 23, 37, 38, 41, 61, 64, 71, 72), "ALTER"),
+    4: "ERASE",
+    11: "TRUNCATE",
+}
+"""TiDB's DDL type numbers; all others are called QUERY (wire.md 1.3.3, 1.4.4)."""
+
+
+def ddl_type_name(ddl_type: str | None) -> str:
+    """The name of a DDL type in Simple and Canal-JSON; the type may be TiDB's number, a name already, or None."""
+    name = ddl_type or "QUERY"
+    return _DDL_NAMES.get(int(name), "QUERY") if name.isdecimal() else name

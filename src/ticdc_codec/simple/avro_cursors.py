@@ -18,7 +18,7 @@ import pyarrow as pa
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout
 from ticdc_codec.number import PAD, Bits, Numbers, Places, uvarints_at, words_of, zigzags
-from ticdc_codec.simple.avro.schema import check
+from ticdc_codec.simple.avro_schema import check
 
 _WORD = 8
 _MASKS = np.array([(1 << 8 * size) - 1 for size in range(_WORD + 1)], np.uint64)

@@ -17,9 +17,9 @@ from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout
 from ticdc_codec.json_column import joined
 from ticdc_codec.number import Bits, Places
-from ticdc_codec.simple.avro.cursors import ColumnNames, Cursors
-from ticdc_codec.simple.avro.values import Tag, Values
-from ticdc_codec.simple.external_schemas import layout_with
+from ticdc_codec.simple.avro_cursors import ColumnNames, Cursors
+from ticdc_codec.simple.avro_values import Tag, Values
+from ticdc_codec.simple.schema import layout_with
 
 _NULL = -1
 _ABSENT = -2
