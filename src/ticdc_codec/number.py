@@ -18,10 +18,10 @@ import pyarrow as pa
 
 from ticdc_codec.errors import DecodeError
 
-Numbers = npt.NDArray[np.uint64]
-Places = npt.NDArray[np.int64]
+UInt64s = npt.NDArray[np.uint64]
+Int64s = npt.NDArray[np.int64]
 
-Bits = npt.NDArray[np.bool_]
+Bools = npt.NDArray[np.bool_]
 
 LONGEST = 10
 """Bytes of the longest uvarint; its last byte may hold one bit only."""
@@ -70,12 +70,12 @@ def zigzag(number: int) -> int:
     return (number >> 1) ^ -(number & 1)
 
 
-def words_of(buffer: bytes | pa.Buffer) -> Numbers:
+def words_of(buffer: bytes | pa.Buffer) -> UInt64s:
     """The eight bytes from each place of a buffer on; the last ``PAD`` bytes of the buffer are zeros."""
     return np.ndarray(memoryview(buffer).nbytes - _WORD + 1, np.dtype("<u8"), buffer, strides=(1,))
 
 
-def uvarints_at(words: Numbers, at: Places) -> tuple[Numbers, Places]:
+def uvarints_at(words: UInt64s, at: Int64s) -> tuple[UInt64s, Int64s]:
     """The numbers at these places and the places after them; -1 for one of more than 64 bits."""
     numbers = words[at] & _OCTET
     after = at + 1
@@ -85,7 +85,7 @@ def uvarints_at(words: Numbers, at: Places) -> tuple[Numbers, Places]:
     return numbers, after
 
 
-def _long_uvarints(words: Numbers, at: Places) -> tuple[Numbers, Places]:
+def _long_uvarints(words: UInt64s, at: Int64s) -> tuple[UInt64s, Int64s]:
     """The same for numbers of any size: eight bytes at once, then a ninth and a tenth."""
     found = words[at]
     last = ~found & _MORE_OF_EIGHT
@@ -103,7 +103,7 @@ def _long_uvarints(words: Numbers, at: Places) -> tuple[Numbers, Places]:
     return numbers, after
 
 
-def uvarints_of(octets: bytes) -> tuple[Numbers, Places, Bits]:
+def uvarints_of(octets: bytes) -> tuple[UInt64s, Int64s, Bools]:
     """The numbers of a run of nothing but uvarints, the place of each, and which are too large."""
     ends = np.flatnonzero(np.frombuffer(octets, np.uint8) < _MORE)
     starts = np.append(0, ends + 1)[:-1]
@@ -111,17 +111,17 @@ def uvarints_of(octets: bytes) -> tuple[Numbers, Places, Bits]:
     return numbers, starts, after != ends + 1
 
 
-def zigzags(numbers: Numbers) -> Places:
+def zigzags(numbers: UInt64s) -> Int64s:
     """``zigzag`` of each."""
     return (numbers >> np.uint64(1)).astype(np.int64) ^ -(numbers & np.uint64(1)).astype(np.int64)
 
 
-def zigzagged(numbers: Places) -> Numbers:
+def zigzagged(numbers: Int64s) -> UInt64s:
     """``zigzags`` backwards."""
     return ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
 
 
-def octets_of(numbers: Numbers) -> tuple[npt.NDArray[np.uint8], Places]:
+def octets_of(numbers: UInt64s) -> tuple[npt.NDArray[np.uint8], Int64s]:
     """The numbers as uvarints one after another, and the size of each."""
     width = max(1, -(-int(numbers.max(initial=0)).bit_length() // 7))
     octets = np.empty((len(numbers), width), np.uint8)
@@ -138,10 +138,10 @@ def octets_of(numbers: Numbers) -> tuple[npt.NDArray[np.uint8], Places]:
     return octets[used], sizes
 
 
-Whole = TypeVar("Whole", Numbers, Places)
+Whole = TypeVar("Whole", UInt64s, Int64s)
 
 
-def running(numbers: Whole, first: Places, owner: Places) -> Whole:
+def running(numbers: Whole, first: Int64s, owner: Int64s) -> Whole:
     """Running sums modulo 2^64, begun anew with each owner's ``first``; ``owner`` is of each number."""
     sums = np.cumsum(numbers, dtype=numbers.dtype)
     return sums - (sums[first] - numbers[first])[owner]

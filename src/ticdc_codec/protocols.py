@@ -30,13 +30,13 @@ class Protocol:
     encode: Callable[[Sequence[Event], SinkOptions], list[Message]]
     """Messages that TiCDC's own decoder accepts, in order. Objects of a ``codec.message.ClaimCheck`` are to be written
     before it is sent."""
-    schemas_apart: bool = False
+    external_schemas: bool = False
     """Whether rows do not describe themselves, but name a schema that another message carries."""
     byte_maps: Callable[[bytes | None, bytes | None, SinkOptions], tuple[ByteMap, ...]] = whole_maps
     """What each byte of a message (key, value) is, for people; never raises."""
-    stale_flags: bool = False
+    flags_may_be_stale: bool = False
     """Whether columns may come with flags that they had before a DDL: their definition says what is UNSIGNED."""
-    own_digits: bool = False
+    noncanonical_key_digits: bool = False
     """Whether texts of decimals and times have as many digits as the wire carries, not as MySQL shows."""
 
 
@@ -44,15 +44,15 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
     {
         "craft": Protocol(decoder=craft.decoder, encode=craft.encode, byte_maps=craft.byte_maps),
         "canal_json": Protocol(decoder=canal_json.decoder, encode=canal_json.encode),
-        "debezium": Protocol(decoder=debezium.decoder, encode=debezium.encode, own_digits=True),
+        "debezium": Protocol(decoder=debezium.decoder, encode=debezium.encode, noncanonical_key_digits=True),
         "open_protocol": Protocol(
             decoder=open_protocol.decoder,
             encode=open_protocol.encode,
             byte_maps=open_protocol.byte_maps,
-            stale_flags=True,
+            flags_may_be_stale=True,
         ),
         "simple": Protocol(
-            decoder=simple.decoder, encode=simple.encode, byte_maps=simple.byte_maps, schemas_apart=True
+            decoder=simple.decoder, encode=simple.encode, byte_maps=simple.byte_maps, external_schemas=True
         ),
     }
 )

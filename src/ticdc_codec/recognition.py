@@ -20,7 +20,7 @@ import numpy as np
 
 from ticdc_codec.compression import decompress
 from ticdc_codec.craft.frame import read_sizes
-from ticdc_codec.craft.messages import Messages, RefusedError
+from ticdc_codec.craft.messages import MessageBatch, RefusedError
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.json_text import Unreadable
 from ticdc_codec.open_protocol.frame import VERSION, key_texts, texts_of
@@ -131,7 +131,7 @@ def _members(text: bytes) -> Members | None:
 
 def _craft(value: bytes) -> Recognised | None:
     try:
-        sizes = read_sizes(Messages([value], {}))
+        sizes = read_sizes(MessageBatch([value], {}))
     except RefusedError:
         return None
     events = int(np.sum(sizes.events))

@@ -168,7 +168,7 @@ class Run:
 
     @property
     def _schemas_apart(self) -> bool:
-        return protocol_named(self.feed.protocol).schemas_apart
+        return protocol_named(self.feed.protocol).external_schemas
 
     @property
     def _schemas(self) -> Mapping[SchemaName, tuple[Column, ...]]:
@@ -197,8 +197,8 @@ class Run:
             matches=self.feed.tables.matches,
             options=self.feed.sink_options,
             schemas_apart=self._schemas_apart,
-            stale_flags=protocol_named(self.feed.protocol).stale_flags,
-            own_digits=protocol_named(self.feed.protocol).own_digits,
+            stale_flags=protocol_named(self.feed.protocol).flags_may_be_stale,
+            own_digits=protocol_named(self.feed.protocol).noncanonical_key_digits,
             mode=self.feed.gold.mode,
             tombstone_days=self.feed.gold.tombstone_days,
             retention_days=self.feed.gold.retention_days,

@@ -62,7 +62,7 @@ def decoded_messages(stream: RecordedStream) -> list[tuple[int, Event]]:
         ]
 
     found = decode({})
-    if not protocol_named(stream.protocol).schemas_apart:
+    if not protocol_named(stream.protocol).external_schemas:
         return found
     sent = [e for _, e in found if isinstance(e, Bootstrap | Ddl) and e.schema_version is not None and e.table]
     return decode({(str(e.database), str(e.table), int(e.schema_version or 0)): e.columns for e in sent})

@@ -10,31 +10,31 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ticdc_codec.craft.frame import GroupType
-from ticdc_codec.craft.group import Form, form_of
+from ticdc_codec.craft.group import ValueEncoding, encoding_of
 from ticdc_codec.event import Column, Image
 from ticdc_codec.json_column import shortest
 from ticdc_codec.mysql_type import parse_type
-from ticdc_codec.number import Places, octets_of, uvarint, zigzagged
+from ticdc_codec.number import Int64s, octets_of, uvarint, zigzagged
 from ticdc_codec.number_text import number_of_names
 from ticdc_codec.tidb_codes import code_of, flags_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
-    """How the images of one set of columns are written, those of one kind of column group."""
+class ImagePlan:
+    """How images with the same columns are written as column groups of one type."""
 
     kind: bytes
     """``GroupType``, a byte."""
     columns: tuple[Column, ...]
     names: tuple[str, ...]
     in_order: bool
-    """Whether the image has these names, no others, in this order."""
+    """True if the image has exactly these names in this order."""
     described: bytes
     """The types and flags chunks, which follow the names."""
-    forms: bytes
-    """``Form`` of each column, a byte each."""
+    encodings: bytes
+    """``ValueEncoding`` of each column, a byte each."""
     indexed: tuple[tuple[int, Callable[[str], str]], ...]
-    """Positions of ENUM and SET columns that have names, and what makes them numbers."""
+    """Positions of ENUM and SET columns whose values are names, and the functions to their numbers."""
 
     def values(self, image: Image) -> Iterable[str | None]:
         """The texts to write, in the order of the columns."""
@@ -47,26 +47,26 @@ class Plan:
         return texts
 
 
-class Plans:
-    """The plans of the columns met so far."""
+class ImagePlans:
+    """The plans of all columns seen so far."""
 
     def __init__(self, *, only_keys: bool) -> None:
         self._only_keys = only_keys
-        self._plans: dict[tuple[GroupType, int, tuple[str, ...], bool], Plan] = {}
+        self._plans: dict[tuple[GroupType, int, tuple[str, ...], bool], ImagePlan] = {}
 
-    def of(self, kind: GroupType, columns: tuple[Column, ...], image: tuple[str, ...], *, deleted: bool) -> Plan:
-        """The plan of an image with these names; of a deleted row perhaps the handle key alone."""
+    def of(self, kind: GroupType, columns: tuple[Column, ...], image: tuple[str, ...], *, deleted: bool) -> ImagePlan:
+        """The plan of an image with these names; of a deleted row perhaps the handle key alone (wire.md 1.6)."""
         # By identity: hashing the columns of every row would cost more than writing it. The plan keeps them alive.
-        shape = (kind, id(columns), image, deleted)
-        plan = self._plans.get(shape)
+        key = (kind, id(columns), image, deleted)
+        plan = self._plans.get(key)
         if plan is None:
             only_key = self._only_keys and deleted
             chosen = [column for column in columns if column.name in image and (column.key or not only_key)]
-            plan = self._plans[shape] = _plan(kind, columns, chosen, image)
+            plan = self._plans[key] = _plan(kind, columns, chosen, image)
         return plan
 
 
-def _plan(kind: GroupType, columns: tuple[Column, ...], chosen: list[Column], image: tuple[str, ...]) -> Plan:
+def _plan(kind: GroupType, columns: tuple[Column, ...], chosen: list[Column], image: tuple[str, ...]) -> ImagePlan:
     codes = [code_of(column.type) for column in chosen]
     flags = [flags_of(column) for column in chosen]
     names = tuple(column.name for column in chosen)
@@ -75,31 +75,34 @@ def _plan(kind: GroupType, columns: tuple[Column, ...], chosen: list[Column], im
         for number, column in enumerate(chosen)
         if column.by == "name"
     )
-    return Plan(
+    return ImagePlan(
         kind=bytes([kind]),
         columns=columns,
         names=names,
         in_order=names == image and not indexed,
         described=b"".join(map(uvarint, codes + flags)),
-        forms=bytes(form_of(*described)[1] for described in zip(codes, flags, strict=True)),
+        encodings=bytes(encoding_of(*described)[1] for described in zip(codes, flags, strict=True)),
         indexed=indexed,
     )
 
 
-def group_bytes(texts: list[str | None], forms: bytes, counts: list[int]) -> list[bytes]:
+def group_bytes(texts: list[str | None], encodings: bytes, counts: list[int]) -> list[bytes]:
     """The value chunk of each column group, lengths and bytes, from the values of all groups (``counts`` in each).
 
-    Raises ValueError for a text that its form cannot have.
+    Raises ValueError for a text that its encoding cannot have.
     """
     if not texts:
         return []
-    values = _values(pa.array(texts, pa.large_string()), np.frombuffer(forms, np.uint8))
+    # value_ends: Arrow's offsets. octets, sizes: all length prefixes as varints, -1 for NULL (wire.md 1.1.1), and the
+    # bytes of each.
+    values = _values(pa.array(texts, pa.large_string()), np.frombuffer(encodings, np.uint8))
     _, places, content = values.buffers()
     value_ends = np.frombuffer(places, np.int64)[: len(texts) + 1]
     data = b"" if content is None else content.to_pybytes()
     given = values.is_valid().to_numpy(zero_copy_only=False)
     octets, sizes = octets_of(zigzagged(np.where(given, np.diff(value_ends), -1)))
     lengths = octets.tobytes()
+    # at[g], length_at[g]: where group g's values and lengths begin; the last items are the ends.
     group_ends = np.append(0, np.cumsum(counts))
     at = value_ends[group_ends].tolist()
     length_at = np.append(0, np.cumsum(sizes))[group_ends].tolist()
@@ -107,14 +110,15 @@ def group_bytes(texts: list[str | None], forms: bytes, counts: list[int]) -> lis
     return [lengths[first:last] + data[start:end] for first, last, start, end in parts]
 
 
-def _values(texts: pa.Array, forms: npt.NDArray[np.uint8]) -> pa.Array:
-    """The values' bytes, in order."""
+def _values(texts: pa.Array, encodings: npt.NDArray[np.uint8]) -> pa.Array:
+    """The values' bytes as one Arrow array in the order of ``texts``, null for NULL."""
+    # place[v]: index of value v's bytes in the concatenated parts, one for each encoding; -1 for NULL.
     place = np.full(len(texts), -1, np.int64)
     given = texts.is_valid().to_numpy(zero_copy_only=False)
     parts: list[pa.Array] = []
     total = 0
-    for form, write in _WRITERS.items():
-        chosen = np.flatnonzero((forms == form) & given)
+    for encoding, write in _WRITERS.items():
+        chosen = np.flatnonzero((encodings == encoding) & given)
         if len(chosen):
             parts.append(write(texts.take(pa.array(chosen))).cast(pa.large_binary()))
             place[chosen] = np.arange(total, total + len(chosen))
@@ -140,7 +144,7 @@ def _doubles(texts: pa.Array) -> pa.Array:
 
 
 def _floats(texts: pa.Array) -> pa.Array:
-    """float32s, widened as TiCDC before 8.2 does. A text of none (craft-float) goes as the eight bytes that it was."""
+    """float32s as float64s (wire.md 1.1.3); a text that is not a float32 (wire.md 8.1) is written with all digits."""
     wide = texts.cast(pa.float64()).to_numpy().copy()
     with np.errstate(over="ignore"):
         narrow = wide.astype(np.float32)
@@ -158,18 +162,18 @@ def _binaries(texts: pa.Array) -> pa.Array:
     return pa.array([bytes.fromhex(text) for text in texts.to_pylist()], pa.large_binary())
 
 
-def _joined(octets: npt.NDArray[np.uint8], sizes: Places) -> pa.Array:
+def _joined(octets: npt.NDArray[np.uint8], sizes: Int64s) -> pa.Array:
     places = np.append(0, np.cumsum(sizes))
     return pa.Array.from_buffers(pa.large_binary(), len(sizes), [None, pa.py_buffer(places), pa.py_buffer(octets)])
 
 
-_WRITERS: dict[Form, Callable[[pa.Array], pa.Array]] = {
-    Form.NULL: _nothing,
-    Form.SIGNED: _signed,
-    Form.UNSIGNED: _unsigned,
-    Form.YEAR: _signed,
-    Form.DOUBLE: _doubles,
-    Form.FLOAT: _floats,
-    Form.TEXT: _texts,
-    Form.BINARY: _binaries,
+_WRITERS: dict[ValueEncoding, Callable[[pa.Array], pa.Array]] = {
+    ValueEncoding.NULL: _nothing,
+    ValueEncoding.SIGNED: _signed,
+    ValueEncoding.UNSIGNED: _unsigned,
+    ValueEncoding.YEAR: _signed,
+    ValueEncoding.DOUBLE: _doubles,
+    ValueEncoding.FLOAT: _floats,
+    ValueEncoding.TEXT: _texts,
+    ValueEncoding.BINARY: _binaries,
 }

@@ -1,6 +1,6 @@
-"""Craft messages to events: a batch is read as a whole, one part of all its messages after the other.
+"""Craft messages to events: a batch is decoded as a whole, one part of all its messages after the other.
 
-What a check refuses, it refuses in all messages at once; the batch is then read again without them.
+A check that fails refuses all messages for which it fails (RefusedError); the batch is then decoded again without them.
 """
 
 from __future__ import annotations
@@ -14,35 +14,38 @@ import pyarrow.compute as pc
 
 from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, Rows, in_order
 from ticdc_codec.craft.frame import NO_TERM, EventType, GroupType, Header, Sizes, read_groups, read_header, read_sizes
-from ticdc_codec.craft.group import Groups, Shapes, Terms, read_terms, text_of
-from ticdc_codec.craft.messages import Messages, RefusedError
-from ticdc_codec.craft.value import Values
+from ticdc_codec.craft.group import ColumnGroups, LayoutCache, Terms, read_terms, text_of
+from ticdc_codec.craft.messages import MessageBatch, RefusedError
+from ticdc_codec.craft.value import ValueReader
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
-from ticdc_codec.number import Places, read_uvarint
+from ticdc_codec.number import Int64s, read_uvarint
 from ticdc_codec.options import SinkOptions
 
 _NONE = -1
 _OPS = pa.array([Op.INSERT, Op.DELETE, Op.UPDATE], pa.string())
 
 
-def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:
-    """A decoder of batches of Craft messages. Nothing is asked of ``known``: rows describe themselves, whole."""
-    del known
+def decoder(options: SinkOptions, context: DecoderContext) -> DecodeBatch:
+    """A decoder of batches of Craft messages. ``context`` is not used: rows describe all their columns."""
+    del context
     return _Decoder(options).decode
 
 
 class _Decoder:
-    """Keeps dictionaries and shapes, which repeat from message to message."""
+    """Caches dictionaries and layouts, which repeat from message to message."""
 
     MOST_TERMS = 1000
 
     def __init__(self, options: SinkOptions) -> None:
-        self._shapes = Shapes(options.craft_float)
+        self._shapes = LayoutCache(options.craft_float)
         self._terms: dict[bytes, Terms] = {}
 
     def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
-        """The messages' events; the batch is read at most once for each check that refuses messages, and once more."""
+        """The messages' events as EVENTS columns; a message that is not valid is one row of kind ``error``.
+
+        The batch is decoded once for each check that refuses messages, and once more.
+        """
         values = [value for _, value in zip(keys, values, strict=True)]
         refused = {
             number: DecodeError("truncated", "a message without bytes", offset=0)
@@ -51,11 +54,11 @@ class _Decoder:
         }
         while True:
             try:
-                return self._decode(Messages(values, refused), refused)
+                return self._decode(MessageBatch(values, refused), refused)
             except RefusedError as fault:
                 refused |= fault.errors
 
-    def _decode(self, messages: Messages, refused: Mapping[int, DecodeError]) -> pa.RecordBatch:
+    def _decode(self, messages: MessageBatch, refused: Mapping[int, DecodeError]) -> pa.RecordBatch:
         others = Events()
         for number, error in refused.items():
             others.message = number
@@ -73,7 +76,7 @@ class _Decoder:
             _name_tables(fault.errors, messages, sizes, header, terms)
             raise
 
-    def _all_terms(self, messages: Messages, sizes: Sizes) -> list[Terms]:
+    def _all_terms(self, messages: MessageBatch, sizes: Sizes) -> list[Terms]:
         """Each message's dictionary."""
         found, errors = [], {}
         places = zip(messages.numbers, messages.data, sizes.dictionary.tolist(), sizes.tables.tolist(), strict=True)
@@ -94,16 +97,18 @@ class _Decoder:
             terms = self._terms[digits] = Terms(read_terms(digits, start) if digits else ())
         return terms
 
-    def _rows(self, messages: Messages, sizes: Sizes, header: Header, terms: list[Terms]) -> Rows | None:
-        """The row changes."""
+    def _rows(self, messages: MessageBatch, sizes: Sizes, header: Header, terms: list[Terms]) -> Rows | None:
+        """The row changes, None if there are none."""
         rows = np.flatnonzero(header.types == EventType.ROW)
+        # rows[r]: event of row r. counts[r], first_size[r]: its number of column groups, bytes of the first of them.
         counts, first_size = read_groups(messages, sizes, rows)
         if not len(rows):
             return None
         groups = self._groups(messages, sizes, header, terms, (rows, counts, first_size))
+        # after[r], before[r]: column group of row r's image, -1 for none.
         after, before = _images(groups, np.cumsum(counts) - counts, counts == 2)
-        images, keys = Values(messages, groups).objects()
-        at_after, at_before = _places(after), _places(before)
+        images, keys = ValueReader(messages, groups).objects()
+        at_after, at_before = _indices(after), _indices(before)
         key, old_key = keys.take(pa.array(np.where(after == _NONE, before, after))), keys.take(at_before)
         partition = header.partitions[rows]
         return Rows(
@@ -111,8 +116,8 @@ class _Decoder:
             index=sizes.index[rows],
             op=_OPS.take(pa.array((before != _NONE) * 1 + ((before != _NONE) & (after != _NONE)))),
             commit_ts=pa.array(header.commit_ts[rows]),
-            layouts=[shape.layout for shape in groups.shapes],
-            layout=groups.shape[np.maximum(after, before * (after == _NONE))],
+            layouts=[layout.event_layout for layout in groups.layouts],
+            layout=groups.layout_index[np.maximum(after, before * (after == _NONE))],
             table_id=pa.array(partition, mask=partition == NO_TERM),
             handle_key=key,
             old_handle_key=pc.if_else(pc.not_equal(key, old_key), old_key, None),
@@ -122,21 +127,23 @@ class _Decoder:
 
     def _groups(
         self,
-        messages: Messages,
+        messages: MessageBatch,
         sizes: Sizes,
         header: Header,
         terms: list[Terms],
-        rows: tuple[Places, Places, Places],
-    ) -> Groups:
-        """The column groups of ``rows`` (event, number of groups, size of the first one), New before Old."""
+        rows: tuple[Int64s, Int64s, Int64s],
+    ) -> ColumnGroups:
+        """The column groups of ``rows`` (event, number of groups, bytes of the first one), New before Old."""
         event, counts, first_size = rows
+        # owner[g], start[g], end[g]: event of group g, and its bytes in the message. A row's first group ends after
+        # first_size bytes, where the second begins.
         owner = np.repeat(event, counts)
         end = sizes.end[owner]
         start = sizes.start[owner]
         second = np.cumsum(counts)[counts == 2] - 1
         start[second] += first_size[counts == 2]
         end[second - 1] = start[second]
-        return Groups(
+        return ColumnGroups(
             messages,
             terms,
             self._shapes,
@@ -148,29 +155,35 @@ class _Decoder:
         )
 
 
-def _images(groups: Groups, first: Places, double: np.ndarray) -> tuple[Places, Places]:
-    """The groups of each row's images after and before the change, -1 for none."""
+def _images(groups: ColumnGroups, first: Int64s, double: np.ndarray) -> tuple[Int64s, Int64s]:
+    """The column group of each row's image after and before the change, -1 for none.
+
+    A row has a New group, an Old group, or both in this order; the Old one may lack columns (wire.md 1.1.2).
+    """
     kind = groups.kinds[first]
     bad = (kind < GroupType.NEW) | (kind > GroupType.OLD)
     bad[double] = (kind[double] != GroupType.NEW) | (groups.kinds[first[double] + 1] != GroupType.OLD)
     groups.refuse(bad, "group type 1, 2 or both in this order", first, kind)
+    # differs: rows whose two groups have different layouts.
     differs = np.flatnonzero(double)
-    differs = differs[groups.shape[first[differs]] != groups.shape[first[differs] + 1]]
-    new, old = ([set(groups.shapes[n].layout.columns) for n in groups.shape[first[differs] + k]] for k in (0, 1))
+    differs = differs[groups.layout_index[first[differs]] != groups.layout_index[first[differs] + 1]]
+    new, old = (
+        [set(groups.layouts[n].event_layout.columns) for n in groups.layout_index[first[differs] + k]] for k in (0, 1)
+    )
     more = np.array([not b <= a for a, b in zip(new, old, strict=True)], bool)
     groups.refuse(more, "an Old group with no more columns than the New one", first[differs] + 1)
     after = np.where(kind == GroupType.NEW, first, _NONE)
     return after, np.where(double, first + 1, np.where(kind == GroupType.OLD, first, _NONE))
 
 
-def _places(groups: Places) -> pa.Array:
+def _indices(groups: Int64s) -> pa.Array:
     return pa.array(groups, mask=groups == _NONE)
 
 
 def _add_others(
-    messages: Messages, sizes: Sizes, header: Header, terms: list[Terms], out: Events
+    messages: MessageBatch, sizes: Sizes, header: Header, terms: list[Terms], out: Events
 ) -> list[tuple[int, int]]:
-    """Add the events that are no row changes. Of each, the number of its message and its own in the message."""
+    """Add DDLs and watermarks. Returns of each the number of its message and its index in the message."""
     errors: dict[int, DecodeError] = {}
     events = np.flatnonzero(header.types != EventType.ROW)
     for event in events.tolist():
@@ -216,7 +229,7 @@ def _named(terms: Terms, header: Header, event: int) -> tuple[str | None, str | 
 
 
 def _name_tables(
-    errors: dict[int, DecodeError], messages: Messages, sizes: Sizes, header: Header, terms: list[Terms]
+    errors: dict[int, DecodeError], messages: MessageBatch, sizes: Sizes, header: Header, terms: list[Terms]
 ) -> None:
     """Name the table in the errors of messages that hold rows of this one table and nothing else."""
     for number, error in errors.items():

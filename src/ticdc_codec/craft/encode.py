@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from ticdc_codec.craft.column_groups import Plan, Plans, group_bytes
+from ticdc_codec.craft.column_groups import ImagePlan, ImagePlans, group_bytes
 from ticdc_codec.craft.frame import NO_TERM, VERSION, EventType, GroupType
 from ticdc_codec.event import Bootstrap, Ddl, Event, Failure, Resolved, RowChange
 from ticdc_codec.message import Message
@@ -26,10 +26,10 @@ def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
     return writer.messages
 
 
-def _groups(rows: Sequence[RowChange], options: SinkOptions) -> Iterator[Groups]:
+def _groups(rows: Sequence[RowChange], options: SinkOptions) -> Iterator[EncodedGroups]:
     """The column groups of each row: the values of all are written together."""
-    plans = Plans(only_keys=options.delete_only_output_handle_key_columns)
-    chosen: list[Plan] = []
+    plans = ImagePlans(only_keys=options.delete_only_output_handle_key_columns)
+    chosen: list[ImagePlan] = []
     texts: list[str | None] = []
     for row in rows:
         for kind, image in ((_NEW, row.after), (_OLD, row.before)):
@@ -37,8 +37,8 @@ def _groups(rows: Sequence[RowChange], options: SinkOptions) -> Iterator[Groups]
                 plan = plans.of(kind, row.columns, tuple(image), deleted=row.after is None)
                 chosen.append(plan)
                 texts += plan.values(image)
-    forms = [plan.forms for plan in chosen]
-    groups = zip(chosen, group_bytes(texts, b"".join(forms), [*map(len, forms)]), strict=True)
+    encodings = [plan.encodings for plan in chosen]
+    groups = zip(chosen, group_bytes(texts, b"".join(encodings), [*map(len, encodings)]), strict=True)
     for row in rows:
         yield tuple(islice(groups, (row.after is not None) + (row.before is not None)))
 
@@ -46,14 +46,14 @@ def _groups(rows: Sequence[RowChange], options: SinkOptions) -> Iterator[Groups]
 class _Writer:
     """Batches row changes; DDLs and watermarks are messages of their own."""
 
-    def __init__(self, options: SinkOptions, groups: Iterator[Groups]) -> None:
+    def __init__(self, options: SinkOptions, groups: Iterator[EncodedGroups]) -> None:
         self.messages: list[Message] = []
         self._options = options
-        self._composer = Composer()
+        self._composer = MessageComposer()
         self._following = groups
         """The row changes' column groups, in the order of the events."""
         self._rows: list[RowChange] = []
-        self._groups: list[Groups] = []
+        self._groups: list[EncodedGroups] = []
         self._size = 0
 
     def add(self, event: Event) -> None:
@@ -72,7 +72,7 @@ class _Writer:
                 raise ValueError(f"a message that did not decode has no events to encode: {event.detail}")
 
     def flush(self) -> None:
-        """Close the message that collects row changes."""
+        """Finish the message that collects row changes."""
         if self._rows:
             self.messages.append(self._composer.rows(_header(self._rows), self._groups))
         self._rows, self._groups, self._size = [], [], 0
@@ -84,12 +84,12 @@ class _Writer:
         header = Header(kind=kind, commit_ts=[commit_ts], partitions=[NO_TERM], databases=[database], tables=[table])
         self.messages.append(self._composer.alone(header, body))
 
-    def _add_row(self, row: RowChange, groups: Groups) -> None:
+    def _add_row(self, row: RowChange, groups: EncodedGroups) -> None:
         self._rows.append(row)
         self._groups.append(groups)
         for plan, values in groups:
             self._size += len(values) + 4 * len(plan.names)
-        # As TiCDC does it: a message is closed once it is over the limit, so it may exceed it.
+        # As in TiCDC, a message is finished once it is over the limit, so it may exceed it (wire.md 1.1.4).
         if len(self._rows) >= self._options.max_batch_size or self._size > self._options.max_message_bytes:
             self.flush()
 
@@ -116,7 +116,7 @@ def _ddl_type(ddl: Ddl) -> int:
     return int(ddl.type)
 
 
-Groups = Sequence[tuple[Plan, bytes]]
+EncodedGroups = Sequence[tuple[ImagePlan, bytes]]
 """A row's column groups: the plan of each, and its values' lengths and bytes."""
 
 
@@ -133,25 +133,25 @@ class Header:
 
 @dataclass(frozen=True, slots=True)
 class _Vocabulary:
-    """What messages of the same tables repeat."""
+    """The parts that messages of the same tables repeat."""
 
     terms: dict[str | None, int]
     """Ids in order of first use: databases, tables, then columns."""
-    heads: dict[Plan, bytes]
-    """What stands before the values of a column group."""
+    heads: dict[ImagePlan, bytes]
+    """The bytes before the values of a column group."""
     dictionary: bytes
 
 
 _MAX_VOCABULARIES = 4096
 
 
-class Composer:
-    """Makes messages; keeps what they repeat."""
+class MessageComposer:
+    """Assembles messages; caches the parts that they repeat."""
 
     def __init__(self) -> None:
         self._vocabularies: dict[tuple[tuple[object, ...], ...], _Vocabulary] = {}
 
-    def rows(self, header: Header, rows: Sequence[Groups]) -> Message:
+    def rows(self, header: Header, rows: Sequence[EncodedGroups]) -> Message:
         """A message of row changes."""
         plans = [plan for groups in rows for plan, _ in groups]
         vocabulary = self._vocabulary(header, plans)
@@ -161,10 +161,10 @@ class Composer:
         return _message(header, vocabulary, body, [*map(sum, sizes)], b"".join(map(_size_table, sizes)))
 
     def alone(self, header: Header, body: bytes) -> Message:
-        """A message of another event."""
+        """A message of one DDL or watermark."""
         return _message(header, self._vocabulary(header, ()), body, [len(body)], b"")
 
-    def _vocabulary(self, header: Header, plans: Sequence[Plan]) -> _Vocabulary:
+    def _vocabulary(self, header: Header, plans: Sequence[ImagePlan]) -> _Vocabulary:
         used = tuple(dict.fromkeys(header.databases)), tuple(dict.fromkeys(header.tables)), tuple(dict.fromkeys(plans))
         found = self._vocabularies.get(used)
         if found is None:
@@ -174,7 +174,9 @@ class Composer:
         return found
 
 
-def _vocabulary(databases: Iterable[str | None], tables: Iterable[str | None], plans: Iterable[Plan]) -> _Vocabulary:
+def _vocabulary(
+    databases: Iterable[str | None], tables: Iterable[str | None], plans: Iterable[ImagePlan]
+) -> _Vocabulary:
     terms: dict[str | None, int] = {None: NO_TERM}
     for name in (*databases, *tables):
         terms.setdefault(name, len(terms) - 1)
@@ -182,7 +184,7 @@ def _vocabulary(databases: Iterable[str | None], tables: Iterable[str | None], p
     return _Vocabulary(terms, heads, _dictionary([name.encode() for name in terms if name is not None]))
 
 
-def _head(plan: Plan, terms: dict[str | None, int]) -> bytes:
+def _head(plan: ImagePlan, terms: dict[str | None, int]) -> bytes:
     names = [terms.setdefault(name, len(terms) - 1) for name in plan.names]
     return plan.kind + uvarint(len(names)) + delta_varints(names) + plan.described
 

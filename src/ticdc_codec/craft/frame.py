@@ -1,8 +1,8 @@
-"""The frames of a batch of Craft messages: where their parts lie and what their headers say of each event.
+"""The frames of a batch of Craft messages: where their parts are, and what their headers say of each event.
 
-A message is read from the back (``craft`` docstring): size tables, then everything else by the sizes they tell. Both
-they and the header are nothing but numbers, and those of all messages are read in one pass. Positions count from a
-message's begin.
+A message is read from its end (``craft`` docstring): the size tables, then everything else by these sizes. Size tables
+and header consist of uvarints only, and those of all messages are read in one pass. Positions count from the begin of
+the message.
 Source: wire.md 1.1.2.
 """
 
@@ -14,16 +14,25 @@ from enum import IntEnum
 
 import numpy as np
 
-from ticdc_codec.craft.messages import Messages, RefusedError
+from ticdc_codec.craft.messages import MessageBatch, RefusedError
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.number import Bits, Numbers, Places, read_reversed_uvarint, read_uvarint, running, uvarints_of, zigzags
+from ticdc_codec.number import (
+    Bools,
+    Int64s,
+    UInt64s,
+    read_reversed_uvarint,
+    read_uvarint,
+    running,
+    uvarints_of,
+    zigzags,
+)
 from ticdc_codec.tso import MAX_TSO
 
 VERSION = 1
 
 
 class EventType(IntEnum):
-    """What the header calls an event."""
+    """The type of an event, in the header."""
 
     ROW = 1
     DDL = 2
@@ -31,7 +40,7 @@ class EventType(IntEnum):
 
 
 NO_TERM = -1
-"""Term id of a name that there is not; also the partition id of a table without partitions."""
+"""Term id of a name that is missing; also the partition id of a table without partitions."""
 
 
 class GroupType(IntEnum):
@@ -43,59 +52,61 @@ class GroupType(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
-    """What the size tables say. ``message``, ``index``, ``start`` and ``end`` are of each event of the batch."""
+    """The size tables as positions. ``message``, ``index``, ``start`` and ``end`` have one item for each event."""
 
-    header: Places
+    header: Int64s
     """Begin of each message's header."""
-    bodies: Places
+    bodies: Int64s
     """Begin of each message's bodies."""
-    dictionary: Places
+    dictionary: Int64s
     """Begin of each message's dictionary."""
-    tables: Places
+    tables: Int64s
     """Begin of each message's size tables, end of the dictionary."""
-    events: Places
+    events: Int64s
     """Number of each message's events."""
-    first: Places
+    first: Int64s
     """Number of each message's first event."""
-    message: Places
-    index: Places
+    message: Int64s
+    index: Int64s
     """Number of the event in its message."""
-    start: Places
-    """Begin of the event's body."""
-    end: Places
-    rest: Region
+    start: Int64s
+    """Begin and end of the event's body."""
+    end: Int64s
+    rest: UvarintRegion
     """The size tables."""
-    groups: Places
+    groups: Int64s
     """In ``rest``, for each message: where the tables of its rows' column groups begin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """The header's five columns, each with one number an event."""
+    """The header's five columns, one item for each event of the batch."""
 
-    commit_ts: Numbers
-    types: Places
-    partitions: Places
-    databases: Places
-    tables: Places
+    commit_ts: UInt64s
+    types: Int64s
+    partitions: Int64s
+    databases: Int64s
+    tables: Int64s
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Region:
-    """One run of uvarints of each message."""
+class UvarintRegion:
+    """One run of uvarints from each message, all of them in one array."""
 
-    numbers: Numbers
-    signed: Places
+    numbers: UInt64s
+    signed: Int64s
     """The same numbers as zigzag."""
-    first: Places
+    first: Int64s
     """Where each message's numbers begin, and the end of the last ones."""
 
 
-def read_sizes(messages: Messages) -> Sizes:
-    """The size tables of the messages, checked to fill them without a gap."""
+def read_sizes(messages: MessageBatch) -> Sizes:
+    """The size tables of the messages. Raises RefusedError unless the parts fill each message without a gap."""
     header_at, tables, ends = _read_ends(messages)
     rest = _read_region(messages, tables, ends)
     header, dictionary, events, after = _read_meta(messages, rest, tables)
+    # first[m]: index of message m's first event. message[e], index[e]: message of event e, its number in the message.
+    # sizes[e]: bytes of its body; size tables hold a first number and differences (wire.md 1.1.1).
     first = np.cumsum(events) - events
     message = np.repeat(np.arange(len(messages)), events)
     index = np.arange(len(message)) - first[message]
@@ -114,7 +125,7 @@ def read_sizes(messages: Messages) -> Sizes:
     )  # fmt: skip
 
 
-def _read_ends(messages: Messages) -> tuple[Places, Places, Places]:
+def _read_ends(messages: MessageBatch) -> tuple[Int64s, Int64s, Int64s]:
     """Begin of each message's header, begin and end of its size tables."""
     found, errors = [], {}
     for number, data in zip(messages.numbers, messages.data, strict=True):
@@ -131,7 +142,7 @@ def _read_ends(messages: Messages) -> tuple[Places, Places, Places]:
 def _read_end(data: bytes) -> tuple[int, int, int]:
     version, header_at = read_uvarint(data, 0, len(data))
     if version != VERSION:
-        # Go's decoder reads later versions as if they were the first; their layout is not known.
+        # TiCDC's decoder reads later versions as the first (wire.md 1.1.2); here they are refused.
         raise DecodeError("unknown_version", f"expected version {VERSION}, found {version}", offset=0)
     length, end = read_reversed_uvarint(data)
     if end - length < header_at:
@@ -139,11 +150,12 @@ def _read_end(data: bytes) -> tuple[int, int, int]:
     return header_at, end - length, end
 
 
-def _read_region(messages: Messages, starts: Places, ends: Places) -> Region:
-    """All uvarints between ``starts`` and ``ends``, which must end with the last one's last byte."""
+def _read_region(messages: MessageBatch, starts: Int64s, ends: Int64s) -> UvarintRegion:
+    """All uvarints between ``starts`` and ``ends`` of each message; the last one must end at ``ends``."""
     regions = zip(messages.data, starts.tolist(), ends.tolist(), strict=True)
     digits = b"".join([data[start:end] for data, start, end in regions])
     sizes = ends - starts
+    # begins[m]: where message m's part begins in digits. full: messages whose part is not empty.
     begins = np.append(0, np.cumsum(sizes))
     full = np.flatnonzero(sizes)
     cut = np.frombuffer(digits, np.uint8)[begins[full + 1] - 1] >= 0x80
@@ -154,11 +166,11 @@ def _read_region(messages: Messages, starts: Places, ends: Places) -> Region:
     message = np.searchsorted(first, large, side="right") - 1
     wanted = "numbers of at most 64 bits in 10 bytes"
     messages.refuse(np.ones(len(large), bool), "out_of_range", message, starts[message], wanted)
-    return Region(numbers=numbers, signed=zigzags(numbers), first=first)
+    return UvarintRegion(numbers=numbers, signed=zigzags(numbers), first=first)
 
 
-def _read_meta(messages: Messages, rest: Region, tables: Places) -> tuple[Places, Places, Places, Places]:
-    """Sizes of header and dictionary, number of events, and where in ``rest`` the body sizes begin."""
+def _read_meta(messages: MessageBatch, rest: UvarintRegion, tables: Int64s) -> tuple[Int64s, Int64s, Int64s, Int64s]:
+    """Bytes of header and dictionary, number of events, and where in ``rest`` the body sizes begin, of each message."""
     each = np.arange(len(messages))
     first, last = rest.first[:-1], rest.first[1:]
     messages.refuse(last - first < 5, "bad_size", each, tables, "two tables of sizes")
@@ -172,18 +184,18 @@ def _read_meta(messages: Messages, rest: Region, tables: Places) -> tuple[Places
     return header, dictionary, events, first + 4
 
 
-def _outside(places: Places, sizes: Places) -> Bits:
+def _outside(places: Int64s, sizes: Int64s) -> Bools:
     return (places < 0) | (places > sizes)
 
 
-def _bounded(numbers: Places | Numbers) -> Places:
-    """The numbers, or what is as wrong as a size but lets sums fit 64 bits."""
+def _bounded(numbers: Int64s | UInt64s) -> Int64s:
+    """Sizes clipped to 32 bits: an oversized value stays invalid, and a cumulative sum cannot overflow int64."""
     if numbers.dtype == np.uint64:
         return np.minimum(numbers, np.uint64(1 << 32)).astype(np.int64)
     return np.clip(numbers, -1 << 32, 1 << 32).astype(np.int64)
 
 
-def read_header(messages: Messages, sizes: Sizes, terms: Sequence[int]) -> Header:
+def read_header(messages: MessageBatch, sizes: Sizes, terms: Sequence[int]) -> Header:
     """The header's columns, with ids and commit timestamps checked to be in range; ``terms`` is of each message."""
     region = _read_region(messages, sizes.header, sizes.bodies)
     found = np.diff(region.first)
@@ -192,7 +204,7 @@ def read_header(messages: Messages, sizes: Sizes, terms: Sequence[int]) -> Heade
     message = sizes.message
     places = region.first[message] + sizes.index
     columns = [places + sizes.events[message] * number for number in range(5)]
-    # Differences wrap modulo 2^64: a batch may go back in time (wire.md 1.1.1).
+    # commit_ts may descend in a batch; its differences wrap modulo 2^64 (wire.md 1.1.1).
     partitions, databases, tables = (running(region.signed[at], sizes.first, message) for at in columns[2:])
     header = Header(
         commit_ts=running(region.numbers[columns[0]], sizes.first, message),
@@ -205,10 +217,10 @@ def read_header(messages: Messages, sizes: Sizes, terms: Sequence[int]) -> Heade
     return header
 
 
-def _check(messages: Messages, sizes: Sizes, header: Header, terms: Places) -> None:
+def _check(messages: MessageBatch, sizes: Sizes, header: Header, terms: Int64s) -> None:
     at = sizes.header[sizes.message]
 
-    def refuse(bad: Bits, wanted: str, found: Places | Numbers) -> None:
+    def refuse(bad: Bools, wanted: str, found: Int64s | UInt64s) -> None:
         messages.refuse(bad, "out_of_range", sizes.message, at, wanted, found)
 
     refuse((header.types < 1) | (header.types > 3), "an event type of 1 to 3", header.types)
@@ -219,8 +231,8 @@ def _check(messages: Messages, sizes: Sizes, header: Header, terms: Places) -> N
         refuse((ids < NO_TERM) | (ids >= terms), f"a {name} that the dictionary has", ids)
 
 
-def read_groups(messages: Messages, sizes: Sizes, rows: Places) -> tuple[Places, Places]:
-    """Of each row change (``rows`` are their events): number of its column groups, and the size of the first one."""
+def read_groups(messages: MessageBatch, sizes: Sizes, rows: Int64s) -> tuple[Int64s, Int64s]:
+    """Of each row change (``rows`` are their events): number of its column groups, bytes of the first one."""
     message, rest = sizes.message[rows], sizes.rest
     counts = np.bincount(message, minlength=len(messages))
     numbers = rest.numbers.tolist() + [1] * (2 + 3 * int(counts.max(initial=0)))

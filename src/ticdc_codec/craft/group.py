@@ -1,4 +1,4 @@
-"""A column group's head: which columns follow, in which form. What repeats with every row of a table is read once.
+"""A column group's head: the columns that follow and how their values are written. A head that repeats is read once.
 
     uvarint               number of columns n
     delta varint chunk    n term ids: names
@@ -17,18 +17,18 @@ from itertools import accumulate, pairwise
 import numpy as np
 import orjson
 
-from ticdc_codec.craft.messages import Messages, RefusedError
+from ticdc_codec.craft.messages import MessageBatch, RefusedError
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text
 from ticdc_codec.mysql_type import Family, parse_type
-from ticdc_codec.number import Bits, Places, read_uvarint, zigzag
+from ticdc_codec.number import Bools, Int64s, read_uvarint, zigzag
 from ticdc_codec.options import CraftFloat
 from ticdc_codec.tidb_codes import Flag, type_of
 from ticdc_codec.writer_defects import CRAFT_FLOAT
 
 
-class Form(IntEnum):
-    """How a value lies in its bytes."""
+class ValueEncoding(IntEnum):
+    """How a column's values are written (wire.md 1.1.3)."""
 
     NULL = 0
     SIGNED = 1
@@ -39,38 +39,39 @@ class Form(IntEnum):
     TEXT = 6
     BINARY = 7
     IGNORED = 8
-    """There may be bytes, and the value is read as NULL all the same."""
+    """Bytes that are skipped; the value is read as NULL."""
 
 
-_FORMS = {
-    Family.INTEGER: Form.SIGNED,
-    # The unsigned flag stands on YEAR, and its value is zigzag nevertheless (wire.md 1.1.3).
-    Family.YEAR: Form.YEAR,
-    Family.FLOAT: Form.FLOAT,
-    Family.DOUBLE: Form.DOUBLE,
-    Family.BIT: Form.UNSIGNED,
-    Family.ENUM: Form.UNSIGNED,
-    Family.SET: Form.UNSIGNED,
-    Family.BINARY: Form.BINARY,
-    # NULL and GEOMETRY, which TiDB has no values of
-    Family.OTHER: Form.NULL,
+_ENCODINGS = {
+    Family.INTEGER: ValueEncoding.SIGNED,
+    # YEAR has the flag UNSIGNED, but its value is a zigzag varint (wire.md 1.1.3).
+    Family.YEAR: ValueEncoding.YEAR,
+    Family.FLOAT: ValueEncoding.FLOAT,
+    Family.DOUBLE: ValueEncoding.DOUBLE,
+    Family.BIT: ValueEncoding.UNSIGNED,
+    Family.ENUM: ValueEncoding.UNSIGNED,
+    Family.SET: ValueEncoding.UNSIGNED,
+    Family.BINARY: ValueEncoding.BINARY,
+    # NULL and GEOMETRY, of which TiDB has no values.
+    Family.OTHER: ValueEncoding.NULL,
 }
 
 
-def form_of(code: int, flags: int) -> tuple[str, Form]:
-    """MySQL's type text and the value's form. Raises KeyError for a type code that TiDB does not have."""
+def encoding_of(code: int, flags: int) -> tuple[str, ValueEncoding]:
+    """MySQL's type text and how its values are written. Raises KeyError for a type code that TiDB does not have."""
     text = type_of(code, flags)
     kind = parse_type(text)
-    return text, Form.UNSIGNED if kind.unsigned else _FORMS.get(kind.family, Form.TEXT)
+    return text, ValueEncoding.UNSIGNED if kind.unsigned else _ENCODINGS.get(kind.family, ValueEncoding.TEXT)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Shape:
-    """A column group's columns, compiled for reading."""
+class GroupLayout:
+    """The columns of column groups with one head, prepared for reading values."""
 
-    layout: Layout
-    forms: bytes
-    """``Form`` of each column, a byte each."""
+    event_layout: Layout
+    """The columns as events list them."""
+    encodings: bytes
+    """``ValueEncoding`` of each column, a byte each."""
     names: tuple[str, ...]
     """JSON text of each column's name with its colon."""
     keys: tuple[int, ...]
@@ -79,24 +80,26 @@ class Shape:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Terms:
-    """A message's dictionary, with what was read by means of it: term ids mean nothing outside."""
+    """A message's term dictionary, and the group heads read with it: term ids have no meaning in other dictionaries."""
 
     names: tuple[str, ...]
-    heads: dict[tuple[int, int], tuple[bytes, Shape]] = field(default_factory=dict)
-    """For schema id and table id: the last group head of this table and what it says."""
+    heads: dict[tuple[int, int], tuple[bytes, GroupLayout]] = field(default_factory=dict)
+    """By database id and table id: the bytes of the table's last group head, and its layout."""
 
 
-class Shapes:
-    """The shapes seen so far, one object for each table and description of its columns."""
+class LayoutCache:
+    """The layouts of all heads read so far; equal heads of one table give one object."""
 
     LIMIT = 10_000
 
     def __init__(self, craft_float: CraftFloat) -> None:
         self._craft_float = craft_float
-        self._known: dict[tuple[str, str, tuple[str, ...], tuple[int, ...]], Shape] = {}
+        self._known: dict[tuple[str, str, tuple[str, ...], tuple[int, ...]], GroupLayout] = {}
 
-    def read(self, data: bytes, start: int, end: int, terms: Terms, table: tuple[int, int]) -> tuple[bytes, Shape]:
-        """The group head at ``start`` (its bytes) and its shape."""
+    def read(
+        self, data: bytes, start: int, end: int, terms: Terms, table: tuple[int, int]
+    ) -> tuple[bytes, GroupLayout]:
+        """The bytes of the group head at ``start``, and its layout. Raises DecodeError."""
         if min(table) < 0:
             raise DecodeError("out_of_range", "a row change without a database or a table", offset=start)
         count, at = read_uvarint(data, start, end)
@@ -109,13 +112,13 @@ class Shapes:
             raise DecodeError("out_of_range", detail, offset=at)
         names = tuple(terms.names[number] for number in ids)
         key = (terms.names[table[0]], terms.names[table[1]], names, tuple(numbers[count:]))
-        shape = self._known.get(key)
-        if shape is None:
-            shape = self._add(key, at)
-        terms.heads[table] = data[start:after], shape
+        layout = self._known.get(key)
+        if layout is None:
+            layout = self._add(key, at)
+        terms.heads[table] = data[start:after], layout
         return terms.heads[table]
 
-    def _add(self, key: tuple[str, str, tuple[str, ...], tuple[int, ...]], at: int) -> Shape:
+    def _add(self, key: tuple[str, str, tuple[str, ...], tuple[int, ...]], at: int) -> GroupLayout:
         database, table, names, numbers = key
         if len(set(names)) < len(names):
             twice = next(name for number, name in enumerate(names) if name in names[:number])
@@ -127,121 +130,123 @@ class Shapes:
             for column in zip(names, numbers[: len(names)], numbers[len(names) :], strict=True)
         ]
         columns = tuple(column for column, _ in described)
-        shape = Shape(
-            layout=Layout(database, table, columns, columns_text(columns)),
-            forms=bytes(form for _, form in described),
+        layout = GroupLayout(
+            event_layout=Layout(database, table, columns, columns_text(columns)),
+            encodings=bytes(encoding for _, encoding in described),
             names=tuple(orjson.dumps(name).decode() + ":" for name in names),
             keys=tuple(position for position, column in enumerate(columns) if column.key),
         )
-        self._known[key] = shape
-        return shape
+        self._known[key] = layout
+        return layout
 
-    def _column(self, name: str, code: int, flags: int, at: int) -> tuple[Column, Form]:
+    def _column(self, name: str, code: int, flags: int, at: int) -> tuple[Column, ValueEncoding]:
         try:
-            text, form = form_of(code, flags)
+            text, encoding = encoding_of(code, flags)
         except KeyError:
             raise DecodeError("unknown_type", f"column {name} is of type {code}", offset=at) from None
         if flags >> 63:
             raise DecodeError("out_of_range", f"column {name} has flags {flags}", offset=at)
         doubt = None
-        if form is Form.FLOAT and self._craft_float is CraftFloat.REFUSE:
+        if encoding is ValueEncoding.FLOAT and self._craft_float is CraftFloat.REFUSE:
             doubt = CRAFT_FLOAT
-        if form is Form.FLOAT and self._craft_float is CraftFloat.NULL:
-            form = Form.IGNORED
+        if encoding is ValueEncoding.FLOAT and self._craft_float is CraftFloat.NULL:
+            encoding = ValueEncoding.IGNORED
         by = "index" if text in ("enum", "set") else None
         key = bool(flags & Flag.HANDLE_KEY)
-        return Column(name=name, type=text, key=key, flags=flags, by=by, doubt=doubt), form
+        return Column(name=name, type=text, key=key, flags=flags, by=by, doubt=doubt), encoding
 
 
-class Groups:
-    """The column groups of a batch: arrays are of each group, positions count from its message's begin."""
+class ColumnGroups:
+    """The column groups of a batch. Arrays have one item a group; positions count from the begin of its message."""
 
-    __slots__ = ("_messages", "end", "kinds", "message", "shape", "shapes", "start", "values")
+    __slots__ = ("_messages", "end", "kinds", "layout_index", "layouts", "message", "start", "values")
 
     def __init__(
         self,
-        messages: Messages,
+        messages: MessageBatch,
         terms: list[Terms],
-        shapes: Shapes,
-        message: Places,
-        databases: Places,
-        tables: Places,
-        start: Places,
-        end: Places,
+        layouts: LayoutCache,
+        message: Int64s,
+        databases: Int64s,
+        tables: Int64s,
+        start: Int64s,
+        end: Int64s,
     ) -> None:
         self._messages = messages
         self.message = message
         self.start, self.end = start, end
         self.kinds = messages.octets[messages.begins[message] + start]
-        """Each one's first byte."""
-        runs, self.shapes = self._read(terms, shapes, databases, tables)
+        """Each one's first byte, a ``GroupType`` if it is valid."""
+        runs, self.layouts = self._read(terms, layouts, databases, tables)
         counts, heads, numbers = np.array(runs, np.int64).T
-        self.values: Places = start + 1 + np.repeat(heads, counts)
+        self.values: Int64s = start + 1 + np.repeat(heads, counts)
         """Where each one's value lengths begin."""
-        self.shape: Places = np.repeat(numbers, counts)
-        """Number of each one's shape in ``shapes``."""
+        self.layout_index: Int64s = np.repeat(numbers, counts)
+        """Index of each one's layout in ``layouts``."""
 
     def _read(
-        self, terms: list[Terms], shapes: Shapes, databases: Places, tables: Places
-    ) -> tuple[list[tuple[int, int, int]], list[Shape]]:
-        """Runs of groups with equal heads (how many, bytes of the head, number of the shape), and the shapes."""
+        self, terms: list[Terms], layouts: LayoutCache, databases: Int64s, tables: Int64s
+    ) -> tuple[list[tuple[int, int, int]], list[GroupLayout]]:
+        """Runs of groups with equal heads (count of groups, bytes of the head, index of the layout); the layouts."""
+        # others: groups whose dictionary, database or table is not that of the group before.
         dictionaries = np.array([*map(id, terms)])[self.message]
         others = np.flatnonzero(np.diff(dictionaries) | np.diff(databases) | np.diff(tables)) + 1
         owner, start, end = self.message.tolist(), (self.start + 1).tolist(), self.end.tolist()
         names = [*zip(databases.tolist(), tables.tolist(), strict=True)]
         runs: list[tuple[int, int, int]] = []
-        numbers: dict[Shape, int] = {}
+        numbers: dict[GroupLayout, int] = {}
         errors: dict[int, DecodeError] = {}
         for first, last in pairwise([0, *others.tolist(), len(owner)]):
             while first < last:
                 message = owner[first]
                 data = self._messages.data[message]
                 try:
-                    head, shape = _head(data, start[first], end[first], terms[message], shapes, names[first])
+                    head, layout = _head(data, start[first], end[first], terms[message], layouts, names[first])
                 except DecodeError as error:
                     errors.setdefault(self._messages.numbers[message], error)
                     first += 1  # noqa: PLW2901
                     continue
                 stop = self._end_of_run(head, first + 1, last) if last - first > _AHEAD else first + 1
-                runs.append((stop - first, len(head), numbers.setdefault(shape, len(numbers))))
+                runs.append((stop - first, len(head), numbers.setdefault(layout, len(numbers))))
                 first = stop  # noqa: PLW2901
         if errors:
             raise RefusedError(errors)
         return runs, list(numbers)
 
     def _end_of_run(self, head: bytes, first: int, last: int) -> int:
-        """The first group from ``first`` on that may not begin with this head: looks ever further ahead."""
+        """The first group from ``first`` on that may have another head. Compares 16 groups, then more at a time."""
         octets, begins = np.frombuffer(head, np.uint8), self._messages.begins
         ahead = _AHEAD
         while first + _AHEAD <= last:
             some = slice(first, min(first + ahead, last))
             start = self.start[some] + 1
-            places = np.minimum(begins[self.message[some]] + start, len(self._messages.octets) - len(head))
-            found = self._messages.octets[places[:, np.newaxis] + np.arange(len(head))]
+            # positions[g]: where group g's head begins in octets. found[g]: the bytes there, as many as the head has.
+            positions = np.minimum(begins[self.message[some]] + start, len(self._messages.octets) - len(head))
+            found = self._messages.octets[positions[:, np.newaxis] + np.arange(len(head))]
             same = (found == octets).all(axis=1) & (start + len(head) <= self.end[some])
             if not same.all():
                 return first + int(same.argmin())
             first, ahead = some.stop, min(4 * ahead, _FAR_AHEAD)
         return first
 
-    def refuse(self, bad: Bits, wanted: str, group: Places, found: Places | None = None) -> None:
+    def refuse(self, bad: Bools, wanted: str, group: Int64s, found: Int64s | None = None) -> None:
         """Refuse messages for the ``bad`` ones of these groups."""
         self._messages.refuse(bad, "bad_group", self.message[group], self.start[group], wanted, found)
 
 
 _NO_HEAD: tuple[bytes, None] = (b"", None)
 _AHEAD, _FAR_AHEAD = 16, 1024
-"""Groups that are compared at a time: few at first, as runs may be short, and never more than fit a cache."""
+"""Groups compared at a time: few at first, as runs may be short, and at most what fits the processor's cache."""
 
 
 def _head(
-    data: bytes, start: int, end: int, terms: Terms, shapes: Shapes, table: tuple[int, int]
-) -> tuple[bytes, Shape]:
-    """The bytes of a group's head, and its shape. Raises DecodeError."""
-    head, shape = terms.heads.get(table, _NO_HEAD)
-    if shape is None or not data.startswith(head, start, end):
-        return shapes.read(data, start, end, terms, table)
-    return head, shape
+    data: bytes, start: int, end: int, terms: Terms, layouts: LayoutCache, table: tuple[int, int]
+) -> tuple[bytes, GroupLayout]:
+    """The bytes of a group's head, and its layout. Raises DecodeError."""
+    head, layout = terms.heads.get(table, _NO_HEAD)
+    if layout is None or not data.startswith(head, start, end):
+        return layouts.read(data, start, end, terms, table)
+    return head, layout
 
 
 def _next_uvarints(data: bytes, start: int, end: int, count: int) -> tuple[list[int], int]:

@@ -9,50 +9,50 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.number import PAD, Bits, Numbers, Places, words_of
+from ticdc_codec.number import PAD, Bools, Int64s, UInt64s, words_of
 
 
 class RefusedError(Exception):
-    """Messages (by number in the batch) that do not decode."""
+    """MessageBatch (by number in the batch) that do not decode."""
 
     def __init__(self, errors: dict[int, DecodeError]) -> None:
         super().__init__(errors)
         self.errors = errors
 
 
-class Messages:
-    """The messages of a batch but for those already ``refused``, counted anew from 0."""
+class MessageBatch:
+    """The messages of a batch without those already ``refused``, numbered from 0."""
 
     __slots__ = ("begins", "buffer", "data", "numbers", "octets", "sizes", "words")
 
     def __init__(self, values: Sequence[bytes | None], refused: Mapping[int, DecodeError]) -> None:
         self.numbers = [number for number in range(len(values)) if number not in refused]
-        """Number of each in the batch."""
+        """Index of each in the batch."""
         self.data = [values[number] or b"" for number in self.numbers]
-        self.sizes: Places = np.array([*map(len, self.data)], np.int64)
-        self.begins: Places = np.cumsum(self.sizes) - self.sizes
+        self.sizes: Int64s = np.array([*map(len, self.data)], np.int64)
+        self.begins: Int64s = np.cumsum(self.sizes) - self.sizes
         """Where each begins in ``octets``."""
         self.buffer = pa.py_buffer(b"".join([*self.data, bytes(PAD)]))
         self.octets: npt.NDArray[np.uint8] = np.frombuffer(self.buffer, np.uint8)
         self.words = words_of(self.buffer)
-        """The eight bytes from each place on."""
+        """words[p]: the eight bytes from position p of octets on, as a little-endian number."""
 
     def __len__(self) -> int:
         return len(self.numbers)
 
     def refuse(
         self,
-        bad: Bits,
+        bad: Bools,
         reason: str,
-        message: Places,
-        at: Places,
+        message: Int64s,
+        at: Int64s,
         wanted: str | Callable[[int], str],
-        found: Places | Numbers | None = None,
+        found: Int64s | UInt64s | None = None,
     ) -> None:
-        """Refuse the messages of the items that are ``bad``: raises RefusedError if there are any.
+        """Raise RefusedError with the messages of the items that are ``bad``, if there are any.
 
-        Each argument is of all items: the message an item belongs to, the byte to name, what was found. A callable
-        makes the whole detail from an item's number.
+        ``message``, ``at`` and ``found`` have one item for each of ``bad``: its message, the offset to report, what was
+        found. ``wanted`` says what was expected, or makes the whole detail from an item's index.
         """
         if not bad.any():
             return

@@ -9,7 +9,7 @@ from functools import partial
 
 from ticdc_codec.byte_map import ByteMap, Span, Walk, mapped
 from ticdc_codec.craft.frame import NO_TERM, VERSION, EventType, GroupType
-from ticdc_codec.craft.group import Form, form_of
+from ticdc_codec.craft.group import ValueEncoding, encoding_of
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.number import read_reversed_uvarint, read_uvarint, zigzag
 from ticdc_codec.options import SinkOptions
@@ -187,17 +187,17 @@ def _read_group(walk: Walk, terms: Sequence[str]) -> None:
 def _reader(code: int, flags: int) -> tuple[str, Callable[[bytes], str]]:
     """How a value is written, and what shows it."""
     try:
-        text, form = form_of(code, flags)
+        text, encoding = encoding_of(code, flags)
     except KeyError:
         return "of no type that TiDB has", bytes.hex
-    match form:
-        case Form.SIGNED | Form.YEAR:
+    match encoding:
+        case ValueEncoding.SIGNED | ValueEncoding.YEAR:
             return f"{text}: zigzag varint", lambda data: str(zigzag(_whole(data)))
-        case Form.UNSIGNED:
+        case ValueEncoding.UNSIGNED:
             return f"{text}: uvarint", lambda data: str(_whole(data))
-        case Form.FLOAT | Form.DOUBLE:
+        case ValueEncoding.FLOAT | ValueEncoding.DOUBLE:
             return f"{text}: float64, little endian", _double
-        case Form.TEXT:
+        case ValueEncoding.TEXT:
             return f"{text}: text", _text
         case _:
             return f"{text}: bytes", bytes.hex

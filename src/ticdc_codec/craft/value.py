@@ -1,6 +1,6 @@
 """Column values of a whole batch at once: bytes to the texts of ``event``, then to images and handle keys.
 
-Values of all rows and tables are one flat run, in wire order; each form of value is read in one pass over the batch.
+The values of all rows and tables are numbered through in wire order; those of one encoding are read in one pass.
 Source: wire.md 1.1.3.
 """
 
@@ -14,35 +14,36 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ticdc_codec.craft.group import Form, Groups, Shape
-from ticdc_codec.craft.messages import Messages
+from ticdc_codec.craft.group import ColumnGroups, GroupLayout, ValueEncoding
+from ticdc_codec.craft.messages import MessageBatch
 from ticdc_codec.event import Column
 from ticdc_codec.json_column import digits_of, escaped, joined, shortest
-from ticdc_codec.number import PAD, Numbers, Places, uvarints_at, zigzags
+from ticdc_codec.number import PAD, Int64s, UInt64s, uvarints_at, zigzags
 
 _NULL_LENGTH = -1
 _MAX_LENGTH = (1 << 31) - 1
 _MAX_LENGTH_BYTES = 5
 
 
-class Values:
-    """The values of a batch's column groups. Raises RefusedError: it names every message that fails at one check."""
+class ValueReader:
+    """The values of a batch's column groups. Methods raise RefusedError with all messages that fail at one check."""
 
-    def __init__(self, messages: Messages, groups: Groups) -> None:
+    def __init__(self, messages: MessageBatch, groups: ColumnGroups) -> None:
         self._messages = messages
         self._groups = groups
         self._octets = messages.octets
         begins = messages.begins[groups.message]
-        counts = np.array([len(shape.forms) for shape in groups.shapes])[groups.shape]
+        counts = np.array([len(layout.encodings) for layout in groups.layouts])[groups.layout_index]
         self._first = np.cumsum(counts) - counts
-        """Number of each group's first value."""
+        """Index of each group's first value."""
         self._group = np.repeat(np.arange(len(counts)), counts)
         """Group of each value."""
         self._lengths, at = self._read_lengths(counts, groups.values + begins)
         self._starts = self._lay_out(at, groups.end + begins)
 
-    def _read_lengths(self, counts: Places, at: Places) -> tuple[Places, Places]:
-        """The values' lengths, and where each group's values begin."""
+    def _read_lengths(self, counts: Int64s, at: Int64s) -> tuple[Int64s, Int64s]:
+        """The values' lengths (-1 for NULL), and where each group's values begin in octets."""
+        # numbers[v]: zigzag of value v's length. at[g]: where group g's next length begins. Each pass reads a column.
         numbers = np.empty(len(self._group), np.uint64)
         at = at.copy()
         for column in range(int(counts.max())):
@@ -63,7 +64,7 @@ class Values:
         )
         return lengths, at
 
-    def _next_lengths(self, at: Places) -> tuple[Numbers, Places]:
+    def _next_lengths(self, at: Int64s) -> tuple[UInt64s, Int64s]:
         """The uvarints at ``at`` and the positions after them. One of more than five bytes is a length too large."""
         at = np.minimum(at, len(self._octets) - PAD)
         numbers, after = uvarints_at(self._messages.words, at)
@@ -71,61 +72,62 @@ class Values:
         numbers[long], after[long] = np.iinfo(np.uint64).max, at[long] + _MAX_LENGTH_BYTES
         return numbers, after
 
-    def _lay_out(self, starts: Places, ends: Places) -> Places:
-        """Where each value begins; each group must end exactly where its size says."""
+    def _lay_out(self, starts: Int64s, ends: Int64s) -> Int64s:
+        """Where each value begins in octets; a group's values must end where its size says (wire.md 1.1.2)."""
+        # before[v]: bytes of all values before value v. offsets[g]: what turns it into a position for group g's values.
         sizes = np.maximum(self._lengths, 0)
         before = np.cumsum(sizes) - sizes
         offsets = starts - before[self._first]
         found = np.append(before[self._first[1:]], before[-1] + sizes[-1]) + offsets
         self._refuse_groups(found > ends, "truncated", "values run over the end of their group", found - ends)
         self._refuse_groups(found < ends, "trailing_bytes", "values miss the end of their group", ends - found)
-        laid: Places = before + offsets[self._group]
+        laid: Int64s = before + offsets[self._group]
         return laid
 
-    def _refuse_groups(self, bad: npt.NDArray[np.bool_], reason: str, what: str, found: Places) -> None:
+    def _refuse_groups(self, bad: npt.NDArray[np.bool_], reason: str, what: str, found: Int64s) -> None:
         groups = self._groups
         self._messages.refuse(
             bad, reason, groups.message, groups.values, lambda group: f"{what} by {found[group]} bytes"
         )
 
-    def _read_columns(self, parts: list[Places]) -> Iterator[pa.Array]:
-        """The JSON string contents of each column, shape by shape; ``parts`` are the groups of each shape.
+    def _read_columns(self, parts: list[Int64s]) -> Iterator[pa.Array]:
+        """The JSON string contents of each column, layout by layout; ``parts`` are the groups of each layout.
 
-        Columns of one form are read together, one after the other.
+        Columns of one encoding are read together, one after the other.
         """
-        forms = np.frombuffer(b"".join([shape.forms for shape in self._groups.shapes]), np.uint8)
+        encodings = np.frombuffer(b"".join([layout.encodings for layout in self._groups.layouts]), np.uint8)
         columns = [
             self._first[groups] + number
-            for shape, groups in zip(self._groups.shapes, parts, strict=True)
-            for number in range(len(shape.forms))
+            for layout, groups in zip(self._groups.layouts, parts, strict=True)
+            for number in range(len(layout.encodings))
         ]
         found: dict[int, pa.Array] = {}
-        for form in np.unique(forms).tolist():
-            numbers = np.flatnonzero(forms == form).tolist()
-            texts = self._read(Form(form), np.concatenate([columns[number] for number in numbers]))
+        for encoding in np.unique(encodings).tolist():
+            numbers = np.flatnonzero(encodings == encoding).tolist()
+            texts = self._read(ValueEncoding(encoding), np.concatenate([columns[number] for number in numbers]))
             ends = accumulate(len(columns[number]) for number in numbers)
             for number, end in zip(numbers, ends, strict=True):
                 size = len(columns[number])
                 found[number] = texts.slice(end - size, size)
         return iter([found[number] for number in range(len(columns))])
 
-    def _read(self, form: Form, chosen: Places) -> pa.Array:
-        """The texts of values of one form, null for NULL."""
+    def _read(self, encoding: ValueEncoding, chosen: Int64s) -> pa.Array:
+        """The texts of the ``chosen`` values, which have one encoding; null for NULL."""
         given = self._lengths[chosen] >= 0
         if given.all():
-            return _READERS[form](self, chosen)
+            return _READERS[encoding](self, chosen)
         if not given.any():
             return pa.nulls(len(chosen), pa.string())
         place = pa.array(np.cumsum(given) - 1, mask=~given)
-        return _READERS[form](self, chosen[given]).take(place)
+        return _READERS[encoding](self, chosen[given]).take(place)
 
     def _name(self, value: int) -> str:
         group = int(self._group[value])
-        shape = self._groups.shapes[self._groups.shape[group]]
-        column: Column = shape.layout.columns[value - int(self._first[group])]
+        layout = self._groups.layouts[self._groups.layout_index[group]]
+        column: Column = layout.event_layout.columns[value - int(self._first[group])]
         return column.name
 
-    def _refuse_chosen(self, bad: npt.NDArray[np.bool_], chosen: Places, wanted: str) -> None:
+    def _refuse_chosen(self, bad: npt.NDArray[np.bool_], chosen: Int64s, wanted: str) -> None:
         """Refuse the messages of the ``bad`` ones of the ``chosen`` values."""
         message = self._groups.message[self._group[chosen]]
 
@@ -138,35 +140,38 @@ class Values:
         at = self._starts[chosen] - self._messages.begins[message]
         self._messages.refuse(bad, "bad_value", message, at, detail)
 
-    def _uvarints(self, chosen: Places) -> Numbers:
+    def _uvarints(self, chosen: Int64s) -> UInt64s:
         starts = self._starts[chosen]
         numbers, after = uvarints_at(self._messages.words, starts)
         self._refuse_chosen(after != starts + self._lengths[chosen], chosen, "one number")
         return numbers
 
-    def unsigned(self, chosen: Places) -> pa.Array:
+    def unsigned(self, chosen: Int64s) -> pa.Array:
         return pa.array(self._uvarints(chosen)).cast(pa.string())
 
-    def signed(self, chosen: Places) -> pa.Array:
+    def signed(self, chosen: Int64s) -> pa.Array:
         return pa.array(zigzags(self._uvarints(chosen))).cast(pa.string())
 
-    def years(self, chosen: Places) -> pa.Array:
+    def years(self, chosen: Int64s) -> pa.Array:
         years = zigzags(self._uvarints(chosen))
         self._refuse_chosen((years < 0) | (years > 9999), chosen, "a year of four digits")
         return pc.utf8_lpad(pa.array(years).cast(pa.string()), 4, "0")
 
-    def _float64s(self, chosen: Places) -> npt.NDArray[np.float64]:
+    def _float64s(self, chosen: Int64s) -> npt.NDArray[np.float64]:
         self._refuse_chosen(self._lengths[chosen] != 8, chosen, "8 bytes")
         octets = self._octets[self._starts[chosen][:, np.newaxis] + np.arange(8)]
         numbers: npt.NDArray[np.float64] = octets.view("<f8")[:, 0]
         self._refuse_chosen(~np.isfinite(numbers), chosen, "a finite number")
         return numbers
 
-    def doubles(self, chosen: Places) -> pa.Array:
+    def doubles(self, chosen: Int64s) -> pa.Array:
         return pa.array(shortest(self._float64s(chosen)), pa.string())
 
-    def floats(self, chosen: Places) -> pa.Array:
-        """float32 text of what is a float32; what is none (craft-float) keeps the text of its eight bytes."""
+    def floats(self, chosen: Int64s) -> pa.Array:
+        """The shortest float32 text where the float64 is one; other numbers, which TiCDC 8.2 writes, keep all digits.
+
+        Source: wire.md 8.1.
+        """
         wide = self._float64s(chosen)
         with np.errstate(over="ignore"):
             narrow = wide.astype(np.float32)
@@ -176,8 +181,11 @@ class Values:
         texts[~is_narrow] = shortest(wide[~is_narrow])
         return pa.array(texts, pa.string())
 
-    def _slices(self, chosen: Places) -> pa.Array:
-        """The bytes of values. Starts of all values and ends of all groups make one ascending run of Arrow offsets."""
+    def _slices(self, chosen: Int64s) -> pa.Array:
+        """The bytes of the chosen values, without a copy: items 2 * v of one Arrow array over all octets.
+
+        Its offsets are start and end of value 0, start and end of value 1 …, which ascend.
+        """
         last = self._starts + np.maximum(self._lengths, 0)
         offsets = np.stack((self._starts, last), axis=1).ravel()
         everything = pa.Array.from_buffers(
@@ -185,7 +193,7 @@ class Values:
         )
         return everything.take(pa.array(2 * chosen))
 
-    def texts(self, chosen: Places) -> pa.Array:
+    def texts(self, chosen: Int64s) -> pa.Array:
         try:
             texts = self._slices(chosen).cast(pa.string())
         except pa.ArrowInvalid:
@@ -194,25 +202,26 @@ class Values:
             raise
         return escaped(texts)
 
-    def binaries(self, chosen: Places) -> pa.Array:
+    def binaries(self, chosen: Int64s) -> pa.Array:
         return digits_of(self._slices(chosen))
 
-    def nulls(self, chosen: Places) -> pa.Array:
+    def nulls(self, chosen: Int64s) -> pa.Array:
         self._refuse_chosen(np.ones(len(chosen), bool), chosen, "NULL")
         raise AssertionError("unreachable")
 
-    def ignored(self, chosen: Places) -> pa.Array:
+    def ignored(self, chosen: Int64s) -> pa.Array:
         return pa.nulls(len(chosen), pa.string())
 
     def objects(self) -> tuple[pa.Array, pa.Array]:
-        """Image and handle key of each group, as JSON texts; the key is null where the table has none."""
-        shapes, shape = self._groups.shapes, self._groups.shape
-        order = np.argsort(shape, kind="stable")
-        parts = np.split(order, np.searchsorted(shape[order], np.arange(1, len(shapes))))
+        """Image and handle key of each group as JSON texts; the key is null where the table has none."""
+        layouts, layout = self._groups.layouts, self._groups.layout_index
+        # order: groups sorted by layout. parts[l]: the groups of layout l.
+        order = np.argsort(layout, kind="stable")
+        parts = np.split(order, np.searchsorted(layout[order], np.arange(1, len(layouts))))
         columns = self._read_columns(parts)
         made = [
-            _objects(each, [*islice(columns, len(each.forms))], len(part))
-            for each, part in zip(shapes, parts, strict=True)
+            _objects(each, [*islice(columns, len(each.encodings))], len(part))
+            for each, part in zip(layouts, parts, strict=True)
         ]
         images, keys = zip(*made, strict=True)
         if len(made) == 1:
@@ -221,23 +230,23 @@ class Values:
         return pa.concat_arrays(images).take(back), pa.concat_arrays(keys).take(back)
 
 
-def _objects(shape: Shape, columns: list[pa.Array], count: int) -> tuple[pa.Array, pa.Array]:
-    images = joined("{", zip(shape.names, columns, strict=True), "}")
-    if not shape.keys:
+def _objects(layout: GroupLayout, columns: list[pa.Array], count: int) -> tuple[pa.Array, pa.Array]:
+    images = joined("{", zip(layout.names, columns, strict=True), "}")
+    if not layout.keys:
         return images, pa.nulls(count, pa.string())
-    return images, joined("[", [("", columns[number]) for number in shape.keys], "]")
+    return images, joined("[", [("", columns[number]) for number in layout.keys], "]")
 
 
-_READERS: dict[Form, Callable[[Values, Places], pa.Array]] = {
-    Form.NULL: Values.nulls,
-    Form.SIGNED: Values.signed,
-    Form.UNSIGNED: Values.unsigned,
-    Form.YEAR: Values.years,
-    Form.DOUBLE: Values.doubles,
-    Form.FLOAT: Values.floats,
-    Form.TEXT: Values.texts,
-    Form.BINARY: Values.binaries,
-    Form.IGNORED: Values.ignored,
+_READERS: dict[ValueEncoding, Callable[[ValueReader, Int64s], pa.Array]] = {
+    ValueEncoding.NULL: ValueReader.nulls,
+    ValueEncoding.SIGNED: ValueReader.signed,
+    ValueEncoding.UNSIGNED: ValueReader.unsigned,
+    ValueEncoding.YEAR: ValueReader.years,
+    ValueEncoding.DOUBLE: ValueReader.doubles,
+    ValueEncoding.FLOAT: ValueReader.floats,
+    ValueEncoding.TEXT: ValueReader.texts,
+    ValueEncoding.BINARY: ValueReader.binaries,
+    ValueEncoding.IGNORED: ValueReader.ignored,
 }
 
 

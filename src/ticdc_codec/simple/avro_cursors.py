@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout
-from ticdc_codec.number import PAD, Bits, Numbers, Places, uvarints_at, words_of, zigzags
+from ticdc_codec.number import PAD, Bools, Int64s, UInt64s, uvarints_at, words_of, zigzags
 from ticdc_codec.simple.avro_schema import check
 
 _WORD = 8
@@ -38,18 +38,18 @@ class Cursors:
         self.words = words_of(self.buffer)
         """The eight bytes from each position on."""
         # begin[m], end[m], at[m]: offsets in octets of message m's first byte, of the byte after it, of the next field.
-        self.end: Places = np.cumsum(sizes)
-        self.begin: Places = self.end - sizes
-        self.at: Places = self.begin + start
+        self.end: Int64s = np.cumsum(sizes)
+        self.begin: Int64s = self.end - sizes
+        self.at: Int64s = self.begin + start
         self.errors: dict[int, DecodeError] = {}
         """The first error of each message that has one; ``name_faults`` adds those of malformed messages."""
         self._failed = np.zeros(len(values), bool)
 
-    def valid(self, who: Places) -> Places:
+    def valid(self, who: Int64s) -> Int64s:
         """Those that have not failed."""
         return who[~self._failed[who]]
 
-    def refuse(self, who: Places, bad: Bits, reason: str, detail: Callable[[int], str], at: Places) -> None:
+    def refuse(self, who: Int64s, bad: Bools, reason: str, detail: Callable[[int], str], at: Int64s) -> None:
         """Note an error for the ``bad`` ones of ``who``; ``detail`` makes its text from a position in ``who``."""
         for item in np.flatnonzero(bad).tolist():
             message = int(who[item])
@@ -61,7 +61,7 @@ class Cursors:
         self.errors.setdefault(message, error)
         self.mark_malformed(np.array([message]))
 
-    def mark_malformed(self, who: Places) -> None:
+    def mark_malformed(self, who: Int64s) -> None:
         """Note that these messages are not what the schema says."""
         self._failed[who] = True
         self.at[who] = self.begin[who]
@@ -72,26 +72,26 @@ class Cursors:
             if message not in self.errors:
                 self.errors[message] = _fault(values[message])
 
-    def longs(self, who: Places) -> Places:
+    def longs(self, who: Int64s) -> Int64s:
         """The next number, with its sign."""
         numbers, after = uvarints_at(self.words, self.at[who])
         self._move(who, after)
         return zigzags(numbers)
 
-    def _move(self, who: Places, after: Places) -> None:
+    def _move(self, who: Int64s, after: Int64s) -> None:
         # after[i] is -1 for a number of more than 64 bits, and wraps below 0 for a size that no message has.
         bad = (after > self.end[who]) | (after < self.at[who])
         self.at[who] = after
         if bad.any():
             self.mark_malformed(who[bad])
 
-    def skip(self, who: Places, size: int | Places) -> Places:
+    def skip(self, who: Int64s, size: int | Int64s) -> Int64s:
         """Where the next ``size`` bytes begin."""
-        start: Places = self.at[who]
+        start: Int64s = self.at[who]
         self._move(who, start + size)
         return start
 
-    def sized(self, who: Places) -> tuple[Places, Places]:
+    def sized(self, who: Int64s) -> tuple[Int64s, Int64s]:
         """Begin and size of the next string or bytes."""
         size = self.longs(who)
         start = self.at[who]
@@ -102,27 +102,27 @@ class Cursors:
         self.at[who] += size
         return start, size
 
-    def numbers_to(self, who: Places, most: int) -> Places:
+    def numbers_to(self, who: Int64s, most: int) -> Int64s:
         """The next enum's or union's number, 0 to ``most``."""
         numbers = self.longs(who)
         bad = (numbers < 0) | (numbers > most)
         if bad.any():
             self.mark_malformed(who[bad])
-        valid: Places = np.where(bad, 0, numbers)
+        valid: Int64s = np.where(bad, 0, numbers)
         return valid
 
-    def optionals(self, who: Places) -> Places:
+    def optionals(self, who: Int64s) -> Int64s:
         """Those of which the next union is not null."""
-        some: Places = who[self.numbers_to(who, 1) == 1]
+        some: Int64s = who[self.numbers_to(who, 1) == 1]
         return some
 
-    def booleans(self, who: Places) -> Bits:
+    def booleans(self, who: Int64s) -> Bools:
         """The next boolean."""
         octets = self.octets[self.skip(who, 1)]
         self.mark_malformed(who[octets > 1])
         return np.equal(octets, 1)
 
-    def finish(self, who: Places) -> None:
+    def finish(self, who: Int64s) -> None:
         """Mark those with bytes after their last field."""
         self.mark_malformed(who[self.at[who] < self.end[who]])
 
@@ -143,7 +143,7 @@ class ColumnNames:
     def __init__(self, layouts: Sequence[Layout]) -> None:
         names = [column.name.encode() for layout in layouts for column in layout.columns]
         counts = [len(layout.columns) for layout in layouts]
-        self.first: Places = np.array([0, *accumulate(counts)], np.int64)
+        self.first: Int64s = np.array([0, *accumulate(counts)], np.int64)
         """Number of each layout's first column, and of all columns."""
         self._sizes = np.array([*map(len, names)], np.int64)
         self._starts = np.cumsum(self._sizes) - self._sizes
@@ -155,7 +155,7 @@ class ColumnNames:
         self._order = np.argsort(hashes)
         self._hashes = hashes[self._order]
 
-    def find(self, words: Numbers, starts: Places, sizes: Places, layouts: Places) -> Places:
+    def find(self, words: UInt64s, starts: Int64s, sizes: Int64s, layouts: Int64s) -> Int64s:
         """Numbers of the columns of these layouts that are named by ``sizes`` bytes at ``starts``; -1 for none.
 
         ``words`` are the eight bytes from each place on.
@@ -174,7 +174,7 @@ class ColumnNames:
         return np.where(same, column, -1)
 
 
-def _hashes(words: Numbers, starts: Places, sizes: Places, salt: Places) -> Numbers:
+def _hashes(words: UInt64s, starts: Int64s, sizes: Int64s, salt: Int64s) -> UInt64s:
     hashes = (salt * 257 + sizes).astype(np.uint64) * _PRIME
     for at in range(0, int(sizes.max(initial=0)), _WORD):
         some = np.flatnonzero(sizes > at)

@@ -16,7 +16,7 @@ import pyarrow as pa
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout
 from ticdc_codec.json_column import joined
-from ticdc_codec.number import Bits, Places
+from ticdc_codec.number import Bools, Int64s
 from ticdc_codec.simple.avro_cursors import ColumnNames, Cursors
 from ticdc_codec.simple.avro_values import Tag, Values
 from ticdc_codec.simple.schema import layout_with
@@ -41,18 +41,18 @@ class Entries:
     __slots__ = ("_from", "_parts")
 
     def __init__(self) -> None:
-        self._parts: list[tuple[Places, ...]] = []
+        self._parts: list[tuple[Int64s, ...]] = []
         self._from = 0
 
     def number_from(self, first: int) -> None:
         """Number the images of the messages from ``first`` on."""
         self._from = first
 
-    def add(self, who: Places, *fields: Places) -> None:
+    def add(self, who: Int64s, *fields: Int64s) -> None:
         """Column, tag, begin of the value, its size or number, begin and size of a TIMESTAMP's location."""
         self._parts.append((who + self._from, *fields))
 
-    def arrays(self, exists: Bits) -> tuple[Places, ...]:
+    def arrays(self, exists: Bools) -> tuple[Int64s, ...]:
         """The entries of images that ``exists`` holds, as arrays: their image, then the fields."""
         empty = np.zeros(0, np.int64)
         arrays = [np.concatenate([empty, *(part[field] for part in self._parts)]) for field in range(_FIELDS)]
@@ -60,7 +60,7 @@ class Entries:
         return tuple(arrays) if kept.all() else tuple(array[kept] for array in arrays)
 
 
-def read_maps(cursors: Cursors, who: Places, layouts: Places, names: ColumnNames, entries: Entries) -> None:
+def read_maps(cursors: Cursors, who: Int64s, layouts: Int64s, names: ColumnNames, entries: Entries) -> None:
     """Read the next map of each of ``who``; ``layouts`` are of all messages."""
     left = np.zeros(len(cursors.end), np.int64)
     block_end = np.full(len(cursors.end), -1)
@@ -73,7 +73,7 @@ def read_maps(cursors: Cursors, who: Places, layouts: Places, names: ColumnNames
         left[who] -= 1
 
 
-def _begin_blocks(cursors: Cursors, who: Places, left: Places, block_end: Places) -> None:
+def _begin_blocks(cursors: Cursors, who: Int64s, left: Int64s, block_end: Int64s) -> None:
     """Read how many entries follow; a negative count is followed by their size in bytes."""
     at = cursors.at[who]
     expected = block_end[who]
@@ -92,7 +92,7 @@ def _begin_blocks(cursors: Cursors, who: Places, left: Places, block_end: Places
     left[who] = np.where(many, 0, counts)
 
 
-def _read_entries(cursors: Cursors, who: Places, layouts: Places, names: ColumnNames, entries: Entries) -> None:
+def _read_entries(cursors: Cursors, who: Int64s, layouts: Int64s, names: ColumnNames, entries: Entries) -> None:
     """Read one entry of each."""
     start, size = cursors.sized(who)
     column = names.find(cursors.words, start, size, layouts)
@@ -126,9 +126,9 @@ class Images:
         cursors: Cursors,
         layouts: Sequence[Layout],
         names: ColumnNames,
-        entries: tuple[Places, ...],
-        layout: Places,
-        exists: Bits,
+        entries: tuple[Int64s, ...],
+        layout: Int64s,
+        exists: Bools,
         zone: ZoneInfo,
     ) -> None:
         """``entries`` are of all images (``maps.Entries``), ``layout`` and ``exists`` are of each image."""
@@ -160,7 +160,7 @@ class Images:
         number = int(self.number[image])
         return None if number == _NULL else [*orjson.loads(self.texts[number].as_py()).values()]
 
-    def _shapes(self, cursors: Cursors, layout: Places, exists: Bits, widths: Places, present: Places) -> Places:
+    def _shapes(self, cursors: Cursors, layout: Int64s, exists: Bools, widths: Int64s, present: Int64s) -> Int64s:
         shape = layout.copy()
         found: dict[tuple[int, bytes], int | DecodeError] = {}
         for image in np.flatnonzero(exists & (present < widths)).tolist():
@@ -176,7 +176,7 @@ class Images:
                 shape[image] = number
         return shape
 
-    def _shape_with(self, layout: int, has: Bits) -> int | DecodeError:
+    def _shape_with(self, layout: int, has: Bools) -> int | DecodeError:
         names = [column.name for column, there in zip(self.shapes[layout].columns, has, strict=True) if there]
         try:
             self.shapes.append(layout_with(self.shapes[layout], frozenset(names)))
@@ -184,7 +184,7 @@ class Images:
             return error
         return len(self.shapes) - 1
 
-    def _lay_out(self, exists: Bits) -> tuple[pa.Array, pa.Array]:
+    def _lay_out(self, exists: Bools) -> tuple[pa.Array, pa.Array]:
         """Images and handle keys as JSON texts, those of one shape together."""
         texts, keys, total = [], [], 0
         some = np.flatnonzero(exists)
@@ -200,7 +200,7 @@ class Images:
             return pa.nulls(0, pa.string()), pa.nulls(0, pa.string())
         return pa.concat_arrays(texts), pa.concat_arrays(keys)
 
-    def _objects(self, images: Places) -> tuple[pa.Array, pa.Array]:
+    def _objects(self, images: Int64s) -> tuple[pa.Array, pa.Array]:
         """Images of one shape, and their handle keys."""
         labels, key = _labels(self.shapes[self.shape[images[0]]])
         cells = self._cells[self._first[images][:, np.newaxis] + np.arange(self._widths[images[0]])]
@@ -213,19 +213,19 @@ class Images:
             return whole, pa.nulls(len(images), pa.string())
         return whole, joined("[", [("", columns[place]) for place in key], "]")
 
-    def _column(self, texts: Places) -> pa.Array:
+    def _column(self, texts: Int64s) -> pa.Array:
         missing = texts < 0
         return self._texts.take(pa.array(texts, mask=missing if missing.any() else None))
 
 
-def _refuse_doubles(cursors: Cursors, message: Places, cell: Places, name: Callable[[int], str]) -> None:
+def _refuse_doubles(cursors: Cursors, message: Int64s, cell: Int64s, name: Callable[[int], str]) -> None:
     """Refuse messages of which an image has a column twice; the arguments are of each entry."""
     twice = np.bincount(cell)[cell] > 1
     at = cursors.begin[message]
     cursors.refuse(message, twice, "duplicate_name", lambda entry: f"expected column {name(entry)} once", at)
 
 
-def _whole(cursors: Cursors, exists: Bits) -> Bits:
+def _whole(cursors: Cursors, exists: Bools) -> Bools:
     """The images of messages that have no error."""
     messages = len(exists) // 2
     alive = np.isin(np.arange(messages), cursors.valid(np.arange(messages)))

@@ -21,7 +21,7 @@ from ticdc_codec.mysql_type import parse_type
 from ticdc_codec.number_text import number_of_names
 from ticdc_codec.options import SinkOptions
 from ticdc_codec.simple.avro_schema import PARSED, PARSED_ROW, ROW, check
-from ticdc_codec.simple.avro_values import Form, form_of
+from ticdc_codec.simple.avro_values import ValueEncoding, encoding_of
 from ticdc_codec.simple.message import BOOTSTRAP, VERSION, WATERMARK, Checksum, Envelope
 
 _PAYLOADS = {WATERMARK: "Watermark", BOOTSTRAP: "Bootstrap"}
@@ -47,7 +47,9 @@ def read_control(value: bytes) -> Envelope:
     if payload["version"] != VERSION:
         raise DecodeError("unknown_version", f"expected version {VERSION}, found {payload['version']}", offset=3)
     if record == "DML":
-        raise DecodeError("wrong_type", f"expected {ROW.hex(' ')} before a row, found longer forms of these numbers")
+        raise DecodeError(
+            "wrong_type", f"expected {ROW.hex(' ')} before a row, found longer encodings of these numbers"
+        )
     schemas = {name: _table_members(payload[name]) for name in ("tableSchema", "preTableSchema") if payload.get(name)}
     if record == "Watermark":
         payload["commitTs"] %= 1 << 64  # a long: a watermark of 2^63 and more has its 64 bits
@@ -150,7 +152,7 @@ class AvroWriter:
 
 def _value_writers(columns: tuple[Column, ...], zone: ZoneInfo) -> Iterable[tuple[str, _WriteValue]]:
     for column in columns:
-        write = _WRITERS[form_of(column.type)]
+        write = _WRITERS[encoding_of(column.type)]
         if column.by == "name":
             yield column.name, partial(_write_names, number_of_names(parse_type(column.type)), write)
         elif write is _write_timestamp:
@@ -179,16 +181,16 @@ def _write_timestamp(text: str, location: str = "") -> tuple[str, Any]:
     return "Timestamp", {"location": location, "value": text}
 
 
-_WRITERS: dict[Form, _WriteValue] = {
-    Form.SIGNED: _write_long,
-    Form.UNSIGNED: _write_long,
-    Form.ENUM: _write_long,
-    Form.YEAR: _write_long,
-    Form.BITS: _write_bits,
-    Form.BIGINT: _write_bigint,
-    Form.FLOAT: lambda text: ("float", float(text)),
-    Form.DOUBLE: lambda text: ("double", float(text)),
-    Form.TEXT: lambda text: ("string", text),
-    Form.BINARY: lambda text: ("bytes", bytes.fromhex(text)),
-    Form.TIMESTAMP: _write_timestamp,
+_WRITERS: dict[ValueEncoding, _WriteValue] = {
+    ValueEncoding.SIGNED: _write_long,
+    ValueEncoding.UNSIGNED: _write_long,
+    ValueEncoding.ENUM: _write_long,
+    ValueEncoding.YEAR: _write_long,
+    ValueEncoding.BITS: _write_bits,
+    ValueEncoding.BIGINT: _write_bigint,
+    ValueEncoding.FLOAT: lambda text: ("float", float(text)),
+    ValueEncoding.DOUBLE: lambda text: ("double", float(text)),
+    ValueEncoding.TEXT: lambda text: ("string", text),
+    ValueEncoding.BINARY: lambda text: ("bytes", bytes.fromhex(text)),
+    ValueEncoding.TIMESTAMP: _write_timestamp,
 }

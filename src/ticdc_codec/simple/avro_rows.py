@@ -20,7 +20,7 @@ from ticdc_codec.batch import Events, Rows, collect_one
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
 from ticdc_codec.message import stored_value
-from ticdc_codec.number import Bits, Places, read_uvarint
+from ticdc_codec.number import Bools, Int64s, read_uvarint
 from ticdc_codec.options import Corruption, SinkOptions
 from ticdc_codec.simple.avro_cursors import ColumnNames, Cursors
 from ticdc_codec.simple.avro_images import Entries, Images, read_maps
@@ -132,7 +132,7 @@ def _told(error: DecodeError, name: tuple[str, str] | None, location: str | None
     return DecodeError(error.reason, detail, offset=error.offset, database=database, table=table)
 
 
-def _read_images(cursors: Cursors, expected: Bits, layout: Places, names: ColumnNames, entries: Entries) -> None:
+def _read_images(cursors: Cursors, expected: Bools, layout: Int64s, names: ColumnNames, entries: Entries) -> None:
     """``data`` or ``old`` of all messages; an INSERT has no ``old`` and a DELETE no ``data``."""
     who = cursors.valid(np.arange(len(layout)))
     at = cursors.at[who]
@@ -185,7 +185,7 @@ def _row_columns(cursors: Cursors, headers: Headers, images: Images, numbers: np
     )
 
 
-def _taken(places: Places) -> pa.Array:
+def _taken(places: Int64s) -> pa.Array:
     return pa.array(places, mask=places < 0)
 
 
@@ -195,13 +195,13 @@ class Headers:
 
     names: list[tuple[str, str] | None]
     """Database and table; None of a message that was not read as far."""
-    table_id: Places
-    op: Places
-    commit_ts: Places
-    schema_version: Places
+    table_id: Int64s
+    op: Int64s
+    commit_ts: Int64s
+    schema_version: Int64s
     locations: dict[int, str]
     """Where rows lie that are too large for a message, by number."""
-    handle_only: Bits
+    handle_only: Bools
     checksums: dict[int, Checksum]
 
 
@@ -258,14 +258,14 @@ def _decoded_names(*texts: bytes) -> tuple[str, str] | None:
     return database, table
 
 
-def _read_tso(cursors: Cursors, who: Places, name: str) -> Places:
+def _read_tso(cursors: Cursors, who: Int64s, name: str) -> Int64s:
     start = cursors.at[who]
     tso = cursors.longs(who)
     cursors.refuse(who, tso < 0, "out_of_range", lambda n: f"a {name} is 0 to 2^63 - 1, found {tso[n]}", start)
     return tso
 
 
-def _read_locations(cursors: Cursors, who: Places, values: Sequence[bytes]) -> dict[int, str]:
+def _read_locations(cursors: Cursors, who: Int64s, values: Sequence[bytes]) -> dict[int, str]:
     some = cursors.optionals(who)
     starts, sizes = cursors.sized(some)
     locations = {}
@@ -278,7 +278,7 @@ def _read_locations(cursors: Cursors, who: Places, values: Sequence[bytes]) -> d
     return locations
 
 
-def _read_checksums(cursors: Cursors, who: Places) -> dict[int, Checksum]:
+def _read_checksums(cursors: Cursors, who: Int64s) -> dict[int, Checksum]:
     some = cursors.optionals(who)
     version, corrupted = cursors.longs(some), cursors.booleans(some)
     current, previous = cursors.longs(some), cursors.longs(some)
@@ -286,7 +286,7 @@ def _read_checksums(cursors: Cursors, who: Places) -> dict[int, Checksum]:
     return {number: Checksum(*values) for number, *values in zip(*fields, strict=True)}
 
 
-def layouts_of(headers: Headers, cursors: Cursors, schemas: Schemas) -> tuple[list[Layout], Places]:
+def layouts_of(headers: Headers, cursors: Cursors, schemas: Schemas) -> tuple[list[Layout], Int64s]:
     """The layouts that messages name, and the number of each one's; messages are refused whose schema is missing."""
     layouts: list[Layout] = []
     found: dict[tuple[tuple[str, str] | None, int], int | DecodeError] = {}

@@ -244,9 +244,9 @@ def _read_sized(walk: Walk, name: str, meaning: str, show: Callable[[bytes], str
     return walk.octets(name, size, meaning, show)
 
 
-def _float(form: str, size: int) -> Callable[[Walk, str], None]:
+def _float(encoding: str, size: int) -> Callable[[Walk, str], None]:
     def read(walk: Walk, name: str) -> None:
-        walk.octets(name, size, f"float{size * 8}, little endian", lambda data: repr(struct.unpack(form, data)[0]))
+        walk.octets(name, size, f"float{size * 8}, little endian", lambda data: repr(struct.unpack(encoding, data)[0]))
 
     return read
 

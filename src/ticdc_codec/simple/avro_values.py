@@ -1,4 +1,4 @@
-"""Values of a batch's Avro images: from their bytes to the texts of ``event``, those of one form at a time."""
+"""Values of a batch's Avro images: from their bytes to the texts of ``event``, those of one encoding at a time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column
 from ticdc_codec.json_column import digits_of, escaped, shortest
 from ticdc_codec.mysql_type import Family, parse_type
-from ticdc_codec.number import Bits, Places
+from ticdc_codec.number import Bools, Int64s
 from ticdc_codec.number_text import count_text, numbers_of_names_or_digits
 from ticdc_codec.simple.avro_cursors import Cursors
 from ticdc_codec.simple.zone import in_zone
@@ -35,7 +35,7 @@ class Tag(IntEnum):
     UNSIGNED_BIGINT = 7
 
 
-class Form(IntEnum):
+class ValueEncoding(IntEnum):
     """How values of a column lie in Avro."""
 
     SIGNED = 0
@@ -55,38 +55,48 @@ class Form(IntEnum):
     """An index, or before v8.0 a name."""
 
 
-_FORMS = {
-    Family.FLOAT: Form.FLOAT, Family.DOUBLE: Form.DOUBLE, Family.YEAR: Form.YEAR, Family.BINARY: Form.BINARY,
-    Family.TIMESTAMP: Form.TIMESTAMP, Family.BIT: Form.BITS, Family.SET: Form.BITS, Family.ENUM: Form.ENUM,
-}  # fmt: skip
+_ENCODINGS = {
+    Family.FLOAT: ValueEncoding.FLOAT,
+    Family.DOUBLE: ValueEncoding.DOUBLE,
+    Family.YEAR: ValueEncoding.YEAR,
+    Family.BINARY: ValueEncoding.BINARY,
+    Family.TIMESTAMP: ValueEncoding.TIMESTAMP,
+    Family.BIT: ValueEncoding.BITS,
+    Family.SET: ValueEncoding.BITS,
+    Family.ENUM: ValueEncoding.ENUM,
+}
 
 
-def form_of(type_text: str) -> Form:
-    """The form of values of a MySQL type."""
+def encoding_of(type_text: str) -> ValueEncoding:
+    """The encoding of values of a MySQL type."""
     kind = parse_type(type_text)
     if kind.family is Family.INTEGER:
-        return (Form.BIGINT if kind.name == "bigint" else Form.UNSIGNED) if kind.unsigned else Form.SIGNED
-    return _FORMS.get(kind.family, Form.TEXT)
+        return (
+            (ValueEncoding.BIGINT if kind.name == "bigint" else ValueEncoding.UNSIGNED)
+            if kind.unsigned
+            else ValueEncoding.SIGNED
+        )
+    return _ENCODINGS.get(kind.family, ValueEncoding.TEXT)
 
 
 class Values:
     """Entries of images as texts. Messages with a value that cannot be are refused."""
 
-    def __init__(self, cursors: Cursors, columns: list[Column], entries: tuple[Places, ...], zone: ZoneInfo) -> None:
+    def __init__(self, cursors: Cursors, columns: list[Column], entries: tuple[Int64s, ...], zone: ZoneInfo) -> None:
         self._cursors = cursors
         self._columns = columns
         self._owner, self._column, self._tag, self._first, self._second, self._place, self._length = entries
         self._zone = zone
-        forms = np.array([form_of(column.type) for column in columns], np.int64)[self._column]
-        self.texts, self.number = self._read(forms)
+        encodings = np.array([encoding_of(column.type) for column in columns], np.int64)[self._column]
+        self.texts, self.number = self._read(encodings)
         """Contents of JSON strings, and the number of each entry's text; -1 for NULL."""
 
-    def _read(self, forms: Places) -> tuple[pa.Array, Places]:
-        number = np.full(len(forms), -1)
+    def _read(self, encodings: Int64s) -> tuple[pa.Array, Int64s]:
+        number = np.full(len(encodings), -1)
         texts, total = [], 0
         wrong = self._tag != Tag.NULL
-        for (tag, form), read in _READERS.items():
-            chosen = np.flatnonzero((self._tag == tag) & (forms == form))
+        for (tag, encoding), read in _READERS.items():
+            chosen = np.flatnonzero((self._tag == tag) & (encodings == encoding))
             if len(chosen):
                 wrong[chosen] = False
                 texts.append(read(self, chosen).cast(pa.string()))
@@ -95,14 +105,14 @@ class Values:
         self._refuse_types(wrong)
         return pa.concat_arrays(texts) if texts else pa.array([], pa.string()), number
 
-    def _refuse_types(self, wrong: Bits) -> None:
+    def _refuse_types(self, wrong: Bools) -> None:
         def detail(entry: int) -> str:
             column = self._columns[self._column[entry]]
             return f"column {column.name}: expected a value of {column.type}, found {Tag(self._tag[entry]).name}"
 
         self._cursors.refuse(self._owner, wrong, "wrong_type", detail, self._cursors.begin[self._owner])
 
-    def _refuse(self, bad: Bits, chosen: Places, wanted: str, found: Any) -> None:
+    def _refuse(self, bad: Bools, chosen: Int64s, wanted: str, found: Any) -> None:
         """Refuse the messages of the ``bad`` ones of the ``chosen`` entries; ``found`` has an item of each of those."""
         owner = self._owner[chosen]
 
@@ -113,23 +123,23 @@ class Values:
         at = np.maximum(self._first[chosen], self._cursors.begin[owner])
         self._cursors.refuse(owner, bad, "bad_value", detail, at)
 
-    def signed(self, chosen: Places) -> pa.Array:
+    def signed(self, chosen: Int64s) -> pa.Array:
         return pa.array(self._second[chosen])
 
-    def unsigned(self, chosen: Places) -> pa.Array:
+    def unsigned(self, chosen: Int64s) -> pa.Array:
         numbers = self._second[chosen]
         self._refuse(numbers < 0, chosen, "a number without a sign", numbers)
         return pa.array(numbers)
 
-    def bits(self, chosen: Places) -> pa.Array:
+    def bits(self, chosen: Int64s) -> pa.Array:
         return pa.array(self._second[chosen].view(np.uint64))
 
-    def years(self, chosen: Places) -> pa.Array:
+    def years(self, chosen: Int64s) -> pa.Array:
         years = self._second[chosen]
         self._refuse((years < 0) | (years > 9999), chosen, "a year of four digits", years)
         return pc.utf8_lpad(pa.array(years).cast(pa.string()), 4, "0")
 
-    def _floating(self, chosen: Places, kind: str) -> pa.Array:
+    def _floating(self, chosen: Int64s, kind: str) -> pa.Array:
         size = np.dtype(kind).itemsize
         octets = self._cursors.octets[self._first[chosen][:, np.newaxis] + np.arange(size)]
         numbers = octets.view(kind)[:, 0]
@@ -137,13 +147,13 @@ class Values:
         self._refuse(bad, chosen, "a finite number", numbers)
         return pa.array(shortest(np.where(bad, 0, numbers)), pa.string())
 
-    def floats(self, chosen: Places) -> pa.Array:
+    def floats(self, chosen: Int64s) -> pa.Array:
         return self._floating(chosen, "<f4")
 
-    def doubles(self, chosen: Places) -> pa.Array:
+    def doubles(self, chosen: Int64s) -> pa.Array:
         return self._floating(chosen, "<f8")
 
-    def _slices(self, starts: Places, sizes: Places) -> pa.Array:
+    def _slices(self, starts: Int64s, sizes: Int64s) -> pa.Array:
         """Bytes of messages. In the order of their begins, begins and ends make one ascending run of Arrow offsets."""
         order = np.argsort(starts, kind="stable")
         offsets = np.stack((starts[order], starts[order] + sizes[order]), axis=1).ravel()
@@ -153,7 +163,7 @@ class Values:
         back[order] = np.arange(len(order))
         return everything.take(pa.array(2 * back))
 
-    def _plain_texts(self, chosen: Places, starts: Places, sizes: Places) -> pa.Array:
+    def _plain_texts(self, chosen: Int64s, starts: Int64s, sizes: Int64s) -> pa.Array:
         slices = self._slices(starts, sizes)
         try:
             return slices.cast(pa.string())
@@ -162,13 +172,13 @@ class Values:
             self._refuse(bad, chosen, "UTF-8", [text[:32].hex(" ") for text in slices.to_pylist()])
             return self._slices(starts, np.where(bad, 0, sizes)).cast(pa.string())
 
-    def strings(self, chosen: Places) -> pa.Array:
+    def strings(self, chosen: Int64s) -> pa.Array:
         return escaped(self._plain_texts(chosen, self._first[chosen], self._second[chosen]))
 
-    def binaries(self, chosen: Places) -> pa.Array:
+    def binaries(self, chosen: Int64s) -> pa.Array:
         return digits_of(self._slices(self._first[chosen], self._second[chosen]))
 
-    def decimals(self, chosen: Places) -> pa.Array:
+    def decimals(self, chosen: Int64s) -> pa.Array:
         """BIT as a text of its number; ENUM and SET as names."""
         texts = self._plain_texts(chosen, self._first[chosen], self._second[chosen]).to_pylist()
         return self._each(chosen, texts, [self._number_of(column) for column in self._column[chosen].tolist()])
@@ -177,7 +187,7 @@ class Values:
         kind = parse_type(self._columns[column].type)
         return count_text if kind.family is Family.BIT else numbers_of_names_or_digits(kind)
 
-    def timestamps(self, chosen: Places) -> pa.Array:
+    def timestamps(self, chosen: Int64s) -> pa.Array:
         texts = self._plain_texts(chosen, self._first[chosen], self._second[chosen])
         locations = self._plain_texts(chosen, self._place[chosen], self._length[chosen])
         if pc.all(pc.equal(locations, self._zone.key)).as_py():
@@ -185,7 +195,7 @@ class Values:
         changes = [partial(in_zone, location=location, zone=self._zone) for location in locations.to_pylist()]
         return self._each(chosen, texts.to_pylist(), changes)
 
-    def _each(self, chosen: Places, texts: list[str], changes: Sequence[Callable[[str], str]]) -> pa.Array:
+    def _each(self, chosen: Int64s, texts: list[str], changes: Sequence[Callable[[str], str]]) -> pa.Array:
         """Texts that are changed one by one."""
         found, bad = [], np.zeros(len(texts), bool)
         faults = {}
@@ -210,18 +220,18 @@ def _is_utf8(data: bytes) -> bool:
 
 # Types of values that are not NULL (wire.md 1.3.2): BIT is a long in tiflow and a string in ticdc; an ENUM or SET was
 # the string of its names before v8.0.
-_READERS: dict[tuple[Tag, Form], Callable[[Values, Places], pa.Array]] = {
-    (Tag.LONG, Form.SIGNED): Values.signed,
-    (Tag.LONG, Form.UNSIGNED): Values.unsigned,
-    (Tag.LONG, Form.BITS): Values.bits,
-    (Tag.UNSIGNED_BIGINT, Form.BIGINT): Values.bits,
-    (Tag.LONG, Form.YEAR): Values.years,
-    (Tag.FLOAT, Form.FLOAT): Values.floats,
-    (Tag.DOUBLE, Form.DOUBLE): Values.doubles,
-    (Tag.STRING, Form.TEXT): Values.strings,
-    (Tag.LONG, Form.ENUM): Values.unsigned,
-    (Tag.STRING, Form.ENUM): Values.decimals,
-    (Tag.STRING, Form.BITS): Values.decimals,
-    (Tag.BYTES, Form.BINARY): Values.binaries,
-    (Tag.TIMESTAMP, Form.TIMESTAMP): Values.timestamps,
+_READERS: dict[tuple[Tag, ValueEncoding], Callable[[Values, Int64s], pa.Array]] = {
+    (Tag.LONG, ValueEncoding.SIGNED): Values.signed,
+    (Tag.LONG, ValueEncoding.UNSIGNED): Values.unsigned,
+    (Tag.LONG, ValueEncoding.BITS): Values.bits,
+    (Tag.UNSIGNED_BIGINT, ValueEncoding.BIGINT): Values.bits,
+    (Tag.LONG, ValueEncoding.YEAR): Values.years,
+    (Tag.FLOAT, ValueEncoding.FLOAT): Values.floats,
+    (Tag.DOUBLE, ValueEncoding.DOUBLE): Values.doubles,
+    (Tag.STRING, ValueEncoding.TEXT): Values.strings,
+    (Tag.LONG, ValueEncoding.ENUM): Values.unsigned,
+    (Tag.STRING, ValueEncoding.ENUM): Values.decimals,
+    (Tag.STRING, ValueEncoding.BITS): Values.decimals,
+    (Tag.BYTES, ValueEncoding.BINARY): Values.binaries,
+    (Tag.TIMESTAMP, ValueEncoding.TIMESTAMP): Values.timestamps,
 }
