@@ -179,13 +179,7 @@ class Run:
     @property
     def decoding(self) -> Decoding:
         """How the feed's messages are decoded."""
-        return Decoding(
-            feed=self.feed.name,
-            protocol=self.feed.protocol,
-            options=self.feed.sink_options,
-            schemas=self._schemas,
-            max_message_bytes=self.feed.max_message_bytes,
-        )
+        return decoding_of(self.feed, self._schemas)
 
     @property
     def applying(self) -> GoldConfig:
@@ -207,6 +201,17 @@ class Run:
             views=self.feed.gold.views,
             policy=self.feed.gold.policy,
         )
+
+
+def decoding_of(feed: Feed, schemas: Mapping[SchemaName, tuple[Column, ...]]) -> Decoding:
+    """How a feed's messages are decoded; ``schemas`` are those that were learned of tables whose rows name none."""
+    return Decoding(
+        feed=feed.name,
+        protocol=feed.protocol,
+        options=feed.sink_options,
+        schemas=schemas,
+        max_message_bytes=feed.max_message_bytes,
+    )
 
 
 def snapshot_from_widgets(spark: SparkSession, dbutils: Any) -> AsOf:

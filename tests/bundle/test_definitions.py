@@ -35,6 +35,7 @@ LAYERS = {"bronze", "silver", "gold"}
 TASKS = {
     "ticdc_lake": ["feeds"],
     "ticdc_feed": ["bronze", "silver", "gold", "alarm"],
+    "ticdc_loop": ["loop"],
     "ticdc_maintenance": ["maintain"],
 }
 STARTED_BY_A_JOB = {"ticdc_feed"}
@@ -295,7 +296,14 @@ def test_exactly_one_trigger_that_development_mode_can_pause(bundle: Bundle) -> 
         triggers = {"schedule", "trigger", "continuous"} & job.definition.keys()
         assert len(triggers) == (0 if job.key in STARTED_BY_A_JOB else 1)
         for trigger in triggers:
-            assert "pause_status" not in job.definition[trigger], "said here, development mode would not pause it"
+            if trigger != "continuous":
+                assert "pause_status" not in job.definition[trigger], "said here, development mode would not pause it"
+
+
+def test_the_loop_is_paused_until_somebody_wants_it(bundle: Bundle) -> None:
+    assert bundle.resource("jobs", "ticdc_loop").definition["continuous"] == {"pause_status": "PAUSED"}
+    wanted = load_bundle(ROOT, bundle.target, {**GIVEN, "loop_pause_status": "UNPAUSED"})
+    assert wanted.resource("jobs", "ticdc_loop").definition["continuous"] == {"pause_status": "UNPAUSED"}
 
 
 def test_a_layer_waits_for_the_one_before_it_and_the_alarm_is_the_only_leaf(bundle: Bundle) -> None:
@@ -316,11 +324,7 @@ def test_each_feed_has_a_chain_of_its_own_and_a_failed_one_fails_the_run_that_no
     assert feeds.work.task.work.job_id == "ticdc_feed"
     assert feeds.work.task.max_retries == 0, "the chain's own tasks are retried"
     mails = {job.key: job.definition.get("email_notifications", {}).get("on_failure") for job in jobs(bundle)}
-    assert mails == {
-        "ticdc_lake": GIVEN["alert_emails"],
-        "ticdc_feed": None,
-        "ticdc_maintenance": GIVEN["alert_emails"],
-    }
+    assert mails == {key: None if key in STARTED_BY_A_JOB else GIVEN["alert_emails"] for key in TASKS}
 
 
 def test_the_chain_is_given_every_parameter_that_it_has(bundle: Bundle) -> None:
@@ -333,11 +337,11 @@ def test_the_chain_is_given_every_parameter_that_it_has(bundle: Bundle) -> None:
     assert {name: lake.parameters[name] for name in shared} == {name: chain.parameters[name] for name in shared}
 
 
-def test_work_is_retried_and_the_alarm_is_not(bundle: Bundle) -> None:
+def test_work_is_retried_but_for_the_alarm_and_tasks_of_continuous_jobs(bundle: Bundle) -> None:
     for job in jobs(bundle):
         for task in all_tasks(job.definition):
             if "notebook_task" in task:
-                assert task.get("max_retries", 0) == (0 if task["task_key"] == "alarm" else 2)
+                assert task.get("max_retries", 0) == (0 if task["task_key"] in ("alarm", "loop") else 2)
 
 
 def test_names_of_schemas_come_by_reference() -> None:

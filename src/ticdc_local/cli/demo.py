@@ -61,9 +61,9 @@ _ORDERS = f"""
     GROUP BY status ORDER BY status"""
 _CHANGES = """
     SELECT date_format(commit_time, 'HH:mm:ss.SSS') AS committed, op, name, _before.balance AS balance_before, balance
-    FROM decoding.shop_canal_shop_customers
+    FROM silver.shop_canal_shop_customers
     WHERE id = (SELECT max_by(id, changes) FROM (
-        SELECT id, count(*) AS changes FROM decoding.shop_canal_shop_customers GROUP BY id))
+        SELECT id, count(*) AS changes FROM silver.shop_canal_shop_customers GROUP BY id))
     ORDER BY commit_ts LIMIT 6"""
 _THEN_AND_NOW = """
     SELECT coalesce(n.status, t.status) AS status, t.orders AS orders_then, n.orders AS orders_now,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from argparse import ArgumentTypeError
 
 
@@ -18,14 +19,15 @@ def positive(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """A time to wait, 0 or more. Raises ArgumentTypeError."""
+    """A time to wait: ``10``, ``10s``, ``5m``, ``1h``. Raises ArgumentTypeError."""
+    found = re.fullmatch(r"([0-9.]+)([smh]?)", text)
     try:
-        number = float(text)
+        number = float(found[1]) * _UNITS[found[2]] if found else math.nan
     except ValueError:
         number = math.nan
-    if not 0 <= number <= _DAY:
-        raise ArgumentTypeError(f"expected a number of seconds, from 0 to {_DAY}, found {text!r}")
+    if not 0 <= number <= _UNITS["h"] * 24:
+        raise ArgumentTypeError(f"expected a time such as 10s, 5m or 1h, of a day at most, found {text!r}")
     return number
 
 
-_DAY = 86_400
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}

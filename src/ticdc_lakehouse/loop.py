@@ -1,0 +1,163 @@
+"""The loop: bronze, silver and gold of feeds again and again in one session, so that freshness is a window's own cost.
+
+A feed that fails is tried again, later each time, and holds no other. Between two layers' runs the process may be ended
+(`run_lock.RUNS`): nothing is lost, and nothing is kept but what the lake has.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from ticdc_codec.errors import ConfigError, LakehouseError
+from ticdc_codec.tso import time_of, with_time
+from ticdc_lakehouse.entry import Run
+
+LONGEST_PAUSE = 300.0
+"""Seconds that a feed which fails again and again is left alone, at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Round:
+    """What one round did for one feed."""
+
+    feed: str
+    number: int
+    messages: int
+    row_changes: int
+    tables: int
+    """Tables that were merged into."""
+    tso: int
+    """The published watermark; 0 before the first."""
+    waits: str | None
+    behind_seconds: float | None
+    """Age of the data, from the watermark to now; None before the first watermark."""
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedRound:
+    """A round that one feed did not get through."""
+
+    feed: str
+    number: int
+    error: LakehouseError | PySparkException
+    next_try_seconds: float
+
+
+@dataclass(slots=True, kw_only=True)
+class _Feed:
+    """One feed of the loop."""
+
+    run: Run
+    number: int = 0
+    undecoded: bool = True
+    """Whether bronze may have messages that silver has not decoded."""
+    failures: int = 0
+    """In a row."""
+    not_before: float = field(default_factory=time.monotonic)
+
+    def round(self) -> Round:
+        """Run the layers once."""
+        started = time.monotonic()
+        landed = self.run.bronze()
+        if self.undecoded or landed.messages:
+            self.undecoded = True
+            self.run.silver()
+            self.undecoded = False
+        applied = self.run.gold()
+        age = (datetime.now(UTC) - time_of(applied.tso)).total_seconds() if applied.tso else None
+        return Round(
+            feed=self.run.feed.name,
+            number=self.number,
+            messages=landed.messages,
+            row_changes=applied.row_changes,
+            tables=applied.merged,
+            tso=applied.tso,
+            waits=applied.waits,
+            behind_seconds=None if age is None else max(0.0, age),
+            seconds=time.monotonic() - started,
+        )
+
+    def attempt(self, every_seconds: float) -> Round | FailedRound:
+        """Run the layers once; after a failure the next try comes later than after the one before."""
+        self.number += 1
+        try:
+            done = self.round()
+        except (LakehouseError, PySparkException) as error:
+            self.failures += 1
+            pause = min(LONGEST_PAUSE, every_seconds * 2**self.failures)
+            self.not_before = time.monotonic() + pause
+            return FailedRound(feed=self.run.feed.name, number=self.number, error=error, next_try_seconds=pause)
+        self.failures = 0
+        return done
+
+
+def rounds(runs: Sequence[Run], every_seconds: float, count: int | None = None) -> Iterator[Round | FailedRound]:
+    """Carry the feeds round by round, each ``every_seconds`` after the one before began, or at once where that has
+    passed. None as ``count``: for ever."""
+    feeds = [_Feed(run=run) for run in runs]
+    number = 0
+    while count is None or number < count:
+        started, number = time.monotonic(), number + 1
+        for feed in feeds:
+            if feed.not_before <= time.monotonic():
+                yield feed.attempt(every_seconds)
+        if number != count:
+            time.sleep(max(0.0, started + every_seconds - time.monotonic()))
+
+
+def loop_from_widgets(spark: SparkSession, dbutils: Any) -> None:
+    """Run the loop of a notebook's widgets: ``feeds`` (a JSON list), ``every_seconds``, ``rounds`` (empty: for
+    ever). Prints a line for each round of each feed.
+
+    Raises ConfigError for a widget or feed file that is wrong, and where the last round of a feed failed.
+    """
+    widgets = dbutils.widgets.getAll()
+    runs = [
+        Run.from_parameters(spark, {**widgets, "feed": feed}, dbutils.secrets.get)
+        for feed in json.loads(widgets["feeds"])
+    ]
+    every, count = _number(widgets["every_seconds"], "every_seconds"), widgets["rounds"].strip()
+    last: dict[str, Round | FailedRound] = {}
+    for done in rounds(runs, every, int(_number(count, "rounds")) if count else None):
+        print(round_text(done), flush=True)
+        last[done.feed] = done
+    failed = [done for done in last.values() if isinstance(done, FailedRound)]
+    if failed:
+        raise ConfigError("\n".join(map(round_text, failed)))
+
+
+def _number(text: str, name: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1
+    if not 0 <= number < float("inf"):
+        raise ConfigError(f"parameter {name}: expected a number, 0 or more, found {text!r}")
+    return number
+
+
+def round_text(done: Round | FailedRound) -> str:
+    """A round of a feed on one line."""
+    match done:
+        case FailedRound():
+            lines = str(done.error).strip().splitlines() or [type(done.error).__name__]
+            return f"{done.feed} round {done.number}: FAILED, next try in {done.next_try_seconds:.0f} s: {lines[0]}"
+        case Round():
+            parts = [f"{done.messages} messages, {done.row_changes} changes, {done.tables} tables"]
+            if done.behind_seconds is None:
+                parts.append("no watermark yet")
+            else:
+                parts.append(f"watermark {with_time(done.tso)}, {done.behind_seconds:.1f} s behind")
+            parts.append(f"took {done.seconds:.1f} s")
+            if done.waits:
+                parts.append(f"waiting on {done.waits}")
+            return f"{done.feed} round {done.number}: {', '.join(parts)}"

@@ -1,0 +1,119 @@
+"""The loop carries what arrives between its rounds, tries a feed that fails again, and ends between two commits."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from changefeed import Changefeed, Source, at
+
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.gold.time_travel import as_of
+from ticdc_lakehouse.loop import FailedRound, Round, round_text, rounds
+from ticdc_lakehouse.run_lock import exclusive_run
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ticdc_local.broker import Broker
+
+PROJECT = Path(__file__).parents[2]
+ORDERS = Source(table="orders")
+PATIENCE = 240
+"""Seconds in which a round must come, on a machine that runs other tests."""
+
+
+@pytest.fixture
+def feed(spark: SparkSession, broker: Broker, tmp_path: Path) -> Changefeed:
+    return Changefeed(spark, broker, tmp_path / "lake")
+
+
+@pytest.fixture
+def loop(feed: Changefeed) -> Iterator[subprocess.Popen[str]]:
+    """``ticdc-lake run --every 1s`` on the feed's lake, as a process of its own."""
+    feed.write_file()
+    command = [sys.executable, "-u", "-c", "import sys; from ticdc_local.cli import main; sys.exit(main())"]
+    command += ["run", "--every", "1s", "--feed", feed.name, "--lake", str(feed.folder)]
+    command += ["--param", f"feeds_root={feed.folder}"]
+    pipe = subprocess.PIPE
+    process = subprocess.Popen(command, cwd=PROJECT, stdout=pipe, stderr=pipe, text=True, start_new_session=True)
+    yield process
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.communicate()
+
+
+def wait_for(process: subprocess.Popen[str], text: str) -> str:
+    """The loop's next line that has a text in it."""
+    assert process.stdout is not None
+    deadline = time.monotonic() + PATIENCE
+    for line in process.stdout:
+        if text in line:
+            return line
+        assert time.monotonic() < deadline, line
+    raise AssertionError(f"the loop ended before {text!r}: {process.stderr and process.stderr.read()}")
+
+
+def test_gold_follows_what_arrives_between_rounds_and_an_interrupt_leaves_a_lake_to_go_on_with(
+    feed: Changefeed, loop: subprocess.Popen[str]
+) -> None:
+    feed.send(0, ORDERS.insert(at(1), 1, "a"))
+    feed.resolve(at(2))
+    first = wait_for(loop, f"watermark {at(2)}")
+    assert first.startswith(f"{feed.name} round ")
+    assert " 1 tables, " in first
+    feed.send(0, ORDERS.insert(at(3), 2, "b"), ORDERS.delete(at(3, 1), 1, "a"))
+    feed.resolve(at(4))
+    assert " 2 changes, 1 tables, " in wait_for(loop, f"watermark {at(4)}")
+
+    began = time.monotonic()
+    os.kill(loop.pid, signal.SIGINT)
+    _, said = loop.communicate(timeout=60)
+    assert (loop.returncode, said.splitlines()[-1]) == (130, "ticdc-lake run: interrupted; run it again")
+    assert "Traceback" not in said
+    assert time.monotonic() - began < 10, "5 s are promised, on a machine that does nothing else"
+
+    feed.lake.register()
+    orders = as_of(feed.spark, feed.name, lake=feed.lake)["shop.orders"]
+    assert [(row["id"], row["v"]) for row in orders.collect()] == [(2, "b")]
+    feed.send(0, ORDERS.insert(at(5), 3, "c"))
+    feed.resolve(at(6))
+    feed.go()
+    assert feed.rows("orders") == {2: ("b",), 3: ("c",)}
+    feed.check_nothing_lost_or_doubled()
+
+
+def test_a_feed_that_fails_is_tried_again_later_and_holds_no_other(feed: Changefeed) -> None:
+    feed.send(0, ORDERS.insert(at(1), 1, "a"))
+    feed.resolve(at(2))
+    held = replace(feed.run, feed=replace(feed.run.feed, name="held"))
+    with exclusive_run(feed.lake, "held", Layer.BRONZE):
+        done = list(rounds([held, feed.run], every_seconds=0.05, count=2))
+    (failed, *_) = [each for each in done if isinstance(each, FailedRound)]
+    good = [each for each in done if isinstance(each, Round)]
+    assert isinstance(failed.error, ConfigError)
+    assert failed.next_try_seconds == 0.1
+    assert [(each.messages, each.row_changes, each.tso) for each in good] == [(2, 1, at(2)), (0, 0, at(2))]
+
+
+def test_a_round_is_one_line() -> None:
+    done = Round(
+        feed="shop", number=7, messages=9, row_changes=8, tables=2, tso=0, waits="the first watermark",
+        behind_seconds=None, seconds=1.25,
+    )  # fmt: skip
+    assert round_text(done) == (
+        "shop round 7: 9 messages, 8 changes, 2 tables, no watermark yet, took 1.2 s, waiting on the first watermark"
+    )
+    published = replace(done, tso=at(1), waits=None, behind_seconds=3.21)
+    assert round_text(published).endswith(f"watermark {at(1)} (2023-11-14 22:13:21.000 UTC), 3.2 s behind, took 1.2 s")
+    failed = FailedRound(feed="shop", number=8, error=ConfigError("no broker\nmore"), next_try_seconds=20)
+    assert round_text(failed) == "shop round 8: FAILED, next try in 20 s: no broker"
