@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import signal
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -87,18 +90,28 @@ def _signal_handler_kept() -> Iterator[None]:
 
 
 def _places(lake_root: Path) -> dict[str, str]:
-    scratch = lake_root / "scratch"
-    try:
-        scratch.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigError(f"{lake_root}: expected a folder that can be written: {error.strerror}") from None
+    own = _own_folder(lake_root)
     jars = class_path(Group.SPARK)
     return {
         # Says to ticdc_lakehouse.entry that tables lie in this folder, not in a catalog's storage.
         "spark.ticdc_lake.root": str(lake_root),
         "spark.driver.extraJavaOptions": " ".join((*_COMPILER, *serial_collector())),
-        "spark.sql.warehouse.dir": str(lake_root / "warehouse"),
-        "spark.local.dir": str(scratch),
+        "spark.sql.warehouse.dir": str(own / "warehouse"),
+        "spark.local.dir": str(own / "scratch"),
         "spark.driver.extraClassPath": jars,
         "spark.executor.extraClassPath": jars,
     }
+
+
+def _own_folder(lake_root: Path) -> Path:
+    """Where Spark's own folders lie: in the lake, or in a temporary folder where the lake can only be read."""
+    try:
+        (lake_root / "scratch").mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=lake_root / "scratch"):
+            return lake_root
+    except OSError as error:
+        if not lake_root.is_dir():
+            raise ConfigError(f"{lake_root}: expected a folder that can be written: {error.strerror}") from None
+    folder = Path(tempfile.mkdtemp(prefix="ticdc-lake-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder

@@ -10,6 +10,7 @@ import pytest
 from ticdc_codec.errors import ConfigError
 from ticdc_local.cli import COMMANDS, arguments, main
 from ticdc_local.cli.arguments import lake_root, named_values, project_root
+from ticdc_local.cli.number import seconds
 from ticdc_local.cli.run import notebook_named
 from ticdc_local.session import local_session
 
@@ -41,7 +42,11 @@ def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "no_job"], "no jobs named 'no_job'; there are: ticdc_feed, ticdc_lake"),
+        (["run", "no_job"], "no jobs named 'no_job'; there are: ticdc_feed, ticdc_lake, ticdc_loop, "),
+        (
+            ["run", "ticdc_lake", "--every", "5s"],
+            "--every runs the job ticdc_loop; expected no other, found ticdc_lake",
+        ),
         (["run", "--param", "until_tso"], "--param: expected name=value, found 'until_tso'"),
         (["run", "--feed", "nope"], "nope.yml: no such feed; expected one of shop_canal, shop_craft, "),
         (["run", "--feed", "shop_craf"], "shop_craf.yml: no such feed; did you mean shop_craft?"),
@@ -81,13 +86,18 @@ def test_a_wrong_argument_is_one_line_and_code_2(
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize("given", ["-1", "nan", "inf", "soon"])
-def test_a_wait_is_a_number_of_seconds(given: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("given", ["-1", "nan", "inf", "soon", "1 d", "25h"])
+def test_a_wait_is_a_number_of_seconds_minutes_or_hours(given: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["run", f"--retry-wait={given}"])
-    assert f"argument --retry-wait: expected a number of seconds, from 0 to 86400, found '{given}'" in (
+    assert f"argument --retry-wait: expected a time such as 10s, 5m or 1h, of a day at most, found '{given}'" in (
         capsys.readouterr().err
     )
+
+
+@pytest.mark.parametrize(("given", "expected"), [("10", 10), ("0.5s", 0.5), ("2m", 120), ("24h", 86400)])
+def test_a_time_has_a_unit_or_is_in_seconds(given: str, expected: float) -> None:
+    assert seconds(given) == expected
 
 
 def test_a_lake_that_is_a_file_is_told_before_spark_starts(tmp_path: Path) -> None:

@@ -5,60 +5,97 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.config.feed import load_feeds
+from ticdc_lakehouse.config.feed import Feed, load_feeds
 from ticdc_lakehouse.entry import lake_from
 from ticdc_local.bundle import load_bundle
 from ticdc_local.cli.arguments import lake_root, named_values, place_arguments, project_root
 from ticdc_local.cli.job_text import progress_text, result_text
 from ticdc_local.cli.number import seconds
 from ticdc_local.cli.open_lake import quiet_session
+from ticdc_local.dbutils import Secrets
 from ticdc_local.graph import read_job
 from ticdc_local.job import feed_parameters, local_parameters, run_job
 from ticdc_local.notebook import Surroundings, read_notebook, run_notebook
 from ticdc_local.outcome import JobState
+from ticdc_local.preflight import check_lake, problems
 
 JOB = "ticdc_lake"
+LOOP = "ticdc_loop"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     place_arguments(parser)
+    parser.add_argument("job", nargs="?", metavar="JOB", help=f"key of a job, or a notebook (default: {JOB})")
     parser.add_argument(
-        "job", nargs="?", default=JOB, metavar="JOB", help=f"key of a job, or a notebook (default: {JOB})"
+        "--every", type=seconds, metavar="TIME", help=f"again and again, so often (10s, 1m), until Ctrl-C: job {LOOP}"
     )
     parser.add_argument("--feed", action="append", default=[], help="only this feed; a job takes several")
     parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="a parameter")
     parser.add_argument(
-        "--retry-wait", type=seconds, default=1.0, metavar="SECONDS", help="between attempts of a task (default: 1)"
+        "--retry-wait", type=seconds, default=1.0, metavar="TIME", help="between attempts of a task (default: 1s)"
     )
 
 
 def run(options: argparse.Namespace) -> int:
     """Run the job with progress, or the notebook; 1 if the job fails."""
     given = named_values(options.param, "--param")
-    if options.job.endswith((".py", ".ipynb")):
+    if options.job is not None and options.job.endswith((".py", ".ipynb")):
         return _run_notebook(options, given)
+    return _run_job(options, given)
+
+
+def _run_job(options: argparse.Namespace, given: Mapping[str, str]) -> int:
+    key = _job_key(options)
     project, lake = project_root(options), lake_root(options)
     bundle = load_bundle(project)
-    declared = read_job(bundle, options.job).parameters
+    declared = read_job(bundle, key).parameters
     own = {name: value for name, value in local_parameters(project, lake).items() if name in declared}
-    parameters = {**own, **_feeds(options.feed), **given}
-    check_feeds({**declared, **parameters})
+    every = {} if options.every is None else {"every_seconds": str(options.every)}
+    parameters = {**own, **_feeds(options.feed, declared), **every, **given}
+    feeds = check_feeds({**declared, **parameters})
+    refused = _refused(feeds, lake) if "bootstrap_servers" in declared else {}
+    if refused and (len(refused) == len(feeds) or options.every is not None):
+        raise ConfigError(_refused_text(refused))
+    if refused:
+        print(_refused_text(refused), flush=True)
+        parameters |= feed_parameters(*(feed.name for feed in feeds if feed.name not in refused))
     result = run_job(
         bundle,
-        options.job,
+        key,
         parameters,
         lambda: quiet_session(lake),
         lambda progress: print(progress_text(progress), flush=True),
         files_root=lake,
         retry_wait_seconds=options.retry_wait,
     )
-    print(result_text(result))
-    return 0 if result.state is JobState.SUCCESS else 1
+    print("\n".join([*filter(None, [_refused_text(refused)]), result_text(result)]))
+    return 0 if result.state is JobState.SUCCESS and not refused else 1
+
+
+def _refused(feeds: Sequence[Feed], lake: Path) -> dict[str, str]:
+    """Why a feed cannot be begun with, by its name. Raises ConfigError if none can, as the lake cannot be written."""
+    if not feeds:
+        return {}
+    check_lake(lake)
+    return problems(feeds, lake, Secrets().get)
+
+
+def _refused_text(refused: Mapping[str, str]) -> str:
+    return "\n".join(f"{feed}: not begun: {problem}" for feed, problem in refused.items())
+
+
+def _job_key(options: argparse.Namespace) -> str:
+    """The job that the options mean. Raises ConfigError."""
+    if options.every is None:
+        return options.job or JOB
+    if options.job not in (None, LOOP):
+        raise ConfigError(f"--every runs the job {LOOP}; expected no other, found {options.job}")
+    return LOOP
 
 
 def _run_notebook(options: argparse.Namespace, given: Mapping[str, str]) -> int:
@@ -83,22 +120,28 @@ def notebook_named(name: str, project: Path) -> Path:
     return path
 
 
-def _feeds(names: list[str]) -> dict[str, str]:
-    return feed_parameters(*names) if names else {}
+def _feeds(names: list[str], declared: Mapping[str, str]) -> dict[str, str]:
+    """The job parameter that limits a run to these feeds. Raises ConfigError for several where the job takes one."""
+    if not names or "feed" not in declared:
+        return feed_parameters(*names) if names else {}
+    if len(names) > 1:
+        raise ConfigError(f"--feed: this job takes one, found {', '.join(names)}")
+    return {"feed": names[0]}
 
 
-def check_feeds(parameters: Mapping[str, str]) -> None:
-    """Read the files of all feeds that a job with these parameters carries, before it starts.
+def check_feeds(parameters: Mapping[str, str]) -> tuple[Feed, ...]:
+    """All feeds that a job with these parameters carries, read before it starts.
 
     Raises ConfigError that lists every mistake in all of them. A job without the parameter feeds_root reads no feeds.
     """
     if "feeds_root" not in parameters:
-        return
-    names = _names(parameters.get("feeds", "[]"))
+        return ()
+    names = [parameters["feed"]] if "feed" in parameters else _names(parameters.get("feeds", "[]"))
     for name, count in Counter(names).items():
         if count > 1:
             raise ConfigError(f"parameter feeds: {name} stands {count} times; expected once")
-    load_feeds(Path(parameters["feeds_root"]), names, bootstrap_servers=parameters.get("bootstrap_servers") or None)
+    servers = parameters.get("bootstrap_servers") or None
+    return load_feeds(Path(parameters["feeds_root"]), names, bootstrap_servers=servers)
 
 
 def _names(text: str) -> list[str]:

@@ -1,0 +1,146 @@
+"""What a run needs, looked at before Spark starts, within seconds.
+
+A lake that can be written, secrets, brokers, topics, and first messages of the protocol that the feed file names.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import socket
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.bronze.landing import messages_table
+from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.config.feed import Feed, security_options
+from ticdc_lakehouse.config.section import suggestion
+from ticdc_lakehouse.entry import decoding_of
+from ticdc_lakehouse.silver.first_messages import MESSAGES, mistake
+from ticdc_local.kafka import SILENT, client_options
+
+FREE_BYTES = 256 * 1024**2
+"""A lake on a disk with less room is not begun with."""
+_CONNECT_SECONDS, _METADATA_SECONDS, _MESSAGE_SECONDS = 2.0, 3.0, 1.5
+_JAAS = re.compile(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
+_SAME_IN_BOTH_CLIENTS = {"security.protocol", "sasl.mechanism", "ssl.endpoint.identification.algorithm"}
+
+
+def check_lake(lake: Path) -> None:
+    """Raises ConfigError if the folder cannot be made or written, or if its disk is full."""
+    try:
+        lake.mkdir(parents=True, exist_ok=True)
+        for folder in (lake, *(lake / layer for layer in Layer if (lake / layer).is_dir())):
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(b"0" * 4096)
+        free = shutil.disk_usage(lake).free
+    except OSError as error:
+        raise ConfigError(
+            f"{lake}: the lake cannot be written: {error.strerror}; give a folder that can be: --lake FOLDER"
+        ) from None
+    if free < FREE_BYTES:
+        raise ConfigError(
+            f"{lake}: the disk has {free / 1e6:.0f} MB left; make room for {FREE_BYTES / 1e6:.0f} MB at least, or give "
+            "a folder on another disk: --lake FOLDER"
+        )
+
+
+def problems(feeds: Sequence[Feed], lake: Path, secret: Callable[[str, str], str]) -> dict[str, str]:
+    """What keeps each of these feeds from being landed now, by its name; feeds that nothing keeps are not there."""
+    with ThreadPoolExecutor(max(1, len(feeds))) as pool:
+        found = pool.map(lambda feed: _problem(feed, lake, secret), feeds)
+        return {feed.name: problem for feed, problem in zip(feeds, found, strict=True) if problem is not None}
+
+
+def _problem(feed: Feed, lake: Path, secret: Callable[[str, str], str]) -> str | None:
+    try:
+        options = security_options(feed, secret)
+        _check_brokers(feed)
+        client = _client(feed, options)
+        if client is not None:
+            _check_kafka(feed, client, lake)
+    except ConfigError as error:
+        return str(error)
+    return None
+
+
+def _check_brokers(feed: Feed) -> None:
+    """Raises ConfigError if no broker takes a connection."""
+    reasons = []
+    for server in feed.bootstrap_servers:
+        host, _, port = server.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+        except OSError as error:
+            reasons.append(f"{server}: {error.strerror or error}")
+        else:
+            return
+    raise ConfigError(
+        f"brokers do not answer ({'; '.join(reasons)}); start them, or mend kafka.bootstrap_servers in {feed.name}.yml"
+    )
+
+
+def _client(feed: Feed, security: Mapping[str, str]) -> dict[str, object] | None:
+    """Options of this machine's Kafka client for the Java client's; None where it has no like of one of them, as for a
+    key store of Java's: then only Spark can look."""
+    options = {name.removeprefix("kafka."): value for name, value in security.items()}
+    login = dict(_JAAS.findall(options.pop("sasl.jaas.config", "")))
+    if not options.keys() <= _SAME_IN_BOTH_CLIENTS:
+        return None
+    credentials = {f"sasl.{name}": value for name, value in login.items()}
+    return {**client_options(",".join(feed.bootstrap_servers)), **options, **credentials}
+
+
+def _check_kafka(feed: Feed, client: Mapping[str, object], lake: Path) -> None:
+    """Raises ConfigError if a topic is not there, or the first messages are of another protocol."""
+    consumer = Consumer(
+        {**client, "group.id": "ticdc-lake-preflight", "enable.auto.commit": False, "error_cb": lambda _: None},
+        logger=SILENT,
+    )
+    try:
+        partitions = _partitions(feed, consumer)
+        if not (lake / Layer.BRONZE / messages_table(feed.name) / "_delta_log").exists():
+            _check_protocol(feed, consumer, partitions)
+    except KafkaException as error:
+        raise ConfigError(
+            f"{', '.join(feed.bootstrap_servers)} does not answer as a Kafka broker: {error.args[0].str()}; "
+            f"check kafka.security in {feed.name}.yml"
+        ) from None
+    finally:
+        consumer.close()
+
+
+def _partitions(feed: Feed, consumer: Consumer) -> list[TopicPartition]:
+    """The beginnings of all partitions of the feed's topics. Raises ConfigError for a topic that is not there."""
+    there = consumer.list_topics(timeout=_METADATA_SECONDS).topics
+    known = sorted(name for name in there if not name.startswith("__"))
+    names = feed.topics or [name for name in known if re.fullmatch(feed.topic_pattern or "", name)]
+    absent = [name for name in names if name not in there]
+    if absent or not names:
+        said = f"topic {absent[0]} does not exist" if absent else f"no topic matches {feed.topic_pattern}"
+        hint = suggestion(absent[0] if absent else "", known) if known else "there is none"
+        raise ConfigError(
+            f"{said} at {', '.join(feed.bootstrap_servers)}: {hint}; "
+            f"create the changefeed first, or mend kafka.topics in {feed.name}.yml"
+        )
+    return [TopicPartition(name, partition, OFFSET_BEGINNING) for name in names for partition in there[name].partitions]
+
+
+def _check_protocol(feed: Feed, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+    consumer.assign(partitions)
+    deadline = time.monotonic() + _MESSAGE_SECONDS
+    messages: list[tuple[bytes | None, bytes | None]] = []
+    while len(messages) < MESSAGES and (left := deadline - time.monotonic()) > 0:
+        got = consumer.consume(MESSAGES - len(messages), timeout=min(left, 0.5))
+        messages += [(each.key(), each.value()) for each in got if each.error() is None]
+        if messages and not got:  # what is there has been read
+            break
+    said = mistake(decoding_of(feed, {}), messages) if messages else None
+    if said is not None:
+        raise ConfigError(said.removeprefix(f"feed {feed.name}: "))

@@ -1,0 +1,135 @@
+"""What keeps a feed from being landed is known within seconds, before Spark starts, and says what to do."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections import namedtuple
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import yaml
+
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.event import Resolved
+from ticdc_codec.options import sink_options
+from ticdc_codec.protocols import PROTOCOLS
+from ticdc_lakehouse.config.feed import Feed, load_feed
+from ticdc_local.broker import KafkaMessage, free_ports
+from ticdc_local.cli import main
+from ticdc_local.dbutils import Secrets
+from ticdc_local.preflight import check_lake, problems
+
+if TYPE_CHECKING:
+    from ticdc_local.broker import Broker
+
+PROJECT = Path(__file__).parents[2]
+OPTIONS = {"enable-tidb-extension": True}
+
+
+def described(folder: Path, name: str, servers: str, topic: str, security: Mapping[str, Any] | None = None) -> Feed:
+    """The feed of a Canal-JSON file."""
+    kafka = {"bootstrap_servers": servers, "topics": [topic], "security": dict(security or {})}
+    values = {"protocol": "canal-json", "time_zone": "UTC", "options": OPTIONS, "kafka": kafka}
+    (folder / f"{name}.yml").write_text(yaml.safe_dump(values))
+    return load_feed(folder / f"{name}.yml")
+
+
+def problem(feed: Feed, lake: Path) -> str | None:
+    return problems([feed], lake, Secrets().get).get(feed.name)
+
+
+def write(broker: Broker, topic: str, protocol: str = "canal_json", count: int = 3) -> None:
+    """A topic with watermarks in a protocol."""
+    broker.create_topic(topic, 1)
+    options = sink_options(protocol, OPTIONS if protocol == "canal_json" else {})
+    events = [Resolved(commit_ts=(470_000_000_000 + number) << 18) for number in range(count)]
+    messages = PROTOCOLS[protocol].encode(events, options)
+    broker.produce(topic, (KafkaMessage(partition=0, key=each.key, value=each.value) for each in messages))
+
+
+def test_a_feed_that_is_right_has_no_problem(broker: Broker, tmp_path: Path) -> None:
+    write(broker, "preflight-good")
+    assert problem(described(tmp_path, "good", broker.bootstrap_servers, "preflight-good"), tmp_path) is None
+
+
+def test_an_empty_topic_is_no_problem(broker: Broker, tmp_path: Path) -> None:
+    broker.create_topic("preflight-empty", 2)
+    assert problem(described(tmp_path, "empty", broker.bootstrap_servers, "preflight-empty"), tmp_path) is None
+
+
+def test_brokers_that_do_not_answer(tmp_path: Path) -> None:
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    began = time.monotonic()
+    said = problem(described(tmp_path, "f", address, "t"), tmp_path)
+    assert said == (
+        f"brokers do not answer ({address}: Connection refused); start them, or mend kafka.bootstrap_servers in f.yml"
+    )
+    assert time.monotonic() - began < 5
+
+
+def test_a_topic_that_is_not_there_is_named_with_the_one_that_was_probably_meant(
+    broker: Broker, tmp_path: Path
+) -> None:
+    broker.create_topic("preflight-orders", 1)
+    said = problem(described(tmp_path, "f", broker.bootstrap_servers, "preflight-order"), tmp_path)
+    assert said == (
+        f"topic preflight-order does not exist at {broker.bootstrap_servers}: did you mean preflight-orders?; "
+        "create the changefeed first, or mend kafka.topics in f.yml"
+    )
+
+
+def test_first_messages_of_another_protocol(broker: Broker, tmp_path: Path) -> None:
+    write(broker, "preflight-craft", "craft")
+    feed = described(tmp_path, "f", broker.bootstrap_servers, "preflight-craft")
+    said = problem(feed, tmp_path)
+    assert said is not None
+    assert said.startswith("f.yml: protocol: the first messages do not decode as canal-json")
+    (tmp_path / "bronze" / "f_messages" / "_delta_log").mkdir(parents=True)
+    assert problem(feed, tmp_path) is None, "what bronze has landed silver looks at"
+
+
+def test_a_secret_that_is_not_set(tmp_path: Path) -> None:
+    feed = described(tmp_path, "f", "127.0.0.1:1", "t", {"sasl.jaas.config": {"secret": "kafka/login"}})
+    said = problem(feed, tmp_path)
+    assert said == "secret kafka/login: environment variable LAKEHOUSE_SECRET_KAFKA_LOGIN is not set"
+
+
+def test_brokers_that_speak_without_encryption_where_the_feed_asks_for_it(broker: Broker, tmp_path: Path) -> None:
+    feed = described(tmp_path, "f", broker.bootstrap_servers, "t", {"security.protocol": "SSL"})
+    began = time.monotonic()
+    said = problem(feed, tmp_path)
+    assert said is not None
+    assert f"{broker.bootstrap_servers} does not answer as a Kafka broker" in said
+    assert said.endswith("check kafka.security in f.yml")
+    assert time.monotonic() - began < 5
+
+
+def test_a_lake_in_a_place_that_cannot_be_written() -> None:
+    with pytest.raises(ConfigError, match=r"/proc/lake: the lake cannot be written: .*; give a folder that can be"):
+        check_lake(Path("/proc/lake"))
+
+
+def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**9, 10**9, 0))
+    with pytest.raises(ConfigError, match="the disk has 0 MB left; make room for 268 MB at least"):
+        check_lake(tmp_path)
+
+
+def test_a_run_of_which_no_feed_can_be_begun_is_told_before_spark_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("one", "two"):
+        described(tmp_path, name, f"127.0.0.1:{free_ports(1)[0]}", "t")
+    given = ["--feed", "one", "--feed", "two", "--param", f"feeds_root={tmp_path}", "--lake", str(tmp_path / "lake")]
+    began = time.monotonic()
+    assert main(["run", "--project", str(PROJECT), *given]) == 2
+    assert time.monotonic() - began < 5
+    said = capsys.readouterr().err.splitlines()
+    assert [line.partition(" (")[0] for line in said] == [
+        "ticdc-lake run: one: not begun: brokers do not answer",
+        "two: not begun: brokers do not answer",
+    ]
