@@ -20,7 +20,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze.landing import messages_table
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.config.feed import Feed, security_options
-from ticdc_lakehouse.config.section import suggestion
+from ticdc_lakehouse.config.keys import suggestion
 from ticdc_lakehouse.entry import decoding_of
 from ticdc_lakehouse.silver.first_messages import MESSAGES, mistake
 from ticdc_local.kafka import SILENT, client_options
