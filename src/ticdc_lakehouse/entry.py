@@ -22,6 +22,7 @@ from ticdc_lakehouse.gold.naming import check_feed_name
 from ticdc_lakehouse.gold.overrides import Action, decide
 from ticdc_lakehouse.gold.time_travel import AsOf, as_of
 from ticdc_lakehouse.gold.windows import Applied, apply
+from ticdc_lakehouse.log import configure_unless_done, timed
 from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.ops.load import Loaded, load
 from ticdc_lakehouse.planning.planning_input import GoldConfig
@@ -55,6 +56,7 @@ class Run:
     @classmethod
     def from_widgets(cls, spark: SparkSession, dbutils: Any) -> Run:
         """The run that a notebook's widgets describe. Raises ConfigError for a parameter or feed file that is wrong."""
+        configure_unless_done()
         return cls.from_parameters(spark, dbutils.widgets.getAll(), dbutils.secrets.get)
 
     @classmethod
@@ -83,14 +85,16 @@ class Run:
             },
             starting_offsets=self.feed.starting_offsets,
         )
-        with self._exclusive(Layer.BRONZE):
+        with self._exclusive(Layer.BRONZE), timed("bronze", "landed", feed=self.feed.name) as found:
             check_feed_name(self.lake, self.feed.name)
-            return land(
+            landed = land(
                 self.lake,
                 source,
                 continuous=self.continuous,
                 max_offsets_per_trigger=self.max_offsets_per_trigger,
             )
+            found |= {"batches": landed.batches, "messages": landed.messages}
+            return landed
 
     def silver(self) -> Decoded:
         """Decode what bronze has. Raises ConfigError if the protocol cannot be decoded continuously, and if the first
@@ -100,21 +104,31 @@ class Run:
                 f"feed {self.feed.name}: silver of protocol {self.feed.protocol} runs with trigger available_now: "
                 "between runs it learns the schemas that rows need"
             )
-        with self._exclusive(Layer.SILVER):
-            check_protocol(self.lake, self.decoding)
-            if self._schemas_apart:
-                return external_schemas.decode(self.lake, self.decoding)
-            return decode(self.lake, self.decoding, continuous=self.continuous)
+        with self._exclusive(Layer.SILVER), timed("silver", "decoded", feed=self.feed.name) as found:
+            decoded = self._decode()
+            found |= {"batches": decoded.batches, "events": decoded.events, "quarantined": decoded.quarantined}
+            return decoded
+
+    def _decode(self) -> Decoded:
+        check_protocol(self.lake, self.decoding)
+        if self._schemas_apart:
+            return external_schemas.decode(self.lake, self.decoding)
+        return decode(self.lake, self.decoding, continuous=self.continuous)
 
     def gold(self) -> Applied:
         """Apply what is complete."""
-        with self._exclusive(Layer.GOLD):
-            return apply(self.lake, self.applying, until_tso=self.until_tso)
+        with self._exclusive(Layer.GOLD), timed("gold", "applied", feed=self.feed.name) as found:
+            applied = apply(self.lake, self.applying, until_tso=self.until_tso)
+            found |= {"from_tso": applied.from_tso, "tso": applied.tso, "row_changes": applied.row_changes}
+            found |= {"tables": applied.merged, "blocked": len(applied.stopped), "waiting_on": applied.waits}
+            return applied
 
     def maintain(self) -> Maintained:
         """Delete what is older than the feed's retention, compact what stays."""
-        with self._exclusive(Layer.GOLD):
-            return maintain(self.lake, self.applying)
+        with self._exclusive(Layer.GOLD), timed("ops", "maintained", feed=self.feed.name) as found:
+            maintained = maintain(self.lake, self.applying)
+            found |= {"since": maintained.since, "tables": maintained.kept, "dropped": len(maintained.dropped)}
+            return maintained
 
     def quarantined(self) -> DataFrame:
         """The messages that could not be decoded and that nothing was done about, with position, reason and detail."""
@@ -128,7 +142,10 @@ class Run:
         """
         chosen = positions_of(messages)
         status.create_feed(self.lake, self.feed.name)
-        return quarantine.replay(self.lake, self.decoding, chosen)
+        with timed("ops", "replayed", feed=self.feed.name) as found:
+            replayed = quarantine.replay(self.lake, self.decoding, chosen)
+            found |= {"decoded": replayed.decoded, "still_open": replayed.still_open}
+            return replayed
 
     def dismiss(self, messages: Sequence[str], reason: str) -> int:
         """Record that quarantined messages, named as in ``replay``, will not be decoded, and why. Gives their number.
@@ -137,7 +154,9 @@ class Run:
         """
         chosen = positions_of(messages)
         status.create_feed(self.lake, self.feed.name)
-        return quarantine.dismiss(self.lake, self.feed.name, chosen, reason)
+        with timed("ops", "dismissed", feed=self.feed.name, reason=reason) as found:
+            found["messages"] = dismissed = quarantine.dismiss(self.lake, self.feed.name, chosen, reason)
+            return dismissed
 
     def decide(self, table: str, action: str, reason: str) -> TableState:
         """Record what to do (`Action`) about the table ``database.table`` that stands still, and let the next run of
@@ -146,8 +165,11 @@ class Run:
         if action not in tuple(Action):
             raise ConfigError(f"action: expected one of {', '.join(Action)}, found {action!r}")
         status.create_feed(self.lake, self.feed.name)
-        with self._exclusive(Layer.GOLD):
-            return decide(self.lake, self.feed.name, table, Action(action), reason)
+        override = timed("ops", "override", feed=self.feed.name, table=table, action=action, reason=reason)
+        with self._exclusive(Layer.GOLD), override as found:
+            state = decide(self.lake, self.feed.name, table, Action(action), reason)
+            found["tso"] = state.applied_tso
+            return state
 
     def load(self, folder: str, time_zone: str | None = None) -> Loaded:
         """Load tables of Dumpling's export in ``folder``, exported in ``time_zone``, and bring them to where gold is.
@@ -155,8 +177,10 @@ class Run:
         Raises ConfigError and ApplyError as ``lake.load.load``.
         """
         status.create_feed(self.lake, self.feed.name)
-        with self._exclusive(Layer.GOLD):
-            return load(self.lake, self.applying, folder, time_zone, until_tso=self.until_tso)
+        with self._exclusive(Layer.GOLD), timed("ops", "loaded", feed=self.feed.name, folder=folder) as found:
+            loaded = load(self.lake, self.applying, folder, time_zone, until_tso=self.until_tso)
+            found |= {"tso": loaded.tso, "tables": len(loaded.rows), "rows": sum(loaded.rows.values())}
+            return loaded
 
     def _exclusive(self, layer: Layer) -> AbstractContextManager[None]:
         return exclusive_run(self.lake, self.feed.name, layer)

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 from ticdc_codec.errors import ConfigError, LakehouseError
 from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse.entry import Run
+from ticdc_lakehouse.log import configure_unless_done
 
 LONGEST_PAUSE = 300.0
 """Seconds that a feed which fails again and again is left alone, at most."""
@@ -120,6 +121,7 @@ def loop_from_widgets(spark: SparkSession, dbutils: Any) -> None:
 
     Raises ConfigError for a widget or feed file that is wrong, and where the last round of a feed failed.
     """
+    configure_unless_done()
     widgets = dbutils.widgets.getAll()
     runs = [
         Run.from_parameters(spark, {**widgets, "feed": feed}, dbutils.secrets.get)

@@ -11,6 +11,7 @@ window starts from the published tables.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
@@ -26,9 +27,10 @@ from ticdc_lakehouse.gold.naming import naming
 from ticdc_lakehouse.gold.overrides import skipped
 from ticdc_lakehouse.gold.watermark import Completeness, completeness
 from ticdc_lakehouse.gold.window_reader import read_arrivals, read_window
+from ticdc_lakehouse.log import log, warn
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, Restart, TableState
-from ticdc_lakehouse.planning.window_plan import WindowPlan, plan_tables
+from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan, plan_tables
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import quarantine
@@ -145,8 +147,22 @@ def _completeness(lake: Lake, applying: GoldConfig, before: Published, until_tso
 def _apply_plans(lake: Lake, applying: GoldConfig, plan: WindowPlan) -> list[Outcome]:
     """Some at a time: much of a MERGE is planning, which keeps one core busy and the others idle."""
     with lake.signed(f"ticdc-lake gold {uuid4()}"), ThreadPoolExecutor(_TOGETHER) as pool:
-        outcomes = pool.map(lambda together: apply_plans(lake, applying, together), plan.groups())
+        outcomes = pool.map(lambda together: _apply_group(lake, applying, together), plan.groups())
         return [outcome for each in outcomes for outcome in each]
+
+
+def _apply_group(lake: Lake, applying: GoldConfig, plans: Sequence[TablePlan]) -> list[Outcome]:
+    """Apply the plans of tables that exchange rows, one table mostly, and log what changed."""
+    started = time.monotonic()
+    outcomes = apply_plans(lake, applying, plans)
+    seconds = round(time.monotonic() - started, 3)
+    for outcome in outcomes:
+        table, state = ".".join(outcome.name), outcome.state
+        if outcome.merged or outcome.found:
+            log("gold", "table applied", feed=applying.feed, table=table, tso=state.applied_tso, seconds=seconds)
+        if state.reason is not None:
+            warn("gold", "table blocked", feed=applying.feed, table=table, tso=state.applied_tso, reason=state.reason)
+    return outcomes
 
 
 def _defined(outcomes: list[Outcome], definitions: Iterable[Definition]) -> list[Outcome]:
@@ -172,6 +188,7 @@ def _publish(
     if shown or gone:
         views.leave_place(lake, applying.feed)
     state.publish(lake, applying.feed, before, now, found, row_changes)
+    log("gold", "window published", feed=applying.feed, from_tso=before.tso, tso=now.tso, row_changes=row_changes)
     for outcome in shown:
         _renew_views(lake, applying, before, outcome)
     if gone or any(o.found or o.name not in before.tables for o in outcomes):

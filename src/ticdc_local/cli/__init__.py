@@ -15,6 +15,7 @@ from importlib.metadata import version
 from io import TextIOWrapper
 
 from ticdc_codec.errors import LakehouseError
+from ticdc_lakehouse import log
 from ticdc_local.cli import interrupt
 
 COMMANDS = {
@@ -100,12 +101,24 @@ def _parsed(given: list[str]) -> argparse.Namespace:
         )
         if given[:1] == [name]:
             _module(name).arguments(added)
+            _log_arguments(added)
     return parser.parse_args(given)
+
+
+def _log_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--log-level",
+        default="warning",
+        choices=("debug", "info", "warning", "error"),
+        help="what is logged to stderr (default: warning)",
+    )
+    parser.add_argument("--log-format", type=log.Format, default=log.Format.TEXT, choices=tuple(log.Format))
 
 
 def _run(given: list[str]) -> int:
     try:
         options = _parsed(given)
+        log.configure(options.log_level, options.log_format)
         return int(_module(options.command).run(options))
     except LakehouseError as error:
         problem = str(error)

@@ -1,0 +1,114 @@
+"""Log lines with fields: one a layer's run, window, table and override, the same as text and as JSON.
+
+2026-11-23T03:10:00.123Z INFO ticdc_lakehouse.gold applied feed=shop from_tso=1 tso=2 row_changes=9 seconds=1.204
+{"time": "2026-11-23T03:10:00.123Z", "level": "INFO", "logger": "ticdc_lakehouse.gold", "event": "applied", "feed": …}
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+ROOT = "ticdc_lakehouse"
+_QUIET = ("py4j", "py4j.clientserver", "pyspark")
+_BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:/+")
+
+
+class Format(StrEnum):
+    """How a line is written."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def log(part: str, event: str, /, **fields: object) -> None:
+    """Log one event of a part of the lakehouse: ``bronze``, ``silver``, ``gold``, ``ops``. A field that is None is left
+    out."""
+    _log(part, logging.INFO, event, fields)
+
+
+def warn(part: str, event: str, /, **fields: object) -> None:
+    """Log what a person should look at."""
+    _log(part, logging.WARNING, event, fields)
+
+
+def _log(part: str, level: int, event: str, fields: Mapping[str, object]) -> None:
+    given = {name: value for name, value in fields.items() if value is not None}
+    logging.getLogger(f"{ROOT}.{part}").log(level, event, extra={"fields": given})
+
+
+@contextmanager
+def timed(part: str, event: str, /, **fields: object) -> Iterator[dict[str, object]]:
+    """Log an event when it is done, with its seconds and the fields that the block puts into the mapping; with its
+    error, and as ``<event> failed``, if it raises."""
+    started, found = time.monotonic(), dict(fields)
+    try:
+        yield found
+    except BaseException as error:
+        lines = str(error).strip().splitlines()
+        found |= {"error": type(error).__name__, "detail": lines[0] if lines else None}
+        _log(part, logging.WARNING, f"{event} failed", {**found, "seconds": _since(started)})
+        raise
+    _log(part, logging.INFO, event, {**found, "seconds": _since(started)})
+
+
+def _since(started: float) -> float:
+    return round(time.monotonic() - started, 3)
+
+
+def configure(level: str = "INFO", form: Format = Format.TEXT) -> None:
+    """Write what the lakehouse logs to stderr, from this level on; libraries from WARNING on. Again: the same anew."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(JsonLines() if form is Format.JSON else TextLines())
+    logger = logging.getLogger(ROOT)
+    logger.handlers[:] = [handler]
+    logger.propagate = False
+    logger.setLevel(level.upper())
+    for name in _QUIET:
+        logging.getLogger(name).setLevel(logging.ERROR)
+
+
+def configure_unless_done() -> None:
+    """For a notebook: what the lakehouse logs goes into the driver's log, unless somebody has chosen where it goes."""
+    if not logging.getLogger(ROOT).handlers:
+        configure()
+
+
+class TextLines(logging.Formatter):
+    """A line with ``name=value`` fields."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        head = f"{_time(record)} {record.levelname} {record.name} {record.getMessage()}"
+        return " ".join([head, *(f"{name}={_value(value)}" for name, value in _fields(record).items())])
+
+
+class JsonLines(logging.Formatter):
+    """A JSON object on a line."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        head = {"time": _time(record), "level": record.levelname, "logger": record.name, "event": record.getMessage()}
+        return json.dumps({**head, **_fields(record)}, default=str, ensure_ascii=False)
+
+
+def _fields(record: logging.LogRecord) -> Mapping[str, Any]:
+    fields: Mapping[str, Any] = getattr(record, "fields", {})
+    return fields
+
+
+def _time(record: logging.LogRecord) -> str:
+    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _value(value: object) -> str:
+    """A value that a reader can tell from the next field."""
+    text = str(value)
+    return text if text and _BARE.issuperset(text) else json.dumps(text, ensure_ascii=False)
