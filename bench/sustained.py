@@ -47,34 +47,35 @@ def measure(lake: Lake, rows: int) -> SustainedResult:
     assert lake.root is not None
     with Broker(lake.root / FEED / "kafka") as broker:
         broker.create_topic(FEED, PARTITIONS)
-        run = _run(lake.spark, lake.root, broker.bootstrap_servers)
+        run = feed_run(lake.spark, lake.root, FEED, broker.bootstrap_servers)
         seconds: dict[str, float] = {}
         for batch in range(2):
             made = Made(feed=FEED, protocol="canal_json", rows=rows, batch=batch, tables=TABLES)
-            broker.produce(FEED, _messages(made))
+            broker.produce(FEED, messages(made))
             seconds = {name: _timed(run, name) for name in ("bronze", "silver", "gold")}
     return SustainedResult(rows=rows, seconds=seconds)
 
 
-def _run(spark: SparkSession, root: Path, bootstrap_servers: str) -> Run:
-    """The feed, from a feed file as a user writes it."""
-    feeds = root / FEED / "feeds"
+def feed_run(spark: SparkSession, root: Path, name: str, bootstrap_servers: str) -> Run:
+    """A feed of the sysbench tables, from a feed file as a user writes it; its topic has its name."""
+    feeds = root / name / "feeds"
     write_feed_file(
-        feeds / f"{FEED}.yml",
+        feeds / f"{name}.yml",
         protocol="canal_json",
         options={"enable-tidb-extension": True},
         time_zone="UTC",
         bootstrap_servers=bootstrap_servers,
-        topic=FEED,
-        schema_file=f"{FEED}.sql",
+        topic=name,
+        schema_file=f"{name}.sql",
     )
     create = recorded("canal_json").create
     tables = (create.replace("`sbtest1`", f"`test`.`sbtest{number}`") for number in range(TABLES))
-    (feeds / f"{FEED}.sql").write_text("".join(f"{text};\n" for text in tables), encoding="utf-8")
-    return Run.from_parameters(spark, {**local_parameters(root, root, feeds), "feed": FEED}, Secrets().get)
+    (feeds / f"{name}.sql").write_text("".join(f"{text};\n" for text in tables), encoding="utf-8")
+    return Run.from_parameters(spark, {**local_parameters(root, root, feeds), "feed": name}, Secrets().get)
 
 
-def _messages(made: Made) -> Iterator[KafkaMessage]:
+def messages(made: Made) -> Iterator[KafkaMessage]:
+    """The changes, and a watermark behind them in every partition."""
     make = maker(made)
     for number in range(made.messages):
         yield KafkaMessage(partition=number % PARTITIONS, key=None, value=make(number))

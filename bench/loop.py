@@ -1,0 +1,151 @@
+"""The loop: a changefeed that does not end, carried round by round. Does it keep up, does its heap stay as it is?"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from statistics import median
+
+from bench.made import Made
+from bench.report import Target, table
+from bench.sustained import PARTITIONS, TABLES, feed_run, messages
+from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.entry import Run
+from ticdc_lakehouse.loop import FailedRound, Round, rounds
+from ticdc_local.broker import Broker
+from ticdc_local.session import SETTINGS
+
+FEED = "loop"
+RATE = 10_000
+"""Row changes a second."""
+EVERY_SECONDS = 5.0
+SECONDS_BEHIND = 10.0
+GROWTH = 1.5
+"""The lag of the last third of the time is at most so many times that of the second third; the first warms up."""
+FIRST, LAST = 10, 50
+"""Rounds after which the live heap is compared."""
+HEAP_GROWTH = 1.1
+_MB = 1024 * 1024
+
+
+@dataclass(slots=True)
+class Changefeed:
+    """Changes at a steady rate, a watermark each second, until it has run for so long."""
+
+    broker: Broker
+    rate: int
+    seconds: int
+    written: dict[int, float] = field(default_factory=dict)
+    """When the watermark of a TSO was written, by time.monotonic."""
+
+    def write(self) -> None:
+        """Write second by second."""
+        started = time.monotonic()
+        for second in range(self.seconds):
+            made = Made(feed=FEED, protocol="canal_json", rows=self.rate, batch=second, tables=TABLES)
+            self.broker.produce(FEED, messages(made))
+            self.written[made.tso] = time.monotonic()
+            time.sleep(max(0.0, started + second + 1 - time.monotonic()))
+
+    def lag(self, tso: int) -> float:
+        """Seconds since the watermark that gold has published was written; 0 before the first."""
+        return time.monotonic() - self.written[tso] if tso in self.written else 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopResult:
+    """What the loop did."""
+
+    changes: int
+    seconds: float
+    lags: list[float]
+    """Seconds behind after each round that published, in order."""
+
+    @property
+    def growth(self) -> float:
+        """The lag at the end against that of the middle."""
+        third = len(self.lags) // 3
+        return median(self.lags[-third:]) / median(self.lags[third : 2 * third]) if third else 1.0
+
+
+def measure(lake: Lake, rate: int, seconds: int) -> LoopResult:
+    """Carry a changefeed of this rate for so long, and until all of it is published."""
+    assert lake.root is not None
+    for name in ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode"):
+        lake.spark.conf.set(name, SETTINGS[name])  # what users run
+    with Broker(lake.root / FEED / "kafka") as broker:
+        broker.create_topic(FEED, PARTITIONS)
+        run = feed_run(lake.spark, lake.root, FEED, broker.bootstrap_servers)
+        changefeed = Changefeed(broker=broker, rate=rate, seconds=seconds)
+        writer = threading.Thread(target=changefeed.write, daemon=True)
+        writer.start()
+        started, lags, changes = time.monotonic(), [], 0
+        for done in _until_published(run, changefeed, writer):
+            lags.append(changefeed.lag(done.tso))
+            changes += done.row_changes
+        return LoopResult(changes=changes, seconds=time.monotonic() - started, lags=lags)
+
+
+def _until_published(run: Run, changefeed: Changefeed, writer: threading.Thread) -> Iterator[Round]:
+    """The rounds until all that was written is published."""
+    for done in rounds([run], EVERY_SECONDS):
+        if isinstance(done, FailedRound):
+            raise done.error
+        yield done
+        if not writer.is_alive() and done.tso == max(changefeed.written):
+            return
+
+
+def heap_by_round(lake: Lake) -> dict[int, float]:
+    """Live heap after rounds of small windows, one after the other."""
+    assert lake.root is not None
+    with Broker(lake.root / "heap" / "kafka") as broker:
+        broker.create_topic("heap", PARTITIONS)
+        run = feed_run(lake.spark, lake.root, "heap", broker.bootstrap_servers)
+        found: dict[int, float] = {}
+        for number in range(1, LAST + 1):
+            made = Made(feed="heap", protocol="canal_json", rows=100, batch=number, tables=TABLES)
+            broker.produce("heap", messages(made))
+            (done,) = rounds([run], 0, 1)
+            if isinstance(done, FailedRound):
+                raise done.error
+            if number in (FIRST, LAST):
+                found[number] = live_heap(lake)
+        return found
+
+
+def live_heap(lake: Lake) -> float:
+    """MB of the JVM's heap that are in use after a collection."""
+    jvm = lake.spark.sparkContext._jvm
+    assert jvm is not None
+    for _ in range(2):  # what a first collection finds unreachable, a second one frees
+        jvm.java.lang.System.gc()
+        time.sleep(0.5)
+    return float(jvm.java.lang.management.ManagementFactory.getMemoryMXBean().getHeapMemoryUsage().getUsed()) / _MB
+
+
+def report(result: LoopResult) -> str:
+    """How far behind the loop was."""
+    rate = result.changes / result.seconds
+    line = (f"{result.changes:,}", f"{result.seconds:.0f}", f"{rate:,.0f}", f"{len(result.lags)}")
+    lags = (f"{median(result.lags):.1f}", f"{max(result.lags):.1f}", f"{result.growth:.2f}")
+    heads = ("changes", "seconds", "changes/s", "rounds", "median s behind", "most s behind", "growth")
+    return table(f"loop: a round every {EVERY_SECONDS:g} s, {TABLES} tables", heads, [(*line, *lags)])
+
+
+def main(lake: Lake, seconds: int) -> list[Target]:
+    """Measure and print."""
+    result = measure(lake, RATE, seconds)
+    print(report(result), flush=True)
+    heap = heap_by_round(lake)
+    print(f"live heap: {', '.join(f'{mb:.0f} MB after round {number}' for number, mb in heap.items())}\n", flush=True)
+    last_two_thirds = result.lags[len(result.lags) // 3 :]
+    return [
+        Target(what="loop, seconds behind", measured=max(last_two_thirds), bound=SECONDS_BEHIND, at_most=True),
+        Target(what="loop, growth of the lag", measured=result.growth, bound=GROWTH, at_most=True),
+        Target(
+            what="loop, growth of the live heap", measured=heap[LAST] / heap[FIRST], bound=HEAP_GROWTH, at_most=True
+        ),
+    ]
