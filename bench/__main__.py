@@ -1,4 +1,4 @@
-"""``python -m bench [codec|silver|gold|sustained|loop|memory …] [--rows N]``: all by default; 1 if a target is missed."""
+"""``python -m bench [codec|silver|gold|sustained|loop|memory …] [--rows N]``: all by default; 1 if one misses."""
 
 from __future__ import annotations
 

@@ -160,8 +160,8 @@ def _apply_group(lake: Lake, applying: GoldConfig, plans: Sequence[TablePlan]) -
         table, state = ".".join(outcome.name), outcome.state
         if outcome.merged or outcome.found:
             log("gold", "table applied", feed=applying.feed, table=table, tso=state.applied_tso, seconds=seconds)
-        if state.reason is not None:
-            warn("gold", "table blocked", feed=applying.feed, table=table, tso=state.applied_tso, reason=state.reason)
+        if state.stop is not None:
+            warn("gold", "table blocked", feed=applying.feed, table=table, tso=state.applied_tso, reason=state.stop)
     return outcomes
 
 
