@@ -90,6 +90,8 @@ class RowProtocol(ABC, Generic[Item, Group, Texts]):
 
     image_fault = ""
     """What the detail of a fault in a row's image begins with."""
+    columns_are_checked = False
+    """Whether ``single`` has compared the columns of the images with the table's, so that no column can be missing."""
 
     @abstractmethod
     def prefixes(self, items: Sequence[Item]) -> Sequence[Hashable]:
@@ -200,7 +202,7 @@ class JsonRows(Generic[Item, Group, Texts]):
         """What is wrong with a row's images: all else in its message has been read."""
         fault = unreadable(error, value)
         other_columns = fault.reason in ("missing_member", "unknown_member") or "enum value" in fault.detail
-        reason = "wrong_columns" if other_columns else fault.reason
+        reason = "wrong_columns" if other_columns and not self._protocol.columns_are_checked else fault.reason
         return DecodeError(reason, self._protocol.image_fault + fault.detail, offset=fault.offset)
 
     def _learn(self, single: SingleRow[Item, Group, Texts]) -> None:

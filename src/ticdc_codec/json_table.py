@@ -104,8 +104,8 @@ def _renamed(text: bytes, members: Collection[str], names: Mapping[str, str]) ->
 
 
 def _image_renamed(image: dict[str, Raw], names: Mapping[str, str]) -> dict[str, Raw]:
-    if not image.keys() <= names.keys():
-        raise DecodeError("wrong_columns", f"expected columns {[*names]}, found {[*image]}")
+    if unknown := image.keys() - names.keys():
+        raise DecodeError("wrong_columns", f"expected columns {[*names]}, found {sorted(unknown)}")
     return {names[name]: value for name, value in image.items()}
 
 

@@ -182,33 +182,3 @@ def _line_items(first: Numbers, counts: Numbers, group: Numbers, order: Numbers)
     """
     start = np.cumsum(counts) - counts
     return pa.array(2 * ((first - start)[group] + order), mask=(first == _NONE)[group])
-
-
-def alone(messages: Sequence[int]) -> tuple[Sequence[int], None]:
-    """The messages and the index of events of which a message has one."""
-    return messages, None
-
-
-class Gathered(RowBuilder):
-    """A row builder that takes columns as arguments."""
-
-    def add_columns(self, places: Any, *columns: Any, handle_only: Any = None, table_ids: Any = None) -> None:
-        """Add rows: see ``RowColumns``."""
-        op, (commit_ts, commit_ms), layout, (keys, old_keys), (before, after), *others = columns
-        if others:
-            handle_only, table_ids = others
-        added = RowColumns(
-            messages=places[0],
-            index=places[1],
-            op=op,
-            layout=layout,
-            commit_ts=commit_ts,
-            commit_ms=commit_ms,
-            handle_keys=keys,
-            old_handle_keys=old_keys,
-            before=before,
-            after=after,
-            handle_only=handle_only,
-            table_ids=table_ids,
-        )
-        self.add([added])

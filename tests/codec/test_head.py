@@ -10,7 +10,7 @@ from vectors import FOLDER, cases
 
 from ticdc_codec.debezium.decode import head_of as debezium_head
 from ticdc_codec.message_prefix import Head
-from ticdc_codec.simple.json.kind import head_of as simple_head
+from ticdc_codec.simple.json_decode import head_of as simple_head
 
 TEXT = rb'{"a":{"ms":"1795","n\"":12,"ts":470613139966656514},"ms":1795246658000,"x":",\"ms\":12,","op":"c",'
 MS = b'"ms":1795246658000'

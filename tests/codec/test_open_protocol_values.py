@@ -18,7 +18,7 @@ from ticdc_codec.errors import ConfigError, DecodeError
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Op, RowChange
 from ticdc_codec.open_protocol import encode
 from ticdc_codec.open_protocol.frame import framed, texts_of
-from ticdc_codec.open_protocol.quote import quoted, unquoted
+from ticdc_codec.open_protocol.value import quoted, unquoted
 from ticdc_codec.options import Compression, SinkOptions, sink_options
 
 

@@ -44,6 +44,7 @@ def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:
         out = Events()
         protocol.begin(contents_of([*values], options.large_message_handle_compression, out), out)
         rows.add([*protocol.values])
+        protocol.begin({}, out)  # forget the messages
         return in_order(rows.finish(), out, [0] * len(out))
 
     return decode

@@ -52,6 +52,7 @@ def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:
         contents = contents_of([value for _, value in messages], compression, out)
         protocol.begin(_decompressed([key for key, _ in messages], contents, compression, out), contents, out)
         rows.add([*contents])
+        protocol.begin([], {}, out)  # forget the messages
         return in_order(rows.finish(), out, [0] * len(out))
 
     return decode

@@ -1,9 +1,10 @@
-"""Messages into events. Rows are gathered by table and read together; any other event is read by itself."""
+"""Messages into events. Rows are read by the engine of ``json_rows``, any other event by itself."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -14,16 +15,16 @@ from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, checked_tso, 
 from ticdc_codec.compression import MAX_DECOMPRESSED, decompress
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout
+from ticdc_codec.json_rows import JsonRows
 from ticdc_codec.json_text import Unreadable, names_of, unreadable
 from ticdc_codec.message import stored_message
-from ticdc_codec.open_protocol.frame import key_texts, place_of, texts_of
-from ticdc_codec.open_protocol.key import DDL, RESOLVED, ROW, Key, read_key
-from ticdc_codec.open_protocol.row import read_images
-from ticdc_codec.open_protocol.rows import RowEvent, Rows, Tables
+from ticdc_codec.open_protocol.frame import DDL, RESOLVED, ROW, Key, key_texts, offset_of, read_key, texts_of
+from ticdc_codec.open_protocol.rows import OpenRows, RowEvent
+from ticdc_codec.open_protocol.single_row import read_images
 from ticdc_codec.options import Compression, SinkOptions
 
-_TOGETHER = 32
-"""Messages that are read before their rows are: so many stay in a processor's cache."""
+_CHUNK = 512
+"""Rows that wait to be read: so many stay in a processor's cache."""
 
 
 class _Ddl(msgspec.Struct, forbid_unknown_fields=True):
@@ -36,11 +37,16 @@ _DDL = msgspec.json.Decoder(_Ddl).decode
 
 def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:
     """A decoder of batches of messages, which reads claim-check objects of ``known``."""
-    tables = Tables()
+    protocol = OpenRows()
+    rows = JsonRows(protocol)
 
     def decode(keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
         messages = [*zip(keys, values, strict=True)]
-        return _Batch(messages, options.large_message_handle_compression, known.objects, tables).decode()
+        batch = _Batch(messages, options.large_message_handle_compression, known.objects, rows)
+        protocol.begin(batch.refuse)
+        events = batch.decode()
+        protocol.begin(None)  # forget the messages
+        return events
 
     return decode
 
@@ -48,19 +54,20 @@ def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:
 class _Batch:
     """The messages of one batch."""
 
-    __slots__ = ("_compression", "_faults", "_messages", "_others", "_rows", "_stored")
+    __slots__ = ("_compression", "_faults", "_messages", "_objects", "_others", "_rows", "_waiting")
 
     def __init__(
         self,
         messages: list[tuple[bytes | None, bytes | None]],
         compression: Compression,
-        stored: Mapping[str, bytes],
-        tables: Tables,
+        objects: Mapping[str, bytes],
+        rows: JsonRows[Any, Any, Any],
     ) -> None:
         self._messages = messages
         self._compression = compression
-        self._stored = stored
-        self._rows = Rows(tables, self._refuse)
+        self._objects = objects
+        self._rows = rows
+        self._waiting: list[RowEvent] = []
         self._others: list[tuple[int, int, partial[None]]] = []
         """DDLs and watermarks: numbers of message and in the message, and what adds them to ``Events``."""
         self._faults: dict[int, tuple[int, DecodeError]] = {}
@@ -73,10 +80,14 @@ class _Batch:
                 self._message(number, key, value)
             except DecodeError as error:
                 self._faults[number] = -1, error
-            if number % _TOGETHER == _TOGETHER - 1:
-                self._rows.read()
-        self._rows.read()
+            if len(self._waiting) >= _CHUNK:
+                self._read_rows()
+        self._read_rows()
         return in_order(self._rows.finish(self._faults.keys()), *self._add_others())
+
+    def _read_rows(self) -> None:
+        self._rows.add(self._waiting)
+        self._waiting = []
 
     def _add_others(self) -> tuple[Events, list[int]]:
         """All that are no rows, and their numbers in the message."""
@@ -97,11 +108,16 @@ class _Batch:
             for index, (event_key, text) in enumerate(zip(keys, self._decompressed(texts), strict=True)):
                 event = RowEvent(number, index, event_key, text)
                 if event_key.t == ROW and event_key.ccl is UNSET:
-                    self._rows.keep(event)
+                    self._add_row(event)
                 else:
                     self._other(event)
         except DecodeError as error:
             raise _named(error, keys) from None
+
+    def _add_row(self, event: RowEvent) -> None:
+        if not event.key.scm or not event.key.tbl:
+            raise DecodeError("missing_member", "expected scm and tbl in the key of a row")
+        self._waiting.append(event)
 
     def _decompressed(self, texts: list[bytes]) -> Iterable[bytes]:
         """The texts of a message. A watermark has none, and so nothing to decompress."""
@@ -112,33 +128,33 @@ class _Batch:
             try:
                 found.append(decompress(text, self._compression, rest) if text else text)
             except DecodeError as error:
-                raise DecodeError(error.reason, error.detail, offset=place_of(texts, len(found))) from None
+                raise DecodeError(error.reason, error.detail, offset=offset_of(texts, len(found))) from None
             rest -= len(found[-1])
         return found
 
     def _other(self, event: RowEvent) -> None:
-        """Keep a DDL, a watermark or a row that lies elsewhere."""
+        """Keep a DDL, a watermark or a row that is in claim-check storage."""
         key, text = event.key, event.text
         try:
             if key.t == ROW and key.ccl is not UNSET:
-                self._rows.keep(replace(event, text=self._claimed(key, key.ccl, text)))
+                self._add_row(replace(event, text=self._claimed(key, key.ccl, text)))
             elif key.t == DDL:
                 self._others.append((event.message, event.index, _ddl(key, text)))
             elif key.t == RESOLVED:
                 self._others.append((event.message, event.index, _resolved(key, text)))
             else:
-                self._refuse(event, DecodeError("unknown_type", f"expected t of 1, 2 or 3 in the key, found {key.t}"))
+                self.refuse(event, DecodeError("unknown_type", f"expected t of 1, 2 or 3 in the key, found {key.t}"))
         except DecodeError as error:
-            self._refuse(event, error)
+            self.refuse(event, error)
 
-    def _refuse(self, event: RowEvent, error: DecodeError) -> None:
+    def refuse(self, event: RowEvent, error: DecodeError) -> None:
         """Remember that a row has a fault, and with it its message."""
         key, value = self._messages[event.message]
         if self._faults.get(event.message, (event.index,))[0] < event.index:
             return
         texts = texts_of(value or b"")
         if event.text == texts[event.index]:
-            error.offset = place_of(texts, event.index) + (error.offset or 0)
+            error.offset = offset_of(texts, event.index) + (error.offset or 0)
         else:  # it came out of a compressed text or of an object
             error.offset = None
         self._faults[event.message] = event.index, _named(error, [*map(read_key, key_texts(key))])
@@ -146,7 +162,7 @@ class _Batch:
     def _claimed(self, key: Key, location: str, text: bytes) -> bytes:
         """The whole row that lies in claim-check storage, in place of its handle key. Raises DecodeError."""
         try:
-            content = self._stored[location]
+            content = self._objects[location]
         except KeyError:
             raise DecodeError("claim_check_missing", f"expected an object at {location}, found none") from None
         try:
@@ -168,12 +184,11 @@ def _check_count(keys: int, values: int) -> None:
 
 
 def _named(error: DecodeError, keys: list[Key]) -> DecodeError:
-    """The error with its table, if all events of its message are rows of this one table."""
+    """The error with its table if all events of its message are rows of this one table, else without one."""
     tables = {(key.t, key.scm or None, key.tbl or None) for key in keys}
-    if len(tables) == 1:
-        kind, database, table = tables.pop()
-        if kind == ROW and None not in (database, table):
-            error.database, error.table = database, table
+    kind, database, table = tables.pop() if len(tables) == 1 else (None, None, None)
+    is_named = kind == ROW and database is not None and table is not None
+    error.database, error.table = (database, table) if is_named else (None, None)
     return error
 
 

@@ -17,8 +17,7 @@ from ticdc_codec.large_message import OVERHEAD, Cut, checked, key_alone, limited
 from ticdc_codec.message import ClaimCheck, Message, StoredObject
 from ticdc_codec.mysql_type import parse_type
 from ticdc_codec.number_text import number_of_names
-from ticdc_codec.open_protocol.frame import VERSION, framed, key_texts, texts_of
-from ticdc_codec.open_protocol.key import DDL, RESOLVED, ROW, Key
+from ticdc_codec.open_protocol.frame import DDL, RESOLVED, ROW, VERSION, Key, framed, key_texts, texts_of
 from ticdc_codec.open_protocol.value import form_of
 from ticdc_codec.options import LargeMessage, SinkOptions
 from ticdc_codec.tidb_codes import Flag, code_of, flags_of

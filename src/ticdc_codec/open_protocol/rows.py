@@ -1,170 +1,140 @@
-"""The rows of a batch: kept by what they have in common, read together, gathered as columns."""
+"""Rows for the engine of ``json_rows``: their prefix is the table that the key names, and the value's first bytes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import msgspec
 from msgspec import UNSET, UnsetType
-from msgspec.structs import replace
 
-from ticdc_codec import batch
 from ticdc_codec.batch import checked_tso
-from ticdc_codec.bisect_failures import add_by_halves
 from ticdc_codec.bounded_cache import make_room
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Op
-from ticdc_codec.json_text import Unreadable, names_of, quotes_of_all, unreadable
-from ticdc_codec.open_protocol.key import Key
-from ticdc_codec.open_protocol.row import Row, described, op_of
+from ticdc_codec.json_rows import RowProtocol, RowTexts, SingleRow
+from ticdc_codec.json_text import names_of, quotes_of_all
+from ticdc_codec.open_protocol.frame import Key
+from ticdc_codec.open_protocol.single_row import Row, described, op_of
 from ticdc_codec.open_protocol.table import Description, Table
-from ticdc_codec.row_builder import Gathered
+from ticdc_codec.row_builder import RowColumns
 
 
 class RowEvent(msgspec.Struct, frozen=True, gc=False):
     """A row that is to be read."""
 
     message: int
+    """Number of its message in the batch."""
     index: int
+    """Number of the event in its message."""
     key: Key
     text: bytes
+    """Its JSON, decompressed."""
 
-
-_Like = tuple[str | UnsetType, str | UnsetType, bool, bytes]
-"""Database, table, whether it is no partition, first bytes: rows with equal ones mostly have the same columns."""
 
 Refuse = Callable[[RowEvent, DecodeError], None]
 
+_Prefix = tuple[str | UnsetType, str | UnsetType, bool, bytes]
+"""Database, table, whether it is no partition, first bytes: rows with equal ones mostly have the same columns."""
 
-class Tables:
-    """The tables of a feed that rows have described so far."""
 
-    __slots__ = ("_by_description", "by_like")
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Rows of one table, of all operations."""
+
+    table: Table
+
+
+class OpenRows(RowProtocol[RowEvent, _Group, RowTexts]):
+    """Rows of messages that may have several."""
 
     def __init__(self) -> None:
         self._by_description: dict[Description, Table] = {}
-        self.by_like: dict[_Like, Table] = {}
-        """The table of the last row that was so."""
+        self._refuse: Refuse | None = None
 
-    def described(self, description: Description) -> Table:
-        """The table of this description. Raises DecodeError."""
+    def begin(self, refuse: Refuse | None) -> None:
+        """Begin a batch, in which rows that have a fault are given to ``refuse``; None when it is over."""
+        self._refuse = refuse
+
+    def prefixes(self, items: Sequence[RowEvent]) -> list[_Prefix]:
+        """What rows of one table and one kind have in common."""
+        return [_prefix_of(event.key, event.text) for event in items]
+
+    def cut(self, group: _Group, items: Sequence[RowEvent]) -> RowTexts:  # noqa: ARG002 - nothing is cut
+        """The whole rows: all that repeats stands between the values."""
+        return RowTexts([event.text for event in items])
+
+    def columns(self, group: _Group, items: Sequence[RowEvent], texts: RowTexts, rows: list[Row]) -> list[RowColumns]:
+        """The rows of each operation."""
+        ops = [*map(op_of, rows)]
+        return [
+            _columns(op, group.table, items, texts.texts, rows, [at for at, each in enumerate(ops) if each is op])
+            for op in dict.fromkeys(ops)
+        ]
+
+    def single(self, item: RowEvent) -> SingleRow[RowEvent, _Group, RowTexts]:
+        """The row of a table that need not be known. Raises DecodeError."""
+        prefix = _prefix_of(item.key, item.text)
+        text, cells, lost = described(item.text)
+        table = self._table(Description(str(prefix[0]), str(prefix[1]), not prefix[2], cells, lost))
+        return SingleRow(
+            item=item,
+            group=_Group(table),
+            texts=RowTexts([text]),
+            prefix=None if lost else prefix,
+            value=text,
+            names_checked=True,
+        )
+
+    def refuse(self, item: RowEvent, error: DecodeError) -> None:
+        """Refuse the row, and with it its message."""
+        if self._refuse is not None:
+            self._refuse(item, error)
+
+    def _table(self, description: Description) -> Table:
         table = self._by_description.get(description)
         if table is None:
             make_room(self._by_description)
-            make_room(self.by_like)
             table = self._by_description[description] = Table(description)
         return table
 
 
-class Rows:
-    """The rows of one batch. Those that have a fault are handed to ``refuse``."""
-
-    __slots__ = ("_alike", "_gathered", "_refuse", "_tables")
-
-    def __init__(self, tables: Tables, refuse: Refuse) -> None:
-        self._tables = tables
-        self._refuse = refuse
-        self._gathered = Gathered()
-        self._alike: dict[_Like, list[RowEvent]] = {}
-
-    def keep(self, event: RowEvent) -> None:
-        """Take a row. Raises DecodeError if its key names no table."""
-        key = event.key
-        like = (key.scm, key.tbl, key.ptn is UNSET, event.text[:4])
-        alike = self._alike.get(like)
-        if alike is not None:
-            alike.append(event)
-            return
-        if not key.scm or not key.tbl:
-            raise DecodeError("missing_member", "expected scm and tbl in the key of a row")
-        self._alike[like] = [event]
-
-    def read(self) -> None:
-        """Read the rows that were kept."""
-        for like, events in self._alike.items():
-            first = 0
-            while like not in self._tables.by_like and first < len(events):
-                self._alone(like, events[first])
-                first += 1
-            if first < len(events):
-                self._together(like, events[first:])
-        self._alike.clear()
-
-    def finish(self, without: Collection[int]) -> batch.Rows | None:
-        """The rows as columns but for those of some messages."""
-        return self._gathered.rows(without)
-
-    def _together(self, like: _Like, events: list[RowEvent]) -> None:
-        """Add rows. One that has any fault, or is not like the others, is read alone."""
-
-        def add_all(events: Sequence[RowEvent]) -> bool:
-            table = self._tables.by_like.get(like)
-            if table is None:
-                return False
-            self._add(table, events, [table.read(event.text) for event in events])
-            return True
-
-        add_by_halves(events, add_all, lambda event: self._alone(like, event))
-
-    def _alone(self, like: _Like, event: RowEvent) -> None:
-        """Add a row of a table that need not be known."""
-        try:
-            text, cells, lost = described(event.text)
-            table = self._tables.described(Description(str(like[0]), str(like[1]), not like[2], cells, lost))
-            self._add(table, [replace(event, text=text)], [_read(table, text)])
-        except DecodeError as error:
-            self._refuse(event, error)
-        else:
-            if not lost:
-                self._tables.by_like[like] = table
-
-    def _add(self, table: Table, events: Sequence[RowEvent], rows: Sequence[Row]) -> None:
-        """Add rows of one description: all of them, or none. Raises DecodeError if one has a fault."""
-        ops = [*map(op_of, rows)]
-        columns = []
-        for op in dict.fromkeys(ops):
-            chosen = [at for at, of_row in enumerate(ops) if of_row is op]
-            columns.append(_columns(op, table, [events[at] for at in chosen], [rows[at] for at in chosen]))
-        for each in columns:
-            self._gathered.add_columns(*each)
+def _prefix_of(key: Key, text: bytes) -> _Prefix:
+    return key.scm, key.tbl, key.ptn is UNSET, text[:4]
 
 
-def _read(table: Table, text: bytes) -> Row:
-    """A row whose columns are known to be the table's. Raises DecodeError."""
-    try:
-        return table.read(text)
-    except Unreadable as error:
-        fault = unreadable(error, text)
-        other = fault.reason in ("missing_member", "unknown_member") or "enum value" in fault.detail
-        reason = "wrong_columns" if other else fault.reason
-        raise DecodeError(reason, fault.detail, offset=fault.offset) from None
-
-
-def _columns(op: Op, table: Table, events: Sequence[RowEvent], rows: Sequence[Row]) -> tuple[Any, ...]:
-    """The arguments of ``Gathered.add`` for rows of one kind. Raises DecodeError."""
-    new, quotes = table.texts([row.d if op is Op.DELETE else row.u for row in rows])
-    old, old_quotes = table.texts([row.p for row in rows]) if op is Op.UPDATE else ([], 0)
-    _check_names(events, quotes + old_quotes + 2 * len(rows) * (2 if op is Op.UPDATE else 1))
-    images = table.images(new)
+def _columns(
+    op: Op, table: Table, items: Sequence[RowEvent], texts: Sequence[bytes], rows: list[Row], chosen: list[int]
+) -> RowColumns:
+    """The rows at the places ``chosen``, which are of one operation. Raises DecodeError."""
+    events = [items[at] for at in chosen]
+    new, quotes = table.texts([rows[at].d if op is Op.DELETE else rows[at].u for at in chosen])
+    old, old_quotes = table.texts([rows[at].p for at in chosen]) if op is Op.UPDATE else ([], 0)
+    members = 2 if op is Op.UPDATE else 1
+    _check_names([texts[at] for at in chosen], quotes + old_quotes + 2 * len(chosen) * members)
     keys = [event.key for event in events]
     commit_ts = [key.ts for key in keys]
     for extreme in (min(commit_ts), max(commit_ts)):
         checked_tso(extreme)
-    return (
-        ([event.message for event in events], [event.index for event in events]),
-        op,
-        (commit_ts, None),
-        table.layout,
-        (table.handle_keys(new), table.old_handle_keys(old, new) if old else None),
-        (images, b"") if op is Op.DELETE else (table.images(old) if old else b"", images),
-        [key.ohk is True and key.ccl is UNSET for key in keys],
-        None if keys[0].ptn is UNSET else [key.ptn for key in keys],
+    images = table.lines(new)
+    return RowColumns(
+        messages=[event.message for event in events],
+        index=[event.index for event in events],
+        op=op,
+        layout=table.layout,
+        commit_ts=commit_ts,
+        handle_keys=table.handle_keys(new),
+        old_handle_keys=table.old_handle_keys(old, new) if old else None,
+        before=images if op is Op.DELETE else table.lines(old) if old else b"",
+        after=b"" if op is Op.DELETE else images,
+        # Only the handle key is in the value (wire.md 1.2.2); a row in claim-check storage is whole.
+        handle_only=[key.ohk is True and key.ccl is UNSET for key in keys],
+        table_ids=None if keys[0].ptn is UNSET else [None if key.ptn is UNSET else key.ptn for key in keys],
     )
 
 
-def _check_names(events: Sequence[RowEvent], quotes: int) -> None:
+def _check_names(texts: Sequence[bytes], quotes: int) -> None:
     """Raise DecodeError ``duplicate_name`` if an object has a name twice: rows then have more quotes than these."""
-    if quotes_of_all([event.text for event in events]) != quotes:
-        for event in events:
-            names_of(event.text)
+    if quotes_of_all(texts) != quotes:
+        for text in texts:
+            names_of(text)

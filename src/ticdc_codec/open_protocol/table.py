@@ -7,7 +7,7 @@ in which codes and flags are literals.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
@@ -16,14 +16,13 @@ from msgspec import UNSET, UnsetType
 
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text
-from ticdc_codec.json_text import is_odd, object_type
+from ticdc_codec.json_table import ImageTypes, handle_key_lines, old_handle_keys
 from ticdc_codec.mysql_type import Family, family_of
-from ticdc_codec.open_protocol.row import Cell, Row, read_images
+from ticdc_codec.open_protocol.single_row import Cell, Row
 from ticdc_codec.open_protocol.value import Form, form_of
 from ticdc_codec.tidb_codes import Flag
 from ticdc_codec.writer_defects import OPEN_FLAGS, OPEN_LOST_NAME
 
-_ENCODE = msgspec.json.Encoder().encode
 _ENCODE_LINES = msgspec.json.Encoder().encode_lines
 _LITERAL: Any = Literal
 
@@ -45,7 +44,7 @@ class Description(NamedTuple):
 class Table:
     """One description of a table."""
 
-    __slots__ = ("_fields", "_forms", "_image", "_keys", "_quotes", "layout", "read")
+    __slots__ = ("_forms", "_images", "_keys", "_quotes", "layout", "read")
 
     def __init__(self, description: Description) -> None:
         cells = description.cells
@@ -53,19 +52,17 @@ class Table:
         columns = tuple(column for column, _ in described)
         self._forms = [form for _, form in described]
         self.layout = Layout(description.database, description.table, columns, columns_text(columns))
-        names = [cell.name for cell in cells]
-        self.read: Callable[[bytes], Row] = _reader(cells, self._forms)
+        self._images = ImageTypes([cell.name for cell in cells])
+        self.read = self._images.reader(_row_type(self._images, cells, self._forms), ("u", "p", "d"))
         """Reads a row of this table. Raises DecodeError or one of ``Unreadable`` if it is none."""
-        self._fields = [f"c{at}" for at in range(len(cells))]
         self._quotes = [2 * (1 + 3 + cell.has_h) for cell in cells]
         """Of each column's name and those inside it."""
-        self._image = _image_maker(names)
         self._keys = [at for at, column in enumerate(columns) if column.key]
 
     def texts(self, images: Sequence[Any]) -> tuple[list[Texts], int]:
         """The texts of images by column, and how many quotes the images had in JSON. Raises DecodeError."""
         columns, quotes = [], 0
-        for field, form, own in zip(self._fields, self._forms, self._quotes, strict=True):
+        for field, form, own in zip(self._images.fields, self._forms, self._quotes, strict=True):
             try:
                 texts = form.texts([*map(attrgetter(f"{field}.v"), images)])
                 present = len(texts)
@@ -77,21 +74,21 @@ class Table:
                 quotes += 2 * (present - texts.count(None))
         return columns, quotes
 
-    def images(self, columns: list[Texts]) -> bytes:
+    def lines(self, columns: list[Texts]) -> bytes:
         """Images as lines of JSON."""
-        return _ENCODE_LINES([*map(self._image, *columns)])
+        return _ENCODE_LINES([*map(self._images.make, *columns)])
 
     def handle_keys(self, columns: list[Texts]) -> bytes:
         """The handle keys' texts as lines, none if the table names no key."""
-        return _ENCODE_LINES([*self._key_values(columns)])
+        return handle_key_lines(self._key_columns(columns))
 
     def old_handle_keys(self, old: list[Texts], new: list[Texts]) -> list[bytes | None] | None:
-        """The keys before updates, None for one that is the same, or for all."""
-        was, now = [*self._key_values(old)], [*self._key_values(new)]
-        return None if was == now else [*map(_changed, was, now)]
+        """The keys before updates, None for one that is the same, or for all. A column that is not in ``p`` has not
+        changed."""
+        return old_handle_keys(self._key_columns(old), self._key_columns(new))
 
-    def _key_values(self, columns: list[Texts]) -> Iterable[tuple[Any, ...]]:
-        return zip(*(columns[at] for at in self._keys), strict=True)
+    def _key_columns(self, columns: list[Texts]) -> list[Texts]:
+        return [columns[at] for at in self._keys]
 
 
 def _partial(form: Form, cells: list[Any]) -> tuple[Texts, int]:
@@ -100,12 +97,6 @@ def _partial(form: Form, cells: list[Any]) -> tuple[Texts, int]:
     texts = form.texts(values) if values else []
     following = iter(texts)
     return [UNSET if cell is UNSET else next(following) for cell in cells], len(texts)
-
-
-def _changed(was: tuple[Any, ...], now: tuple[Any, ...]) -> bytes | None:
-    """A key's text before an update, None if it is the same. A column that is not in ``p`` has not changed."""
-    before = tuple(b if a is UNSET else a for a, b in zip(was, now, strict=True))
-    return None if before == now else _ENCODE(before)
 
 
 def _column(cell: Cell, description: Description) -> tuple[Column, Form]:
@@ -133,29 +124,14 @@ def _doubt(flags: int, family: Family, description: Description) -> str | None:
     return OPEN_FLAGS if missing or flags > 0xFF else None
 
 
-def _image_maker(names: list[str]) -> Callable[..., Any]:
-    """What makes an image, which JSON can be made of, of its texts."""
-    if is_odd(names):
-        return lambda *texts: {name: text for name, text in zip(names, texts, strict=True) if text is not UNSET}
-    return object_type(names, [(str | None | UnsetType, UNSET)] * len(names))
-
-
-def _reader(cells: tuple[Cell, ...], forms: list[Form]) -> Callable[[bytes], Row]:
-    names = [cell.name for cell in cells]
-    fields = [f"c{at}" for at in range(len(cells))]
-    odd = is_odd(names)
+def _row_type(images: ImageTypes, cells: tuple[Cell, ...], forms: list[Form]) -> Any:
     types = [_cell_type(cell, form) for cell, form in zip(cells, forms, strict=True)]
-    whole = object_type(fields if odd else names, [(kind,) for kind in types])
-    partial = object_type(fields if odd else names, [(kind | UnsetType, UNSET) for kind in types])
+    whole = images.type_of([(kind,) for kind in types])
+    partial = images.type_of([(kind | UnsetType, UNSET) for kind in types])
     members: list[Any] = [
         (name, kind | UnsetType, UNSET) for name, kind in (("u", whole), ("p", partial), ("d", whole))
     ]
-    row = msgspec.defstruct("TableRow", members, bases=(Row,), forbid_unknown_fields=True, gc=False)
-    read: Callable[[bytes], Any] = msgspec.json.Decoder(row).decode
-    if not odd:
-        return read
-    renamed = dict(zip(names, fields, strict=True))
-    return lambda value: read(_renamed(value, renamed))
+    return msgspec.defstruct("TableRow", members, bases=(Row,), forbid_unknown_fields=True, gc=False)
 
 
 def _cell_type(cell: Cell, form: Form) -> Any:
@@ -163,12 +139,3 @@ def _cell_type(cell: Cell, form: Form) -> Any:
     if cell.has_h:
         members.append(("h", bool))
     return msgspec.defstruct("Cell", members, forbid_unknown_fields=True, gc=False)
-
-
-def _renamed(value: bytes, names: dict[str, str]) -> bytes:
-    """The row with columns named as no Struct can name them."""
-    images = read_images(value)
-    unknown = {name for image in images.values() for name in image} - names.keys()
-    if unknown:
-        raise DecodeError("wrong_columns", f"expected columns {[*names]}, found {sorted(unknown)}")
-    return _ENCODE({member: {names[name]: cell for name, cell in image.items()} for member, image in images.items()})

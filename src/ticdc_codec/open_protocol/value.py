@@ -3,7 +3,7 @@
 integers, BIT, ENUM, SET, YEAR    a number up to 2^64 - 1
 FLOAT, DOUBLE                     a number; ``-0`` counts
 TEXT and BLOB types               base64
-BINARY, VARBINARY                 quoted (``quote``)
+BINARY, VARBINARY                 quoted (``unquoted``)
 all others                        their text
 """
 
@@ -14,6 +14,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Annotated, Any
 
 import numpy as np
@@ -24,7 +25,6 @@ from msgspec import Meta, Raw
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.json_column import shortest
 from ticdc_codec.mysql_type import Family, parse_type
-from ticdc_codec.open_protocol.quote import quoted, unquoted
 from ticdc_codec.tidb_codes import type_of
 
 Texts = list[str | None]
@@ -169,3 +169,61 @@ _FORMS = {
     # NULL and GEOMETRY, which TiDB has no values of
     Family.OTHER: Form(wire=None, texts=_plain, written=_nothing),
 }
+
+
+_UNQUOTED = re.compile(r'[^\\"\x00-\x1f\x7f]*')
+_QUOTED = re.compile(
+    r'(?:[^\\"\x00-\x1f\x7f]|\\(?:[abfnrtv\\"]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}))*', re.ASCII
+)
+_ESCAPE = re.compile(rb"\\(?:u(.{4})|U(.{8})|.)")
+_SPECIAL = re.compile(r"[^ !#-\[\]-~]")
+_LETTERS = dict(zip('\a\b\f\n\r\t\v\\"', 'abfnrtv\\"', strict=True))
+
+
+def unquoted(text: str) -> bytes:
+    r"""The bytes behind a BINARY or VARBINARY: Go's strconv.Quote without its outer quotes (wire.md 1.2.4).
+
+        \a \b \f \n \r \t \v \\ \"    as in Go
+        \xNN                          a byte that is no valid UTF-8, and other ASCII control characters
+        \uNNNN \UNNNNNNNN             a code point that cannot be printed, none of ASCII
+        anything else                 itself, in UTF-8
+
+    Raises DecodeError ``bad_value``.
+    """
+    if _UNQUOTED.fullmatch(text):
+        return text.encode()
+    if not _QUOTED.fullmatch(text):
+        raise DecodeError("bad_value", f"expected bytes as Go quotes them, found {text[:40]!r}")
+    data = text.encode()
+    if b"\\u" in data or b"\\U" in data:
+        data = _ESCAPE.sub(_spelled_out, data)
+    # Of bytes that are no escape, this codec makes the code points of the same numbers.
+    return data.decode("unicode_escape").encode("latin-1")
+
+
+def _spelled_out(escape: re.Match[bytes]) -> bytes:
+    r"""The UTF-8 of ``\u`` and ``\U``; other escapes as they are."""
+    digits = escape[1] or escape[2]
+    if digits is None:
+        return escape[0]
+    number = int(digits, 16)
+    if number < 0x80 or number > 0x10FFFF or 0xD800 <= number < 0xE000:
+        raise DecodeError("bad_value", f"expected bytes as Go quotes them, found the code point {number:#x}")
+    return chr(number).encode()
+
+
+def quoted(data: bytes) -> str:
+    """Inverse of ``unquoted``: the text that Go's strconv.Quote makes, without its outer quotes."""
+    return _SPECIAL.sub(lambda character: _escaped(character[0]), data.decode(errors="surrogateescape"))
+
+
+@lru_cache(maxsize=4096)
+def _escaped(character: str) -> str:
+    number = ord(character)
+    if character in _LETTERS:
+        return f"\\{_LETTERS[character]}"
+    if number < 0x80 or 0xDC80 <= number < 0xDD00:  # an escaped surrogate stands for a byte
+        return f"\\x{number & 0xFF:02x}"
+    if character.isprintable():
+        return character
+    return f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}"

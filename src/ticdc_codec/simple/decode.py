@@ -7,11 +7,10 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, in_order
-from ticdc_codec.compression import decompress
-from ticdc_codec.errors import DecodeError
-from ticdc_codec.options import Compression, EncodingFormat, SinkOptions
+from ticdc_codec.json_rows import contents_of
+from ticdc_codec.options import EncodingFormat, SinkOptions
 from ticdc_codec.simple.avro_rows import AvroMessages
-from ticdc_codec.simple.json.decode import JsonMessages
+from ticdc_codec.simple.json_decode import JsonMessages
 from ticdc_codec.simple.schema import Schemas
 
 
@@ -37,24 +36,7 @@ class _Decoder:
         """The messages' events. The key is null, and nothing is read from it."""
         out = Events()
         self._schemas.begin_batch()
-        rows = self._messages.read(self._contents(keys, values, out), out)
+        messages = [value for _, value in zip(keys, values, strict=True)]
+        contents = contents_of(messages, self._compression, out, "a message")
+        rows = self._messages.read(contents, out)
         return in_order(rows, out, [0] * len(out))
-
-    def _contents(self, keys: Iterable[bytes | None], values: Iterable[bytes | None], out: Events) -> dict[int, bytes]:
-        """The values by number, without their compression; an error is added for one that has no content."""
-        given = {number: value for number, (_, value) in enumerate(zip(keys, values, strict=True))}
-        if self._compression is Compression.NONE and all(given.values()):
-            return given  # type: ignore[return-value]  # none is None
-        contents = {}
-        for number, value in given.items():
-            try:
-                contents[number] = self._content(value)
-            except DecodeError as error:
-                out.message = number
-                out.error(error)
-        return contents
-
-    def _content(self, value: bytes | None) -> bytes:
-        if not value:
-            raise DecodeError("empty", "expected a message, found no bytes")
-        return value if self._compression is Compression.NONE else decompress(value, self._compression)

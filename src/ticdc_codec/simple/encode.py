@@ -17,7 +17,7 @@ from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.options import EncodingFormat, IntegrityCheck, SinkOptions
 from ticdc_codec.simple.avro_message import AvroWriter
 from ticdc_codec.simple.checksum import NO_SUMS, written
-from ticdc_codec.simple.json.encode import JsonWriter
+from ticdc_codec.simple.json_encode import JsonWriter
 from ticdc_codec.simple.message import BOOTSTRAP, VERSION, WATERMARK, Checksum, Envelope
 from ticdc_codec.simple.schema import ColumnSchema, DataType, IndexSchema, TableSchema
 from ticdc_codec.tidb_codes import ddl_type_name

@@ -21,12 +21,10 @@ import msgspec
 
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column
+from ticdc_codec.json_table import Conversion
 from ticdc_codec.mysql_type import Family, parse_type
 from ticdc_codec.number_text import READERS, WRITERS, are_counts, number_of_names, numbers_of_names_or_digits
 from ticdc_codec.simple.zone import in_zone
-
-AreOurs = Callable[[list[Any]], bool]
-Change = Callable[[Any], str]
 
 
 class Timestamp(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -36,9 +34,8 @@ class Timestamp(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     value: str
 
 
-def converter(type_text: str, zone: ZoneInfo) -> tuple[AreOurs, Change] | None:
-    """What says that wire values of this type are all ``event``'s texts as they stand, and what makes any of them so;
-    None if they always are. The latter raises DecodeError."""
+def conversion(type_text: str, zone: ZoneInfo) -> Conversion | None:
+    """From the wire's values of a type to the texts of ``event``; None if they are always the same."""
     kind = parse_type(type_text)
     match kind.family:
         case Family.BINARY:
@@ -51,8 +48,8 @@ def converter(type_text: str, zone: ZoneInfo) -> tuple[AreOurs, Change] | None:
             return READERS.get(family)
 
 
-def wire_converter(column: Column, zone: ZoneInfo) -> Callable[[str], Any] | None:
-    """The other way round."""
+def to_wire(column: Column, zone: ZoneInfo) -> Callable[[str], Any] | None:
+    """Inverse of ``conversion``: makes the wire's value from the text of ``event``; None if they are the same."""
     kind = parse_type(column.type)
     match kind.family:
         case Family.BINARY:

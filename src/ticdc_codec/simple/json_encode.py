@@ -9,7 +9,7 @@ import msgspec
 
 from ticdc_codec.event import Column, Image, RowChange
 from ticdc_codec.options import SinkOptions
-from ticdc_codec.simple.json.value import wire_converter
+from ticdc_codec.simple.json_value import to_wire
 from ticdc_codec.simple.message import VERSION, Checksum, Envelope
 
 # orjson asks for more room than it fills, and gives it back: 4 us a message that is kept.
@@ -65,7 +65,7 @@ class JsonWriter:
         """What changes texts, by the identity of the columns: rows of a table share them."""
         form = self._forms.get(id(columns))
         if form is None:
-            found = ((column.name, wire_converter(column, self._options.time_zone)) for column in columns)
+            found = ((column.name, to_wire(column, self._options.time_zone)) for column in columns)
             # The form holds the columns, so that no others can have their id.
             form = self._forms[id(columns)] = (columns, [(name, convert) for name, convert in found if convert])
         return form[1]

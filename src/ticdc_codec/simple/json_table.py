@@ -1,0 +1,101 @@
+"""What repeats in every row of a table with the same columns, compiled once: how to read it, texts, handle keys."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import msgspec
+
+from ticdc_codec.event import Layout
+from ticdc_codec.json_table import Image, ImageTypes, TextImages, check_names, handle_key_lines, old_handle_keys
+from ticdc_codec.json_text import quotes_of
+from ticdc_codec.mysql_type import Family, family_of
+from ticdc_codec.simple.checksum import check
+from ticdc_codec.simple.json_value import Timestamp, conversion
+from ticdc_codec.simple.message import Checksum
+
+_NAMES = {"handle_key_only": "handleKeyOnly"}
+
+
+class Row(msgspec.Struct, rename=_NAMES, omit_defaults=True, gc=False):
+    """The members after ``schemaVersion``; a table's own type narrows the images to its columns."""
+
+    handle_key_only: bool = False
+    checksum: Checksum | None = None
+    data: Image | None = None
+    old: Image | None = None
+
+
+class Table:
+    """A table's rows of one schema version and of one choice of its columns."""
+
+    __slots__ = ("_getters", "_images", "_key", "_zone", "layout", "read")
+
+    def __init__(self, layout: Layout, zone: ZoneInfo) -> None:
+        self.layout = layout
+        images = ImageTypes([column.name for column in layout.columns])
+        types = [column.type for column in layout.columns]
+        self.read = images.reader(_row_type(images.type_of([(_wire_type(kind),) for kind in types])), ("data", "old"))
+        """Reads a row without its head. Raises DecodeError or one of ``Unreadable`` if it has other columns."""
+        self._images = TextImages(images, [conversion(kind, zone) for kind in types])
+        self._getters = images.getters()
+        self._key = [get for get, column in zip(self._getters, layout.columns, strict=True) if column.key]
+        self._zone = zone
+
+    def lines(self, images: list[Image]) -> tuple[bytes, bytes]:
+        """Images as lines of JSON: with the wire's values, and with the texts of ``event``, to which they are converted
+        in place. Raises DecodeError."""
+        return self._images.lines(images)
+
+    def check_sums(self, rows: list[Row]) -> None:
+        """Check rows with checksums, which have been converted to the texts of ``event``. Raises DecodeError."""
+        for row in rows:
+            if row.checksum is not None and not row.handle_key_only:
+                check(row.checksum, self.layout.columns, self._values(row.data), self._values(row.old), self._zone)
+
+    def handle_keys(self, images: list[Image]) -> bytes:
+        """The handle keys' texts as lines, none if the table has no key."""
+        return handle_key_lines(self._key_columns(images))
+
+    def old_handle_keys(self, old: list[Image], new: list[Image]) -> list[bytes | None] | None:
+        """The keys before updates, None for one that is the same, or for all."""
+        return old_handle_keys(self._key_columns(old), self._key_columns(new))
+
+    def _values(self, image: Image | None) -> list[str | None] | None:
+        return None if image is None else [get(image) for get in self._getters]
+
+    def _key_columns(self, images: list[Image]) -> list[Iterable[str | None]]:
+        return [map(get, images) for get in self._key]
+
+
+def _wire_type(type_text: str) -> Any:
+    return Timestamp | None if family_of(type_text) is Family.TIMESTAMP else str | None
+
+
+def _row_type(image: Any) -> Any:
+    fields: list[Any] = [("data", image | None, None), ("old", image | None, None)]
+    return msgspec.defstruct("TableRow", fields, bases=(Row,), rename=_NAMES, forbid_unknown_fields=True, gc=False)
+
+
+def check_row_names(texts: Sequence[bytes], rows: Sequence[Row], data: bytes, old: bytes) -> None:
+    """Raise DecodeError ``duplicate_name`` if an object of a row has a name twice.
+
+    ``data`` and ``old`` are the lines of the images with the wire's values, none for rows without this image.
+    """
+    check_names(texts, _shortest(len(rows), data, old), lambda: _quotes(rows, data, old))
+
+
+def _shortest(count: int, data: bytes, old: bytes) -> int:
+    """The length of so many texts that have nothing but images: a line feed stands for what comes after each."""
+    names = sum(len(name) for name, image in (('"data":', data), ('"old":', old)) if image)
+    return len(data) + len(old) + (len("{") + names) * count
+
+
+def _quotes(rows: Sequence[Row], data: bytes, old: bytes) -> Iterator[int]:
+    """The quotes of each row: of the names of its members, and within."""
+    lines = [image.splitlines() for image in (data, old) if image]
+    for row, *images in zip(rows, *lines, strict=True):
+        members = 2 * row.handle_key_only + (0 if row.checksum is None else 10)
+        yield members + sum(2 + quotes_of(image) for image in images)
