@@ -15,6 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from bench import wide
 from bench.recorded import Recorded, recorded
 from ticdc_codec.event import Event, Resolved, RowChange, events_of
 from ticdc_codec.protocols import Decoder, protocol_named
@@ -47,6 +48,8 @@ class Made:
     """Each row's id is this many times its number: 10 changes every tenth row of a table."""
     earlier: int = 0
     """Messages that were before those of batches of this size."""
+    columns: int = wide.COLUMNS
+    """Of each table; Canal-JSON alone has more than the recorded ones."""
 
     @property
     def messages(self) -> int:
@@ -74,7 +77,7 @@ def write(lake: Lake, made: Made) -> None:
     last = protocol_named(made.protocol).encode([Resolved(commit_ts=made.tso)], recorded(made.protocol).options)[0]
     end = first + made.messages
     append(lake, made.feed, made.batch, lake.spark.createDataFrame([(end, last.key, last.value)], _COLUMNS))
-    line = (made.batch, "bench", made.feed, 0, first, end + 1, made.messages + 1, datetime.now(UTC))
+    line = (made.batch, "bench", made.feed, 0, first, end + 1, made.messages + 1, made.batch, datetime.now(UTC))
     offsets = lake.table(Layer.BRONZE, landing.offsets_table(made.feed))
     schema = lake.spark.table(offsets).schema
     lake.spark.createDataFrame([line], schema).write.format("delta").mode("append").saveAsTable(offsets)
@@ -110,7 +113,7 @@ def _values(made: Made, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Record
 def maker(made: Made) -> Callable[[int], bytes]:
     """Gives the value of the batch's message of a number."""
     if made.protocol == "canal_json":
-        templates = _templates()
+        templates = _templates(made.columns)
         return lambda number: templates[number % len(templates)] % _names(_varied(made, number))
     events = _events(made.protocol)
     encode, options = protocol_named(made.protocol).encode, recorded(made.protocol).options
@@ -134,8 +137,8 @@ def _names(varied: Mapping[str, int]) -> dict[bytes, int]:
 
 
 @lru_cache
-def _templates() -> list[bytes]:
-    return [_template(value) for value in recorded("canal_json").values]
+def _templates(columns: int) -> list[bytes]:
+    return [_template(wide.message(value, columns)) for value in recorded("canal_json").values]
 
 
 def _template(value: bytes) -> bytes:

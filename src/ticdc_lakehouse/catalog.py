@@ -166,6 +166,8 @@ class Lake:
         the session's catalog."""
         # Else Spark puts settings and environment variables in place of ${…}, also within the quotes of a name.
         self.spark.conf.set("spark.sql.variable.substitute", "false")
+        # Else TIMESTAMP may mean a time without zone, in tables that others have made with one.
+        self.spark.conf.set("spark.sql.timestampType", "TIMESTAMP_LTZ")
         if self.root is None:
             return
         for layer, schema in self.schemas.items():

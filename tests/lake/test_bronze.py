@@ -7,9 +7,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
-from changefeed import Changefeed
+from changefeed import ID, Changefeed, Source, at
 
 from ticdc_codec.errors import OffsetGapError
+from ticdc_codec.event import Column
 from ticdc_lakehouse.bronze.landing import Landed
 from ticdc_lakehouse.catalog import Layer
 from ticdc_local.broker import KafkaMessage
@@ -72,3 +73,15 @@ def test_lands_everything_once(spark: SparkSession, broker: Broker, tmp_path: Pa
     with pytest.raises(OffsetGapError, match=rf"feed {feed.name}: Kafka deleted messages before they were read"):
         feed.run.bronze()
     assert len(offsets(feed)) == 10
+
+
+def test_a_session_whose_timestamps_have_no_zone(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
+    schema = "CREATE TABLE shop.t (id BIGINT PRIMARY KEY, at TIMESTAMP NULL);"
+    feed = Changefeed(spark, broker, tmp_path, schema=schema)
+    at_column = Column(name="at", type="timestamp")
+    feed.send(0, Source(table="t", columns=(ID, at_column)).insert(at(1), 1, "2024-02-03 04:05:06"))
+    feed.resolve(at(2))
+    assert feed.go().tso == at(2)
+    gold = feed.lake.table(Layer.GOLD, f"{feed.name}_shop_t")
+    assert spark.sql(f"SELECT unix_seconds(at), typeof(at) FROM {gold}").first() == (1706933106, "timestamp")

@@ -11,7 +11,7 @@ from changefeed import Changefeed, Source, at, ddl
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column
-from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.bronze import micro_batch
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import data_table, views, windows
 from ticdc_lakehouse.gold.maintenance import maintain
@@ -159,7 +159,7 @@ def test_bronze_dies_between_its_two_appends(
     for second in (1, 2):
         write(feed, second)
         with monkeypatch.context() as patch:
-            dies(patch, landing, "_append", after=1)
+            dies(patch, micro_batch, "_append", after=1)
             with pytest.raises(ConfigError):
                 feed.run.bronze()
         feed.run.silver()  # decodes what bronze has, although bronze does not yet say how far that is

@@ -10,16 +10,17 @@ Both are appended once a micro-batch. Structured Streaming may run a batch again
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
-from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.streaming.readwriter import DataStreamWriter
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from ticdc_codec.errors import ConfigError, OffsetGapError
+from ticdc_lakehouse import stream_checkpoint
+from ticdc_lakehouse.bronze.micro_batch import MicroBatches
 from ticdc_lakehouse.catalog import Lake, Layer
 
 _MESSAGE_COLUMNS = """
@@ -41,6 +42,7 @@ _OFFSET_COLUMNS = """
     start_offset BIGINT NOT NULL COMMENT 'first offset that the batch asked for',
     end_offset BIGINT NOT NULL COMMENT 'offset after the last one; equal to start_offset if there was none',
     messages BIGINT NOT NULL COMMENT 'messages landed',
+    listing BIGINT NOT NULL COMMENT 'end_offset was asked of Kafka after the batches before this number were read',
     ingest_time TIMESTAMP NOT NULL
 """
 
@@ -96,98 +98,86 @@ def land(lake: Lake, source: Source, *, continuous: bool = False, max_offsets_pe
     Raises OffsetGapError if Kafka deleted messages before they were read, ConfigError if the brokers cannot be read.
     """
     create_tables(lake, source.feed)
-    before, ends = _landed(lake, source.feed)
-    writer = _stream(lake, source, ends, max_offsets_per_trigger)
-    query = (writer if continuous else writer.trigger(availableNow=True)).start()
+    checkpoint = lake.checkpoint(f"bronze_{source.feed}")
+    begun = stream_checkpoint.planned(checkpoint) is not None
+    options = _kafka_options(source, {} if begun else _ends(lake, source.feed), max_offsets_per_trigger)
+    started, interrupted = stream_checkpoint.next_batch(checkpoint), stream_checkpoint.interrupted(checkpoint)
+    append = MicroBatches(
+        messages_table=lake.table(Layer.BRONZE, messages_table(source.feed)),
+        offsets_table=lake.table(Layer.BRONZE, offsets_table(source.feed)),
+        checkpoint=checkpoint,
+        first_batch=_first_batch(lake, source.feed, checkpoint),
+        interrupted=interrupted,
+        listed_before=None if continuous else started + (interrupted is not None),
+    )
+    messages = lake.spark.readStream.format("kafka").options(**options).load().drop("timestampType")
+    writer = messages.writeStream.queryName(f"bronze {source.feed}").option("checkpointLocation", checkpoint)
+    query = (writer if continuous else writer.trigger(availableNow=True)).foreachBatch(append.append).start()
     try:
         query.awaitTermination()
     except StreamingQueryException as error:
         raise _stopped(source, error) from error
-    return _landed_since(lake, source.feed, before)
+    return _landed(lake, source.feed, append, query.recentProgress, started)
 
 
-def _stream(
-    lake: Lake, source: Source, ends: Mapping[str, Mapping[str, int]], max_offsets_per_trigger: int | None
-) -> DataStreamWriter:
+def _kafka_options(
+    source: Source, ends: Mapping[str, Mapping[str, int]], max_offsets_per_trigger: int | None
+) -> dict[str, str]:
+    """``ends``: by topic and partition, as Kafka's options write them, the offset to begin at; empty for the feed's own
+    ``starting_offsets``. It counts if the checkpoint is new: a lost checkpoint lands nothing twice."""
     options = {
         **source.kafka_options,
-        # Counts if the checkpoint is new: after what bronze has, so that a lost checkpoint lands nothing twice.
         "startingOffsets": json.dumps(ends) if ends else source.starting_offsets,
         "failOnDataLoss": "true",
         "includeHeaders": "true",
     }
     if max_offsets_per_trigger is not None:
         options["maxOffsetsPerTrigger"] = str(max_offsets_per_trigger)
-    checkpoint = lake.checkpoint(f"bronze_{source.feed}")
-
-    def append(batch: DataFrame, number: int) -> None:
-        append_batch(lake, source.feed, checkpoint, batch, number)
-
-    messages = lake.spark.readStream.format("kafka").options(**options).load().drop("timestampType")
-    return (
-        messages.writeStream.queryName(f"bronze {source.feed}")
-        .option("checkpointLocation", checkpoint)
-        .foreachBatch(append)
-    )
+    return options
 
 
-def append_batch(lake: Lake, feed: str, checkpoint: str, messages: DataFrame, number: int) -> None:
-    """Append one micro-batch to both tables, each at most once however often it is called."""
-    query = str(json.loads(_checkpoint_file(checkpoint, "metadata"))["id"])
-    batch = _first_batch(lake, feed, query) + number
-    once = {"txnAppId": query, "txnVersion": str(number)}
-    stamped = messages.withColumns({"ingest_time": F.current_timestamp(), "batch": F.lit(batch).cast("long")})
-    _append(stamped, lake.table(Layer.BRONZE, messages_table(feed)), once)
-    offsets = _offsets_of(lake, feed, checkpoint, number, batch)
-    _append(offsets.withColumn("query", F.lit(query)), lake.table(Layer.BRONZE, offsets_table(feed)), once)
+def _first_batch(lake: Lake, feed: str, checkpoint: str) -> int:
+    """The feed's number of the query's batch 0: numbers continue where an earlier query, of a lost checkpoint, ended.
 
-
-def _append(lines: DataFrame, table: str, once: Mapping[str, str]) -> None:
-    lines.write.format("delta").mode("append").options(**once).saveAsTable(table)
-
-
-def _first_batch(lake: Lake, feed: str, query: str) -> int:
-    """The feed's number of the query's batch 0: numbers go on where an earlier query, of a lost checkpoint, ended."""
+    Found once a query, and kept beside its checkpoint.
+    """
+    kept, query = Path(checkpoint) / "first_batch", stream_checkpoint.query_id(checkpoint)
+    if query is not None and kept.exists():
+        return int(kept.read_text(encoding="ascii"))
     offsets = lake.spark.table(lake.table(Layer.BRONZE, offsets_table(feed)))
-    line = offsets.agg(F.min(F.when(F.col("query") == query, F.col("batch"))), F.max("batch") + 1).first()
-    assert line is not None
-    return int(next((number for number in line if number is not None), 0))
+    row = offsets.agg(F.min(F.when(F.col("query") == F.lit(query), F.col("batch"))), F.max("batch") + 1).first()
+    assert row is not None
+    first = int(next((number for number in row if number is not None), 0))
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = kept.with_suffix(".new")
+    unfinished.write_text(str(first), encoding="ascii")
+    unfinished.replace(kept)
+    return first
 
 
-def _offsets_of(lake: Lake, feed: str, checkpoint: str, number: int, batch: int) -> DataFrame:
-    """The offsets table's lines of one batch. The checkpoint names every partition, also those that had nothing."""
-    ends = _planned_offsets(checkpoint, number)
-    starts = _planned_offsets(checkpoint, number - 1) if number > 0 else {}
-    plan = lake.spark.createDataFrame(
-        [(topic, partition, starts.get((topic, partition)), end) for (topic, partition), end in sorted(ends.items())],
-        "topic STRING, partition INT, planned_start LONG, end_offset LONG",
-    )
-    landed = (
-        lake.spark.table(lake.table(Layer.BRONZE, messages_table(feed)))
-        .where(F.col("batch") == batch)
-        .groupBy("topic", "partition")
-        .agg(F.count("*").alias("landed"), F.min("offset").alias("first_offset"))
-    )
-    return plan.join(landed, ["topic", "partition"], "left").select(
-        F.lit(batch).cast("long").alias("batch"),
-        "topic",
-        "partition",
-        F.coalesce("planned_start", "first_offset", "end_offset").alias("start_offset"),
-        "end_offset",
-        F.coalesce("landed", F.lit(0)).cast("long").alias("messages"),
-        F.current_timestamp().alias("ingest_time"),
-    )
+def _ends(lake: Lake, feed: str) -> dict[str, dict[str, int]]:
+    """By topic and partition the offset that bronze has read to."""
+    offsets = lake.spark.table(lake.table(Layer.BRONZE, offsets_table(feed)))
+    ends: dict[str, dict[str, int]] = {}
+    for topic, partition, end in offsets.groupBy("topic", "partition").agg(F.max("end_offset")).collect():
+        ends.setdefault(topic, {})[str(partition)] = end
+    return ends
 
 
-def _planned_offsets(checkpoint: str, number: int) -> dict[tuple[str, int], int]:
-    """End offsets of a batch as Structured Streaming wrote them down before it ran the batch."""
-    text = _checkpoint_file(checkpoint, f"offsets/{number}")
-    by_topic = json.loads(text.splitlines()[-1])
-    return {(topic, int(p)): end for topic, ends in by_topic.items() for p, end in ends.items()}
-
-
-def _checkpoint_file(checkpoint: str, name: str) -> str:
-    return (Path(checkpoint) / name).read_text(encoding="utf-8")
+def _landed(
+    lake: Lake, feed: str, batches: MicroBatches, progress: Sequence[StreamingQueryProgress], started: int
+) -> Landed:
+    """What the batches from ``started`` on landed: as the stream's progress counts, which forgets all but the last 100
+    batches and does not count a batch that an earlier run began; else as the table of offsets does."""
+    ended = stream_checkpoint.next_batch(batches.checkpoint)
+    counted = {p.batchId: p.numInputRows for p in progress if started <= p.batchId < ended}
+    if len(counted) == ended - started and batches.interrupted is None:
+        return Landed(feed=feed, batches=len(counted), messages=sum(counted.values()))
+    offsets = lake.spark.table(lake.table(Layer.BRONZE, offsets_table(feed)))
+    new = offsets.where(F.col("batch") >= batches.first_batch + started)
+    row = new.agg(F.count_distinct("batch"), F.sum("messages")).first()
+    assert row is not None
+    return Landed(feed=feed, batches=int(row[0]), messages=int(row[1] or 0))
 
 
 def _stopped(source: Source, error: StreamingQueryException) -> ConfigError:
@@ -204,21 +194,3 @@ def _stopped(source: Source, error: StreamingQueryException) -> ConfigError:
         f"feed {source.feed}: reading topics {topics} from {source.kafka_options['kafka.bootstrap.servers']} stopped; "
         f"check kafka.bootstrap_servers and kafka.security: {first_line}"
     )
-
-
-def _landed(lake: Lake, feed: str) -> tuple[int, dict[str, dict[str, int]]]:
-    """The last batch, -1 before the first; and by topic and partition, as Kafka's options write them, the offset read
-    to."""
-    offsets = lake.spark.table(lake.table(Layer.BRONZE, offsets_table(feed)))
-    lines = offsets.groupBy("topic", "partition").agg(F.max("batch"), F.max("end_offset")).collect()
-    ends: dict[str, dict[str, int]] = {}
-    for topic, partition, _, end in lines:
-        ends.setdefault(topic, {})[str(partition)] = end
-    return max((batch for _, _, batch, _ in lines), default=-1), ends
-
-
-def _landed_since(lake: Lake, feed: str, batch: int) -> Landed:
-    offsets = lake.spark.table(lake.table(Layer.BRONZE, offsets_table(feed))).where(F.col("batch") > batch)
-    line = offsets.agg(F.count_distinct("batch"), F.sum("messages")).first()
-    assert line is not None
-    return Landed(feed=feed, batches=int(line[0]), messages=int(line[1] or 0))

@@ -11,24 +11,28 @@ bronze.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 from ticdc_codec.batch import DecoderContext, SchemaName
 from ticdc_codec.claim_check_storage import StoredObjects
 from ticdc_codec.event import EVENTS, Column, Kind
 from ticdc_codec.options import SinkOptions
 from ticdc_codec.protocols import Decoder
+from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.generated_code import generated_code
 
 TOO_LARGE = "message_too_large"
 EMPTY = "empty"
@@ -36,6 +40,10 @@ EMPTY = "empty"
 COMMIT_ORDER = "coalesce(commit_ts, shiftleft(unix_millis(commit_time), 18))"
 """SQL: commit_ts, or the first TSO of the commit's millisecond where the wire has that alone."""
 _DECODED = [name for name in EVENTS.names if name != "message"]
+_READ = "messages_read"
+"""Name of the file beside the checkpoint that says how many messages bronze had when silver last ended."""
+_COUNTS = "decoded"
+"""Name of the counts that the query observes in each micro-batch."""
 _POSITION = ["topic", "partition", "offset", "timestamp", "batch"]
 _SLICE_BYTES = 8 * 1024 * 1024
 """A worker decodes at most about this many bytes of messages at a time, whatever the size of Spark's batch."""
@@ -112,6 +120,8 @@ def create_tables(lake: Lake, feed: str) -> None:
         comment=f"Every event of changefeed {feed}, decoded",
         properties=f"TBLPROPERTIES ('delta.dataSkippingStatsColumns' = '{_STATISTICS}')",
     )
+    if lake.exists(Layer.SILVER, f"{feed}_accounting"):
+        return
     lake.view(
         Layer.SILVER,
         f"{feed}_quarantine",
@@ -145,21 +155,42 @@ def _accounting_sql(offsets: str, events: str) -> str:
 def decode(lake: Lake, decoding: Decoding, *, continuous: bool = False) -> Decoded:
     """Decode what bronze has that silver has not, or go on decoding until stopped (``continuous``)."""
     create_tables(lake, decoding.feed)
-    events = lake.table(Layer.SILVER, events_table(decoding.feed))
-    before = lake.version(events)
+    events, checkpoint = lake.table(Layer.SILVER, events_table(decoding.feed)), stream(lake, decoding.feed)
     messages = lake.spark.readStream.table(lake.table(Layer.BRONZE, landing.messages_table(decoding.feed)))
+    counted = decoded(messages, decoding).observe(
+        _COUNTS, F.count("*").alias("events"), F.count_if(F.col("kind") == Kind.ERROR.value).alias("quarantined")
+    )
     writer = (
-        decoded(messages, decoding)
-        .writeStream.queryName(f"silver {decoding.feed}")
-        .option("checkpointLocation", lake.checkpoint(f"silver_{decoding.feed}"))
+        counted.writeStream.queryName(f"silver {decoding.feed}")
+        .option("checkpointLocation", checkpoint)
         .format("delta")
         .outputMode("append")
     )
+    first, interrupted = stream_checkpoint.next_batch(checkpoint), stream_checkpoint.interrupted(checkpoint)
     started = writer if continuous else writer.trigger(availableNow=True)
-    with row_by_row(lake.spark):
+    read = stream_checkpoint.messages_read(lake.checkpoint(f"bronze_{decoding.feed}"))
+    with row_by_row(lake.spark), generated_code(lake.spark, read - _read_before(checkpoint)):
         query = started.toTable(events)
     query.awaitTermination()
-    return _decoded_since(lake, decoding.feed, events, before)
+    (Path(checkpoint) / _READ).write_text(str(read), encoding="ascii")
+    if interrupted is None:
+        done = _counted_by_progress(
+            decoding.feed, query.recentProgress, range(first, stream_checkpoint.next_batch(checkpoint))
+        )
+        if done is not None:
+            return done
+    return _counted_in_table(lake, decoding.feed, query.id, first)
+
+
+def _read_before(checkpoint: str) -> int:
+    """How many messages bronze had when silver last ended: what came since waits for it."""
+    kept = Path(checkpoint) / _READ
+    return int(kept.read_text(encoding="ascii")) if kept.exists() else 0
+
+
+def stream(lake: Lake, feed: str) -> str:
+    """The checkpoint folder of a feed's silver."""
+    return lake.checkpoint(f"silver_{feed}")
 
 
 @contextmanager
@@ -175,14 +206,32 @@ def row_by_row(spark: SparkSession) -> Iterator[None]:
         spark.conf.set(name, before or "true")
 
 
-def _decoded_since(lake: Lake, feed: str, events: str, version: int) -> Decoded:
-    """Count in the table, not in the stream's progress: after a crash that reports nothing for a batch that was
-    appended."""
-    appends = lake.history(events).where(F.col("version") > version)
-    line = appends.agg(F.count("*"), F.sum(F.col("operationMetrics")["numOutputRows"].cast("long"))).first()
-    assert line is not None
-    quarantined = _quarantined_since(lake, events, version) if line[0] else 0
-    return Decoded(feed=feed, batches=line[0], events=line[1] or 0, quarantined=quarantined)
+def _counted_by_progress(feed: str, progress: Sequence[StreamingQueryProgress], batches: range) -> Decoded | None:
+    """What these batches appended, as the query counted it; None if its progress does not cover them all: it keeps the
+    last 100."""
+    counts = [p.observedMetrics.get(_COUNTS) for p in progress if p.batchId in batches]
+    known = [row for row in counts if row is not None]
+    if len(known) < len(batches):
+        return None
+    return Decoded(
+        feed=feed,
+        batches=len(known),
+        events=sum(row["events"] for row in known),
+        quarantined=sum(row["quarantined"] for row in known),
+    )
+
+
+def _counted_in_table(lake: Lake, feed: str, query: str, first: int) -> Decoded:
+    """What the query's batches from ``first`` on appended: after a crash its progress counts nothing for a batch that
+    was appended already."""
+    events = lake.table(Layer.SILVER, events_table(feed))
+    written = F.col("operationParameters")
+    appends = lake.history(events).where((written["queryId"] == query) & (written["epochId"].cast("long") >= first))
+    rows = F.sum(F.col("operationMetrics")["numOutputRows"].cast("long"))
+    row = appends.agg(F.count("*"), rows, F.min("version")).first()
+    assert row is not None
+    quarantined = _quarantined_since(lake, events, row[2] - 1) if row[0] else 0
+    return Decoded(feed=feed, batches=row[0], events=row[1] or 0, quarantined=quarantined)
 
 
 def _quarantined_since(lake: Lake, events: str, version: int) -> int:

@@ -7,6 +7,7 @@ A single poison message stops nothing: nearly all must fail, and be messages of 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from pyspark.sql import functions as F
 
@@ -44,10 +45,17 @@ def check_protocol(lake: Lake, decoding: decode_stream.Decoding) -> None:
 
 
 def _has_decoded(lake: Lake, feed: str) -> bool:
+    """Whether silver has decoded any message; once it has, a file beside the stream's checkpoint says so."""
+    seen = Path(decode_stream.stream(lake, feed)) / "has_decoded"
+    if seen.exists():
+        return True
     if not lake.exists(Layer.SILVER, decode_stream.events_table(feed)):
         return False
     events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
-    return bool(events.where(F.col("kind") != Kind.ERROR.value).select("kind").take(1))
+    found = bool(events.where(F.col("kind") != Kind.ERROR.value).select("kind").take(1))
+    if found and seen.parent.exists():
+        seen.touch()
+    return found
 
 
 def _some(lake: Lake, decoding: decode_stream.Decoding) -> list[Pair]:

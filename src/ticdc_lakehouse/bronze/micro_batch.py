@@ -1,0 +1,77 @@
+"""One micro-batch of bronze: the append of its messages, and that of the offsets which it read to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from ticdc_lakehouse import stream_checkpoint
+
+Partition = tuple[str, int]
+"""(topic, partition)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MicroBatches:
+    """Appends the micro-batches of one query. Holds values alone: Spark Connect runs ``append`` in another process."""
+
+    messages_table: str
+    """Quoted name, as that of the other table."""
+    offsets_table: str
+    checkpoint: str
+    first_batch: int
+    """The feed's number of the query's batch 0."""
+    interrupted: int | None
+    """The batch that an earlier run began: its rows may be in the tables already."""
+    listed_before: int | None
+    """The first batch of those whose end offsets Kafka was asked for at once, as this run began (``availableNow``);
+    None if it is asked before each."""
+
+    def append(self, messages: DataFrame, number: int) -> None:
+        """Append one micro-batch to both tables, each at most once however often it is called."""
+        query, batch = str(stream_checkpoint.query_id(self.checkpoint)), self.first_batch + number
+        once = {"txnAppId": query, "txnVersion": str(number)}
+        landed = Observation()
+        stamped = messages.withColumns({"ingest_time": F.current_timestamp(), "batch": F.lit(batch).cast("long")})
+        _append(stamped.observe(landed, F.count("*").alias("messages")), self.messages_table, once)
+        # Delta skips the append of an interrupted batch whose rows it has: then nothing was counted.
+        total = None if number == self.interrupted else int(landed.get["messages"])
+        _append(self._offsets(messages.sparkSession, query, number, total), self.offsets_table, once)
+
+    def _offsets(self, spark: SparkSession, query: str, number: int, total: int | None) -> DataFrame:
+        """The offsets table's rows of one batch. The checkpoint names every partition, also those without messages."""
+        batch, ends = self.first_batch + number, stream_checkpoint.planned_offsets(self.checkpoint, number)
+        starts = stream_checkpoint.planned_offsets(self.checkpoint, number - 1) if number > 0 else {}
+        # As many messages as offsets: then so it is in each partition.
+        if ends.keys() == starts.keys() and total == sum(end - starts[place] for place, end in ends.items()):
+            read = {place: (end - starts[place], starts[place]) for place, end in ends.items()}
+        else:
+            read = _counted(spark, self.messages_table, batch)
+        now = datetime.now(UTC)
+        rows = []
+        for place, end in sorted(ends.items()):
+            count, first = read.get(place, (0, end))
+            rows.append((batch, query, *place, starts.get(place, first), end, count, self._listing(number), now))
+        return spark.createDataFrame(rows, spark.table(self.offsets_table).schema).coalesce(1)
+
+    def _listing(self, number: int) -> int:
+        """The first batch of those planned at once: batches before it were read when Kafka was asked for the end
+        offsets. Of an interrupted batch it is not known."""
+        if number == self.interrupted:
+            return 0
+        return self.first_batch + (number if self.listed_before is None else self.listed_before)
+
+
+def _counted(spark: SparkSession, table: str, batch: int) -> dict[Partition, tuple[int, int]]:
+    """Messages landed and first offset, by partition."""
+    landed = spark.table(table).where(F.col("batch") == batch).groupBy("topic", "partition")
+    rows = landed.agg(F.count("*"), F.min("offset")).collect()
+    return {(topic, partition): (count, first) for topic, partition, count, first in rows}
+
+
+def _append(rows: DataFrame, table: str, once: Mapping[str, str]) -> None:
+    rows.write.format("delta").mode("append").options(**once).saveAsTable(table)

@@ -1,0 +1,47 @@
+"""What a streaming query's checkpoint says about its batches: Spark plans each in ``offsets/<number>`` before it runs,
+and commits it in ``commits/<number>`` afterwards."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+
+def query_id(checkpoint: str) -> str | None:
+    """The query's id, None before its first start."""
+    path = Path(checkpoint) / "metadata"
+    return str(json.loads(path.read_text(encoding="utf-8"))["id"]) if path.exists() else None
+
+
+def planned(checkpoint: str) -> int | None:
+    """Number of the newest batch that was planned, None before the first."""
+    return _newest(checkpoint, "offsets")
+
+
+def next_batch(checkpoint: str) -> int:
+    """Number of the first batch that is not committed."""
+    newest = _newest(checkpoint, "commits")
+    return 0 if newest is None else newest + 1
+
+
+def interrupted(checkpoint: str) -> int | None:
+    """Number of a batch that was planned and not committed: it runs again, and its rows may be written already."""
+    newest = planned(checkpoint)
+    return newest if newest is not None and newest >= next_batch(checkpoint) else None
+
+
+def planned_offsets(checkpoint: str, number: int) -> dict[tuple[str, int], int]:
+    """By topic and partition the end offset of a batch that reads Kafka."""
+    text = (Path(checkpoint) / "offsets" / str(number)).read_text(encoding="utf-8")
+    by_topic = json.loads(text.splitlines()[-1])
+    return {(topic, int(partition)): end for topic, ends in by_topic.items() for partition, end in ends.items()}
+
+
+def messages_read(checkpoint: str) -> int:
+    """How many messages a stream that reads Kafka has planned to read, from the first offsets on."""
+    newest = planned(checkpoint)
+    return 0 if newest is None else sum(planned_offsets(checkpoint, newest).values())
+
+
+def _newest(checkpoint: str, log: str) -> int | None:
+    return max((int(path.name) for path in (Path(checkpoint) / log).glob("*") if path.name.isdecimal()), default=None)

@@ -1,0 +1,46 @@
+"""What the files of a checkpoint say about a stream's batches."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ticdc_lakehouse import stream_checkpoint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def plan(checkpoint: Path, number: int, end: int) -> None:
+    (checkpoint / "offsets").mkdir(exist_ok=True)
+    offsets = f'v1\n{{"batchWatermarkMs":0}}\n{{"a":{{"0":{end},"1":2}}}}'
+    (checkpoint / "offsets" / str(number)).write_text(offsets, encoding="utf-8")
+
+
+def commit(checkpoint: Path, number: int) -> None:
+    (checkpoint / "commits").mkdir(exist_ok=True)
+    (checkpoint / "commits" / str(number)).write_text("v1\n{}", encoding="utf-8")
+    (checkpoint / "commits" / f".{number}.crc").touch()
+
+
+def test_before_the_first_start(tmp_path: Path) -> None:
+    checkpoint = str(tmp_path / "none")
+    assert stream_checkpoint.query_id(checkpoint) is None
+    assert stream_checkpoint.next_batch(checkpoint) == 0
+    assert stream_checkpoint.interrupted(checkpoint) is None
+    assert stream_checkpoint.messages_read(checkpoint) == 0
+
+
+def test_a_batch_that_was_planned_and_not_committed_is_interrupted(tmp_path: Path) -> None:
+    (tmp_path / "metadata").write_text('{"id":"q"}', encoding="utf-8")
+    checkpoint = str(tmp_path)
+    plan(tmp_path, 8, 5)
+    assert stream_checkpoint.interrupted(checkpoint) == 8
+    commit(tmp_path, 8)
+    assert (stream_checkpoint.interrupted(checkpoint), stream_checkpoint.next_batch(checkpoint)) == (None, 9)
+    for number in (9, 10):
+        plan(tmp_path, number, number)
+    commit(tmp_path, 9)
+    assert (stream_checkpoint.interrupted(checkpoint), stream_checkpoint.next_batch(checkpoint)) == (10, 10)
+    assert stream_checkpoint.query_id(checkpoint) == "q"
+    assert stream_checkpoint.planned_offsets(checkpoint, 10) == {("a", 0): 10, ("a", 1): 2}
+    assert stream_checkpoint.messages_read(checkpoint) == 12
