@@ -9,8 +9,11 @@ import pytest
 from changefeed import Changefeed, Source, at
 
 from ticdc_codec.event import Column
+from ticdc_lakehouse.gold import staging
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pyspark.sql import SparkSession
 
     from ticdc_lakehouse.gold.windows import Applied
@@ -69,8 +72,16 @@ def seen(feed: Changefeed, applied: Applied, *tables: str) -> Stage:
     return Stage(applied=applied, state=feed.state, versions=feed.data_versions(), rows=rows)
 
 
-@pytest.fixture(scope="module")
-def stages(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Stage]:
+@pytest.fixture(scope="module", params=[1, 1000], ids=["one pass staged by table", "each MERGE reads the window"])
+def stages(
+    request: pytest.FixtureRequest, spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Stage]]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(staging, "FEWEST", request.param)
+        yield run_stages(spark, broker, tmp_path_factory)
+
+
+def run_stages(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Stage]:
     feed = Changefeed(
         spark,
         broker,
@@ -97,6 +108,7 @@ def stages(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPat
     feed.resolve(at(20))
     found["replayed"] = seen(feed, feed.go())
     feed.check_nothing_lost_or_doubled()
+    assert not (feed.folder / "checkpoints" / f"gold_{feed.name}" / "stage").exists()
     return found
 
 

@@ -83,3 +83,48 @@ def test_slowest_partition_decides(spark: SparkSession, broker: Broker, tmp_path
     assert ("shop", "own") not in feed.state.tables
     feed.resolve(at(15))
     assert feed.go().tso == at(15)
+
+
+def test_topics_without_a_row_do_not_hold_the_watermark(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    kafka = {"bootstrap_servers": broker.bootstrap_servers, "topic_pattern": "topic-rowless.*"}
+    feed = Changefeed(spark, broker, tmp_path, name="rowless", described={"kafka": kafka})
+    feed.send(0, T.insert(at(1), 1, "a"))
+    feed.resolve(at(2))
+    assert feed.go().tso == at(2)
+
+    # A table with a topic of its own is dropped before its first row.
+    own, stray = f"{feed.topic}-own", f"{feed.topic}-stray"
+    broker.create_topic(own, 1)
+    create = ddl(at(3), "CREATE TABLE `shop`.`own` (`id` BIGINT PRIMARY KEY, `v` VARCHAR(9))", "shop", "own", "CREATE")
+    to_own = feed.encoded([create, Resolved(commit_ts=at(4))])
+    broker.produce(own, [KafkaMessage(partition=0, key=None, value=value) for value in to_own])
+    feed.resolve(at(5))
+    assert feed.go().tso == at(4), "its first row may come"
+    drop = feed.encoded([ddl(at(6), "DROP TABLE `shop`.`own`", "shop", "own", "ERASE")])
+    broker.produce(own, [KafkaMessage(partition=0, key=None, value=value) for value in drop])
+    feed.resolve(at(7))
+    assert feed.go().tso == at(7)
+
+    # A topic of nobody: a watermark counts once it was read before Kafka was asked what that topic has.
+    broker.create_topic(stray, 1)
+    feed.resolve(at(8))
+    applied = feed.go()
+    assert (applied.tso, applied.waits) == (
+        at(7),
+        f"partition {stray}/0 has sent no watermark newer than the published {with_time(at(7))}; "
+        "check that the changefeed is running",
+    )
+    feed.send(0, T.insert(at(9), 2, "b"))
+    feed.resolve(at(9))
+    assert feed.go().tso == at(8)
+    assert feed.rows("t") == {1: ("a",)}
+
+    # It was of a new table: its rows came before the watermark that covers them was read again.
+    first = feed.encoded([OWN.insert(at(9), 1, "x")])
+    broker.produce(stray, [KafkaMessage(partition=0, key=None, value=value) for value in first])
+    feed.resolve(at(10))
+    assert feed.go().tso == at(8), "from its first row on its own watermark counts"
+    last = feed.encoded([Resolved(commit_ts=at(10))])
+    broker.produce(stray, [KafkaMessage(partition=0, key=None, value=value) for value in last])
+    assert feed.go().tso == at(10)
+    assert (feed.rows("t"), feed.rows("own")) == ({1: ("a",), 2: ("b",)}, {1: ("x",)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_lakehouse.gold.retired_topics import finished
+from ticdc_lakehouse.gold.retired_topics import finished, tables_of
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.schema.names import TableName
@@ -67,3 +67,14 @@ def test_all_its_tables_must_be_gone() -> None:
     both = {"one": {T: 9, U: 9}, "other": {T: 9}}
     assert finished(both, {}, now, statements((12, "DROP TABLE t"))) == {"other"}
     assert finished(both, {}, now, statements((12, "DROP TABLE t, u"))) == {"one", "other"}
+
+
+def test_tables_of_a_topic_are_those_of_its_ddls_too() -> None:
+    """A table that is dropped before its first row; one that is renamed, whose rows go to another topic."""
+    created = statements((11, "CREATE TABLE t (id INT PRIMARY KEY)"))[0][1]
+    renamed = statements((11, "RENAME TABLE t TO u"))[0][1]
+    assert tables_of(created) == tables_of(renamed) == [T]
+    now = Published(tso=10, tables={U: LIVE})
+    assert finished({"topic": {T: 11}}, {}, now, statements((12, "DROP TABLE t"))) == {"topic"}
+    assert finished({"topic": {T: 11}}, {}, now, []) == set(), "its first row may come"
+    assert finished({"topic": {}}, {}, now, []) == set()

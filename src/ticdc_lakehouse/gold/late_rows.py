@@ -18,7 +18,11 @@ from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import decode_stream
 from ticdc_lakehouse.sql.text import folded_sql
 
-_SAME = ["database", "table", "commit_ts", "op", "before", "after"]
+_NAME = ("database", "table")
+_CHANGE = f"{', '.join(_NAME)}, op, before IS NULL, coalesce(before, after), after"
+_IDENTITY = {"change": f"xxhash64({_CHANGE})", "change_too": f"hash({_CHANGE})"}
+"""What makes two deliveries one change, beside commit_ts: 96 bits in the place of names and images, which would be
+shuffled with every row of the time span."""
 
 
 def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[TableName, BlockingPoint]:
@@ -27,18 +31,18 @@ def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[Tabl
     events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
     rows = events.where((F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= before.tso))
     # A duplicate may spell its names otherwise (wire.md 8.14).
-    rows = rows.withColumns({name: F.expr(folded_sql(name)) for name in ("database", "table")})
+    rows = rows.withColumns({name: F.expr(folded_sql(name)) for name in _NAME})
+    rows = rows.withColumns({name: F.expr(sql) for name, sql in _IDENTITY.items()})
     # What quarantine gave back came in time, and gold knows it (``Window.replays_seen``).
     new = rows.where((F.col("batch") > before.batch) & (F.col("batch") <= batch) & F.col("replayed_at").isNull())
-    oldest = new.agg(F.min("commit_ts")).first()
-    if oldest is None or oldest[0] is None:
+    ends = new.agg(F.min("commit_ts"), F.max("commit_ts")).first()
+    if ends is None or ends[0] is None:
         return {}
-    earlier = rows.where((F.col("batch") <= before.batch) & (F.col("commit_ts") >= oldest[0]))
-    known = earlier.select(*(F.col(name).alias(f"known_{name}") for name in _SAME))
-    same = [F.col(name).eqNullSafe(F.col(f"known_{name}")) for name in _SAME]
+    earlier = rows.where((F.col("batch") <= before.batch) & F.col("commit_ts").between(*ends))
+    same = ["commit_ts", "change", "change_too"]
     found = (
-        new.join(known, same, "left_anti")
-        .groupBy("database", "table")
+        new.join(earlier.select(*same), same, "left_anti")
+        .groupBy(*_NAME)
         .agg(F.count("*").alias("rows"), F.min_by(F.struct("commit_ts", "topic", "partition", "offset"), "commit_ts"))
         .collect()
     )

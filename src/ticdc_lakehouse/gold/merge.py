@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.planning.table_plan import Rows
+from ticdc_lakehouse.planning.table_plan import Rows, Stage
 from ticdc_lakehouse.silver import decode_stream
 from ticdc_lakehouse.sql.text import is_table_sql, literal, quoted
 from ticdc_lakehouse.sql.typed_columns import (
@@ -18,6 +18,7 @@ from ticdc_lakehouse.sql.typed_columns import (
     LONG_TEXTS,
     image_sql,
     irregular_sql,
+    is_lost_sql,
     lost_sql,
     typed_columns,
     values_sql,
@@ -27,6 +28,8 @@ from ticdc_lakehouse.sql.undeclared_types import whole_text_sql
 KEY = "_ticdc_key"
 COMMIT_TS = "_ticdc_commit_ts"
 GONE = "_ticdc_gone"
+STAGE_COLUMNS = f"segment INT, {KEY} STRING, commit_ts BIGINT, image STRING"
+"""SQL: the columns of staged files (`Stage`)."""
 _BACKSLASH = "\\\\"
 """One backslash of a value, in JSON. Meanwhile it is a character that no JSON text has."""
 _LETTERED = tuple(f"\\u{code:04X}" for code in (0x0B, 0x0E, 0x0F, *range(0x1A, 0x20)))
@@ -41,17 +44,33 @@ def merge(lake: Lake, feed: str, data: str, rows: Rows, time_zone: str) -> None:
     assignments = ", ".join(f"{column} = s.{column}" for column in stored[1:])
     deletes = "" if tombstones else f"WHEN MATCHED AND s.{COMMIT_TS} >= t.{COMMIT_TS} AND s.{GONE} THEN DELETE"
     inserted = "" if tombstones else f"AND NOT s.{GONE}"
+    _show_stage(lake, rows)
     lake.spark.sql(f"""
         MERGE INTO {lake.table(Layer.GOLD, data)} t
-        USING ({newest_sql(lake, feed, rows, time_zone)}) s
+        USING ({latest_typed_sql(lake, feed, rows, time_zone)}) s
         ON t.{KEY} = s.{KEY}
         {deletes}
         WHEN MATCHED AND s.{COMMIT_TS} >= t.{COMMIT_TS} THEN UPDATE SET {assignments}
         WHEN NOT MATCHED {inserted} THEN
             INSERT ({", ".join(stored)}) VALUES ({", ".join(f"s.{column}" for column in stored)})""")
+    if rows.stage is not None:
+        lake.spark.catalog.dropTempView(_stage_view(rows.stage))
 
 
-def newest_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
+def _show_stage(lake: Lake, rows: Rows) -> None:
+    """Make the session's view of the staged files, with columns that Spark need not look for in them."""
+    if rows.stage is not None:
+        lake.spark.sql(
+            f"CREATE OR REPLACE TEMPORARY VIEW {_stage_view(rows.stage)} ({STAGE_COLUMNS}) USING parquet "
+            f"OPTIONS (path {literal(rows.stage.path)})"
+        )
+
+
+def _stage_view(stage: Stage) -> str:
+    return f"_ticdc_stage_{stage.segment}"
+
+
+def latest_typed_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
     """The newest change of each key among the rows: key, commit_ts, whether it is gone, irregular, then the typed
     columns.
 
@@ -63,15 +82,25 @@ def newest_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
     columns = "".join(f", {v} AS {quoted(c.name)}" for v, c in zip(values, typed, strict=True))
     whole = [whole_text_sql(c.definition, text, time_zone) for c, text in zip(typed, texts, strict=True)]
     shown = [text if full == text else f"coalesce({full}, {text})" for full, text in zip(whole, texts, strict=True)]
+    lost = f"CASE WHEN {is_lost_sql(typed, shown, values)} THEN {lost_sql(typed, shown, values)} END"
     return f"""
         SELECT {KEY}, {COMMIT_TS}, {GONE}, {irregular_sql("lost")} AS {IRREGULAR}{columns}
-        FROM (SELECT {KEY}, {COMMIT_TS}, {GONE}, {", ".join(values)}, {lost_sql(typed, shown, values)} AS lost
+        FROM (SELECT {KEY}, {COMMIT_TS}, {GONE}, {", ".join(values)}, {lost} AS lost
         FROM (SELECT {KEY}, {COMMIT_TS}, {GONE}, {", ".join(texts)},
                      inline(array({values_sql(typed, whole, time_zone)})) AS ({", ".join(values)})
         FROM (SELECT {KEY}, {COMMIT_TS}, image IS NULL AS {GONE},
                      inline(array({image_sql(rows.table, "coalesce(image, '{}')")})) AS ({", ".join(texts)})
-        FROM (SELECT {KEY}, max(commit_ts) AS {COMMIT_TS}, max_by(image, struct(commit_ts, image IS NOT NULL)) AS image
-        FROM ({_reduced_sql(lake, feed, rows, time_zone)}) GROUP BY {KEY}))))"""
+        FROM ({_latest_sql(lake, feed, rows, time_zone)}))))"""
+
+
+def _latest_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
+    """The latest change of each key: key, commit_ts, image; staged, or out of the window's changes."""
+    if rows.stage is not None:
+        staged = f"FROM {_stage_view(rows.stage)} WHERE segment = {rows.stage.segment}"
+        return f"SELECT {KEY}, commit_ts AS {COMMIT_TS}, image {staged}"
+    return f"""
+        SELECT {KEY}, max(commit_ts) AS {COMMIT_TS}, max_by(image, struct(commit_ts, image IS NOT NULL)) AS image
+        FROM ({_reduced_sql(lake, feed, rows, time_zone)}) GROUP BY {KEY}"""
 
 
 def _reduced_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
@@ -90,8 +119,6 @@ def changes_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
     changes."""
     events = lake.table(Layer.SILVER, decode_stream.events_table(feed))
     key, old_key = _key_sql(rows, time_zone)
-    arrived = f"named_struct('{KEY}', key, 'image', after)"
-    left = f"named_struct('{KEY}', old_key, 'image', CAST(NULL AS STRING))"
     commit_ts, arrivals = "commit_ts", ""
     if rows.batches is not None:
         commit_ts, arrivals = (
@@ -100,7 +127,7 @@ def changes_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
         )
     changes = f"""
         SELECT topic, partition, offset, index, commit_ts,
-               inline(CASE WHEN old_key IS NULL THEN array({arrived}) ELSE array({arrived}, {left}) END)
+               {changed_keys_sql("key", "old_key")}
         FROM (SELECT topic, partition, offset, index, {commit_ts} AS commit_ts, after, {key} AS key,
                      {old_key} AS old_key, replayed_at
               FROM {events}
@@ -112,6 +139,14 @@ def changes_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
     changes = f"{changes} AND commit_ts > {rows.since}"
     touched = f"SELECT {KEY} FROM ({changes} AND replayed_at IS NOT NULL AND commit_ts <= {rows.after}))"
     return f"SELECT * FROM ({within}) UNION ALL SELECT * FROM ({changes})) WHERE {KEY} IN ({touched})"
+
+
+def changed_keys_sql(key: str, old_key: str) -> str:
+    """A change as one row for each key that it changes (key, image): an update that moved the key (``old_key`` is
+    not NULL) has two."""
+    arrived = f"named_struct('{KEY}', {key}, 'image', after)"
+    left = f"named_struct('{KEY}', {old_key}, 'image', CAST(NULL AS STRING))"
+    return f"inline(CASE WHEN {old_key} IS NULL THEN array({arrived}) ELSE array({arrived}, {left}) END)"
 
 
 def _key_sql(rows: Rows, time_zone: str) -> tuple[str, str]:

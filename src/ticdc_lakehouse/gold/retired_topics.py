@@ -1,13 +1,18 @@
-"""Topics that say nothing any more because their tables are gone.
+"""Topics that get no more watermarks, because their tables are gone or because they never had one.
 
 TiCDC sends watermarks to the topics of current tables alone: with a topic a table, that of a dropped or renamed table
-falls silent for ever. Before the DDL every row of the table was sent, and a watermark up to just below it. Rows of a
-dropped table need not be waited for; those of a renamed one are there once that watermark is.
+is retired. Before the DDL every row of the table was sent, and a watermark up to just below it. Rows of a dropped table
+need not be waited for; those of a renamed one are there once that watermark is. A topic's tables are those of its rows
+and of its DDLs: a table may be dropped before its first row.
+
+A topic that had neither may be of a table that is about to get its first row, or of no table at all (a stray topic of a
+pattern). It counts with the watermark that the other topics confirm (``watermark``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
@@ -19,41 +24,80 @@ from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.statement import (
+    AlterTable,
     CreateTable,
     CreateTableLike,
     DropDatabase,
     DropTables,
+    ExchangePartition,
     RenameTables,
     RestoreTable,
     Statement,
+    TruncateTable,
 )
 from ticdc_lakehouse.silver import decode_stream
 
 LastRows = Mapping[str, Mapping[TableName, int]]
-"""By topic: each of its tables and the commit_ts of its last row change."""
+"""By topic: each of its tables and the commit_ts of its last row change or DDL."""
 Heard = Mapping[str, int]
 """By topic: the lowest of its partitions' highest watermarks."""
 
 
-def finished_topics(lake: Lake, feed: str, since: Published, topics: Collection[str], batch: int) -> set[str]:
-    """Those of the topics whose tables are all gone, as far as bronze batch ``batch``."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Topics:
+    """What is known of topics that sent no new watermark."""
+
+    retired: set[str]
+    """Their tables are all gone."""
+    empty: set[str]
+    """They never had a row or a DDL: of a table that was dropped before its first row, or of no table of the feed."""
+
+
+def retired_topics(lake: Lake, feed: str, since: Published, topics: Collection[str], batch: int) -> Topics:
+    """Which of the topics are retired, and which were never used, as far as bronze batch ``batch``."""
     events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed))).where(F.col("batch") <= batch)
-    rows = events.where((F.col("kind") == Kind.ROW.value) & F.col("topic").isin(list(topics)))
+    kind = F.col("kind")
+    sent = events.where(F.col("topic").isin(list(topics)))
     last: dict[str, dict[TableName, int]] = {}
-    for topic, database, table, tso in rows.groupBy("topic", "database", "table").agg(F.max("commit_ts")).collect():
-        tables, name = last.setdefault(topic, {}), TableName(database, table)
-        tables[name] = max(tso, tables.get(name, 0))
-    resolved = events.where((F.col("kind") == Kind.RESOLVED.value) & F.col("topic").isin(list(topics)))
-    highest = resolved.groupBy("topic", "partition").agg(F.max("commit_ts").alias("tso"))
+    rows = sent.where(kind == Kind.ROW.value).groupBy("topic", "database", "table").agg(F.max("commit_ts"))
+    for topic, database, table, tso in rows.collect():
+        _add(last.setdefault(topic, {}), TableName(database, table), tso)
+    texts = ("commit_ts", "database", "table", "query")
+    own = sent.where(kind == Kind.DDL.value).select("topic", *texts).distinct()
+    for topic, tso, database, table, query in own.collect():
+        tables = last.setdefault(topic, {})
+        for name in (name for statement in read_ddl(query, database, table) for name in tables_of(statement)):
+            _add(tables, name, tso)
+    highest = sent.where(kind == Kind.RESOLVED.value).groupBy("topic", "partition").agg(F.max("commit_ts").alias("tso"))
     heard = {line[0]: line[1] for line in highest.groupBy("topic").agg(F.min("tso")).collect()}
-    ddls = events.where((F.col("kind") == Kind.DDL.value) & (F.col("commit_ts") >= since.tso))
-    lines = ddls.select("commit_ts", "database", "table", "query").distinct().orderBy("commit_ts").collect()
-    read = ((line[0], read_ddl(line[3], line[1], line[2])) for line in lines)
-    return finished(last, heard, since, [(tso, statement) for tso, statements in read for statement in statements])
+    ddls = events.where((kind == Kind.DDL.value) & (F.col("commit_ts") >= since.tso)).select(*texts).distinct()
+    read = ((row[0], read_ddl(row[3], row[1], row[2])) for row in sorted(ddls.collect(), key=itemgetter(0)))
+    statements = [(tso, statement) for tso, found in read for statement in found]
+    return Topics(retired=finished(last, heard, since, statements), empty=set(topics) - last.keys())
+
+
+def _add(tables: dict[TableName, int], name: TableName, tso: int) -> None:
+    tables[name] = max(tso, tables.get(name, 0))
+
+
+def tables_of(statement: Statement) -> list[TableName]:
+    """The tables whose topic gets the DDL: a RENAME goes to that of the old name (wire.md 2.4)."""
+    match statement:
+        case RenameTables(pairs=pairs):
+            return [old for old, _ in pairs]
+        case DropTables(names=names):
+            return list(names)
+        case TruncateTable(name=name) | AlterTable(name=name) | ExchangePartition(partitioned=name):
+            return [name]
+        case _:
+            return _made(statement)
 
 
 def finished(last: LastRows, heard: Heard, since: Published, ddls: Iterable[tuple[int, Statement]]) -> set[str]:
-    """The topics without a table that may still change: each went after its last row, or is in gold no more."""
+    """The topics without a table that may still change: each went after its last row or DDL, or is in gold no more.
+
+    ``last``: by topic, its tables and the commit_ts of the last change that it brought of each.
+    """
     gone: dict[TableName, tuple[int, Statement]] = {}
     for tso, statement in _with_one_rename(ddls):
         for name in _made(statement):
@@ -70,7 +114,11 @@ def finished(last: LastRows, heard: Heard, since: Published, ddls: Iterable[tupl
         known = since.tables.get(name)
         return since.tso > 0 and (known is None or known.dropped) and tso <= since.tso
 
-    return {topic for topic, tables in last.items() if all(is_gone(topic, name, tso) for name, tso in tables.items())}
+    return {
+        topic
+        for topic, tables in last.items()
+        if tables and all(is_gone(topic, name, tso) for name, tso in tables.items())
+    }
 
 
 def _with_one_rename(ddls: Iterable[tuple[int, Statement]]) -> Iterator[tuple[int, Statement]]:

@@ -17,7 +17,8 @@ from ticdc_codec.event import Kind
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.retired_topics import finished_topics
+from ticdc_lakehouse.gold.retired_topics import retired_topics
+from ticdc_lakehouse.gold.window_reader import first_unapplied, replayed_since
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import BlockingPoint
@@ -44,7 +45,11 @@ class Completeness:
     table_holds: dict[TableName, BlockingPoint] = field(default_factory=dict)
     """Tables that must stop below W."""
     old_rows: int = 0
-    """Row changes that arrived when their commit_ts was published already: repeats, if TiCDC keeps its promise."""
+    """Row changes that arrived when their commit_ts was published already: duplicates, if TiCDC keeps its promise."""
+    has_ddls: bool = True
+    """Whether there may be any DDL that is not applied yet."""
+    has_replays: bool = True
+    """Whether there may be any event decoded again from quarantine since the published state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,6 +63,8 @@ class _Progress:
     """Highest watermark above the published one, UNSEEN if there is none."""
     old_rows: int
     """As in `Completeness`."""
+    ddls: int
+    replays: int
 
 
 def decoded_batches(lake: Lake, feed: str, since: Published) -> tuple[int, str | None]:
@@ -67,13 +74,14 @@ def decoded_batches(lake: Lake, feed: str, since: Published) -> tuple[int, str |
 
 def completeness(lake: Lake, feed: str, since: Published) -> Completeness:
     """How far the feed is complete, looking only at what came after the published state ``since``."""
-    with ThreadPoolExecutor() as pool:
-        asked = pool.submit(_landed, lake, feed, since.batch)
-        holds = quarantine.open_holds(lake, feed)
+    with ThreadPoolExecutor() as pool:  # a question of a few rows waits more than it works
+        asked, held = pool.submit(_landed, lake, feed, since.batch), pool.submit(quarantine.open_holds, lake, feed)
+        progress = _progress(lake, feed, since, [])
+        landed, holds = asked.result(), held.result()
+    if any(hold.table is None for hold in holds):
         progress = _progress(lake, feed, since, [hold for hold in holds if hold.table is None])
-        landed = asked.result()
     batch, gap = _decoded_through(since.batch, landed, progress)
-    shown = _awaited(lake, feed, since, batch, _shown(landed, progress, batch))
+    shown = _awaited(lake, feed, since, batch, _shown(landed, progress, batch), _confirmed(landed, progress, batch))
     lowest = min(shown, key=lambda partition: shown[partition], default=None)
     tso = max(since.tso, shown[lowest] if lowest is not None else UNSEEN)
     return Completeness(
@@ -82,43 +90,66 @@ def completeness(lake: Lake, feed: str, since: Published) -> Completeness:
         waits=gap or (_waits(lowest, since.tso, holds) if tso == since.tso else None),
         table_holds=_table_holds(lake, feed, since.tso, [hold for hold in holds if hold.table is not None]),
         old_rows=sum(entry.old_rows for entry in progress if entry.batch <= batch),
+        has_ddls=any(entry.ddls for entry in progress),
+        has_replays=any(entry.replays for entry in progress),
     )
 
 
-def _landed(lake: Lake, feed: str, since: int) -> dict[int, dict[Partition, int]]:
-    """Messages by bronze batch and partition, from batch ``since`` on: a batch names every partition, including
-    partitions with no messages."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Batch:
+    """A batch that bronze landed."""
+
+    listing: int
+    """The end offsets were asked of Kafka when all batches before this one had been read."""
+    messages: dict[Partition, int] = field(default_factory=dict)
+    """By partition, including partitions with no messages."""
+
+
+def _landed(lake: Lake, feed: str, since: int) -> dict[int, _Batch]:
+    """The bronze batches from ``since`` on."""
     offsets = lake.spark.table(lake.table(Layer.BRONZE, landing.offsets_table(feed))).where(F.col("batch") >= since)
-    found: dict[int, dict[Partition, int]] = {}
-    for batch, topic, partition, messages in offsets.select("batch", "topic", "partition", "messages").collect():
-        found.setdefault(batch, {})[topic, partition] = messages
+    found: dict[int, _Batch] = {}
+    columns = ("batch", "listing", "topic", "partition", "messages")
+    for batch, listing, topic, partition, messages in offsets.select(*columns).collect():
+        found.setdefault(batch, _Batch(listing=listing)).messages[topic, partition] = messages
     return found
 
 
 def _progress(lake: Lake, feed: str, since: Published, holds: list[quarantine.OpenHold]) -> list[_Progress]:
-    """One scan of what is new: messages decoded, and watermarks, but none that come after a held message."""
+    """One scan of what is new: messages decoded, and watermarks, but none that come after a held message; how many
+    DDLs and replays."""
     events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
-    resolved = (F.col("kind") == Kind.RESOLVED.value) & (F.col("commit_ts") > since.tso)
-    new = (F.col("batch") > since.batch) & F.col("replayed_at").isNull()
-    message = new & (F.col("index") == 0)
-    old = new & (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= since.tso)
+    kind, commit_ts = F.col("kind"), F.col("commit_ts")
+    resolved = (kind == Kind.RESOLVED.value) & (commit_ts > since.tso)
+    arrived = (F.col("batch") > since.batch) & F.col("replayed_at").isNull()
+    message = arrived & (F.col("index") == 0)
+    old = arrived & (kind == Kind.ROW.value) & (commit_ts <= since.tso)
+    ddl, replay = (kind == Kind.DDL.value) & (commit_ts >= first_unapplied(since)), replayed_since(since)
     counts = resolved
     for hold in holds:
         counts = counts & ~_behind(hold)
-    lines = (
-        events.where(new | resolved)
+    rows = (
+        events.where(arrived | resolved | ddl | replay)
         .groupBy("batch", "topic", "partition")
         # A message is decoded twice if silver's checkpoint was lost.
         .agg(
             F.count_distinct(F.when(message, F.col("offset"))),
-            F.max(F.when(counts, F.col("commit_ts"))),
-            F.count(F.when(old, 1)),
+            F.max(F.when(counts, commit_ts)),
+            *(F.count(F.when(condition, 1)) for condition in (old, ddl, replay)),
         )
         .collect()
     )
     return [
-        _Progress(batch=batch, partition=(topic, partition), decoded=decoded, resolved=tso or UNSEEN, old_rows=old_rows)
-        for batch, topic, partition, decoded, tso, old_rows in lines
+        _Progress(
+            batch=batch,
+            partition=(topic, partition),
+            decoded=decoded,
+            resolved=tso or UNSEEN,
+            old_rows=old_rows,
+            ddls=ddls,
+            replays=replays,
+        )
+        for batch, topic, partition, decoded, tso, old_rows, ddls, replays in rows
     ]
 
 
@@ -128,13 +159,11 @@ def _behind(hold: quarantine.OpenHold) -> Column:
     return same & (F.col("offset") >= hold.offset)
 
 
-def _decoded_through(
-    since: int, landed: dict[int, dict[Partition, int]], progress: list[_Progress]
-) -> tuple[int, str | None]:
+def _decoded_through(since: int, landed: dict[int, _Batch], progress: list[_Progress]) -> tuple[int, str | None]:
     """The last batch up to which silver has every message, and what is missing in the next one."""
     last = since
     for batch in sorted(batch for batch in landed if batch > since):
-        expected = sum(landed[batch].values())
+        expected = sum(landed[batch].messages.values())
         decoded = sum(entry.decoded for entry in progress if entry.batch == batch)
         if decoded != expected:
             return last, f"silver has {decoded} of the {expected} messages of bronze batch {batch}: run silver"
@@ -142,24 +171,37 @@ def _decoded_through(
     return last, None
 
 
-def _shown(landed: dict[int, dict[Partition, int]], progress: list[_Progress], batch: int) -> dict[Partition, int]:
+def _shown(landed: dict[int, _Batch], progress: list[_Progress], batch: int) -> dict[Partition, int]:
     """The highest watermark of each partition that the newest decoded batch knows."""
-    shown = dict.fromkeys(landed.get(batch, {}), UNSEEN)
+    shown = dict.fromkeys(landed[batch].messages if batch in landed else (), UNSEEN)
     for entry in progress:
         if entry.partition in shown and entry.batch <= batch:
             shown[entry.partition] = max(shown[entry.partition], entry.resolved)
     return shown
 
 
-def _awaited(lake: Lake, feed: str, since: Published, batch: int, shown: dict[Partition, int]) -> dict[Partition, int]:
-    """The partitions without those of topics whose tables are gone, looked up only if topics differ in what they
-    showed."""
+def _confirmed(landed: dict[int, _Batch], progress: list[_Progress], batch: int) -> int:
+    """The highest watermark that was read before Kafka was asked for the end offsets of ``batch``.
+
+    TiCDC sends a watermark when the rows below it are in Kafka, those of all topics (wire.md 2.1): none of them lies
+    above those end offsets.
+    """
+    listing = landed[batch].listing if batch in landed else 0
+    return max((entry.resolved for entry in progress if entry.batch < listing), default=UNSEEN)
+
+
+def _awaited(
+    lake: Lake, feed: str, since: Published, batch: int, shown: dict[Partition, int], confirmed: int
+) -> dict[Partition, int]:
+    """The partitions without those of retired topics, looked up only if topics differ in what they showed. A topic that
+    never had a row nor a DDL counts with the watermark that is confirmed by the others: it may never get its own."""
     behind = {topic for (topic, _), tso in shown.items() if tso <= since.tso}
     ahead = {topic for topic, _ in shown} - behind
     if not (behind and ahead):
         return shown
-    finished = finished_topics(lake, feed, since, behind, batch)
-    return {partition: tso for partition, tso in shown.items() if partition[0] not in finished}
+    topics = retired_topics(lake, feed, since, behind, batch)
+    empty = {partition: max(tso, confirmed) for partition, tso in shown.items() if partition[0] in topics.empty}
+    return {partition: tso for partition, tso in {**shown, **empty}.items() if partition[0] not in topics.retired}
 
 
 def _waits(lowest: Partition | None, since: int, holds: list[quarantine.OpenHold]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
-from datetime import datetime
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row
@@ -21,11 +20,14 @@ from ticdc_lakehouse.sql.text import is_table_sql
 _DDL_IDENTITY = ("commit_ts", "database", "table", "query")
 
 
-def read_window(lake: Lake, feed: str, before: Published, tso: int) -> Window:
+def read_window(
+    lake: Lake, feed: str, before: Published, tso: int, *, has_ddls: bool = True, has_replays: bool = True
+) -> Window:
     """The window after the published state ``before``, up to ``tso``; tables that lag behind are read from where they
-    stand."""
+    are blocked. What it surely has not, DDLs or replays, is not looked for."""
     events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
-    return _window(events, before, tso, F.col("commit_ts") > before.tso)
+    replays = replayed_since(before) if has_replays else F.lit(False)
+    return _window(events, before, tso, F.col("commit_ts") > before.tso, replays, has_ddls=has_ddls)
 
 
 def read_arrivals(
@@ -36,7 +38,8 @@ def read_arrivals(
     past = {commit_ts for definition in known for commit_ts in (definition.commit_ts, definition.named_at)}
     events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
     ordered = events.withColumn("commit_ts", F.expr(decode_stream.COMMIT_ORDER)).where(F.col("batch") <= batch)
-    return _window(ordered, before, tso, F.col("batch") > before.batch, past, seen=before.batch)
+    new, replays = F.col("batch") > before.batch, replayed_since(before)
+    return _window(ordered, before, tso, new, replays, past=past, seen=before.batch)
 
 
 def _window(
@@ -44,16 +47,16 @@ def _window(
     before: Published,
     tso: int,
     new: SparkColumn,
+    replays: SparkColumn,
+    *,
+    has_ddls: bool = True,
     past: Collection[int] = (),
     seen: int | None = None,
 ) -> Window:
     """``seen`` is the bronze batch after which a DDL is new, whatever its commit_ts."""
-    replays = _replays(before.replays_seen)
-    # A DDL at exactly the published watermark may arrive after it (wire.md 2.1), so the window is closed on that side.
-    since = min((state.applied_tso for state in before.tables.values() if not state.dropped), default=before.tso)
-    due = (F.col("commit_ts") >= min(since, before.tso)) | replays
+    due = (F.col("commit_ts") >= first_unapplied(before)) | replays
     ddls = events.where((F.col("kind") == Kind.DDL.value) & (F.col("commit_ts") <= tso))
-    lines = _ddl_lines(ddls.where(due if seen is None else due | new))
+    lines = _ddl_lines(ddls.where(due if seen is None else due | new)) if has_ddls else []
     late = _first_deliveries(ddls, lines, before.tso, seen) if seen is not None else frozenset()
     found = tuple(_ddl_event(line, late=_identity(line) in late) for line in lines)
     lagging = {name: s for name, s in before.tables.items() if s.applied_tso < before.tso and not s.needs_override}
@@ -71,9 +74,16 @@ def _window(
     )
 
 
-def _replays(seen: datetime | None) -> SparkColumn:
-    """Events decoded again from quarantine since the published state."""
-    replayed_at = F.col("replayed_at")
+def first_unapplied(before: Published) -> int:
+    """The lowest commit_ts of a DDL that some table may not have applied. A DDL at exactly the published watermark may
+    arrive after it (wire.md 2.1)."""
+    applied = (state.applied_tso for state in before.tables.values() if not state.dropped)
+    return min(before.tso, min(applied, default=before.tso))
+
+
+def replayed_since(before: Published) -> SparkColumn:
+    """Whether an event was decoded again from quarantine since the published state."""
+    replayed_at, seen = F.col("replayed_at"), before.replays_seen
     return replayed_at.isNotNull() if seen is None else replayed_at > F.lit(seen)
 
 
@@ -104,7 +114,7 @@ def _any(conditions: Sequence[SparkColumn]) -> SparkColumn:
 def _row_lines(rows: DataFrame, barriers: Sequence[int]) -> list[Row]:
     """Rows by table, description and the DDLs that they lie between (a row at a DDL's commit_ts is before it)."""
     passed = F.size(F.filter(F.array(*map(F.lit, barriers)), lambda barrier: barrier < F.col("commit_ts")))
-    return (
+    rows_of_groups = (
         rows.groupBy(
             "database",
             "table",
@@ -120,9 +130,9 @@ def _row_lines(rows: DataFrame, barriers: Sequence[int]) -> list[Row]:
             F.count("*").alias("rows"),
             F.max("replayed_at").alias("newest_replay"),
         )
-        .orderBy("first")
         .collect()
     )
+    return sorted(rows_of_groups, key=lambda row: row["first"])
 
 
 def _by_table(lines: list[Row]) -> dict[TableName, tuple[Shape, ...]]:
@@ -146,15 +156,9 @@ def _by_table(lines: list[Row]) -> dict[TableName, tuple[Shape, ...]]:
 
 def _ddl_lines(ddls: DataFrame) -> list[Row]:
     """Each DDL once, in commit order, equal commit_ts in the order of arrival."""
-    return (
-        ddls.groupBy(*_DDL_IDENTITY)
-        .agg(
-            F.min(F.struct("topic", "partition", "offset", "index")).alias("arrival"),
-            F.max("replayed_at").alias("newest_replay"),
-        )
-        .orderBy("commit_ts", "arrival")
-        .collect()
-    )
+    arrival = F.min(F.struct("topic", "partition", "offset", "index")).alias("arrival")
+    rows = ddls.groupBy(*_DDL_IDENTITY).agg(arrival, F.max("replayed_at").alias("newest_replay")).collect()
+    return sorted(rows, key=lambda row: (row["commit_ts"], row["arrival"]))
 
 
 def _identity(line: Row) -> tuple[object, ...]:

@@ -19,12 +19,14 @@ from uuid import uuid4
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.generated_code import generated_code
 from ticdc_lakehouse.gold import irregular, state, views
 from ticdc_lakehouse.gold.data_table import Outcome, apply_plans
 from ticdc_lakehouse.gold.eventual import arrived
 from ticdc_lakehouse.gold.late_rows import late_rows
 from ticdc_lakehouse.gold.naming import naming
 from ticdc_lakehouse.gold.overrides import skipped
+from ticdc_lakehouse.gold.staging import staged
 from ticdc_lakehouse.gold.watermark import Completeness, completeness
 from ticdc_lakehouse.gold.window_reader import read_arrivals, read_window
 from ticdc_lakehouse.log import log, warn
@@ -86,9 +88,12 @@ def apply(lake: Lake, applying: GoldConfig, *, until_tso: int | None = None, res
             raise ConfigError(f"feed {feed}: gold cannot publish now: {complete.waits}")
         return _summary(applying, before, before, 0, 0, complete.waits)
     start = replace(before, tables={**before.tables, **restart.tables})
+    if restart.tables:  # completeness was asked of the published tables
+        complete = replace(complete, has_ddls=True, has_replays=True)
     situation = _situation(lake, applying, start, tso, complete, restart.definitions)
-    outcomes = _defined(_apply_plans(lake, applying, plan_tables(situation)), restart.definitions)
     window = situation.window
+    with generated_code(lake.spark, window.row_changes):
+        outcomes = _defined(_apply_plans(lake, applying, plan_tables(situation)), restart.definitions)
     now = Published(
         tso=tso,
         mode=applying.mode,
@@ -119,7 +124,8 @@ def _situation(
         if eventual:
             window = read_arrivals(lake, feed, before, tso, complete.batch, known.result().values())
         else:
-            window = read_window(lake, feed, before, tso)
+            has = {"has_ddls": complete.has_ddls, "has_replays": complete.has_replays}
+            window = read_window(lake, feed, before, tso, **has)
     return PlanningInput(
         applying=applying,
         before=before,
@@ -146,8 +152,9 @@ def _completeness(lake: Lake, applying: GoldConfig, before: Published, until_tso
 
 def _apply_plans(lake: Lake, applying: GoldConfig, plan: WindowPlan) -> list[Outcome]:
     """Some at a time: much of a MERGE is planning, which keeps one core busy and the others idle."""
-    with lake.signed(f"ticdc-lake gold {uuid4()}"), ThreadPoolExecutor(_TOGETHER) as pool:
-        outcomes = pool.map(lambda together: _apply_group(lake, applying, together), plan.groups())
+    signed, stages = lake.signed(f"ticdc-lake gold {uuid4()}"), staged(lake, applying, plan)
+    with signed, stages as plan_with_stages, ThreadPoolExecutor(_TOGETHER) as pool:
+        outcomes = pool.map(lambda together: _apply_group(lake, applying, together), plan_with_stages.groups())
         return [outcome for each in outcomes for outcome in each]
 
 

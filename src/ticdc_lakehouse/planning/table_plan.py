@@ -28,6 +28,14 @@ OWN_DIGITS = (Family.DECIMAL, Family.TIME, Family.DATETIME, Family.TIMESTAMP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Stage:
+    """Temporary files with the latest change of each key of many segments, and the number of one of them."""
+
+    path: str
+    segment: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
     """Take the rows of a table with commit_ts in (after, through]."""
 
@@ -40,6 +48,8 @@ class Rows:
     """From here on all rows have this definition: replays below are not looked at again."""
     batches: tuple[int, int] | None = None
     """Eventual mode: only what came with bronze batches in (first, second], however old it is."""
+    stage: Stage | None = None
+    """Where the latest changes of these rows are staged; None if the window's events are read."""
 
     @property
     def wire_keys(self) -> bool:

@@ -1,0 +1,117 @@
+"""One pass over a window of many tables: the latest change of every key, staged by table for the MERGEs.
+
+Below `FEWEST` changed tables each MERGE reads the window for itself, which is as fast. From there on one pass reads it
+once, whatever the number of tables: it deduplicates all of them by (database, table, key) and writes the result to
+temporary Parquet files under the checkpoint folder, in the order of the tables, so that a MERGE reads its own rows. The
+pass types nothing: images stay texts. Segments that it cannot serve (`is_stageable`) are read by their MERGE as before.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+from uuid import uuid4
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ticdc_codec.event import Kind
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.merge import KEY, changed_keys_sql
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.table_plan import Rows, Stage, Step
+from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan
+from ticdc_lakehouse.policy import OnIrregular
+from ticdc_lakehouse.schema.names import fold
+from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.sql.text import folded_sql
+
+FEWEST = 8
+"""Segments from which on one pass is faster than a scan for each."""
+_SEGMENTS = "segment INT, of_database STRING, of_table STRING, since BIGINT, until BIGINT"
+
+
+@contextmanager
+def staged(lake: Lake, config: GoldConfig, plan: WindowPlan) -> Iterator[WindowPlan]:
+    """The plan whose row steps read what one pass staged, where that is worth it. The staged files are there within;
+    those of a run that died are removed first."""
+    folder = Path(lake.checkpoint(f"gold_{config.feed}")) / "stage"
+    shutil.rmtree(folder, ignore_errors=True)
+    rows = [step for table in (*plan.tables, *plan.recoverable) for step in table.steps if is_stageable(config, step)]
+    if len(rows) < FEWEST:
+        yield plan
+        return
+    path = str(folder / str(uuid4()))
+    try:
+        write_stage(lake, config.feed, rows, path)
+        yield _with_stages(config, plan, path)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def is_stageable(config: GoldConfig, step: Step) -> bool:
+    """Whether the pass can serve a step: rows whose keys are on the wire, in the order of commit_ts.
+
+    Read otherwise: keys that are made from a definition's columns; replays from quarantine, which look again at keys
+    below the segment; the eventual mode, which has an order of its own; tables that stop before an irregular value, and
+    so may take a part of the segment alone.
+    """
+    if not isinstance(step, Rows) or not step.shapes or step.batches is not None:
+        return False
+    stops = config.policy(step.table.database, step.table.table).on_irregular is OnIrregular.STOP
+    return step.wire_keys and not step.replayed and not stops
+
+
+def _with_stages(config: GoldConfig, plan: WindowPlan, path: str) -> WindowPlan:
+    """Segments are numbered in the order of ``write_stage``."""
+    number = 0
+
+    def with_stage(step: Step) -> Step:
+        nonlocal number
+        if not isinstance(step, Rows) or not is_stageable(config, step):
+            return step
+        number += 1
+        return replace(step, stage=Stage(path=path, segment=number - 1))
+
+    def table_with_stages(table: TablePlan) -> TablePlan:
+        return replace(table, steps=tuple(map(with_stage, table.steps)))
+
+    tables, recoverable = (tuple(map(table_with_stages, some)) for some in (plan.tables, plan.recoverable))
+    return replace(plan, tables=tables, recoverable=recoverable)
+
+
+def write_stage(lake: Lake, feed: str, rows: Sequence[Step], path: str) -> None:
+    """Write the latest change of each key of these segments to Parquet files: segment, key, commit_ts, image (NULL for
+    a deleted row); ordered by segment."""
+    segments = [
+        (number, fold(step.table.database), fold(step.table.table), step.after, step.through)
+        for number, step in enumerate(rows)
+        if isinstance(step, Rows)
+    ]
+    changes = _changes(lake, feed, segments)
+    # Distributed by segment, the rows of one lie in one file; a segment that is most of the window would keep one core
+    # busy and leave the others idle.
+    sizes = [sum(shape.rows for shape in step.shapes) for step in rows if isinstance(step, Rows)]
+    by = ["segment", KEY] if 2 * max(sizes) > sum(sizes) else ["segment"]
+    # Without the repartition Spark sorts each side of the shuffle: texts are aggregated in sorted order.
+    latest = changes.repartition(*by).groupBy("segment", KEY)
+    newest = F.max_by("image", F.struct("commit_ts", F.col("image").isNotNull())).alias("image")
+    reduced = latest.agg(F.max("commit_ts").alias("commit_ts"), newest)
+    reduced.sortWithinPartitions("segment").write.parquet(path)
+
+
+def _changes(lake: Lake, feed: str, segments: Sequence[tuple[int, str, str, int, int]]) -> DataFrame:
+    """Each change of a key (segment, commit_ts, key, image): one scan, from the first segment's start to the last one's
+    end."""
+    first, last = min(segment[3] for segment in segments), max(segment[4] for segment in segments)
+    commit_ts = F.col("commit_ts")
+    events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
+    rows = events.where((F.col("kind") == Kind.ROW.value) & (commit_ts > first) & (commit_ts <= last))
+    named = rows.withColumns({f"folded_{name}": F.expr(folded_sql(name)) for name in ("database", "table")})
+    within = (commit_ts > F.col("since")) & (commit_ts <= F.col("until"))
+    of_table = (F.col("folded_database") == F.col("of_database")) & (F.col("folded_table") == F.col("of_table"))
+    joined = named.join(F.broadcast(lake.spark.createDataFrame(list(segments), _SEGMENTS)), of_table & within)
+    return joined.selectExpr("segment", "commit_ts", changed_keys_sql("handle_key", "old_handle_key"))
