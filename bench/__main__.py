@@ -1,4 +1,4 @@
-"""``python -m bench [codec|silver|gold|sustained|loop|memory …] [--rows N]``: all by default; 1 if one misses."""
+"""``python -m bench [NAME …] [--rows N]``: the benchmarks of these `NAMES`, or all; 1 if a target is missed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from bench import codec
 from bench.report import Target
 
-NAMES = ("codec", "silver", "gold", "sustained", "loop", "memory")
+NAMES = ("codec", "silver", "gold", "tables", "fixed_cost", "pipeline", "sustained", "loop", "memory")
 
 
 def main() -> int:
@@ -36,7 +36,8 @@ def main() -> int:
 
 
 def _on_spark(names: list[str], rows: int) -> list[Target]:
-    from bench import gold, loop, memory, silver, sustained  # noqa: PLC0415 - the codec alone must not wait for Spark
+    # The codec alone must not wait for Spark.
+    from bench import fixed_cost, gold, loop, memory, pipeline, silver, sustained, tables  # noqa: PLC0415
     from bench.place import temporary_lake  # noqa: PLC0415
 
     found: list[Target] = []
@@ -44,6 +45,9 @@ def _on_spark(names: list[str], rows: int) -> list[Target]:
         runs: dict[str, Callable[[], list[Target]]] = {
             "silver": lambda: silver.main(lake, rows),
             "gold": lambda: gold.main(lake, max(1000, rows // 10)),
+            "tables": lambda: tables.main(lake, max(1000, rows // 5)),
+            "fixed_cost": lambda: fixed_cost.main(lake),
+            "pipeline": lambda: pipeline.main(lake, max(1000, rows // 5)),
             "sustained": lambda: sustained.main(lake, max(1000, rows // 2)),
             "loop": lambda: loop.main(lake, max(30, 3 * rows // loop.RATE)),
             "memory": lambda: memory.main(lake, rows),

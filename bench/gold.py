@@ -15,15 +15,14 @@ from bench.made import Made, write
 from bench.recorded import recorded
 from bench.report import Target, table
 from bench.timing import Times
+from bench.wide import COLUMNS, definitions
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import windows
 from ticdc_lakehouse.gold.data_table import create_data_table
-from ticdc_lakehouse.gold.merge import COMMIT_TS, GONE, KEY, newest_sql
+from ticdc_lakehouse.gold.merge import COMMIT_TS, GONE, KEY, latest_typed_sql
 from ticdc_lakehouse.planning.naming import object_name
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.table_plan import Rows
-from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.silver import decode_stream
 
 CHANGES = 100_000
@@ -31,7 +30,6 @@ WINDOWS = 2
 TABLES = (1, 10, 100)
 TIMES = 10
 """How many times as many rows, or changes, growth is measured with."""
-_DATABASE = "test"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +42,12 @@ class Case:
     spread: int = 1
     """The tables' rows as a multiple of the changes."""
     windows: int = WINDOWS
+    columns: int = COLUMNS
 
     @property
     def applying(self) -> GoldConfig:
         """How gold applies it."""
-        return GoldConfig(feed=self.feed, time_zone="UTC", tables=_definitions(self.tables))
+        return GoldConfig(feed=self.feed, time_zone="UTC", tables=definitions(self.tables, self.columns))
 
     def batches(self) -> Iterator[Made]:
         """What fills the tables, then the windows."""
@@ -80,8 +79,8 @@ def measure(lake: Lake, case: Case, *, bare: bool) -> GoldResult:
     for made in case.batches():
         _land(lake, made)
         if bare:
-            _prepare_bare(lake, case.applying, before, made.tso, create=before == 0)
-        gold_seconds, bare_seconds = _apply(lake, case, made), _merge_bare(lake, case) if bare else 0.0
+            prepare_bare(lake, case.applying, before, made.tso, create=before == 0)
+        gold_seconds, bare_seconds = _apply(lake, case, made), merge_bare(lake, case) if bare else 0.0
         if before > 0:
             seconds["gold"].append(gold_seconds)
             seconds["bare"].append(bare_seconds)
@@ -109,21 +108,14 @@ def _apply(lake: Lake, case: Case, made: Made) -> float:
     return seconds
 
 
-def _definitions(tables: int) -> tuple[Table, ...]:
-    create = recorded("canal_json").create
-    return tuple(
-        tables_from_sql(create.replace("`sbtest1`", f"`sbtest{number}`"), _DATABASE)[0] for number in range(tables)
-    )
-
-
-def _prepare_bare(lake: Lake, applying: GoldConfig, after: int, through: int, *, create: bool) -> None:
+def prepare_bare(lake: Lake, applying: GoldConfig, after: int, through: int, *, create: bool) -> None:
     """Lay down what the bare MERGEs read: a window's newest change of each key, typed."""
     for number, definition in enumerate(applying.tables):
         if create:
             create_data_table(lake, f"{_bare(applying.feed, number)}__data", definition)
         name = f"{_bare(applying.feed, number)}_source"
         rows = Rows(table=definition, after=after, through=through, shapes=())
-        newest = newest_sql(lake, applying.feed, rows, applying.time_zone)
+        newest = latest_typed_sql(lake, applying.feed, rows, applying.time_zone)
         lake.spark.sql(
             f"CREATE OR REPLACE TABLE {lake.table(Layer.GOLD, name)} USING delta "
             f"{lake.location(Layer.GOLD, name)} AS {newest}"
@@ -134,7 +126,8 @@ def _bare(feed: str, number: int) -> str:
     return f"bare_{feed}_{number}"
 
 
-def _merge_bare(lake: Lake, case: Case) -> float:
+def merge_bare(lake: Lake, case: Case) -> float:
+    """Seconds of the bare MERGEs of what ``prepare_bare`` laid down."""
     start = time.perf_counter()
     for number in range(case.tables):
         _merge_one(lake, case.feed, number)
@@ -205,12 +198,22 @@ def main(lake: Lake, changes: int = CHANGES) -> list[Target]:
     compared = [measure(lake, case, bare=True) for case in cases]
     grown = growth(lake, max(100, changes // TIMES))
     print(report([*compared, *grown]), flush=True)
-    return [*(_rate(result) for result in compared), *_growth(*grown)]
+    return [*(_rate(result) for result in compared), _marginal(*compared[-2:]), *_growth(*grown)]
 
 
 def _rate(result: GoldResult) -> Target:
     what = f"gold, {result.case.tables} tables: rate of bare MERGEs"
     return Target(what=what, measured=1 / result.ratio, bound=0.7, at_most=False)
+
+
+def _marginal(few: GoldResult, many: GoldResult) -> Target:
+    """What each further table of the same changes costs beside its bare MERGE."""
+    assert few.bare is not None
+    assert many.bare is not None
+    seconds = (many.gold.middle - few.gold.middle) - (many.bare.middle - few.bare.middle)
+    each = seconds / (many.case.tables - few.case.tables)
+    what = "gold, each further changed table, beyond its bare MERGE"
+    return Target(what=what, measured=each, bound=0.3, at_most=True, unit=" s")
 
 
 def _growth(usual: GoldResult, larger: GoldResult, more: GoldResult) -> list[Target]:

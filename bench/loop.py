@@ -10,7 +10,7 @@ from statistics import median
 
 from bench.made import Made
 from bench.report import Target, table
-from bench.sustained import PARTITIONS, TABLES, feed_run, messages
+from bench.sustained import PARTITIONS, TABLES, feed_run, kafka_messages
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.loop import FailedRound, Round, rounds
@@ -45,7 +45,7 @@ class Changefeed:
         started = time.monotonic()
         for second in range(self.seconds):
             made = Made(feed=FEED, protocol="canal_json", rows=self.rate, batch=second, tables=TABLES)
-            self.broker.produce(FEED, messages(made))
+            self.broker.produce(FEED, kafka_messages(made, PARTITIONS))
             self.written[made.tso] = time.monotonic()
             time.sleep(max(0.0, started + second + 1 - time.monotonic()))
 
@@ -77,7 +77,7 @@ def measure(lake: Lake, rate: int, seconds: int) -> LoopResult:
         lake.spark.conf.set(name, SETTINGS[name])  # what users run
     with Broker(lake.root / FEED / "kafka") as broker:
         broker.create_topic(FEED, PARTITIONS)
-        run = feed_run(lake.spark, lake.root, FEED, broker.bootstrap_servers)
+        run = feed_run(lake.spark, lake.root, broker.bootstrap_servers, FEED, TABLES)
         changefeed = Changefeed(broker=broker, rate=rate, seconds=seconds)
         writer = threading.Thread(target=changefeed.write, daemon=True)
         writer.start()
@@ -103,11 +103,11 @@ def heap_by_round(lake: Lake) -> dict[int, float]:
     assert lake.root is not None
     with Broker(lake.root / "heap" / "kafka") as broker:
         broker.create_topic("heap", PARTITIONS)
-        run = feed_run(lake.spark, lake.root, "heap", broker.bootstrap_servers)
+        run = feed_run(lake.spark, lake.root, broker.bootstrap_servers, "heap", TABLES)
         found: dict[int, float] = {}
         for number in range(1, LAST + 1):
             made = Made(feed="heap", protocol="canal_json", rows=100, batch=number, tables=TABLES)
-            broker.produce("heap", messages(made))
+            broker.produce("heap", kafka_messages(made, PARTITIONS))
             (done,) = rounds([run], 0, 1)
             if isinstance(done, FailedRound):
                 raise done.error

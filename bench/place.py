@@ -12,7 +12,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_local.session import local_session
+from ticdc_local.session import SETTINGS, local_session
 
 _PROCESSES = Path("/proc")
 
@@ -22,6 +22,19 @@ _AS_ON_A_CLUSTER = {
     "spark.sql.codegen.factoryMode": "FALLBACK",
 }
 """The defaults of what the local runner sets for small tables: neither side of a comparison may lose by it."""
+
+
+@contextmanager
+def as_users_run_it(spark: SparkSession) -> Iterator[None]:
+    """The session with the local runner's own settings meanwhile."""
+    before = {name: spark.conf.get(name) for name in _AS_ON_A_CLUSTER}
+    for name in before:
+        spark.conf.set(name, SETTINGS[name])
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            spark.conf.set(name, value or SETTINGS[name])
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from bench.made import Made, maker
 from bench.recorded import recorded
 from bench.report import Target, table
+from bench.wide import COLUMNS, create_statement
 from ticdc_codec.event import Resolved
 from ticdc_codec.protocols import protocol_named
 from ticdc_lakehouse.catalog import Lake
@@ -47,40 +48,41 @@ def measure(lake: Lake, rows: int) -> SustainedResult:
     assert lake.root is not None
     with Broker(lake.root / FEED / "kafka") as broker:
         broker.create_topic(FEED, PARTITIONS)
-        run = feed_run(lake.spark, lake.root, FEED, broker.bootstrap_servers)
+        run = feed_run(lake.spark, lake.root, broker.bootstrap_servers, FEED, TABLES)
         seconds: dict[str, float] = {}
         for batch in range(2):
             made = Made(feed=FEED, protocol="canal_json", rows=rows, batch=batch, tables=TABLES)
-            broker.produce(FEED, messages(made))
+            broker.produce(FEED, kafka_messages(made, PARTITIONS))
             seconds = {name: _timed(run, name) for name in ("bronze", "silver", "gold")}
     return SustainedResult(rows=rows, seconds=seconds)
 
 
-def feed_run(spark: SparkSession, root: Path, name: str, bootstrap_servers: str) -> Run:
-    """A feed of the sysbench tables, from a feed file as a user writes it; its topic has its name."""
-    feeds = root / name / "feeds"
+def feed_run(
+    spark: SparkSession, root: Path, bootstrap_servers: str, feed: str, tables: int, columns: int = COLUMNS
+) -> Run:
+    """A feed of so many tables, from a feed file as a user writes it; its topic has the feed's name."""
+    feeds = root / feed / "feeds"
     write_feed_file(
-        feeds / f"{name}.yml",
+        feeds / f"{feed}.yml",
         protocol="canal_json",
         options={"enable-tidb-extension": True},
         time_zone="UTC",
         bootstrap_servers=bootstrap_servers,
-        topic=name,
-        schema_file=f"{name}.sql",
+        topic=feed,
+        schema_file=f"{feed}.sql",
     )
-    create = recorded("canal_json").create
-    tables = (create.replace("`sbtest1`", f"`test`.`sbtest{number}`") for number in range(TABLES))
-    (feeds / f"{name}.sql").write_text("".join(f"{text};\n" for text in tables), encoding="utf-8")
-    return Run.from_parameters(spark, {**local_parameters(root, root, feeds), "feed": name}, Secrets().get)
+    creates = (create_statement(number, columns) for number in range(tables))
+    (feeds / f"{feed}.sql").write_text("".join(f"{text};\n" for text in creates), encoding="utf-8")
+    return Run.from_parameters(spark, {**local_parameters(root, root, feeds), "feed": feed}, Secrets().get)
 
 
-def messages(made: Made) -> Iterator[KafkaMessage]:
-    """The changes, and a watermark behind them in every partition."""
+def kafka_messages(made: Made, partitions: int) -> Iterator[KafkaMessage]:
+    """A batch's messages, one after the other into the partitions, and a watermark behind them in each."""
     make = maker(made)
     for number in range(made.messages):
-        yield KafkaMessage(partition=number % PARTITIONS, key=None, value=make(number))
+        yield KafkaMessage(partition=number % partitions, key=None, value=make(number))
     (last,) = protocol_named(made.protocol).encode([Resolved(commit_ts=made.tso)], recorded(made.protocol).options)
-    for partition in range(PARTITIONS):
+    for partition in range(partitions):
         yield KafkaMessage(partition=partition, key=last.key, value=last.value)
 
 

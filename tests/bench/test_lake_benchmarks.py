@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from bench import gold, silver
+from bench import fixed_cost, gold, pipeline, silver, tables
 from ticdc_lakehouse.catalog import Lake, Layer
 
 
@@ -34,3 +34,22 @@ def test_every_contestant_of_silver_runs(lake: Lake) -> None:
     result = silver.measure(lake, "canal_json", 100, repetitions=1)
     assert [*result.wall] == ["copy", "mapInArrow", "from_json", "silver"]
     assert [target.bound for target in silver.targets(result)] == [0.85, 2.0]
+
+
+def test_tables_are_scanned_and_typed_whatever_their_number(lake: Lake) -> None:
+    result = tables.measure(lake, 60, cases=(1, 3), repetitions=1)
+    assert [*result.cpu] == [1, 3]
+    assert "| 3 " in tables.report(result)
+
+
+def test_fixed_cost_counts_jobs(lake: Lake) -> None:
+    (costs,) = fixed_cost.measure(lake, rounds=1, warm_up=0)
+    assert [*costs] == ["bronze", "silver", "gold"]
+    assert all(cost.jobs > 0 for cost in costs.values())
+    assert all(cost.executions > 0 for cost in costs.values())
+
+
+def test_pipeline_does_what_its_bare_parts_do(lake: Lake) -> None:
+    result = pipeline.measure(lake, 80, tables=2, columns=12)
+    assert [*result.bare] == ["copy", "mapInArrow", "MERGE"]
+    assert "| 12 " in pipeline.report([result])

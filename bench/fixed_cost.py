@@ -1,0 +1,109 @@
+"""What a run costs whatever its window holds: a few changes of three small tables, from Kafka to published, warm.
+
+The session is the one that ``ticdc-lake run`` starts. The first rounds fill the tables and warm up; the median of the
+others counts. Beside the seconds stand the Spark jobs and SQL executions of each layer: they do not depend on how busy
+the machine is.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from pyspark.sql import SparkSession
+
+from bench.made import Made
+from bench.place import as_users_run_it, cpu_seconds
+from bench.report import Target, table
+from bench.sustained import feed_run, kafka_messages
+from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.entry import Run
+from ticdc_local.broker import Broker
+
+FEED = "fixed_cost"
+TABLES = 3
+ROWS = 30
+WARM_UP = 6
+MEASURED = 7
+TARGET = 2.5
+"""Seconds from Kafka to published."""
+LAYERS = ("bronze", "silver", "gold")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What one layer's run took."""
+
+    seconds: float
+    cpu: float
+    """Seconds of the JVM and its Python workers."""
+    jobs: int
+    executions: int
+    """SQL executions."""
+
+
+def measure(lake: Lake, *, rounds: int = MEASURED, warm_up: int = WARM_UP) -> list[Mapping[str, Cost]]:
+    """The cost of each layer, round by round; every round changes all rows of three tables."""
+    assert lake.root is not None
+    costs: list[Mapping[str, Cost]] = []
+    with Broker(lake.root / FEED / "kafka") as broker, as_users_run_it(lake.spark):
+        broker.create_topic(FEED, TABLES)
+        run = feed_run(lake.spark, lake.root, broker.bootstrap_servers, FEED, TABLES)
+        for batch in range(warm_up + rounds):
+            made = Made(feed=FEED, protocol="canal_json", rows=ROWS, batch=batch, tables=TABLES)
+            broker.produce(FEED, kafka_messages(made, TABLES))
+            costs.append({layer: _cost(run, layer) for layer in LAYERS})
+    return costs[warm_up:]
+
+
+def _cost(run: Run, layer: str) -> Cost:
+    spark = run.lake.spark
+    before, cpu, start = _counts(spark), cpu_seconds(spark), time.perf_counter()
+    getattr(run, layer)()
+    seconds, after = time.perf_counter() - start, _counts(spark)
+    jobs, executions = (late - early for late, early in zip(after, before, strict=True))
+    return Cost(seconds=seconds, cpu=cpu_seconds(spark) - cpu, jobs=jobs, executions=executions)
+
+
+def _counts(spark: SparkSession) -> tuple[int, int]:
+    """Spark jobs and SQL executions of the session so far."""
+    context = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    store = spark._jsparkSession.sharedState().statusStore()
+    # The store forgets old executions, but their numbers go on.
+    last = store.executionsList(max(0, store.executionsCount() - 1), 1)
+    return int(context.dagScheduler().numTotalJobs()), int(last.head().executionId()) + 1 if last.nonEmpty() else 0
+
+
+def report(costs: list[Mapping[str, Cost]]) -> str:
+    """Medians by layer."""
+    lines = [_line(layer, [round_[layer] for round_ in costs]) for layer in LAYERS]
+    total = _line("all", [_sum(round_) for round_ in costs])
+    title = f"fixed cost: {ROWS} changes of {TABLES} tables, from Kafka to published, median of {len(costs)}"
+    return table(title, ("layer", "seconds", "CPU seconds", "Spark jobs", "SQL executions"), [*lines, total])
+
+
+def _line(name: str, costs: list[Cost]) -> tuple[str, ...]:
+    seconds, cpu = median(cost.seconds for cost in costs), median(cost.cpu for cost in costs)
+    jobs, executions = median(cost.jobs for cost in costs), median(cost.executions for cost in costs)
+    return name, f"{seconds:.2f}", f"{cpu:.2f}", f"{jobs:g}", f"{executions:g}"
+
+
+def _sum(round_: Mapping[str, Cost]) -> Cost:
+    return Cost(
+        seconds=sum(cost.seconds for cost in round_.values()),
+        cpu=sum(cost.cpu for cost in round_.values()),
+        jobs=sum(cost.jobs for cost in round_.values()),
+        executions=sum(cost.executions for cost in round_.values()),
+    )
+
+
+def main(lake: Lake) -> list[Target]:
+    """Measure and print."""
+    costs = measure(lake)
+    print(report(costs), flush=True)
+    seconds = median(_sum(round_).seconds for round_ in costs)
+    what = f"{TABLES} small tables, warm, Kafka to published"
+    return [Target(what=what, measured=seconds, bound=TARGET, at_most=True, unit=" s")]

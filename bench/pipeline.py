@@ -1,0 +1,133 @@
+"""Kafka to published against the sum of its bare parts, which do the same work without knowing what it is about:
+
+copy          the messages from Kafka into a Delta table
+mapInArrow    the columns that silver reads, from Delta through Python workers that hand every batch back, into Delta
+MERGE         bare Delta MERGEs of the same rows, already typed and reduced
+
+A first batch fills the tables and warms up; a second one, which changes every row, is timed.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+from pyspark.sql import functions as F
+
+from bench.gold import Case, merge_bare, prepare_bare
+from bench.made import Made
+from bench.report import Target, table
+from bench.sustained import feed_run, kafka_messages
+from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_local.broker import Broker
+
+CASES = ((1, 10), (4, 10), (50, 10), (4, 40))
+"""Tables, columns."""
+PARTITIONS = 4
+BOUND = 0.7
+LAYERS = ("bronze", "silver", "gold")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PipelineResult:
+    """Seconds of the layers and of the bare parts for ``rows`` changes."""
+
+    rows: int
+    tables: int
+    columns: int
+    layers: dict[str, float]
+    bare: dict[str, float]
+
+    @property
+    def ratio(self) -> float:
+        """Speed as a part of that of the bare parts."""
+        return sum(self.bare.values()) / sum(self.layers.values())
+
+
+def measure(lake: Lake, rows: int, tables: int, columns: int) -> PipelineResult:
+    """Time one case, in a feed, a topic and a broker of its own."""
+    assert lake.root is not None
+    feed, before = f"pipeline_{tables}_{columns}", 0
+    case = Case(feed=feed, changes=rows, tables=tables, columns=columns)
+    layers: dict[str, float] = {}
+    bare: dict[str, float] = {}
+    with Broker(lake.root / feed / "kafka") as broker:
+        broker.create_topic(feed, PARTITIONS)
+        run = feed_run(lake.spark, lake.root, broker.bootstrap_servers, feed, tables, columns)
+        lake = run.lake
+        for batch in range(2):
+            made = Made(feed=feed, protocol="canal_json", rows=rows, batch=batch, tables=tables, columns=columns)
+            broker.produce(feed, kafka_messages(made, PARTITIONS))
+            layers = {layer: _seconds(getattr(run, layer)) for layer in LAYERS}
+            prepare_bare(lake, case.applying, before, made.tso, create=batch == 0)
+            bare = {
+                "copy": _seconds(partial(_copy, lake, made, broker.bootstrap_servers)),
+                "mapInArrow": _seconds(partial(_pass_through, lake, made)),
+                "MERGE": _seconds(partial(merge_bare, lake, case)),
+            }
+            before = made.tso
+    return PipelineResult(rows=rows, tables=tables, columns=columns, layers=layers, bare=bare)
+
+
+def _seconds(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def _copy(lake: Lake, made: Made, servers: str) -> None:
+    each = -(-made.messages // PARTITIONS) + 1
+    if made.messages % PARTITIONS:
+        raise ValueError(f"expected messages that {PARTITIONS} partitions share evenly, found {made.messages}")
+    first = {made.feed: {str(partition): made.batch * each for partition in range(PARTITIONS)}}
+    kafka = lake.spark.read.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", made.feed)
+    messages = kafka.option("startingOffsets", json.dumps(first)).option("includeHeaders", "true").load()
+    messages.write.format("delta").mode("append").save(_folder(lake, f"{made.feed}_copy"))
+
+
+def _pass_through(lake: Lake, made: Made) -> None:
+    messages = lake.spark.table(lake.table(Layer.BRONZE, landing.messages_table(made.feed)))
+    read = messages.where(F.col("batch") == made.batch).drop("headers", "ingest_time")
+    passed = read.mapInArrow(lambda batches: batches, read.schema)
+    passed.write.format("delta").mode("append").save(_folder(lake, f"{made.feed}_arrow"))
+
+
+def _folder(lake: Lake, name: str) -> str:
+    assert lake.root is not None
+    return str(lake.root / "bare" / name)
+
+
+def report(results: list[PipelineResult]) -> str:
+    """Seconds of each layer and part."""
+    heads = ("tables", "columns", *LAYERS, "changes/s", "copy", "mapInArrow", "MERGE", "bare ÷ layers")
+    lines = [
+        (
+            f"{result.tables}",
+            f"{result.columns}",
+            *(f"{result.layers[layer]:.1f}" for layer in LAYERS),
+            f"{result.rows / sum(result.layers.values()):,.0f}",
+            *(f"{seconds:.1f}" for seconds in result.bare.values()),
+            f"{result.ratio:.2f}",
+        )
+        for result in results
+    ]
+    return table(f"pipeline: {results[0].rows:,} changes from Kafka to published, seconds", heads, lines)
+
+
+def main(lake: Lake, rows: int, cases: tuple[tuple[int, int], ...] = CASES) -> list[Target]:
+    """Measure and print."""
+    results = [measure(lake, rows - rows % PARTITIONS, tables, columns) for tables, columns in cases]
+    print(report(results), flush=True)
+    return [
+        Target(
+            what=f"Kafka to published, {result.tables} tables of {result.columns} columns: speed of the bare parts",
+            measured=result.ratio,
+            bound=BOUND,
+            at_most=False,
+        )
+        for result in results
+    ]
