@@ -37,9 +37,11 @@ TASKS = {
     "ticdc_feed": ["bronze", "silver", "gold", "alarm"],
     "ticdc_loop": ["loop"],
     "ticdc_maintenance": ["maintain"],
+    "ticdc_ops": ["replay", "dismiss", "decide", "load"],
 }
 STARTED_BY_A_JOB = {"ticdc_feed"}
-"""Jobs without a trigger of their own."""
+STARTED_BY_PEOPLE = {"ticdc_ops"}
+TRIGGERED = TASKS.keys() - STARTED_BY_A_JOB - STARTED_BY_PEOPLE
 FEEDS = ["shop_craft", "shop_canal", "shop_open", "shop_simple", "shop_debezium"]
 
 
@@ -294,7 +296,7 @@ def test_as_many_chains_may_run_as_are_started_at_once(bundle: Bundle) -> None:
 def test_exactly_one_trigger_that_development_mode_can_pause(bundle: Bundle) -> None:
     for job in jobs(bundle):
         triggers = {"schedule", "trigger", "continuous"} & job.definition.keys()
-        assert len(triggers) == (0 if job.key in STARTED_BY_A_JOB else 1)
+        assert len(triggers) == (1 if job.key in TRIGGERED else 0)
         for trigger in triggers:
             if trigger != "continuous":
                 assert "pause_status" not in job.definition[trigger], "said here, development mode would not pause it"
@@ -324,7 +326,7 @@ def test_each_feed_has_a_chain_of_its_own_and_a_failed_one_fails_the_run_that_no
     assert feeds.work.task.work.job_id == "ticdc_feed"
     assert feeds.work.task.max_retries == 0, "the chain's own tasks are retried"
     mails = {job.key: job.definition.get("email_notifications", {}).get("on_failure") for job in jobs(bundle)}
-    assert mails == {key: None if key in STARTED_BY_A_JOB else GIVEN["alert_emails"] for key in TASKS}
+    assert mails == {key: GIVEN["alert_emails"] if key in TRIGGERED else None for key in TASKS}
 
 
 def test_the_chain_is_given_every_parameter_that_it_has(bundle: Bundle) -> None:
@@ -341,7 +343,16 @@ def test_work_is_retried_but_for_the_alarm_and_tasks_of_continuous_jobs(bundle: 
     for job in jobs(bundle):
         for task in all_tasks(job.definition):
             if "notebook_task" in task:
-                assert task.get("max_retries", 0) == (0 if task["task_key"] in ("alarm", "loop") else 2)
+                once = task["task_key"] in ("alarm", "loop") or job.key in STARTED_BY_PEOPLE
+                assert task.get("max_retries", 0) == (0 if once else 2)
+
+
+def test_what_people_do_is_one_task_each_that_does_nothing_by_default(bundle: Bundle) -> None:
+    job = read_job(bundle, "ticdc_ops")
+    notebooks = {path.stem for path in (ROOT / "notebooks" / "ops").glob("*.py")}
+    assert {task.task_key for task in job.tasks} == notebooks - {"alarm", "loop"}
+    assert not any(task.upstream for task in job.tasks)
+    assert {job.parameters[name] for name in ("feed", "messages", "table", "action", "reason", "folder")} == {""}
 
 
 def test_names_of_schemas_come_by_reference() -> None:
@@ -361,7 +372,7 @@ def test_the_laptop_sets_only_parameters_that_there_are(bundle: Bundle, tmp_path
 
 
 def test_the_default_feeds_are_a_list_of_names(bundle: Bundle) -> None:
-    for key in set(TASKS) - STARTED_BY_A_JOB:
+    for key in TRIGGERED:
         assert json.loads(read_job(bundle, key).parameters["feeds"]) == FEEDS
 
 
