@@ -85,11 +85,10 @@ def _convert(kind: Any, value: object, key: Key) -> Any:
     plain = bare(kind)
     if isinstance(plain, type) and issubclass(plain, msgspec.Struct):
         return read_struct(plain, value, key)
-    match get_origin(plain):
-        case origin if origin is dict:
-            return _dict(get_args(plain), _mapping(value, key), key)
-        case origin if origin is tuple:
-            return _tuple(get_args(plain)[0], value, key)
+    if get_origin(plain) is dict:
+        return _dict(get_args(plain), _mapping(value, key), key)
+    if get_origin(plain) is tuple:
+        return _tuple(get_args(plain)[0], value, key)
     try:
         return value if plain is Any else typed(kind, value)
     except ConfigError as error:
