@@ -18,9 +18,9 @@ from ticdc_codec.protocols import protocol_named
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.entry import Run
 from ticdc_local.broker import Broker, KafkaMessage
-from ticdc_local.dbutils import Secrets
 from ticdc_local.feed_file import write_feed_file
-from ticdc_local.job import local_parameters
+from ticdc_local.runner.dbutils import Secrets
+from ticdc_local.runner.job import local_parameters
 
 FEED = "sustained"
 TABLES = 4

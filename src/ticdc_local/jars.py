@@ -19,8 +19,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from ticdc_codec.errors import ConfigError, LakehouseError
-from ticdc_local.cache import cache_folder
-from ticdc_local.java import find_java
+from ticdc_local.java import cache_folder, find_java
 from ticdc_local.launch import pyspark_folder
 from ticdc_local.resolver import resolve
 

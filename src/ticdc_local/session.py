@@ -90,7 +90,7 @@ def _signal_handler_kept() -> Iterator[None]:
 
 
 def _places(lake_root: Path) -> dict[str, str]:
-    own = _own_folder(lake_root)
+    own = own_folder(lake_root)
     jars = class_path(Group.SPARK)
     return {
         # Says to ticdc_lakehouse.entry that tables lie in this folder, not in a catalog's storage.
@@ -103,7 +103,7 @@ def _places(lake_root: Path) -> dict[str, str]:
     }
 
 
-def _own_folder(lake_root: Path) -> Path:
+def own_folder(lake_root: Path) -> Path:
     """Where Spark's own folders lie: in the lake, or in a temporary folder where the lake can only be read."""
     try:
         (lake_root / "scratch").mkdir(parents=True, exist_ok=True)

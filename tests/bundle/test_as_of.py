@@ -14,7 +14,7 @@ from ticdc_lakehouse import entry
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.entry import deployed_lake
 from ticdc_lakehouse.gold.time_travel import AsOf
-from ticdc_local.notebook import Surroundings, run_notebook
+from ticdc_local.runner.notebook import Surroundings, run_notebook
 
 NOTEBOOK = Path(__file__).parents[2] / "notebooks" / "gold" / "as_of.py"
 DEV = {"catalog": "lab", **{f"{layer}_schema": f"dev_jane_{layer}" for layer in Layer}}

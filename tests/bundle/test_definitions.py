@@ -14,12 +14,12 @@ import yaml
 from databricks.sdk.service.catalog import Privilege, PrivilegeAssignment, SchemaInfo, VolumeInfo
 from databricks.sdk.service.jobs import JobSettings
 
-from ticdc_local.bundle import Bundle, Resource, load_bundle
-from ticdc_local.graph import ForEachTask, Job, NotebookTask, RunJobTask, read_job
-from ticdc_local.job import local_parameters
-from ticdc_local.notebook import HEADER, CellKind, read_notebook
-from ticdc_local.reference import DYNAMIC, STATIC, names_in
-from ticdc_local.yaml_file import read_yaml
+from ticdc_local.runner.bundle import Bundle, Resource, load_bundle
+from ticdc_local.runner.graph import ForEachTask, Job, NotebookTask, RunJobTask, read_job
+from ticdc_local.runner.job import local_parameters
+from ticdc_local.runner.notebook import HEADER, CellKind, read_notebook
+from ticdc_local.runner.reference import DYNAMIC, STATIC, names_in
+from ticdc_local.runner.yaml_file import read_yaml
 
 ROOT = Path(__file__).parents[2]
 FILES = [ROOT / "databricks.yml", *sorted((ROOT / "resources").glob("*.yml"))]

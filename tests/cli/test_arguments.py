@@ -9,10 +9,9 @@ import pytest
 
 from ticdc_codec.errors import ConfigError
 from ticdc_local.cli import COMMANDS, arguments, main
-from ticdc_local.cli.arguments import lake_root, named_values, project_root
-from ticdc_local.cli.number import seconds
+from ticdc_local.cli.arguments import lake_root, named_values, project_root, seconds
 from ticdc_local.cli.run import notebook_named
-from ticdc_local.session import local_session
+from ticdc_local.session import local_session, own_folder
 
 PROJECT = Path(__file__).parents[2]
 BUNDLE = "bundle: {name: b}\ntargets: {dev: {default: true}}\ninclude: [j.yml]\n"
@@ -104,6 +103,11 @@ def test_a_lake_that_is_a_file_is_told_before_spark_starts(tmp_path: Path) -> No
     (tmp_path / "lake").write_text("")
     with pytest.raises(ConfigError, match="lake: expected a folder that can be written: Not a directory"):
         local_session(tmp_path / "lake")
+
+
+def test_spark_works_elsewhere_where_the_lake_can_only_be_read(tmp_path: Path) -> None:
+    assert own_folder(tmp_path / "lake") == tmp_path / "lake"
+    assert own_folder(Path("/proc")) not in (Path("/proc"), tmp_path / "lake")
 
 
 def test_every_mistake_of_every_feed_is_named_before_anything_runs(

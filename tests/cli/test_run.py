@@ -6,7 +6,7 @@ import pytest
 
 from ticdc_codec.errors import ConfigError
 from ticdc_local.cli.job_text import first_line, progress_text, result_text
-from ticdc_local.outcome import Event, JobResult, JobState, Progress, TaskResult, TaskState
+from ticdc_local.runner.outcome import Event, JobResult, JobState, Progress, TaskResult, TaskState
 
 
 class CausedError(Exception):

@@ -6,7 +6,7 @@ import pytest
 
 from ticdc_lakehouse.catalog import Lake
 from ticdc_local.cli.sql import MORE, PROMPT, complete, execute, run_all, typed
-from ticdc_local.notebook import sql_statements
+from ticdc_local.runner.notebook import sql_statements
 
 
 def statements(*lines: str) -> tuple[list[str], list[str]]:

@@ -16,8 +16,8 @@ from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.silver.quarantine import positions_of
 from ticdc_local.cli import doctor, quarantine
+from ticdc_local.cli.doctor import Finding
 from ticdc_local.cli.status import feed_text
-from ticdc_local.doctor import Finding
 
 TSO = 470613127470252033
 EARLIER = 470613127326072832

@@ -30,7 +30,7 @@ from ticdc_lakehouse.config.feed import load_feed
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.silver import decode_stream
 from ticdc_local.broker import Broker, KafkaMessage, recorded_messages
-from ticdc_local.dbutils import Secrets
+from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.session import local_session
 from ticdc_testkit.recorded_streams import Answer, RecordedStream, answers, recorded_stream
 from ticdc_testkit.verify_stream import verdict, write_feed

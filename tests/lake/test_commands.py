@@ -14,7 +14,7 @@ from ticdc_codec.tso import with_time
 from ticdc_lakehouse.catalog import Layer
 from ticdc_local.cli import main, quarantine, sql, status
 from ticdc_local.cli import open_lake as opened
-from ticdc_local.notebook import Surroundings, run_notebook
+from ticdc_local.runner.notebook import Surroundings, run_notebook
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -7,7 +7,7 @@ import pytest
 import yaml
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local.bundle import Bundle, load_bundle
+from ticdc_local.runner.bundle import Bundle, load_bundle
 
 MAIN: dict[str, Any] = {
     "bundle": {"name": "b"},

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local.dbutils import DbUtils, NotebookExit, secret_variable
-from ticdc_local.display import html_text, table, text_of
+from ticdc_local.runner.dbutils import DbUtils, NotebookExit, secret_variable
+from ticdc_local.runner.display import html_text, table, text_of
 
 
 def dbutils_of(root: Path, **given: Any) -> DbUtils:

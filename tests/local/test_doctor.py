@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local import doctor
+from ticdc_local.cli import doctor
 
 
 def test_every_subject_is_looked_at_although_one_is_bad(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

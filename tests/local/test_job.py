@@ -9,10 +9,10 @@ import pytest
 import yaml
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local.bundle import load_bundle
-from ticdc_local.graph import read_job
-from ticdc_local.job import feed_parameters, local_parameters, run_job
-from ticdc_local.outcome import Event, JobResult, JobState, Progress, TaskResult, TaskState
+from ticdc_local.runner.bundle import load_bundle
+from ticdc_local.runner.graph import read_job
+from ticdc_local.runner.job import feed_parameters, local_parameters, run_job
+from ticdc_local.runner.outcome import Event, JobResult, JobState, Progress, TaskResult, TaskState
 
 NOTEBOOKS = {
     "good": "dbutils.notebook.exit(dbutils.widgets.getAll())",

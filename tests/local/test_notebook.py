@@ -7,7 +7,14 @@ import nbformat
 import pytest
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local.notebook import CellKind, Surroundings, read_notebook, run_notebook, sql_arguments, sql_statements
+from ticdc_local.runner.notebook import (
+    CellKind,
+    Surroundings,
+    read_notebook,
+    run_notebook,
+    sql_arguments,
+    sql_statements,
+)
 
 SOURCE = """# Databricks notebook source
 # MAGIC %md

@@ -19,8 +19,8 @@ from ticdc_codec.protocols import PROTOCOLS
 from ticdc_lakehouse.config.feed import Feed, load_feed
 from ticdc_local.broker import KafkaMessage, free_ports
 from ticdc_local.cli import main
-from ticdc_local.dbutils import Secrets
 from ticdc_local.preflight import check_lake, problems
+from ticdc_local.runner.dbutils import Secrets
 
 if TYPE_CHECKING:
     from ticdc_local.broker import Broker

@@ -13,8 +13,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from ticdc_codec.errors import ConfigError
 from ticdc_local.broker import Broker
-from ticdc_local.display import text_of
 from ticdc_local.kafka import KafkaMessage
+from ticdc_local.runner.display import text_of
 
 
 def measured(frame: DataFrame) -> list[Row]:

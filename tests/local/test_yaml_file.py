@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local.yaml_file import read_yaml
+from ticdc_local.runner.yaml_file import read_yaml
 
 
 def written(folder: Path, text: str) -> Path:
@@ -37,7 +37,7 @@ def test_what_is_read(text: str, content: object, tmp_path: Path) -> None:
             "a:\n  b: {{job.run_id}}",
             "expected a key that is text, found brackets; {{…}} needs quotes around it (line 2",
         ),
-        ("a: 1\nb: 2\na: 3", "a: stands twice (line 3)"),
+        ("a: 1\nb: 2\na: 3", "a: repeated key (line 3)"),
         ("a: 2026-99-99", "expected a value of YAML's type timestamp; what is text needs quotes (line 1"),
         (f"a: {'1' * 5000}", "expected a value of YAML's type int"),
         ("a: " + "[" * 2000, "it nests too deeply"),

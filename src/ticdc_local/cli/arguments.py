@@ -1,8 +1,10 @@
-"""Which project and which lake a command means."""
+"""Arguments that commands share: the project, the lake, numbers and times. argparse prints what is wrong with one."""
 
 from __future__ import annotations
 
 import argparse
+import math
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -47,3 +49,29 @@ def named_values(pairs: list[str], what: str) -> dict[str, str]:
         if "=" not in pair:
             raise ConfigError(f"{what}: expected name=value, found {pair!r}")
     return dict(pair.split("=", 1) for pair in pairs)
+
+
+def positive(text: str) -> int:
+    """A whole number, 1 or more. Raises argparse.ArgumentTypeError."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number, 1 or more, found {text!r}")
+    return number
+
+
+def seconds(text: str) -> float:
+    """A time to wait: ``10``, ``10s``, ``5m``, ``1h``. Raises argparse.ArgumentTypeError."""
+    found = re.fullmatch(r"([0-9.]+)([smh]?)", text)
+    try:
+        number = float(found[1]) * _UNITS[found[2]] if found else math.nan
+    except ValueError:
+        number = math.nan
+    if not 0 <= number <= _UNITS["h"] * 24:
+        raise argparse.ArgumentTypeError(f"expected a time such as 10s, 5m or 1h, of a day at most, found {text!r}")
+    return number
+
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}

@@ -24,15 +24,15 @@ from ticdc_lakehouse.gold.time_travel import as_of
 from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.silver import decode_stream
 from ticdc_local.broker import Broker, recorded_messages
-from ticdc_local.bundle import Bundle, load_bundle
 from ticdc_local.cli.arguments import LAKE, lake_root, place_arguments, project_root, writing
 from ticdc_local.cli.job_text import progress_text, result_text
 from ticdc_local.cli.open_lake import quiet_session
 from ticdc_local.cli.run import JOB
-from ticdc_local.dbutils import Secrets
-from ticdc_local.display import table, text_of
-from ticdc_local.job import feed_parameters, local_parameters, run_job
-from ticdc_local.outcome import Event, JobState, Progress
+from ticdc_local.runner.bundle import Bundle, load_bundle
+from ticdc_local.runner.dbutils import Secrets
+from ticdc_local.runner.display import table, text_of
+from ticdc_local.runner.job import feed_parameters, local_parameters, run_job
+from ticdc_local.runner.outcome import Event, JobState, Progress
 from ticdc_testkit.comparison import Cell
 from ticdc_testkit.recorded_streams import Answer, RecordedStream, answers, recorded_stream
 from ticdc_testkit.verify_stream import Verdict, verdict

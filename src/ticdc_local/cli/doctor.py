@@ -1,11 +1,39 @@
-"""``ticdc-lake doctor``: whether this machine has what the project needs."""
+"""``ticdc-lake doctor``: what a machine needs to run the project, looked at one by one."""
 
 from __future__ import annotations
 
 import argparse
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
+from ticdc_codec.errors import ConfigError
+from ticdc_local.broker import free_ports
 from ticdc_local.cli.arguments import lake_root, place_arguments
-from ticdc_local.doctor import Finding, examine
+from ticdc_local.jars import Group, jars_folder, locked, missing
+from ticdc_local.java import find_java
+from ticdc_local.session import local_session
+
+PYTHONS = ((3, 11), (3, 12))
+FREE_BYTES = 2 * 1024**3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked at."""
+
+    subject: str
+    good: bool
+    detail: str
+    """What was found; for what is not good, also what was expected or what to do."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,3 +53,68 @@ def text_of(findings: list[Finding]) -> str:
     """A line a finding: whether it is good, what was looked at, what was found."""
     width = max(len(finding.subject) for finding in findings)
     return "\n".join(f"{'good' if f.good else 'BAD ':4}  {f.subject:{width}}  {f.detail}" for f in findings)
+
+
+def examine(folder: Path, *, start_spark: bool = False) -> list[Finding]:
+    """Python, Java, jars, disk and ports, and with ``start_spark`` a session; nothing is fetched or changed.
+
+    ``folder`` is where the lake would lie.
+    """
+    checks: dict[str, Callable[[], str]] = {
+        "Python": _python,
+        "Java": _java,
+        **{f"jars of {group}": partial(_jars, group) for group in Group},
+        "disk": partial(_disk, folder),
+        "ports": _ports,
+    }
+    if start_spark:
+        checks["Spark"] = _spark
+    return [_finding(subject, check) for subject, check in checks.items()]
+
+
+def _finding(subject: str, check: Callable[[], str]) -> Finding:
+    try:
+        return Finding(subject=subject, good=True, detail=check())
+    except (ConfigError, OSError, PySparkException, Py4JError) as error:
+        return Finding(subject=subject, good=False, detail=str(error))
+
+
+def _python() -> str:
+    if sys.version_info[:2] not in PYTHONS:
+        raise ConfigError(f"expected 3.11 or 3.12, found {sys.version.split()[0]} at {sys.executable}")
+    return f"{sys.version.split()[0]} at {sys.executable}"
+
+
+def _java() -> str:
+    java = find_java()
+    return f"{java.version} at {java.executable}, from {java.source}"
+
+
+def _jars(group: Group) -> str:
+    jars = locked(group)
+    if absent := missing(jars):
+        raise ConfigError(f"{len(absent)} of {len(jars)} are not in {jars_folder()}; fetch them: make jars")
+    return f"{len(jars)} in {jars_folder()}, checksums as locked"
+
+
+def _disk(folder: Path) -> str:
+    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    free = shutil.disk_usage(there).free
+    if free < FREE_BYTES:
+        raise ConfigError(f"expected {FREE_BYTES / 1e9:.1f} GB free at {there}, found {free / 1e9:.1f}")
+    return f"{free / 1e9:.1f} GB free at {there}"
+
+
+def _ports() -> str:
+    return f"free on 127.0.0.1, such as {free_ports(1)[0]}"
+
+
+def _spark() -> str:
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch:
+        session = local_session(Path(scratch), app_name="doctor")
+        count = session.range(10).count()
+        session.stop()
+    if count != 10:
+        raise ConfigError(f"expected 10 rows of range(10), found {count}")
+    return f"{session.version} started and counted in {time.monotonic() - begin:.0f} s"

@@ -19,8 +19,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.message import ClaimCheck, Message, StoredObject
 from ticdc_codec.options import LargeMessage, SinkOptions, option_names, sink_options
 from ticdc_codec.protocols import PROTOCOLS, protocol_named
-from ticdc_local.cli.arguments import named_values, writing
-from ticdc_local.cli.number import positive
+from ticdc_local.cli.arguments import named_values, positive, writing
 from ticdc_testkit.workload import WORKLOADS, workload_named
 from ticdc_testkit.workload.dispatch import Dispatch
 from ticdc_testkit.workload.stream import Changefeed, Interval, intervals

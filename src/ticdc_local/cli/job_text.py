@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from ticdc_codec.errors import LakehouseError
-from ticdc_local.outcome import Event, Failure, JobResult, Progress
+from ticdc_local.runner.outcome import Event, Failure, JobResult, Progress
 
 _PLANS = ("=== Streaming Query ===", "== SQL", "== Parsed Logical Plan")
 _OF_THE_MACHINE = {

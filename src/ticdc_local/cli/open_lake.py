@@ -17,8 +17,8 @@ from ticdc_lakehouse.config.feed import Feed, load_feed, no_such_feed
 from ticdc_lakehouse.entry import Run, lake_from
 from ticdc_lakehouse.gold.state import WINDOWS
 from ticdc_local.cli.arguments import lake_root, project_root
-from ticdc_local.dbutils import Secrets
-from ticdc_local.job import local_parameters
+from ticdc_local.runner.dbutils import Secrets
+from ticdc_local.runner.job import local_parameters
 from ticdc_local.session import local_session
 
 

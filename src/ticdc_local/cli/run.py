@@ -11,17 +11,16 @@ from pathlib import Path
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.config.feed import Feed, load_feeds
 from ticdc_lakehouse.entry import lake_from
-from ticdc_local.bundle import load_bundle
-from ticdc_local.cli.arguments import lake_root, named_values, place_arguments, project_root
+from ticdc_local.cli.arguments import lake_root, named_values, place_arguments, project_root, seconds
 from ticdc_local.cli.job_text import progress_text, result_text
-from ticdc_local.cli.number import seconds
 from ticdc_local.cli.open_lake import quiet_session
-from ticdc_local.dbutils import Secrets
-from ticdc_local.graph import read_job
-from ticdc_local.job import feed_parameters, local_parameters, run_job
-from ticdc_local.notebook import Surroundings, read_notebook, run_notebook
-from ticdc_local.outcome import JobState
 from ticdc_local.preflight import check_lake, problems
+from ticdc_local.runner.bundle import load_bundle
+from ticdc_local.runner.dbutils import Secrets
+from ticdc_local.runner.graph import read_job
+from ticdc_local.runner.job import feed_parameters, local_parameters, run_job
+from ticdc_local.runner.notebook import Surroundings, read_notebook, run_notebook
+from ticdc_local.runner.outcome import JobState
 
 JOB = "ticdc_lake"
 LOOP = "ticdc_loop"

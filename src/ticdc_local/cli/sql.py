@@ -22,7 +22,7 @@ from ticdc_lakehouse.gold.time_travel import as_of
 from ticdc_lakehouse.ops import status
 from ticdc_local.cli.arguments import place_arguments
 from ticdc_local.cli.open_lake import feed_files, feed_run, open_lake, published_feeds
-from ticdc_local.notebook import sql_statements
+from ticdc_local.runner.notebook import sql_statements
 
 PROMPT, MORE = "sql> ", "  -> "
 ROWS, WIDTH = 20, 40

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from ticdc_local.graph import Job, RunIf, Task
+from ticdc_local.runner.graph import Job, RunIf, Task
 
 
 class TaskState(StrEnum):

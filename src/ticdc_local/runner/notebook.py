@@ -19,8 +19,8 @@ from types import CodeType
 from typing import Any
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local.dbutils import DbUtils, NotebookExit
-from ticdc_local.display import display, display_html
+from ticdc_local.runner.dbutils import DbUtils, NotebookExit
+from ticdc_local.runner.display import display, display_html
 
 HEADER = "# Databricks notebook source"
 SEPARATOR = "# COMMAND ----------"

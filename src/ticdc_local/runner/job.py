@@ -15,10 +15,10 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local.bundle import Bundle
-from ticdc_local.graph import AnyTask, ForEachTask, Job, NotebookTask, RunJobTask, Task, read_job
-from ticdc_local.notebook import Surroundings, run_notebook
-from ticdc_local.outcome import (
+from ticdc_local.runner.bundle import Bundle
+from ticdc_local.runner.graph import AnyTask, ForEachTask, Job, NotebookTask, RunJobTask, Task, read_job
+from ticdc_local.runner.notebook import Surroundings, run_notebook
+from ticdc_local.runner.outcome import (
     Event,
     JobResult,
     JobState,
@@ -29,7 +29,7 @@ from ticdc_local.outcome import (
     job_state,
     skip_state,
 )
-from ticdc_local.reference import INPUT, filled, parameter, result_state
+from ticdc_local.runner.reference import INPUT, filled, parameter, result_state
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local.file_system import FileSystem, Part
+from ticdc_local.runner.file_system import FileSystem, Part
 
 
 class NotebookExit(BaseException):

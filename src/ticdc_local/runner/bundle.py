@@ -15,8 +15,8 @@ from typing import Any, Literal
 from msgspec import UNSET, UnsetType, field
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local.reference import STATIC, substitute
-from ticdc_local.yaml_file import Definition, read_as, read_yaml
+from ticdc_local.runner.reference import STATIC, substitute
+from ticdc_local.runner.yaml_file import Definition, read_as, read_yaml
 
 FILE = "databricks.yml"
 

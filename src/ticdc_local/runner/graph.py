@@ -15,10 +15,10 @@ from msgspec import Meta, field
 from msgspec.structs import replace
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local.bundle import Bundle, Resource
-from ticdc_local.notebook import read_notebook
-from ticdc_local.reference import INPUT, check_references, parameter, result_state
-from ticdc_local.yaml_file import Definition, read_as
+from ticdc_local.runner.bundle import Bundle, Resource
+from ticdc_local.runner.notebook import read_notebook
+from ticdc_local.runner.reference import INPUT, check_references, parameter, result_state
+from ticdc_local.runner.yaml_file import Definition, read_as
 
 _Work = TypeVar("_Work")
 _Count = Annotated[int, Meta(ge=0)]
