@@ -1,6 +1,6 @@
 # Databricks notebook source
 # MAGIC %md
-# MAGIC # Alarm: make the run fail, so that people are told
+# MAGIC # Alarm: make the run fail, so that it notifies
 # MAGIC - **In**: how the tasks before it ended. It starts only if one of them failed; see
 # MAGIC   `resources/ticdc_feed.job.yml`.
 # MAGIC - **Out**: nothing.

@@ -3,7 +3,7 @@
 # MAGIC # Rows from before the changefeed
 # MAGIC - **In**: a folder with an export of Dumpling's in CSV, of any TSO at which the changefeed ran already.
 # MAGIC - **Out**: each of its tables that the feed takes, as exported, and with what the changefeed sent since.
-# MAGIC - **Contract**: takes the place of what gold had of these tables; one that stood still goes on.
+# MAGIC - **Contract**: takes the place of what gold had of these tables; a blocked one goes on.
 
 # COMMAND ----------
 

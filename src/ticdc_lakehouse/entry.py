@@ -159,8 +159,8 @@ class Run:
             return dismissed
 
     def decide(self, table: str, action: str, reason: str) -> TableState:
-        """Record what to do (`Action`) about the table ``database.table`` that stands still, and let the next run of
-        gold try it again. Gives how it stood. Raises ConfigError for another action, if the table does not stand still,
+        """Record what to do (`Action`) about the table ``database.table`` that is blocked, and let the next run of
+        gold try it again. Gives its state before. Raises ConfigError for another action, if the table is not blocked,
         or if it is not said why."""
         if action not in tuple(Action):
             raise ConfigError(f"action: expected one of {', '.join(Action)}, found {action!r}")

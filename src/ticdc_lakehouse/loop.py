@@ -161,5 +161,5 @@ def round_text(done: Round | FailedRound) -> str:
                 parts.append(f"watermark {with_time(done.tso)}, {done.behind_seconds:.1f} s behind")
             parts.append(f"took {done.seconds:.1f} s")
             if done.waits:
-                parts.append(f"waiting on {done.waits}")
+                parts.append(f"waiting on: {done.waits}")
             return f"{done.feed} round {done.number}: {', '.join(parts)}"

@@ -61,7 +61,7 @@ SETTINGS = {
     # small, by bytes where they are large.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "10000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(8 * 1024 * 1024),
-    # Parquet looks at a page's size every 100 rows unless told otherwise: 100 messages of 16 MB do not fit in a heap.
+    # Parquet looks at a page's size every 100 rows by default: 100 messages of 16 MB do not fit in a heap.
     "spark.hadoop.parquet.page.size.row.check.min": "1",
 }
 

@@ -59,7 +59,7 @@ def test_a_status_has_every_count_and_each_table() -> None:
         "  quarantined  3 messages open, 2 dismissed",
         f"  watermark    {TSO}, 2026-11-21 07:36:50.528 UTC",
         "  behind       0:01:30 of source time",
-        "  next         waits: partition shop/0 has sent no watermark yet",
+        "  next         waiting on: partition shop/0 has sent no watermark yet",
         f"  shop.a       BLOCKED at TSO {EARLIER}, 2026-11-21 07:36:49.978 UTC (until somebody acts): a DDL",
         "  shop.b       BLOCKED from the start (the next run tries again): no key",
         "  shop.orders  at the watermark",

@@ -65,7 +65,7 @@ def test_a_poison_message_from_status_to_dismissal(
     standing = told("status", "--feed", feed.name)
     assert "  decoded      4 messages\n" in standing
     assert "  quarantined  1 messages open, 0 dismissed\n" in standing
-    assert f"  next         waits: the message at {feed.topic}/0 offset 2 is in quarantine" in standing
+    assert f"  next         waiting on: the message at {feed.topic}/0 offset 2 is in quarantine" in standing
     assert "  behind       0:00:02 of source time\n" in standing
     assert "  shop.orders  at the watermark\n" in standing
 

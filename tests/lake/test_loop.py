@@ -111,7 +111,7 @@ def test_a_round_is_one_line() -> None:
         behind_seconds=None, seconds=1.25,
     )  # fmt: skip
     assert round_text(done) == (
-        "shop round 7: 9 messages, 8 changes, 2 tables, no watermark yet, took 1.2 s, waiting on the first watermark"
+        "shop round 7: 9 messages, 8 changes, 2 tables, no watermark yet, took 1.2 s, waiting on: the first watermark"
     )
     published = replace(done, tso=at(1), waits=None, behind_seconds=3.21)
     assert round_text(published).endswith(f"watermark {at(1)} (2023-11-14 22:13:21.000 UTC), 3.2 s behind, took 1.2 s")

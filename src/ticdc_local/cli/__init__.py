@@ -20,9 +20,9 @@ from ticdc_local.cli import interrupt
 
 COMMANDS = {
     "run": "run a job of the bundle on this machine",
-    "status": "where each feed stands, and why a table stands still",
+    "status": "how far each feed is, and why a table is blocked",
     "quarantine": "list, replay or dismiss messages that could not be decoded",
-    "table": "pass over a DDL, or try again, where a table stands still",
+    "table": "skip a DDL, or try again, where a table is blocked",
     "load": "rows from before the changefeed, out of an export of Dumpling's",
     "maintain": "delete what is older than the feeds' retention, compact what stays",
     "generate": "a made-up changefeed in any protocol, into Kafka or a file",

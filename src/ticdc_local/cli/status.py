@@ -1,4 +1,4 @@
-"""``ticdc-lake status``: where each feed stands, and why a table stands still."""
+"""``ticdc-lake status``: how far each feed is, and why a table is blocked."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def feed_text(status: FeedStatus, dismissed: int) -> str:
         "watermark": f"{status.tso}, {time_text(status.tso)}" if status.tso else "none published yet",
         **({"mode": _EVENTUAL} if status.mode is Mode.EVENTUAL else {}),
         "behind": _behind(status.behind_seconds),
-        "next": "nothing is blocking gold: run the job" if status.waits is None else f"waits: {status.waits}",
+        "next": "nothing is blocking gold: run the job" if status.waits is None else f"waiting on: {status.waits}",
     }
     lines = [f"  {name:11}  {value}" for name, value in facts.items()]
     return "\n".join([status.feed, *lines, *tables_text(status.tables, status.tso)])
@@ -85,7 +85,7 @@ _EVENTUAL = (
 
 
 def tables_text(tables: Mapping[TableName, TableState], tso: int) -> list[str]:
-    """A line a table: at the watermark, or since when it stands still and why."""
+    """A line a table: at the watermark, or since when it is blocked and why."""
     width = max((len(".".join(name)) for name in tables), default=0)
     return [f"  {'.'.join(name):{width}}  {_state(state, tso)}" for name, state in sorted(tables.items())]
 

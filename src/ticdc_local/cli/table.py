@@ -1,4 +1,4 @@
-"""``ticdc-lake table``: decide about a table that stands still; the reason is recorded."""
+"""``ticdc-lake table``: override what blocks a table; the reason is recorded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "action",
         type=Action,
         choices=tuple(Action),
-        help="skip-ddl: pass over the DDL at which the table stands still; resume: try again from there",
+        help="skip-ddl: skip the DDL that blocks the table; resume: try again from there",
     )
     parser.add_argument("table", metavar="DATABASE.TABLE", help="as `ticdc-lake status` names it")
     place_arguments(parser)
