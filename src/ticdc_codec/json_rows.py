@@ -99,7 +99,7 @@ class RowProtocol(ABC, Generic[Item, Group, Texts]):
 
     @abstractmethod
     def cut(self, group: Group, items: Sequence[Item]) -> Texts | None:
-        """The rows' texts without what the prefix has told; None if one row differs from the group in that."""
+        """The rows' texts without what the prefix has shown; None if one row differs from the group in that."""
 
     @abstractmethod
     def columns(self, group: Group, items: Sequence[Item], texts: Texts, rows: list[Any]) -> list[RowColumns]:

@@ -1,4 +1,4 @@
-"""A column as one message and, if there is one, a definition describe it: its type, its form, its doubt.
+"""A column as one message and, if there is one, a definition describe it: type, format of its values, doubt.
 
 A definition has the digits that no message has (``datetime(3)``, ``decimal(10,2)``), and is the only source of types
 where the schema is off. It is taken where it does not gainsay the schema.
@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 from msgspec import UNSET
 
 from ticdc_codec.debezium.field import Field, type_text
-from ticdc_codec.debezium.form import UNKNOWN, Form, form_of, form_of_connect
+from ticdc_codec.debezium.value_format import UNKNOWN, ValueFormat, format_of, format_of_connect
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
@@ -31,16 +31,16 @@ class Described:
     """What is known of a column."""
 
     column: Column
-    form: Form
+    value_format: ValueFormat
 
 
 def described(name: str, field: Field | None, defined: Column | None, zone: ZoneInfo, *, key: bool) -> Described:
     """The column of this name. Raises DecodeError ``bad_schema`` for a schema field that TiCDC does not write."""
-    text, form = _type(field, defined, zone)
+    text, value_format = _type(field, defined, zone)
     # Without the schema nothing tells which columns have a DEFAULT.
     default = not key if field is None else field.optional and field.default is not UNSET
     column = Column(name=name, type=text, key=key, doubt=DEBEZIUM_DEFAULT if default else None)
-    return Described(_with_type(column, parse_type(text)), form)
+    return Described(_with_type(column, parse_type(text)), value_format)
 
 
 def _with_type(column: Column, kind: MysqlType) -> Column:
@@ -52,15 +52,15 @@ def _with_type(column: Column, kind: MysqlType) -> Column:
     return replace(column, type=kind.text, by=by, doubt=doubts or None)
 
 
-def _type(field: Field | None, defined: Column | None, zone: ZoneInfo) -> tuple[str, Form]:
+def _type(field: Field | None, defined: Column | None, zone: ZoneInfo) -> tuple[str, ValueFormat]:
     if defined is not None:
-        form = form_of(parse_type(defined.type), zone, whole=True)
-        if field is None or _agree(form, field):
-            return defined.type, form
+        value_format = format_of(parse_type(defined.type), zone, whole=True)
+        if field is None or _agree(value_format, field):
+            return defined.type, value_format
     if field is None:
         return UNKNOWN_TYPE, UNKNOWN
     text = type_text(field)
-    found = form_of_connect(field.type) if text is None else form_of(parse_type(text), zone, whole=False)
+    found = format_of_connect(field.type) if text is None else format_of(parse_type(text), zone, whole=False)
     if found is None or not _agree(found, field):
         raise DecodeError(
             "bad_schema", f"{field.field}: unknown type {field.type} {field.name} for tidb_type {field.tidb_type}"
@@ -68,10 +68,12 @@ def _type(field: Field | None, defined: Column | None, zone: ZoneInfo) -> tuple[
     return text or CONNECT_TYPE + field.type, found
 
 
-def _agree(form: Form, field: Field) -> bool:
+def _agree(value_format: ValueFormat, field: Field) -> bool:
     # Without its digits a FLOAT(M,D), which is a double, is not told from a FLOAT.
     numbers = {"float", "double"}
-    return form.name == field.name and (form.connect == field.type or {form.connect, field.type} <= numbers)
+    return value_format.name == field.name and (
+        value_format.connect == field.type or {value_format.connect, field.type} <= numbers
+    )
 
 
 def is_open(text: str) -> bool:
@@ -81,8 +83,8 @@ def is_open(text: str) -> bool:
 
 def may_be(text: str, kind: MysqlType) -> bool:
     """Whether a column whose type was left open as ``text`` says may be of this type."""
-    form = form_of(kind, ZoneInfo("UTC"), whole=True)
-    return text == UNKNOWN_TYPE or (form.name is None and text == CONNECT_TYPE + form.connect)
+    value_format = format_of(kind, ZoneInfo("UTC"), whole=True)
+    return text == UNKNOWN_TYPE or (value_format.name is None and text == CONNECT_TYPE + value_format.connect)
 
 
 def completed(column: Column, kind: MysqlType) -> Column:

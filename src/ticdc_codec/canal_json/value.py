@@ -71,7 +71,7 @@ _PROMOTED = {"tinyint": (127, 5), "smallint": (32767, 4), "int": (2**31 - 1, -5)
 
 
 def sql_type(kind: MysqlType) -> int:
-    """The JDBC type number of values, but for those that ``promoted`` tells."""
+    """The JDBC type number of values, but for those above the bound of ``promoted``."""
     return _SQL_TYPE_OF_NAME.get(kind.name, 12)
 
 

@@ -5,8 +5,8 @@
              "op": "u", "before": {"id": 2, "c": "a"}, "after": {"id": 2, "c": "b"}}, "schema": {…}}
 
 ``decode`` specifies the rows for ``json_rows``; ``envelope`` is the object and its members, ``table`` how a table's
-images are read, ``field`` the columns that messages describe, ``form`` and ``value`` how values of a type are written
-here. ``encode`` writes messages with the schemas of ``schema`` and the images of ``write``.
+images are read, ``field`` the columns that messages describe, ``value_format`` and ``value`` how values of a
+type are written here. ``encode`` writes messages with the schemas of ``schema`` and the images of ``write``.
 """
 
 from __future__ import annotations

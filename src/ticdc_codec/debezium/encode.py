@@ -12,7 +12,7 @@ from msgspec import Raw
 
 from ticdc_codec.compression import compress
 from ticdc_codec.debezium import schema
-from ticdc_codec.debezium.form import form_of, form_of_connect
+from ticdc_codec.debezium.value_format import format_of, format_of_connect
 from ticdc_codec.debezium.write import image_texts
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl, Event, Op, Resolved, RowChange
@@ -70,11 +70,11 @@ def _messages(events: Sequence[Event], options: SinkOptions) -> Iterator[_Pair]:
 class _Writer:
     """Writes events of one feed."""
 
-    __slots__ = ("_ddl_schemas", "_forms", "_options", "_watermark_schemas")
+    __slots__ = ("_ddl_schemas", "_options", "_templates", "_watermark_schemas")
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
-        self._forms: dict[tuple[int, str, str, Op, bool, bool], _Form] = {}
+        self._templates: dict[tuple[int, str, str, Op, bool, bool], _RowTemplate] = {}
         """By the identity of the columns, which rows of a table share, names, the kind of change and its images."""
         self._ddl_schemas = self._schemas(schema.DDL_KEY, schema.DDL)
         self._watermark_schemas = self._schemas(
@@ -91,20 +91,20 @@ class _Writer:
         """A row change, by its images: handle keys and whole ones."""
         if not self._options.output_old_value and row.op is Op.UPDATE:
             before = None
-        form = self._form(row, old=before is not None)
+        row_template = self._template(row, old=before is not None)
         keys, images = zip(*[pair for pair in (before, after) if pair is not None], strict=True)
         times = (row.commit_ms, _commit_ts(row.commit_ts), row.commit_ms)
-        return form.key % keys[-1], form.value % (*times, *images)
+        return row_template.key % keys[-1], row_template.value % (*times, *images)
 
-    def _form(self, row: RowChange, *, old: bool) -> _Form:
+    def _template(self, row: RowChange, *, old: bool) -> _RowTemplate:
         # What checks of the images depend on is part of it.
-        shape = (id(row.columns), row.database, row.table, row.op, old, row.after is None)
-        form = self._forms.get(shape)
-        if form is None:
-            form = self._forms[shape] = self._form_of(row, old=old)
-        return form
+        key_of_template = (id(row.columns), row.database, row.table, row.op, old, row.after is None)
+        found = self._templates.get(key_of_template)
+        if found is None:
+            found = self._templates[key_of_template] = self._new_template(row, old=old)
+        return found
 
-    def _form_of(self, row: RowChange, *, old: bool) -> _Form:
+    def _new_template(self, row: RowChange, *, old: bool) -> _RowTemplate:
         named = row.before if row.op is Op.DELETE else row.after
         if named is None or (row.op is Op.DELETE and row.after is not None):
             raise ConfigError(f"debezium: the images of an {row.op} of {row.database}.{row.table} are not those of one")
@@ -121,7 +121,7 @@ class _Writer:
             **_images(row.op, old=old),
         }
         value = template({"payload": payload, **value_schema})
-        return _Form(row.columns, key=template({"payload": JSON, **key_schema}), value=value)
+        return _RowTemplate(row.columns, key=template({"payload": JSON, **key_schema}), value=value)
 
     def ddl(self, ddl: Ddl) -> _Pair:
         """A DDL, without the columns of its table."""
@@ -146,11 +146,11 @@ class _Writer:
 
 
 @dataclass(frozen=True, slots=True)
-class _Form:
-    """What repeats in the messages of like changes of rows with the same columns."""
+class _RowTemplate:
+    """Key and value with gaps for what differs, for changes of one operation and rows with the same columns."""
 
     columns: tuple[Column, ...]
-    """Held, so that no other tuple can have its id."""
+    """Referenced here so that no other tuple can get its id."""
     key: bytes
     """With a gap for the handle key."""
     value: bytes
@@ -173,11 +173,13 @@ def _fields(columns: tuple[Column, ...], options: SinkOptions) -> list[schema.Sc
 def _field(column: Column, options: SinkOptions) -> schema.Schema:
     kind = parse_type(column.type)
     extension = options.enable_tidb_extension
-    form = form_of_connect(kind.text.removeprefix(CONNECT_TYPE)) if kind.text.startswith(CONNECT_TYPE) else None
-    if form is not None and extension:
+    value_format = (
+        format_of_connect(kind.text.removeprefix(CONNECT_TYPE)) if kind.text.startswith(CONNECT_TYPE) else None
+    )
+    if value_format is not None and extension:
         raise ConfigError(f"enable-tidb-extension: the MySQL type of {column.name} is not known, only {column.type}")
-    form = form or form_of(kind, options.time_zone, whole=False)
-    return schema.column(column, kind, form, tidb_type=extension)
+    value_format = value_format or format_of(kind, options.time_zone, whole=False)
+    return schema.column(column, kind, value_format, tidb_type=extension)
 
 
 def _commit_ts(commit_ts: int | None) -> int:

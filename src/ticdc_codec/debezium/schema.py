@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ticdc_codec.debezium.form import Form
+from ticdc_codec.debezium.value_format import ValueFormat
 from ticdc_codec.event import Column
 from ticdc_codec.mysql_type import Family, MysqlType
 
@@ -141,19 +141,21 @@ def _safe(*names: str) -> str:
     return f"_{safe}" if safe[:1].isdigit() else safe
 
 
-def column(of: Column, kind: MysqlType, form: Form, *, tidb_type: bool) -> Schema:
+def column(of: Column, kind: MysqlType, value_format: ValueFormat, *, tidb_type: bool) -> Schema:
     """The field of one column."""
     field: Schema = {"tidb_type": _tidb_type(kind)} if tidb_type else {}
-    field |= {"type": form.connect, "optional": not of.key}
-    if form.name is not None:
+    field |= {"type": value_format.connect, "optional": not of.key}
+    if value_format.name is not None:
         # The writers leave out the version of a VECTOR.
-        field |= {"name": form.name} if kind.family is Family.VECTOR else {"name": form.name, "version": 1}
+        field |= (
+            {"name": value_format.name} if kind.family is Family.VECTOR else {"name": value_format.name, "version": 1}
+        )
     match kind.family:
         case Family.ENUM:
             field["parameters"] = {"allowed": ",".join(name.replace(",", "\\,") for name in kind.elements)}
         case Family.SET:
             field["parameters"] = {"allowed": ",".join(kind.elements)}
-        case Family.BIT if form.name is not None:
+        case Family.BIT if value_format.name is not None:
             field["parameters"] = {"length": str(kind.size[0])}
     return field | {"field": of.name}
 

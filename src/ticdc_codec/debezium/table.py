@@ -12,8 +12,8 @@ from msgspec import UNSET, Raw, UnsetType
 from ticdc_codec.batch import DecoderContext
 from ticdc_codec.bounded_cache import make_room
 from ticdc_codec.debezium.field import columns_of
-from ticdc_codec.debezium.form import Form
 from ticdc_codec.debezium.value import Texts, texts
+from ticdc_codec.debezium.value_format import ValueFormat
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text
 from ticdc_codec.json_table import Image, ImageTypes, check_names, handle_key_lines, old_handle_keys
@@ -43,12 +43,12 @@ class Table:
         layout = tuple(each.column for each in columns.values())
         self.layout = Layout(description.database, description.table, layout, columns_text(layout))
         self._images = ImageTypes([*columns])
-        forms = [each.form for each in columns.values()]
-        self.read = self._images.reader(_row_type(_image_type(self._images, forms)), ("before", "after"))
+        formats = [each.value_format for each in columns.values()]
+        self.read = self._images.reader(_row_type(_image_type(self._images, formats)), ("before", "after"))
         """Reads a row's images. Raises DecodeError or one of ``Unreadable`` if they have other columns."""
         self.end = _end_of(description.schema)
         """What follows the payload of a row."""
-        self._columns = [*zip(self._images.getters(), forms, strict=True)]
+        self._columns = [*zip(self._images.getters(), formats, strict=True)]
         self._handle = [at for at, column in enumerate(layout) if column.key]
         # A column that images never have, as it is virtual, has nothing to be compared with.
         self._key_names = [name for name in description.keys or () if name in columns]
@@ -57,7 +57,7 @@ class Table:
         getters = dict(zip(columns, self._images.getters(), strict=True))
         self._named = None if description.keys is None else [getters[name] for name in self._key_names]
         self._read_key = self._key_images.image_reader(
-            _image_type(self._key_images, [columns[name].form for name in self._key_names])
+            _image_type(self._key_images, [columns[name].value_format for name in self._key_names])
         )
 
     def check_names(self, images: Sequence[bytes], rows: list[Row]) -> None:
@@ -69,7 +69,7 @@ class Table:
 
     def texts(self, images: list[Image]) -> list[Texts]:
         """Each column's texts as in ``event``. Raises DecodeError, or one of ``Unreadable``."""
-        return [_texts([*map(get, images)], form) for get, form in self._columns]
+        return [_texts([*map(get, images)], value_format) for get, value_format in self._columns]
 
     def lines(self, columns: list[Texts], count: int) -> bytes:
         """Images of so many rows as lines of JSON."""
@@ -100,8 +100,8 @@ class Table:
         return [columns[at] for at in self._handle]
 
 
-def _image_type(images: ImageTypes, forms: list[Form]) -> Any:
-    return images.type_of([(Raw if form.read is Raw else form.read | None,) for form in forms])
+def _image_type(images: ImageTypes, formats: list[ValueFormat]) -> Any:
+    return images.type_of([(Raw if each.read is Raw else each.read | None,) for each in formats])
 
 
 def _row_type(image: Any) -> Any:
@@ -119,13 +119,13 @@ def _end_of(schema: bytes) -> bytes:
     return b',"schema":' + schema + b"}" if schema else b"}"
 
 
-def _texts(values: list[Any], form: Form) -> Texts:
-    if form.texts is texts or not values:
+def _texts(values: list[Any], value_format: ValueFormat) -> Texts:
+    if value_format.texts is texts or not values:
         return values
-    if form.read is Raw or None not in values:
-        return form.texts(values)
+    if value_format.read is Raw or None not in values:
+        return value_format.texts(values)
     given = [value for value in values if value is not None]
-    found = iter(form.texts(given) if given else ())
+    found = iter(value_format.texts(given) if given else ())
     return [None if value is None else next(found) for value in values]
 
 

@@ -44,7 +44,7 @@ def _values(column: Column, texts: list[str | None], zone: ZoneInfo) -> list[Any
     write = _writer(parse_type(column.type), column.by, zone)
     if write is None:
         return texts
-    # Of other columns no event tells whether they are NOT NULL.
+    # No event says of other columns whether they are NOT NULL.
     return with_nulls(texts, _never_null(write) if column.key else write, None)
 
 

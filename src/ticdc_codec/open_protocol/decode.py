@@ -93,8 +93,8 @@ class _Batch:
         """All that are no rows, and their numbers in the message."""
         out = Events()
         faults = [(number, 0, partial(Events.error, error=error)) for number, (_, error) in self._faults.items()]
-        kept = [other for other in self._others if other[0] not in self._faults]
-        in_order = sorted(kept + faults, key=lambda other: other[:2])
+        others = [other for other in self._others if other[0] not in self._faults]
+        in_order = sorted(others + faults, key=lambda other: other[:2])
         for out.message, _, add in in_order:
             add(out)
         return out, [index for _, index, _ in in_order]

@@ -18,7 +18,7 @@ from ticdc_codec.message import ClaimCheck, Message, StoredObject
 from ticdc_codec.mysql_type import parse_type
 from ticdc_codec.number_text import number_of_names
 from ticdc_codec.open_protocol.frame import DDL, RESOLVED, ROW, VERSION, Key, framed, key_texts, texts_of
-from ticdc_codec.open_protocol.value import form_of
+from ticdc_codec.open_protocol.value import format_of
 from ticdc_codec.options import LargeMessage, SinkOptions
 from ticdc_codec.tidb_codes import Flag, code_of, flags_of
 
@@ -197,5 +197,5 @@ def _cell(column: Column) -> tuple[str, Callable[[str], str]]:
     head: dict[str, Any] = {"t": code, **({"h": True} if flags & Flag.HANDLE_KEY else {}), "f": flags}
     name = orjson.dumps(column.name).decode()
     named = column.by == "name"
-    written = number_of_names(parse_type(column.type)) if named else form_of(code, flags)[1].written
+    written = number_of_names(parse_type(column.type)) if named else format_of(code, flags)[1].written
     return f'{name}:{orjson.dumps(head).decode()[:-1]},"v":', written

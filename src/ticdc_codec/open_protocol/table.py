@@ -19,7 +19,7 @@ from ticdc_codec.event import Column, Layout, columns_text
 from ticdc_codec.json_table import ImageTypes, handle_key_lines, old_handle_keys
 from ticdc_codec.mysql_type import Family, family_of
 from ticdc_codec.open_protocol.single_row import Cell, Row
-from ticdc_codec.open_protocol.value import Form, form_of
+from ticdc_codec.open_protocol.value import ValueFormat, format_of
 from ticdc_codec.tidb_codes import Flag
 from ticdc_codec.writer_defects import OPEN_FLAGS, OPEN_LOST_NAME
 
@@ -44,16 +44,16 @@ class Description(NamedTuple):
 class Table:
     """One description of a table."""
 
-    __slots__ = ("_forms", "_images", "_keys", "_quotes", "layout", "read")
+    __slots__ = ("_formats", "_images", "_keys", "_quotes", "layout", "read")
 
     def __init__(self, description: Description) -> None:
         cells = description.cells
         described = [_column(cell, description) for cell in cells]
         columns = tuple(column for column, _ in described)
-        self._forms = [form for _, form in described]
+        self._formats = [value_format for _, value_format in described]
         self.layout = Layout(description.database, description.table, columns, columns_text(columns))
         self._images = ImageTypes([cell.name for cell in cells])
-        self.read = self._images.reader(_row_type(self._images, cells, self._forms), ("u", "p", "d"))
+        self.read = self._images.reader(_row_type(self._images, cells, self._formats), ("u", "p", "d"))
         """Reads a row of this table. Raises DecodeError or one of ``Unreadable`` if it is none."""
         self._quotes = [2 * (1 + 3 + cell.has_h) for cell in cells]
         """Of each column's name and those inside it."""
@@ -62,15 +62,15 @@ class Table:
     def texts(self, images: Sequence[Any]) -> tuple[list[Texts], int]:
         """The texts of images by column, and how many quotes the images had in JSON. Raises DecodeError."""
         columns, quotes = [], 0
-        for field, form, own in zip(self._images.fields, self._forms, self._quotes, strict=True):
+        for field, value_format, own in zip(self._images.fields, self._formats, self._quotes, strict=True):
             try:
-                texts = form.texts([*map(attrgetter(f"{field}.v"), images)])
+                texts = value_format.texts([*map(attrgetter(f"{field}.v"), images)])
                 present = len(texts)
             except AttributeError:
-                texts, present = _partial(form, [*map(attrgetter(field), images)])
+                texts, present = _partial(value_format, [*map(attrgetter(field), images)])
             columns.append(texts)
             quotes += present * own
-            if form.in_quotes:
+            if value_format.in_quotes:
                 quotes += 2 * (present - texts.count(None))
         return columns, quotes
 
@@ -91,17 +91,17 @@ class Table:
         return [columns[at] for at in self._keys]
 
 
-def _partial(form: Form, cells: list[Any]) -> tuple[Texts, int]:
+def _partial(value_format: ValueFormat, cells: list[Any]) -> tuple[Texts, int]:
     """The texts of a column that some images leave out, and how many do not."""
     values = [cell.v for cell in cells if cell is not UNSET]
-    texts = form.texts(values) if values else []
+    texts = value_format.texts(values) if values else []
     following = iter(texts)
     return [UNSET if cell is UNSET else next(following) for cell in cells], len(texts)
 
 
-def _column(cell: Cell, description: Description) -> tuple[Column, Form]:
+def _column(cell: Cell, description: Description) -> tuple[Column, ValueFormat]:
     try:
-        text, form = form_of(cell.code, cell.flags)
+        text, value_format = format_of(cell.code, cell.flags)
     except KeyError:
         raise DecodeError("unknown_type", f"column {cell.name} is of type {cell.code}") from None
     if cell.flags >> 63:
@@ -115,7 +115,7 @@ def _column(cell: Cell, description: Description) -> tuple[Column, Form]:
         by="index" if family in (Family.ENUM, Family.SET) else None,
         doubt=OPEN_LOST_NAME if cell.name in description.lost else _doubt(cell.flags, family, description),
     )
-    return column, form
+    return column, value_format
 
 
 def _doubt(flags: int, family: Family, description: Description) -> str | None:
@@ -124,8 +124,8 @@ def _doubt(flags: int, family: Family, description: Description) -> str | None:
     return OPEN_FLAGS if missing or flags > 0xFF else None
 
 
-def _row_type(images: ImageTypes, cells: tuple[Cell, ...], forms: list[Form]) -> Any:
-    types = [_cell_type(cell, form) for cell, form in zip(cells, forms, strict=True)]
+def _row_type(images: ImageTypes, cells: tuple[Cell, ...], formats: list[ValueFormat]) -> Any:
+    types = [_cell_type(cell, value_format) for cell, value_format in zip(cells, formats, strict=True)]
     whole = images.type_of([(kind,) for kind in types])
     partial = images.type_of([(kind | UnsetType, UNSET) for kind in types])
     members: list[Any] = [
@@ -134,8 +134,8 @@ def _row_type(images: ImageTypes, cells: tuple[Cell, ...], forms: list[Form]) ->
     return msgspec.defstruct("TableRow", members, bases=(Row,), forbid_unknown_fields=True, gc=False)
 
 
-def _cell_type(cell: Cell, form: Form) -> Any:
-    members: list[Any] = [("t", _LITERAL[cell.code]), ("f", _LITERAL[cell.flags]), ("v", form.wire)]
+def _cell_type(cell: Cell, value_format: ValueFormat) -> Any:
+    members: list[Any] = [("t", _LITERAL[cell.code]), ("f", _LITERAL[cell.flags]), ("v", value_format.wire)]
     if cell.has_h:
         members.append(("h", bool))
     return msgspec.defstruct("Cell", members, forbid_unknown_fields=True, gc=False)

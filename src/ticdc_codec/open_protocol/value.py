@@ -35,7 +35,7 @@ _BASE64 = frozenset({249, 250, 251, 252})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class ValueFormat:
     """How the values of a column are read and written."""
 
     wire: Any
@@ -48,13 +48,13 @@ class Form:
     """Whether ``v`` is a JSON string, if it is not null."""
 
 
-def form_of(code: int, flags: int) -> tuple[str, Form]:
-    """MySQL's type text and the values' form. Raises KeyError for a type code that TiDB does not have."""
+def format_of(code: int, flags: int) -> tuple[str, ValueFormat]:
+    """MySQL's type text and the values' format. Raises KeyError for a type code that TiDB does not have."""
     text = type_of(code, flags)
     kind = parse_type(text)
     if code in _BASE64:
         return text, _BLOB if kind.family is Family.BINARY else _TEXT
-    return text, _BIGINT if kind.name == "bigint" else _FORMS.get(kind.family, _PLAIN)
+    return text, _BIGINT if kind.name == "bigint" else _FORMATS.get(kind.family, _PLAIN)
 
 
 def _integers(values: list[int | None]) -> Texts:
@@ -149,25 +149,27 @@ _NOT_NEGATIVE = Annotated[int, Meta(ge=0)]
 _FOUR_DIGITS = Annotated[int, Meta(ge=0, le=9999)]
 
 # Whatever the flags say of a sign: they may be those that another column of this name had (wire.md 8.4).
-_INTEGER = Form(wire=_INT64 | None, texts=_integers, written=_number)
-_BIGINT = Form(wire=int | None, texts=_integers, written=_number)
-_UNSIGNED = Form(wire=_NOT_NEGATIVE | None, texts=_integers, written=_number)
-_TEXT = Form(wire=bytes | None, texts=_utf8, written=lambda text: _in_base64(text.encode()), in_quotes=True)
-_BLOB = Form(wire=bytes | None, texts=_blobs, written=lambda text: _in_base64(bytes.fromhex(text)), in_quotes=True)
-_PLAIN = Form(wire=str | None, texts=_plain, written=_json, in_quotes=True)
-_FORMS = {
+_INTEGER = ValueFormat(wire=_INT64 | None, texts=_integers, written=_number)
+_BIGINT = ValueFormat(wire=int | None, texts=_integers, written=_number)
+_UNSIGNED = ValueFormat(wire=_NOT_NEGATIVE | None, texts=_integers, written=_number)
+_TEXT = ValueFormat(wire=bytes | None, texts=_utf8, written=lambda text: _in_base64(text.encode()), in_quotes=True)
+_BLOB = ValueFormat(
+    wire=bytes | None, texts=_blobs, written=lambda text: _in_base64(bytes.fromhex(text)), in_quotes=True
+)
+_PLAIN = ValueFormat(wire=str | None, texts=_plain, written=_json, in_quotes=True)
+_FORMATS = {
     Family.INTEGER: _INTEGER,
     Family.BIT: _UNSIGNED,
     Family.ENUM: _UNSIGNED,
     Family.SET: _UNSIGNED,
-    Family.YEAR: Form(wire=_FOUR_DIGITS | None, texts=_years, written=_number),
-    Family.FLOAT: Form(wire=Raw, texts=_singles, written=_float),
-    Family.DOUBLE: Form(wire=Raw, texts=_doubles, written=_float),
-    Family.BINARY: Form(
+    Family.YEAR: ValueFormat(wire=_FOUR_DIGITS | None, texts=_years, written=_number),
+    Family.FLOAT: ValueFormat(wire=Raw, texts=_singles, written=_float),
+    Family.DOUBLE: ValueFormat(wire=Raw, texts=_doubles, written=_float),
+    Family.BINARY: ValueFormat(
         wire=str | None, texts=_binaries, written=lambda digits: _json(quoted(bytes.fromhex(digits))), in_quotes=True
     ),
     # NULL and GEOMETRY, which TiDB has no values of
-    Family.OTHER: Form(wire=None, texts=_plain, written=_nothing),
+    Family.OTHER: ValueFormat(wire=None, texts=_plain, written=_nothing),
 }
 
 

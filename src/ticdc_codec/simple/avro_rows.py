@@ -27,8 +27,7 @@ from ticdc_codec.simple.avro_images import Entries, Images, read_maps
 from ticdc_codec.simple.avro_message import read_control
 from ticdc_codec.simple.avro_schema import ROW
 from ticdc_codec.simple.checksum import check
-from ticdc_codec.simple.control import add_control
-from ticdc_codec.simple.message import VERSION, Checksum
+from ticdc_codec.simple.message import VERSION, Checksum, add_control
 from ticdc_codec.simple.schema import Schemas
 
 OPS = (Op.INSERT, Op.UPDATE, Op.DELETE)

@@ -62,7 +62,7 @@ def check(
         try:
             found = checksum_of(columns, texts, zone)
         except DecodeError:
-            continue  # a TIMESTAMP of an hour that comes twice: what TiDB had cannot be told
+            continue  # a TIMESTAMP of an hour that comes twice: which of them TiDB had is unknown
         except (ValueError, OverflowError) as error:
             raise DecodeError("bad_value", f"expected values that have a checksum: {error}") from None
         if found != expected:

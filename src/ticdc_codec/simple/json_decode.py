@@ -22,9 +22,8 @@ from ticdc_codec.message import stored_value
 from ticdc_codec.message_prefix import Head
 from ticdc_codec.options import Corruption, SinkOptions
 from ticdc_codec.row_builder import RowColumns
-from ticdc_codec.simple.control import add_control
 from ticdc_codec.simple.json_table import Row, Table, check_row_names
-from ticdc_codec.simple.message import IMAGES, OPS, Envelope, read_envelope
+from ticdc_codec.simple.message import IMAGES, OPS, Envelope, add_control, read_envelope
 from ticdc_codec.simple.schema import Schemas, layout_with
 
 _ROW_BEGIN = b'{"version":1,"database":'

@@ -1,4 +1,4 @@
-"""What repeats in the messages of rows, written once for like changes of rows with the same columns."""
+"""Templates of rows' messages: what repeats is written once for each operation and list of columns."""
 
 from __future__ import annotations
 
@@ -8,27 +8,28 @@ from typing import Any
 
 import msgspec
 
+from ticdc_codec import json_template
 from ticdc_codec.canal_json.value import Convert, promoted, sql_type, to_wire
 from ticdc_codec.event import Column, Image, RowChange
-from ticdc_codec.json_template import JSON, NUMBER, template
+from ticdc_codec.json_template import JSON, NUMBER
 from ticdc_codec.mysql_type import MysqlType, parse_type
 from ticdc_codec.number_text import number_of_names
 from ticdc_codec.options import SinkOptions
 
-# orjson asks for more room than it fills, and gives it back: 4 us a message that is kept.
+# orjson allocates more than it fills and gives it back, which costs 4 us for each message that is not freed at once.
 _ENCODE = msgspec.json.Encoder().encode
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What repeats in the messages of like changes of rows with the same columns."""
+class RowTemplate:
+    """The message of a row with gaps for what differs, for changes of one operation and rows with the same columns."""
 
     columns: tuple[Column, ...]
-    """Held, so that no other tuple can have its id."""
+    """Referenced here so that no other tuple can get its id."""
     text: bytes
     """The message with gaps: twice for the commit time, for ``sql_types``, the images and the extension."""
     by_value: tuple[tuple[str, int, int, int], ...]
-    """Columns of which each value tells the sqlType: name, number, the value above which it is another, and that."""
+    """Columns whose sqlType depends on the value: (name, type number, largest value with it, type number above)."""
     converters: tuple[tuple[str, Convert], ...]
 
     def sql_types(self, image: Image) -> list[int]:
@@ -45,24 +46,24 @@ class Plan:
         return _ENCODE(texts)
 
 
-class Plans:
-    """The plans of the changes met so far, by the identity of the columns: rows of a table share one."""
+class RowTemplates:
+    """The templates of the changes met so far, by the identity of the columns: rows of a table share one tuple."""
 
-    __slots__ = ("_options", "_plans")
+    __slots__ = ("_options", "_templates")
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
-        self._plans: dict[tuple[object, ...], Plan] = {}
+        self._templates: dict[tuple[object, ...], RowTemplate] = {}
 
-    def of(self, row: RowChange, names: tuple[str, ...], *, old: bool, claimed: bool) -> Plan:
-        """The plan of a change whose ``data`` has these names."""
-        shape = (id(row.columns), row.database, row.table, row.op, names, row.handle_only, old, claimed)
-        plan = self._plans.get(shape)
-        if plan is None:
-            plan = self._plans[shape] = self._plan(row, names, old=old, claimed=claimed)
-        return plan
+    def of(self, row: RowChange, names: tuple[str, ...], *, old: bool, claimed: bool) -> RowTemplate:
+        """The template for a change whose ``data`` has these names."""
+        key = (id(row.columns), row.database, row.table, row.op, names, row.handle_only, old, claimed)
+        template = self._templates.get(key)
+        if template is None:
+            template = self._templates[key] = self._template(row, names, old=old, claimed=claimed)
+        return template
 
-    def _plan(self, row: RowChange, names: tuple[str, ...], *, old: bool, claimed: bool) -> Plan:
+    def _template(self, row: RowChange, names: tuple[str, ...], *, old: bool, claimed: bool) -> RowTemplate:
         kinds = {column.name: _kind(column.type, column.by) for column in row.columns}
         types = {name: (sql_type(kinds[name][0]), promoted(kinds[name][0])) for name in names}
         mysql_types = {c.name: c.type if self._options.content_compatible else kinds[c.name][1] for c in row.columns}
@@ -83,9 +84,9 @@ class Plans:
         }
         if self._options.enable_tidb_extension:
             members["_tidb"] = {"commitTs": NUMBER} | _extension(handle_only=row.handle_only, claimed=claimed)
-        return Plan(
+        return RowTemplate(
             columns=row.columns,
-            text=template(members),
+            text=json_template.template(members),
             by_value=tuple((name, number, *larger) for name, (number, larger) in types.items() if larger),
             converters=tuple((name, convert) for name, (_, _, convert) in kinds.items() if convert is not None),
         )

@@ -1,7 +1,8 @@
 """What a column of one MySQL type is on this wire: its Connect type, how its values are read, and their texts.
 
-The Connect type alone does not tell the MySQL type: ``int64`` is BIGINT, BIGINT UNSIGNED or INT UNSIGNED, ``string``
-is text or base64, ``double`` is DOUBLE, DECIMAL or FLOAT(M,D). ``tidb_type`` says it (TiDB extension), or a definition.
+The Connect type alone does not determine the MySQL type: ``int64`` is BIGINT, BIGINT UNSIGNED or INT UNSIGNED,
+``string`` is text or base64, ``double`` is DOUBLE, DECIMAL or FLOAT(M,D). ``tidb_type`` says it (TiDB extension), or
+a definition.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ _YEAR = Annotated[int, Meta(ge=0, le=2155)]
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class ValueFormat:
     """How values of one column are written on the wire."""
 
     connect: str
@@ -48,10 +49,10 @@ class Form:
     """A list of values that are not null to those of ``event``. Raises DecodeError."""
 
 
-UNKNOWN = Form("", None, Raw, value.scalars)
+UNKNOWN = ValueFormat("", None, Raw, value.scalars)
 """Values of a type that neither the message nor a definition gives: the wire's own texts."""
 
-_TEXT = Form("string", None, str, value.texts)
+_TEXT = ValueFormat("string", None, str, value.texts)
 _NAMES = {
     Family.ENUM: "io.debezium.data.Enum",
     Family.SET: "io.debezium.data.EnumSet",
@@ -69,15 +70,15 @@ _INTEGERS = {
 }
 """All others are int32."""
 _SIMPLE = {
-    Family.DOUBLE: Form("double", None, Raw, value.floats),
-    Family.BINARY: Form("string", None, bytes, value.hexadecimal),
-    Family.DATE: Form("int32", _DATE, _DAYS, value.dates),
-    Family.YEAR: Form("int32", "io.debezium.time.Year", _YEAR | str, value.years),
+    Family.DOUBLE: ValueFormat("double", None, Raw, value.floats),
+    Family.BINARY: ValueFormat("string", None, bytes, value.hexadecimal),
+    Family.DATE: ValueFormat("int32", _DATE, _DAYS, value.dates),
+    Family.YEAR: ValueFormat("int32", "io.debezium.time.Year", _YEAR | str, value.years),
 }
 
 
-def form_of(kind: MysqlType, zone: ZoneInfo, *, whole: bool) -> Form:
-    """The form of a column of this type (wire.md 1.5.2).
+def format_of(kind: MysqlType, zone: ZoneInfo, *, whole: bool) -> ValueFormat:
+    """The format of values of a column of this type (wire.md 1.5.2).
 
     ``whole`` says that the type is as SHOW COLUMNS prints it, so that no brackets mean no digits after the point, and
     not that they are unknown.
@@ -87,28 +88,30 @@ def form_of(kind: MysqlType, zone: ZoneInfo, *, whole: bool) -> Form:
         case Family.INTEGER:
             return _integer(kind)
         case Family.FLOAT:
-            return Form("double" if len(kind.size) > 1 else "float", None, Raw, value.singles)
+            return ValueFormat("double" if len(kind.size) > 1 else "float", None, Raw, value.singles)
         case Family.DECIMAL:
-            return Form("double", None, Raw, value.decimals(_scale(kind, whole=whole)))
+            return ValueFormat("double", None, Raw, value.decimals(_scale(kind, whole=whole)))
         case Family.BIT:
             return _bits(kind.size[0] if kind.size else 1)
         case Family.DATETIME if (fsp or 0) > 3:
-            return Form("int64", _MICROSECONDS, _MICROS, value.datetimes("us", fsp))
+            return ValueFormat("int64", _MICROSECONDS, _MICROS, value.datetimes("us", fsp))
         case Family.DATETIME:
-            return Form("int64", _MILLISECONDS, _MILLIS, value.datetimes("ms", fsp))
+            return ValueFormat("int64", _MILLISECONDS, _MILLIS, value.datetimes("ms", fsp))
         case Family.TIMESTAMP:
-            return Form("string", "io.debezium.time.ZonedTimestamp", str, value.instants(zone, fsp))
+            return ValueFormat("string", "io.debezium.time.ZonedTimestamp", str, value.instants(zone, fsp))
         case Family.TIME:
-            return Form("int64", "io.debezium.time.MicroTime", _CLOCK, value.times(fsp))
+            return ValueFormat("int64", "io.debezium.time.MicroTime", _CLOCK, value.times(fsp))
         case _ if kind.family in _SIMPLE:
             return _SIMPLE[kind.family]
         case _:
-            return Form("string", _NAMES.get(kind.family), str, value.texts)
+            return ValueFormat("string", _NAMES.get(kind.family), str, value.texts)
 
 
-def _integer(kind: MysqlType) -> Form:
+def _integer(kind: MysqlType) -> ValueFormat:
     connect, read = _INTEGERS.get((kind.name, kind.unsigned), ("int32", _INT32))
-    return Form(connect, None, read, value.unsigned if kind.name == "bigint" and kind.unsigned else value.integers)
+    return ValueFormat(
+        connect, None, read, value.unsigned if kind.name == "bigint" and kind.unsigned else value.integers
+    )
 
 
 def _scale(kind: MysqlType, *, whole: bool) -> int | None:
@@ -117,15 +120,19 @@ def _scale(kind: MysqlType, *, whole: bool) -> int | None:
     return 0 if whole or kind.size else None
 
 
-def _bits(size: int) -> Form:
-    return Form("boolean", None, bool, value.flags) if size == 1 else Form("bytes", _BITS, bytes, value.bits(size))
+def _bits(size: int) -> ValueFormat:
+    return (
+        ValueFormat("boolean", None, bool, value.flags)
+        if size == 1
+        else ValueFormat("bytes", _BITS, bytes, value.bits(size))
+    )
 
 
 _READ_OF_CONNECT = {"int16": _INT16, "int32": _INT32, "int64": _INT64}
 
 
-def form_of_connect(connect: str) -> Form | None:
-    """The form of a nameless field of which the MySQL type is not known for certain; None if there is no such field."""
+def format_of_connect(connect: str) -> ValueFormat | None:
+    """The format of a nameless field whose MySQL type is not known for certain; None if there is no such field."""
     if connect in _READ_OF_CONNECT:
-        return Form(connect, None, _READ_OF_CONNECT[connect], value.integers)
+        return ValueFormat(connect, None, _READ_OF_CONNECT[connect], value.integers)
     return {"double": _SIMPLE[Family.DOUBLE], "string": _TEXT}.get(connect)
