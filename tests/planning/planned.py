@@ -51,9 +51,9 @@ class Planner:
             time_zone=self.stream.time_zone,
             tables=tuple(tables_from_sql(self.stream.create_statements())),
             options=sink_options(self.stream.protocol, self.stream.options),
-            schemas_apart=protocol.schemas_apart,
-            stale_flags=protocol.stale_flags,
-            own_digits=protocol.own_digits,
+            schemas_apart=protocol.external_schemas,
+            stale_flags=protocol.flags_may_be_stale,
+            own_digits=protocol.noncanonical_key_digits,
             mode=mode_of(self.stream),
         )
 

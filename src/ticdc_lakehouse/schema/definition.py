@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
-import orjson
+import msgspec
 
 from ticdc_codec.event import Column
 from ticdc_codec.mysql_type import MysqlType, parse_type
@@ -127,29 +126,23 @@ def table_to_json(table: Table) -> str:
     members: dict[str, object] = {"database": table.database, "table": table.table, "columns": columns}
     members["key"] = table.key
     if table.keys is not None:
-        members["keys"] = [asdict(key) for key in table.keys]
+        members["keys"] = table.keys
     if table.partitioning is not None:
-        members["partitioning"] = asdict(table.partitioning)
-    return orjson.dumps(members).decode()
+        members["partitioning"] = table.partitioning
+    return msgspec.json.encode(members).decode()
 
 
 def table_from_json(text: str) -> Table:
-    """What ``table_to_json`` wrote, read back."""
-    members = orjson.loads(text)
-    keys, partitioning = members.get("keys"), members.get("partitioning")
+    """Inverse of `table_to_json`."""
+    members = msgspec.json.decode(text)
     return Table(
         database=members["database"],
         table=members["table"],
         columns=tuple(ColumnDefinition(**{**c, "type": parse_type(c["type"])}) for c in members["columns"]),
         key=tuple(members["key"]),
-        keys=None if keys is None else tuple(Key(**{**k, "columns": tuple(k["columns"])}) for k in keys),
-        partitioning=None if partitioning is None else _partitioning(partitioning),
+        keys=msgspec.convert(members.get("keys"), tuple[Key, ...] | None),
+        partitioning=msgspec.convert(members.get("partitioning"), Partitioning | None),
     )
-
-
-def _partitioning(members: dict[str, Any]) -> Partitioning:
-    partitions = tuple(Partition(**{**p, "bounds": tuple(p["bounds"])}) for p in members["partitions"])
-    return Partitioning(**{**members, "partitions": partitions})
 
 
 def table_from_wire(database: str, table: str, columns: tuple[Column, ...]) -> Table:
