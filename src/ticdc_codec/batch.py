@@ -1,8 +1,7 @@
 """Messages in, Arrow columns out: what every protocol's decoder shares.
 
-A protocol decodes one message at a time into ``Events``; ``collect`` runs it over a batch of messages, and
-``Events.finish`` gives one RecordBatch of ``event.EVENTS``. A message decodes whole or becomes one error line: this is
-the one place where a DecodeError becomes one.
+A decoder adds events to ``Events``, message by message (``collect``) or as columns of row changes (``Rows``), and
+``in_order`` gives one RecordBatch of ``event.EVENTS``. A message decodes whole or becomes one row of kind ``error``.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Text = str | bytes
 
 _LOGICAL_BITS = pa.scalar(LOGICAL_BITS, pa.uint64())
 _FEW = 16
-"""Rows to each other event from which on the rows are moved as runs."""
+"""Row changes for each other event from which on the row changes are moved as runs."""
 _NO_LAYOUT = Layout(None, None, (), None)
 _NO_IMAGE = (None,) * 7
 _NO_DDL = (None, None)
@@ -42,7 +41,7 @@ class Events:
 
     def __init__(self) -> None:
         self.message = 0
-        """Number of the message that is being decoded."""
+        """Index of the message that is being decoded, in its batch."""
         self._lines: list[tuple[Any, ...]] = []
 
     def __len__(self) -> int:
@@ -61,7 +60,7 @@ class Events:
         after: Text | None,
         handle_only: bool,
     ) -> None:
-        """Add a row change. ``commit_ms`` is needed only where there is no commit_ts; texts are those of ``event``."""
+        """Add a row change, its texts as in ``event``. ``commit_ms`` is used only where ``commit_ts`` is None."""
         self._lines.append(
             (self.message, Kind.ROW, commit_ts, commit_ms, layout, op, table_id, handle_key, old_handle_key, before,
              after, handle_only, _NO_DDL, _NO_ERROR)
@@ -70,8 +69,8 @@ class Events:
     def ddl(
         self, commit_ts: int | None, commit_ms: int | None, layout: Layout, query: str, ddl_type: str | None
     ) -> None:
-        """Add a DDL; ``layout`` names its database and table, and the columns and the version that
-        the table has after it where the protocol sends them."""
+        """Add a DDL; ``layout`` has its database and table, and the table's columns and version after it where the
+        protocol sends them."""
         self._lines.append(
             (self.message, Kind.DDL, commit_ts, commit_ms, layout, *_NO_IMAGE, (query, ddl_type), _NO_ERROR)
         )
@@ -85,13 +84,13 @@ class Events:
         self._lines.append((self.message, Kind.BOOTSTRAP, None, None, layout, *_NO_IMAGE, _NO_DDL, _NO_ERROR))
 
     def error(self, error: DecodeError) -> None:
-        """Add a message that did not decode."""
+        """Add the failure of a message that did not decode."""
         layout = Layout(error.database, error.table, (), None)
         fault = (error.reason, error.detail, error.offset)
         self._lines.append((self.message, Kind.ERROR, None, None, layout, *_NO_IMAGE, _NO_DDL, fault))
 
     def drop_from(self, length: int) -> None:
-        """Forget the events after the first ``length``: those of a message that failed half-way."""
+        """Remove all events but the first ``length``: those of a message that failed half-way."""
         del self._lines[length:]
 
     def finish(self) -> pa.RecordBatch:
@@ -99,7 +98,7 @@ class Events:
         if not self._lines:
             return pa.RecordBatch.from_pylist([], schema=EVENTS)
         self._lines.sort(key=itemgetter(0))
-        # zip(*lines) would make an iterator a line, which the garbage collector then walks: 2 us a line.
+        # zip(*lines) would make one iterator for each event, which the garbage collector then visits: 2 us an event.
         return _columns([[*map(itemgetter(place), self._lines)] for place in range(len(self._lines[0]))])
 
 
@@ -146,7 +145,7 @@ def _times(tso: pa.Array, commit_ms: pa.Array) -> pa.Array:
 
 
 def _layout_columns(layouts: list[Layout]) -> tuple[pa.Array, pa.Array, pa.Array, pa.Array]:
-    """database, table, columns and version of each event: a layout's are laid down once and taken by number."""
+    """database, table, columns and version of each event: each layout's values are made once and taken by index."""
     number: dict[Layout, int] = {}
     numbers = pa.array([number.setdefault(layout, len(number)) for layout in layouts], pa.int32())
     texts = ([x.database for x in number], [x.table for x in number], [x.text for x in number])
@@ -155,7 +154,7 @@ def _layout_columns(layouts: list[Layout]) -> tuple[pa.Array, pa.Array, pa.Array
 
 
 def _index_in_message(message: pa.Array) -> pa.Array:
-    """0, 1, 2 … for each run of equal message numbers (they ascend)."""
+    """0, 1, 2 … within each run of equal message indices, which ascend."""
     number = message.to_numpy()
     starts = number.searchsorted(number, side="left")
     return pa.array(np.arange(len(number)) - starts, pa.int32())
@@ -163,25 +162,25 @@ def _index_in_message(message: pa.Array) -> pa.Array:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Row changes as columns, for a protocol that reads all messages of a batch at once (``Events.row``)."""
+    """Row changes as columns, one item a row, from a decoder that reads all messages of a batch at once."""
 
     message: npt.NDArray[np.int32]
     index: npt.NDArray[np.int64]
-    """Number of the event in its message."""
+    """Index of the event in its message."""
     op: pa.Array
     commit_ts: pa.Array
     commit_ms: pa.Array | None = None
-    """Needed only where there is no commit_ts."""
+    """Used only where commit_ts is null."""
     layouts: list[Layout]
     layout: npt.NDArray[np.int64]
-    """Number of each one's layout in ``layouts``."""
+    """Index of each row's layout in ``layouts``."""
     table_id: pa.Array
     handle_key: pa.Array
     old_handle_key: pa.Array
     before: pa.Array
     after: pa.Array
     handle_only: pa.Array | None = None
-    """None: of no row."""
+    """None means False in all rows."""
 
 
 def in_order(rows: Rows | None, others: Events, index: Sequence[int]) -> pa.RecordBatch:
@@ -205,12 +204,13 @@ def in_order(rows: Rows | None, others: Events, index: Sequence[int]) -> pa.Reco
 
 
 def _interleaved(rows: pa.RecordBatch, others: pa.RecordBatch) -> pa.RecordBatch:
-    """Both in the order of their messages, none of which has events in both: rows between others move as runs."""
-    places = np.searchsorted(rows["message"], others["message"])
-    cuts = [0, *(np.flatnonzero(np.diff(places)) + 1).tolist(), len(places)]
+    """Both merged in the order of their messages, of which none has events in both. Row changes are moved as runs."""
+    # positions[o]: number of row changes before the other event o. cuts: where runs of equal positions begin.
+    positions = np.searchsorted(rows["message"], others["message"])
+    cuts = [0, *(np.flatnonzero(np.diff(positions)) + 1).tolist(), len(positions)]
     pieces, begin = [], 0
     for first, last in pairwise(cuts):
-        end = int(places[first])
+        end = int(positions[first])
         pieces += [rows.slice(begin, end - begin), others.slice(first, last - first)]
         begin = end
     return pa.concat_batches([*pieces, rows.slice(begin)])
@@ -248,12 +248,12 @@ SchemaName = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecoderContext:
-    """Mappings that are asked for what a message names; they may read from afar when asked."""
+    """What a decoder looks up beside the messages. The mappings may read from a store when they are asked."""
 
     objects: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
-    """Claim-check objects: location as the message names it to content."""
+    """Claim-check objects: content by location as the message names it."""
     schemas: Mapping[SchemaName, tuple[Column, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    """Columns of tables whose rows do not describe themselves (Simple), or not whole (Debezium, version 0)."""
+    """Columns by schema name, for rows that do not describe them (Simple) or not all of them (Debezium, version 0)."""
 
 
 NO_CONTEXT = DecoderContext()
@@ -264,11 +264,11 @@ DecodeMessage = Callable[[bytes | None, bytes | None, Events], None]
 
 
 DecodeBatch = Callable[[Iterable[bytes | None], Iterable[bytes | None]], pa.RecordBatch]
-"""Decodes messages (keys, values) into EVENTS columns; a message that is not valid is one line of kind ``error``."""
+"""Decodes messages (keys, values) into EVENTS columns; a message that is not valid is one row of kind ``error``."""
 
 
 def collect(decode: DecodeMessage, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> Events:
-    """The events of messages; a message that raises DecodeError becomes one line of kind ``error``."""
+    """The events of messages; a message that raises DecodeError becomes one event of kind ``error``."""
     out = Events()
     for number, (key, value) in enumerate(zip(keys, values, strict=True)):
         collect_one(decode, number, key, value, out)
@@ -276,7 +276,7 @@ def collect(decode: DecodeMessage, keys: Iterable[bytes | None], values: Iterabl
 
 
 def collect_one(decode: DecodeMessage, number: int, key: bytes | None, value: bytes | None, out: Events) -> None:
-    """Add the events of one message, or the one line of kind ``error``."""
+    """Add the events of one message, or one event of kind ``error`` if it raises DecodeError."""
     out.message = number
     length = len(out)
     try:
@@ -287,12 +287,12 @@ def collect_one(decode: DecodeMessage, number: int, key: bytes | None, value: by
 
 
 def checked_tso(value: int) -> int:
-    """The commit_ts of a row change or DDL if it is one. Raises DecodeError ``out_of_range`` else."""
+    """The commit_ts of a row change or DDL. Raises DecodeError ``out_of_range`` outside 0 to MAX_TSO."""
     return _checked(value, "commit_ts", MAX_TSO)
 
 
 def checked_watermark(value: int) -> int:
-    """The commit_ts of a watermark if it is one. Raises DecodeError ``out_of_range`` else."""
+    """The commit_ts of a watermark. Raises DecodeError ``out_of_range`` outside 0 to MAX_WATERMARK."""
     return _checked(value, "watermark", MAX_WATERMARK)
 
 

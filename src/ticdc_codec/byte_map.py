@@ -1,4 +1,4 @@
-"""Maps of a message's bytes: what each byte is, as far as it can be read. For people; decoders do not use them."""
+"""Maps of a message's bytes for people: the meaning of each byte, as far as the message can be read."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Span:
     meaning: str = ""
     """What the field is for, and how it is written."""
     value: str = ""
-    """What it says; empty where the parts do."""
+    """Its value as text; empty where the parts have values."""
     parts: tuple[Span, ...] = ()
     """Spans that fill this one without a gap, or none."""
 
@@ -80,7 +80,7 @@ class Walk:
 
     @contextmanager
     def section(self, name: str, size: int | None = None, meaning: str = "") -> Iterator[Walk]:
-        """Fields that belong together. With a size they must fill it."""
+        """A span of several fields, which must fill ``size`` bytes if it is given."""
         start, end = self.at, self.end if size is None else self.at + size
         if end > self.end:
             raise DecodeError(
@@ -98,7 +98,7 @@ class Walk:
                 self.spans.append(Span(name=name, start=start, end=self.at, meaning=meaning, parts=parts))
 
     def finish(self, name: str) -> None:
-        """Refuse bytes that are left."""
+        """Raise DecodeError ``trailing_bytes`` if bytes are left."""
         if self.at != self.end:
             detail = f"expected the end of {name}, {self.end - self.at} bytes are left"
             raise DecodeError("trailing_bytes", detail, offset=self.at)

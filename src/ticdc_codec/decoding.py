@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 OneMessage = bytes | tuple[bytes | None, bytes | None] | Message
 """A message: its value alone (the key is null then), key and value, or ``Message``."""
-Events = tuple[Event, ...]
+MessageEvents = tuple[Event, ...]
 """The events of one message, in wire order."""
 
 _BATCH_SIZE = 512
@@ -54,10 +54,10 @@ class MessageDecoder:
         self._decoder = Decoder(protocol, sink, DecoderContext(objects=StoredObjects(sink.claim_check_storage_uri)))
 
     @overload
-    def decode(self, messages: OneMessage) -> Events: ...  # type: ignore[overload-overlap]  # a pair is one message
+    def decode(self, messages: OneMessage) -> MessageEvents: ...  # type: ignore[overload-overlap]  # a pair is one message
     @overload
-    def decode(self, messages: Iterable[OneMessage]) -> Iterator[Events]: ...
-    def decode(self, messages: OneMessage | Iterable[OneMessage]) -> Events | Iterator[Events]:
+    def decode(self, messages: Iterable[OneMessage]) -> Iterator[MessageEvents]: ...
+    def decode(self, messages: OneMessage | Iterable[OneMessage]) -> MessageEvents | Iterator[MessageEvents]:
         """The events of one message (a tuple, in wire order), or an iterator of such tuples for many, in order.
 
         A message decodes whole or not at all. One message that is not valid raises DecodeError; among many it gives one
@@ -72,7 +72,7 @@ class MessageDecoder:
         that is not valid is one row of kind ``error``, images are JSON texts."""
         return pa.Table.from_batches([self._columns([*messages])])
 
-    def _each(self, messages: Iterable[OneMessage]) -> Iterator[Events]:
+    def _each(self, messages: Iterable[OneMessage]) -> Iterator[MessageEvents]:
         rest = iter(messages)
         while chunk := [*islice(rest, _BATCH_SIZE)]:
             numbered = groupby(events_of(self._columns(chunk)), key=itemgetter(0))
@@ -88,14 +88,14 @@ class MessageDecoder:
 @overload
 def decode(  # type: ignore[overload-overlap]  # a pair is one message
     messages: OneMessage, protocol: str, options: Mapping[str, object] | None = None
-) -> Events: ...
+) -> MessageEvents: ...
 @overload
 def decode(
     messages: Iterable[OneMessage], protocol: str, options: Mapping[str, object] | None = None
-) -> Iterator[Events]: ...
+) -> Iterator[MessageEvents]: ...
 def decode(
     messages: OneMessage | Iterable[OneMessage], protocol: str, options: Mapping[str, object] | None = None
-) -> Events | Iterator[Events]:
+) -> MessageEvents | Iterator[MessageEvents]:
     """The events of one message, or of each of many: ``MessageDecoder(protocol, options).decode(messages)``.
 
     Raises DecodeError if the one message is not valid, ConfigError for a wrong protocol or option, TypeError for what
@@ -132,7 +132,7 @@ def pair_of(message: object) -> tuple[bytes | None, bytes | None]:
     return message
 
 
-def _raise_failure(events: Events) -> Events:
+def _raise_failure(events: MessageEvents) -> MessageEvents:
     """The events of a message. Raises the DecodeError that a Failure describes."""
     match events:
         case (Failure() as fault,):

@@ -4,7 +4,7 @@ LakehouseError
 ├── ConfigError          the operator: the job stops before it touches data
 │   └── OffsetGapError   Kafka deleted messages before they were read
 ├── DecodeError          the message: it goes to quarantine whole, the job goes on
-└── ApplyError           the table's owner: this table stands still and says why, the others go on
+└── ApplyError           the table's owner: this table is blocked with a reason, the others go on
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class DecodeError(LakehouseError):
     """A message that is not what its protocol allows.
 
     ``reason`` is one of a small fixed set of words (``truncated``, ``trailing_bytes``, ``bad_json`` …) to group by;
-    ``detail`` says what was wanted and what was found; ``offset`` is the byte position in the message's value, or None
+    ``detail`` says what was expected and what was found; ``offset`` is the position in the message's value, or None
     where the fault has no single place. ``database`` and ``table`` are given when the message was read far enough to
     know that it holds rows of that one table and nothing else.
     """

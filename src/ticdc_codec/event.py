@@ -1,4 +1,4 @@
-"""What a change is: the events of a changefeed, as Python values and as the columns of one Arrow schema.
+"""The events of a changefeed, as Python values and as the columns of one Arrow schema.
 
 A row image maps column names to MySQL's own text of the value, in one form for all protocols:
 
@@ -31,20 +31,20 @@ Image = Mapping[str, str | None]
 
 
 class Kind(StrEnum):
-    """What a line of the events table is."""
+    """The kind of a row of the EVENTS columns."""
 
     ROW = "row"
     DDL = "ddl"
     RESOLVED = "resolved"
     """A watermark: every change of this partition with commit_ts at or below it has been sent."""
     BOOTSTRAP = "bootstrap"
-    """A table's schema, sent by the Simple protocol beside its rows."""
+    """A table's schema, which the Simple protocol sends apart from the rows."""
     ERROR = "error"
     """A whole message that could not be decoded."""
 
 
 class Op(StrEnum):
-    """What happened to a row, as far as the wire shows."""
+    """What a change does to a row, as the message says."""
 
     INSERT = "insert"
     UPDATE = "update"
@@ -59,19 +59,19 @@ class Column:
     type: str
     """MySQL type text as far as the wire knows it: ``bigint unsigned``, ``varchar``, ``enum('a','b')``."""
     key: bool = False
-    """Whether it belongs to the handle key."""
+    """True if it belongs to the handle key."""
     flags: int | None = None
     """TiCDC's column flag bits (wire.md 1.2.5), None where the protocol sends none."""
     by: str | None = None
-    """ENUM and SET: ``index`` or ``name``, what the values are. None for other types."""
+    """ENUM and SET: ``index`` or ``name``, for values that are numbers or names. None for other types."""
     doubt: str | None = None
-    """Known defects of the writer that may have falsified the values (``codec.doubt``), such as ``craft-float``, with a
-    space between them; None if none."""
+    """Defects of the writer that may have changed the values (``writer_defects``), such as ``craft-float``, separated
+    by spaces; None if there are none."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Layout:
-    """A table's columns as messages describe them; decoders keep one object for as long as the description repeats."""
+    """A table's columns as messages list them. Decoders use one object for all rows with the same list."""
 
     database: str | None
     table: str | None
@@ -105,7 +105,7 @@ class RowChange:
     handle_only: bool = False
     """True if the images hold the handle key alone because the row was too large for a message."""
     schema_version: int | None = None
-    """Version of the schema by which the row was read, where the protocol sends one."""
+    """Version of the schema with which the row was decoded, where the protocol sends one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,9 +118,9 @@ class Ddl:
     commit_ms: int
     query: str
     type: str | None
-    """The type as the wire writes it: TiDB's number (Craft, Open) or a word such as ``CREATE``."""
+    """The type as the message has it: TiDB's number (Craft, Open) or a name such as ``CREATE``."""
     columns: tuple[Column, ...] = ()
-    """What the table has after it, where the protocol sends it."""
+    """The table's columns after it, where the protocol sends them."""
     schema_version: int | None = None
 
 
@@ -134,7 +134,7 @@ class Resolved:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bootstrap:
-    """A table's schema, as the Simple protocol repeats it."""
+    """A table's schema, which the Simple protocol sends again and again (wire.md 1.3.5)."""
 
     database: str
     table: str
@@ -183,8 +183,8 @@ EVENTS = pa.schema(
         pa.field("error_offset", pa.int64()),
     ]
 )
-"""Columns that every codec decodes into. ``message`` counts the messages of the batch from 0, ``index`` the events of a
-message.
+"""Columns that every decoder returns. ``message`` is the message's index in the batch, ``index`` the event's index
+in its message; both begin at 0.
 
 ``commit_ts`` has the 64 bits of the unsigned number, as Spark has no unsigned type: a watermark of 2^63 and more is
 negative here (``commit_time`` is right, ``Resolved`` gives the number back). Row changes and DDLs stay below 2^63. Gold
@@ -210,67 +210,66 @@ def _column_members(column: Column) -> dict[str, object]:
 
 @lru_cache(maxsize=1024)
 def columns_from(text: str | None) -> tuple[Column, ...]:
-    """What ``columns_text`` wrote, read back; no columns for None. Equal texts give one object, which rows share."""
+    """Inverse of ``columns_text``; no columns for None. Equal texts give one object, which rows share."""
     return () if text is None else tuple(Column(**members) for members in orjson.loads(text))
 
 
 def events_of(batch: pa.RecordBatch) -> Iterator[tuple[int, Event]]:
-    """The events of a batch of EVENTS columns, each with the number of its message."""
-    for line in batch.to_pylist():
-        yield line["message"], event_of(line)
+    """The events of a batch of EVENTS columns, each with the index of its message."""
+    for members in batch.to_pylist():
+        yield members["message"], event_of(members)
 
 
-def event_of(line: Mapping[str, object]) -> Event:
-    """One line of the EVENTS columns as a typed event."""
-    get: Mapping[str, object] = line
-    match Kind(str(line["kind"])):
+def event_of(members: Mapping[str, object]) -> Event:
+    """One row of the EVENTS columns as a typed event."""
+    match Kind(str(members["kind"])):
         case Kind.ROW:
-            return _row_of(line)
+            return _row_of(members)
         case Kind.DDL:
             return Ddl(
-                database=_text(get["database"]),
-                table=_text(get["table"]),
-                commit_ts=_integer(get["commit_ts"]),
-                commit_ms=_milliseconds(get["commit_time"]),
-                query=str(get["query"]),
-                type=_text(get["ddl_type"]),
-                columns=columns_from(_text(get["columns"])),
-                schema_version=_integer(get["schema_version"]),
+                database=_text(members["database"]),
+                table=_text(members["table"]),
+                commit_ts=_integer(members["commit_ts"]),
+                commit_ms=_milliseconds(members["commit_time"]),
+                query=str(members["query"]),
+                type=_text(members["ddl_type"]),
+                columns=columns_from(_text(members["columns"])),
+                schema_version=_integer(members["schema_version"]),
             )
         case Kind.RESOLVED:
-            return Resolved(commit_ts=_UNSIGNED & int(str(get["commit_ts"])))
+            return Resolved(commit_ts=_UNSIGNED & int(str(members["commit_ts"])))
         case Kind.BOOTSTRAP:
             return Bootstrap(
-                database=str(get["database"]),
-                table=str(get["table"]),
-                columns=columns_from(_text(get["columns"])),
-                schema_version=_integer(get["schema_version"]),
+                database=str(members["database"]),
+                table=str(members["table"]),
+                columns=columns_from(_text(members["columns"])),
+                schema_version=_integer(members["schema_version"]),
             )
         case Kind.ERROR:
             return Failure(
-                reason=str(get["reason"]),
-                detail=str(get["detail"]),
-                offset=_integer(get["error_offset"]),
-                database=_text(get["database"]),
-                table=_text(get["table"]),
+                reason=str(members["reason"]),
+                detail=str(members["detail"]),
+                offset=_integer(members["error_offset"]),
+                database=_text(members["database"]),
+                table=_text(members["table"]),
             )
 
 
-def _row_of(line: Mapping[str, object]) -> RowChange:
+def _row_of(members: Mapping[str, object]) -> RowChange:
     return RowChange(
-        op=Op(str(line["op"])),
-        database=str(line["database"]),
-        table=str(line["table"]),
-        commit_ts=_integer(line["commit_ts"]),
-        commit_ms=_milliseconds(line["commit_time"]),
-        before=_image(line["before"]),
-        after=_image(line["after"]),
-        columns=columns_from(_text(line["columns"])),
-        handle_key=_text(line["handle_key"]),
-        old_handle_key=_text(line["old_handle_key"]),
-        table_id=_integer(line["table_id"]),
-        handle_only=line["handle_only"] is True,
-        schema_version=_integer(line["schema_version"]),
+        op=Op(str(members["op"])),
+        database=str(members["database"]),
+        table=str(members["table"]),
+        commit_ts=_integer(members["commit_ts"]),
+        commit_ms=_milliseconds(members["commit_time"]),
+        before=_image(members["before"]),
+        after=_image(members["after"]),
+        columns=columns_from(_text(members["columns"])),
+        handle_key=_text(members["handle_key"]),
+        old_handle_key=_text(members["old_handle_key"]),
+        table_id=_integer(members["table_id"]),
+        handle_only=members["handle_only"] is True,
+        schema_version=_integer(members["schema_version"]),
     )
 
 

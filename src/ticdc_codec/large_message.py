@@ -1,9 +1,9 @@
 """Rows whose message is larger than ``max-message-bytes``, by ``large-message-handle-option`` (wire.md 1.2.6, 1.3.6,
 1.4.3).
 
-    none             sent as they are: whether Kafka takes them is not asked
-    handle-key-only  sent with the columns of their handle key alone
-    claim-check      the same, and where the whole message lies: an object that goes with the message
+    none             sent as they are, even if Kafka may refuse them
+    handle-key-only  sent with their handle key columns only
+    claim-check      the same, with the location of a claim-check object that has the full message
 """
 
 from __future__ import annotations
@@ -24,23 +24,24 @@ OVERHEAD = 36
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cut:
-    """That a row is sent with its handle key alone."""
+    """Marks a row that is encoded with its handle key columns only, because the full message exceeds
+    ``max-message-bytes``."""
 
     location: str | None = None
-    """Of the claim-check object that has the whole message."""
+    """Location of the claim-check object that has the full message; None without one."""
 
 
 class WriteRow(Protocol):
-    """Encodes a row, whole or cut."""
+    """Encodes a row, in full or with its handle key only."""
 
     def __call__(self, row: RowChange, cut: Cut | None = None) -> Message: ...
 
 
 def limited(write: WriteRow, options: SinkOptions) -> Callable[[RowChange], Message]:
-    """What encodes a row as the options say for its size; with ``none`` that is ``write``.
+    """A function that encodes a row and applies large-message-handle-option; with ``none`` it is ``write``.
 
-    It raises ConfigError for a row that is too large even when it is cut, as TiCDC stops then (wire.md 1.6). Raises
-    ConfigError for claim-check without a place for the objects.
+    The function raises ConfigError for a row that is too large even with its handle key only, as TiCDC stops then
+    (wire.md 1.6). Raises ConfigError for claim-check without claim-check-storage-uri.
     """
     option = options.large_message_handle_option
     if option is LargeMessage.CLAIM_CHECK and options.claim_check_storage_uri is None:
@@ -49,7 +50,7 @@ def limited(write: WriteRow, options: SinkOptions) -> Callable[[RowChange], Mess
 
 
 def checked(message: Message, event: Event, options: SinkOptions) -> Message:
-    """The message. Raises ConfigError if large ones are to be handled, and this one is still too large."""
+    """The message. Raises ConfigError if the options limit its size and it exceeds the limit."""
     option, most = options.large_message_handle_option, options.max_message_bytes
     if option is not LargeMessage.NONE and _size(message) > most:
         raise ConfigError(
@@ -60,13 +61,13 @@ def checked(message: Message, event: Event, options: SinkOptions) -> Message:
 
 
 def key_alone(row: RowChange) -> RowChange:
-    """The row as it is sent when it is cut: its images have no columns but those of its handle key."""
+    """The row with images that have its handle key columns only."""
     keys = {column.name for column in row.columns if column.key}
     return replace(row, before=_only(keys, row.before), after=_only(keys, row.after), handle_only=True)
 
 
 def named(event: Event) -> str:
-    """The event as errors name it."""
+    """The event's name in error messages."""
     match event:
         case RowChange(op=op, database=database, table=table, commit_ts=commit_ts):
             return f"the {op} of {database}.{table} at commit_ts {commit_ts}"
@@ -90,5 +91,5 @@ def _fitting(write: WriteRow, options: SinkOptions, row: RowChange) -> Message:
 
 
 def _size(message: Message) -> int:
-    """As TiCDC measures it, after compression."""
+    """The size that TiCDC compares with the limit, after compression."""
     return len(message.key or b"") + len(message.value or b"") + OVERHEAD

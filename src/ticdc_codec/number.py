@@ -1,4 +1,4 @@
-"""Whole numbers in as many bytes as they need (Craft, wire.md 1.1.1; Avro's int and long): one, or a batch's at a time.
+"""Integers of variable length (Craft, wire.md 1.1.1; Avro's int and long): single ones, and arrays of them.
 
 uvarint           7 bits a byte, least significant first, top bit set on all bytes but the last
 varint            zigzag over 64 bits (0, -1, 1, -2 …), then uvarint
@@ -31,7 +31,7 @@ PAD = 24
 _WORD = 8
 _OCTET = np.uint64(0xFF)
 _MORE = np.uint64(0x80)
-"""The bit of a byte that another one follows."""
+"""Bit 7 of a byte: set if another byte follows."""
 _MORE_OF_EIGHT = np.uint64(0x8080808080808080)
 _HALVES = tuple(
     (np.uint64(low), np.uint64(high), np.uint64(shift))
@@ -41,7 +41,7 @@ _HALVES = tuple(
         (0x000000000FFFFFFF, 0x0FFFFFFF00000000, 4),
     )
 )
-"""How groups of 7 bits become one number: neighbours join, and pairs of them, and pairs of those."""
+"""Masks and shifts that join eight groups of 7 bits in three steps: neighbours, pairs, fours."""
 
 
 def read_uvarint(data: bytes, start: int, end: int) -> tuple[int, int]:
@@ -71,12 +71,12 @@ def zigzag(number: int) -> int:
 
 
 def words_of(buffer: bytes | pa.Buffer) -> UInt64s:
-    """The eight bytes from each place of a buffer on; the last ``PAD`` bytes of the buffer are zeros."""
+    """words[p]: the eight bytes from position p of the buffer on, whose last ``PAD`` bytes must be zeros."""
     return np.ndarray(memoryview(buffer).nbytes - _WORD + 1, np.dtype("<u8"), buffer, strides=(1,))
 
 
 def uvarints_at(words: UInt64s, at: Int64s) -> tuple[UInt64s, Int64s]:
-    """The numbers at these places and the places after them; -1 for one of more than 64 bits."""
+    """The uvarints at these positions, and the positions after them; -1 after one of more than 64 bits."""
     numbers = words[at] & _OCTET
     after = at + 1
     longer = np.flatnonzero(numbers >= _MORE)
@@ -86,10 +86,11 @@ def uvarints_at(words: UInt64s, at: Int64s) -> tuple[UInt64s, Int64s]:
 
 
 def _long_uvarints(words: UInt64s, at: Int64s) -> tuple[UInt64s, Int64s]:
-    """The same for numbers of any size: eight bytes at once, then a ninth and a tenth."""
+    """``uvarints_at`` for numbers of any size: eight bytes in one step, then a ninth and a tenth."""
+    # last: bit 7 of each number's last byte among its first eight, 0 if the number is longer.
     found = words[at]
     last = ~found & _MORE_OF_EIGHT
-    last &= -last.astype(np.int64).view(np.uint64)  # the bit that ends the number, 0 for none
+    last &= -last.astype(np.int64).view(np.uint64)
     numbers = found & (2 * last - 1) & ~_MORE_OF_EIGHT
     for low, high, shift in _HALVES:
         numbers = (numbers & low) | ((numbers & high) >> shift)
@@ -104,7 +105,7 @@ def _long_uvarints(words: UInt64s, at: Int64s) -> tuple[UInt64s, Int64s]:
 
 
 def uvarints_of(octets: bytes) -> tuple[UInt64s, Int64s, Bools]:
-    """The numbers of a run of nothing but uvarints, the place of each, and which are too large."""
+    """All uvarints of ``octets``, the position of each, and which of them have more than 64 bits."""
     ends = np.flatnonzero(np.frombuffer(octets, np.uint8) < _MORE)
     starts = np.append(0, ends + 1)[:-1]
     numbers, after = uvarints_at(words_of(octets + bytes(PAD)), starts)
@@ -112,23 +113,23 @@ def uvarints_of(octets: bytes) -> tuple[UInt64s, Int64s, Bools]:
 
 
 def zigzags(numbers: UInt64s) -> Int64s:
-    """``zigzag`` of each."""
+    """``zigzag`` of each number."""
     return (numbers >> np.uint64(1)).astype(np.int64) ^ -(numbers & np.uint64(1)).astype(np.int64)
 
 
 def zigzagged(numbers: Int64s) -> UInt64s:
-    """``zigzags`` backwards."""
+    """Inverse of ``zigzags``."""
     return ((numbers << 1) ^ (numbers >> 63)).view(np.uint64)
 
 
 def octets_of(numbers: UInt64s) -> tuple[npt.NDArray[np.uint8], Int64s]:
-    """The numbers as uvarints one after another, and the size of each."""
+    """The bytes of the numbers as uvarints one after another, and the number of bytes of each."""
     width = max(1, -(-int(numbers.max(initial=0)).bit_length() // 7))
     octets = np.empty((len(numbers), width), np.uint8)
     used = np.empty((len(numbers), width), np.bool_)
     sizes = np.zeros(len(numbers), np.int64)
     here = np.ones(len(numbers), np.bool_)
-    # Place by place, as numpy takes long over many short rows.
+    # octets[n, p], used[n, p]: byte p of number n, and whether it has one. By columns: numpy is slow on short rows.
     for place in range(width):
         rest = numbers >> np.uint64(7 * place)
         used[:, place] = here
@@ -142,7 +143,10 @@ Whole = TypeVar("Whole", UInt64s, Int64s)
 
 
 def running(numbers: Whole, first: Int64s, owner: Int64s) -> Whole:
-    """Running sums modulo 2^64, begun anew with each owner's ``first``; ``owner`` is of each number."""
+    """Running sums modulo 2^64 within each owner's numbers.
+
+    ``first`` has the index of each owner's first number, ``owner`` the owner of each number.
+    """
     sums = np.cumsum(numbers, dtype=numbers.dtype)
     return sums - (sums[first] - numbers[first])[owner]
 
@@ -159,7 +163,7 @@ def uvarint(number: int) -> bytes:
 
 
 def varint(number: int) -> bytes:
-    """The bytes of ``number``; what is outside 64 bits wraps, as Go's differences do."""
+    """The bytes of ``number`` modulo 2^64, as differences wrap in Go."""
     doubled = number << 1 if number >= 0 else ~(number << 1)
     if doubled < _SMALL_LIMIT:
         return _SMALL[doubled]
@@ -176,7 +180,7 @@ def delta_varints(numbers: Sequence[int]) -> bytes:
 
 
 def delta_uvarints(numbers: Sequence[int]) -> bytes:
-    """The same unsigned: differences wrap modulo 2^64."""
+    """A delta uvarint chunk: like ``delta_varints``, but unsigned; differences wrap modulo 2^64."""
     return b"".join(map(uvarint, [numbers[0], *[b - a & _MASK for a, b in pairwise(numbers)]]))
 
 

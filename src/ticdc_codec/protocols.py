@@ -1,6 +1,6 @@
-"""TiCDC's Kafka protocols: bytes to events and back. Pure functions of bytes; no Spark, no files, no clock.
+"""The table of TiCDC's Kafka protocols. Adding a protocol is one package and one line here (docs/protocols/adding.md).
 
-The table ``PROTOCOLS`` names each protocol's module; adding a protocol is one module and one line here.
+Decoders and encoders are functions of bytes and events: no Spark, no files, no clock.
 """
 
 from __future__ import annotations
@@ -25,19 +25,17 @@ class Protocol:
     """One protocol's two directions."""
 
     decoder: Callable[[SinkOptions, DecoderContext], DecodeBatch]
-    """Compiles the options and what is known beside the messages into a decoder of batches. A decoder keeps caches of
-    what repeats and is used by one thread."""
+    """Makes a decoder of batches from options and context. A decoder caches what repeats and serves one thread."""
     encode: Callable[[Sequence[Event], SinkOptions], list[Message]]
-    """Messages that TiCDC's own decoder accepts, in order. Objects of a ``codec.message.ClaimCheck`` are to be written
-    before it is sent."""
+    """Events to messages that TiCDC's own decoder accepts, in order. Objects of a ``ClaimCheck`` are stored first."""
     external_schemas: bool = False
-    """Whether rows do not describe themselves, but name a schema that another message carries."""
+    """True if rows do not describe their columns, but name a schema that another message carries."""
     byte_maps: Callable[[bytes | None, bytes | None, SinkOptions], tuple[ByteMap, ...]] = whole_maps
-    """What each byte of a message (key, value) is, for people; never raises."""
+    """The meaning of each byte of a message (key, value), for people; never raises."""
     flags_may_be_stale: bool = False
-    """Whether columns may come with flags that they had before a DDL: their definition says what is UNSIGNED."""
+    """True if columns may have flags from before a DDL, so that only the definition says what is UNSIGNED."""
     noncanonical_key_digits: bool = False
-    """Whether texts of decimals and times have as many digits as the wire carries, not as MySQL shows."""
+    """True if key texts of decimals and times have the wire's number of digits, not MySQL's."""
 
 
 PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
@@ -67,13 +65,13 @@ def protocol_named(name: str) -> Protocol:
 
 
 class Decoder:
-    """Decodes batches of messages of one feed; keeps what repeats from batch to batch."""
+    """Decodes batches of messages of one feed; caches what repeats from batch to batch."""
 
     def __init__(self, protocol: str, options: SinkOptions, known: DecoderContext = NO_CONTEXT) -> None:
         self._decode = protocol_named(protocol).decoder(options, known)
 
     def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
-        """The messages' events as EVENTS columns, in order; a message that is not valid is one line of kind
+        """The messages' events as EVENTS columns, in order; a message that is not valid is one row of kind
         ``error``."""
         return self._decode(keys, values)
 

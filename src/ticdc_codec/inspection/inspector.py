@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ticdc_codec.byte_map import ByteMap
-from ticdc_codec.decoding import Events, MessageDecoder, OneMessage, pair_of
+from ticdc_codec.decoding import MessageDecoder, MessageEvents, OneMessage, pair_of
 from ticdc_codec.event import Failure
 from ticdc_codec.inspection.rendering import html, plain_text
 from ticdc_codec.inspection.view import Node, tree
@@ -29,7 +29,7 @@ class Inspection:
     """The options that it was decoded with, beside defaults."""
     reason: str
     """Why this protocol, or why none."""
-    events: Events = ()
+    events: MessageEvents = ()
     """Its events; one ``Failure`` alone if it does not decode."""
     maps: tuple[ByteMap, ...] = ()
     """What the bytes of key and value are; none of a message that does not decode, unless it is explained."""

@@ -136,7 +136,7 @@ def _fault(value: bytes) -> DecodeError:
 
 
 class ColumnNames:
-    """The columns of some layouts, numbered through."""
+    """The columns of some layouts, numbered through, found by the bytes of their names in a few numpy calls."""
 
     __slots__ = ("_hashes", "_longest", "_order", "_owner", "_sizes", "_starts", "_words", "first")
 
@@ -144,7 +144,7 @@ class ColumnNames:
         names = [column.name.encode() for layout in layouts for column in layout.columns]
         counts = [len(layout.columns) for layout in layouts]
         self.first: Int64s = np.array([0, *accumulate(counts)], np.int64)
-        """Number of each layout's first column, and of all columns."""
+        """Index of each layout's first column; the last item is the number of all columns."""
         self._sizes = np.array([*map(len, names)], np.int64)
         self._starts = np.cumsum(self._sizes) - self._sizes
         self._longest = int(self._sizes.max(initial=0))
@@ -156,12 +156,13 @@ class ColumnNames:
         self._hashes = hashes[self._order]
 
     def find(self, words: UInt64s, starts: Int64s, sizes: Int64s, layouts: Int64s) -> Int64s:
-        """Numbers of the columns of these layouts that are named by ``sizes`` bytes at ``starts``; -1 for none.
+        """Indices of the columns of these layouts that are named by ``sizes`` bytes at ``starts``; -1 for none.
 
-        ``words`` are the eight bytes from each place on.
+        ``words`` are the eight bytes from each position on.
         """
         if not len(self._hashes):
             return np.full(len(starts), -1)
+        # column[n]: the column with the same hash as name n, compared word by word below.
         known = np.where(sizes <= self._longest, sizes, 0)
         places = np.searchsorted(self._hashes, _hashes(words, starts, known, layouts))
         column = self._order[np.minimum(places, len(self._hashes) - 1)]

@@ -36,7 +36,7 @@ _FIELDS = 7
 
 
 class Entries:
-    """Entries of the maps of images."""
+    """Entries of the maps of images, as parts that are read one after another."""
 
     __slots__ = ("_from", "_parts")
 
@@ -45,15 +45,18 @@ class Entries:
         self._from = 0
 
     def number_from(self, first: int) -> None:
-        """Number the images of the messages from ``first`` on."""
+        """Number the images that follow from ``first`` on."""
         self._from = first
 
     def add(self, who: Int64s, *fields: Int64s) -> None:
-        """Column, tag, begin of the value, its size or number, begin and size of a TIMESTAMP's location."""
+        """Add one entry of each of ``who``.
+
+        Fields: column, tag, begin of the value, its size or the number itself, begin and size of a location.
+        """
         self._parts.append((who + self._from, *fields))
 
     def arrays(self, exists: Bools) -> tuple[Int64s, ...]:
-        """The entries of images that ``exists`` holds, as arrays: their image, then the fields."""
+        """The entries of existing images as seven arrays: the entry's image, then the fields of ``add``."""
         empty = np.zeros(0, np.int64)
         arrays = [np.concatenate([empty, *(part[field] for part in self._parts)]) for field in range(_FIELDS)]
         kept = exists[arrays[0]]
@@ -61,7 +64,11 @@ class Entries:
 
 
 def read_maps(cursors: Cursors, who: Int64s, layouts: Int64s, names: ColumnNames, entries: Entries) -> None:
-    """Read the next map of each of ``who``; ``layouts`` are of all messages."""
+    """Read the next map of each of ``who``, one entry of all of them at a time.
+
+    ``layouts`` has the layout's index of each message.
+    """
+    # left[m]: unread entries of message m's block. block_end[m]: where the block ends, -1 if it has no size.
     left = np.zeros(len(cursors.end), np.int64)
     block_end = np.full(len(cursors.end), -1)
     while len(who := cursors.valid(who)):
@@ -74,7 +81,7 @@ def read_maps(cursors: Cursors, who: Int64s, layouts: Int64s, names: ColumnNames
 
 
 def _begin_blocks(cursors: Cursors, who: Int64s, left: Int64s, block_end: Int64s) -> None:
-    """Read how many entries follow; a negative count is followed by their size in bytes."""
+    """Read the count of a block's entries; a negative count is followed by the block's size (wire.md 1.3.2)."""
     at = cursors.at[who]
     expected = block_end[who]
     cursors.mark_malformed(who[(expected >= 0) & (expected != at)])
@@ -93,7 +100,7 @@ def _begin_blocks(cursors: Cursors, who: Int64s, left: Int64s, block_end: Int64s
 
 
 def _read_entries(cursors: Cursors, who: Int64s, layouts: Int64s, names: ColumnNames, entries: Entries) -> None:
-    """Read one entry of each."""
+    """Read one entry of each of ``who``: name, tag and value."""
     start, size = cursors.sized(who)
     column = names.find(cursors.words, start, size, layouts)
 
@@ -103,6 +110,7 @@ def _read_entries(cursors: Cursors, who: Int64s, layouts: Int64s, names: ColumnN
 
     cursors.refuse(who, column < 0, "wrong_columns", unknown, start)
     tag = cursors.numbers_to(who, Tag.UNSIGNED_BIGINT)
+    # The fields of Entries.add, 0 where a tag has none.
     first, second, place, length = np.zeros((4, len(who)), np.int64)
     texts, numbers, stamps = (np.flatnonzero(kind[tag]) for kind in (_IS_TEXT, _IS_NUMBER, _IS_STAMP))
     if len(stamps):
@@ -119,7 +127,7 @@ def _read_entries(cursors: Cursors, who: Int64s, layouts: Int64s, names: ColumnN
 class Images:
     """The images of all messages: ``data`` of message m is number m, and ``old`` number m plus all messages."""
 
-    __slots__ = ("_cells", "_first", "_texts", "_widths", "keys", "number", "shape", "shapes", "texts")
+    __slots__ = ("_cells", "_first", "_texts", "_widths", "keys", "layout_index", "layouts_found", "number", "texts")
 
     def __init__(
         self,
@@ -137,31 +145,33 @@ class Images:
         values = Values(cursors, columns, (message, *entries[1:]), zone)
         widths = np.where(exists, np.diff(names.first)[layout], 0) if len(layouts) else np.zeros(len(layout), np.int64)
         self._widths = widths
-        """Columns of each one's layout."""
+        """Number of columns of each image's layout."""
         self._first = np.cumsum(widths) - widths
-        """Number of each image's first cell: a cell is a column of an image."""
+        """Index of each image's first cell. A cell is one column of one image."""
         cell = self._first[image] + column - names.first[layout[image]]
         _refuse_doubles(cursors, message, cell, lambda entry: columns[column[entry]].name)
         self._cells = np.full(int(widths.sum()), _ABSENT)
-        """Number of each cell's text."""
+        """Index of each cell's text in ``_texts``; -1 for NULL, -2 for a column that the image does not have."""
         self._cells[cell] = values.number
         self._texts = values.texts
-        self.shapes = [*layouts]
+        self.layouts_found = [*layouts]
         """Layouts, with the columns that images have."""
         present = np.bincount(image, minlength=len(layout))
-        self.shape = self._shapes(cursors, layout, _whole(cursors, exists), widths, present)
-        """Number of each image's layout in ``shapes``."""
+        self.layout_index = self._layout_indices(cursors, layout, _of_valid_messages(cursors, exists), widths, present)
+        """Index of each image's layout in ``layouts_found``."""
         self.number = np.full(len(layout), _NULL)
-        """Number of each image's text and key in ``texts`` and ``keys``, -1 of one that is not there."""
-        self.texts, self.keys = self._lay_out(_whole(cursors, exists))
+        """Index of each image's text and key in ``texts`` and ``keys``, -1 for an image that is not there."""
+        self.texts, self.keys = self._lay_out(_of_valid_messages(cursors, exists))
 
     def texts_of(self, image: int) -> list[str | None] | None:
         """One image's texts in the order of its columns."""
         number = int(self.number[image])
         return None if number == _NULL else [*orjson.loads(self.texts[number].as_py()).values()]
 
-    def _shapes(self, cursors: Cursors, layout: Int64s, exists: Bools, widths: Int64s, present: Int64s) -> Int64s:
-        shape = layout.copy()
+    def _layout_indices(
+        self, cursors: Cursors, layout: Int64s, exists: Bools, widths: Int64s, present: Int64s
+    ) -> Int64s:
+        layout_index = layout.copy()
         found: dict[tuple[int, bytes], int | DecodeError] = {}
         for image in np.flatnonzero(exists & (present < widths)).tolist():
             first = int(self._first[image])
@@ -169,27 +179,27 @@ class Images:
             key = (int(layout[image]), has.tobytes())
             number = found.get(key)
             if number is None:
-                number = found[key] = self._shape_with(key[0], has)
+                number = found[key] = self._layout_with(key[0], has)
             if isinstance(number, DecodeError):
                 cursors.fail(image % (len(layout) // 2), number)
             else:
-                shape[image] = number
-        return shape
+                layout_index[image] = number
+        return layout_index
 
-    def _shape_with(self, layout: int, has: Bools) -> int | DecodeError:
-        names = [column.name for column, there in zip(self.shapes[layout].columns, has, strict=True) if there]
+    def _layout_with(self, layout: int, has: Bools) -> int | DecodeError:
+        names = [column.name for column, there in zip(self.layouts_found[layout].columns, has, strict=True) if there]
         try:
-            self.shapes.append(layout_with(self.shapes[layout], frozenset(names)))
+            self.layouts_found.append(layout_with(self.layouts_found[layout], frozenset(names)))
         except DecodeError as error:
             return error
-        return len(self.shapes) - 1
+        return len(self.layouts_found) - 1
 
     def _lay_out(self, exists: Bools) -> tuple[pa.Array, pa.Array]:
-        """Images and handle keys as JSON texts, those of one shape together."""
+        """Images and handle keys as JSON texts, those of one layout together."""
         texts, keys, total = [], [], 0
         some = np.flatnonzero(exists)
-        order = some[np.argsort(self.shape[some], kind="stable")]
-        for images in np.split(order, np.flatnonzero(np.diff(self.shape[order])) + 1):
+        order = some[np.argsort(self.layout_index[some], kind="stable")]
+        for images in np.split(order, np.flatnonzero(np.diff(self.layout_index[order])) + 1):
             if len(images):
                 self.number[images] = np.arange(total, total + len(images))
                 total += len(images)
@@ -201,10 +211,11 @@ class Images:
         return pa.concat_arrays(texts), pa.concat_arrays(keys)
 
     def _objects(self, images: Int64s) -> tuple[pa.Array, pa.Array]:
-        """Images of one shape, and their handle keys."""
-        labels, key = _labels(self.shapes[self.shape[images[0]]])
+        """Images of one layout as JSON texts, and their handle keys."""
+        labels, key = _labels(self.layouts_found[self.layout_index[images[0]]])
+        # cells[i, c]: index of the text of column c in image i.
         cells = self._cells[self._first[images][:, np.newaxis] + np.arange(self._widths[images[0]])]
-        # Images of one shape have the same columns.
+        # Images of one layout have the same columns, so the first one shows which are absent.
         columns = [self._column(cell) for cell in cells.T[cells[0] != _ABSENT]]
         if not columns:
             return pa.repeat(pa.scalar("{}"), len(images)), pa.nulls(len(images), pa.string())
@@ -219,13 +230,13 @@ class Images:
 
 
 def _refuse_doubles(cursors: Cursors, message: Int64s, cell: Int64s, name: Callable[[int], str]) -> None:
-    """Refuse messages of which an image has a column twice; the arguments are of each entry."""
+    """Refuse messages with an image that has a column twice; ``message`` and ``cell`` have one item for each entry."""
     twice = np.bincount(cell)[cell] > 1
     at = cursors.begin[message]
     cursors.refuse(message, twice, "duplicate_name", lambda entry: f"expected column {name(entry)} once", at)
 
 
-def _whole(cursors: Cursors, exists: Bools) -> Bools:
+def _of_valid_messages(cursors: Cursors, exists: Bools) -> Bools:
     """The images of messages that have no error."""
     messages = len(exists) // 2
     alive = np.isin(np.arange(messages), cursors.valid(np.arange(messages)))

@@ -36,7 +36,7 @@ _INSERT, _UPDATE, _DELETE = range(len(OPS))
 
 
 class AvroMessages:
-    """Reads the messages of one batch after the other."""
+    """Decodes batches of Simple in Avro."""
 
     def __init__(self, options: SinkOptions, schemas: Schemas, stored: Mapping[str, bytes]) -> None:
         self._options = options
@@ -44,7 +44,7 @@ class AvroMessages:
         self._stored = stored
 
     def read(self, values: Mapping[int, bytes], out: Events) -> Rows | None:
-        """The row changes of messages (by number); other events and errors are added to ``out``."""
+        """The row changes of messages (by their index in the batch); adds other events and errors to ``out``."""
         for number, value in values.items():
             if not value.startswith(ROW):
                 collect_one(self._control, number, None, value, out)
@@ -65,11 +65,11 @@ class AvroMessages:
         cursors.name_faults(contents)
         for message, error in cursors.errors.items():
             out.message = int(numbers[message])
-            out.error(_told(error, headers.names[message], claims.get(message)))
+            out.error(_with_table(error, headers.names[message], claims.get(message)))
         return rows
 
     def _images(self, cursors: Cursors, headers: Headers) -> Images:
-        """The images, ``data`` before ``old``; messages are read to their ends."""
+        """The images: all ``data``, then all ``old``. Reads the messages to their ends."""
         layouts, layout = layouts_of(headers, cursors, self._schemas)
         names = ColumnNames(layouts)
         entries = Entries()
@@ -78,14 +78,18 @@ class AvroMessages:
         _read_images(cursors, headers.op != _INSERT, layout, names, entries)
         everyone = np.arange(len(layout))
         cursors.finish(cursors.valid(everyone))
-        alive = np.zeros(len(layout), bool)
-        alive[cursors.valid(everyone)] = True
-        exists = np.append(alive & (headers.op != _DELETE), alive & (headers.op != _INSERT))
+        valid = np.zeros(len(layout), bool)
+        valid[cursors.valid(everyone)] = True
+        # exists[i]: True if image i is there: data of message i, then old of message i - len(layout).
+        exists = np.append(valid & (headers.op != _DELETE), valid & (headers.op != _INSERT))
         kept = entries.arrays(exists)
         return Images(cursors, layouts, names, kept, np.tile(layout, 2), exists, self._options.time_zone)
 
     def _headers(self, values: list[bytes]) -> tuple[Cursors, Headers, dict[int, str]]:
-        """The messages up to their images; those that lie in claim-check storage in place of those that name them."""
+        """The messages up to their images, and the claim-check location of each that names one.
+
+        Such a message is replaced in ``values`` by the row in claim-check storage (wire.md 1.3.6).
+        """
         cursors = Cursors(values, len(ROW))
         headers = read_headers(cursors, values)
         valid = set(cursors.valid(np.arange(len(values))).tolist())
@@ -114,7 +118,7 @@ class AvroMessages:
 
 
 def _mismatch(headers: Headers, claimed: Headers, number: int) -> DecodeError | None:
-    """What is wrong with a stored row in place of the one that names it."""
+    """The error if a row in claim-check storage is not the one that a message names, else None."""
     one, other = (
         (each.names[number], OPS[each.op[number]], int(each.commit_ts[number]), int(each.schema_version[number]))
         for each in (headers, claimed)
@@ -124,15 +128,15 @@ def _mismatch(headers: Headers, claimed: Headers, number: int) -> DecodeError | 
     return DecodeError("claim_check_mismatch", f"expected the row {one}, found {other}")
 
 
-def _told(error: DecodeError, name: tuple[str, str] | None, location: str | None) -> DecodeError:
-    """The error with its table, and with the object in which it is."""
+def _with_table(error: DecodeError, name: tuple[str, str] | None, location: str | None) -> DecodeError:
+    """The error with the row's table, and with the claim-check object in which it is."""
     detail = error.detail if location is None else f"at {location}: {error.detail}"
     database, table = name or (None, None)
     return DecodeError(error.reason, detail, offset=error.offset, database=database, table=table)
 
 
 def _read_images(cursors: Cursors, expected: Bools, layout: Int64s, names: ColumnNames, entries: Entries) -> None:
-    """``data`` or ``old`` of all messages; an INSERT has no ``old`` and a DELETE no ``data``."""
+    """Read ``data`` or ``old`` of all messages: an INSERT has no ``old``, a DELETE no ``data`` (wire.md 1.3.1)."""
     who = cursors.valid(np.arange(len(layout)))
     at = cursors.at[who]
     found = cursors.numbers_to(who, 1) == 1
@@ -142,14 +146,16 @@ def _read_images(cursors: Cursors, expected: Bools, layout: Int64s, names: Colum
 
 
 def _check_sums(cursors: Cursors, headers: Headers, images: Images, zone: ZoneInfo) -> None:
-    """Refuse rows that are not those of their checksums."""
+    """Refuse rows whose values do not have their checksums (wire.md 1.3.4)."""
     count = len(headers.op)
     valid = set(cursors.valid(np.arange(count)).tolist())
     for message, checksum in headers.checksums.items():
         if message not in valid or headers.handle_only[message]:
             continue
         data, old = (images.texts_of(number) for number in (message, message + count))
-        columns = images.shapes[images.shape[message if headers.op[message] != _DELETE else message + count]].columns
+        columns = images.layouts_found[
+            images.layout_index[message if headers.op[message] != _DELETE else message + count]
+        ].columns
         try:
             check(checksum, columns, data, old, zone)
         except DecodeError as error:
@@ -157,55 +163,57 @@ def _check_sums(cursors: Cursors, headers: Headers, images: Images, zone: ZoneIn
 
 
 def _row_columns(cursors: Cursors, headers: Headers, images: Images, numbers: npt.NDArray[np.int32]) -> Rows:
-    """The row changes of the messages that have not been refused."""
+    """The row changes of the valid messages."""
     count = len(numbers)
     everyone = cursors.valid(np.arange(count))
     updates = everyone[headers.op[everyone] == _UPDATE]
-    differ = images.shape[updates] != images.shape[updates + count]
+    differ = images.layout_index[updates] != images.layout_index[updates + count]
     cursors.refuse(
         updates, differ, "wrong_columns", lambda _: "expected the same columns in data and old", cursors.at[updates]
     )
     who = cursors.valid(everyone)
+    # after[r], before[r]: index of row r's image in images.texts and images.keys, -1 for none.
     op, after, before = headers.op[who], images.number[who], images.number[who + count]
-    key, old_key = (images.keys.take(_taken(each)) for each in (np.where(op == _DELETE, before, after), before))
+    key, old_key = (images.keys.take(_nullable(each)) for each in (np.where(op == _DELETE, before, after), before))
     return Rows(
         message=numbers[who],
         index=np.zeros(len(who), np.int64),
         op=pa.array(OPS, pa.string()).take(pa.array(op)),
         commit_ts=pa.array(headers.commit_ts[who].view(np.uint64)),
-        layouts=images.shapes,
-        layout=images.shape[np.where(op == _DELETE, who + count, who)],
+        layouts=images.layouts_found,
+        layout=images.layout_index[np.where(op == _DELETE, who + count, who)],
         table_id=pa.array(headers.table_id[who]),
         handle_key=key,
         old_handle_key=pc.if_else(pc.not_equal(key, old_key), old_key, None),
-        before=images.texts.take(_taken(before)),
-        after=images.texts.take(_taken(after)),
+        before=images.texts.take(_nullable(before)),
+        after=images.texts.take(_nullable(after)),
         handle_only=pa.array(headers.handle_only[who]),
     )
 
 
-def _taken(places: Int64s) -> pa.Array:
-    return pa.array(places, mask=places < 0)
+def _nullable(indices: Int64s) -> pa.Array:
+    """Indices for Arrow's ``take``, null where they are negative."""
+    return pa.array(indices, mask=indices < 0)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Headers:
-    """The headers of messages, an item each. Those of messages that were refused mean nothing."""
+    """The headers of messages, one item each; the items of messages that have failed have no meaning."""
 
     names: list[tuple[str, str] | None]
-    """Database and table; None of a message that was not read as far."""
+    """Database and table; None for a message that failed before them."""
     table_id: Int64s
     op: Int64s
     commit_ts: Int64s
     schema_version: Int64s
     locations: dict[int, str]
-    """Where rows lie that are too large for a message, by number."""
+    """Claim-check locations, by index of the message."""
     handle_only: Bools
     checksums: dict[int, Checksum]
 
 
 def read_headers(cursors: Cursors, values: Sequence[bytes]) -> Headers:
-    """The headers of all messages; those that have none are refused."""
+    """The headers of all messages. Messages without a valid one are refused or marked."""
     who = np.arange(len(values))
     at = cursors.at.copy()
     version = cursors.longs(who)
@@ -215,7 +223,7 @@ def read_headers(cursors: Cursors, values: Sequence[bytes]) -> Headers:
     table_id = cursors.longs(who)
     op = cursors.numbers_to(who, len(OPS) - 1)
     commit_ts = _read_tso(cursors, who, "commitTs")
-    cursors.longs(who)  # buildTs, the writer's clock
+    cursors.longs(who)  # buildTs: the writer's clock, which nothing is read from
     schema_version = _read_tso(cursors, who, "schemaVersion")
     locations = _read_locations(cursors, who, values)
     handle_only = np.zeros(len(values), bool)
@@ -286,12 +294,12 @@ def _read_checksums(cursors: Cursors, who: Int64s) -> dict[int, Checksum]:
 
 
 def layouts_of(headers: Headers, cursors: Cursors, schemas: Schemas) -> tuple[list[Layout], Int64s]:
-    """The layouts that messages name, and the number of each one's; messages are refused whose schema is missing."""
+    """The layouts that messages name, and the index of each message's. Messages whose schema is missing are refused."""
     layouts: list[Layout] = []
     found: dict[tuple[tuple[str, str] | None, int], int | DecodeError] = {}
     numbers = np.zeros(len(headers.names), np.int64)
-    alive = cursors.valid(np.arange(len(headers.names)))
-    for message, version in zip(alive.tolist(), headers.schema_version[alive].tolist(), strict=True):
+    valid = cursors.valid(np.arange(len(headers.names)))
+    for message, version in zip(valid.tolist(), headers.schema_version[valid].tolist(), strict=True):
         name = headers.names[message]
         number = found.get((name, version))
         if number is None:

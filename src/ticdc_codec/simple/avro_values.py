@@ -1,4 +1,4 @@
-"""Values of a batch's Avro images: from their bytes to the texts of ``event``, those of one encoding at a time."""
+"""Values of a batch's Avro images: bytes to the texts of ``event``, those of one type and encoding in one pass."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Tag(IntEnum):
 
 
 class ValueEncoding(IntEnum):
-    """How values of a column lie in Avro."""
+    """How a column's values are written in Avro (wire.md 1.3.2)."""
 
     SIGNED = 0
     UNSIGNED = 1
@@ -68,7 +68,7 @@ _ENCODINGS = {
 
 
 def encoding_of(type_text: str) -> ValueEncoding:
-    """The encoding of values of a MySQL type."""
+    """How values of a MySQL type are written."""
     kind = parse_type(type_text)
     if kind.family is Family.INTEGER:
         return (
@@ -80,7 +80,7 @@ def encoding_of(type_text: str) -> ValueEncoding:
 
 
 class Values:
-    """Entries of images as texts. Messages with a value that cannot be are refused."""
+    """Entries of images as texts. Messages with a value that its column cannot have are refused."""
 
     def __init__(self, cursors: Cursors, columns: list[Column], entries: tuple[Int64s, ...], zone: ZoneInfo) -> None:
         self._cursors = cursors
@@ -89,9 +89,10 @@ class Values:
         self._zone = zone
         encodings = np.array([encoding_of(column.type) for column in columns], np.int64)[self._column]
         self.texts, self.number = self._read(encodings)
-        """Contents of JSON strings, and the number of each entry's text; -1 for NULL."""
+        """Contents of JSON strings, and the index of each entry's text; -1 for NULL."""
 
     def _read(self, encodings: Int64s) -> tuple[pa.Array, Int64s]:
+        # number[e]: index of entry e's text in the concatenated texts. wrong[e]: no reader takes its tag and encoding.
         number = np.full(len(encodings), -1)
         texts, total = [], 0
         wrong = self._tag != Tag.NULL
@@ -154,7 +155,10 @@ class Values:
         return self._floating(chosen, "<f8")
 
     def _slices(self, starts: Int64s, sizes: Int64s) -> pa.Array:
-        """Bytes of messages. In the order of their begins, begins and ends make one ascending run of Arrow offsets."""
+        """The bytes at ``starts``, without a copy: items 2 * n of one Arrow array over all messages.
+
+        Its offsets are start and end of the first slice in the buffer, then of the second …, which ascend.
+        """
         order = np.argsort(starts, kind="stable")
         offsets = np.stack((starts[order], starts[order] + sizes[order]), axis=1).ravel()
         buffers = [None, pa.py_buffer(offsets), self._cursors.buffer]
@@ -196,7 +200,7 @@ class Values:
         return self._each(chosen, texts.to_pylist(), changes)
 
     def _each(self, chosen: Int64s, texts: list[str], changes: Sequence[Callable[[str], str]]) -> pa.Array:
-        """Texts that are changed one by one."""
+        """Texts converted one by one; ``changes`` has the function of each."""
         found, bad = [], np.zeros(len(texts), bool)
         faults = {}
         for item, (text, change) in enumerate(zip(texts, changes, strict=True)):

@@ -7,7 +7,7 @@
     everything else                     4 bytes of length, then the bytes or the text
     NULL                                nothing
 
-They are computed from the texts of ``event``, so that they check everything that was done to the wire's values.
+They are computed from the texts of ``event``, so that they check the whole conversion of the wire's values.
 tiflow lists a schema's columns by their ids; ticdc in the table's order, which is that of ids unless a column was put
 FIRST or AFTER another: checksums of such tables do not match.
 """
@@ -29,8 +29,8 @@ from ticdc_codec.simple.zone import utc_text
 
 _VERSION = 2
 """Of both writers (wire.md 8.13)."""
-NO_SUMS = Checksum(version=_VERSION, corrupted=False, current=0, previous=0)
-"""Of a row of which the handle key alone is known: 0 is none."""
+NO_CHECKSUM = Checksum(version=_VERSION, corrupted=False, current=0, previous=0)
+"""Checksum of a row sent with its handle key only: 0 means none."""
 _MASK = (1 << 64) - 1
 _NUMBER = re.compile(r"[^\[\],\s]+")
 
@@ -97,7 +97,7 @@ def _integer(text: str) -> bytes:
 
 
 def _float(text: str) -> bytes:
-    """A float32 is widened; OverflowError for none."""
+    """The float32 as a float64. Raises OverflowError for a number outside float32."""
     return struct.pack("<d", *struct.unpack("<f", struct.pack("<f", float(text))))
 
 

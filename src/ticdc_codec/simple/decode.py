@@ -1,4 +1,4 @@
-"""Messages into events: schemas first, rows second, as a schema may be sent after the first rows that need it."""
+"""Messages to events: schemas before rows, as a schema may be sent after the first rows that need it."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from ticdc_codec.simple.json_decode import JsonMessages
 from ticdc_codec.simple.schema import Schemas
 
 
-def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:
-    """A decoder of batches of messages, which asks ``known`` for schemas and claim-check objects.
+def decoder(options: SinkOptions, context: DecoderContext) -> DecodeBatch:
+    """A decoder of batches of messages, which looks up schemas and claim-check objects in ``context``.
 
-    It keeps the schemas that it meets. A row whose schema is not known is an error ``schema_missing``, to be read
-    again when it is.
+    It keeps the schemas of its messages. A row whose schema has not come is an error ``schema_missing``; decode it
+    again once it has.
     """
-    return _Decoder(options, known).decode
+    return _Decoder(options, context).decode
 
 
 class _Decoder:
     __slots__ = ("_compression", "_messages", "_schemas")
 
-    def __init__(self, options: SinkOptions, known: DecoderContext) -> None:
+    def __init__(self, options: SinkOptions, context: DecoderContext) -> None:
         self._compression = options.large_message_handle_compression
-        self._schemas = Schemas(known.schemas)
+        self._schemas = Schemas(context.schemas)
         read = AvroMessages if options.encoding_format is EncodingFormat.AVRO else JsonMessages
-        self._messages = read(options, self._schemas, known.objects)
+        self._messages = read(options, self._schemas, context.objects)
 
     def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
         """The messages' events. The key is null, and nothing is read from it."""

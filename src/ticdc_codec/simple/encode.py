@@ -19,7 +19,7 @@ from ticdc_codec.message import Message
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.options import EncodingFormat, IntegrityCheck, SinkOptions
 from ticdc_codec.simple.avro_message import AvroWriter
-from ticdc_codec.simple.checksum import NO_SUMS, written
+from ticdc_codec.simple.checksum import NO_CHECKSUM, written
 from ticdc_codec.simple.json_table import to_wire
 from ticdc_codec.simple.message import BOOTSTRAP, VERSION, WATERMARK, Checksum, Envelope
 from ticdc_codec.simple.schema import ColumnSchema, DataType, IndexSchema, TableSchema
@@ -46,7 +46,7 @@ class _Encoder:
         avro = options.encoding_format is EncodingFormat.AVRO
         self._writer = AvroWriter(options) if avro else JsonWriter(options)
         self._versions: dict[tuple[str, str, tuple[Column, ...]], int] = {}
-        """Of the schemas that were made up for rows without ``schema_version``."""
+        """Versions of the schemas sent for rows without ``schema_version``."""
 
     def messages(self, events: Sequence[Event]) -> Iterator[Message]:
         """The messages of the events."""
@@ -84,10 +84,10 @@ class _Encoder:
         return self._message(self._writer.row(key_alone(row), _commit_ts(row), version, checksum, cut.location))
 
     def _checksum(self, row: RowChange) -> Checksum | None:
-        """Of the whole row, also of one that is cut (wire.md 1.3.2)."""
+        """The checksum of the whole row, also where only its handle key is sent (wire.md 1.3.4)."""
         if self._options.integrity_check_level is IntegrityCheck.NONE:
             return None
-        return NO_SUMS if row.handle_only else written(row, self._options.time_zone)
+        return NO_CHECKSUM if row.handle_only else written(row, self._options.time_zone)
 
     def _control(self, envelope: Envelope, event: Event) -> Message:
         return checked(self._message(self._writer.control(envelope)), event, self._options)
@@ -132,7 +132,7 @@ _CHARACTERS = (Family.TEXT, Family.ENUM, Family.SET)
 
 
 def schema_of(database: str, table: str, table_id: int, version: int, columns: tuple[Column, ...]) -> TableSchema:
-    """The schema of a table with these columns and nothing else known: key columns are a primary key."""
+    """The schema of a table of which only the columns are known: its key columns become the primary key."""
     key = tuple(column.name for column in columns if column.key)
     index = IndexSchema(name="primary", unique=True, primary=True, nullable=False, columns=key)
     return TableSchema(

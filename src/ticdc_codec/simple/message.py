@@ -1,7 +1,7 @@
-"""What a Simple message says, in either encoding, and the JSON object that it is (wire.md 1.3.1).
+"""The members of a Simple message, which are those of its JSON object (wire.md 1.3.1); Avro is converted to them.
 
-Members that do not apply are left out. One that is not known is refused: the last ones TiCDC added (``handleKeyOnly``,
-``claimCheckLocation``) turned a row's image into a fragment of it.
+Members that do not apply are left out. An unknown member is refused: the last ones that TiCDC added
+(``handleKeyOnly``, ``claimCheckLocation``) change what a row's image holds.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     {"schema": "d", "table": "t", "tableID": 7, "version": tso, "columns": [{"name": "id", "dataType": {…},
      "nullable": false, "default": null}], "indexes": [{"name": "primary", "unique": true, "primary": true, …}]}
 
-Rows are read by nothing but ``Column``: what they need of a data type is in its text.
+Rows are read by ``Column`` alone: its type text has all that they need.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ticdc_codec.event import Column, Layout, columns_text
 from ticdc_codec.mysql_type import Family, family_of, is_known
 
 _HIDDEN = "_V$_"
-"""How TiDB names the generated columns behind indexes of expressions: rows never have them."""
+"""Prefix of the generated columns behind indexes of expressions, which rows never have."""
 _ADDED = "primary"
-"""How writers name what they add to the indexes if none is primary; a primary key that is an index is ``PRIMARY``."""
+"""Name of the index that writers add if none is primary; a primary key that is an index is named ``PRIMARY``."""
 
 
 class DataType(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
@@ -70,7 +70,7 @@ class TableSchema(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 def layout_of(schema: TableSchema) -> Layout:
-    """The columns that a schema describes, in its order. Raises DecodeError."""
+    """The columns of a schema, in its order. Raises DecodeError."""
     described = schema.columns or ()
     keys = _handle_key(schema)
     names = [column.name for column in described]
@@ -171,11 +171,11 @@ class Schemas:
         self._missing: set[SchemaName] = set()
 
     def begin_batch(self) -> None:
-        """Ask ``known`` again for what it did not know before."""
+        """Look up missing schemas in ``known`` again."""
         self._missing.clear()
 
     def learn(self, layout: Layout) -> Layout:
-        """Keep a layout for rows to come; the one kept before if it says the same."""
+        """Keep a layout for the rows that name it. Returns the layout kept before if both are equal."""
         if layout.database is None or layout.table is None or layout.version is None:
             return layout
         name = (layout.database, layout.table, layout.version)
@@ -189,7 +189,7 @@ class Schemas:
         return layout
 
     def find(self, database: str, table: str, version: int) -> Layout:
-        """The layout that a row names. Raises DecodeError ``schema_missing``: the row can be read once it is known."""
+        """The layout that a row names. Raises DecodeError ``schema_missing`` if its schema has not come."""
         name = (database, table, version)
         layout = self._learned.get(name)
         if layout is not None:

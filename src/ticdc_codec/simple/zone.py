@@ -1,4 +1,4 @@
-"""TIMESTAMP texts from the zone that a message names to the feed's (wire.md 1.3.1)."""
+"""TIMESTAMP texts converted from the time zone that a message names to the feed's (wire.md 1.3.1)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def utc_text(text: str, location: str) -> str:
 
 
 def _text(moment: datetime, like: str) -> str:
-    """As MySQL prints it, with as many digits of a fraction as ``like`` has."""
+    """As MySQL prints it, with as many fraction digits as ``like``."""
     whole = f"{moment:%Y-%m-%d %H:%M:%S.%f}"
     return whole[: len(like)] if "." in like else whole[:19]
 
