@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from ticdc_local.broker import Broker
 
-T, OWN = Source(table="t"), Source(table="own")
+T, OWN, NEXT = Source(table="t"), Source(table="own"), Source(table="next")
 
 
 def test_slowest_partition_decides(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
@@ -120,11 +120,24 @@ def test_topics_without_a_row_do_not_hold_the_watermark(spark: SparkSession, bro
     assert feed.rows("t") == {1: ("a",)}
 
     # It was of a new table: its rows came before the watermark that covers them was read again.
-    first = feed.encoded([OWN.insert(at(9), 1, "x")])
+    first = feed.encoded([NEXT.insert(at(9), 1, "x")])
     broker.produce(stray, [KafkaMessage(partition=0, key=None, value=value) for value in first])
     feed.resolve(at(10))
     assert feed.go().tso == at(8), "from its first row on its own watermark counts"
     last = feed.encoded([Resolved(commit_ts=at(10))])
     broker.produce(stray, [KafkaMessage(partition=0, key=None, value=value) for value in last])
     assert feed.go().tso == at(10)
-    assert (feed.rows("t"), feed.rows("own")) == ({1: ("a",), 2: ("b",)}, {1: ("x",)})
+    assert (feed.rows("t"), feed.rows("next")) == ({1: ("a",), 2: ("b",)}, {1: ("x",)})
+
+    # What cannot be decoded may have been a row: it is waited for.
+    broken = f"{feed.topic}-broken"
+    broker.create_topic(broken, 1)
+    broker.produce(broken, [KafkaMessage(partition=0, key=None, value=b"{")])
+    for second in (11, 12):
+        watermark = feed.encoded([Resolved(commit_ts=at(second))])
+        broker.produce(stray, [KafkaMessage(partition=0, key=None, value=value) for value in watermark])
+        feed.resolve(at(second))
+        applied = feed.go()
+    assert applied.tso == at(10)
+    assert applied.waits is not None
+    assert applied.waits.startswith(f"the message at {broken}/0 offset 0 is in quarantine")

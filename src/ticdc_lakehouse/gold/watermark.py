@@ -81,7 +81,8 @@ def completeness(lake: Lake, feed: str, since: Published) -> Completeness:
     if any(hold.table is None for hold in holds):
         progress = _progress(lake, feed, since, [hold for hold in holds if hold.table is None])
     batch, gap = _decoded_through(since.batch, landed, progress)
-    shown = _awaited(lake, feed, since, batch, _shown(landed, progress, batch), _confirmed(landed, progress, batch))
+    confirmed = _confirmed(landed, progress, batch)
+    shown = _awaited(lake, feed, since, batch, _shown(landed, progress, batch), confirmed, holds)
     lowest = min(shown, key=lambda partition: shown[partition], default=None)
     tso = max(since.tso, shown[lowest] if lowest is not None else UNSEEN)
     return Completeness(
@@ -191,17 +192,25 @@ def _confirmed(landed: dict[int, _Batch], progress: list[_Progress], batch: int)
 
 
 def _awaited(
-    lake: Lake, feed: str, since: Published, batch: int, shown: dict[Partition, int], confirmed: int
+    lake: Lake,
+    feed: str,
+    since: Published,
+    batch: int,
+    shown: dict[Partition, int],
+    confirmed: int,
+    holds: list[quarantine.OpenHold],
 ) -> dict[Partition, int]:
     """The partitions without those of retired topics, looked up only if topics differ in what they showed. A topic that
-    never had a row nor a DDL counts with the watermark that is confirmed by the others: it may never get its own."""
+    never had a row nor a DDL, nor a message that may have been one, counts with the watermark that is confirmed by the
+    others: it may never get its own."""
     behind = {topic for (topic, _), tso in shown.items() if tso <= since.tso}
     ahead = {topic for topic, _ in shown} - behind
     if not (behind and ahead):
         return shown
     topics = retired_topics(lake, feed, since, behind, batch)
-    empty = {partition: max(tso, confirmed) for partition, tso in shown.items() if partition[0] in topics.empty}
-    return {partition: tso for partition, tso in {**shown, **empty}.items() if partition[0] not in topics.retired}
+    empty = topics.empty - {hold.topic for hold in holds}
+    raised = {place: max(tso, confirmed) if place[0] in empty else tso for place, tso in shown.items()}
+    return {place: tso for place, tso in raised.items() if place[0] not in topics.retired}
 
 
 def _waits(lowest: Partition | None, since: int, holds: list[quarantine.OpenHold]) -> str:
