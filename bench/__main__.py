@@ -8,7 +8,7 @@ from collections.abc import Callable
 from bench import codec
 from bench.report import Target
 
-NAMES = ("codec", "silver", "gold", "tables", "fixed_cost", "pipeline", "sustained", "loop", "memory")
+NAMES = ("codec", "silver", "gold", "tables", "fixed_cost", "pipeline", "history", "sustained", "loop", "memory")
 
 
 def main() -> int:
@@ -37,7 +37,7 @@ def main() -> int:
 
 def _on_spark(names: list[str], rows: int) -> list[Target]:
     # The codec alone must not wait for Spark.
-    from bench import fixed_cost, gold, loop, memory, pipeline, silver, sustained, tables  # noqa: PLC0415
+    from bench import fixed_cost, gold, history, loop, memory, pipeline, silver, sustained, tables  # noqa: PLC0415
     from bench.place import temporary_lake  # noqa: PLC0415
 
     found: list[Target] = []
@@ -48,6 +48,7 @@ def _on_spark(names: list[str], rows: int) -> list[Target]:
             "tables": lambda: tables.main(lake, max(1000, rows // 5)),
             "fixed_cost": lambda: fixed_cost.main(lake),
             "pipeline": lambda: pipeline.main(lake, max(1000, rows // 5)),
+            "history": lambda: history.main(lake),
             "sustained": lambda: sustained.main(lake, max(1000, rows // 2)),
             "loop": lambda: loop.main(lake, max(30, 3 * rows // loop.RATE)),
             "memory": lambda: memory.main(lake, rows),

@@ -26,7 +26,7 @@ from ticdc_lakehouse.log import configure_unless_done, timed
 from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.ops.load import Loaded, load
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.published_state import TableState
+from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.run_lock import exclusive_run
 from ticdc_lakehouse.silver import external_schemas, quarantine
 from ticdc_lakehouse.silver.decode_stream import Decoded, Decoding, decode
@@ -115,10 +115,11 @@ class Run:
             return external_schemas.decode(self.lake, self.decoding)
         return decode(self.lake, self.decoding, continuous=self.continuous)
 
-    def gold(self) -> Applied:
-        """Apply what is complete."""
+    def gold(self, known: Published | None = None) -> Applied:
+        """Apply what is complete. ``known`` is the state that this process published last (`Applied.state`)."""
         with self._exclusive(Layer.GOLD), timed("gold", "applied", feed=self.feed.name) as found:
-            applied = apply(self.lake, self.applying, until_tso=self.until_tso)
+            applied = apply(self.lake, self.applying, until_tso=self.until_tso, known=known)
+            status.create_views(self.lake, self.feed.name)
             found |= {"from_tso": applied.from_tso, "tso": applied.tso, "row_changes": applied.row_changes}
             found |= {"tables": applied.merged, "blocked": len(applied.stopped), "waiting_on": applied.waits}
             return applied
@@ -131,8 +132,9 @@ class Run:
             return maintained
 
     def quarantined(self) -> DataFrame:
-        """The messages that could not be decoded and that nothing was done about, with position, reason and detail."""
-        status.create_feed(self.lake, self.feed.name)
+        """The messages that could not be decoded and that nothing was done about, with position, reason and detail.
+
+        Creates nothing."""
         return quarantine.open_messages(self.lake, self.feed.name)
 
     def replay(self, messages: Sequence[str]) -> Replayed:
@@ -164,7 +166,6 @@ class Run:
         or if it is not said why."""
         if action not in tuple(Action):
             raise ConfigError(f"action: expected one of {', '.join(Action)}, found {action!r}")
-        status.create_feed(self.lake, self.feed.name)
         override = timed("ops", "override", feed=self.feed.name, table=table, action=action, reason=reason)
         with self._exclusive(Layer.GOLD), override as found:
             state = decide(self.lake, self.feed.name, table, Action(action), reason)
@@ -186,8 +187,7 @@ class Run:
         return exclusive_run(self.lake, self.feed.name, layer)
 
     def status(self) -> DataFrame:
-        """The feed's tables at the published watermark."""
-        status.create_feed(self.lake, self.feed.name)
+        """The feed's tables at the published watermark. Creates nothing."""
         return status.status_frame(self.lake, self.feed.name)
 
     @property

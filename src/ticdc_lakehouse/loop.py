@@ -20,6 +20,7 @@ from ticdc_codec.errors import ConfigError, LakehouseError
 from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.log import configure_unless_done
+from ticdc_lakehouse.planning.published_state import Published
 
 LONGEST_PAUSE = 300.0
 """Seconds that a feed which fails again and again is left alone, at most."""
@@ -61,6 +62,8 @@ class _Feed:
     number: int = 0
     undecoded: bool = True
     """Whether bronze may have messages that silver has not decoded."""
+    known: Published | None = None
+    """What gold published last: it is not read again while it is the newest."""
     failures: int = 0
     """In a row."""
     not_before: float = field(default_factory=time.monotonic)
@@ -73,7 +76,8 @@ class _Feed:
             self.undecoded = True
             self.run.silver()
             self.undecoded = False
-        applied = self.run.gold()
+        applied = self.run.gold(self.known)
+        self.known = applied.state
         age = (datetime.now(UTC) - time_of(applied.tso)).total_seconds() if applied.tso else None
         return Round(
             feed=self.run.feed.name,

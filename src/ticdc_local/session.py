@@ -66,15 +66,15 @@ SETTINGS = {
 }
 
 
-def local_session(lake_root: Path, *, app_name: str = "ticdc-lake") -> SparkSession:
+def local_session(lake_root: Path, *, app_name: str = "ticdc-lake", scratch: Path | None = None) -> SparkSession:
     """The process's Spark session, started if there is none (about 4 s).
 
     A process has one JVM: a second call gives the same session, whatever its ``lake_root``. Spark's warehouse and
-    scratch folders lie in ``lake_root``. Raises ConfigError without a usable Java or without the right jars, and where
-    ``lake_root`` cannot be a folder.
+    scratch folders lie in ``scratch``, else in ``lake_root`` or, where that can only be read, in a temporary folder.
+    Raises ConfigError without a usable Java or without the right jars, and where ``lake_root`` cannot be a folder.
     """
     builder = SparkSession.builder.appName(app_name)
-    for name, value in (SETTINGS | _places(lake_root.absolute())).items():
+    for name, value in (SETTINGS | _places(lake_root.absolute(), scratch)).items():
         builder = builder.config(name, value)
     with spark_environment(find_java()), _signal_handler_kept():
         return builder.getOrCreate()
@@ -89,8 +89,8 @@ def _signal_handler_kept() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _places(lake_root: Path) -> dict[str, str]:
-    own = own_folder(lake_root)
+def _places(lake_root: Path, scratch: Path | None) -> dict[str, str]:
+    own = scratch or own_folder(lake_root)
     jars = class_path(Group.SPARK)
     return {
         # Says to ticdc_lakehouse.entry that tables lie in this folder, not in a catalog's storage.

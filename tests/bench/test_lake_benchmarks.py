@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from bench import fixed_cost, gold, pipeline, silver, tables
+from bench import fixed_cost, gold, history, pipeline, silver, tables
 from ticdc_lakehouse.catalog import Lake, Layer
 
 
@@ -53,3 +53,15 @@ def test_pipeline_does_what_its_bare_parts_do(lake: Lake) -> None:
     result = pipeline.measure(lake, 80, tables=2, columns=12)
     assert [*result.bare] == ["copy", "mapInArrow", "MERGE"]
     assert "| 12 " in pipeline.report([result])
+
+
+def test_a_lake_with_a_history_takes_the_same_windows(lake: Lake) -> None:
+    result = history.measure(lake, history=3, rounds=2)
+    assert {what: [len(taken) for taken in times.values()] for what, times in result.seconds.items()} == {
+        "state read": [2, 2],
+        "silver": [2, 2],
+        "gold": [1, 1],
+        "gold in a loop": [1, 1],
+    }
+    assert {target.bound for target in history.targets(result)} == {1.1}
+    assert "after 3 windows" in history.report(result)

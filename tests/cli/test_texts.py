@@ -28,7 +28,8 @@ STATUS = FeedStatus(
     quarantined=3,
     tso=TSO,
     time=time_of(TSO),
-    newest_commit=time_of(TSO + (90_000 << 18)),
+    newest_change=time_of(TSO + (90_000 << 18)),
+    asked_at=time_of(TSO + (3_600_000 << 18)),
     waits="partition shop/0 has sent no watermark yet",
     tables={
         ("shop", "orders"): TableState(name="shop_shop_orders", data="o", version=3, applied_tso=TSO),
@@ -58,7 +59,8 @@ def test_a_status_has_every_count_and_each_table() -> None:
         "  waiting      10 messages that silver has not decoded",
         "  quarantined  3 messages open, 2 dismissed",
         f"  watermark    {TSO}, 2026-11-21 07:36:50.528 UTC",
-        "  behind       0:01:30 of source time",
+        "  unapplied    0:01:30, from the watermark to the newest change that arrived",
+        "  age of data  1:00:00, from the watermark to now",
         "  next         waiting on: partition shop/0 has sent no watermark yet",
         f"  shop.a       BLOCKED at TSO {EARLIER}, 2026-11-21 07:36:49.978 UTC (until somebody acts): a DDL",
         "  shop.b       BLOCKED from the start (the next run tries again): no key",
@@ -75,8 +77,19 @@ def test_a_feed_that_published_nothing_says_so() -> None:
     lines = feed_text(replace(STATUS, tso=0, time=None, waits=None, tables={}), 0).splitlines()
     assert lines[5:] == [
         "  watermark    none published yet",
-        "  behind       unknown: nothing is published yet",
+        "  unapplied    unknown: nothing is published yet",
+        "  age of data  unknown: nothing is published yet",
         "  next         nothing is blocking gold: run the job",
+    ]
+
+
+def test_a_feed_that_has_caught_up_is_waiting_on_nothing() -> None:
+    caught_up = replace(STATUS, newest_change=None, waiting=0, quarantined=0, waits=None)
+    lines = feed_text(caught_up, 0).splitlines()
+    assert lines[6:9] == [
+        "  unapplied    0:00:00, from the watermark to the newest change that arrived",
+        "  age of data  1:00:00, from the watermark to now",
+        "  next         nothing: caught up",
     ]
 
 

@@ -205,7 +205,6 @@ class Changefeed:
 
     @property
     def status(self) -> status.FeedStatus:
-        status.create_feed(self.lake, self.name)
         return status.feed_status(self.lake, self.name)
 
     def view(self, table: str, database: str = "shop") -> str:

@@ -33,7 +33,7 @@ def feed(spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytes
     for command in (quarantine, sql, status, opened):
         monkeypatch.setattr(command, "feed_files", lambda _: {made.name: made.write_file()})
     for command in (quarantine, sql, status, opened):
-        monkeypatch.setattr(command, "open_lake", lambda _: made.lake)
+        monkeypatch.setattr(command, "open_lake", lambda *_, **__: made.lake)
     return made
 
 
@@ -66,7 +66,7 @@ def test_a_poison_message_from_status_to_dismissal(
     assert "  decoded      4 messages\n" in standing
     assert "  quarantined  1 messages open, 0 dismissed\n" in standing
     assert f"  next         waiting on: the message at {feed.topic}/0 offset 2 is in quarantine" in standing
-    assert "  behind       0:00:02 of source time\n" in standing
+    assert "  unapplied    0:00:01, from the watermark to the newest change that arrived\n" in standing
     assert "  shop.orders  at the watermark\n" in standing
 
     listed = told("quarantine", "list").splitlines()
@@ -82,7 +82,10 @@ def test_a_poison_message_from_status_to_dismissal(
     assert "  next         nothing is blocking gold: run the job\n" in told("status")
 
     feed.run.gold()
-    assert "1 dismissed" in told("status")
+    caught_up = told("status")
+    assert "1 dismissed" in caught_up
+    assert "  unapplied    0:00:00, " in caught_up
+    assert "  next         nothing: caught up\n" in caught_up
     loaded = told("load", exported(tmp_path / "export", at(2)), "--feed", feed.name)
     assert loaded == f"shop.orders: 1 rows as of {with_time(at(2))}, and what the changefeed sent since\n"
     assert feed.rows("orders") == {2: ("b",), 7: ("old",)}
@@ -111,7 +114,7 @@ def test_notebooks_do_what_the_commands_do(
     feed.apply()
     export = exported(tmp_path / "export", at(1))
     loaded = told("load", folder=export, time_zone="")
-    assert loaded.startswith(f"Loaded(tso={at(1)}, rows={{('shop', 'orders'): 1}})")
+    assert loaded.startswith(f"Loaded(tso={at(1)}, rows={{TableName(database='shop', table='orders'): 1}})")
     with pytest.raises(ConfigError, match="action: expected one of skip-ddl, resume, found 'drop'"):
         feed.run.decide("shop.orders", "drop", "to see")
     with pytest.raises(ConfigError, match=r"table shop\.orders is not blocked"):

@@ -15,7 +15,7 @@ from ticdc_lakehouse.bronze import micro_batch
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import data_table, views, windows
 from ticdc_lakehouse.gold.maintenance import maintain
-from ticdc_lakehouse.gold.state import DEFINITIONS
+from ticdc_lakehouse.gold.state_tables import DEFINITIONS
 
 if TYPE_CHECKING:
     from collections.abc import Callable

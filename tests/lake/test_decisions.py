@@ -9,7 +9,8 @@ from changefeed import Changefeed, Source, at, ddl
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Layer
-from ticdc_lakehouse.gold.overrides import DECISIONS, Action, decide
+from ticdc_lakehouse.gold.overrides import Action, decide
+from ticdc_lakehouse.gold.state_tables import OVERRIDES
 from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.run_lock import exclusive_run
 
@@ -62,7 +63,7 @@ def test_a_resumed_table_stops_again_and_a_skipped_ddl_is_passed_over(feed: Chan
     feed.apply()
     assert feed.state.tables["shop", "stuck"].stop is None
     assert feed.rows("stuck") == {1: ("a",), 2: ("b",)}
-    lines = feed.spark.table(feed.lake.table(Layer.OPS, DECISIONS)).orderBy("decided_at").collect()
+    lines = feed.spark.table(feed.lake.table(Layer.OPS, OVERRIDES)).orderBy("number").collect()
     assert [(line["action"], line["commit_ts"], line["reason"]) for line in lines] == [
         ("resume", at(2), "try"),
         ("skip-ddl", at(2), "no such column is sent"),

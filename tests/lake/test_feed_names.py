@@ -10,7 +10,7 @@ import pytest
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold import state
+from ticdc_lakehouse.gold import state, state_tables
 from ticdc_lakehouse.gold.naming import check_feed_name, naming
 from ticdc_lakehouse.schema.script import tables_from_sql
 
@@ -25,7 +25,7 @@ def lake(spark: SparkSession, lake_root: Path) -> Lake:
     schemas = {layer: f"{lake_root.parent.name}_{layer}".lower() for layer in Layer}
     lake = Lake(spark=spark, catalog="spark_catalog", schemas=schemas, checkpoints="", root=lake_root)
     lake.register()
-    state.create_tables(lake)
+    state_tables.create_tables(lake)
     return lake
 
 

@@ -12,7 +12,7 @@ from dumpling_export import Number, csv_bytes, write_metadata, write_table
 from ticdc_codec.errors import ApplyError, ConfigError
 from ticdc_codec.event import Column
 from ticdc_lakehouse.catalog import Layer
-from ticdc_lakehouse.gold.state import WINDOWS
+from ticdc_lakehouse.gold.state_tables import WINDOWS
 
 if TYPE_CHECKING:
     from pathlib import Path

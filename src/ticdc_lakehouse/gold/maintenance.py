@@ -17,7 +17,8 @@ from pyspark.sql import functions as F
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import views
 from ticdc_lakehouse.gold.data_table import kept_days, mend, retention_sql
-from ticdc_lakehouse.gold.state import WINDOWS, definitions, forget_states, publish, published, windows_of
+from ticdc_lakehouse.gold.state import data_tables, forget_states, publish, published, published_in
+from ticdc_lakehouse.gold.state_tables import TABLE_STATES, WINDOWS, rows_of
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.recovery import remembered
@@ -51,7 +52,7 @@ def maintain(lake: Lake, applying: GoldConfig, now: datetime | None = None) -> M
     since = (now or datetime.now(UTC)) - timedelta(days=days)
     first = _first_shown(lake, feed, since)
     needed = _needed(lake, feed, first, days)
-    unneeded = sorted(definitions(lake, feed).keys() - needed)
+    unneeded = sorted(data_tables(lake, feed) - needed)
     existing = [data for data in unneeded if lake.exists(Layer.GOLD, data)]
     _record(lake, feed, since)  # before anything goes: what is half gone must not be read
     for data in existing:
@@ -65,8 +66,8 @@ def maintain(lake: Lake, applying: GoldConfig, now: datetime | None = None) -> M
         lake.spark.sql(f"VACUUM {table} RETAIN {kept_days(days) * 24} HOURS")
     _pin(lake, applying)
     forget_states(lake, feed, first)
-    # Each run adds a small file.
-    lake.spark.sql(f"OPTIMIZE {lake.table(Layer.OPS, WINDOWS)} WHERE feed = {literal(feed)}")
+    for name in (WINDOWS, TABLE_STATES):  # each run adds a small file
+        lake.spark.sql(f"OPTIMIZE {lake.table(Layer.OPS, name)} WHERE feed = {literal(feed)}")
     lake.spark.sql(f"OPTIMIZE {lake.table(Layer.SILVER, decode_stream.events_table(feed))}")
     return Maintained(feed=feed, since=since, kept=len(needed), dropped=tuple(existing))
 
@@ -81,25 +82,26 @@ def _pin(lake: Lake, applying: GoldConfig) -> None:
 
 def _newest(lake: Lake, state: TableState) -> TableState:
     """The state at the newest version that has its rows. What a dead run wrote since goes: VACUUM would in time delete
-    what that run replaced, which is what a table that stands still shows."""
+    what that run replaced, which is what a blocked table shows."""
     return state if state.version < 0 else replace(state, version=mend(lake, state.data, state.version))
 
 
-def _first_shown(lake: Lake, feed: str, since: datetime) -> datetime:
-    """When the oldest of the states was published that were shown after ``since``: the newest one before it."""
-    before = windows_of(lake, feed).where(F.col("published_at") < F.lit(since))
-    newest = before.agg(F.max("published_at")).first()
-    return since if newest is None or newest[0] is None else newest[0]
+def _first_shown(lake: Lake, feed: str, since: datetime) -> int:
+    """Number of the oldest window that was shown after ``since``: the newest one before it; 1 if there is none."""
+    before = rows_of(lake, WINDOWS, feed).where(F.col("published_at") < F.lit(since))
+    newest = before.agg(F.max("number")).first()
+    return 1 if newest is None or newest[0] is None else int(newest[0])
 
 
-def _needed(lake: Lake, feed: str, first: datetime, days: int) -> set[str]:
-    """The Delta tables of the states published from ``first`` on, and of dropped tables that may come back."""
-    shown = windows_of(lake, feed).where(F.col("published_at") >= F.lit(first))
-    names = shown.select(F.explode("tables.data").alias("data")).where(F.col("data") != "").distinct()
-    found = {line["data"] for line in names.collect()}
+def _needed(lake: Lake, feed: str, first: int, days: int) -> set[str]:
+    """The Delta tables of the states published from window ``first`` on, and of dropped tables that may come back."""
+    later = rows_of(lake, TABLE_STATES, feed).where((F.col("number") > first) & F.col("dropped_at").isNull())
+    found = {row["data"] for row in later.select("data").distinct().collect()}
     now = published(lake, feed)
+    shown = published_in(lake, feed, first).tables if now.number else {}
     recoverable = {gone.data for gone in remembered(now, now.tso, days)}
-    return (found | recoverable | {state.data for state in now.tables.values()}) - {""}
+    states = {state.data for state in (*shown.values(), *now.tables.values())}
+    return (found | recoverable | states) - {"", None}
 
 
 def _record(lake: Lake, feed: str, since: datetime) -> None:

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze.landing import messages_table
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.state import DEFINITIONS, WINDOWS
+from ticdc_lakehouse.gold.state_tables import WINDOWS, check_format, definitions_sql
 from ticdc_lakehouse.planning.naming import OWN, Naming, Taken
 from ticdc_lakehouse.schema.names import TableName
 
@@ -18,9 +18,9 @@ def naming(lake: Lake, feed: str) -> Naming:
     """The names for new tables of a feed."""
 
     def history() -> Iterable[Taken]:
-        lines = lake.spark.table(lake.table(Layer.OPS, DEFINITIONS)).select("feed", "database", "table", "name", "data")
-        for line in lines.distinct().collect():
-            yield Taken(feed=line[0], table=TableName(line[1], line[2]), name=line[3], data=line[4])
+        rows = lake.spark.sql(definitions_sql(lake)).select("feed", "database", "table", "name", "data")
+        for row in rows.distinct().collect():
+            yield Taken(feed=row[0], table=TableName(row[1], row[2]), name=row[3], data=row[4])
 
     def is_feed(name: str) -> bool:
         return lake.exists(Layer.BRONZE, messages_table(name))
@@ -33,10 +33,10 @@ def check_feed_name(lake: Lake, feed: str) -> None:
     do."""
     if not lake.exists(Layer.OPS, WINDOWS) or lake.exists(Layer.BRONZE, messages_table(feed)):
         return
-    windows = lake.spark.table(lake.table(Layer.OPS, WINDOWS)).select("feed", F.explode("definitions").alias("d"))
+    check_format(lake)
     own = [f"{feed}_{name}" for name in OWN]
-    for other, d in windows.where(F.col("d.name").isin(own)).take(1):
+    for row in lake.spark.sql(definitions_sql(lake)).where(F.col("name").isin(own)).take(1):
         raise ConfigError(
-            f"feed {feed}: {d['name']} in silver is the view of table {d['database']}.{d['table']} of feed {other}: "
-            "give the feed another name"
+            f"feed {feed}: {row['name']} in silver is the view of table {row['database']}.{row['table']} of feed "
+            f"{row['feed']}: give the feed another name"
         )

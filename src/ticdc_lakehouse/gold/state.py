@@ -1,203 +1,241 @@
-"""What gold has published: the windows of each feed, with the tables' states and definitions.
+"""What gold has published of a feed, read once and kept as a value (`Published`), and how the next window is published.
 
-Append-only: the newest line is the state.
-
-    ops.windows       one line a published watermark: each table's Delta table and version, TSO, why it stands still,
-                      and the definitions that are new in the window
-    ops.definitions   view: the history of every table's definition, by the commit_ts from which it holds
-
-One append publishes a window, so that it is there whole or not at all.
+Publication is a compare-and-swap that Delta checks: the window's row has the number after the one that was read, and is
+appended as the transaction (feed, number), which Delta takes once. Of two runs that began from the same state one
+publishes; the other finds a row that is not its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime
+from uuid import uuid4
 
+from delta.exceptions import ConcurrentTransactionException
 from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
-from ticdc_codec.tso import time_of
+from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
-from ticdc_lakehouse.planning.stop_reason import StopReason
+from ticdc_lakehouse.gold.state_tables import (
+    DEFINITIONS,
+    TABLE_STATES,
+    WINDOWS,
+    Identity,
+    append,
+    check_format,
+    definition_from,
+    definition_row,
+    definitions_sql,
+    recoverable_from,
+    recoverable_row,
+    removed_row,
+    rows_of,
+    state_from,
+    state_row,
+)
+from ticdc_lakehouse.planning.published_state import Definition, Published
 from ticdc_lakehouse.policy import Mode
-from ticdc_lakehouse.schema.definition import table_from_json, table_to_json
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.sql.text import literal
 
-WINDOWS = "windows"
-DEFINITIONS = "definitions"
+COMPLETE_EVERY = 50
+"""Windows after which the states of all tables are written again: so many windows are read at most."""
 
-_TABLE_FIELDS = (
-    "database: STRING, table: STRING, name: STRING, data: STRING, version: BIGINT, applied_tso: BIGINT, "
-    "ddls: ARRAY<STRING>, reason: STRING, stop: STRING"
-)
-_RECOVERABLE_FIELDS = "database: STRING, table: STRING, data: STRING, version: BIGINT, dropped_at: BIGINT"
-_DEFINITION_FIELDS = (
-    "database: STRING, table: STRING, commit_ts: BIGINT, source: STRING, name: STRING, data: STRING, "
-    "definition: STRING, named_at: BIGINT"
-)
-_WINDOW_COLUMNS = f"""
-    feed STRING NOT NULL,
-    tso BIGINT NOT NULL COMMENT 'published watermark: every change with commit_ts at or below it is in',
-    time TIMESTAMP NOT NULL COMMENT 'physical part of tso',
-    mode STRING NOT NULL COMMENT 'watermarks; or eventual: tso is the newest commit that was seen, not a watermark',
-    from_tso BIGINT NOT NULL COMMENT 'watermark published before; the window is (from_tso, tso]',
-    batch BIGINT NOT NULL COMMENT 'last bronze batch that silver had decoded whole',
-    published_at TIMESTAMP NOT NULL,
-    row_changes BIGINT NOT NULL COMMENT 'row changes of the window, repeats included',
-    replays_seen TIMESTAMP COMMENT 'newest replay from quarantine that the window took in',
-    tables ARRAY<STRUCT<{_TABLE_FIELDS}>> NOT NULL
-        COMMENT 'each table: Delta version of its data, TSO applied to, why it stands still; none after the retention',
-    recoverable ARRAY<STRUCT<{_RECOVERABLE_FIELDS}>> NOT NULL
-        COMMENT 'tables that TiDB dropped or truncated, as they were then: it can bring them back without sending rows',
-    definitions ARRAY<STRUCT<{_DEFINITION_FIELDS}>> NOT NULL
-        COMMENT 'definitions that are new in this window; source: file (schema_file), ddl, or wire (row messages alone)'
-"""
-
-
-def create_tables(lake: Lake) -> None:
-    """Create the ops table and its view where they are missing."""
-    # By feed: the maintenance of one does not stand in the way of another's.
-    properties = "PARTITIONED BY (feed) TBLPROPERTIES ('delta.checkpointInterval' = '50')"
-    windows = lake.create(
-        Layer.OPS, WINDOWS, _WINDOW_COLUMNS, comment="Published watermarks of every feed", properties=properties
-    )
-    if not lake.exists(Layer.OPS, DEFINITIONS):
-        exploded = f"SELECT feed, tso AS published_tso, posexplode(definitions) AS (place, d) FROM {windows}"
-        query = f"SELECT feed, published_tso, place, d.* FROM ({exploded})"
-        lake.view(Layer.OPS, DEFINITIONS, query, comment="Definitions of every feed's tables, by commit_ts")
-
-
-def windows_of(lake: Lake, feed: str) -> DataFrame:
-    """The lines of ``ops.windows`` of a feed."""
-    return lake.spark.table(lake.table(Layer.OPS, WINDOWS)).where(F.col("feed") == feed)
+_Key = tuple[TableName, int | None]
+"""A row of ``ops.table_states``: the table's name, and the commit_ts of its end if it was dropped."""
 
 
 def published(lake: Lake, feed: str, at: int | None = None) -> Published:
-    """The newest watermark that ``feed`` has published, or the newest at or below the TSO ``at``."""
-    windows = windows_of(lake, feed)
-    if at is not None:
-        windows = windows.where(F.col("tso") <= at)
-    line = windows.drop("definitions").orderBy(F.desc("tso"), F.desc("published_at")).first()
-    return Published() if line is None else _published(line)
+    """The newest window that ``feed`` has published, or the newest with a watermark at or below the TSO ``at``.
+
+    Creates nothing. Raises ConfigError for a lake of the first version.
+    """
+    if not lake.exists(Layer.OPS, WINDOWS):
+        return Published()
+    check_format(lake)
+    windows = rows_of(lake, WINDOWS, feed)
+    number = (
+        _largest_number(lake, feed) if at is None else _first(windows.where(F.col("tso") <= at).agg(F.max("number")))
+    )
+    return Published() if number is None else published_in(lake, feed, number)
 
 
-def _published(line: Row) -> Published:
+def newest(lake: Lake, feed: str, known: Published) -> Published:
+    """The newest window; ``known``, which was that once, without another look at the tables if it still is."""
+    if known.number == 0:
+        return published(lake, feed)
+    number = _largest_number(lake, feed, known.number)
+    return known if number in (None, known.number) else published(lake, feed)
+
+
+def _largest_number(lake: Lake, feed: str, least: int = 0) -> int | None:
+    windows = rows_of(lake, WINDOWS, feed)
+    return _first(windows.where(F.col("number") >= least).agg(F.max("number")))
+
+
+def _first(frame: DataFrame) -> int | None:
+    row = frame.first()
+    return None if row is None or row[0] is None else int(row[0])
+
+
+def published_in(lake: Lake, feed: str, number: int) -> Published:
+    """The state that the window of this number published."""
+    since = F.col("number").between(number - COMPLETE_EVERY, number)
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(rows_of(lake, TABLE_STATES, feed).where(since).collect)
+        windows = rows_of(lake, WINDOWS, feed).where(since).collect()
+        rows = asked.result()
+    window = next(row for row in windows if row["number"] == number)
+    runs = {(row["number"], row["run"]) for row in windows if row["number"] >= window["base"]}
+    states = _folded(row for row in rows if (row["number"], row["run"]) in runs)
     return Published(
-        tso=line["tso"],
-        mode=Mode(line["mode"]),
-        batch=line["batch"],
-        replays_seen=line["replays_seen"],
-        tables={TableName(t["database"], t["table"]): _table_state(t) for t in line["tables"]},
-        recoverable=tuple(map(_recoverable, line["recoverable"])),
+        tso=window["tso"],
+        mode=Mode(window["mode"]),
+        batch=window["batch"],
+        replays_seen=window["replays_seen"],
+        tables={
+            name: state_from(row, window["tso"]) for (name, dropped_at), row in states.items() if dropped_at is None
+        },
+        recoverable=tuple(recoverable_from(row) for (_, dropped_at), row in states.items() if dropped_at is not None),
+        number=number,
+        base=window["base"],
+        definitions=_definitions(lake, feed, states.values()),
     )
 
 
-def _recoverable(line: Row) -> Recoverable:
-    name = TableName(line["database"], line["table"])
-    return Recoverable(name=name, data=line["data"], version=line["version"], dropped_at=line["dropped_at"])
+def _folded(rows: Iterable[Row]) -> dict[_Key, Row]:
+    """The newest row of each table that is there, under the name as that row spells it."""
+    by_key = {_key(row): row for row in sorted(rows, key=lambda row: int(row["number"]))}
+    return {_key(row): row for row in by_key.values() if not row["removed"]}
 
 
-def _table_state(line: Row) -> TableState:
-    return TableState(
-        name=line["name"],
-        data=line["data"],
-        version=line["version"],
-        applied_tso=line["applied_tso"],
-        ddls=tuple(line["ddls"]),
-        stop=None if line["stop"] is None else StopReason.from_json(line["stop"]),
-    )
+def _key(row: Row) -> _Key:
+    return TableName(row["database"], row["table"]), row["dropped_at"]
 
 
-def _stop_texts(stop: StopReason | None) -> tuple[str | None, str | None]:
-    return (None, None) if stop is None else (str(stop), stop.to_json())
+def _definitions(lake: Lake, feed: str, states: Iterable[Row]) -> dict[str, Definition]:
+    """The definitions that these states refer to, by the Delta table of the rows."""
+    wanted = {(row["data"], row["defined_in"], row["defined_by"]) for row in states if row["defined_in"] is not None}
+    if not wanted:
+        return {}
+    numbers = sorted({number for _, number, _ in wanted})
+    rows = rows_of(lake, DEFINITIONS, feed).where(F.col("number").isin(numbers)).collect()
+    there = [row for row in rows if (row["data"], row["number"], row["run"]) in wanted]
+    return _newest_by_data(definition_from(row) for row in sorted(there, key=lambda row: int(row["place"])))
+
+
+def _newest_by_data(definitions: Iterable[Definition]) -> dict[str, Definition]:
+    """Several DDLs may share a commit_ts: the last one of them holds."""
+    return {definition.data: definition for definition in sorted(definitions, key=lambda each: each.commit_ts)}
 
 
 def publish(
-    lake: Lake, feed: str, before: Published, now: Published, found: Iterable[Definition], row_changes: int
-) -> None:
-    """Append the window's line: from here on readers may see it.
+    lake: Lake,
+    feed: str,
+    before: Published,
+    now: Published,
+    found: Iterable[Definition],
+    row_changes: int,
+    *,
+    run: str | None = None,
+) -> Published:
+    """Publish ``now``, the state after ``before`` with the definitions ``found``; gives it as it is read from then on.
 
-    Raises ConfigError if another run published since ``before`` was read.
+    ``run`` is the identity of what this run wrote beforehand. Raises ConfigError if another run published since
+    ``before`` was read.
     """
-    newest = published(lake, feed)
-    if (newest.tso, newest.batch, newest.tables) != (before.tso, before.batch, before.tables):
-        raise ConfigError(f"feed {feed}: another run published {newest.tso} meanwhile; this one publishes nothing")
-    tables = [
-        (
-            *name,
-            s.name,
-            s.data,
-            s.version,
-            s.applied_tso,
-            list(s.ddls),
-            str(s.stop) if s.stop else None,
-            s.stop and s.stop.to_json(),
-        )
-        for name, s in sorted(now.tables.items())
-    ]
-    new = [
-        (d.table.database, d.table.table, d.commit_ts, d.source, d.name, d.data, table_to_json(d.table), d.named_at)
-        for d in found
-    ]
-    line = (
-        feed,
-        now.tso,
-        time_of(now.tso),
-        now.mode.value,
-        before.tso,
-        now.batch,
-        datetime.now(UTC),
-        row_changes,
-        now.replays_seen,
-        tables,
-        [(*gone.name, gone.data, gone.version, gone.dropped_at) for gone in now.recoverable],
-        new,
+    identity = Identity(feed, before.number + 1, run or str(uuid4()))
+    new = [replace(definition, number=identity.number, run=identity.run) for definition in found]
+    after = replace(now, number=identity.number, definitions=_kept(before, now, new))
+    rows, changed = _rows_of_states(identity, after), _changed_rows(identity, before, after)
+    recent = before.base > 0 and identity.number - before.base < COMPLETE_EVERY
+    is_complete = not recent or 2 * len(changed) >= len(rows)
+    after = replace(after, base=identity.number if is_complete else before.base)
+    if written := [*rows.values()] if is_complete else changed:
+        append(lake, TABLE_STATES, written)
+    if new:
+        append(lake, DEFINITIONS, [definition_row(identity, place, each) for place, each in enumerate(new)])
+    _commit(lake, identity, _window_row(identity, before.tso, after, row_changes))
+    return after
+
+
+def _kept(before: Published, now: Published, new: Iterable[Definition]) -> dict[str, Definition]:
+    """The definitions of the tables that there are."""
+    data = {state.data for state in now.tables.values()} | {gone.data for gone in now.recoverable}
+    newest_definitions = _newest_by_data([*before.definitions.values(), *new])
+    return {name: definition for name, definition in newest_definitions.items() if name in data}
+
+
+def _changed_rows(identity: Identity, before: Published, after: Published) -> list[dict[str, object]]:
+    """Rows of the tables that changed, came or went."""
+    rows, known = _rows_of_states(identity, after), _rows_of_states(identity, before)
+    changed = [row for key, row in rows.items() if row != known.get(key)]
+    return [*changed, *(removed_row(identity, *key) for key in known.keys() - rows.keys())]
+
+
+def _rows_of_states(identity: Identity, now: Published) -> dict[_Key, dict[str, object]]:
+    rows: dict[_Key, dict[str, object]] = {
+        (name, None): state_row(identity, name, state, now.definitions.get(state.data), now.tso)
+        for name, state in now.tables.items()
+    }
+    for gone in now.recoverable:
+        rows[gone.name, gone.dropped_at] = recoverable_row(identity, gone, now.definitions.get(gone.data))
+    return rows
+
+
+def _window_row(identity: Identity, from_tso: int, now: Published, row_changes: int) -> dict[str, object]:
+    return identity.row(
+        base=now.base,
+        tso=now.tso,
+        time=time_of(now.tso),
+        mode=now.mode.value,
+        from_tso=from_tso,
+        batch=now.batch,
+        published_at=datetime.now(UTC),
+        row_changes=row_changes,
+        replays_seen=None if now.replays_seen is None else now.replays_seen.astimezone(UTC),
     )
-    _append(lake, WINDOWS, [line])
 
 
-def forget_states(lake: Lake, feed: str, before: datetime) -> None:
-    """Empty the lines published before a moment of the tables' states: nobody can read them any more, and each run
-    reads all lines. Watermarks and definitions stay, they are the feed's history."""
-    moment = literal(before.astimezone(UTC).isoformat())
-    lake.spark.sql(f"""
-        UPDATE {lake.table(Layer.OPS, WINDOWS)}
-        SET tables = filter(tables, t -> false), recoverable = filter(recoverable, t -> false)
-        WHERE feed = {literal(feed)} AND published_at < TIMESTAMP {moment} AND size(tables) + size(recoverable) > 0""")
+def _commit(lake: Lake, identity: Identity, row: Mapping[str, object]) -> None:
+    transaction = f"ticdc-lake windows {identity.feed}", identity.number
+    try:
+        append(lake, WINDOWS, [row], transaction=transaction)
+        there = rows_of(lake, WINDOWS, identity.feed).where(F.col("number") == identity.number).collect()
+    except ConcurrentTransactionException:
+        there = []
+    if [row["run"] for row in there] != [identity.run]:
+        by = f" {with_time(there[0]['tso'])}" if there else ""
+        raise ConfigError(f"feed {identity.feed}: another run published{by} meanwhile; this one publishes nothing")
 
 
-def definitions(lake: Lake, feed: str) -> Mapping[str, Definition]:
-    """The newest definition of each Delta table of a feed, by the table's name (``TableState.data``)."""
-    lines = lake.spark.table(lake.table(Layer.OPS, DEFINITIONS)).where(F.col("feed") == feed)
-    whole = F.struct("commit_ts", "source", "name", "data", "definition", "named_at")
-    # Several DDLs may share a commit_ts: the last one in the last window's list holds.
-    order = F.struct("commit_ts", "published_tso", "place")
-    newest = lines.groupBy("data").agg(F.max_by(whole, order).alias("d"))
-    return {line["data"]: _definition(line["d"]) for line in newest.collect()}
+def published_feeds(lake: Lake) -> list[str]:
+    """The feeds that gold has published a watermark of. Raises ConfigError for a lake of the first version."""
+    if not lake.exists(Layer.OPS, WINDOWS):
+        return []
+    check_format(lake)
+    windows = lake.spark.table(lake.table(Layer.OPS, WINDOWS))
+    return sorted(row["feed"] for row in windows.select("feed").distinct().collect())
+
+
+def data_tables(lake: Lake, feed: str) -> set[str]:
+    """The Delta tables that a feed's rows ever lay in."""
+    return {row["data"] for row in lake.spark.sql(definitions_sql(lake, feed)).select("data").distinct().collect()}
 
 
 def names_ever(lake: Lake, feed: str) -> set[str]:
     """The names that views of a feed ever had."""
-    lines = lake.spark.table(lake.table(Layer.OPS, DEFINITIONS)).where(F.col("feed") == feed)
-    return {line["name"] for line in lines.select("name").distinct().collect()}
+    return {row["name"] for row in lake.spark.sql(definitions_sql(lake, feed)).select("name").distinct().collect()}
 
 
-def _definition(line: Row) -> Definition:
-    return Definition(
-        table=table_from_json(line["definition"]),
-        commit_ts=line["commit_ts"],
-        source=line["source"],
-        name=line["name"],
-        data=line["data"],
-        named_at=line["named_at"],
-    )
-
-
-def _append(lake: Lake, name: str, lines: Sequence[tuple[object, ...]]) -> None:
-    table = lake.table(Layer.OPS, name)
-    schema = lake.spark.table(table).schema
-    lake.spark.createDataFrame(list(lines), schema).coalesce(1).write.format("delta").mode("append").saveAsTable(table)
+def forget_states(lake: Lake, feed: str, first: int) -> None:
+    """Delete the table states that only windows before the number ``first`` need. Watermarks and definitions stay, they
+    are the feed's history."""
+    base = _first(rows_of(lake, WINDOWS, feed).where(F.col("number") == first).select("base"))
+    if base is not None:
+        where = f"feed = {literal(feed)} AND number < {base}"
+        lake.spark.sql(f"DELETE FROM {lake.table(Layer.OPS, TABLE_STATES)} WHERE {where}")

@@ -14,7 +14,8 @@ from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse.catalog import Lake, Layer, session_lake
 from ticdc_lakehouse.gold.maintenance import kept_since
 from ticdc_lakehouse.gold.merge import COMMIT_TS, GONE, KEY
-from ticdc_lakehouse.gold.state import WINDOWS, published
+from ticdc_lakehouse.gold.state import published
+from ticdc_lakehouse.gold.state_tables import WINDOWS
 from ticdc_lakehouse.schema.names import fold
 
 

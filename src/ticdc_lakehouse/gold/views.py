@@ -8,7 +8,7 @@ from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import irregular
 from ticdc_lakehouse.gold.merge import GONE
-from ticdc_lakehouse.gold.state import definitions, names_ever, published
+from ticdc_lakehouse.gold.state import names_ever, published
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode, OnIrregular
@@ -132,8 +132,7 @@ def _in_place(feed: str) -> str:
 def refresh(lake: Lake, applying: GoldConfig) -> None:
     """Create or replace all views of a feed as its published state says: in a new session, or after a run that died."""
     now = published(lake, applying.feed)
-    known = definitions(lake, applying.feed)
-    shown = [(known[state.data].table, state) for state in now.tables.values() if state.version >= 0]
+    shown = [(now.definitions[state.data].table, state) for state in now.tables.values() if state.version >= 0]
     for table, state in shown:
         gold_view(lake, applying, table, state)
         silver_view(lake, applying, state.name, table)

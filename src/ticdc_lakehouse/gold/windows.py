@@ -14,13 +14,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.generated_code import generated_code
-from ticdc_lakehouse.gold import irregular, state, views
+from ticdc_lakehouse.gold import irregular, state, state_tables, views
 from ticdc_lakehouse.gold.data_table import Outcome, apply_plans
 from ticdc_lakehouse.gold.eventual import arrived
 from ticdc_lakehouse.gold.late_rows import late_rows
@@ -57,23 +57,34 @@ class Applied:
     """Tables that are blocked, and why."""
     waits: str | None
     """What keeps the watermark where it is, None if nothing but the source does."""
+    state: Published = field(repr=False)
+    """What is published now."""
 
 
 def create_tables(lake: Lake) -> None:
     """Create the ops tables where they are missing."""
-    state.create_tables(lake)
+    state_tables.create_tables(lake)
     quarantine.create_tables(lake)
 
 
-def apply(lake: Lake, applying: GoldConfig, *, until_tso: int | None = None, restart: Restart = _NO_RESTART) -> Applied:
+def apply(
+    lake: Lake,
+    applying: GoldConfig,
+    *,
+    until_tso: int | None = None,
+    restart: Restart = _NO_RESTART,
+    known: Published | None = None,
+) -> Applied:
     """Apply what is complete, up to ``until_tso`` at most, and publish it. Repeating it changes nothing.
 
-    Tables of ``restart`` go on from there, in the place of what was published of them. Raises ConfigError if nothing
-    can be published at all.
+    Tables of ``restart`` go on from there, in the place of what was published of them. ``known`` is the state that an
+    earlier run of this process published (`Applied.state`): it is not read again if it is still the newest. Raises
+    ConfigError if nothing can be published at all.
     """
-    create_tables(lake)
     feed = applying.feed
-    before = state.published(lake, feed)
+    if known is None:
+        create_tables(lake)
+    before = state.newest(lake, feed, known or Published())
     if before.tso and before.mode is not applying.mode:
         raise ConfigError(
             f"feed {feed}: gold.mode: it was published in mode {before.mode.value}, and a feed's mode cannot change; "
@@ -94,7 +105,8 @@ def apply(lake: Lake, applying: GoldConfig, *, until_tso: int | None = None, res
     window = situation.window
     with generated_code(lake.spark, window.row_changes):
         outcomes = _defined(_apply_plans(lake, applying, plan_tables(situation)), restart.definitions)
-    now = Published(
+    now = replace(
+        before,
         tso=tso,
         mode=applying.mode,
         batch=complete.batch,
@@ -103,7 +115,7 @@ def apply(lake: Lake, applying: GoldConfig, *, until_tso: int | None = None, res
         recoverable=tuple(_recoverable(o, o.dropped_at) for o in outcomes if o.dropped_at is not None),
     )
     if now != before:
-        _publish(lake, applying, before, now, outcomes, window.row_changes)
+        now = _publish(lake, applying, before, now, outcomes, window.row_changes)
     return _summary(applying, before, now, window.row_changes, sum(o.merged for o in outcomes), complete.waits)
 
 
@@ -119,17 +131,15 @@ def _situation(
     for definition in more:
         names.take(definition.data)
     eventual = applying.mode is Mode.EVENTUAL
-    with ThreadPoolExecutor() as pool:  # a question of a few lines waits more than it works
-        known = pool.submit(state.definitions, lake, feed)
-        if eventual:
-            window = read_arrivals(lake, feed, before, tso, complete.batch, known.result().values())
-        else:
-            has = {"has_ddls": complete.has_ddls, "has_replays": complete.has_replays}
-            window = read_window(lake, feed, before, tso, **has)
+    if eventual:
+        window = read_arrivals(lake, feed, before, tso, complete.batch, before.definitions.values())
+    else:
+        has = {"has_ddls": complete.has_ddls, "has_replays": complete.has_replays}
+        window = read_window(lake, feed, before, tso, **has)
     return PlanningInput(
         applying=applying,
         before=before,
-        known={**known.result(), **{definition.data: definition for definition in more}},
+        known={**before.definitions, **{definition.data: definition for definition in more}},
         window=window,
         holds=complete.table_holds,
         tso=tso,
@@ -186,15 +196,16 @@ def _recoverable(outcome: Outcome, dropped_at: int) -> Recoverable:
 
 def _publish(
     lake: Lake, applying: GoldConfig, before: Published, now: Published, outcomes: list[Outcome], row_changes: int
-) -> None:
-    """Publish, then renew the views that must change. A run that dies in between leaves them not ``in_place``."""
+) -> Published:
+    """Publish, then renew the views that must change; gives what is published. A run that dies in between leaves them
+    not ``in_place``."""
     found = [definition for outcome in outcomes for definition in outcome.found]
     outcomes = [outcome for outcome in outcomes if outcome.dropped_at is None]
     shown = [o for o in outcomes if o.found or _view_changes(before.tables.get(o.name), o.state)]
     gone = {s.name for s in before.tables.values()} - {s.name for s in now.tables.values()}
     if shown or gone:
         views.leave_place(lake, applying.feed)
-    state.publish(lake, applying.feed, before, now, found, row_changes)
+    after = state.publish(lake, applying.feed, before, now, found, row_changes)
     log("gold", "window published", feed=applying.feed, from_tso=before.tso, tso=now.tso, row_changes=row_changes)
     for outcome in shown:
         _renew_views(lake, applying, before, outcome)
@@ -203,6 +214,7 @@ def _publish(
     views.drop(lake, gone)
     if shown or gone:
         views.take_place(lake, applying.feed)
+    return after
 
 
 def _renew_views(lake: Lake, applying: GoldConfig, before: Published, outcome: Outcome) -> None:
@@ -229,4 +241,5 @@ def _summary(
         merged=merged,
         stopped={name: str(t.stop) for name, t in now.tables.items() if t.stop is not None},
         waits=waits,
+        state=now,
     )

@@ -7,7 +7,7 @@
     superseded    row changes that a newer change of the same key overtook within their window
     repeated      row changes that had come before
     filtered      row changes of tables that gold does not carry
-    waiting       row changes above the watermark, or above the TSO at which their table stands still
+    waiting       row changes above the watermark, or above the TSO at which their table is blocked
     quarantined   messages that could not be decoded
     control       DDL, watermarks, schemas, and messages without any event
 
@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.state import DEFINITIONS, WINDOWS
+from ticdc_lakehouse.gold.state_tables import WINDOWS, definitions_sql, newest_states_sql
 from ticdc_lakehouse.silver import decode_stream
 from ticdc_lakehouse.sql.text import folded_sql, literal
 
@@ -28,11 +28,18 @@ _NAME = f"{folded_sql('database')} AS database, {folded_sql('table')} AS table"
 """The columns of a table's name as TiDB compares it (wire.md 8.14)."""
 
 
+def exists(lake: Lake, feed: str) -> bool:
+    """Whether the feed's view is there; a new session of a laptop knows no views."""
+    return lake.exists(Layer.OPS, _view(feed))
+
+
 def create_view(lake: Lake, feed: str) -> None:
-    """Create the feed's view where it is missing; the tables that it reads must be there."""
-    name = f"{feed}_accounting"
-    if not lake.exists(Layer.OPS, name):
-        lake.view(Layer.OPS, name, _accounting_sql(lake, feed), comment="What became of every event of the feed")
+    """Create the feed's view; the tables that it reads must be there."""
+    lake.view(Layer.OPS, _view(feed), _accounting_sql(lake, feed), comment="What became of every event of the feed")
+
+
+def _view(feed: str) -> str:
+    return f"{feed}_accounting"
 
 
 def _accounting_sql(lake: Lake, feed: str) -> str:
@@ -77,13 +84,8 @@ def _windows_sql(lake: Lake, feed: str) -> str:
 
 
 def _tables_sql(lake: Lake, feed: str) -> str:
-    return f"""
-        SELECT {_NAME}, applied_tso FROM (
-            SELECT inline(max_by(tables, struct(tso, published_at))) FROM {lake.table(Layer.OPS, WINDOWS)}
-            WHERE feed = {literal(feed)})"""
+    return f"SELECT {_NAME}, applied_tso FROM ({newest_states_sql(lake)}) WHERE feed = {literal(feed)}"
 
 
 def _carried_sql(lake: Lake, feed: str) -> str:
-    return f"""
-        SELECT DISTINCT {_NAME}, true AS carried
-        FROM {lake.table(Layer.OPS, DEFINITIONS)} WHERE feed = {literal(feed)}"""
+    return f"SELECT DISTINCT {_NAME}, true AS carried FROM ({definitions_sql(lake, feed)})"

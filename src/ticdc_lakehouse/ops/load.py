@@ -8,7 +8,7 @@ the export has not is gone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from zoneinfo import ZoneInfo
@@ -27,7 +27,7 @@ from ticdc_lakehouse.gold.alter_table import wire_text_sql
 from ticdc_lakehouse.gold.data_table import create_data_table, version_of
 from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY, key_text_sql
 from ticdc_lakehouse.gold.naming import naming
-from ticdc_lakehouse.gold.state import definitions, published
+from ticdc_lakehouse.gold.state import data_tables, published
 from ticdc_lakehouse.ops import dumpling
 from ticdc_lakehouse.ops.dumpling import Export
 from ticdc_lakehouse.planning.naming import Naming
@@ -70,17 +70,17 @@ def load(
     export = dumpling.read_export(lake.spark, folder)
     loading = _Loading(lake=lake, applying=applying, export=export, time_zone=time_zone)
     loading.check(before)
-    known, names = definitions(lake, applying.feed), naming(lake, applying.feed)
-    found = [loading.definition(name, _newest(before, known, name), known, names) for name in loading.tables]
+    taken, names = data_tables(lake, applying.feed), naming(lake, applying.feed)
+    found = [loading.definition(name, _newest(before, name), taken, names) for name in loading.tables]
     rows = {d.table.name: loading.fill(d) for d in found}
     states = {name: loading.state(definition) for name, definition in zip(rows, found, strict=True)}
     windows.apply(lake, applying, until_tso=until_tso, restart=Restart(tables=states, definitions=tuple(found)))
     return Loaded(tso=export.tso, rows=rows)
 
 
-def _newest(before: Published, known: Mapping[str, Definition], name: TableName) -> Definition | None:
+def _newest(before: Published, name: TableName) -> Definition | None:
     """The definition of the table that has the name now."""
-    return known.get(before.tables[name].data) if name in before.tables else None
+    return before.definitions.get(before.tables[name].data) if name in before.tables else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,7 @@ class _Loading:
             raise ConfigError(f"{self.export.folder}: feed {feed} takes none of its tables: {exported}")
 
     def definition(
-        self, name: TableName, newest: Definition | None, known: Mapping[str, Definition], names: Naming
+        self, name: TableName, newest: Definition | None, taken: Collection[str], names: Naming
     ) -> Definition:
         """The exported table's definition. Raises ConfigError if its rows have no place in gold."""
         tso, what = self.export.tso, f"{self.export.folder}: table {'.'.join(name)}"
@@ -124,7 +124,7 @@ class _Loading:
         table = _with_forms(self.export.tables[name].definition, newest)
         self._check_table(what, table)
         view, data = names.view(name), names.data(name, tso)
-        if data in known:
+        if data in taken:
             raise ConfigError(f"{what} was loaded from an export of this TSO: to load it once more, {_AGAIN}")
         return Definition(table=table, commit_ts=tso, source="ddl", name=view, data=data, named_at=tso)
 

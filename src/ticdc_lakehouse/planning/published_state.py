@@ -62,6 +62,12 @@ class Published:
     replays_seen: datetime | None = None
     tables: dict[TableName, TableState] = field(default_factory=dict)
     recoverable: tuple[Recoverable, ...] = ()
+    number: int = 0
+    """Of the window that published it: 1, 2, 3 …"""
+    base: int = 0
+    """Number of the newest window that has the states of all tables."""
+    definitions: dict[str, Definition] = field(default_factory=dict)
+    """The newest definition of each of these tables, by the Delta table of its rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +84,10 @@ class Definition:
     """As in `TableState`."""
     named_at: int = 0
     """commit_ts of the CREATE, TRUNCATE or RENAME since which the rows of this name are its own; 0 if always."""
+    number: int = 0
+    """Of the window that published it; 0 before."""
+    run: str = ""
+    """The run that published it; empty before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

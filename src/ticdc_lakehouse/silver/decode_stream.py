@@ -113,15 +113,21 @@ def events_table(feed: str) -> str:
 
 def create_tables(lake: Lake, feed: str) -> None:
     """Create a feed's events table and views where they are missing."""
-    events = lake.create(
+    lake.create(
         Layer.SILVER,
         events_table(feed),
         EVENT_COLUMNS,
         comment=f"Every event of changefeed {feed}, decoded",
         properties=f"TBLPROPERTIES ('delta.dataSkippingStatsColumns' = '{_STATISTICS}')",
     )
+    create_views(lake, feed)
+
+
+def create_views(lake: Lake, feed: str) -> None:
+    """Create a feed's views where they are missing; on a laptop a session has them to itself."""
     if lake.exists(Layer.SILVER, f"{feed}_accounting"):
         return
+    events = lake.table(Layer.SILVER, events_table(feed))
     lake.view(
         Layer.SILVER,
         f"{feed}_quarantine",

@@ -106,11 +106,14 @@ def open_messages(lake: Lake, feed: str) -> DataFrame:
 
 def _without(lake: Lake, feed: str, done: tuple[Action, ...]) -> DataFrame:
     """The quarantined messages of a feed on which none of these actions was taken."""
+    columns = [*_POSITION, "timestamp", "batch", "reason", "detail", "error_offset", "database", "table"]
+    errors = _errors(lake, feed).select(*columns)
+    if not lake.exists(Layer.OPS, ACTIONS):
+        return errors
     actions = lake.spark.table(lake.table(Layer.OPS, ACTIONS)).where(
         (F.col("feed") == feed) & F.col("action").isin([action.value for action in done])
     )
-    columns = [*_POSITION, "timestamp", "batch", "reason", "detail", "error_offset", "database", "table"]
-    return _errors(lake, feed).join(actions, _POSITION, "left_anti").select(*columns)
+    return errors.join(actions, _POSITION, "left_anti")
 
 
 def _errors(lake: Lake, feed: str) -> DataFrame:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from ticdc_lakehouse.gold.state import published_feeds
 from ticdc_local.cli.arguments import place_arguments
-from ticdc_local.cli.open_lake import feed_run, open_lake, published_feeds
+from ticdc_local.cli.open_lake import feed_run, open_lake
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

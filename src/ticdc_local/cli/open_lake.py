@@ -3,37 +3,49 @@
 from __future__ import annotations
 
 import argparse
+import atexit
+import shutil
+import tempfile
 from collections.abc import Collection
 from pathlib import Path
 
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.config.feed import Feed, load_feed, no_such_feed
 from ticdc_lakehouse.entry import Run, lake_from
-from ticdc_lakehouse.gold.state import WINDOWS
 from ticdc_local.cli.arguments import lake_root, project_root
 from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.runner.job import local_parameters
 from ticdc_local.session import local_session
 
 
-def open_lake(options: argparse.Namespace) -> Lake:
-    """The lake, its tables registered with a Spark session. Raises ConfigError if there is none in the folder."""
+def open_lake(options: argparse.Namespace, *, reads_only: bool = False) -> Lake:
+    """The lake, its tables registered with a Spark session; one that ``reads_only`` makes no file in the lake's folder.
+
+    Raises ConfigError if there is none in the folder.
+    """
     root = lake_root(options)
     if not (root / Layer.BRONZE).is_dir():
         raise ConfigError(f"{root}: expected a lake, found none; `ticdc-lake run` or `make demo` makes one")
-    return lake_from(quiet_session(root), local_parameters(project_root(options), root))
+    scratch = _temporary_folder() if reads_only else None
+    return lake_from(quiet_session(root, scratch), local_parameters(project_root(options), root))
 
 
-def quiet_session(lake: Path) -> SparkSession:
+def _temporary_folder() -> Path:
+    """A folder that goes with the process."""
+    folder = tempfile.mkdtemp(prefix="ticdc-lake-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def quiet_session(lake: Path, scratch: Path | None = None) -> SparkSession:
     """The process's session, with PySpark's own log of failed queries off."""
     silence_query_log()
-    return local_session(lake)
+    return local_session(lake, scratch=scratch)
 
 
 def silence_query_log() -> None:
@@ -74,11 +86,3 @@ def feed_run(options: argparse.Namespace, name: str, lake: Lake | None = None) -
 def landed(lake: Lake, feed: str) -> bool:
     """Whether bronze has run for a feed."""
     return lake.exists(Layer.BRONZE, landing.offsets_table(feed))
-
-
-def published_feeds(lake: Lake) -> list[str]:
-    """The feeds that gold has published a watermark of."""
-    if not lake.exists(Layer.OPS, WINDOWS):
-        return []
-    windows = lake.spark.table(lake.table(Layer.OPS, WINDOWS))
-    return sorted(line["feed"] for line in windows.select(F.col("feed")).distinct().collect())

@@ -11,10 +11,9 @@ from pyspark.sql import Column, Row
 from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.entry import Run
-from ticdc_lakehouse.ops import status
-from ticdc_lakehouse.silver import quarantine
+from ticdc_lakehouse.silver import decode_stream, quarantine
 from ticdc_lakehouse.silver.quarantine import ALL, Position, positions_of
 from ticdc_local.cli.arguments import place_arguments
 from ticdc_local.cli.open_lake import check_feed, feed_files, feed_run, landed, open_lake
@@ -47,7 +46,7 @@ def run(options: argparse.Namespace) -> int:
     feeds = _feeds(options)
     match options.action:
         case "list":
-            lake = open_lake(options)
+            lake = open_lake(options, reads_only=True)
             for feed in feeds:
                 print(list_text(lake, feed, positions))
             return 0
@@ -75,7 +74,8 @@ def list_text(lake: Lake, feed: str, positions: list[Position]) -> str:
     """How many messages are open for which reason, and the first of them with position and detail."""
     if not landed(lake, feed):
         return f"{feed}: bronze has not run for this feed"
-    status.create_feed(lake, feed)
+    if not lake.exists(Layer.SILVER, decode_stream.events_table(feed)):
+        return f"{feed}: silver has not run for this feed"
     opened = quarantine.open_messages(lake, feed)
     if positions:
         opened = opened.where(reduce(or_, map(_is_at, positions)))

@@ -17,11 +17,12 @@ from ticdc_codec.tso import time_of
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.entry import LARGEST
 from ticdc_lakehouse.gold import views
-from ticdc_lakehouse.gold.state import published
+from ticdc_lakehouse.gold.state import published, published_feeds
 from ticdc_lakehouse.gold.time_travel import as_of
 from ticdc_lakehouse.ops import status
+from ticdc_lakehouse.silver import decode_stream
 from ticdc_local.cli.arguments import place_arguments
-from ticdc_local.cli.open_lake import feed_files, feed_run, open_lake, published_feeds
+from ticdc_local.cli.open_lake import feed_files, feed_run, open_lake
 from ticdc_local.runner.notebook import sql_statements
 
 PROMPT, MORE = "sql> ", "  -> "
@@ -47,7 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the statements of ``-e``, of standard input, or those typed at a prompt; 1 if one of a script fails."""
-    lake = open_lake(options)
+    lake = open_lake(options, reads_only=True)
     feeds = refresh_views(options, lake)
     if options.statements or not sys.stdin.isatty():
         text = ";\n".join(options.statements) or sys.stdin.read()
@@ -66,7 +67,8 @@ def refresh_views(options: argparse.Namespace, lake: Lake) -> list[str]:
         if feed not in files:
             print(f"{feed}: no file in resources/feeds, so its views are not made", file=sys.stderr)
             continue
-        status.create_feed(lake, feed)
+        decode_stream.create_views(lake, feed)
+        status.create_views(lake, feed)
         views.refresh(lake, feed_run(options, feed, lake).applying)
     return feeds
 

@@ -1,4 +1,4 @@
-"""``ticdc-lake status``: how far each feed is, and why a table is blocked."""
+"""``ticdc-lake status``: how far each feed is, and why a table is blocked. Creates nothing."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from ticdc_codec.tso import time_text
 from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.state import published_feeds
 from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.ops.status import FeedStatus
 from ticdc_lakehouse.planning.published_state import TableState
@@ -17,7 +18,7 @@ from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import quarantine
 from ticdc_local.cli.arguments import place_arguments
-from ticdc_local.cli.open_lake import check_feed, feed_files, landed, open_lake, published_feeds
+from ticdc_local.cli.open_lake import check_feed, feed_files, landed, open_lake
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +29,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print each feed's status."""
-    lake = open_lake(options)
+    lake = open_lake(options, reads_only=True)
     print("\n\n".join(status_text(lake, feed) for feed in _chosen(options, lake)))
     return 0
 
@@ -45,11 +46,12 @@ def status_text(lake: Lake, feed: str) -> str:
     """One feed's status as lines of text."""
     if not landed(lake, feed):
         return f"{feed}\n  bronze has not run for this feed"
-    status.create_feed(lake, feed)
     return feed_text(status.feed_status(lake, feed), _dismissed(lake, feed))
 
 
 def _dismissed(lake: Lake, feed: str) -> int:
+    if not lake.exists(Layer.OPS, quarantine.ACTIONS):
+        return 0
     actions = lake.spark.table(lake.table(Layer.OPS, quarantine.ACTIONS))
     chosen = actions.where((F.col("feed") == feed) & (F.col("action") == quarantine.Action.DISMISSED.value))
     return chosen.select("topic", "partition", "offset").distinct().count()
@@ -65,17 +67,24 @@ def feed_text(status: FeedStatus, dismissed: int) -> str:
         "quarantined": f"{status.quarantined} messages open, {dismissed} dismissed",
         "watermark": f"{status.tso}, {time_text(status.tso)}" if status.tso else "none published yet",
         **({"mode": _EVENTUAL} if status.mode is Mode.EVENTUAL else {}),
-        "behind": _behind(status.behind_seconds),
-        "next": "nothing is blocking gold: run the job" if status.waits is None else f"waiting on: {status.waits}",
+        "unapplied": _duration(status.unapplied_seconds, "from the watermark to the newest change that arrived"),
+        "age of data": _duration(status.age_seconds, "from the watermark to now"),
+        "next": _next(status),
     }
     lines = [f"  {name:11}  {value}" for name, value in facts.items()]
     return "\n".join([status.feed, *lines, *tables_text(status.tables, status.tso)])
 
 
-def _behind(seconds: float | None) -> str:
+def _next(status: FeedStatus) -> str:
+    if status.waits is not None:
+        return f"waiting on: {status.waits}"
+    return "nothing: caught up" if status.caught_up else "nothing is blocking gold: run the job"
+
+
+def _duration(seconds: float | None, what: str) -> str:
     if seconds is None:
         return "unknown: nothing is published yet"
-    return f"{timedelta(seconds=round(seconds))} of source time"
+    return f"{timedelta(seconds=round(seconds))}, {what}"
 
 
 _EVENTUAL = (

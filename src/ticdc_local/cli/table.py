@@ -21,7 +21,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("table", metavar="DATABASE.TABLE", help="as `ticdc-lake status` names it")
     place_arguments(parser)
     parser.add_argument("--feed", required=True)
-    parser.add_argument("--reason", required=True, help="why; it is recorded in ops.decisions")
+    parser.add_argument("--reason", required=True, help="why; it is recorded in ops.overrides")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -1,0 +1,184 @@
+"""The same window on a lake with a long history and on one with none: a run costs what its window holds.
+
+Both lakes get the same first window, which fills the tables. The old one then gets, a row each, as many bronze batches
+and published windows as its history is long: batches in one commit of as many files, windows one by one, as runs of
+gold publish them. Then both apply the same windows in turn, as a process of its own does (the state is read from the
+lake) and as the loop does (the state is kept).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from statistics import median
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from bench.made import Made, write
+from bench.recorded import recorded
+from bench.report import Target, table
+from ticdc_codec.event import Resolved
+from ticdc_codec.protocols import protocol_named
+from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold import state, windows
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_lakehouse.silver import decode_stream
+
+FEED = "history"
+PROTOCOL = "canal_json"
+HISTORY = 1_000
+CHANGES = 300
+TABLES = 3
+ROUNDS = 9
+BOUND = 1.1
+AGES = ("young", "old")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryResult:
+    """Seconds by what was timed and by the lake's age."""
+
+    history: int
+    seconds: dict[str, dict[str, list[float]]]
+
+    def ratio(self, what: str) -> float:
+        """The old lake's median as a multiple of the young one's."""
+        return median(self.seconds[what]["old"]) / median(self.seconds[what]["young"])
+
+
+def measure(lake: Lake, history: int = HISTORY, rounds: int = ROUNDS) -> HistoryResult:
+    """Time the runs of silver and gold over the same windows in both lakes."""
+    lakes = {age: _lake(lake, age) for age in AGES}
+    for each in lakes.values():
+        _land(each, 0)
+        windows.apply(each, _config())
+    _land_history(lakes["old"], history)
+    _publish_history(lakes["old"], history)
+    names = ("state read", "silver", "gold", "gold in a loop")
+    seconds: dict[str, dict[str, list[float]]] = {name: {age: [] for age in AGES} for name in names}
+    known: dict[str, Published] = {}
+    for number in range(1, rounds + 3):
+        for age in AGES if number % 4 < 2 else AGES[::-1]:
+            timed = _round(lakes[age], history + number, known.get(age) if number % 2 else None)
+            known[age] = state.published(lakes[age], FEED)
+            for name, taken in timed.items() if number > 2 else ():  # the first two warm up
+                seconds[name][age].append(taken)
+    return HistoryResult(history=history, seconds=seconds)
+
+
+def _round(lake: Lake, batch: int, known: Published | None) -> dict[str, float]:
+    """Seconds of one window, begun from the state that is kept if there is one."""
+    silver = _land(lake, batch)
+    read = _timed(lambda: state.published(lake, FEED))
+    start = time.perf_counter()
+    applied = windows.apply(lake, _config(), known=known)
+    gold = time.perf_counter() - start
+    if (applied.tso, applied.merged) != (_made(batch).tso, TABLES):
+        raise RuntimeError(f"expected {TABLES} tables merged up to {_made(batch).tso}, found {applied}")
+    return {"state read": read, "silver": silver, "gold" if known is None else "gold in a loop": gold}
+
+
+def _land(lake: Lake, batch: int) -> float:
+    """Lay down a batch of bronze; gives the seconds in which silver decodes it."""
+    write(lake, _made(batch))
+    return _timed(lambda: _decode(lake))
+
+
+def _decode(lake: Lake) -> None:
+    options = recorded(PROTOCOL).options
+    decode_stream.decode(lake, decode_stream.Decoding(feed=FEED, protocol=PROTOCOL, options=options))
+
+
+def _timed(run: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    run()
+    return time.perf_counter() - start
+
+
+def _made(batch: int) -> Made:
+    return Made(feed=FEED, protocol=PROTOCOL, rows=CHANGES, tables=TABLES, batch=batch)
+
+
+def _config() -> GoldConfig:
+    create = recorded(PROTOCOL).create
+    texts = (create.replace("`sbtest1`", f"`sbtest{number}`") for number in range(TABLES))
+    return GoldConfig(feed=FEED, time_zone="UTC", tables=tuple(tables_from_sql(text, "test")[0] for text in texts))
+
+
+def _lake(lake: Lake, age: str) -> Lake:
+    assert lake.root is not None
+    schemas = {layer: f"{age}_{layer}" for layer in Layer}
+    own = replace(lake, schemas=schemas, root=lake.root / age, checkpoints=f"{lake.checkpoints}/{age}")
+    own.register()
+    return own
+
+
+def _land_history(lake: Lake, history: int) -> None:
+    """Bronze batches 1 … ``history``, a watermark each, in a file each; and silver's events of them."""
+    made = [_made(batch) for batch in range(1, history + 1)]
+    encode, options = protocol_named(PROTOCOL).encode, recorded(PROTOCOL).options
+    values = [encode([Resolved(commit_ts=each.tso)], options)[0].value for each in made]
+    rows = [(each.batch, each.first_offset, value) for each, value in zip(made, values, strict=True)]
+    landed = lake.spark.createDataFrame(rows, "batch BIGINT, offset BIGINT, value BINARY").selectExpr(
+        "*", f"'{FEED}' AS topic", "0 AS partition", "current_timestamp() AS ingest_time", "CAST(NULL AS BINARY) AS key"
+    )
+    headers = "CAST(NULL AS ARRAY<STRUCT<key: STRING, value: BINARY>>) AS headers"
+    messages = landed.selectExpr("*", "ingest_time AS timestamp", headers)
+    _append_by_batch(lake, Layer.BRONZE, landing.messages_table(FEED), messages, history)
+    counted = ("'bench' AS query", "offset AS start_offset", "offset + 1 AS end_offset", "1L AS messages")
+    offsets = landed.selectExpr("*", *counted)
+    _append_by_batch(lake, Layer.BRONZE, landing.offsets_table(FEED), offsets, history)
+    _decode(lake)
+    events = lake.table(Layer.SILVER, decode_stream.events_table(FEED))
+    decoded = lake.spark.table(events).where(F.col("batch").between(1, history)).localCheckpoint()
+    lake.spark.sql(f"DELETE FROM {events} WHERE batch BETWEEN 1 AND {history}")
+    _append_by_batch(lake, Layer.SILVER, decode_stream.events_table(FEED), decoded, history)
+
+
+def _append_by_batch(lake: Lake, layer: Layer, name: str, rows: DataFrame, history: int) -> None:
+    """Append rows, a file for each batch."""
+    target = lake.table(layer, name)
+    shown = rows.select(*lake.spark.table(target).columns)
+    shown.repartitionByRange(history, "batch").write.format("delta").mode("append").saveAsTable(target)
+
+
+def _publish_history(lake: Lake, history: int) -> None:
+    """Windows of batches 1 … ``history``, in each of which the state of one table changes."""
+    now = state.published(lake, FEED)
+    for batch in range(1, history + 1):
+        tso = _made(batch).tso
+        tables = {name: replace(each, applied_tso=tso, ddls=()) for name, each in now.tables.items()}
+        first = min(tables)
+        tables[first] = replace(tables[first], ddls=(str(batch),))
+        now = state.publish(lake, FEED, now, replace(now, tso=tso, batch=batch, tables=tables), (), 0)
+
+
+def report(result: HistoryResult) -> str:
+    """Seconds in both lakes."""
+    heads = ("run", "without history, seconds, median", "with history", "ratio")
+    lines = [
+        (what, f"{median(times['young']):.2f}", f"{median(times['old']):.2f}", f"{result.ratio(what):.2f}")
+        for what, times in result.seconds.items()
+    ]
+    title = f"history: {CHANGES} changes of {TABLES} tables after {result.history:,} windows and bronze batches"
+    return table(title, heads, lines)
+
+
+def targets(result: HistoryResult) -> list[Target]:
+    """Each ratio with its bound."""
+    return [
+        Target(what=f"{what} after {result.history:,} windows", measured=result.ratio(what), bound=BOUND, at_most=True)
+        for what in result.seconds
+    ]
+
+
+def main(lake: Lake, history: int = HISTORY) -> list[Target]:
+    """Measure and print."""
+    result = measure(lake, history)
+    print(report(result), flush=True)
+    return targets(result)

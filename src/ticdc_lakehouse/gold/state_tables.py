@@ -1,0 +1,276 @@
+"""The Delta tables of what gold has published, and their rows as values.
+
+    ops.windows        one short row a window: the commit point. Rows of the other tables count only if the window of
+                       their number and run is here
+    ops.table_states   how a table stands: a row in the window in which its state changed; the window ``base`` has all
+    ops.definitions    a table's definition, in the window that made it known
+    ops.overrides      what a person decided about a blocked table (`overrides`)
+
+All are append-only. A run writes the window's row last, so that a run that died leaves rows that nobody sees.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
+
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.planning.published_state import Definition, Recoverable, TableState
+from ticdc_lakehouse.planning.stop_reason import StopReason
+from ticdc_lakehouse.schema.definition import table_from_json, table_to_json
+from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.sql.text import folded_sql, literal
+
+WINDOWS = "windows"
+TABLE_STATES = "table_states"
+DEFINITIONS = "definitions"
+OVERRIDES = "overrides"
+
+_IDENTITY = """
+    feed STRING NOT NULL,
+    number BIGINT NOT NULL COMMENT 'of the window: 1, 2, 3 …',
+    run STRING NOT NULL COMMENT 'UUID of the run that wrote it; it counts if ops.windows has this number with this run',
+"""
+_WINDOW_COLUMNS = f"""{_IDENTITY}
+    base BIGINT NOT NULL COMMENT 'newest window up to this one that has the states of all tables in ops.table_states',
+    tso BIGINT NOT NULL COMMENT 'published watermark: every change with commit_ts at or below it is in',
+    time TIMESTAMP NOT NULL COMMENT 'physical part of tso',
+    mode STRING NOT NULL COMMENT 'watermarks; or eventual: tso is the newest commit that was seen, not a watermark',
+    from_tso BIGINT NOT NULL COMMENT 'watermark published before; the window is (from_tso, tso]',
+    batch BIGINT NOT NULL COMMENT 'last bronze batch that silver had decoded whole',
+    published_at TIMESTAMP NOT NULL,
+    row_changes BIGINT NOT NULL COMMENT 'row changes of the window, duplicates included',
+    replays_seen TIMESTAMP COMMENT 'newest replay from quarantine that the window took in'
+"""
+_STATE_COLUMNS = f"""{_IDENTITY}
+    database STRING NOT NULL,
+    table STRING NOT NULL,
+    dropped_at BIGINT COMMENT 'commit_ts of the DROP or TRUNCATE of a table that TiDB can bring back; else NULL',
+    removed BOOLEAN NOT NULL COMMENT 'true: from this window on there is no such table',
+    name STRING COMMENT 'of its views',
+    data STRING COMMENT 'Delta table of its rows',
+    version BIGINT COMMENT 'Delta version of its rows; -1 if there are none',
+    applied_tso BIGINT COMMENT 'every change up to here is in; NULL: up to the watermark, which moves on',
+    ddls ARRAY<STRING> COMMENT 'DDLs at exactly applied_tso that are in',
+    blocked_at BIGINT COMMENT 'TSO at which the table is blocked; NULL if it is not',
+    block_reason STRING COMMENT 'why it is blocked',
+    stop STRING COMMENT 'why it is blocked, as JSON',
+    defined_in BIGINT COMMENT 'number of the window with its newest definition in ops.definitions',
+    defined_by STRING COMMENT 'run of that window'
+"""
+_DEFINITION_COLUMNS = f"""{_IDENTITY}
+    place INT NOT NULL COMMENT 'order of the definitions of one window',
+    database STRING NOT NULL,
+    table STRING NOT NULL,
+    commit_ts BIGINT NOT NULL COMMENT 'from when on it holds',
+    source STRING NOT NULL COMMENT 'file (schema_file), ddl, or wire (row messages alone)',
+    name STRING NOT NULL COMMENT 'of the views of its table',
+    data STRING NOT NULL COMMENT 'Delta table of the rows',
+    definition STRING NOT NULL COMMENT 'columns, key and partitions, as JSON',
+    named_at BIGINT NOT NULL COMMENT 'commit_ts since which the rows of this name are its own; 0 if always'
+"""
+_OVERRIDE_COLUMNS = f"""{_IDENTITY}
+    database STRING NOT NULL,
+    table STRING NOT NULL,
+    action STRING NOT NULL COMMENT 'skip-ddl or resume; at one commit_ts the largest number holds',
+    commit_ts BIGINT NOT NULL COMMENT 'TSO at which the table was blocked',
+    reason STRING NOT NULL COMMENT 'given by who decided',
+    decided_at TIMESTAMP NOT NULL
+"""
+_TABLES = {
+    WINDOWS: (_WINDOW_COLUMNS, "Published windows of every feed: the commit point of gold"),
+    TABLE_STATES: (_STATE_COLUMNS, "How each table stands, a row for each window in which that changed"),
+    DEFINITIONS: (_DEFINITION_COLUMNS, "Definitions of every feed's tables, by commit_ts"),
+    OVERRIDES: (_OVERRIDE_COLUMNS, "What people decided about blocked tables"),
+}
+# Each window appends a small file: from 50 on they are compacted. History is in the rows, so old versions may go.
+_PROPERTIES = (
+    "PARTITIONED BY (feed) TBLPROPERTIES ('delta.checkpointInterval' = '50', "
+    "'delta.autoOptimize.autoCompact' = 'true', 'delta.logRetentionDuration' = 'interval 1 days', "
+    "'delta.deletedFileRetentionDuration' = 'interval 1 days')"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What ties a row to its window."""
+
+    feed: str
+    number: int
+    run: str
+
+    def row(self, **values: object) -> dict[str, object]:
+        """A row of one of the tables."""
+        return {"feed": self.feed, "number": self.number, "run": self.run, **values}
+
+
+def create_tables(lake: Lake) -> None:
+    """Create the tables that are missing. Raises ConfigError for a lake of the first version."""
+    check_format(lake)
+    for name, (columns, comment) in _TABLES.items():
+        if not lake.exists(Layer.OPS, name):
+            lake.create(Layer.OPS, name, columns, comment=comment, properties=_PROPERTIES)
+
+
+def check_format(lake: Lake) -> None:
+    """Raise ConfigError for a lake whose windows were written by version 0.1 of this package."""
+    if not lake.exists(Layer.OPS, WINDOWS):
+        return
+    windows = lake.table(Layer.OPS, WINDOWS)
+    if "tables" in lake.spark.table(windows).columns:
+        raise ConfigError(
+            f"{windows}: written by version 0.1, whose state this version does not read: use a new lake folder "
+            "(`--lake`) or new schemas, and run the feeds from their topics' beginning or from an export"
+        )
+
+
+def rows_of(lake: Lake, name: str, feed: str) -> DataFrame:
+    """The rows of one of the tables that are of a feed."""
+    return lake.spark.table(lake.table(Layer.OPS, name)).where(F.col("feed") == feed)
+
+
+def append(
+    lake: Lake, name: str, rows: Sequence[Mapping[str, object]], *, transaction: tuple[str, int] | None = None
+) -> None:
+    """Append rows; with ``transaction`` (application, version) Delta skips what that application has written already.
+
+    Raises Delta's ConcurrentTransactionException if another writer commits the same transaction meanwhile.
+    """
+    table = lake.table(Layer.OPS, name)
+    fields = ", ".join(f"{f.name}: {f.dataType.simpleString()}" for f in lake.spark.table(table).schema)
+    # One JSON text instead of Python rows: Spark plans one literal and starts no Python worker.
+    text = literal(json.dumps(rows, default=_text))
+    found = lake.spark.sql(f"SELECT inline(from_json({text}, 'ARRAY<STRUCT<{fields}>>'))")
+    writer = found.write.format("delta").mode("append")
+    if transaction is not None:
+        application, version = transaction
+        writer = writer.option("txnAppId", application).option("txnVersion", version)
+    writer.saveAsTable(table)
+
+
+def _text(value: object) -> str:
+    assert isinstance(value, datetime)
+    return value.isoformat()
+
+
+def state_row(
+    identity: Identity, name: TableName, state: TableState, definition: Definition | None, tso: int
+) -> dict[str, object]:
+    """The row of a table's state at the watermark ``tso``; ``definition`` is the newest of its rows. It is the same in
+    the next window if the table got no changes there."""
+    return identity.row(
+        database=name[0],
+        table=name[1],
+        removed=False,
+        name=state.name,
+        data=state.data,
+        version=state.version,
+        applied_tso=None if state.applied_tso == tso else state.applied_tso,
+        ddls=list(state.ddls),
+        **({} if state.stop is None else _blocked(state.applied_tso, state.stop)),
+        **_defined(definition),
+    )
+
+
+def _blocked(tso: int, stop: StopReason) -> dict[str, object]:
+    return {"blocked_at": tso, "block_reason": str(stop), "stop": stop.to_json()}
+
+
+def recoverable_row(identity: Identity, gone: Recoverable, definition: Definition | None) -> dict[str, object]:
+    """The row of a table that TiDB dropped and can bring back."""
+    return identity.row(
+        database=gone.name[0],
+        table=gone.name[1],
+        dropped_at=gone.dropped_at,
+        removed=False,
+        data=gone.data,
+        version=gone.version,
+        **_defined(definition),
+    )
+
+
+def removed_row(identity: Identity, name: TableName, dropped_at: int | None) -> dict[str, object]:
+    """The row that ends a table's states."""
+    return identity.row(database=name[0], table=name[1], dropped_at=dropped_at, removed=True)
+
+
+def _defined(definition: Definition | None) -> dict[str, object]:
+    if definition is None:
+        return {}
+    return {"defined_in": definition.number, "defined_by": definition.run}
+
+
+def state_from(row: Row, tso: int) -> TableState:
+    """Inverse of `state_row`."""
+    return TableState(
+        name=row["name"],
+        data=row["data"],
+        version=row["version"],
+        applied_tso=tso if row["applied_tso"] is None else row["applied_tso"],
+        ddls=tuple(row["ddls"]),
+        stop=None if row["stop"] is None else StopReason.from_json(row["stop"]),
+    )
+
+
+def recoverable_from(row: Row) -> Recoverable:
+    """Inverse of `recoverable_row`."""
+    name = TableName(row["database"], row["table"])
+    return Recoverable(name=name, data=row["data"], version=row["version"], dropped_at=row["dropped_at"])
+
+
+def definition_row(identity: Identity, place: int, definition: Definition) -> dict[str, object]:
+    """The row of a definition, the ``place``-th that is new in its window."""
+    table = definition.table
+    return identity.row(
+        place=place,
+        database=table.database,
+        table=table.table,
+        commit_ts=definition.commit_ts,
+        source=definition.source,
+        name=definition.name,
+        data=definition.data,
+        definition=table_to_json(table),
+        named_at=definition.named_at,
+    )
+
+
+def definition_from(row: Row) -> Definition:
+    """Inverse of `definition_row`."""
+    return Definition(
+        table=table_from_json(row["definition"]),
+        commit_ts=row["commit_ts"],
+        source=row["source"],
+        name=row["name"],
+        data=row["data"],
+        named_at=row["named_at"],
+        number=row["number"],
+        run=row["run"],
+    )
+
+
+def newest_states_sql(lake: Lake) -> str:
+    """The newest published state of each table of every feed, with the columns of ``ops.table_states``."""
+    windows, states = lake.table(Layer.OPS, WINDOWS), lake.table(Layer.OPS, TABLE_STATES)
+    return f"""
+        SELECT * EXCEPT (age, base, applied_tso, tso), coalesce(applied_tso, tso) AS applied_tso FROM (
+            SELECT s.*, base, tso, row_number() OVER (
+                PARTITION BY feed, {folded_sql("database")}, {folded_sql("table")}, dropped_at
+                ORDER BY number DESC) AS age
+            FROM {states} s LEFT SEMI JOIN {windows} w USING (feed, number, run)
+            JOIN (SELECT feed, max_by(base, number) AS base, max_by(tso, number) AS tso
+                  FROM {windows} GROUP BY feed) USING (feed)
+            WHERE number >= base
+        ) WHERE age = 1 AND NOT removed AND dropped_at IS NULL"""
+
+
+def definitions_sql(lake: Lake, feed: str | None = None) -> str:
+    """The published definitions of a feed, or of all, with the columns of ``ops.definitions``."""
+    windows, definitions = lake.table(Layer.OPS, WINDOWS), lake.table(Layer.OPS, DEFINITIONS)
+    where = "" if feed is None else f"WHERE d.feed = {literal(feed)}"
+    return f"SELECT d.* FROM {definitions} d LEFT SEMI JOIN {windows} w USING (feed, number, run) {where}"
