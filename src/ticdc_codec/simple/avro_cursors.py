@@ -29,7 +29,7 @@ _SHIFT = np.uint64(29)
 class Cursors:
     """``who`` are indices of messages, ascending; each method returns one item for each of them."""
 
-    __slots__ = ("_failed", "at", "begin", "buffer", "end", "errors", "octets", "words")
+    __slots__ = ("_any_failed", "_failed", "at", "begin", "buffer", "end", "errors", "octets", "words")
 
     def __init__(self, values: Sequence[bytes], start: int) -> None:
         sizes = np.array([*map(len, values)], np.int64)
@@ -44,10 +44,11 @@ class Cursors:
         self.errors: dict[int, DecodeError] = {}
         """The first error of each message that has one; ``name_faults`` adds those of malformed messages."""
         self._failed = np.zeros(len(values), bool)
+        self._any_failed = False
 
     def valid(self, who: Int64s) -> Int64s:
         """Those that have not failed."""
-        return who[~self._failed[who]]
+        return who[~self._failed[who]] if self._any_failed else who
 
     def refuse(self, who: Int64s, bad: Bools, reason: str, detail: Callable[[int], str], at: Int64s) -> None:
         """Note an error for the ``bad`` ones of ``who``; ``detail`` makes its text from a position in ``who``."""
@@ -63,8 +64,10 @@ class Cursors:
 
     def mark_malformed(self, who: Int64s) -> None:
         """Note that these messages are not what the schema says."""
-        self._failed[who] = True
-        self.at[who] = self.begin[who]
+        if len(who):
+            self._failed[who] = True
+            self._any_failed = True
+            self.at[who] = self.begin[who]
 
     def name_faults(self, values: Sequence[bytes]) -> None:
         """Add the errors of the messages that were marked without one."""

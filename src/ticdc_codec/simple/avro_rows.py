@@ -244,13 +244,13 @@ def _read_names(cursors: Cursors, values: Sequence[bytes]) -> list[tuple[str, st
     last = cursors.at - cursors.begin
     names: list[tuple[str, str] | None] = [None] * len(values)
     valid = cursors.valid(who)
-    read: dict[tuple[bytes, bytes], tuple[str, str] | None] = {}
-    for number, *offsets in np.stack((valid, first[valid], middle[valid], last[valid]), axis=1).tolist():
-        start, between, end = offsets
-        texts = values[number][start:between], values[number][between:end]
-        if texts not in read:
-            read[texts] = _decoded_names(*texts)
-        names[number] = read[texts]
+    read: dict[bytes, tuple[str, str] | None] = {}
+    offsets = (each.tolist() for each in (valid, first[valid], middle[valid], last[valid]))
+    for number, start, between, end in zip(*offsets, strict=True):
+        text = values[number][start:end]
+        if text not in read:
+            read[text] = _decoded_names(text[: between - start], text[between - start :])
+        names[number] = read[text]
         if names[number] is None:
             cursors.mark_malformed(np.array([number]))
     return names
