@@ -16,7 +16,7 @@ the reading of single messages decides. So a message gives the same events alone
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -116,6 +116,24 @@ class RowProtocol(ABC, Generic[Item, Group, Texts]):
     @abstractmethod
     def refuse(self, item: Item, error: DecodeError) -> None:
         """Add the failure of the message that this row is in."""
+
+
+class MessageRows(RowProtocol[int, Group, Texts]):
+    """What a protocol with one event a message specifies: an item is the message's number in the batch."""
+
+    def __init__(self) -> None:
+        self.begin({}, Events())
+
+    def begin(self, values: Mapping[int, bytes], out: Events, keys: Sequence[bytes | None] = ()) -> None:
+        """Begin a batch: values and Kafka keys by number, and where events go that are no rows."""
+        self.values = values
+        self.keys = keys
+        self.out = out
+
+    def refuse(self, item: int, error: DecodeError) -> None:
+        """Add the message's failure."""
+        self.out.message = item
+        self.out.error(error)
 
 
 class JsonRows(Generic[Item, Group, Texts]):

@@ -18,7 +18,7 @@ from ticdc_codec.canal_json.envelope import Envelope, Extension, check_no_row, r
 from ticdc_codec.canal_json.table import Row, Table, Tables
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
-from ticdc_codec.json_rows import JsonRows, RowProtocol, RowTexts, SingleRow, contents_of
+from ticdc_codec.json_rows import JsonRows, MessageRows, RowTexts, SingleRow, contents_of
 from ticdc_codec.json_text import Unreadable, names_of
 from ticdc_codec.message import stored_value
 from ticdc_codec.options import SinkOptions
@@ -44,7 +44,7 @@ def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:
         out = Events()
         protocol.begin(contents_of([*values], options.large_message_handle_compression, out), out)
         rows.add([*protocol.values])
-        protocol.begin({}, out)  # forget the messages
+        protocol.begin({}, Events())  # forget the messages
         return in_order(rows.finish(), out, [0] * len(out))
 
     return decode
@@ -87,7 +87,7 @@ class _Group:
     head_length: int
 
 
-class _CanalRows(RowProtocol[int, _Group, RowTexts]):
+class _CanalRows(MessageRows[_Group, RowTexts]):
     """Rows by the numbers of their messages."""
 
     image_fault = "in a row image: "
@@ -96,12 +96,7 @@ class _CanalRows(RowProtocol[int, _Group, RowTexts]):
         self._options = options
         self._objects = objects
         self._tables = Tables()
-        self.begin({}, Events())
-
-    def begin(self, values: dict[int, bytes], out: Events) -> None:
-        """Begin a batch: its values by number, and where events go that are no rows."""
-        self.values = values
-        self._out = out
+        super().__init__()
 
     def prefixes(self, items: Sequence[int]) -> list[bytes]:
         """The heads."""
@@ -143,22 +138,17 @@ class _CanalRows(RowProtocol[int, _Group, RowTexts]):
     def single(self, item: int) -> SingleRow[int, _Group, RowTexts] | None:
         """The row, or None for a DDL or a watermark. Raises DecodeError."""
         value = self.values[item]
-        self._out.message = item
+        self.out.message = item
         envelope = read_envelope(value)
         if envelope.type in _OPS and not envelope.is_ddl:
             return self._single_row(item, value, envelope)
         if envelope.type == _WATERMARK and not envelope.is_ddl:
-            self._out.resolved(_watermark(value, envelope))
+            self.out.resolved(_watermark(value, envelope))
         elif envelope.type in _DDL_TYPES and envelope.is_ddl:
             self._ddl(value, envelope)
         else:
             raise envelope.fault("unknown_type", f"type {envelope.type!r} with isDdl {envelope.is_ddl}")
         return None
-
-    def refuse(self, item: int, error: DecodeError) -> None:
-        """Add the message's failure."""
-        self._out.message = item
-        self._out.error(error)
 
     def _single_row(self, item: int, value: bytes, envelope: Envelope) -> SingleRow[int, _Group, RowTexts]:
         location = None if envelope.tidb is None else envelope.tidb.claim_check_location
@@ -188,7 +178,7 @@ class _CanalRows(RowProtocol[int, _Group, RowTexts]):
         check_no_row(value, envelope)
         commit_ts, commit_ms = self._commit(envelope)
         layout = Layout(envelope.database, envelope.table, (), None)
-        self._out.ddl(commit_ts, commit_ms, layout, envelope.sql, envelope.type)
+        self.out.ddl(commit_ts, commit_ms, layout, envelope.sql, envelope.type)
 
     def _commits(self, rows: list[Row], given: list[int]) -> tuple[Sequence[int | None], Sequence[int | None] | None]:
         """``_commit`` of many rows; ``given`` are the commit_ts that there are."""

@@ -28,7 +28,7 @@ from ticdc_codec.debezium.field import layout_of
 from ticdc_codec.debezium.table import Description, Row, Table, Tables, members_of
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Op
-from ticdc_codec.json_rows import JsonRows, RowProtocol, RowTexts, SingleRow, contents_of
+from ticdc_codec.json_rows import JsonRows, MessageRows, RowTexts, SingleRow, contents_of
 from ticdc_codec.json_table import Image
 from ticdc_codec.json_text import Unreadable, names_of, unreadable
 from ticdc_codec.message_prefix import Head
@@ -50,9 +50,9 @@ def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:
         out = Events()
         messages = [*zip(keys, values, strict=True)]
         contents = contents_of([value for _, value in messages], compression, out)
-        protocol.begin(_decompressed([key for key, _ in messages], contents, compression, out), contents, out)
+        protocol.begin(contents, out, _decompressed([key for key, _ in messages], contents, compression, out))
         rows.add([*contents])
-        protocol.begin([], {}, out)  # forget the messages
+        protocol.begin({}, Events())  # forget the messages
         return in_order(rows.finish(), out, [0] * len(out))
 
     return decode
@@ -118,26 +118,24 @@ class _Texts(RowTexts):
     """The Kafka keys."""
 
 
-class _DebeziumRows(RowProtocol[int, _Group, _Texts]):
+class _DebeziumRows(MessageRows[_Group, _Texts]):
     """Rows by the numbers of their messages."""
 
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
-        self.begin([], {}, Events())
-
-    def begin(self, keys: list[bytes | None], values: dict[int, bytes], out: Events) -> None:
-        """Begin a batch: its keys and values by number, and where events go that are no rows."""
-        self._keys = keys
-        self._values = values
-        self._out = out
+        super().__init__()
 
     def prefixes(self, items: Sequence[int]) -> list[bytes]:
         """``prefix_of`` of each."""
-        return [*map(prefix_of, map(self._values.__getitem__, items))]
+        # prefix_of, not called
+        return [
+            value[(at := value.find(b',"db":')) : value.find(b',"server_id":', at)]
+            for value in map(self.values.__getitem__, items)
+        ]
 
     def cut(self, group: _Group, items: Sequence[int]) -> _Texts | None:
         """What stands between the head and the schema; None if one of these is another than the table's."""
-        values = [*map(self._values.__getitem__, items)]
+        values = [*map(self.values.__getitem__, items)]
         if group.head is None or (commits := group.head.numbers(values)) is None:
             return None
         op_at = len(group.head.text) - _AFTER_OP - 1
@@ -147,7 +145,7 @@ class _DebeziumRows(RowProtocol[int, _Group, _Texts]):
         texts = [b"{" + value[images] for value in values if value.endswith(end)]
         if len(ops) < len(values) or len(texts) < len(values):
             return None
-        return _Texts(texts, ops, commits, [*map(self._keys.__getitem__, items)])
+        return _Texts(texts, ops, commits, [*map(self.keys.__getitem__, items)])
 
     def columns(self, group: _Group, items: Sequence[int], texts: _Texts, rows: list[Row]) -> list[RowColumns]:
         """The rows of each operation."""
@@ -159,27 +157,22 @@ class _DebeziumRows(RowProtocol[int, _Group, _Texts]):
 
     def single(self, item: int) -> SingleRow[int, _Group, _Texts] | None:
         """The row, or None for a DDL or a watermark. Raises DecodeError."""
-        self._out.message = item
-        value = self._values[item]
+        self.out.message = item
+        value = self.values[item]
         plain = with_names_once(value)
         whole = read_whole(plain)
         match read_payload(plain, whole.payload):
             case RowPayload() as row:
                 return self._single_row(item, plain, whole, row)
             case WatermarkPayload(source=source):
-                self._out.resolved(checked_watermark(source.commit_ts))
+                self.out.resolved(checked_watermark(source.commit_ts))
             case DdlPayload(source=source, ddl=query, changes=changes) as ddl:
                 change = changes[-1].type if changes else None
-                self._out.ddl(checked_tso(source.commit_ts), None, layout_of(ddl), query, change)
+                self.out.ddl(checked_tso(source.commit_ts), None, layout_of(ddl), query, change)
         return None
 
-    def refuse(self, item: int, error: DecodeError) -> None:
-        """Add the message's failure."""
-        self._out.message = item
-        self._out.error(error)
-
     def _single_row(self, item: int, plain: bytes, whole: Whole, row: RowPayload) -> SingleRow[int, _Group, _Texts]:
-        value, key = self._values[item], self._keys[item]
+        value, key = self.values[item], self.keys[item]
         try:
             named = read_whole(key) if key else None
             if key:

@@ -16,7 +16,7 @@ from ticdc_codec.batch import Events, Rows, checked_tso
 from ticdc_codec.bounded_cache import make_room
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
-from ticdc_codec.json_rows import JsonRows, RowProtocol, RowTexts, SingleRow
+from ticdc_codec.json_rows import JsonRows, MessageRows, RowTexts, SingleRow
 from ticdc_codec.json_text import Unreadable, names_of, unreadable
 from ticdc_codec.message import stored_value
 from ticdc_codec.message_prefix import Head
@@ -54,6 +54,7 @@ class JsonMessages:
                 if value.startswith(_ROW_BEGIN) or self._protocol.is_row(number)
             ]
         )
+        self._protocol.begin({}, Events())  # forget the messages
         return self._rows.finish()
 
 
@@ -93,7 +94,7 @@ class _Texts(RowTexts):
     commits: Sequence[int]
 
 
-class _SimpleRows(RowProtocol[int, _Group, _Texts]):
+class _SimpleRows(MessageRows[_Group, _Texts]):
     """Rows by the numbers of their messages."""
 
     image_fault = "in a row image: "
@@ -104,18 +105,13 @@ class _SimpleRows(RowProtocol[int, _Group, _Texts]):
         self._schemas = schemas
         self._objects = objects
         self._tables: dict[Layout, Table] = {}
-        self.begin({}, Events())
-
-    def begin(self, values: Mapping[int, bytes], out: Events) -> None:
-        """Begin a batch: its values by number, and where events go that are no rows."""
-        self._values = values
-        self._out = out
+        super().__init__()
 
     def is_row(self, item: int) -> bool:
         """Whether a message is a row; if it is none, its event or its failure has been added."""
         try:
-            self._out.message = item
-            envelope = read_envelope(self._values[item])
+            self.out.message = item
+            envelope = read_envelope(self.values[item])
             if not envelope.is_row:
                 self._control(item, envelope)
         except DecodeError as error:
@@ -125,11 +121,15 @@ class _SimpleRows(RowProtocol[int, _Group, _Texts]):
 
     def prefixes(self, items: Sequence[int]) -> list[bytes]:
         """``prefix_of`` of each."""
-        return [*map(prefix_of, map(self._values.__getitem__, items))]
+        # prefix_of, not called
+        return [
+            value[: (at := value.find(_COMMIT_TS))] + value[at + _TO_VERSION : at + _AFTER_VERSION]
+            for value in map(self.values.__getitem__, items)
+        ]
 
     def cut(self, group: _Group, items: Sequence[int]) -> _Texts | None:
         """The members after the head; None if one has another head."""
-        values = [*map(self._values.__getitem__, items)]
+        values = [*map(self.values.__getitem__, items)]
         if group.head is None or (commits := group.head.numbers(values)) is None:
             return None
         begin = len(group.head.text)
@@ -163,8 +163,8 @@ class _SimpleRows(RowProtocol[int, _Group, _Texts]):
 
     def single(self, item: int) -> SingleRow[int, _Group, _Texts] | None:
         """The row, or None for a message that begins as rows do but is none. Raises DecodeError."""
-        self._out.message = item
-        value = self._values[item]
+        self.out.message = item
+        value = self.values[item]
         envelope = read_envelope(value)
         if not envelope.is_row:
             self._control(item, envelope)
@@ -185,14 +185,9 @@ class _SimpleRows(RowProtocol[int, _Group, _Texts]):
             value=value,
         )
 
-    def refuse(self, item: int, error: DecodeError) -> None:
-        """Add the message's failure."""
-        self._out.message = item
-        self._out.error(error)
-
     def _control(self, item: int, envelope: Envelope) -> None:
-        names_of(self._values[item])
-        add_control(envelope, self._schemas, self._out)
+        names_of(self.values[item])
+        add_control(envelope, self._schemas, self.out)
 
     def _stored(self, envelope: Envelope, location: str) -> tuple[bytes, Envelope]:
         """The whole message that is in claim-check storage, in place of the one that names it (wire.md 1.3.6)."""
