@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from bench import codec
+from bench import codec, planning
 from bench.report import Target
 
-NAMES = ("codec", "silver", "gold", "tables", "fixed_cost", "pipeline", "history", "sustained", "loop", "memory")
+NAMES = ("codec", "planning", "silver", "gold", "tables", "fixed_cost", "pipeline", "history", "sustained", "loop", "memory")
 
 
 def main() -> int:
@@ -26,7 +26,8 @@ def main() -> int:
     if unknown := [name for name in names if name not in NAMES]:
         parser.error(f"expected any of {', '.join(NAMES)}, found {unknown[0]!r}")
     found = codec.main() if "codec" in names else []
-    on_spark = [name for name in NAMES if name in names and name != "codec"]
+    found += planning.main() if "planning" in names else []
+    on_spark = [name for name in NAMES if name in names and name not in ("codec", "planning")]
     if on_spark:
         found += _on_spark(on_spark, options.rows)
     print()
@@ -36,7 +37,7 @@ def main() -> int:
 
 
 def _on_spark(names: list[str], rows: int) -> list[Target]:
-    # The codec alone must not wait for Spark.
+    # Codec and planning alone must not wait for Spark.
     from bench import fixed_cost, gold, history, loop, memory, pipeline, silver, sustained, tables  # noqa: PLC0415
     from bench.place import temporary_lake  # noqa: PLC0415
 

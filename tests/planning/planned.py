@@ -10,10 +10,11 @@ from functools import partial
 from ticdc_codec.event import Ddl, Op, RowChange
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import protocol_named
+from ticdc_lakehouse.planning.barriers import barriers
 from ticdc_lakehouse.planning.naming import Naming, Taken
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
-from ticdc_lakehouse.planning.window import DdlEvent, Shape, Window, barriers, statements_of
+from ticdc_lakehouse.planning.window import DdlEvent, Shape, Window, statements_of
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
@@ -106,10 +107,11 @@ class Planner:
 
     def _window(self, tso: int) -> Window:
         ddls = tuple(ddl for ddl in self.ddls if self.before.tso <= ddl.commit_ts <= tso)
+        parted = barriers(ddls, self.before)
         alike: dict[tuple[object, ...], list[RowChange]] = defaultdict(list)
         for row in self.rows:
             if self.before.tso < commit_order(row) <= tso:
-                passed = sum(barrier < commit_order(row) for barrier in barriers(ddls))
+                passed = parted.passed(TableName(row.database, row.table), commit_order(row))
                 keyed = row.handle_key is not None
                 alike[row.database, row.table, row.columns, row.op, row.handle_only, keyed, passed].append(row)
         shapes: dict[TableName, list[Shape]] = defaultdict(list)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 
+import orjson
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F
 
 from ticdc_codec.event import Kind, Op, columns_from
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.planning.published_state import Definition, Published, TableState
-from ticdc_lakehouse.planning.window import DdlEvent, Shape, Window, barriers, statements_of
+from ticdc_lakehouse.planning.barriers import Barriers, barriers, lagging_names
+from ticdc_lakehouse.planning.published_state import Definition, Published
+from ticdc_lakehouse.planning.window import DdlEvent, Shape, Window, statements_of
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.schema.statement import RenameTables
 from ticdc_lakehouse.silver import decode_stream
-from ticdc_lakehouse.sql.text import is_table_sql
+from ticdc_lakehouse.sql.text import folded_sql, is_table_sql, literal
 
 _DDL_IDENTITY = ("commit_ts", "database", "table", "query")
 
@@ -35,11 +36,10 @@ def read_arrivals(
 ) -> Window:
     """What came with bronze batches up to ``batch`` since the published state ``before``, however old it is: told apart
     also by the DDLs to which the tables owe the definitions that are ``known``."""
-    past = {commit_ts for definition in known for commit_ts in (definition.commit_ts, definition.named_at)}
     events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
     ordered = events.withColumn("commit_ts", F.expr(decode_stream.COMMIT_ORDER)).where(F.col("batch") <= batch)
     new, replays = F.col("batch") > before.batch, replayed_since(before)
-    return _window(ordered, before, tso, new, replays, past=past, seen=before.batch)
+    return _window(ordered, before, tso, new, replays, past=tuple(known), seen=before.batch)
 
 
 def _window(
@@ -50,7 +50,7 @@ def _window(
     replays: SparkColumn,
     *,
     has_ddls: bool = True,
-    past: Collection[int] = (),
+    past: Sequence[Definition] = (),
     seen: int | None = None,
 ) -> Window:
     """``seen`` is the bronze batch after which a DDL is new, whatever its commit_ts."""
@@ -59,12 +59,9 @@ def _window(
     lines = _ddl_lines(ddls.where(due if seen is None else due | new)) if has_ddls else []
     late = _first_deliveries(ddls, lines, before.tso, seen) if seen is not None else frozenset()
     found = tuple(_ddl_event(line, late=_identity(line) in late) for line in lines)
-    lagging = {name: s for name, s in before.tables.items() if s.applied_tso < before.tso and not s.needs_override}
-    unapplied = new | _above_standstill(lagging, found) | replays
+    unapplied = new | _unapplied(before, found) | replays
     rows = (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso) & unapplied
-    # Rows of one name may be of several tables in turn: those that one of them has are parted from those it has not.
-    applied = {before.tso, *(state.applied_tso for state in lagging.values())} if lagging else set()
-    shapes = _row_lines(events.where(rows), sorted({*barriers(found), *past, *applied}))
+    shapes = _row_lines(events.where(rows), barriers(found, before, past))
     replayed = [line["newest_replay"] for line in (*shapes, *lines) if line["newest_replay"] is not None]
     return Window(
         rows=_by_table(shapes),
@@ -87,21 +84,13 @@ def replayed_since(before: Published) -> SparkColumn:
     return replayed_at.isNotNull() if seen is None else replayed_at > F.lit(seen)
 
 
-def _above_standstill(lagging: Mapping[TableName, TableState], ddls: Iterable[DdlEvent]) -> SparkColumn:
-    """Rows above the standstill of tables that lag."""
+def _unapplied(before: Published, ddls: Iterable[DdlEvent]) -> SparkColumn:
+    """Rows that tables below the watermark have yet to take."""
     condition = F.lit(False)
-    other_names = _renamed(ddls) if lagging else []
-    for name, state in lagging.items():
-        of_table = [F.expr(is_table_sql(each)) for each in (name, *other_names)]
-        condition = condition | (_any(of_table) & (F.col("commit_ts") > state.applied_tso))
+    for name, names in lagging_names(ddls, before).items():
+        of_table = _any([F.expr(is_table_sql(each)) for each in sorted(names)])
+        condition = condition | (of_table & (F.col("commit_ts") > before.tables[name].applied_tso))
     return condition
-
-
-def _renamed(ddls: Iterable[DdlEvent]) -> list[TableName]:
-    """The names that tables lost and got since. One that lags is published under the last of them, and goes on from the
-    first."""
-    renames = [s for ddl in ddls for s in ddl.statements if isinstance(s, RenameTables)]
-    return sorted({name for rename in renames for pair in rename.pairs for name in pair})
 
 
 def _any(conditions: Sequence[SparkColumn]) -> SparkColumn:
@@ -111,18 +100,18 @@ def _any(conditions: Sequence[SparkColumn]) -> SparkColumn:
     return result
 
 
-def _row_lines(rows: DataFrame, barriers: Sequence[int]) -> list[Row]:
-    """Rows by table, description and the DDLs that they lie between (a row at a DDL's commit_ts is before it)."""
-    passed = F.size(F.filter(F.array(*map(F.lit, barriers)), lambda barrier: barrier < F.col("commit_ts")))
+def _row_lines(rows: DataFrame, parted: Barriers) -> list[Row]:
+    """Rows by table, description and the barriers that they lie between."""
     rows_of_groups = (
-        rows.groupBy(
+        with_passed(rows, parted)
+        .groupBy(
             "database",
             "table",
             "columns",
             (F.col("op") != Op.DELETE.value).alias("whole"),
             F.coalesce("handle_only", F.lit(False)).alias("handle_only"),
             F.col("handle_key").isNotNull().alias("keyed"),
-            (passed if barriers else F.lit(0)).alias("passed"),
+            "passed",
         )
         .agg(
             F.min("commit_ts").alias("first"),
@@ -133,6 +122,31 @@ def _row_lines(rows: DataFrame, barriers: Sequence[int]) -> list[Row]:
         .collect()
     )
     return sorted(rows_of_groups, key=lambda row: row["first"])
+
+
+def with_passed(rows: DataFrame, parted: Barriers) -> DataFrame:
+    """The rows with ``passed``, which is ``Barriers.passed`` of each."""
+    if not parted.tables and not parted.databases:
+        return rows.withColumn("passed", F.lit(0))
+    of_tables = {"\0".join(name.folded): some for name, some in parted.tables.items()}
+    database, table = (F.expr(folded_sql(name)) for name in ("database", "table"))
+    below = [F.expr(f"coalesce(array_size(filter({name}, barrier -> barrier < commit_ts)), 0)") for name in _PASSED]
+    return (
+        rows.withColumns({"_database": database, "_table": F.concat_ws("\0", database, table)})
+        .join(_broadcast(rows.sparkSession, "_table", of_tables), "_table", "left")
+        .join(_broadcast(rows.sparkSession, "_database", parted.databases), "_database", "left")
+        .withColumn("passed", below[0] + below[1])
+    )
+
+
+_PASSED = ("_of_table", "_of_database")
+
+
+def _broadcast(spark: SparkSession, name: str, barriers: Mapping[str, tuple[int, ...]]) -> DataFrame:
+    """The barriers of each name, small enough to be a constant of the query."""
+    listed = [{name: key, f"_of{name}": some} for key, some in barriers.items()]
+    fields = literal(f"ARRAY<STRUCT<{name} STRING, _of{name} ARRAY<BIGINT>>>")
+    return F.broadcast(spark.sql(f"SELECT inline(from_json({literal(orjson.dumps(listed).decode())}, {fields}))"))
 
 
 def _by_table(lines: list[Row]) -> dict[TableName, tuple[Shape, ...]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -71,11 +71,6 @@ class Window:
     replays_seen: datetime | None
     """Newest replay among the events, or as before."""
     row_changes: int
-
-
-def barriers(ddls: Iterable[DdlEvent]) -> set[int]:
-    """Where rows are parted: at each DDL but those that only add indexes."""
-    return {ddl.commit_ts for ddl in ddls for s in ddl.statements if not (isinstance(s, AlterTable) and s.of_indexes)}
 
 
 def statements_of(query: str, database: str | None, table: str | None) -> tuple[Statement, ...]:

@@ -117,6 +117,36 @@ Statement = (
 )
 
 
+def names_of(statement: Statement) -> tuple[TableName, ...]:
+    """Every table that a statement names; none of one about a whole database."""
+    match statement:
+        case CreateTable(table=table):
+            return (table.name,)
+        case CreateTableLike(name=name, source=source):
+            return name, source
+        case DropTables(names=names) | Unread(names=names):
+            return names
+        case TruncateTable(name=name) | AlterTable(name=name):
+            return (name,)
+        case RenameTables(pairs=pairs):
+            return tuple(name for pair in pairs for name in pair)
+        case RestoreTable(name=name, to=to):
+            return name, to
+        case ExchangePartition(partitioned=partitioned, plain=plain):
+            return partitioned, plain
+        case DropDatabase() | NoChange():
+            return ()
+
+
+def database_of(statement: Statement) -> str | None:
+    """The database whose every table a statement may change, None if it is about single tables."""
+    match statement:
+        case DropDatabase(database=database) | Unread(database=database):
+            return database
+        case _:
+            return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
     """Where a column goes: FIRST, or AFTER another; no Position means at the end, or where it is."""

@@ -1,0 +1,63 @@
+"""Rows are parted at the DDLs of their own table."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from test_plan import KNOWN, NAME, STATE, U, ddl
+
+from ticdc_lakehouse.planning.barriers import barriers, lagging_names
+from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.schema.names import TableName
+
+BEFORE = Published(tso=10)
+
+
+@pytest.mark.parametrize(
+    ("query", "parted"),
+    [
+        ("ALTER TABLE t ADD c INT", {"t"}),
+        ("ALTER TABLE T ADD c INT", {"t"}),
+        ("ALTER TABLE t ADD INDEX (v)", set()),
+        ("CREATE TABLE t (id INT KEY)", {"t"}),
+        ("CREATE TABLE t LIKE u", {"t", "u"}),
+        ("DROP TABLE t, u", {"t", "u"}),
+        ("TRUNCATE TABLE u", {"u"}),
+        ("RENAME TABLE t TO u", {"t", "u"}),
+        ("RECOVER TABLE t", {"t"}),
+        ("FLASHBACK TABLE t TO u", {"t", "u"}),
+        ("ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u", {"t", "u"}),
+        ("DROP DATABASE D", {"t", "u"}),
+        ("DROP DATABASE other", set()),
+        ("CREATE VIEW v AS SELECT 1", set()),
+    ],
+)
+def test_ddl_parts_the_rows_of_the_tables_that_it_names(query: str, parted: set[str]) -> None:
+    found = barriers([ddl(15, query, None)], BEFORE)
+    for name in (NAME, U):
+        between = [found.passed(name, commit_ts) for commit_ts in (14, 15, 16)]
+        assert between == ([0, 0, 1] if name.table in parted else [0, 0, 0])
+
+
+def test_database_and_table_are_parted_by_both() -> None:
+    found = barriers([ddl(12, "DROP DATABASE d", None), ddl(15, "CREATE TABLE t (id INT KEY)", None)], BEFORE)
+    assert [found.passed(NAME, commit_ts) for commit_ts in (12, 13, 15, 16)] == [0, 1, 1, 2]
+
+
+def test_table_below_the_watermark_is_parted_where_it_is_under_all_its_names() -> None:
+    before = Published(tso=10, tables={U: replace(STATE, applied_tso=4)})
+    ddls = [
+        ddl(6, "RENAME TABLE t TO x", None),
+        ddl(8, "RENAME TABLE x TO u", None),
+        ddl(9, "RENAME TABLE v TO w", None),
+    ]
+    x, v = TableName("d", "x"), TableName("d", "v")
+    assert lagging_names(ddls, before) == {U: {U, NAME, x}}
+    assert barriers(ddls, before).tables[NAME] == (4, 6, 10)
+    assert barriers(ddls, before).tables[v] == (9,)
+
+
+def test_rows_from_before_the_window_are_parted_at_the_definition_in_force() -> None:
+    known = replace(KNOWN, commit_ts=7, named_at=3)
+    assert barriers([], BEFORE, [known]).tables == {NAME: (3, 7)}
