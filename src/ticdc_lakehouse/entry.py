@@ -99,7 +99,7 @@ class Run:
     def silver(self) -> Decoded:
         """Decode what bronze has. Raises ConfigError if the protocol cannot be decoded continuously, and if the first
         messages are of another one."""
-        if self._schemas_apart and self.continuous:
+        if self._has_external_schemas and self.continuous:
             raise ConfigError(
                 f"feed {self.feed.name}: silver of protocol {self.feed.protocol} runs with trigger available_now: "
                 "between runs it learns the schemas that rows need"
@@ -111,7 +111,7 @@ class Run:
 
     def _decode(self) -> Decoded:
         check_protocol(self.lake, self.decoding)
-        if self._schemas_apart:
+        if self._has_external_schemas:
             return external_schemas.decode(self.lake, self.decoding)
         return decode(self.lake, self.decoding, continuous=self.continuous)
 
@@ -191,12 +191,12 @@ class Run:
         return status.status_frame(self.lake, self.feed.name)
 
     @property
-    def _schemas_apart(self) -> bool:
+    def _has_external_schemas(self) -> bool:
         return protocol_named(self.feed.protocol).external_schemas
 
     @property
     def _schemas(self) -> Mapping[SchemaName, tuple[Column, ...]]:
-        if self._schemas_apart:
+        if self._has_external_schemas:
             return external_schemas.known(self.lake, self.feed.name)
         return {}
 
@@ -214,9 +214,9 @@ class Run:
             tables=self.feed.schema_tables,
             matches=self.feed.tables.matches,
             options=self.feed.sink_options,
-            schemas_apart=self._schemas_apart,
-            stale_flags=protocol_named(self.feed.protocol).flags_may_be_stale,
-            own_digits=protocol_named(self.feed.protocol).noncanonical_key_digits,
+            external_schemas=self._has_external_schemas,
+            flags_may_be_stale=protocol_named(self.feed.protocol).flags_may_be_stale,
+            noncanonical_key_digits=protocol_named(self.feed.protocol).noncanonical_key_digits,
             mode=self.feed.gold.mode,
             tombstone_days=self.feed.gold.tombstone_days,
             retention_days=self.feed.gold.retention_days,

@@ -26,6 +26,7 @@ from ticdc_lakehouse.planning.compatibility import refusal as refuses
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.window import Shape
 from ticdc_lakehouse.schema.definition import table_from_json, table_to_json
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.sql.typed_columns import typed_columns
 
@@ -86,7 +87,16 @@ def test_a_lost_name_is_nothing_that_gold_takes() -> None:
 
 def test_a_column_that_was_in_doubt_says_so_in_its_comment_from_then_on() -> None:
     (table,) = tables_from_sql("CREATE TABLE d.t (id INT PRIMARY KEY, c FLOAT)")
-    shape = Shape(columns=doubtful(CRAFT_FLOAT), whole=True, handle_only=False, keyed=True, first=5, last=5, rows=1)
+    shape = Shape(
+        name=TableName("d", "t"),
+        columns=doubtful(CRAFT_FLOAT),
+        whole=True,
+        handle_only=False,
+        keyed=True,
+        first=5,
+        last=5,
+        rows=1,
+    )
     sound = replace(shape, columns=tuple(replace(column, doubt=None) for column in shape.columns))
     told = as_sent(as_sent(table, [shape]), [sound])
     assert table_from_json(table_to_json(told)) == told
@@ -118,7 +128,7 @@ def test_floats_of_8_2_are_refused_unless_the_feed_says_otherwise() -> None:
 @pytest.mark.parametrize("file", DEFECTS)
 def test_the_order_of_a_schema_shows_whose_values_may_stand_under_wrong_names(file: str) -> None:
     """tiflow lists columns as they were made; CREATE TABLE says in which order they stand."""
-    applying = GoldConfig(feed="f", time_zone="UTC", schemas_apart=True)
+    applying = GoldConfig(feed="f", time_zone="UTC", external_schemas=True)
     for case in cases(file):
         (table,) = tables_from_sql(case.content["create"], "evolve")
         _, row = decoded(case)
@@ -126,7 +136,9 @@ def test_the_order_of_a_schema_shows_whose_values_may_stand_under_wrong_names(fi
             continue
         assert isinstance(row, RowChange)
         assert row.after != case.expect[1]["after"]
-        shape = Shape(columns=row.columns, whole=True, handle_only=False, keyed=True, first=5, last=5, rows=1)
+        shape = Shape(
+            name=table.name, columns=row.columns, whole=True, handle_only=False, keyed=True, first=5, last=5, rows=1
+        )
         assert "simple-column-order" in (refuses(table, shape, applying, defined=True) or "")
         ordered = tuple(sorted(row.columns, key=lambda c: [d.name for d in table.columns].index(c.name)))
         assert refuses(table, replace(shape, columns=ordered), applying, defined=True) is None

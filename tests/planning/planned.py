@@ -52,9 +52,9 @@ class Planner:
             time_zone=self.stream.time_zone,
             tables=tuple(tables_from_sql(self.stream.create_statements())),
             options=sink_options(self.stream.protocol, self.stream.options),
-            schemas_apart=protocol.external_schemas,
-            stale_flags=protocol.flags_may_be_stale,
-            own_digits=protocol.noncanonical_key_digits,
+            external_schemas=protocol.external_schemas,
+            flags_may_be_stale=protocol.flags_may_be_stale,
+            noncanonical_key_digits=protocol.noncanonical_key_digits,
             mode=mode_of(self.stream),
         )
 

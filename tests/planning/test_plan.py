@@ -84,8 +84,8 @@ def plan(now: PlanningInput, name: TableName = NAME) -> TablePlan:
 
 KNOWN = definition()
 STATE = TableState(name="f_d_t", data=DATA, version=4, applied_tso=10)
-SIMPLE = GoldConfig(feed="f", time_zone="UTC", schemas_apart=True)
-DEBEZIUM = GoldConfig(feed="f", time_zone="UTC", own_digits=True)
+SIMPLE = GoldConfig(feed="f", time_zone="UTC", external_schemas=True)
+DEBEZIUM = GoldConfig(feed="f", time_zone="UTC", noncanonical_key_digits=True)
 DECIMAL_KEY = "CREATE TABLE d.t (id DECIMAL(9,2) PRIMARY KEY, v VARCHAR(9))"
 DECIMAL = definition(sql=DECIMAL_KEY)
 SIMPLE_TRUSTED = replace(SIMPLE, options=sink_options("simple", {"simple-column-order": "trust"}))

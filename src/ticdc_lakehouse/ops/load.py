@@ -33,7 +33,7 @@ from ticdc_lakehouse.ops.dumpling import Export
 from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition, Published, Restart, TableState
-from ticdc_lakehouse.planning.table_plan import OWN_DIGITS, name_clash
+from ticdc_lakehouse.planning.table_plan import NONCANONICAL_KEY_DIGITS, name_clash
 from ticdc_lakehouse.policy import Mode, OnIrregular
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.names import TableName, fold
@@ -136,8 +136,8 @@ class _Loading:
         if (clash := name_clash(table)) is not None:
             raise ConfigError(f"{what}: {clash}")
         for column in key:
-            own_digits = self.applying.own_digits and column.type.family in OWN_DIGITS
-            if own_digits or (column.type.elements and column.by is None):
+            rewritten = self.applying.noncanonical_key_digits and column.type.family in NONCANONICAL_KEY_DIGITS
+            if rewritten or (column.type.elements and column.by is None):
                 raise ConfigError(
                     f"{what}: key column {column.name}: how the feed writes keys of {column.type.text} is not known"
                 )

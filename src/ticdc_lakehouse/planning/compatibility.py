@@ -40,9 +40,9 @@ def refusal(table: Table | None, shape: Shape, applying: GoldConfig, *, defined:
     types = {column.name: column.type for column in table.columns}
     columns = tuple(completed(column, types.get(column.name, _UNKNOWN)) for column in shape.columns)
     reason = writer_defects.refusal(columns, applying.options, defined=defined)
-    if reason is None and applying.schemas_apart and _reordered(table, shape):
+    if reason is None and applying.external_schemas and _reordered(table, shape):
         reason = writer_defects.refusal_of_order(applying.options)
-    return reason or _mismatch(table, shape, signs=not (applying.stale_flags and defined))
+    return reason or _mismatch(table, shape, signs=not (applying.flags_may_be_stale and defined))
 
 
 def _reordered(table: Table, shape: Shape) -> bool:

@@ -27,11 +27,11 @@ class GoldConfig:
     """The feed's table filter."""
     options: SinkOptions = field(default_factory=SinkOptions)
     """The feed's, for what they say of doubtful values."""
-    schemas_apart: bool = False
+    external_schemas: bool = False
     """Whether rows are described by schemas that were sent apart, in an order of their own (Simple)."""
-    stale_flags: bool = False
+    flags_may_be_stale: bool = False
     """Whether messages may be wrong about what is UNSIGNED (Open Protocol, wire.md 8.4)."""
-    own_digits: bool = False
+    noncanonical_key_digits: bool = False
     """Whether keys of decimals and times have the wire's digits, not MySQL's (Debezium)."""
     mode: Mode = Mode.WATERMARKS
     tombstone_days: int = 7

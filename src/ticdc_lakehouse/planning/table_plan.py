@@ -23,8 +23,8 @@ from ticdc_lakehouse.schema.statement import AlterTable
 
 OWN_COLUMNS = "_ticdc_"
 """How the names of columns begin that gold adds to a table's own."""
-OWN_DIGITS = (Family.DECIMAL, Family.TIME, Family.DATETIME, Family.TIMESTAMP)
-"""Types whose keys Debezium writes with digits of its own (``GoldConfig.own_digits``)."""
+NONCANONICAL_KEY_DIGITS = (Family.DECIMAL, Family.TIME, Family.DATETIME, Family.TIMESTAMP)
+"""Types whose keys Debezium writes with digits of its own (``GoldConfig.noncanonical_key_digits``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,14 +164,14 @@ class Lane:
             rows = Rows(table=table, after=after, through=through, shapes=tuple(shapes), since=since, batches=batches)
             self.steps.append(rows)
 
-    def alter(self, ddl: DdlEvent, statement: AlterTable, *, own_digits: bool = False) -> None:
+    def alter(self, ddl: DdlEvent, statement: AlterTable, *, noncanonical_key_digits: bool = False) -> None:
         """Change the columns as a DDL says. Raises ApplyError if that cannot be followed."""
         if self.stop is not None or self.definition is None:
             return
         changed = change(self.definition.table, statement)
         if (clash := name_clash(changed.table)) is not None:
             raise ApplyError(clash)
-        if own_digits:
+        if noncanonical_key_digits:
             _check_keys(changed)
         self.note(ddl)
         if changed.effects:
@@ -226,7 +226,7 @@ def _check_keys(changed: Changed) -> None:
         isinstance(e, Rekeyed) or (isinstance(e, Recast) and e.after.name in columns) for e in changed.effects
     )
     for column in columns.values():
-        if rekeyed and column.type.family in OWN_DIGITS:
+        if rekeyed and column.type.family in NONCANONICAL_KEY_DIGITS:
             raise ApplyError(
                 f"key column `{column.name}`: the protocol writes {column.type.text} keys with different digits, so "
                 "stored keys would no longer match"

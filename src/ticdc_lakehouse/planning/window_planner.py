@@ -110,7 +110,7 @@ class Lanes:
                 lane.note(ddl)
                 continue
             try:
-                lane.alter(ddl, statement, own_digits=self.now.applying.own_digits)
+                lane.alter(ddl, statement, noncanonical_key_digits=self.now.applying.noncanonical_key_digits)
             except ApplyError as error:
                 self._give_lane_up(ddl, lane, str(error))
 
