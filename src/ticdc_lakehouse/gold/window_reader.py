@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 
-import orjson
 from pyspark.sql import Column as SparkColumn
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from ticdc_codec.event import Kind, Op, columns_from
@@ -16,7 +15,7 @@ from ticdc_lakehouse.planning.published_state import Definition, Published
 from ticdc_lakehouse.planning.window import DdlEvent, Shape, Window, statements_of
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import decode_stream
-from ticdc_lakehouse.sql.text import folded_sql, is_table_sql, literal
+from ticdc_lakehouse.sql.text import is_table_sql
 
 _DDL_IDENTITY = ("commit_ts", "database", "table", "query")
 
@@ -125,28 +124,10 @@ def _row_lines(rows: DataFrame, parted: Barriers) -> list[Row]:
 
 
 def with_passed(rows: DataFrame, parted: Barriers) -> DataFrame:
-    """The rows with ``passed``, which is ``Barriers.passed`` of each."""
-    if not parted.tables and not parted.databases:
-        return rows.withColumn("passed", F.lit(0))
-    of_tables = {"\0".join(name.folded): some for name, some in parted.tables.items()}
-    database, table = (F.expr(folded_sql(name)) for name in ("database", "table"))
-    below = [F.expr(f"coalesce(array_size(filter({name}, barrier -> barrier < commit_ts)), 0)") for name in _PASSED]
-    return (
-        rows.withColumns({"_database": database, "_table": F.concat_ws("\0", database, table)})
-        .join(_broadcast(rows.sparkSession, "_table", of_tables), "_table", "left")
-        .join(_broadcast(rows.sparkSession, "_database", parted.databases), "_database", "left")
-        .withColumn("passed", below[0] + below[1])
-    )
-
-
-_PASSED = ("_of_table", "_of_database")
-
-
-def _broadcast(spark: SparkSession, name: str, barriers: Mapping[str, tuple[int, ...]]) -> DataFrame:
-    """The barriers of each name, small enough to be a constant of the query."""
-    listed = [{name: key, f"_of{name}": some} for key, some in barriers.items()]
-    fields = literal(f"ARRAY<STRUCT<{name} STRING, _of{name} ARRAY<BIGINT>>>")
-    return F.broadcast(spark.sql(f"SELECT inline(from_json({literal(orjson.dumps(listed).decode())}, {fields}))"))
+    """The rows with ``passed``, the number of barriers below each: of all tables', which parts more than needed."""
+    every = sorted({at for some in (*parted.tables.values(), *parted.databases.values()) for at in some})
+    below = F.size(F.filter(F.array(*map(F.lit, every)), lambda barrier: barrier < F.col("commit_ts")))
+    return rows.withColumn("passed", below if every else F.lit(0))
 
 
 def _by_table(lines: list[Row]) -> dict[TableName, tuple[Shape, ...]]:
