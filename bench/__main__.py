@@ -8,7 +8,19 @@ from collections.abc import Callable
 from bench import codec, planning
 from bench.report import Target
 
-NAMES = ("codec", "planning", "silver", "gold", "tables", "fixed_cost", "pipeline", "history", "sustained", "loop", "memory")
+NAMES = (
+    "codec",
+    "planning",
+    "silver",
+    "gold",
+    "tables",
+    "fixed_cost",
+    "pipeline",
+    "history",
+    "sustained",
+    "loop",
+    "memory",
+)
 
 
 def main() -> int:
