@@ -18,7 +18,7 @@ from bench.timing import Times
 from bench.wide import COLUMNS, definitions
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import windows
-from ticdc_lakehouse.gold.data_table import create_data_table
+from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.gold.merge import COMMIT_TS, GONE, KEY, latest_typed_sql
 from ticdc_lakehouse.planning.naming import object_name
 from ticdc_lakehouse.planning.planning_input import GoldConfig
@@ -112,7 +112,8 @@ def prepare_bare(lake: Lake, applying: GoldConfig, after: int, through: int, *, 
     """Lay down what the bare MERGEs read: a window's newest change of each key, typed."""
     for number, definition in enumerate(applying.tables):
         if create:
-            create_data_table(lake, f"{_bare(applying.feed, number)}__data", definition)
+            bare = _bare(applying.feed, number)
+            create_live_table(lake, bare, definition, data=bare, feed=applying.feed)
         name = f"{_bare(applying.feed, number)}_source"
         rows = Rows(table=definition, after=after, through=through, shapes=())
         newest = latest_typed_sql(lake, applying.feed, rows, applying.time_zone)
@@ -136,7 +137,7 @@ def merge_bare(lake: Lake, case: Case) -> float:
 
 def _merge_one(lake: Lake, feed: str, number: int) -> None:
     name = _bare(feed, number)
-    target, source = (lake.table(Layer.GOLD, part) for part in (f"{name}__data", f"{name}_source"))
+    target, source = lake.table(Layer.LIVE, name), lake.table(Layer.GOLD, f"{name}_source")
     stored = lake.spark.table(target).columns
     assignments = ", ".join(f"{column} = s.{column}" for column in stored)
     lake.spark.sql(f"""
@@ -152,9 +153,7 @@ def _check_equal(lake: Lake, applying: GoldConfig) -> None:
     for number, definition in enumerate(applying.tables):
         names = (object_name(applying.feed, definition.database, definition.table), _bare(applying.feed, number))
         ours, bare = (
-            lake.spark.table(lake.table(Layer.GOLD, f"{name}__data"))
-            .selectExpr("count(*)", f"sum({COMMIT_TS} % 1000003)")
-            .first()
+            lake.spark.table(lake.table(Layer.LIVE, name)).selectExpr("count(*)", f"sum({COMMIT_TS} % 1000003)").first()
             for name in names
         )
         if ours != bare:

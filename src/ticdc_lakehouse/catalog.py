@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -14,7 +13,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 
 from ticdc_lakehouse.sql.text import literal, quoted
 
-_USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+"""Session setting: what commits of the session carry as ``userMetadata``."""
 
 
 class Layer(StrEnum):
@@ -98,21 +98,8 @@ class Lake:
         for name, value in self.spark.conf.getAll.items():
             if inherited.get(name) != value and session.conf.isModifiable(name):
                 session.conf.set(name, value)
-        session.conf.set(_USER_METADATA, metadata)
+        session.conf.set(USER_METADATA, metadata)
         return replace(self, spark=session)
-
-    @contextmanager
-    def signed(self, signature: str) -> Iterator[None]:
-        """What this session writes within bears the signature, as ``userMetadata`` in the tables' histories."""
-        self.spark.conf.set(_USER_METADATA, signature)
-        try:
-            yield
-        finally:
-            self.spark.conf.unset(_USER_METADATA)
-
-    def signature(self) -> str | None:
-        """What this session signs with now."""
-        return self.spark.conf.get(_USER_METADATA, None)
 
     def property(self, table: str, name: str) -> str | None:
         """A table's property, None if it has none of that name."""

@@ -211,6 +211,10 @@ class Changefeed:
         """The quoted name of a table's gold view."""
         return self.lake.table(Layer.GOLD, self.state.tables[database, table].name)
 
+    def live(self, table: str, database: str = "shop") -> str:
+        """The quoted name of a table's live table."""
+        return self.lake.table(Layer.LIVE, self.state.tables[database, table].name)
+
     def rows(self, table: str, database: str = "shop") -> dict[Any, tuple[Any, ...]]:
         """What analysts see: first column to the others."""
         lines = [tuple(row) for row in self.spark.table(self.view(table, database)).collect()]
@@ -219,10 +223,10 @@ class Changefeed:
         return found
 
     def data_versions(self) -> dict[str, int]:
-        """The newest Delta version of every data table."""
-        names = (table.data for table in self.state.tables.values() if table.version >= 0)
-        logs = {name: self.folder / Layer.GOLD / name / "_delta_log" for name in names}
-        return {name: max(int(commit.stem) for commit in log.glob("*.json")) for name, log in logs.items()}
+        """The newest Delta version of every live table, by its stable id."""
+        tables = [table for table in self.state.tables.values() if table.version >= 0]
+        logs = {table.data: self.folder / Layer.LIVE / table.name / "_delta_log" for table in tables}
+        return {data: max(int(commit.stem) for commit in log.glob("*.json")) for data, log in logs.items()}
 
     def events(self, columns: str = "*", where: str = "true") -> list[Row]:
         table = self.lake.table(Layer.SILVER, decode_stream.events_table(self.name))

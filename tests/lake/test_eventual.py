@@ -81,7 +81,7 @@ def test_a_ddl_that_comes_late_is_followed_once(feed: Changefeed) -> None:
 
 def test_a_tombstone_is_forgotten_after_its_days(feed: Changefeed) -> None:
     def tombstones() -> int:
-        data = feed.lake.table(Layer.GOLD, feed.state.tables["shop", "t"].data)
+        data = feed.live("t")
         return feed.spark.table(data).where("_ticdc_gone").count()
 
     assert tombstones() == 2

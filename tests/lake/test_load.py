@@ -186,5 +186,5 @@ def test_values_of_every_kind_and_names_of_files(feed: Changefeed, tmp_path: Pat
     assert (kind, text, bits, day, str(number), single) == ("b,c", 'q"\\N\n\r\0é,', 513, None, "12.50000", 1.5)
     assert (year, json, irregular) == (2023, "[1]", {"day": "0000-00-00"})
     assert str(moment) == "2023-11-14 14:13:20.123000"
-    keys = feed.spark.table(feed.lake.table(Layer.GOLD, feed.state.tables["shop", "odd.table"].data))
+    keys = feed.spark.table(feed.live("odd.table"))
     assert {row["_ticdc_key"] for row in keys.select("_ticdc_key").collect()} == {'["00ff5c0a"]', '[""]'}

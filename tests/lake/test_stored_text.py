@@ -14,7 +14,7 @@ from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import parse_type
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.alter_table import alter
-from ticdc_lakehouse.gold.data_table import create_data_table
+from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.gold.merge import key_text_sql
 from ticdc_lakehouse.planning.table_plan import Alter
 from ticdc_lakehouse.schema.change import change
@@ -139,19 +139,19 @@ def lake(spark: SparkSession, lake_root: Path) -> Iterator[Lake]:
     lake = Lake(spark=spark, catalog="spark_catalog", schemas=schemas, checkpoints="", root=lake_root)
     lake.register()
     yield lake
-    lake.drop(Layer.GOLD, "t__data")
+    lake.drop(Layer.LIVE, "t")
 
 
 def altered(lake: Lake, create: str, values: str, ddl: str) -> str:
-    """A data table with one row, after a DDL; gives its name."""
+    """A live table with one row, after a DDL; gives its name."""
     (table,) = tables_from_sql(create)
-    create_data_table(lake, "t__data", table)
-    name = lake.table(Layer.GOLD, "t__data")
+    create_live_table(lake, "t", table, data="t__data", feed="f")
+    name = lake.table(Layer.LIVE, "t")
     lake.spark.sql(f"INSERT INTO {name} VALUES {values}")
     (statement,) = read_ddl(ddl, "d", "t")
     assert isinstance(statement, AlterTable)
     changed = change(table, statement)
-    alter(lake, "t__data", Alter(commit_ts=1, query=ddl, effects=changed.effects, table=changed.table), "UTC")
+    alter(lake, "t", Alter(commit_ts=1, query=ddl, effects=changed.effects, table=changed.table), 1, "UTC")
     return name
 
 
@@ -159,7 +159,7 @@ def test_a_key_gets_the_digits_of_its_new_type(lake: Lake) -> None:
     name = altered(
         lake,
         "CREATE TABLE d.t (a DATETIME, v DATETIME, PRIMARY KEY (a))",
-        f"""('["{NO_HOUR}"]', 1, map('v', '0000-00-00 00:00:00'), TIMESTAMP_NTZ'{NO_HOUR}', NULL)""",
+        f"""(TIMESTAMP_NTZ'{NO_HOUR}', NULL, 1, map('v', '0000-00-00 00:00:00'), '["{NO_HOUR}"]')""",
         "ALTER TABLE t MODIFY a DATETIME(3), MODIFY v DATETIME(1)",
     )
     (row,) = lake.spark.sql(f"SELECT _ticdc_key, {IRREGULAR} FROM {name}").collect()
@@ -172,6 +172,6 @@ def test_a_number_beyond_its_new_type_stops_the_table(lake: Lake, after: str) ->
         altered(
             lake,
             "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v DOUBLE)",
-            """('["1"]', 1, NULL, 1, 1e300D)""",
+            """(1, 1e300D, 1, NULL, '["1"]')""",
             f"ALTER TABLE t MODIFY v {after}",
         )

@@ -1,160 +1,246 @@
-"""Data tables made to follow an ALTER TABLE: their columns through column mapping, their rows by one update a column.
+"""Live tables follow an ALTER TABLE in one commit: of metadata alone where no stored value changes, else an atomic
+replacement that is written from the version before.
 
 TiDB sends no row for what an ALTER TABLE does to the rows that are there, so gold does the same to its own: new columns
-get their DEFAULT, and values of a column that changes its type are converted by MySQL's rules (`recast`).
+get their DEFAULT, and values of a column that changes its type are converted by MySQL's rules (`type_conversion`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY, key_text_sql
+from ticdc_lakehouse.gold.live_table import Column, given_properties, layout_sql, live_columns
+from ticdc_lakehouse.gold.merge import GONE, KEY, key_text_sql
 from ticdc_lakehouse.planning.table_plan import Alter, Exchange
-from ticdc_lakehouse.schema.definition import ColumnDefinition
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.effect import Added, Dropped, Effect, Recast, Rekeyed, Renamed, RowsGone
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.type_conversion import converted_sql, zeros
-from ticdc_lakehouse.sql.typed_columns import (
-    IRREGULAR,
-    TypedColumn,
-    by_name,
-    stored_text_sql,
-    typed_column,
-    typed_columns,
-)
+from ticdc_lakehouse.sql.typed_columns import IRREGULAR, TypedColumn, by_name, stored_text_sql, typed_column
 
-_NEW = "_ticdc_new"
-"""A column that is about to take another one's place."""
+_SOURCE = "_ticdc_replacement"
+"""The temporary view, in the session of one commit, of the rows that replace a table's."""
 
 
-def alter(lake: Lake, data: str, step: Alter, time_zone: str) -> None:
-    """Do to the data table and its rows what the DDL did. Raises ApplyError, before anything is written for that
-    effect, if values cannot be converted."""
-    table = lake.table(Layer.GOLD, data)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Rows:
+    """The rows of a live table on their way through the effects of a DDL: a query, and the names of its columns."""
+
+    query: str
+    columns: tuple[str, ...]
+    same: bool = True
+    """Whether no stored value has changed yet: columns without one may have come, and columns may have gone."""
+
+    def select(self, expressions: dict[str, str], *, columns: Sequence[str] | None = None) -> _Rows:
+        """The rows with other expressions for some of their columns."""
+        names = self.columns if columns is None else tuple(columns)
+        listed = ", ".join(f"{expressions.get(name, quoted(name))} AS {quoted(name)}" for name in names)
+        return _Rows(query=f"SELECT {listed} FROM ({self.query})", columns=names, same=False)
+
+    def where(self, condition: str) -> _Rows:
+        """The rows for which the condition holds."""
+        return replace(self, query=f"SELECT * FROM ({self.query}) WHERE {condition}", same=False)
+
+
+def alter(lake: Lake, name: str, step: Alter, version: int, time_zone: str) -> bool:
+    """Do to the live table, which is at ``version``, what the DDL did, in one commit; gives whether there was anything
+    to do. Raises ApplyError, before anything is written, if values cannot be converted."""
+    table = lake.table(Layer.LIVE, name)
+    schema = lake.spark.table(table).schema
+    stored = tuple(schema.names)
+    tombstones = GONE in stored
+    target = live_columns(step.table, tombstones=tombstones)
+    if _renames_alone(lake, table, step, stored):
+        (effect,) = step.effects
+        assert isinstance(effect, Renamed)
+        lake.spark.sql(f"ALTER TABLE {table} RENAME COLUMN {quoted(effect.old)} TO {quoted(effect.new)}")
+        return True
+    rows = _Rows(query=f"SELECT * FROM {table} VERSION AS OF {version}", columns=stored)
     for effect in step.effects:
-        for statement in _statements(lake, table, effect, step, time_zone):
-            lake.spark.sql(statement)
+        rows = _after(lake, rows, effect, step, time_zone)
+    if not rows.same or _returns(step.effects, stored):
+        replace_rows(lake, table, rows.query, step.table, target)
+        return True
+    types = {field.name: field.dataType.simpleString() for field in schema}
+    wanted = [replace(c, spark_type=types.get(c.name, c.spark_type)) for c in target]
+    comments = {field.name: field.metadata.get("comment", "") for field in schema}
+    if [(c.name, c.comment) for c in wanted] == list(comments.items()):
+        return False
+    lake.spark.sql(f"ALTER TABLE {table} REPLACE COLUMNS ({', '.join(c.declaration for c in wanted)})")
+    return True
 
 
-def exchange(lake: Lake, step: Exchange, versions: tuple[int, int], time_zone: str) -> None:
-    """Exchange the rows of a partition and of a plain table, which are at these Delta versions. Raises ApplyError,
-    before anything is written, if some of the plain table's rows lie outside the partition's bounds (WITHOUT
-    VALIDATION): later on nothing would distinguish them from others."""
-    tables = [lake.table(Layer.GOLD, name) for name in (step.partitioned, step.plain)]
-    for table in tables:
-        _check_readable(lake, table, step.part)
-    rows = gone_sql(step.part, time_zone)
-    if lake.spark.sql(f"SELECT 1 FROM {tables[1]} WHERE NOT coalesce({rows}, false)").head(1):
+def empty(lake: Lake, name: str) -> None:
+    """Remove all rows of a live table, in one commit."""
+    lake.spark.sql(f"TRUNCATE TABLE {lake.table(Layer.LIVE, name)}")
+
+
+def exchange(
+    lake: Lake,
+    step: Exchange,
+    names: tuple[str, str],
+    versions: tuple[int, int],
+    tables: tuple[Table, Table],
+    zone: str,
+) -> None:
+    """Exchange the rows of a partition and of a plain table, at these Delta versions: one replacement of each.
+
+    Raises ApplyError, before anything is written, if some of the plain table's rows lie outside the partition's bounds
+    (WITHOUT VALIDATION): later on nothing would distinguish them from others.
+    """
+    live = [lake.table(Layer.LIVE, name) for name in names]
+    partitioned, plain = (f"SELECT * FROM {t} VERSION AS OF {v}" for t, v in zip(live, versions, strict=True))
+    for rows in (partitioned, plain):
+        _check_readable(lake, rows, step.part)
+    inside = f"coalesce({gone_sql(step.part, zone)}, false)"
+    if lake.spark.sql(f"SELECT 1 FROM ({plain}) WHERE NOT {inside}").head(1):
         raise ApplyError("EXCHANGE PARTITION: the other table has rows outside the partition's bounds")
-    columns = ", ".join([KEY, COMMIT_TS, IRREGULAR, *(quoted(column.name) for column in typed_columns(step.table))])
-    partitioned, plain = (f"{t} VERSION AS OF {v}" for t, v in zip(tables, versions, strict=True))
-    for statement in (
-        f"DELETE FROM {tables[0]} WHERE {rows}",
-        f"INSERT INTO {tables[0]} ({columns}) SELECT {columns} FROM {plain}",
-        f"DELETE FROM {tables[1]}",
-        f"INSERT INTO {tables[1]} ({columns}) SELECT {columns} FROM {partitioned} WHERE {rows}",
-    ):
-        lake.spark.sql(statement)
+    columns = live_columns(step.table, tombstones=False)
+    listed = ", ".join(quoted(column.name) for column in columns)
+    queries = (
+        f"SELECT {listed} FROM ({partitioned}) WHERE NOT {inside} UNION ALL SELECT {listed} FROM ({plain})",
+        f"SELECT {listed} FROM ({partitioned}) WHERE {inside}",
+    )
+    for table, query, definition in zip(live, queries, tables, strict=True):
+        replace_rows(lake, table, query, definition, columns)
 
 
-def _statements(lake: Lake, table: str, effect: Effect, step: Alter, time_zone: str) -> list[str]:
+def replace_rows(lake: Lake, table: str, query: str, definition: Table, columns: Sequence[Column]) -> None:
+    """Replace rows, columns and layout of a live table in one commit; older versions keep theirs, and the table what
+    else was set of it."""
+    rows = _commented(lake.spark.sql(query), columns)
+    rows.createOrReplaceTempView(_SOURCE)
+    layout = layout_sql(definition, given_properties(lake, table))
+    lake.spark.sql(f"REPLACE TABLE {table} USING delta {layout} AS SELECT * FROM {_SOURCE}")
+
+
+def _commented(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
+    """The columns in this order, with their comments: REPLACE TABLE … AS SELECT takes them from the query's."""
+    return rows.select(
+        *(F.col(quoted(c.name)).alias(c.name, metadata={"comment": c.comment}) for c in columns),
+    )
+
+
+def _returns(effects: Sequence[Effect], stored: Sequence[str]) -> bool:
+    """Whether a column is dropped and another one added under its name, whose values are others."""
+    before = {fold(name) for name in stored}
+    return any(isinstance(effect, Added) and fold(effect.column.name) in before for effect in effects)
+
+
+def _renames_alone(lake: Lake, table: str, step: Alter, stored: Sequence[str]) -> bool:
+    """Whether the DDL only renames one column, to a name that differs in more than case, and of which no irregular
+    value is kept by name."""
+    match step.effects:
+        case (Renamed(old=old, new=new),):
+            order = [column.name for column in live_columns(step.table, tombstones=GONE in stored)]
+            in_place = [new if name == old else name for name in stored] == order
+            return in_place and fold(old) != fold(new) and not _has_irregular(lake, f"SELECT * FROM {table}", old)
+        case _:
+            return False
+
+
+def _has_irregular(lake: Lake, rows: str, name: str) -> bool:
+    found = lake.spark.sql(f"SELECT 1 FROM ({rows}) WHERE map_contains_key({IRREGULAR}, {literal(name)})")
+    return bool(found.head(1))
+
+
+def _after(lake: Lake, rows: _Rows, effect: Effect, step: Alter, time_zone: str) -> _Rows:
+    """The rows after one effect of the DDL."""
     match effect:
         case Added(column=column, value=value):
-            return _add(table, by_name(column), value, time_zone)
+            return _add(rows, by_name(column), value, time_zone)
         case Dropped(column=column):
-            return [_drop(table, column.name), *_forget(table, column)]
+            return _drop(lake, rows, column)
         case Renamed(old=old, new=new):
-            return _rename(table, old, new)
+            return _rename(rows, old, new)
         case Recast(before=before, after=after):
-            recast = _recast(lake, table, before, by_name(after), time_zone)
-            keyed = fold(after.name) in {fold(name) for name in step.table.key}
-            moved = len(recast) > 1 or bool(after.type.elements)  # else the key's texts stay as the wire wrote them
-            return [*recast, *(_rekey(table, step, step.table.key, time_zone) if keyed and moved else [])]
+            return _recast(lake, rows, before, by_name(after), step, time_zone)
         case Rekeyed(key=key):
-            return _rekey(table, step, key, time_zone)
+            return _rekey(rows, step, key, time_zone)
         case RowsGone():
-            _check_readable(lake, table, effect)
-            return [f"DELETE FROM {table} WHERE {gone_sql(effect, time_zone)}"]
+            _check_readable(lake, rows.query, effect)
+            return rows.where(f"NOT coalesce({gone_sql(effect, time_zone)}, false)")
 
 
-def _add(table: str, column: ColumnDefinition, value: str | None, time_zone: str) -> list[str]:
+def _add(rows: _Rows, column: ColumnDefinition, value: str | None, time_zone: str) -> _Rows:
     typed = typed_column(column)
-    added = [f"ALTER TABLE {table} ADD COLUMNS ({_declared(typed, column.name)})"]
+    columns = (*rows.columns, column.name)
     if value is None:
-        return added
-    text = literal(value)
-    return [*added, f"UPDATE {table} SET {_assigned(typed, column.name, text, time_zone)}"]
+        added = rows.select({column.name: f"CAST(NULL AS {typed.spark_type})"}, columns=columns)
+        return replace(added, same=rows.same)
+    return rows.select(_assigned(typed, literal(value), time_zone), columns=columns)
 
 
-def _declared(typed: TypedColumn, name: str) -> str:
-    return f"{quoted(name)} {typed.spark_type} COMMENT {literal(typed.comment)}"
-
-
-def _assigned(typed: TypedColumn, target: str, text: str, time_zone: str) -> str:
-    """The assignments that give a column the value of a text; what its type cannot hold goes to the irregular."""
+def _assigned(typed: TypedColumn, text: str, time_zone: str) -> dict[str, str]:
+    """The expressions that give a column the value of a text; what its type cannot hold goes to the irregular."""
     value = typed.sql(text, time_zone)
     name = literal(typed.name)
     others = f"map_filter(coalesce({IRREGULAR}, map()), (k, v) -> k <> {name})"
     lost = f"CASE WHEN {value} IS NULL AND {text} IS NOT NULL THEN map_concat({others}, map({name}, {text}))"
     rest = f"WHEN map_contains_key({IRREGULAR}, {name}) THEN {others} ELSE {IRREGULAR} END"
-    return f"{quoted(target)} = {value}, {IRREGULAR} = {lost} {rest}"
+    return {typed.name: value, IRREGULAR: f"{lost} {rest}"}
 
 
-def _drop(table: str, name: str) -> str:
-    return f"ALTER TABLE {table} DROP COLUMNS ({quoted(name)})"
-
-
-def _forget(table: str, column: ColumnDefinition) -> list[str]:
+def _drop(lake: Lake, rows: _Rows, column: ColumnDefinition) -> _Rows:
     """A column added under the same name later must not find the irregular values of this one."""
-    if column.type.family not in (Family.DATE, Family.DATETIME, Family.TIMESTAMP):
-        return []
+    columns = [name for name in rows.columns if fold(name) != fold(column.name)]
+    dates = column.type.family in (Family.DATE, Family.DATETIME, Family.TIMESTAMP)
+    if not dates or not _has_irregular(lake, rows.query, column.name):
+        return replace(rows.select({}, columns=columns), same=rows.same)
     name = literal(column.name)
-    kept = f"map_filter({IRREGULAR}, (k, v) -> k <> {name})"
-    return [f"UPDATE {table} SET {IRREGULAR} = {kept} WHERE map_contains_key({IRREGULAR}, {name})"]
+    kept = f"CASE WHEN map_contains_key({IRREGULAR}, {name}) THEN map_filter({IRREGULAR}, (k, v) -> k <> {name}) "
+    return rows.select({IRREGULAR: f"{kept} ELSE {IRREGULAR} END"}, columns=columns)
 
 
-def _rename(table: str, old: str, new: str) -> list[str]:
-    """Through another name: where only the case changes, the new name is taken by the old one."""
-    steps = [(old, _NEW), (_NEW, new)] if fold(old) == fold(new) else [(old, new)]
-    renamed = [f"ALTER TABLE {table} RENAME COLUMN {quoted(a)} TO {quoted(b)}" for a, b in steps]
+def _rename(rows: _Rows, old: str, new: str) -> _Rows:
+    columns = [new if name == old else name for name in rows.columns]
     keys = f"transform_keys({IRREGULAR}, (k, v) -> CASE WHEN k = {literal(old)} THEN {literal(new)} ELSE k END)"
-    return [*renamed, f"UPDATE {table} SET {IRREGULAR} = {keys} WHERE map_contains_key({IRREGULAR}, {literal(old)})"]
+    irregular = f"CASE WHEN map_contains_key({IRREGULAR}, {literal(old)}) THEN {keys} ELSE {IRREGULAR} END"
+    return rows.select({new: quoted(old), IRREGULAR: irregular}, columns=columns)
 
 
-def _recast(lake: Lake, table: str, before: ColumnDefinition, after: ColumnDefinition, time_zone: str) -> list[str]:
-    """Another column takes the place of the old one, with the converted values; a type that the lake keeps in the same
-    way only changes its comment."""
+def _recast(
+    lake: Lake, rows: _Rows, before: ColumnDefinition, after: ColumnDefinition, step: Alter, time_zone: str
+) -> _Rows:
+    """The column with converted values; a type that the lake keeps in the same way only changes its comment."""
     old, new = typed_column(before), typed_column(after)
     text = stored_text_sql(old, time_zone)
     converted = converted_sql(before.type, after.type, text)
+    in_key = fold(after.name) in {fold(name) for name in step.table.key}
     if converted == text and (old.spark_type, before.type.family) == (new.spark_type, after.type.family):
-        commented = f"ALTER TABLE {table} ALTER COLUMN {quoted(before.name)} COMMENT {literal(new.comment)}"
-        return [commented, *_more_digits(table, before, after)]
-    _check(lake, table, (before, new), text, converted, time_zone)
-    return [
-        f"ALTER TABLE {table} ADD COLUMNS ({_declared(new, _NEW)})",
-        f"UPDATE {table} SET {_assigned(new, _NEW, converted, time_zone)}",
-        _drop(table, before.name),
-        f"ALTER TABLE {table} RENAME COLUMN {quoted(_NEW)} TO {quoted(after.name)}",
-    ]
+        # The key's texts stay as the wire wrote them, but for numbers of ENUM and SET and for digits of moments.
+        kept = _more_digits(rows, before, after)
+        moved = in_key and (kept is not rows or after.type.elements)
+        return _rekey(kept, step, step.table.key, time_zone) if moved else kept
+    _check(lake, rows.query, (before, new), text, converted, time_zone)
+    recast = rows.select(_assigned(new, converted, time_zone))
+    return _rekey(recast, step, step.table.key, time_zone) if in_key else recast
 
 
-def _more_digits(table: str, before: ColumnDefinition, after: ColumnDefinition) -> list[str]:
+def _more_digits(rows: _Rows, before: ColumnDefinition, after: ColumnDefinition) -> _Rows:
     """Moments are stored with all digits that a type can have; texts of those that are none get the new type's."""
     had, has = before.type.digits, after.type.digits
     if before.type.family not in (Family.DATETIME, Family.TIMESTAMP) or had == has:
-        return []
+        return rows
     name = literal(before.name)
     texts = (
         f"transform_values({IRREGULAR}, (k, v) -> CASE WHEN k = {name} THEN concat(v, {zeros(had, has)}) ELSE v END)"
     )
-    return [f"UPDATE {table} SET {IRREGULAR} = {texts} WHERE map_contains_key({IRREGULAR}, {name})"]
+    return rows.select(
+        {IRREGULAR: f"CASE WHEN map_contains_key({IRREGULAR}, {name}) THEN {texts} ELSE {IRREGULAR} END"}
+    )
 
 
 def _check(
-    lake: Lake, table: str, change: tuple[ColumnDefinition, TypedColumn], text: str, converted: str, time_zone: str
+    lake: Lake, rows: str, change: tuple[ColumnDefinition, TypedColumn], text: str, converted: str, time_zone: str
 ) -> None:
     """A value that is too large for the new type is lost as well: without strict mode TiDB makes another of it."""
     before, new = change
@@ -162,7 +248,7 @@ def _check(
     value = converted if new.has_dates else new.sql(converted, time_zone)
     kept = f"abs({value}) < double('Infinity')" if new.spark_type in ("FLOAT", "DOUBLE") else f"{value} IS NOT NULL"
     gone = f"{text} IS NOT NULL AND NOT coalesce({kept}, false)"
-    lost = lake.spark.sql(f"SELECT {text} AS text FROM {table} WHERE {gone}")
+    lost = lake.spark.sql(f"SELECT {text} AS text FROM ({rows}) WHERE {gone}")
     example = lost.first()
     if example is not None:
         raise ApplyError(
@@ -171,15 +257,11 @@ def _check(
         )
 
 
-def _rekey(table: str, step: Alter, key: tuple[str, ...], time_zone: str) -> list[str]:
-    """A row's key is made of the texts of its key columns: when these change, so does the key."""
-    return [f"UPDATE {table} SET {KEY} = {_key_sql(step, key, time_zone)}"]
-
-
-def _key_sql(step: Alter, key: tuple[str, ...], time_zone: str) -> str:
-    """The key's JSON text from the stored columns, as the wire would write it."""
+def _rekey(rows: _Rows, step: Alter, key: tuple[str, ...], time_zone: str) -> _Rows:
+    """A row's key is made of the texts of its key columns, as the wire would write it: when these change, so does the
+    key."""
     columns = {fold(column.name): column for column in step.table.columns}
-    return key_text_sql([wire_text_sql(columns[fold(name)], time_zone) for name in key])
+    return rows.select({KEY: key_text_sql([wire_text_sql(columns[fold(name)], time_zone) for name in key])})
 
 
 def wire_text_sql(column: ColumnDefinition, time_zone: str) -> str:
@@ -195,12 +277,12 @@ def wire_text_sql(column: ColumnDefinition, time_zone: str) -> str:
     return f"CAST(CAST({' + '.join(bits)} AS DECIMAL(20,0)) AS STRING)"
 
 
-def _check_readable(lake: Lake, table: str, gone: RowsGone) -> None:
+def _check_readable(lake: Lake, rows: str, gone: RowsGone) -> None:
     """A zero or partial date is NULL in its column, which does not show the partition of its row."""
     if gone.low is None and gone.high is None and gone.values is None:
         return
     name = gone.column.name
-    if lake.spark.sql(f"SELECT 1 FROM {table} WHERE map_contains_key({IRREGULAR}, {literal(name)})").head(1):
+    if _has_irregular(lake, rows, name):
         raise ApplyError(f"cannot tell which rows the partition held: column {name} contains invalid dates")
 
 

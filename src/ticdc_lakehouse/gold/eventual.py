@@ -33,9 +33,9 @@ def arrived(lake: Lake, feed: str, since: Published) -> Completeness:
     return Completeness(tso=newest, batch=batch, waits=gap)
 
 
-def purge(lake: Lake, data: str, days: int) -> None:
+def purge(lake: Lake, name: str, days: int) -> None:
     """Forget the rows that were deleted more than so many days ago."""
     oldest = datetime.now(UTC) - timedelta(days=days)
     limit = first_of(round(oldest.timestamp() * 1000))
-    table = lake.table(Layer.GOLD, data)
+    table = lake.table(Layer.LIVE, name)
     lake.spark.sql(f"DELETE FROM {table} WHERE {quoted(GONE)} AND {COMMIT_TS} < {limit}")

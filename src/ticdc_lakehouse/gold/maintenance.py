@@ -11,12 +11,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from uuid import uuid4
 
 from pyspark.sql import functions as F
 
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import views
-from ticdc_lakehouse.gold.data_table import kept_days, mend, retention_sql
+from ticdc_lakehouse.gold.live_table import (
+    Commits,
+    commits_since,
+    kept_days,
+    live_name,
+    live_names,
+    own_version,
+    restore,
+    retention_sql,
+)
 from ticdc_lakehouse.gold.state import data_tables, forget_states, publish, published, published_in
 from ticdc_lakehouse.gold.state_tables import TABLE_STATES, WINDOWS, rows_of
 from ticdc_lakehouse.planning.planning_input import GoldConfig
@@ -53,12 +63,13 @@ def maintain(lake: Lake, applying: GoldConfig, now: datetime | None = None) -> M
     first = _first_shown(lake, feed, since)
     needed = _needed(lake, feed, first, days)
     unneeded = sorted(data_tables(lake, feed) - needed)
-    existing = [data for data in unneeded if lake.exists(Layer.GOLD, data)]
+    names = live_names(published(lake, feed).tables.values())
+    unreadable = [name for data in unneeded if lake.exists(Layer.LIVE, name := live_name(names, data))]
     _record(lake, feed, since)  # before anything goes: what is half gone must not be read
-    for data in existing:
-        lake.drop(Layer.GOLD, data)
+    for name in unreadable:
+        lake.drop(Layer.LIVE, name)
     for data in sorted(needed):
-        table = lake.table(Layer.GOLD, data)
+        table = lake.table(Layer.LIVE, live_name(names, data))
         # The feed file may say another number of days than when the table was made. It is a version of its own, too:
         # Delta refuses to read versions older than that, even if nothing came after them.
         lake.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({retention_sql(days)})")
@@ -69,21 +80,28 @@ def maintain(lake: Lake, applying: GoldConfig, now: datetime | None = None) -> M
     for name in (WINDOWS, TABLE_STATES):  # each run adds a small file
         lake.spark.sql(f"OPTIMIZE {lake.table(Layer.OPS, name)} WHERE feed = {literal(feed)}")
     lake.spark.sql(f"OPTIMIZE {lake.table(Layer.SILVER, decode_stream.events_table(feed))}")
-    return Maintained(feed=feed, since=since, kept=len(needed), dropped=tuple(existing))
+    return Maintained(feed=feed, since=since, kept=len(needed), dropped=tuple(unreadable))
 
 
 def _pin(lake: Lake, applying: GoldConfig) -> None:
     before = published(lake, applying.feed)
-    tables = {name: _newest(lake, state) for name, state in before.tables.items()}
+    commits = Commits(lake=lake, feed=applying.feed, run=str(uuid4()))
+    tables = {name: _newest(commits, state) for name, state in before.tables.items()}
     if tables != before.tables:
         publish(lake, applying.feed, before, replace(before, tables=tables), (), 0)
         views.refresh(lake, applying)
 
 
-def _newest(lake: Lake, state: TableState) -> TableState:
+def _newest(commits: Commits, state: TableState) -> TableState:
     """The state at the newest version that has its rows. What a dead run wrote since goes: VACUUM would in time delete
     what that run replaced, which is what a blocked table shows."""
-    return state if state.version < 0 else replace(state, version=mend(lake, state.data, state.version))
+    if state.version < 0:
+        return state
+    newest, others = commits_since(commits.lake, state.name, state.version)
+    if others:
+        restore(commits.at(state.applied_tso), state.name, state.version)
+        newest = own_version(commits.lake, state.name, newest, commits.run)
+    return replace(state, version=newest)
 
 
 def _first_shown(lake: Lake, feed: str, since: datetime) -> int:

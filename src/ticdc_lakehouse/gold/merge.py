@@ -36,8 +36,8 @@ _LETTERED = tuple(f"\\u{code:04X}" for code in (0x0B, 0x0E, 0x0F, *range(0x1A, 0
 """The escapes of control characters that have letters."""
 
 
-def merge(lake: Lake, feed: str, data: str, rows: Rows, time_zone: str) -> None:
-    """Merge the newest change of each key into the data table. Repeating it changes nothing."""
+def merge(lake: Lake, feed: str, name: str, rows: Rows, time_zone: str) -> None:
+    """Merge the newest change of each key into the live table. Repeating it changes nothing."""
     columns = [quoted(column.name) for column in typed_columns(rows.table)]
     tombstones = rows.batches is not None
     stored = [KEY, COMMIT_TS, IRREGULAR, *([GONE] if tombstones else []), *columns]
@@ -46,7 +46,7 @@ def merge(lake: Lake, feed: str, data: str, rows: Rows, time_zone: str) -> None:
     inserted = "" if tombstones else f"AND NOT s.{GONE}"
     _show_stage(lake, rows)
     lake.spark.sql(f"""
-        MERGE INTO {lake.table(Layer.GOLD, data)} t
+        MERGE INTO {lake.table(Layer.LIVE, name)} t
         USING ({latest_typed_sql(lake, feed, rows, time_zone)}) s
         ON t.{KEY} = s.{KEY}
         {deletes}

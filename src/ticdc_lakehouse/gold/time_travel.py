@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse.catalog import Lake, Layer, session_lake
+from ticdc_lakehouse.gold.live_table import live_name, live_names
 from ticdc_lakehouse.gold.maintenance import kept_since
 from ticdc_lakehouse.gold.merge import COMMIT_TS, GONE, KEY
 from ticdc_lakehouse.gold.state import published
@@ -29,7 +30,7 @@ class AsOf:
     time: datetime
     """Its physical part, UTC."""
     tables: Mapping[str, DataFrame]
-    """``database.table`` to its rows; columns as in the gold view, with ``_ticdc_irregular``."""
+    """``database.table`` to its rows; columns as in the gold view, then ``_ticdc_irregular``."""
     behind: Mapping[str, int]
     """Tables that stood still at this watermark: ``database.table`` to the TSO up to which their rows are right."""
 
@@ -70,12 +71,13 @@ def as_of(spark: SparkSession, feed: str, tso: int | None = None, *, lake: Lake 
             f"as_of: feed {feed} keeps no state at or before TSO {with_time(tso or 0)}; the earliest kept is "
             f"{with_time(earliest)} (gold.retention_days of the feed)"
         )
+    names = live_names((now if tso is None else published(lake, feed)).tables.values())
     readable = {name: state for name, state in now.tables.items() if state.version >= 0}
     return AsOf(
         feed=feed,
         tso=now.tso,
         time=time_of(now.tso),
-        tables={".".join(name): _rows(lake, s.data, s.version) for name, s in readable.items()},
+        tables={".".join(name): _rows(lake, live_name(names, s.data), s.version) for name, s in readable.items()},
         names={".".join(name): s.name for name, s in readable.items()},
         behind={".".join(name): s.applied_tso for name, s in readable.items() if s.applied_tso < now.tso},
     )
@@ -94,7 +96,7 @@ def _earliest_kept(lake: Lake, feed: str) -> int:
     return int(line[0])
 
 
-def _rows(lake: Lake, data: str, version: int) -> DataFrame:
-    table = lake.table(Layer.GOLD, data)
+def _rows(lake: Lake, live: str, version: int) -> DataFrame:
+    table = lake.table(Layer.LIVE, live)
     rows = lake.spark.sql(f"SELECT * FROM {table} VERSION AS OF {version}").drop(KEY, COMMIT_TS)
     return rows.where(~F.col(GONE)).drop(GONE) if GONE in rows.columns else rows

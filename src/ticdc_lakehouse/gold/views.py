@@ -1,4 +1,7 @@
-"""The views that analysts read: gold pinned to a published version, and each table's changes in silver, typed."""
+"""The views that analysts read: gold pinned to a published version, and each table's changes in silver, typed.
+
+A view is made once, altered where what it shows changes, and dropped with its table, so that it keeps its privileges.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,9 @@ from collections.abc import Collection
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import irregular
+from ticdc_lakehouse.gold.live_table import live_names, settle
 from ticdc_lakehouse.gold.merge import GONE
-from ticdc_lakehouse.gold.state import names_ever, published
+from ticdc_lakehouse.gold.state import data_tables, names_ever, published
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode, OnIrregular
@@ -36,21 +40,19 @@ _SHOWN = {
 
 
 def gold_view(lake: Lake, applying: GoldConfig, table: Table, state: TableState) -> None:
-    """Create or replace the view of one table, pinned to the Delta version of its published state."""
-    typed = typed_columns(table)
+    """Let the view of one table show the Delta version of its published state. The view is made once and altered from
+    then on, so that it keeps its privileges; columns have the comments of the live table's."""
     as_text = _dates_as_text(applying, table)
-    columns = [_shown(column, applying.time_zone, as_text=as_text) for column in typed]
-    comments = [_commented(c.name, _remark(c, as_text=as_text)) for c in typed]
+    columns = [_shown(column, applying.time_zone, as_text=as_text) for column in typed_columns(table)]
     if has_dates(table) and not as_text:
         columns.append(IRREGULAR)
-        comments.append(_commented(IRREGULAR, "column to exact MySQL text, for values its type cannot hold"))
-    source = lake.table(Layer.GOLD, state.data)
+    source = lake.table(Layer.LIVE, state.name)
     comment = f"TiDB table {table.database}.{table.table} {_SHOWN[applying.mode]}"
     if state.stop is not None:
         comment += f"; BLOCKED at TSO {state.applied_tso}: {state.stop}"
     present = "" if applying.mode is Mode.WATERMARKS else f" WHERE NOT {GONE}"
     query = f"SELECT {', '.join(columns)} FROM {source} VERSION AS OF {state.version}{present}"
-    lake.view(Layer.GOLD, state.name, query, comment=comment, columns=f"({', '.join(comments)})")
+    lake.keep_view(Layer.GOLD, state.name, query, comment=comment)
 
 
 def _dates_as_text(applying: GoldConfig, table: Table) -> bool:
@@ -58,19 +60,21 @@ def _dates_as_text(applying: GoldConfig, table: Table) -> bool:
 
 
 def _shown(column: TypedColumn, time_zone: str, *, as_text: bool) -> str:
-    if as_text and column.has_dates:
-        return f"{stored_text_sql(column, time_zone)} AS {quoted(column.name)}"
-    return quoted(column.name)
+    if not (as_text and column.has_dates):
+        return quoted(column.name)
+    comment = f"{column.definition.type.text} (MySQL's text: on_irregular)"
+    return f"{_commented_sql(stored_text_sql(column, time_zone), column.name, comment)} AS {quoted(column.name)}"
 
 
-def _remark(column: TypedColumn, *, as_text: bool) -> str:
-    if as_text and column.has_dates:
-        return f"{column.definition.type.text} (MySQL's text: on_irregular)"
-    return column.comment
+def _commented_sql(text: str, name: str, comment: str) -> str:
+    """A STRING expression whose column has a comment. ALTER VIEW takes no list of columns, but the comment of the field
+    of a struct goes with the field."""
+    field = f"{quoted(name)}: STRING COMMENT {literal(comment)}"
+    return f"CAST(named_struct({literal(name)}, {text}) AS STRUCT<{field}>).{quoted(name)}"
 
 
 def silver_view(lake: Lake, applying: GoldConfig, name: str, table: Table) -> None:
-    """Create or replace the view of one table's changes: after (or the deleted row) as typed columns, before as a
+    """Let the view of one table show its changes: after (or the deleted row) as typed columns, before as a
     struct. Changes from before an ALTER TABLE are shown in today's columns; `ops.definitions` has those of then."""
     typed = typed_columns(table)
     images = (
@@ -89,7 +93,7 @@ def silver_view(lake: Lake, applying: GoldConfig, name: str, table: Table) -> No
         FROM (SELECT *, {image_sql(table, "coalesce(after, before)")} AS image, {image_sql(table, "before")} AS old
               FROM {events} WHERE kind = '{Kind.ROW}' AND {is_table_sql(table.name)})"""
     comment = f"Every change of TiDB table {table.database}.{table.table}, repeats included"
-    lake.view(Layer.SILVER, name, query, comment=comment)
+    lake.keep_view(Layer.SILVER, name, query, comment=comment)
 
 
 def _read(columns: tuple[TypedColumn, ...], texts: list[str], time_zone: str, *, as_text: bool) -> tuple[str, str]:
@@ -130,8 +134,10 @@ def _in_place(feed: str) -> str:
 
 
 def refresh(lake: Lake, applying: GoldConfig) -> None:
-    """Create or replace all views of a feed as its published state says: in a new session, or after a run that died."""
+    """Let live tables have the names, and views show the versions, that are published: in a new session, or after a run
+    that died."""
     now = published(lake, applying.feed)
+    settle(lake, applying.feed, live_names(now.tables.values()), data_tables(lake, applying.feed))
     shown = [(now.definitions[state.data].table, state) for state in now.tables.values() if state.version >= 0]
     for table, state in shown:
         gold_view(lake, applying, table, state)
@@ -146,7 +152,3 @@ def drop(lake: Lake, names: Collection[str]) -> None:
     for name in sorted(names):
         for layer in (Layer.GOLD, Layer.SILVER):
             lake.spark.sql(f"DROP VIEW IF EXISTS {lake.table(layer, name)}")
-
-
-def _commented(name: str, comment: str) -> str:
-    return f"{quoted(name)} COMMENT {literal(comment)}"

@@ -1,12 +1,12 @@
 """Gold: TiDB's tables as they were at a watermark.
 
-    gold.<feed>_<database>_<table>__data   the rows, with the handle key and commit_ts of each
-    gold.<feed>_<database>_<table>         view for analysts: pinned to the published Delta version
+    live.<feed>_<database>_<table>   the Delta table: its rows, with the handle key and commit_ts of each
+    gold.<feed>_<database>_<table>   view for analysts: pinned to the published Delta version
 
-``apply`` takes the window (W_prev, W] as a whole: each table's newest change per handle key in one MERGE, then W and
-the Delta version of every table in one append (``state.publish``), then the views. A run that dies in between leaves
-the published state as it was; the next run first puts back what the dead one wrote (``data_table.mend``), so that every
-window starts from the published tables.
+``apply`` takes the window (W_prev, W] as a whole: each table's newest change per handle key in one MERGE, a DDL in one
+commit. Then W and the Delta version of every table are published (``state.publish``), then live tables get their new
+names and views their new versions. A run that dies in between leaves the published state as it was; the next run goes
+on from what the dead one wrote (``apply_plan.steps_done``), or puts it back.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.generated_code import generated_code
 from ticdc_lakehouse.gold import irregular, state, state_tables, views
-from ticdc_lakehouse.gold.data_table import Outcome, apply_plans
+from ticdc_lakehouse.gold.apply_plan import GoldRun, Outcome, apply_plans
 from ticdc_lakehouse.gold.eventual import arrived
 from ticdc_lakehouse.gold.late_rows import late_rows
+from ticdc_lakehouse.gold.live_table import Commits, live_name, live_names
 from ticdc_lakehouse.gold.naming import naming
 from ticdc_lakehouse.gold.overrides import skipped
 from ticdc_lakehouse.gold.staging import staged
@@ -102,9 +103,12 @@ def apply(
     if restart.tables:  # completeness was asked of the published tables
         complete = replace(complete, has_ddls=True, has_replays=True)
     situation = _situation(lake, applying, start, tso, complete, restart.definitions)
+    names = {**live_names(before.tables.values()), **{state.data: state.data for state in restart.tables.values()}}
+    commits = Commits(lake=lake, feed=feed, run=str(uuid4()))
+    run = GoldRun(lake=lake, config=applying, commits=commits, names=names)
     window = situation.window
     with generated_code(lake.spark, window.row_changes):
-        outcomes = _defined(_apply_plans(lake, applying, plan_tables(situation)), restart.definitions)
+        outcomes = _defined(_apply_plans(run, plan_tables(situation)), restart.definitions)
     now = replace(
         before,
         tso=tso,
@@ -160,25 +164,24 @@ def _completeness(lake: Lake, applying: GoldConfig, before: Published, until_tso
     return arrived(lake, applying.feed, before)
 
 
-def _apply_plans(lake: Lake, applying: GoldConfig, plan: WindowPlan) -> list[Outcome]:
+def _apply_plans(run: GoldRun, plan: WindowPlan) -> list[Outcome]:
     """Some at a time: much of a MERGE is planning, which keeps one core busy and the others idle."""
-    signed, stages = lake.signed(f"ticdc-lake gold {uuid4()}"), staged(lake, applying, plan)
-    with signed, stages as plan_with_stages, ThreadPoolExecutor(_TOGETHER) as pool:
-        outcomes = pool.map(lambda together: _apply_group(lake, applying, together), plan_with_stages.groups())
+    with staged(run.lake, run.config, plan) as plan_with_stages, ThreadPoolExecutor(_TOGETHER) as pool:
+        outcomes = pool.map(lambda together: _apply_group(run, together), plan_with_stages.groups())
         return [outcome for each in outcomes for outcome in each]
 
 
-def _apply_group(lake: Lake, applying: GoldConfig, plans: Sequence[TablePlan]) -> list[Outcome]:
+def _apply_group(run: GoldRun, plans: Sequence[TablePlan]) -> list[Outcome]:
     """Apply the plans of tables that exchange rows, one table mostly, and log what changed."""
-    started = time.monotonic()
-    outcomes = apply_plans(lake, applying, plans)
+    started, feed = time.monotonic(), run.config.feed
+    outcomes = apply_plans(run, plans)
     seconds = round(time.monotonic() - started, 3)
     for outcome in outcomes:
         table, state = ".".join(outcome.name), outcome.state
         if outcome.merged or outcome.found:
-            log("gold", "table applied", feed=applying.feed, table=table, tso=state.applied_tso, seconds=seconds)
+            log("gold", "table applied", feed=feed, table=table, tso=state.applied_tso, seconds=seconds)
         if state.stop is not None:
-            warn("gold", "table blocked", feed=applying.feed, table=table, tso=state.applied_tso, reason=state.stop)
+            warn("gold", "table blocked", feed=feed, table=table, tso=state.applied_tso, reason=state.stop)
     return outcomes
 
 
@@ -197,24 +200,36 @@ def _recoverable(outcome: Outcome, dropped_at: int) -> Recoverable:
 def _publish(
     lake: Lake, applying: GoldConfig, before: Published, now: Published, outcomes: list[Outcome], row_changes: int
 ) -> Published:
-    """Publish, then renew the views that must change; gives what is published. A run that dies in between leaves them
-    not ``in_place``."""
+    """Publish, then rename live tables and renew the views that must change; gives what is published. A run that dies
+    in between leaves them not ``in_place``."""
     found = [definition for outcome in outcomes for definition in outcome.found]
+    renames = _renames(before, now, outcomes)
     outcomes = [outcome for outcome in outcomes if outcome.dropped_at is None]
     shown = [o for o in outcomes if o.found or _view_changes(before.tables.get(o.name), o.state)]
     gone = {s.name for s in before.tables.values()} - {s.name for s in now.tables.values()}
-    if shown or gone:
+    changes = bool(shown or gone or renames)
+    if changes:
         views.leave_place(lake, applying.feed)
     after = state.publish(lake, applying.feed, before, now, found, row_changes)
     log("gold", "window published", feed=applying.feed, from_tso=before.tso, tso=now.tso, row_changes=row_changes)
-    for outcome in shown:
-        _renew_views(lake, applying, before, outcome)
+    lake.rename(Layer.LIVE, renames)
+    with ThreadPoolExecutor(_TOGETHER) as pool:  # a view waits for the catalog more than it works
+        list(pool.map(lambda outcome: _renew_views(lake, applying, before, outcome), shown))
     if gone or any(o.found or o.name not in before.tables for o in outcomes):
         irregular.create_view(lake, applying, ((o.definition.table, o.state) for o in outcomes if o.definition))
     views.drop(lake, gone)
-    if shown or gone:
+    if changes:
         views.take_place(lake, applying.feed)
     return after
+
+
+def _renames(before: Published, now: Published, outcomes: Iterable[Outcome]) -> dict[str, str]:
+    """The live tables whose names the window changes: of tables that were renamed or dropped, and of those that were
+    made while another table had their name."""
+    current = live_names(before.tables.values())
+    current |= {outcome.state.data: outcome.live for outcome in outcomes if outcome.state.version >= 0}
+    published = live_names(now.tables.values())
+    return {name: new for data, name in current.items() if (new := live_name(published, data)) != name}
 
 
 def _renew_views(lake: Lake, applying: GoldConfig, before: Published, outcome: Outcome) -> None:

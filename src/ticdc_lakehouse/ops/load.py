@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from uuid import uuid4
 from zoneinfo import ZoneInfo
 
 from pyspark.errors import PySparkException
@@ -21,10 +22,10 @@ from ticdc_codec.errors import ApplyError, ConfigError
 from ticdc_codec.event import Kind
 from ticdc_codec.mysql_type import Family
 from ticdc_codec.tso import with_time
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import USER_METADATA, Lake, Layer
 from ticdc_lakehouse.gold import windows
 from ticdc_lakehouse.gold.alter_table import wire_text_sql
-from ticdc_lakehouse.gold.data_table import create_data_table, version_of
+from ticdc_lakehouse.gold.live_table import Commits, create_live_table, version_of
 from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY, key_text_sql
 from ticdc_lakehouse.gold.naming import naming
 from ticdc_lakehouse.gold.state import data_tables, published
@@ -68,7 +69,8 @@ def load(
     windows.create_tables(lake)
     before = published(lake, applying.feed)
     export = dumpling.read_export(lake.spark, folder)
-    loading = _Loading(lake=lake, applying=applying, export=export, time_zone=time_zone)
+    commits = Commits(lake=lake, feed=applying.feed, run=str(uuid4()))
+    loading = _Loading(lake=lake, applying=applying, export=export, time_zone=time_zone, commits=commits)
     loading.check(before)
     taken, names = data_tables(lake, applying.feed), naming(lake, applying.feed)
     found = [loading.definition(name, _newest(before, name), taken, names) for name in loading.tables]
@@ -89,6 +91,7 @@ class _Loading:
     applying: GoldConfig
     export: Export
     time_zone: str | None
+    commits: Commits
 
     @property
     def tables(self) -> list[TableName]:
@@ -152,16 +155,22 @@ class _Loading:
         """Make the Delta table and write the rows; gives their number. Raises ApplyError for rows that it cannot
         have."""
         applying, data, table = self.applying, definition.data, definition.table
-        if self.lake.exists(Layer.GOLD, data):
-            self.lake.drop(Layer.GOLD, data)  # of a run that died before it published
-        create_data_table(self.lake, data, table, applying.mode, applying.retention_days)
+        if self.lake.exists(Layer.LIVE, data):
+            self.lake.drop(Layer.LIVE, data)  # of a run that died before it published
+        lake = self.commits.at(self.export.tso)
+        days = applying.retention_days
+        # Under its id until it is published: the table whose place it takes has the name.
+        create_live_table(lake, data, table, data=data, feed=applying.feed, mode=applying.mode, retention_days=days)
         exported = self.export.tables[table.name]
         if not exported.files:
             return 0
         texts = dumpling.rows(self.lake.spark, self.export, exported)
         with _worker_errors():
             rows = self._keyed(table, _typed(texts, table, self.time_zone or applying.time_zone))
-            rows.write.format("delta").mode("append").saveAsTable(self.lake.table(Layer.GOLD, data))
+            metadata = lake.spark.conf.get(USER_METADATA)
+            rows.write.format("delta").mode("append").option("userMetadata", metadata).saveAsTable(
+                self.lake.table(Layer.LIVE, data)
+            )
         return self._checked(definition)
 
     def _keyed(self, table: Table, rows: DataFrame) -> DataFrame:
@@ -170,7 +179,7 @@ class _Loading:
         return rows.selectExpr(f"{key} AS {KEY}", f"{self.export.tso}L AS {COMMIT_TS}", "*")
 
     def _checked(self, definition: Definition) -> int:
-        rows = self.lake.spark.table(self.lake.table(Layer.GOLD, definition.data))
+        rows = self.lake.spark.table(self.lake.table(Layer.LIVE, definition.data))
         what = f"{self.export.folder}: table {definition.table.database}.{definition.table.table}"
         counted = rows.agg(F.count("*").alias("rows"), F.count_distinct(KEY).alias("keys")).collect()[0]
         if counted["rows"] != counted["keys"]:

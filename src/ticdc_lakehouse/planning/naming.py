@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from ticdc_lakehouse.schema.names import TableName, fold
 
-_DATA = re.compile(r"__data(_[0-9]+)?$")
+_DATA = re.compile(r"__(data|dropped)(_[0-9]+)?$")
 OWN = ("events", "quarantine", "accounting", "schemas")
 """What a feed's own tables and views in silver are called. Those of a feed `shop_crm` have the names that the tables
 `crm.events`, … of a feed `shop` would have."""
@@ -52,7 +52,7 @@ class Naming:
     def _is_free(self, plain: str, own: tuple[str, TableName]) -> bool:
         if plain in self._views:
             return self._views[plain] == own
-        # A table `t__data` would stand where the rows of a table `t` lie.
+        # A table `t__data` would stand where a table `t` is made, `t__dropped` where it lies when it is dropped.
         if _DATA.search(plain):
             return False
         feed, _, last = plain.rpartition("_")
@@ -84,6 +84,15 @@ class Naming:
             self._data.add(taken.data)
             if taken.feed == self.feed:
                 self._bearers.setdefault(taken.table, set()).add(taken.data)
+
+
+def dropped_name(data: str) -> str:
+    """The name of the live table with the id ``data`` once TiDB dropped it: kept until the retention ends.
+
+    >>> dropped_name("shop_orders__data"), dropped_name("shop_orders__data_7")
+    ('shop_orders__dropped', 'shop_orders__dropped_7')
+    """
+    return _DATA.sub(r"__dropped\2", data)
 
 
 _PLAIN = re.compile(r"[a-z0-9_]+")

@@ -1,32 +1,55 @@
-"""The Delta table of a table's rows: made, mended after a run that died, and taken through the steps of a plan."""
+"""Live tables through the steps of their plans: each step that changes a table is one commit."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
-from delta.tables import DeltaTable
-
-from ticdc_codec.errors import ApplyError, ConfigError
+from ticdc_codec.errors import ApplyError
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.alter_table import alter, exchange
 from ticdc_lakehouse.gold.eventual import purge
 from ticdc_lakehouse.gold.irregular import first_irregular
-from ticdc_lakehouse.gold.merge import COMMIT_TS, GONE, KEY, merge
+from ticdc_lakehouse.gold.live_table import (
+    Commit,
+    Commits,
+    commits_since,
+    create_live_table,
+    live_name,
+    own_version,
+    restore,
+)
+from ticdc_lakehouse.gold.merge import merge
+from ticdc_lakehouse.planning.naming import dropped_name
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition, TableState
 from ticdc_lakehouse.planning.table_plan import Alter, Exchange, Rows, Step, unsupported_ddl
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.planning.window_plan import TablePlan
-from ticdc_lakehouse.policy import RETENTION_DAYS, Mode, OnIrregular
+from ticdc_lakehouse.policy import Mode, OnIrregular
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.sql.text import literal, quoted
-from ticdc_lakehouse.sql.typed_columns import IRREGULAR, typed_columns
 
-_UPKEEP = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "COMPUTE STATS", "CLUSTER BY")
-"""Operations that change no row: they may follow a published version."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldRun:
+    """One run of gold at work on live tables."""
+
+    lake: Lake
+    config: GoldConfig
+    commits: Commits
+    names: Mapping[str, str]
+    """Stable id to name of the live tables that are published, or about to be out of an export."""
+
+    def live(self, plan: TablePlan, data: str) -> str:
+        """The name of a plan's live table until the window is published. One whose name another table has now is made
+        under its id."""
+        if data in self.names or plan.state is not None:
+            return live_name(self.names, data)
+        if plan.dropped_at is not None:
+            return dropped_name(data)
+        return data if plan.view in self.names.values() else plan.view
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,17 +66,19 @@ class Outcome:
     """Whether rows were merged into it."""
     dropped_at: int | None = None
     """commit_ts of the DDL that dropped it, None if it is there."""
+    live: str = ""
+    """The name of its live table until the window is published."""
 
 
-def apply_plans(lake: Lake, applying: GoldConfig, plans: Sequence[TablePlan]) -> list[Outcome]:
+def apply_plans(run: GoldRun, plans: Sequence[TablePlan]) -> list[Outcome]:
     """Do the steps of plans, of tables that exchange rows in turns by commit_ts. A step that cannot be done leaves its
     table at its last right state, standing still."""
-    tables = [_begun(lake, applying, plan, plan.start) for plan in plans if plan.start is not None]
-    by_name = {table.name: table for table in tables}
+    tables = [_begin(run, plan, plan.start, alone=len(plans) == 1) for plan in plans if plan.start is not None]
+    by_id = {table.data: table for table in tables}
     turns = [(_turn(step), table, step) for table in tables for step in table.plan.steps]
     for _, table, step in sorted(turns, key=itemgetter(0)):
         if isinstance(step, Exchange):
-            _exchange([by_name[name] for name in (step.partitioned, step.plain) if name in by_name], step)
+            _exchange([by_id[data] for data in (step.partitioned, step.plain) if data in by_id], step)
         else:
             table.take(step)
     return [table.outcome() for table in tables] + [_nowhere(plan) for plan in plans if plan.start is None]
@@ -74,7 +99,7 @@ def _nowhere(plan: TablePlan) -> Outcome:
     return Outcome(name=plan.name, state=state, dropped_at=plan.dropped_at)
 
 
-def _exchange(tables: Sequence[_Data], step: Exchange) -> None:
+def _exchange(tables: Sequence[_LiveTable], step: Exchange) -> None:
     """Both tables, or neither: one of them may have left the feed since, or stand still. Once, though it is a step of
     both."""
     if any(step in table.done for table in tables):
@@ -86,7 +111,10 @@ def _exchange(tables: Sequence[_Data], step: Exchange) -> None:
         if reason is None:
             partitioned, plain = tables
             versions = partitioned.begin_exchange(), plain.begin_exchange()
-            exchange(partitioned.lake, step, versions, partitioned.applying.time_zone)
+            run = partitioned.run
+            definitions = partitioned.table, plain.table
+            names = partitioned.name, plain.name
+            exchange(run.commits.at(step.commit_ts), step, names, versions, definitions, run.config.time_zone)
     except ApplyError as error:
         reason = str(error)
     for table in tables:
@@ -105,11 +133,11 @@ def _cut(plan: TablePlan, done: list[Step], stop: _Stop) -> TablePlan:
     )
 
 
-def _outcome(plan: TablePlan, data: str, version: int) -> Outcome:
+def _outcome(plan: TablePlan, table: _LiveTable) -> Outcome:
     state = TableState(
         name=plan.view,
-        data=data,
-        version=version,
+        data=table.data,
+        version=table.version,
         applied_tso=plan.through,
         ddls=plan.ddls,
         stop=plan.stop,
@@ -124,6 +152,7 @@ def _outcome(plan: TablePlan, data: str, version: int) -> Outcome:
         found=plan.found,
         merged=merged,
         dropped_at=plan.dropped_at,
+        live=table.name,
     )
 
 
@@ -149,43 +178,101 @@ def _ddl_stop(step: Alter | Exchange, reason: str) -> _Stop:
     return _Stop(point=point, first=step.commit_ts)
 
 
-def _begun(lake: Lake, applying: GoldConfig, plan: TablePlan, start: Definition) -> _Data:
-    """The table as it was published."""
+def _begin(run: GoldRun, plan: TablePlan, start: Definition, *, alone: bool) -> _LiveTable:
+    """The table as it was published, or as a run that died left it after a DDL. ``alone``: no other table takes part in
+    its steps."""
     version = -1 if plan.state is None else plan.state.version
+    table = _LiveTable(
+        run=run,
+        plan=plan,
+        data=start.data,
+        name=run.live(plan, start.data),
+        table=start.table,
+        version=version,
+        tso=start.commit_ts - (start.source == "wire"),
+    )
     if version >= 0 and any(map(_writes, plan.steps)):
-        version = mend(lake, start.data, version)
-    return _Data(lake=lake, applying=applying, plan=plan, name=start.data, table=start.table, version=version)
+        table.resume(alone=alone)
+    return table
 
 
-@dataclass(slots=True)
-class _Data:
-    """A data table on its way through the steps of its plan."""
+def steps_done(plan: TablePlan, commits: Sequence[Commit], feed: str) -> int | None:
+    """How many of a plan's steps the commits of runs that died have done for good: those up to their last DDL. Rows
+    merged after it are merged again, which changes nothing.
 
-    lake: Lake
-    applying: GoldConfig
+    None if the table must go back to its published version: something else was written, or more than the plan does.
+    """
+    done = 0
+    for commit in commits:
+        if commit.feed != feed or commit.tso is None or commit.tso > plan.through:
+            return None
+        if commit.merged:
+            continue
+        later = (number for number, step in enumerate(plan.steps) if number >= done and _follows(step, commit.tso))
+        found = next(later, None)
+        if found is None:
+            return None
+        done = found + 1
+    replayed = any(isinstance(step, Rows) and step.replayed for step in plan.steps[:done])
+    return None if replayed else done
+
+
+def _follows(step: Step, tso: int) -> bool:
+    return isinstance(step, Alter) and step.commit_ts == tso
+
+
+@dataclass(slots=True, kw_only=True)
+class _LiveTable:
+    """A live table on its way through the steps of its plan."""
+
+    run: GoldRun
     plan: TablePlan
+    data: str
+    """Its stable id."""
     name: str
     table: Table
     version: int
     """-1 while the table is not made: what changes before its first row only changes its definition."""
+    tso: int
+    """The TSO at which it is: of the last step that was done."""
     written: bool = False
     """Whether something was written since ``version`` was looked up."""
     done: list[Step] = field(default_factory=list)
     stop: _Stop | None = None
 
+    def resume(self, *, alone: bool) -> None:
+        """Go on from what a run that died did, or put the table back to its published version."""
+        state, feed = self.plan.state, self.run.config.feed
+        assert state is not None
+        newest, commits = commits_since(self.run.lake, self.name, self.version)
+        restored = [at for at, c in enumerate(commits) if c.restored and (c.feed, c.tso) == (feed, state.applied_tso)]
+        commits = commits[restored[-1] + 1 :] if restored else commits
+        done = steps_done(self.plan, commits, feed) if alone and self.run.config.mode is Mode.WATERMARKS else None
+        if done is None and commits:
+            restore(self.run.commits.at(state.applied_tso), self.name, self.version)
+            newest = own_version(self.run.lake, self.name, newest, self.run.commits.run)
+        self.version = newest
+        for step in self.plan.steps[: done or 0]:
+            self._finish(step)
+
+    def _finish(self, step: Step) -> None:
+        match step:
+            case Alter(table=table):
+                self.table = table
+        self.tso = _turn(step)[0]
+        self.done.append(step)
+
     def take(self, step: Rows | Alter) -> None:
         """Do one step, or as much of it as can be done."""
-        if self.stop is not None:
+        if self.stop is not None or any(step is done for done in self.done):
             return
         match step:
             case Rows() if step.shapes:
                 self.stop = self._take_rows(step)
             case Alter() if self.version >= 0:
                 self.stop = self._alter(step)
-            case Alter(table=table):
-                self.table = table
         if self.stop is None:
-            self.done.append(step)
+            self._finish(step)
 
     def begin_exchange(self) -> int:
         """The version that the other table reads."""
@@ -199,7 +286,7 @@ class _Data:
             return
         if reason is None:
             self.written = True
-            self.done.append(step)
+            self._finish(step)
         else:
             self.stop = _ddl_stop(step, reason)
 
@@ -208,18 +295,20 @@ class _Data:
         plan = self.plan if self.stop is None else _cut(self.plan, self.done, self.stop)
         self._make()
         self._look_up()
-        return _outcome(plan, self.name, self.version)
+        return _outcome(plan, self)
 
     def _take_rows(self, rows: Rows) -> _Stop | None:
+        config = self.run.config
         point = self._irregular(rows)
         self._make()
         # Late rows are not merged in part: their table is blocked until a person decides.
         late = point is not None and point.tso < rows.after
         if not late:
             through = rows.through if point is None else point.tso
-            merge(self.lake, self.applying.feed, self.name, replace(rows, through=through), self.applying.time_zone)
-        if self.applying.mode is Mode.EVENTUAL:
-            purge(self.lake, self.name, self.applying.tombstone_days)
+            lake = self.run.commits.at(through)
+            merge(lake, config.feed, self.name, replace(rows, through=through), config.time_zone)
+            if config.mode is Mode.EVENTUAL:
+                purge(lake, self.name, config.tombstone_days)
         self.written = True
         if point is None:
             return None
@@ -227,106 +316,35 @@ class _Data:
         return _Stop(point=BlockingPoint(tso=max(point.tso, rows.after), stop=stop), first=point.tso + 1)
 
     def _irregular(self, rows: Rows) -> BlockingPoint | None:
-        policy = self.applying.policy(rows.table.database, rows.table.table)
-        if policy.on_irregular is not OnIrregular.STOP:
+        config = self.run.config
+        if config.policy(rows.table.database, rows.table.table).on_irregular is not OnIrregular.STOP:
             return None
-        return first_irregular(self.lake, self.applying.feed, rows, self.applying.time_zone)
+        return first_irregular(self.run.lake, config.feed, rows, config.time_zone)
 
     def _alter(self, step: Alter) -> _Stop | None:
         self._look_up()
+        lake = self.run.commits.at(step.commit_ts)
         try:
-            alter(self.lake, self.name, step, self.applying.time_zone)
+            self.written = alter(lake, self.name, step, self.version, self.run.config.time_zone)
         except ApplyError as error:
             return _ddl_stop(step, str(error))
-        self.written = True
         return None
 
     def _look_up(self) -> None:
         if self.written:
-            self.version = own_version(self.lake, self.name, self.version)
+            self.version = own_version(self.run.lake, self.name, self.version, self.run.commits.run)
             self.written = False
 
     def _make(self) -> None:
         if self.version >= 0:
             return
-        if self.lake.exists(Layer.GOLD, self.name):
+        run, config = self.run, self.run.config
+        if run.lake.exists(Layer.LIVE, self.name):
             # Of a run that died before it published: the table may have had other columns then.
-            self.lake.drop(Layer.GOLD, self.name)
-        create_data_table(self.lake, self.name, self.table, self.applying.mode, self.applying.retention_days)
+            run.lake.drop(Layer.LIVE, self.name)
+        lake = run.commits.at(self.tso)
+        days = config.retention_days
+        create_live_table(
+            lake, self.name, self.table, data=self.data, feed=config.feed, mode=config.mode, retention_days=days
+        )
         self.version = 0
-
-
-def create_data_table(
-    lake: Lake, data: str, table: Table, mode: Mode = Mode.WATERMARKS, retention_days: int = RETENTION_DAYS
-) -> None:
-    """Create a table's data table, empty, if it is not there."""
-    columns = [
-        f"{KEY} STRING NOT NULL COMMENT 'handle key: JSON array of its values'",
-        f"{COMMIT_TS} BIGINT NOT NULL COMMENT 'TSO of the change that left the row so'",
-        f"{IRREGULAR} MAP<STRING, STRING> COMMENT 'column to exact MySQL text, for values that its type cannot hold'",
-        *([f"{GONE} BOOLEAN COMMENT 'a tombstone: the row was deleted'"] if mode is Mode.EVENTUAL else []),
-        *(f"{quoted(c.name)} {c.spark_type} COMMENT {literal(c.comment)}" for c in typed_columns(table)),
-    ]
-    lake.create(
-        Layer.GOLD,
-        data,
-        ", ".join(columns),
-        comment=f"Rows that began as TiDB table {table.database}.{table.table}; read the view that shows them",
-        properties=f"CLUSTER BY ({KEY}) TBLPROPERTIES ('delta.columnMapping.mode' = 'name', "
-        "'delta.enableDeletionVectors' = 'true', 'delta.enableTypeWidening' = 'true', "
-        # An ALTER TABLE may bring the first DATETIME; Delta wants to be told beforehand.
-        "'delta.feature.timestampNtz' = 'supported', "
-        f"{retention_sql(retention_days)}, "
-        f"'delta.dataSkippingStatsColumns' = '{KEY},{COMMIT_TS}')",
-    )
-
-
-def kept_days(retention_days: int) -> int:
-    """For how long Delta keeps versions and files: a state is readable for the retention time after the next one took
-    its place, and maintenance may come a week later."""
-    return retention_days + 8
-
-
-def retention_sql(retention_days: int) -> str:
-    """The table properties by which Delta keeps what stays readable."""
-    names = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration")
-    return ", ".join(f"'{name}' = 'interval {kept_days(retention_days)} days'" for name in names)
-
-
-def mend(lake: Lake, data: str, version: int) -> int:
-    """Put a data table back to its published version if a run died after writing to it. Gives the newest version, which
-    has these rows."""
-    newest = same_rows(lake, data, version)
-    if newest is not None:
-        return newest
-    dead = version_of(lake, data)
-    DeltaTable.forName(lake.spark, lake.table(Layer.GOLD, data)).restoreToVersion(version)
-    return own_version(lake, data, dead)
-
-
-def own_version(lake: Lake, data: str, since: int) -> int:
-    """The newest version of a data table, which was at version ``since`` when this run began to write to it.
-
-    Raises ConfigError if another run wrote to it, too: on Databricks no lock keeps one out (`run_lock`).
-    """
-    commits = lake.commits(lake.table(Layer.GOLD, data), since)
-    for commit in commits:
-        if commit["operation"] not in _UPKEEP and commit["userMetadata"] != lake.signature():
-            raise ConfigError(
-                f"{data}: another run wrote version {commit['version']} ({commit['operation']}, {commit['timestamp']}) "
-                "while this one was at work; this one publishes nothing. Run gold of a feed once at a time"
-            )
-    return int(commits[0]["version"]) if commits else since
-
-
-def same_rows(lake: Lake, data: str, version: int) -> int | None:
-    """The newest version of a data table if it has the rows of ``version``: nothing but upkeep came after that."""
-    commits = lake.commits(lake.table(Layer.GOLD, data), version)
-    if any(commit["operation"] not in _UPKEEP for commit in commits):
-        return None
-    return int(commits[0]["version"]) if commits else version
-
-
-def version_of(lake: Lake, data: str) -> int:
-    """The newest Delta version of a data table."""
-    return lake.version(lake.table(Layer.GOLD, data))

@@ -1,0 +1,272 @@
+"""Live tables: the Delta table of each TiDB table, for everybody to read.
+
+    live.<name>    the table's columns, then _ticdc_commit_ts, _ticdc_irregular, _ticdc_key
+
+Every Delta version is the table as TiDB held it at the TSO in its commit's metadata: a JSON object with ``feed``,
+``tso`` and ``run``. Upkeep (OPTIMIZE, VACUUM, properties) changes no row and may follow any version.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import orjson
+from pyspark.sql import Row
+
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.mysql_type import Family
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.merge import COMMIT_TS, GONE, KEY
+from ticdc_lakehouse.planning.naming import dropped_name
+from ticdc_lakehouse.planning.published_state import TableState
+from ticdc_lakehouse.policy import RETENTION_DAYS, Mode
+from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.names import fold
+from ticdc_lakehouse.sql.text import literal, quoted
+from ticdc_lakehouse.sql.typed_columns import IRREGULAR, TypedColumn, typed_columns
+
+UPKEEP = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "COMPUTE STATS", "CLUSTER BY")
+"""Operations that change no row."""
+ID, FEED = "ticdc.id", "ticdc.feed"
+"""Properties of a live table: its stable id (``TableState.data``) and its feed, whatever its name is now."""
+
+_MOST_CLUSTERING_COLUMNS = 4
+_WITHOUT_RANGES = (Family.BINARY, Family.JSON, Family.OTHER)
+"""Types for whose values Delta keeps no minimum and maximum that could skip a file."""
+_OWN_COMMENTS = {
+    COMMIT_TS: ("BIGINT", "TSO of the change that left the row so"),
+    IRREGULAR: ("MAP<STRING, STRING>", "column to exact MySQL text, for values that its type cannot hold"),
+    KEY: ("STRING", "handle key: JSON array of its values"),
+    GONE: ("BOOLEAN", "a tombstone: the row was deleted"),
+}
+_DERIVED_PROPERTIES = ("delta.columnMapping.maxColumnId", "delta.dataSkippingStatsColumns")
+"""Properties that Delta derives, or that follow from the key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column of a live table as SQL declares it."""
+
+    name: str
+    spark_type: str
+    comment: str
+
+    @property
+    def declaration(self) -> str:
+        """Name, type and comment."""
+        return f"{quoted(self.name)} {self.spark_type} COMMENT {literal(self.comment)}"
+
+
+def live_columns(table: Table, *, tombstones: bool) -> list[Column]:
+    """All columns of a live table: the table's, then gold's own."""
+    own = (COMMIT_TS, IRREGULAR, KEY, *((GONE,) if tombstones else ()))
+    return [*map(_column, typed_columns(table)), *(Column(name=n, spark_type=t, comment=c) for n, t, c in _own(own))]
+
+
+def _column(column: TypedColumn) -> Column:
+    return Column(name=column.name, spark_type=column.spark_type, comment=column.comment)
+
+
+def _own(names: Iterable[str]) -> Iterable[tuple[str, str, str]]:
+    return ((name, *_OWN_COMMENTS[name]) for name in names)
+
+
+def clustering(table: Table) -> tuple[str, ...]:
+    """The columns by which Delta lays a live table's rows out: the key's, or gold's key where Delta cannot."""
+    columns = {fold(column.name): column for column in table.columns}
+    key = [columns[fold(name)] for name in table.key]
+    ordered = all(column.type.family not in _WITHOUT_RANGES for column in key)
+    fits = 0 < len(key) <= _MOST_CLUSTERING_COLUMNS and ordered
+    return tuple(column.name for column in key) if fits else (KEY,)
+
+
+def layout_sql(table: Table, properties: Mapping[str, str]) -> str:
+    """The clauses of CREATE and REPLACE TABLE after the columns: comment, clustering, properties."""
+    columns = clustering(table)
+    with_statistics = ",".join(quoted(name) for name in dict.fromkeys((*columns, COMMIT_TS, KEY)))
+    given = {**properties, "delta.dataSkippingStatsColumns": with_statistics}
+    listed = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in given.items())
+    comment = literal(f"TiDB table {table.database}.{table.table}; each version is the table at its commit's TSO")
+    return f"COMMENT {comment} CLUSTER BY ({', '.join(map(quoted, columns))}) TBLPROPERTIES ({listed})"
+
+
+def create_live_table(
+    lake: Lake,
+    name: str,
+    table: Table,
+    *,
+    data: str,
+    feed: str,
+    mode: Mode = Mode.WATERMARKS,
+    retention_days: int = RETENTION_DAYS,
+) -> None:
+    """Create a table's live table, empty, in one commit."""
+    properties = {
+        "delta.columnMapping.mode": "name",
+        "delta.enableDeletionVectors": "true",
+        "delta.enableTypeWidening": "true",
+        # An ALTER TABLE may bring the first DATETIME; Delta wants to be told beforehand.
+        "delta.feature.timestampNtz": "supported",
+        **retention_properties(retention_days),
+        ID: data,
+        FEED: feed,
+    }
+    columns = ", ".join(c.declaration for c in live_columns(table, tombstones=mode is Mode.EVENTUAL))
+    lake.spark.sql(
+        f"CREATE TABLE {lake.table(Layer.LIVE, name)} ({columns}) USING delta {layout_sql(table, properties)} "
+        f"{lake.location(Layer.LIVE, name)}"
+    )
+
+
+def given_properties(lake: Lake, table: str) -> dict[str, str]:
+    """The properties of a live table that its replacement must keep."""
+    properties = lake.spark.sql(f"DESCRIBE DETAIL {table}").collect()[0]["properties"]
+    return {name: value for name, value in properties.items() if name not in _DERIVED_PROPERTIES}
+
+
+def kept_days(retention_days: int) -> int:
+    """For how long Delta keeps versions and files: a state is readable for the retention time after the next one took
+    its place, and maintenance may come a week later."""
+    return retention_days + 8
+
+
+def retention_properties(retention_days: int) -> dict[str, str]:
+    """The table properties by which Delta keeps what stays readable."""
+    names = ("delta.logRetentionDuration", "delta.deletedFileRetentionDuration")
+    return dict.fromkeys(names, f"interval {kept_days(retention_days)} days")
+
+
+def retention_sql(retention_days: int) -> str:
+    """``retention_properties`` as SQL lists them."""
+    return ", ".join(f"'{name}' = '{value}'" for name, value in retention_properties(retention_days).items())
+
+
+@dataclass(slots=True, kw_only=True)
+class Commits:
+    """Where a run of gold commits: a session for each TSO, whose commits carry it in their metadata."""
+
+    lake: Lake
+    feed: str
+    run: str
+    """UUID of the run."""
+    _lakes: dict[int, Lake] = field(default_factory=dict)
+
+    def at(self, tso: int) -> Lake:
+        """The lake whose commits leave a table as TiDB held it at ``tso``."""
+        if tso not in self._lakes:
+            if len(self._lakes) >= _MOST_SESSIONS:
+                self._lakes.clear()
+            metadata = orjson.dumps({"feed": self.feed, "tso": tso, "run": self.run}).decode()
+            self._lakes[tso] = self.lake.committing(metadata)
+        return self._lakes[tso]
+
+
+_MOST_SESSIONS = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """A version of a live table that changed its rows or columns."""
+
+    version: int
+    operation: str
+    feed: str | None
+    """This and the next two are None where something else than gold wrote the version."""
+    tso: int | None
+    run: str | None
+    timestamp: str = ""
+
+    @property
+    def merged(self) -> bool:
+        """Whether it merged rows, rather than followed a DDL."""
+        return self.operation == "MERGE"
+
+    @property
+    def restored(self) -> bool:
+        """Whether it put the table back to an earlier version."""
+        return self.operation == "RESTORE"
+
+
+def commits_since(lake: Lake, name: str, version: int) -> tuple[int, list[Commit]]:
+    """The newest version of a live table, and its commits after ``version`` but upkeep, the oldest first."""
+    rows = lake.commits(lake.table(Layer.LIVE, name), version)
+    newest = int(rows[0]["version"]) if rows else version
+    return newest, [_commit(row) for row in reversed(rows) if row["operation"] not in UPKEEP]
+
+
+def _commit(row: Row) -> Commit:
+    metadata = _metadata(row["userMetadata"])
+    return Commit(version=row["version"], operation=row["operation"], timestamp=str(row["timestamp"]), **metadata)
+
+
+def _metadata(text: str | None) -> dict[str, Any]:
+    """Feed, TSO and run of a commit, None where something else than gold wrote it."""
+    try:
+        given = orjson.loads(text or "{}")
+    except orjson.JSONDecodeError:
+        given = {}
+    return {name: given.get(name) if isinstance(given, dict) else None for name in ("feed", "tso", "run")}
+
+
+def own_version(lake: Lake, name: str, since: int, run: str) -> int:
+    """The newest version of a live table, which was at version ``since`` when this run began to write to it.
+
+    Raises ConfigError if another run wrote to it, too: on Databricks no lock keeps one out (`run_lock`).
+    """
+    newest, commits = commits_since(lake, name, since)
+    for commit in commits:
+        if commit.run != run:
+            raise ConfigError(
+                f"{name}: another run wrote version {commit.version} ({commit.operation}, {commit.timestamp}) "
+                "while this one was at work; this one publishes nothing. Run gold of a feed once at a time"
+            )
+    return newest
+
+
+def restore(lake: Lake, name: str, version: int) -> None:
+    """Put a live table back to a version, in one commit."""
+    lake.spark.sql(f"RESTORE TABLE {lake.table(Layer.LIVE, name)} TO VERSION AS OF {version}")
+
+
+def version_of(lake: Lake, name: str) -> int:
+    """The newest Delta version of a live table."""
+    return lake.version(lake.table(Layer.LIVE, name))
+
+
+def live_names(tables: Iterable[TableState]) -> dict[str, str]:
+    """Stable id to name of the live tables that are published; another one is called `dropped_name`."""
+    return {state.data: state.name for state in tables if state.version >= 0}
+
+
+def live_name(names: Mapping[str, str], data: str) -> str:
+    """The name that the live table with the id ``data`` has where ``names`` are published."""
+    return names.get(data, dropped_name(data))
+
+
+def settle(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[str]) -> None:
+    """Give the live tables of a feed their published names, after a run that died between publishing and renaming.
+
+    ``names`` are the published ones; ``known`` all ids that were ever published: another table was never published, and
+    goes.
+    """
+    if all(_id_of(lake, name) == data for data, name in names.items()):
+        return
+    places = {name: data for name in lake.tables(Layer.LIVE) if (data := _id_of(lake, name, feed)) is not None}
+    published = set(known)
+    for name, data in places.items():
+        if data not in published:
+            lake.drop(Layer.LIVE, name)
+    renames = {name: live_name(names, data) for name, data in places.items() if data in published}
+    lake.rename(Layer.LIVE, {old: new for old, new in renames.items() if old != new})
+
+
+def _id_of(lake: Lake, name: str, feed: str | None = None) -> str | None:
+    """The id of the live table of this name, if there is one, and of this feed."""
+    if not lake.exists(Layer.LIVE, name):
+        return None
+    table = lake.table(Layer.LIVE, name)
+    if feed is not None and lake.property(table, FEED) != feed:
+        return None
+    return lake.property(table, ID)
