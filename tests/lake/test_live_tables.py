@@ -1,0 +1,260 @@
+"""Live tables: each Delta version is the table as TiDB held it at its commit's TSO; views over them keep what they are
+given."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from changefeed import ID, Changefeed, Source, V, at, ddl
+
+from ticdc_codec.event import Column, Ddl
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold import apply_plan, windows
+from ticdc_lakehouse.gold.live_table import UPKEEP
+from ticdc_lakehouse.gold.maintenance import maintain
+from ticdc_lakehouse.gold.time_travel import as_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ticdc_local.broker import Broker
+
+OWN = ["_ticdc_commit_ts", "_ticdc_irregular", "_ticdc_key"]
+SCHEMA = "\n".join(
+    f"CREATE TABLE shop.{name} (id BIGINT PRIMARY KEY, v VARCHAR(9)){parts};"
+    for name, parts in {
+        "altered": "",
+        "a": "",
+        "b": "",
+        "dropped": "",
+        "parted": " PARTITION BY RANGE (id) (PARTITION low VALUES LESS THAN (9), PARTITION high VALUES LESS THAN (99))",
+        "plain": "",
+    }.items()
+)
+ALTERED, A, B, DROPPED, PARTED, PLAIN = (
+    Source(table=name) for name in ("altered", "a", "b", "dropped", "parted", "plain")
+)
+W, Y, Z = Column(name="w", type="int"), Column(name="y", type="date"), Column(name="z", type="varchar")
+U = replace(V, name="u", type="int")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Version:
+    """A Delta version of a live table."""
+
+    operation: str
+    tso: int
+    columns: list[str]
+    rows: dict[Any, tuple[Any, ...]]
+
+
+def versions(feed: Changefeed, name: str) -> list[Version]:
+    """The versions of a live table that are not upkeep: ``rows`` by the first column that is called id."""
+    table, found = feed.lake.table(Layer.LIVE, name), []
+    for commit in sorted(feed.lake.history(table).collect(), key=lambda row: row["version"]):
+        if commit["operation"] in UPKEEP:
+            continue
+        metadata = json.loads(commit["userMetadata"])
+        assert metadata.keys() == {"feed", "tso", "run"}
+        assert metadata["feed"] == feed.name
+        rows = feed.spark.sql(f"SELECT * FROM {table} VERSION AS OF {commit['version']}")
+        columns = [column for column in rows.columns if column not in OWN]
+        assert rows.columns == [*columns, *OWN]
+        held = {row["id"]: tuple(row[c] for c in columns if c != "id") for row in rows.collect()}
+        found.append(Version(operation=commit["operation"], tso=metadata["tso"], columns=columns, rows=held))
+    return found
+
+
+def alter(second: int, table: str, action: str) -> Ddl:
+    return ddl(at(second), f"ALTER TABLE `shop`.`{table}` {action}", "shop", table, "ALTER")
+
+
+def rename(second: int, *pairs: tuple[str, str]) -> Ddl:
+    text = ", ".join(f"`shop`.`{old}` TO `shop`.`{new}`" for old, new in pairs)
+    return ddl(at(second), f"RENAME TABLE {text}", "shop", pairs[0][0], "RENAME")
+
+
+@pytest.fixture(scope="module")
+def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Changefeed:
+    feed = Changefeed(spark, broker, tmp_path_factory.mktemp("live"), schema=SCHEMA)
+    feed.send(0, ALTERED.insert(at(1), 1, "7"), ALTERED.insert(at(1), 2, None))
+    feed.send(0, A.insert(at(1), 1, "a"), B.insert(at(1), 1, "b"), DROPPED.insert(at(1), 1, "d"))
+    feed.send(0, PARTED.insert(at(1), 1, "low"), PARTED.insert(at(1), 11, "high"), PLAIN.insert(at(1), 2, "plain"))
+    feed.resolve(at(2))
+    feed.go()
+    feed.send(0, ALTERED.insert(at(3), 3, "8"))
+    feed.send(0, alter(4, "altered", "ADD COLUMN `w` INT DEFAULT 5, ADD COLUMN `x` INT"))
+    feed.send(0, alter(5, "altered", "RENAME COLUMN `v` TO `u`"))
+    feed.send(0, alter(6, "altered", "DROP COLUMN `x`, ADD COLUMN `y` DATE FIRST"))
+    feed.send(0, alter(7, "altered", "MODIFY COLUMN `u` INT, DROP COLUMN `w`, ADD COLUMN `z` VARCHAR(9) DEFAULT 'z'"))
+    columns = (Y, ID, U, Z)
+    feed.send(0, Source(table="altered", columns=columns).insert(at(8), "2024-02-29", 4, 9, "new"))
+    feed.send(0, alter(9, "parted", "EXCHANGE PARTITION `low` WITH TABLE `shop`.`plain`"))
+    feed.resolve(at(10))
+    feed.go()
+    return feed
+
+
+def test_a_ddl_is_one_commit_and_each_version_is_a_state_of_tidb(feed: Changefeed) -> None:
+    old, new = {1: ("7",), 2: (None,)}, {1: ("7",), 2: (None,), 3: ("8",)}
+    widened = {key: (*values, 5, None) for key, values in new.items()}
+    narrowed = {key: (None, *values, 5) for key, values in new.items()}
+    recast = {1: (None, 7, "z"), 2: (None, None, "z"), 3: (None, 8, "z")}
+    found = versions(feed, f"{feed.name}_shop_altered")
+    assert [(v.tso, v.columns, v.rows) for v in found[:-1]] == [
+        (0, ["id", "v"], {}),
+        (at(2), ["id", "v"], old),
+        (at(4), ["id", "v"], new),
+        (at(4), ["id", "v", "w", "x"], widened),
+        (at(5), ["id", "u", "w", "x"], widened),
+        (at(6), ["y", "id", "u", "w"], narrowed),
+        (at(7), ["y", "id", "u", "z"], recast),
+    ]
+    assert [v.operation for v in found[3:7]] == [
+        "REPLACE TABLE AS SELECT",
+        "RENAME COLUMN",
+        "REPLACE COLUMNS",
+        "REPLACE TABLE AS SELECT",
+    ]
+    assert (found[-1].tso, found[-1].columns, found[-1].rows.keys()) == (at(10), ["y", "id", "u", "z"], {1, 2, 3, 4})
+    assert found[-1].rows[4][1:] == (9, "new")
+
+
+def test_an_exchange_is_one_commit_of_each_table(feed: Changefeed) -> None:
+    parted, plain = (versions(feed, f"{feed.name}_shop_{name}") for name in ("parted", "plain"))
+    assert [(v.tso, v.rows) for v in parted[-2:]] == [
+        (at(2), {1: ("low",), 11: ("high",)}),
+        (at(9), {2: ("plain",), 11: ("high",)}),
+    ]
+    assert [(v.tso, v.rows) for v in plain[-2:]] == [(at(2), {2: ("plain",)}), (at(9), {1: ("low",)})]
+
+
+def test_it_is_clustered_by_its_key_and_says_what_it_is(feed: Changefeed) -> None:
+    detail = feed.spark.sql(f"DESCRIBE DETAIL {feed.live('altered')}").collect()[0]
+    assert detail["clusteringColumns"] == ["id"]
+    assert detail["description"].startswith("TiDB table shop.altered")
+    assert detail["properties"]["delta.enableDeletionVectors"] == "true"
+    assert detail["properties"]["delta.logRetentionDuration"] == "interval 38 days"
+    comments = {field.name: field.metadata.get("comment") for field in feed.spark.table(feed.live("altered")).schema}
+    assert comments["u"] == "int"
+    assert comments["y"].startswith("date")
+    assert all(comments.values())
+
+
+def test_a_view_keeps_what_it_was_given(feed: Changefeed) -> None:
+    """Privileges are kept with a view, as properties are: it is altered, never made again."""
+    changed, resting = feed.view("a"), feed.view("plain")
+    for view in (changed, resting):
+        feed.spark.sql(f"ALTER VIEW {view} SET TBLPROPERTIES ('given' = 'yes')")
+    asked = feed.spark.sql(f"DESCRIBE EXTENDED {resting}").collect()
+    feed.send(0, A.insert(at(11), 2, "more"))
+    feed.resolve(at(12))
+    feed.go()
+    assert feed.rows("a") == {1: ("a",), 2: ("more",)}
+    assert feed.lake.property(changed, "given") == feed.lake.property(resting, "given") == "yes"
+    assert feed.spark.sql(f"DESCRIBE EXTENDED {resting}").collect() == asked
+    described = {row["col_name"]: row["comment"] for row in feed.spark.sql(f"DESCRIBE {changed}").collect()}
+    assert described == {"id": "bigint", "v": "varchar(9)"}
+
+
+def test_live_tables_are_renamed_with_their_tables_and_stay_when_they_are_dropped(
+    feed: Changefeed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where a run dies after it published, before it renamed."""
+    feed.send(0, rename(13, ("a", "tmp")), rename(14, ("b", "a")), rename(15, ("tmp", "b")))
+    feed.send(0, ddl(at(16), "DROP TABLE `shop`.`dropped`", "shop", "dropped", "ERASE"))
+    create = "CREATE TABLE `shop`.`dropped` (`id` BIGINT PRIMARY KEY, `v` VARCHAR(9))"
+    feed.send(0, ddl(at(17), create, "shop", "dropped", "CREATE"), DROPPED.insert(at(18), 9, "anew"))
+    feed.resolve(at(20))
+    feed.load()
+
+    def die(*_: object) -> None:
+        raise InterruptedError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Lake, "rename", die)
+        with pytest.raises(InterruptedError):
+            feed.apply()
+    assert feed.state.tso == at(20)
+    feed.apply()
+    assert feed.rows("a") == {1: ("b",)}
+    assert feed.rows("b") == {1: ("a",), 2: ("more",)}
+    live = {name: {row["id"] for row in feed.spark.table(feed.live(name)).collect()} for name in ("a", "b", "dropped")}
+    assert live == {"a": {1}, "b": {1, 2}, "dropped": {9}}
+    names = [name.removeprefix(f"{feed.name}_shop_") for name in feed.lake.tables(Layer.LIVE)]
+    assert names == ["a", "altered", "b", "dropped", "dropped__dropped", "parted", "plain"]
+    before = as_of(feed.spark, feed.name, at(12), lake=feed.lake)
+    assert [row["v"] for row in before["shop.dropped"].collect()] == ["d"]
+    assert [row["v"] for row in before["shop.a"].orderBy("id").collect()] == ["a", "more"]
+
+
+@pytest.mark.parametrize(
+    ("module", "function"),
+    [(apply_plan, "merge"), (windows.state, "publish")],
+    ids=["after a DDL", "before publishing"],
+)
+def test_a_ddl_of_a_run_that_died_is_not_done_again(
+    spark: SparkSession,
+    broker: Broker,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+    module: object,
+    function: str,
+) -> None:
+    feed = Changefeed(spark, broker, tmp_path_factory.mktemp("died"), schema=SCHEMA)
+    feed.send(0, ALTERED.insert(at(1), 1, "7"))
+    feed.resolve(at(2))
+    feed.go()
+    feed.send(0, alter(3, "altered", "ADD COLUMN `w` INT DEFAULT 5"))
+    feed.send(0, Source(table="altered", columns=(ID, V, W)).insert(at(4), 2, "8", 6))
+    feed.resolve(at(5))
+    feed.load()
+
+    def die(*_: object) -> None:
+        raise InterruptedError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, function, die)
+        with pytest.raises(InterruptedError):
+            feed.apply()
+    name = f"{feed.name}_shop_altered"
+    dead = [v.operation for v in versions(feed, name)]
+    assert dead[2] == "REPLACE TABLE AS SELECT"
+    feed.apply()
+    found = versions(feed, name)
+    assert [v.operation for v in found] == [*dead, "MERGE"]
+    assert [v.tso for v in found] == sorted(v.tso for v in found)
+    assert feed.rows("altered") == {1: ("7", 5), 2: ("8", 6)}
+    maintain(feed.lake, feed.run.applying)
+    assert feed.rows("altered") == {1: ("7", 5), 2: ("8", 6)}
+
+
+def test_a_run_that_died_beyond_the_next_window_is_undone(
+    spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    feed = Changefeed(spark, broker, tmp_path_factory.mktemp("beyond"), schema=SCHEMA)
+    feed.send(0, A.insert(at(1), 1, "a"))
+    feed.resolve(at(2))
+    feed.go()
+    feed.send(0, A.update(at(3), (1, "a"), (1, "b")))
+    feed.resolve(at(4))
+    feed.send(0, alter(5, "a", "DROP COLUMN `v`"))
+    feed.resolve(at(6))
+    feed.load()
+    feed.die_before_publishing()
+    feed.apply(until_tso=at(4))
+    assert feed.rows("a") == {1: ("b",)}
+    feed.apply()
+    assert feed.spark.table(feed.view("a")).columns == ["id"]
+    assert [v.operation for v in versions(feed, f"{feed.name}_shop_a")] == [
+        "CREATE TABLE",
+        "MERGE",
+        "MERGE",
+        "REPLACE COLUMNS",
+        "RESTORE",
+        "MERGE",
+        "REPLACE COLUMNS",
+    ]
