@@ -9,17 +9,8 @@ from bench import codec, planning
 from bench.report import Target
 
 NAMES = (
-    "codec",
-    "planning",
-    "silver",
-    "gold",
-    "tables",
-    "fixed_cost",
-    "pipeline",
-    "history",
-    "sustained",
-    "loop",
-    "memory",
+    *("codec", "planning", "silver", "gold", "tables", "fixed_cost", "pipeline"),
+    *("history", "large_table", "sustained", "loop", "memory"),
 )
 
 
@@ -31,7 +22,8 @@ def main() -> int:
         "--rows",
         type=int,
         default=1_000_000,
-        help="row changes of silver and memory; gold takes a tenth, sustained half, the loop three times as many",
+        help="row changes of silver and memory; gold takes a tenth, sustained half, the loop three times as many, "
+        "large_table ten times",
     )
     options = parser.parse_args()
     names = options.names or list(NAMES)
@@ -50,7 +42,8 @@ def main() -> int:
 
 def _on_spark(names: list[str], rows: int) -> list[Target]:
     # Codec and planning alone must not wait for Spark.
-    from bench import fixed_cost, gold, history, loop, memory, pipeline, silver, sustained, tables  # noqa: PLC0415
+    from bench import fixed_cost, gold, history, large_table, loop  # noqa: PLC0415
+    from bench import memory, pipeline, silver, sustained, tables  # noqa: PLC0415
     from bench.place import temporary_lake  # noqa: PLC0415
 
     found: list[Target] = []
@@ -62,6 +55,7 @@ def _on_spark(names: list[str], rows: int) -> list[Target]:
             "fixed_cost": lambda: fixed_cost.main(lake),
             "pipeline": lambda: pipeline.main(lake, max(1000, rows // 5)),
             "history": lambda: history.main(lake),
+            "large_table": lambda: large_table.main(lake, 10 * rows),
             "sustained": lambda: sustained.main(lake, max(1000, rows // 2)),
             "loop": lambda: loop.main(lake, max(30, 3 * rows // loop.RATE)),
             "memory": lambda: memory.main(lake, rows),

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from bench import fixed_cost, gold, history, pipeline, silver, tables
+from bench import fixed_cost, gold, history, large_table, pipeline, silver, tables
 from ticdc_lakehouse.catalog import Lake, Layer
 
 
@@ -65,3 +65,9 @@ def test_a_lake_with_a_history_takes_the_same_windows(lake: Lake) -> None:
     }
     assert {target.bound for target in history.targets(result)} == {1.1}
     assert "after 3 windows" in history.report(result)
+
+
+def test_a_small_change_to_a_large_table_reads_a_part_of_it(lake: Lake) -> None:
+    result = large_table.measure(lake, 100_000)
+    assert result.files >= 50
+    assert result.ratio <= 0.15

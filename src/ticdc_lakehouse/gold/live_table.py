@@ -33,7 +33,7 @@ ID, FEED = "ticdc.id", "ticdc.feed"
 """Properties of a live table: its stable id (``TableState.data``) and its feed, whatever its name is now."""
 
 _MOST_CLUSTERING_COLUMNS = 4
-_WITHOUT_RANGES = (Family.BINARY, Family.JSON, Family.OTHER)
+_WITHOUT_RANGES = (Family.BINARY, Family.JSON, Family.VECTOR, Family.OTHER)
 """Types for whose values Delta keeps no minimum and maximum that could skip a file."""
 _OWN_COMMENTS = {
     COMMIT_TS: ("BIGINT", "TSO of the change that left the row so"),
@@ -77,7 +77,7 @@ def clustering(table: Table) -> tuple[str, ...]:
     """The columns by which Delta lays a live table's rows out: the key's, or gold's key where Delta cannot."""
     columns = {fold(column.name): column for column in table.columns}
     key = [columns[fold(name)] for name in table.key]
-    ordered = all(column.type.family not in _WITHOUT_RANGES for column in key)
+    ordered = all(column.type.family not in _WITHOUT_RANGES and not column.virtual for column in key)
     fits = 0 < len(key) <= _MOST_CLUSTERING_COLUMNS and ordered
     return tuple(column.name for column in key) if fits else (KEY,)
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.key_range import key_range_sql
 from ticdc_lakehouse.planning.table_plan import Rows, Stage
 from ticdc_lakehouse.silver import decode_stream
 from ticdc_lakehouse.sql.text import is_table_sql, literal, quoted
@@ -48,7 +49,7 @@ def merge(lake: Lake, feed: str, name: str, rows: Rows, time_zone: str) -> None:
     lake.spark.sql(f"""
         MERGE INTO {lake.table(Layer.LIVE, name)} t
         USING ({latest_typed_sql(lake, feed, rows, time_zone)}) s
-        ON t.{KEY} = s.{KEY}
+        ON t.{KEY} = s.{KEY} {key_range_sql(lake, name, rows, KEY, _keys_sql(lake, feed, rows, time_zone))}
         {deletes}
         WHEN MATCHED AND s.{COMMIT_TS} >= t.{COMMIT_TS} THEN UPDATE SET {assignments}
         WHEN NOT MATCHED {inserted} THEN
@@ -101,6 +102,11 @@ def _latest_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
     return f"""
         SELECT {KEY}, max(commit_ts) AS {COMMIT_TS}, max_by(image, struct(commit_ts, image IS NOT NULL)) AS image
         FROM ({_reduced_sql(lake, feed, rows, time_zone)}) GROUP BY {KEY}"""
+
+
+def _keys_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
+    """The keys of the changes, some more than once."""
+    return (_latest_sql if rows.stage is not None else changes_sql)(lake, feed, rows, time_zone)
 
 
 def _reduced_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:

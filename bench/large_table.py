@@ -1,0 +1,104 @@
+"""A small change to a large table: 1,000 changed recent keys are merged, and the files are counted that the MERGE
+reads."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from pyspark.sql import SparkSession
+
+from bench.report import Target, table
+from ticdc_codec.event import Column
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.live_table import create_live_table
+from ticdc_lakehouse.gold.merge import merge
+from ticdc_lakehouse.planning.table_plan import Rows
+from ticdc_lakehouse.planning.window import Shape
+from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_lakehouse.silver import decode_stream
+
+FEED, _NAME = "large", "large_shop_orders"
+_CHANGES, _FILES, _BOUND = 1_000, 100, 0.10
+_CREATE = "CREATE TABLE shop.orders (id BIGINT PRIMARY KEY, customer BIGINT, amount DECIMAL(12,2), note VARCHAR(40))"
+_COLUMNS = tuple(Column(name=name, type="bigint", key=name == "id") for name in ("id", "customer", "amount", "note"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One MERGE."""
+
+    rows: int
+    files: int
+    read: int
+    """Files that its scans read, those of silver included."""
+    seconds: float
+
+    @property
+    def ratio(self) -> float:
+        """Files read as a part of the table's."""
+        return self.read / self.files
+
+
+def main(lake: Lake, rows: int) -> list[Target]:
+    """Measure a table of so many rows, print, and give the target."""
+    result = measure(lake, rows)
+    cells = (f"{result.rows:,}", str(result.files), str(result.read), f"{result.ratio:.0%}", f"{result.seconds:.1f}")
+    print(table(f"{_CHANGES:,} recent keys into a large table", ("rows", "files", "read", "ratio", "s"), [cells]))
+    what = f"files read to merge {_CHANGES:,} recent keys into {result.rows:,} rows"
+    return [Target(what=what, measured=result.ratio, bound=_BOUND, at_most=True)]
+
+
+def measure(lake: Lake, rows: int) -> Result:
+    """Lay the table and the changes down, merge, and count."""
+    (definition,) = tables_from_sql(_CREATE)
+    create_live_table(lake, _NAME, definition, data=_NAME, feed=FEED)
+    live = lake.table(Layer.LIVE, _NAME)
+    lake.spark.sql(f"""
+        INSERT INTO {live} SELECT id, id % 1000, CAST(id % 999 AS DECIMAL(12,2)), concat('note ', id), 1L, NULL,
+               concat('["', id, '"]') FROM range(0, {rows}, 1, {_FILES})""")
+    _lay_changes(lake, rows)
+    files = lake.spark.sql(f"DESCRIBE DETAIL {live}").collect()[0]["numFiles"]
+    shape = Shape(columns=_COLUMNS, whole=True, handle_only=False, keyed=True, first=2, last=2, rows=_CHANGES)
+    step = Rows(table=definition, after=1, through=2, shapes=(shape,))
+    before, started = _last_execution(lake.spark), time.monotonic()
+    merge(lake, FEED, _NAME, step, "UTC")
+    seconds = time.monotonic() - started
+    (updated,) = lake.spark.sql(f"SELECT count(*) FROM {live} WHERE _ticdc_commit_ts = 2").collect()
+    assert updated[0] == _CHANGES
+    return Result(rows=rows, files=files, read=files_read(lake.spark, before), seconds=seconds)
+
+
+def _lay_changes(lake: Lake, rows: int) -> None:
+    """Updates of keys among the newest five in a hundred, as silver has them."""
+    decode_stream.create_tables(lake, FEED)
+    image = "to_json(named_struct('id', id, 'customer', '7', 'amount', '1.00', 'note', 'changed'))"
+    span = max(1, rows // 20 // _CHANGES)
+    lake.spark.sql(f"""
+        INSERT INTO {lake.table(Layer.SILVER, decode_stream.events_table(FEED))}
+               (topic, partition, offset, index, batch, kind, op, database, table, commit_ts, handle_key, before, after)
+        SELECT 't', 0, place, 0, 0, 'row', 'update', 'shop', 'orders', 2, concat('["', id, '"]'), {image}, {image}
+        FROM (SELECT id AS place, CAST({rows} - 1 - id * {span} AS STRING) AS id FROM range(0, {_CHANGES}, 1, 1))""")
+
+
+def _last_execution(spark: SparkSession) -> int:
+    executions = spark._jsparkSession.sharedState().statusStore().executionsList()
+    numbers = [executions.apply(at).executionId() for at in range(executions.size())]
+    return max(numbers, default=-1)
+
+
+def files_read(spark: SparkSession, after: int) -> int:
+    """The files that scans read in the SQL executions after this one."""
+    store, total = spark._jsparkSession.sharedState().statusStore(), 0
+    executions = store.executionsList()
+    for at in range(executions.size()):
+        execution = executions.apply(at)
+        if execution.executionId() <= after:
+            continue
+        values, metrics = store.executionMetrics(execution.executionId()), execution.metrics()
+        for number in range(metrics.size()):
+            metric = metrics.apply(number)
+            value = values.get(metric.accumulatorId())
+            if metric.name() == "number of files read" and value.isDefined():
+                total += int(str(value.get()).splitlines()[-1].split(" ")[0].replace(",", ""))
+    return total

@@ -1,0 +1,58 @@
+"""The range of keys that a MERGE touches, so that it reads the files of that range alone.
+
+A live table is clustered by its primary key. Open-source Delta skips files in a MERGE by conditions on the target
+alone, never by the keys of the source: without a range a change of one row reads the whole table.
+"""
+
+from __future__ import annotations
+
+from ticdc_codec.mysql_type import Family
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.planning.table_plan import Rows
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
+from ticdc_lakehouse.schema.names import fold
+from ticdc_lakehouse.sql.text import quoted
+from ticdc_lakehouse.sql.typed_columns import typed_column
+
+_FEWEST_FILES = 8
+"""A smaller table is read whole in less time than it takes to find the range."""
+_MOST_CHANGES = 200_000
+"""More changes are rarely of one range, and to find theirs is to read them once more."""
+_WITH_RANGES = (Family.INTEGER, Family.DATE, Family.DATETIME)
+"""Types whose texts in a key Spark casts to the stored values exactly, or not at all."""
+
+
+def key_range_sql(lake: Lake, name: str, rows: Rows, key: str, changes: str) -> str:
+    """What to add to the condition of a MERGE of the ``changes`` (SQL, with their keys' texts as ``key``) into the live table ``t``; nothing
+    where no range is known, or it would not pay."""
+    column = _leading(rows.table)
+    few = sum(shape.rows for shape in rows.shapes) <= _MOST_CHANGES
+    # A tombstone has no values: in the eventual mode a stored row may lie outside the range of its own key.
+    if column is None or not few or rows.batches is not None or _files(lake, name) < _FEWEST_FILES:
+        return ""
+    spark_type = typed_column(column).spark_type
+    value = f"try_cast(get_json_object({key}, '$[0]') AS {spark_type})"
+    bounds = f"CAST(min({value}) AS STRING) AS low, CAST(max({value}) AS STRING) AS high"
+    found = lake.spark.sql(f"SELECT {bounds}, count_if({value} IS NULL) AS other FROM ({changes})").collect()[0]
+    if found["low"] is None or found["other"]:
+        return ""
+    stored = f"t.{quoted(column.name)}"
+    low, high = (f"CAST('{found[bound]}' AS {spark_type})" for bound in ("low", "high"))
+    # A zero date is NULL in its column.
+    return f"AND ({stored} BETWEEN {low} AND {high}" + (f" OR {stored} IS NULL)" if _has_zero(column) else ")")
+
+
+def _leading(table: Table) -> ColumnDefinition | None:
+    """The first column of the key, if ranges of its values are known."""
+    for column in table.columns:
+        if table.key and fold(column.name) == fold(table.key[0]):
+            return None if column.open or column.type.family not in _WITH_RANGES else column
+    return None
+
+
+def _has_zero(column: ColumnDefinition) -> bool:
+    return column.type.family is not Family.INTEGER
+
+
+def _files(lake: Lake, name: str) -> int:
+    return int(lake.spark.sql(f"DESCRIBE DETAIL {lake.table(Layer.LIVE, name)}").collect()[0]["numFiles"])
