@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.planning.naming import Naming, Taken
 from ticdc_lakehouse.schema.names import TableName
 
@@ -94,3 +95,19 @@ def test_the_history_is_asked_once_and_only_if_a_name_is_needed() -> None:
     names.view(T)
     names.data(T, 9)
     assert asked == [1]
+
+
+def test_a_template_gives_the_names() -> None:
+    names = Naming(feed="f", history=tuple, template="{database}_{table}")
+    assert names.view(T) == "d_t"
+    assert names.view(TableName("d", "a b")).startswith("d_a_b_d_a_b_")
+    assert names.data(T, 7) == "d_t__data"
+
+
+def test_a_template_that_gives_two_tables_one_name_is_refused() -> None:
+    names = Naming(feed="f", history=tuple, template="{table}")
+    names.view(T)
+    with pytest.raises(ConfigError, match=r"table e.t would be called t, which has table d.t of feed f"):
+        names.view(TableName("e", "t"))
+    with pytest.raises(ConfigError, match="is reserved"):
+        names.view(TableName("d", "x__data"))

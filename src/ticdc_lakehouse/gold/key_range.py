@@ -23,8 +23,8 @@ _WITH_RANGES = (Family.INTEGER, Family.DATE, Family.DATETIME)
 
 
 def key_range_sql(lake: Lake, name: str, rows: Rows, key: str, changes: str) -> str:
-    """What to add to the condition of a MERGE of the ``changes`` (SQL, with their keys' texts as ``key``) into the live table ``t``; nothing
-    where no range is known, or it would not pay."""
+    """What to add to the condition of a MERGE of ``changes`` into the live table ``t``; nothing where no range is
+    known, or it would not pay. ``key`` is the column of the changes that has their keys' texts."""
     column = _leading(rows.table)
     few = sum(shape.rows for shape in rows.shapes) <= _MOST_CHANGES
     # A tombstone has no values: in the eventual mode a stored row may lie outside the range of its own key.

@@ -11,10 +11,11 @@ from ticdc_lakehouse.bronze.landing import messages_table
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.state_tables import WINDOWS, check_format, definitions_sql
 from ticdc_lakehouse.planning.naming import OWN, Naming, Taken
+from ticdc_lakehouse.policy import NAME_TEMPLATE
 from ticdc_lakehouse.schema.names import TableName
 
 
-def naming(lake: Lake, feed: str) -> Naming:
+def naming(lake: Lake, feed: str, template: str = NAME_TEMPLATE) -> Naming:
     """The names for new tables of a feed."""
 
     def history() -> Iterable[Taken]:
@@ -25,7 +26,7 @@ def naming(lake: Lake, feed: str) -> Naming:
     def is_feed(name: str) -> bool:
         return lake.exists(Layer.BRONZE, messages_table(name))
 
-    return Naming(feed=feed, history=history, is_feed=is_feed)
+    return Naming(feed=feed, history=history, template=template, is_feed=is_feed)
 
 
 def check_feed_name(lake: Lake, feed: str) -> None:

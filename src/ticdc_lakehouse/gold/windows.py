@@ -131,7 +131,7 @@ def _situation(
     complete: Completeness,
     more: Sequence[Definition],
 ) -> PlanningInput:
-    feed, names = applying.feed, naming(lake, applying.feed)
+    feed, names = applying.feed, naming(lake, applying.feed, applying.name_template)
     for definition in more:
         names.take(definition.data)
     eventual = applying.mode is Mode.EVENTUAL

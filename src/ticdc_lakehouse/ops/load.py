@@ -72,7 +72,7 @@ def load(
     commits = Commits(lake=lake, feed=applying.feed, run=str(uuid4()))
     loading = _Loading(lake=lake, applying=applying, export=export, time_zone=time_zone, commits=commits)
     loading.check(before)
-    taken, names = data_tables(lake, applying.feed), naming(lake, applying.feed)
+    taken, names = data_tables(lake, applying.feed), naming(lake, applying.feed, applying.name_template)
     found = [loading.definition(name, _newest(before, name), taken, names) for name in loading.tables]
     rows = {d.table.name: loading.fill(d) for d in found}
     states = {name: loading.state(definition) for name, definition in zip(rows, found, strict=True)}

@@ -7,6 +7,8 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.policy import NAME_TEMPLATE
 from ticdc_lakehouse.schema.names import TableName, fold
 
 _DATA = re.compile(r"__(data|dropped)(_[0-9]+)?$")
@@ -33,6 +35,8 @@ class Naming:
     feed: str
     history: Callable[[], Iterable[Taken]]
     """All names ever given; asked for only when a new name is needed, which in most windows is never."""
+    template: str = NAME_TEMPLATE
+    """The names of tables in the lake: text with {feed}, {database} and {table}."""
     is_feed: Callable[[str], bool] = lambda _name: False
     """Whether there is a feed of this name."""
     _views: dict[str, tuple[str, TableName]] = field(default_factory=dict)
@@ -41,13 +45,24 @@ class Naming:
     _asked: bool = False
 
     def view(self, table: TableName) -> str:
-        """The name of the table's views: ``<feed>_<database>_<table>``, with a hash if that is taken."""
+        """The name of the table's live table and views: by the feed's template. Where another table has it, the default
+        name gets a hash, and a name by the feed's own template is refused with a ConfigError."""
         self._ask()
-        plain = object_name(self.feed, *table)
+        plain = templated_name(self.template, self.feed, *table)
         own = (self.feed, table)
-        name = plain if self._is_free(plain, own) else object_name(self.feed, *table, "\0")
+        name = plain if self._is_free(plain, own) else self._other_name(plain, table)
         self._views[name] = own
         return name
+
+    def _other_name(self, plain: str, table: TableName) -> str:
+        if self.template == NAME_TEMPLATE:
+            return object_name(self.feed, *table, "\0")
+        other = self._views.get(plain)
+        taken_by = f"has table {other[1]} of feed {other[0]}" if other else "is reserved"
+        raise ConfigError(
+            f"feed {self.feed}: gold.name: table {table} would be called {plain}, which {taken_by}: "
+            f"give another template than {self.template!r}"
+        )
 
     def _is_free(self, plain: str, own: tuple[str, TableName]) -> bool:
         if plain in self._views:
@@ -96,6 +111,20 @@ def dropped_name(data: str) -> str:
 
 
 _PLAIN = re.compile(r"[a-z0-9_]+")
+
+
+def templated_name(template: str, feed: str, database: str, table: str) -> str:
+    """The catalog name that a template gives: told apart by a hash where a name of TiDB's is not plain.
+
+    >>> templated_name("{database}_{table}", "shop_craft", "shop", "orders")
+    'shop_orders'
+    """
+    if template == NAME_TEMPLATE:
+        return object_name(feed, database, table)
+    name = template.format(feed=feed, database=fold(database), table=fold(table))
+    if _PLAIN.fullmatch(name) and len(name) <= 150:
+        return name
+    return object_name(name, database, table)
 
 
 def object_name(*parts: str) -> str:
