@@ -138,15 +138,16 @@ class Lake:
             f"CREATE OR REPLACE VIEW {self.table(layer, name)} {columns} COMMENT {literal(comment)} AS {query}"
         )
 
-    def keep_view(self, layer: Layer, name: str, query: str, *, comment: str) -> None:
+    def keep_view(self, layer: Layer, name: str, query: str, *, comment: str, same_comment: bool = False) -> None:
         """Let a view show what ``query`` gives. One that exists is altered, so that it keeps its privileges; columns
-        take their comments from the query's."""
+        take their comments from the query's. ``same_comment``: it has this comment already."""
         view = self.table(layer, name)
         if not self.exists(layer, name):
             self.spark.sql(f"CREATE VIEW IF NOT EXISTS {view} COMMENT {literal(comment)} AS {query}")
             return
         self.spark.sql(f"ALTER VIEW {view} AS {query}")
-        self.spark.sql(f"ALTER VIEW {view} SET TBLPROPERTIES ('comment' = {literal(comment)})")
+        if not same_comment:
+            self.spark.sql(f"ALTER VIEW {view} SET TBLPROPERTIES ('comment' = {literal(comment)})")
 
     def register(self) -> None:
         """Make the session fit. On a laptop: make the schemas and register every Delta table found under ``root`` with

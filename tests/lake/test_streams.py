@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from live_versions import wrong_versions
 
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.silver.decode_stream import events_table
@@ -39,6 +40,7 @@ def test_gold_is_what_tidb_held(
     run = load_stream(spark, broker, recorded, tmp_path, name=f"s_{stream.replace('-', '_')}")
     verdicts = list(verify(run, recorded, every))
     assert len(verdicts) >= 2
+    assert list(wrong_versions(run, [verdict.watermark for verdict in verdicts])) == []
     assert all(verdict.rows > 0 for verdict in verdicts[1:])
     assert [str(difference) for verdict in verdicts for difference in verdict.differences][:20] == []
 
@@ -49,6 +51,7 @@ def test_gold_is_what_tidb_held_in_databases_with_capitals(spark: SparkSession, 
     recorded = respelled(shown, "evo", tmp_path / "stream")
     run = load_stream(spark, broker, recorded, tmp_path, name="s_capitals")
     verdicts = list(verify(run, recorded, 36))
+    assert list(wrong_versions(run, [verdict.watermark for verdict in verdicts])) == []
     assert [str(difference) for verdict in verdicts for difference in verdict.differences][:20] == []
     changes = spark.table(run.lake.table(Layer.SILVER, events_table(run.feed.name))).where("kind = 'row'")
     assert {spelled.islower() for (spelled,) in changes.select("database").distinct().collect()} == {True, False}

@@ -39,7 +39,7 @@ _SHOWN = {
 }
 
 
-def gold_view(lake: Lake, applying: GoldConfig, table: Table, state: TableState) -> None:
+def gold_view(lake: Lake, applying: GoldConfig, table: Table, state: TableState, *, same_comment: bool = False) -> None:
     """Let the view of one table show the Delta version of its published state. The view is made once and altered from
     then on, so that it keeps its privileges; columns have the comments of the live table's."""
     as_text = _dates_as_text(applying, table)
@@ -52,7 +52,7 @@ def gold_view(lake: Lake, applying: GoldConfig, table: Table, state: TableState)
         comment += f"; BLOCKED at TSO {state.applied_tso}: {state.stop}"
     present = "" if applying.mode is Mode.WATERMARKS else f" WHERE NOT {GONE}"
     query = f"SELECT {', '.join(columns)} FROM {source} VERSION AS OF {state.version}{present}"
-    lake.keep_view(Layer.GOLD, state.name, query, comment=comment)
+    lake.keep_view(Layer.GOLD, state.name, query, comment=comment, same_comment=same_comment)
 
 
 def _dates_as_text(applying: GoldConfig, table: Table) -> bool:

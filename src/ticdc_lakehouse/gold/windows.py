@@ -236,8 +236,10 @@ def _renew_views(lake: Lake, applying: GoldConfig, before: Published, outcome: O
     if outcome.definition is None:
         return
     name, table = outcome.state.name, outcome.definition.table
-    views.gold_view(lake, applying, table, outcome.state)
-    if outcome.found or outcome.name not in before.tables:
+    old = before.tables.get(outcome.name)
+    same = old is not None and (old.name, old.stop) == (name, outcome.state.stop) and not outcome.found
+    views.gold_view(lake, applying, table, outcome.state, same_comment=same)
+    if outcome.found or old is None:
         views.silver_view(lake, applying, name, table)
 
 
