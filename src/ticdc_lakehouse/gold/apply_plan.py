@@ -45,7 +45,7 @@ class GoldRun:
     def live(self, plan: TablePlan, data: str) -> str:
         """The name of a plan's live table until the window is published. One whose name another table has now is made
         under its id."""
-        if data in self.names or plan.state is not None:
+        if data in self.names or (plan.state is not None and plan.state.version >= 0):
             return live_name(self.names, data)
         if plan.dropped_at is not None:
             return dropped_name(data)
