@@ -22,7 +22,7 @@ from ticdc_lakehouse.gold.merge import COMMIT_TS, GONE, KEY
 from ticdc_lakehouse.planning.naming import dropped_name
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import RETENTION_DAYS, Mode
-from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, TypedColumn, typed_columns
@@ -77,9 +77,13 @@ def clustering(table: Table) -> tuple[str, ...]:
     """The columns by which Delta lays a live table's rows out: the key's, or gold's key where Delta cannot."""
     columns = {fold(column.name): column for column in table.columns}
     key = [columns[fold(name)] for name in table.key]
-    ordered = all(column.type.family not in _WITHOUT_RANGES and not column.virtual for column in key)
-    fits = 0 < len(key) <= _MOST_CLUSTERING_COLUMNS and ordered
+    fits = 0 < len(key) <= _MOST_CLUSTERING_COLUMNS and all(map(_has_statistics, key))
     return tuple(column.name for column in key) if fits else (KEY,)
+
+
+def _has_statistics(column: ColumnDefinition) -> bool:
+    # Delta's property that lists such columns takes names apart at commas and dots.
+    return column.type.family not in _WITHOUT_RANGES and not column.virtual and column.name.isidentifier()
 
 
 def layout_sql(table: Table, properties: Mapping[str, str]) -> str:
