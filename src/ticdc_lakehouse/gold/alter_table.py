@@ -78,11 +78,6 @@ def alter(lake: Lake, name: str, step: Alter, version: int, time_zone: str) -> b
     return True
 
 
-def empty(lake: Lake, name: str) -> None:
-    """Remove all rows of a live table, in one commit."""
-    lake.spark.sql(f"TRUNCATE TABLE {lake.table(Layer.LIVE, name)}")
-
-
 def exchange(
     lake: Lake,
     step: Exchange,
