@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from uuid import uuid4
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -25,9 +26,6 @@ from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.type_conversion import converted_sql, zeros
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, TypedColumn, by_name, stored_text_sql, typed_column
-
-_SOURCE = "_ticdc_replacement"
-"""The temporary view, in the session of one commit, of the rows that replace a table's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,10 +109,14 @@ def exchange(
 def replace_rows(lake: Lake, table: str, query: str, definition: Table, columns: Sequence[Column]) -> None:
     """Replace rows, columns and layout of a live table in one commit; older versions keep theirs, and the table what
     else was set of it."""
-    rows = _commented(lake.spark.sql(query), columns)
-    rows.createOrReplaceTempView(_SOURCE)
     layout = layout_sql(definition, given_properties(lake, table))
-    lake.spark.sql(f"REPLACE TABLE {table} USING delta {layout} AS SELECT * FROM {_SOURCE}")
+    # Other tables are replaced in this session at the same time: DDLs may share a TSO.
+    source = f"_ticdc_replacement_{uuid4().hex}"
+    _commented(lake.spark.sql(query), columns).createOrReplaceTempView(source)
+    try:
+        lake.spark.sql(f"REPLACE TABLE {table} USING delta {layout} AS SELECT * FROM {source}")
+    finally:
+        lake.spark.catalog.dropTempView(source)
 
 
 def _commented(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
