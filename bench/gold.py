@@ -19,10 +19,10 @@ from bench.wide import COLUMNS, definitions
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import windows
 from ticdc_lakehouse.gold.live_table import create_live_table
-from ticdc_lakehouse.gold.merge import COMMIT_TS, GONE, KEY, latest_typed_sql
+from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY, latest_typed_sql
 from ticdc_lakehouse.planning.naming import object_name
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.table_plan import Rows
+from ticdc_lakehouse.planning.table_plan import MergeRows
 from ticdc_lakehouse.silver import decode_stream
 
 CHANGES = 100_000
@@ -115,7 +115,7 @@ def prepare_bare(lake: Lake, applying: GoldConfig, after: int, through: int, *, 
             bare = _bare(applying.feed, number)
             create_live_table(lake, bare, definition, data=bare, feed=applying.feed)
         name = f"{_bare(applying.feed, number)}_source"
-        rows = Rows(table=definition, after=after, through=through, shapes=())
+        rows = MergeRows(table=definition, after=after, through=through, groups=())
         newest = latest_typed_sql(lake, applying.feed, rows, applying.time_zone)
         lake.spark.sql(
             f"CREATE OR REPLACE TABLE {lake.table(Layer.GOLD, name)} USING delta "
@@ -142,9 +142,9 @@ def _merge_one(lake: Lake, feed: str, number: int) -> None:
     assignments = ", ".join(f"{column} = s.{column}" for column in stored)
     lake.spark.sql(f"""
         MERGE INTO {target} t USING {source} s ON t.{KEY} = s.{KEY}
-        WHEN MATCHED AND s.{GONE} THEN DELETE
+        WHEN MATCHED AND s.{DELETED} THEN DELETE
         WHEN MATCHED THEN UPDATE SET {assignments}
-        WHEN NOT MATCHED AND NOT s.{GONE} THEN
+        WHEN NOT MATCHED AND NOT s.{DELETED} THEN
             INSERT ({", ".join(stored)}) VALUES ({", ".join(f"s.{column}" for column in stored)})""")
 
 

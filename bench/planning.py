@@ -12,7 +12,7 @@ from ticdc_lakehouse.planning.barriers import barriers
 from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, TableState
-from ticdc_lakehouse.planning.window import DdlEvent, Shape, Window, statements_of
+from ticdc_lakehouse.planning.window import DdlEvent, RowGroup, Window, statements_of
 from ticdc_lakehouse.planning.window_plan import plan_tables
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
@@ -134,10 +134,10 @@ def _ddl(case: Case, number: int) -> DdlEvent:
     return DdlEvent(commit_ts=commit_ts, database="d", table=f"t{of_table}", query=query, statements=statements)
 
 
-def _groups(name: TableName, starts: tuple[int, ...], end: int) -> tuple[Shape, ...]:
+def _groups(name: TableName, starts: tuple[int, ...], end: int) -> tuple[RowGroup, ...]:
     """Row groups after each of the commit_ts, with the columns that the table has there."""
     return tuple(
-        Shape(
+        RowGroup(
             name=name,
             columns=(_WIDER if turn % 2 else _CREATE).described,
             whole=True,

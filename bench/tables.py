@@ -23,7 +23,7 @@ from ticdc_lakehouse.gold.merge import latest_typed_sql
 from ticdc_lakehouse.gold.staging import write_stage
 from ticdc_lakehouse.gold.window_reader import read_window
 from ticdc_lakehouse.planning.published_state import Published
-from ticdc_lakehouse.planning.table_plan import Rows, Stage
+from ticdc_lakehouse.planning.table_plan import MergeRows, Stage
 from ticdc_lakehouse.planning.window import Window
 from ticdc_lakehouse.silver import decode_stream
 
@@ -68,16 +68,18 @@ def _reduce_and_type(lake: Lake, made: Made) -> None:
     write_stage(lake, made.feed, _rows(made, read_window(lake, made.feed, Published(), made.tso)), str(path))
     staged = lake.spark.read.parquet(str(path)).selectExpr("0 AS segment", "_ticdc_key", "commit_ts", "image")
     staged.createOrReplaceTempView("_ticdc_stage_0")
-    one = Rows(table=definitions(1)[0], after=0, through=made.tso, shapes=(), stage=Stage(path=str(path), segment=0))
+    one = MergeRows(
+        table=definitions(1)[0], after=0, through=made.tso, groups=(), stage=Stage(path=str(path), segment=0)
+    )
     lake.spark.sql(latest_typed_sql(lake, made.feed, one, "UTC")).write.format("noop").mode("overwrite").save()
     shutil.rmtree(path)
 
 
-def _rows(made: Made, window: Window) -> list[Rows]:
+def _rows(made: Made, window: Window) -> list[MergeRows]:
     if window.row_changes != made.rows or len(window.rows) != made.tables:
         raise RuntimeError(f"expected {made.rows} changes of {made.tables} tables, found {window.row_changes}")
     return [
-        Rows(table=definition, after=0, through=made.tso, shapes=window.rows[definition.name])
+        MergeRows(table=definition, after=0, through=made.tso, groups=window.rows[definition.name])
         for definition in definitions(made.tables)
     ]
 

@@ -21,10 +21,10 @@ from ticdc_codec.writer_defects import (
     refusal,
     remark,
 )
-from ticdc_lakehouse.planning.compatibility import as_sent
 from ticdc_lakehouse.planning.compatibility import refusal as refuses
+from ticdc_lakehouse.planning.compatibility import with_wire_types
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.window import Shape
+from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.schema.definition import table_from_json, table_to_json
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
@@ -87,7 +87,7 @@ def test_a_lost_name_is_nothing_that_gold_takes() -> None:
 
 def test_a_column_that_was_in_doubt_says_so_in_its_comment_from_then_on() -> None:
     (table,) = tables_from_sql("CREATE TABLE d.t (id INT PRIMARY KEY, c FLOAT)")
-    shape = Shape(
+    group = RowGroup(
         name=TableName("d", "t"),
         columns=doubtful(CRAFT_FLOAT),
         whole=True,
@@ -97,12 +97,12 @@ def test_a_column_that_was_in_doubt_says_so_in_its_comment_from_then_on() -> Non
         last=5,
         rows=1,
     )
-    sound = replace(shape, columns=tuple(replace(column, doubt=None) for column in shape.columns))
-    told = as_sent(as_sent(table, [shape]), [sound])
+    sound = replace(group, columns=tuple(replace(column, doubt=None) for column in group.columns))
+    told = with_wire_types(with_wire_types(table, [group]), [sound])
     assert table_from_json(table_to_json(told)) == told
     comments = [column.comment for column in typed_columns(told)]
     assert comments == ["INT", "FLOAT (wrong if TiCDC 8.2 or later wrote it)"]
-    assert as_sent(table, [sound]) is table
+    assert with_wire_types(table, [sound]) is table
 
 
 def decoded(case: Case) -> list[Event]:
@@ -136,9 +136,9 @@ def test_the_order_of_a_schema_shows_whose_values_may_stand_under_wrong_names(fi
             continue
         assert isinstance(row, RowChange)
         assert row.after != case.expect[1]["after"]
-        shape = Shape(
+        group = RowGroup(
             name=table.name, columns=row.columns, whole=True, handle_only=False, keyed=True, first=5, last=5, rows=1
         )
-        assert "simple-column-order" in (refuses(table, shape, applying, defined=True) or "")
+        assert "simple-column-order" in (refuses(table, group, applying, defined=True) or "")
         ordered = tuple(sorted(row.columns, key=lambda c: [d.name for d in table.columns].index(c.name)))
-        assert refuses(table, replace(shape, columns=ordered), applying, defined=True) is None
+        assert refuses(table, replace(group, columns=ordered), applying, defined=True) is None

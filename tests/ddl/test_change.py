@@ -9,7 +9,7 @@ import pytest
 from ticdc_codec.errors import ApplyError
 from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table, table_from_json, table_to_json
-from ticdc_lakehouse.schema.effect import Added, Changed, Dropped, Effect, Recast, Rekeyed, Renamed, RowsGone
+from ticdc_lakehouse.schema.effect import Added, Changed, ConvertedColumn, Dropped, Effect, Rekeyed, Renamed, RowsGone
 from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.schema.statement import AlterTable
@@ -115,7 +115,7 @@ def test_effects(text: str, effects: list[Effect] | str) -> None:
     if isinstance(effects, str):
         after = column(changed.table, "n")
         assert after.type.text.lower() == effects
-        effects = [Recast(before=column(PLAIN, "n"), after=after)]
+        effects = [ConvertedColumn(before=column(PLAIN, "n"), after=after)]
     assert list(changed.effects) == effects
 
 
@@ -123,10 +123,14 @@ def test_a_change_that_renames_is_a_rename_then_a_recast() -> None:
     before = table("id INT PRIMARY KEY, e ENUM('a')")
     before = replace(before, columns=tuple(replace(c, by="index" if c.name == "e" else None) for c in before.columns))
     changed = alter(before, "CHANGE COLUMN e f ENUM('a','b') FIRST")
-    renamed, recast = changed.effects
+    renamed, converted = changed.effects
     assert renamed == Renamed(old="e", new="f")
-    assert isinstance(recast, Recast)
-    assert (recast.before.name, recast.before.type.text, recast.after) == ("f", "ENUM('a')", changed.table.columns[0])
+    assert isinstance(converted, ConvertedColumn)
+    assert (converted.before.name, converted.before.type.text, converted.after) == (
+        "f",
+        "ENUM('a')",
+        changed.table.columns[0],
+    )
     assert changed.table.columns[0].by == "index"
 
 

@@ -82,7 +82,7 @@ def test_a_ddl_that_comes_late_is_followed_once(feed: Changefeed) -> None:
 def test_a_tombstone_is_forgotten_after_its_days(feed: Changefeed) -> None:
     def tombstones() -> int:
         data = feed.live("t")
-        return feed.spark.table(data).where("_ticdc_gone").count()
+        return feed.spark.table(data).where("_ticdc_deleted").count()
 
     assert tombstones() == 2
     feed.described = {"gold": {"mode": "eventual", "tombstone_days": 1}}

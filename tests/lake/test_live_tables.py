@@ -102,7 +102,7 @@ def test_a_ddl_is_one_commit_and_each_version_is_a_state_of_tidb(feed: Changefee
     old, new = {1: ("7",), 2: (None,)}, {1: ("7",), 2: (None,), 3: ("8",)}
     widened = {key: (*values, 5, None) for key, values in new.items()}
     narrowed = {key: (None, *values, 5) for key, values in new.items()}
-    recast = {1: (None, 7, "z"), 2: (None, None, "z"), 3: (None, 8, "z")}
+    converted = {1: (None, 7, "z"), 2: (None, None, "z"), 3: (None, 8, "z")}
     found = versions(feed, f"{feed.name}_shop_altered")
     assert [(v.tso, v.columns, v.rows) for v in found[:-1]] == [
         (0, ["id", "v"], {}),
@@ -111,7 +111,7 @@ def test_a_ddl_is_one_commit_and_each_version_is_a_state_of_tidb(feed: Changefee
         (at(4), ["id", "v", "w", "x"], widened),
         (at(5), ["id", "u", "w", "x"], widened),
         (at(6), ["y", "id", "u", "w"], narrowed),
-        (at(7), ["y", "id", "u", "z"], recast),
+        (at(7), ["y", "id", "u", "z"], converted),
     ]
     assert [v.operation for v in found[3:7]] == [
         "REPLACE TABLE AS SELECT",

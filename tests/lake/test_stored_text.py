@@ -16,7 +16,7 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.alter_table import alter
 from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.gold.merge import key_text_sql
-from ticdc_lakehouse.planning.table_plan import Alter
+from ticdc_lakehouse.planning.table_plan import AlterRows
 from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.definition import ColumnDefinition
 from ticdc_lakehouse.schema.read import read_ddl
@@ -151,7 +151,7 @@ def altered(lake: Lake, create: str, values: str, ddl: str) -> str:
     (statement,) = read_ddl(ddl, "d", "t")
     assert isinstance(statement, AlterTable)
     changed = change(table, statement)
-    alter(lake, "t", Alter(commit_ts=1, query=ddl, effects=changed.effects, table=changed.table), 1, "UTC")
+    alter(lake, "t", AlterRows(commit_ts=1, query=ddl, effects=changed.effects, table=changed.table), 1, "UTC")
     return name
 
 

@@ -14,7 +14,7 @@ from ticdc_lakehouse.planning.barriers import barriers
 from ticdc_lakehouse.planning.naming import Naming, Taken
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
-from ticdc_lakehouse.planning.window import DdlEvent, Shape, Window, statements_of
+from ticdc_lakehouse.planning.window import DdlEvent, RowGroup, Window, statements_of
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
@@ -114,17 +114,17 @@ class Planner:
                 passed = parted.passed(TableName(row.database, row.table), commit_order(row))
                 keyed = row.handle_key is not None
                 alike[row.database, row.table, row.columns, row.op, row.handle_only, keyed, passed].append(row)
-        shapes: dict[TableName, list[Shape]] = defaultdict(list)
+        groups: dict[TableName, list[RowGroup]] = defaultdict(list)
         for rows in sorted(alike.values(), key=lambda rows: commit_order(rows[0])):
-            shape = _shape(rows)
-            shapes[shape.name].append(shape)
-        by_table = {name: tuple(each) for name, each in shapes.items()}
+            group = _group(rows)
+            groups[group.name].append(group)
+        by_table = {name: tuple(each) for name, each in groups.items()}
         return Window(rows=by_table, ddls=ddls, replays_seen=None, row_changes=len(self.rows))
 
 
-def _shape(rows: Sequence[RowChange]) -> Shape:
+def _group(rows: Sequence[RowChange]) -> RowGroup:
     first = rows[0]
-    return Shape(
+    return RowGroup(
         name=TableName(str(first.database), str(first.table)),
         columns=first.columns,
         whole=first.op is not Op.DELETE,

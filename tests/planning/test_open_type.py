@@ -10,17 +10,17 @@ from test_plan import DATA, NAME, ROWS, STATE, block_reason, ddl, definition, ne
 from ticdc_codec.event import Column
 from ticdc_codec.options import sink_options
 from ticdc_codec.writer_defects import DEBEZIUM_DECIMAL
-from ticdc_lakehouse.planning.compatibility import as_sent, refusal
+from ticdc_lakehouse.planning.compatibility import refusal, with_wire_types
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.table_plan import Rows
-from ticdc_lakehouse.planning.window import Shape
+from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.schema.definition import table_from_json, table_to_json
 from ticdc_lakehouse.sql.typed_columns import typed_columns
 
 SQL = "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v DATE, e ENUM('a'), n DECIMAL(20,2))"
 
 
-def rows(id_type: str = "connect int64", v: str = "date", e: str = "enum", n: str = "connect double") -> Shape:
+def rows(id_type: str = "connect int64", v: str = "date", e: str = "enum", n: str = "connect double") -> RowGroup:
     columns = (
         Column(name="id", type=id_type, key=True),
         Column(name="v", type=v),
@@ -35,24 +35,24 @@ APPLYING = GoldConfig(feed="f", time_zone="UTC", options=sink_options("debezium"
 
 
 def test_open_columns_are_those_of_the_definition() -> None:
-    told = as_sent(table(SQL), [NOTHING_TOLD])
+    told = with_wire_types(table(SQL), [NOTHING_TOLD])
     assert [(c.open, c.by) for c in told.columns] == [(True, None), (True, None), (True, "name"), (True, None)]
     assert told.columns[3].doubt == DEBEZIUM_DECIMAL
     assert [c.spark_type for c in typed_columns(told)] == ["BIGINT", "DATE", "STRING", "DECIMAL(20,2)"]
     assert table_from_json(table_to_json(told)) == told
-    assert [c.open for c in as_sent(told, [rows("bigint")]).columns] == [False, False, False, True]
-    assert as_sent(told, []) is told
+    assert [c.open for c in with_wire_types(told, [rows("bigint")]).columns] == [False, False, False, True]
+    assert with_wire_types(told, []) is told
 
 
 def test_keys_of_an_open_type_are_made_of_whole_texts() -> None:
-    def keys(shape: Shape) -> bool:
-        return Rows(table=as_sent(table(SQL), [shape]), after=1, through=9, shapes=(shape,)).wire_keys
+    def keys(group: RowGroup) -> bool:
+        return MergeRows(table=with_wire_types(table(SQL), [group]), after=1, through=9, groups=(group,)).wire_keys
 
     assert (keys(rows("bigint")), keys(rows())) == (True, False)
 
 
 @pytest.mark.parametrize(
-    ("shape", "column"),
+    ("group", "column"),
     [
         (rows("connect int32"), "id is BIGINT"),
         (rows("connect string"), "id is BIGINT"),
@@ -60,8 +60,8 @@ def test_keys_of_an_open_type_are_made_of_whole_texts() -> None:
         (rows(n="connect int64"), "n is DECIMAL(20,2)"),
     ],
 )
-def test_a_type_that_the_wire_rules_out_is_refused(shape: Shape, column: str) -> None:
-    assert column in (refusal(table(SQL), shape, APPLYING, defined=True) or "")
+def test_a_type_that_the_wire_rules_out_is_refused(group: RowGroup, column: str) -> None:
+    assert column in (refusal(table(SQL), group, APPLYING, defined=True) or "")
 
 
 def test_what_the_wire_leaves_open_is_taken_unless_the_feed_refuses_its_losses() -> None:

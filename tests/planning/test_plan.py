@@ -12,8 +12,8 @@ from ticdc_lakehouse.planning.naming import Naming, Taken
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.table_plan import Rows
-from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent, Shape, Window, statements_of
+from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent, RowGroup, Window, statements_of
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.schema.definition import Key, Table
 from ticdc_lakehouse.schema.names import TableName
@@ -23,7 +23,7 @@ NAME, U = TableName("d", "t"), TableName("d", "u")
 DDL_STOP = StopReason(kind=StopKind.UNSUPPORTED_DDL, commit_ts=5, query="?", can_skip=True, needs_override=True)
 UNFOLLOWED = "ALTER TABLE t ADD w TIMESTAMP DEFAULT CURRENT_TIMESTAMP"
 ID, V = Column(name="id", type="bigint", key=True), Column(name="v", type="varchar")
-ROWS = Shape(name=NAME, columns=(ID, V), whole=True, handle_only=False, keyed=True, first=15, last=15, rows=2)
+ROWS = RowGroup(name=NAME, columns=(ID, V), whole=True, handle_only=False, keyed=True, first=15, last=15, rows=2)
 DATA = "f_d_t__data"
 
 
@@ -59,7 +59,7 @@ def needs_override(made: TablePlan) -> bool:
 
 
 def situation(
-    *shapes: Shape,
+    *groups: RowGroup,
     ddls: tuple[DdlEvent, ...] = (),
     known: Definition | None = None,
     state: TableState | None = None,
@@ -71,7 +71,7 @@ def situation(
         applying=applying or GoldConfig(feed="f", time_zone="UTC"),
         before=Published(tso=10, batch=3, tables={} if state is None else {NAME: state}),
         known={} if known is None else {DATA: known},
-        window=Window(rows={NAME: shapes} if shapes else {}, ddls=ddls, replays_seen=None, row_changes=0),
+        window=Window(rows={NAME: groups} if groups else {}, ddls=ddls, replays_seen=None, row_changes=0),
         holds={} if hold is None else {NAME: hold},
         tso=20,
         naming=Naming(feed="f", history=list),
@@ -367,18 +367,18 @@ def test_unsupported_ddl_names_the_ways_out_in_one_line() -> None:
 
 def steps(made: TablePlan) -> list[tuple[str, int]]:
     """R rows through, A alter at, E exchange at."""
-    return [(type(s).__name__[0], s.through if isinstance(s, Rows) else s.commit_ts) for s in made.steps]
+    return [(type(s).__name__[0], s.through if isinstance(s, MergeRows) else s.commit_ts) for s in made.steps]
 
 
 def test_rows_take_turns_with_ddls() -> None:
     after = replace(ROWS, columns=(ID,), first=18, last=19)
     now = situation(ROWS, after, known=KNOWN, state=STATE, ddls=(ddl(15, "ALTER TABLE t DROP COLUMN v"),))
     made = plan(now)
-    assert steps(made) == [("R", 15), ("A", 15), ("R", 20)]
+    assert steps(made) == [("M", 15), ("A", 15), ("M", 20)]
     first, _, last = made.steps
-    assert isinstance(first, Rows)
-    assert isinstance(last, Rows)
-    assert (first.shapes, last.shapes) == ((ROWS,), (after,))
+    assert isinstance(first, MergeRows)
+    assert isinstance(last, MergeRows)
+    assert (first.groups, last.groups) == ((ROWS,), (after,))
     assert (first.table, last.table.columns) == (table(), table().columns[:1])
     assert [found.commit_ts for found in made.found] == [15]
 
@@ -386,7 +386,7 @@ def test_rows_take_turns_with_ddls() -> None:
 def test_what_is_no_change_is_no_barrier() -> None:
     now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(15, "ALTER TABLE t COMMENT = 'c'"),))
     assert now.window.ddls[0].statements == (), "else rows are parted by it"
-    assert steps(plan(now)) == [("R", 20)]
+    assert steps(plan(now)) == [("M", 20)]
 
 
 def test_an_index_is_no_barrier_but_its_name_is_known() -> None:
@@ -394,7 +394,7 @@ def test_an_index_is_no_barrier_but_its_name_is_known() -> None:
     known = replace(KNOWN, table=replace(table(), keys=keys))
     now = situation(ROWS, known=known, state=STATE, ddls=(ddl(15, "CREATE INDEX i ON t (v)"),))
     made = plan(now)
-    assert steps(made) == [("R", 20)]
+    assert steps(made) == [("M", 20)]
     assert made.definition is not None
     assert made.definition.table.keys == (*keys, Key(name="i", columns=("v",), unique=False))
     assert [found.commit_ts for found in made.found] == [KNOWN.commit_ts], "rows are of the definition before"
@@ -407,7 +407,10 @@ def test_renamed_table_keeps_its_rows_under_the_new_name() -> None:
     made = plan(now, U)
     assert [each.name for each in plan_tables(now).tables] == [U]
     assert (made.state, made.view) == (STATE, "f_d_u")
-    assert [(s.table.table, s.shapes) for s in made.steps if isinstance(s, Rows)] == [("t", (ROWS,)), ("u", (later,))]
+    assert [(s.table.table, s.groups) for s in made.steps if isinstance(s, MergeRows)] == [
+        ("t", (ROWS,)),
+        ("u", (later,)),
+    ]
     assert [(found.data, found.table.table) for found in made.found] == [(DATA, "u")]
 
 
@@ -450,12 +453,12 @@ def test_new_rows_lie_in_another_place(query: str) -> None:
     made = plan(now)
     assert made.start is not None
     assert (made.state, made.start.data) == (None, f"{DATA}_{ddls[-1].commit_ts}")
-    assert steps(made) == [("R", 20)]
+    assert steps(made) == [("M", 20)]
 
 
 def test_what_is_merged() -> None:
     def merged(now: PlanningInput) -> int:
-        return sum(isinstance(step, Rows) and bool(step.shapes) for step in plan(now).steps)
+        return sum(isinstance(step, MergeRows) and bool(step.groups) for step in plan(now).steps)
 
     assert merged(situation(ROWS, known=KNOWN, state=STATE)) == 1
     assert merged(situation(known=KNOWN, state=STATE)) == 0
@@ -468,7 +471,7 @@ def test_replayed_row_that_does_not_fit_is_not_merged() -> None:
     late = replace(ROWS, first=5, handle_only=True, replayed=True)
     made = plan(situation(late, known=KNOWN, state=STATE))
     assert (made.through, needs_override(made)) == (10, True)
-    assert not any(step.shapes for step in made.steps if isinstance(step, Rows))
+    assert not any(step.groups for step in made.steps if isinstance(step, MergeRows))
     assert block_reason(made) is not None
     assert "late row" in block_reason(made)
     changed = plan(situation(replace(ROWS, first=5, replayed=True), known=definition(7), state=STATE))
@@ -497,7 +500,7 @@ def test_create_table_knows_better_than_a_file() -> None:
 def test_names_that_differ_in_case_alone_are_one_table(other: TableName) -> None:
     now = situation(ROWS, known=KNOWN, state=STATE)
     now = replace(now, window=replace(now.window, rows={other: (ROWS,)}))
-    assert steps(plan(now, other)) == steps(plan(now)) == [("R", 20)]
+    assert steps(plan(now, other)) == steps(plan(now)) == [("M", 20)]
     assert [str(each.name) for each in plan_tables(now).tables] == ["d.t"], "spelled as it was made"
     dropped = replace(now, window=replace(now.window, ddls=(ddl(16, f"DROP TABLE {other}"),)))
     assert plan_tables(dropped).tables == ()
@@ -515,10 +518,10 @@ MIXED_ROWS = replace(ROWS, first=14, last=18)
         (replace(MIXED_ROWS, name=NAME), None),
     ],
 )
-def test_two_tables_that_are_routed_to_one_name_are_blocked(other: Shape, reason: str | None) -> None:
+def test_two_tables_that_are_routed_to_one_name_are_blocked(other: RowGroup, reason: str | None) -> None:
     """The rows of one table change their spelling at a DDL, and not back and forth."""
-    shapes = sorted((replace(MIXED_ROWS, last=16), other), key=lambda shape: shape.first)
-    made = plan(situation(*shapes, known=KNOWN, state=STATE))
+    groups = sorted((replace(MIXED_ROWS, last=16), other), key=lambda group: group.first)
+    made = plan(situation(*groups, known=KNOWN, state=STATE))
     assert (block_reason(made) or "").startswith(reason or "")
     assert (block_reason(made) is None) == (reason is None)
     assert made.through == (20 if reason is None else 10)
@@ -533,8 +536,8 @@ def test_renamed_table_keeps_the_spelling_of_its_database() -> None:
     rows = {name: (replace(ROWS, name=name),) for name in (TableName("shop", "New"),)}
     now = replace(now, before=replace(now.before, tables=state), window=replace(now.window, rows=rows))
     assert {str(made.name): steps(made) for made in plan_tables(now).tables} == {
-        "Shop.New": [("R", 14), ("R", 20)],
-        "Shop.other": [("R", 20)],
+        "Shop.New": [("M", 14), ("M", 20)],
+        "Shop.other": [("M", 20)],
     }
 
 
@@ -563,6 +566,6 @@ def test_a_row_that_the_table_has_yet_to_take_is_not_late() -> None:
     row = replace(ROWS, first=5, last=19)
     now = situation(row, known=KNOWN, state=lagging)
     made = plan(replace(now, late={NAME: late_point(7)}))
-    assert (block_reason(made), made.through, steps(made)) == (None, 20, [("R", 20)])
+    assert (block_reason(made), made.through, steps(made)) == (None, 20, [("M", 20)])
     made = plan(replace(now, late={NAME: late_point(3)}))
     assert (block_reason(made), made.through, needs_override(made)) == ("came late", 3, True)

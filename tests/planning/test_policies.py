@@ -30,8 +30,8 @@ from ticdc_codec.event import Column
 from ticdc_lakehouse.planning.naming import Naming, Taken
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published
-from ticdc_lakehouse.planning.table_plan import Rows
-from ticdc_lakehouse.planning.window import DdlEvent, Shape
+from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
 from ticdc_lakehouse.planning.window_plan import plan_tables
 from ticdc_lakehouse.policy import Mode, OnDrop, OnUnsupportedDdl, Policy
 
@@ -52,7 +52,7 @@ IGNORE = applying(Policy(on_unsupported_ddl=OnUnsupportedDdl.IGNORE))
 @pytest.mark.parametrize("query", ["DROP TABLE t", "DROP DATABASE d"])
 def test_a_table_that_is_kept_stands_still_as_it_was_dropped(query: str) -> None:
     made = plan(situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, query),), applying=KEEP))
-    assert (made.through, needs_override(made), steps(made)) == (16, True, [("R", 16)])
+    assert (made.through, needs_override(made), steps(made)) == (16, True, [("M", 16)])
     assert block_reason(made) == "TiDB dropped it at 16 (on_drop: keep)"
 
 
@@ -97,7 +97,7 @@ def test_an_ignored_ddl_does_not_keep_rows_that_do_not_fit() -> None:
 
 def test_a_ddl_that_can_be_followed_is_not_ignored() -> None:
     now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "ALTER TABLE t DROP COLUMN v"),), applying=IGNORE)
-    assert steps(plan(now)) == [("R", 17), ("A", 17), ("R", 20)]
+    assert steps(plan(now)) == [("M", 17), ("A", 17), ("M", 20)]
 
 
 def skipping(commit_ts: int, data: str = DATA, query: str = UNFOLLOWED) -> PlanningInput:
@@ -117,7 +117,7 @@ def skipping(commit_ts: int, data: str = DATA, query: str = UNFOLLOWED) -> Plann
 def test_a_skipped_ddl_is_passed_over(query: str) -> None:
     """Also one that could be followed: its values may be what cannot be converted."""
     made = plan(skipping(14, query=query))
-    assert (made.through, block_reason(made), made.definition, steps(made)[-1]) == (20, None, KNOWN, ("R", 20))
+    assert (made.through, block_reason(made), made.definition, steps(made)[-1]) == (20, None, KNOWN, ("M", 20))
 
 
 def test_a_rename_to_a_name_that_is_taken_stops_both_tables_until_it_is_skipped() -> None:
@@ -186,17 +186,17 @@ def test_a_table_that_was_renamed_while_it_stood_still_goes_on_from_its_old_name
     assert (stopped.name, stopped.through, block_reason(stopped)) == (U, 12, "in quarantine")
     state = replace(STATE, name=stopped.view, applied_tso=12, stop=quarantined(12).stop)
     (made,) = plan_tables(replace(held, before=Published(tso=20, tables={stopped.name: state}), holds={})).tables
-    assert (made.name, block_reason(made), steps(made)) == (U, None, [("R", 16), ("R", 20)])
+    assert (made.name, block_reason(made), steps(made)) == (U, None, [("M", 16), ("M", 20)])
 
 
 EVENTUAL = GoldConfig(feed="f", time_zone="UTC", mode=Mode.EVENTUAL)
 OLD = replace(ROWS, first=5, last=5)
 
 
-def arriving(*shapes: Shape, known: Definition | None = KNOWN, ddls: tuple[DdlEvent, ...] = ()) -> PlanningInput:
+def arriving(*groups: RowGroup, known: Definition | None = KNOWN, ddls: tuple[DdlEvent, ...] = ()) -> PlanningInput:
     """Rows of the eventual mode, of a table that was published under this definition."""
     state = None if known is None else STATE
-    return replace(situation(*shapes, known=known, state=state, ddls=ddls, applying=EVENTUAL), batches=(3, 4))
+    return replace(situation(*groups, known=known, state=state, ddls=ddls, applying=EVENTUAL), batches=(3, 4))
 
 
 def test_rows_of_a_table_that_had_the_name_before_are_not_its_successors() -> None:
@@ -206,7 +206,7 @@ def test_rows_of_a_table_that_had_the_name_before_are_not_its_successors() -> No
     for window, own in ((truncated, ROWS), (made_anew, LATER)):
         made = plan(window)
         assert block_reason(made) is None
-        assert [step.shapes for step in made.steps if isinstance(step, Rows)] == [(own,)]
+        assert [step.groups for step in made.steps if isinstance(step, MergeRows)] == [(own,)]
 
 
 def test_rows_from_before_an_alter_table_cannot_be_put_in_their_place() -> None:
@@ -242,12 +242,12 @@ WIDER = replace(ROWS, columns=(*ROWS.columns, Column(name="w", type="int")))
 def test_a_ddl_that_comes_after_newer_commits_of_other_tables_is_followed() -> None:
     add = coming_late(8, "ALTER TABLE t ADD w INT")
     made = plan(arriving(WIDER, ddls=(add,)))
-    assert (block_reason(made), steps(made)) == (None, [("A", 8), ("R", 20)])
+    assert (block_reason(made), steps(made)) == (None, [("A", 8), ("M", 20)])
     assert made.definition is not None
     assert (made.definition.commit_ts, made.definition.named_at) == (8, 0)
     rows = arriving(OLD, replace(WIDER, first=9, last=9), WIDER, ddls=(add,))
     made = plan(rows)
-    assert (block_reason(made), steps(made)) == (None, [("R", 8), ("A", 8), ("R", 20)])
+    assert (block_reason(made), steps(made)) == (None, [("M", 8), ("A", 8), ("M", 20)])
     again = plan(arriving(WIDER, ddls=(replace(add, late=False),)))
     assert "has not: w" in (block_reason(again) or "")
 

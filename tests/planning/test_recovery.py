@@ -26,13 +26,13 @@ from test_plan import (
 
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
-from ticdc_lakehouse.planning.table_plan import Exchange
+from ticdc_lakehouse.planning.table_plan import ExchangeRows
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.planning.window_plan import WindowPlan, plan_tables
 from ticdc_lakehouse.policy import OnDrop, Policy
 from ticdc_lakehouse.schema.names import TableName
 
-GONE = Recoverable(name=NAME, data=DATA, version=4, dropped_at=9)
+DELETED = Recoverable(name=NAME, data=DATA, version=4, dropped_at=9)
 COLUMNS = "(id BIGINT PRIMARY KEY, v VARCHAR(9))"
 PARTED = f"CREATE TABLE d.t {COLUMNS} PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (9))"
 HASHED = f"CREATE TABLE d.t {COLUMNS} PARTITION BY HASH (id) PARTITIONS 4"
@@ -44,7 +44,7 @@ EXCHANGED = "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u"
 
 
 def dropped(
-    *ddls: DdlEvent, gone: tuple[Recoverable, ...] = (GONE,), applying: GoldConfig | None = None
+    *ddls: DdlEvent, gone: tuple[Recoverable, ...] = (DELETED,), applying: GoldConfig | None = None
 ) -> PlanningInput:
     """A window before which the table was dropped."""
     now = situation(known=KNOWN, ddls=ddls, applying=applying)
@@ -60,7 +60,7 @@ def test_dropped_table_comes_back_with_its_rows(query: str, name: TableName) -> 
     now = replace(now, window=replace(now.window, rows={name: (replace(ROWS, first=15),)}))
     made = plan(now, name)
     assert (made.state and made.state.version, made.start, block_reason(made)) == (4, KNOWN, None)
-    assert steps(made) == [("A", 12), ("R", 20)]
+    assert steps(made) == [("A", 12), ("M", 20)]
     assert [(found.data, found.named_at) for found in made.found] == [(DATA, 12)]
     assert plan_tables(now).recoverable == ()
 
@@ -70,13 +70,13 @@ def test_rows_of_its_name_in_between_are_another_table_s() -> None:
     other = replace(ROWS, first=13, last=13)
     now = dropped(ddl(12, f"CREATE TABLE t {COLUMNS}"), ddl(14, "RENAME TABLE t TO u"), ddl(15, "RECOVER TABLE t"))
     now = replace(now, window=replace(now.window, rows={NAME: (other,)}))
-    assert steps(plan(now)) == [("A", 15), ("R", 20)]
-    assert steps(plan(now, U)) == [("R", 14), ("R", 20)]
+    assert steps(plan(now)) == [("A", 15), ("M", 20)]
+    assert steps(plan(now, U)) == [("M", 14), ("M", 20)]
 
 
 def test_dropped_and_back_within_a_window() -> None:
     now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"), ddl(18, "RECOVER TABLE t")))
-    assert steps(plan(now)) == [("R", 16), ("A", 18), ("R", 20)]
+    assert steps(plan(now)) == [("M", 16), ("A", 18), ("M", 20)]
 
 
 def test_truncated_table_comes_back_beside_the_new_one() -> None:
@@ -88,15 +88,15 @@ def test_truncated_table_comes_back_beside_the_new_one() -> None:
 
 
 def test_the_last_one_comes_back() -> None:
-    older = replace(GONE, data="f_d_t__data_5", dropped_at=5)
-    now = dropped(ddl(12, "RECOVER TABLE t"), gone=(GONE, older))
+    older = replace(DELETED, data="f_d_t__data_5", dropped_at=5)
+    now = dropped(ddl(12, "RECOVER TABLE t"), gone=(DELETED, older))
     assert plan(now).state == replace(STATE, applied_tso=9)
     assert [each.dropped_at for each in plan_tables(now).recoverable] == [5]
 
 
 def test_a_table_of_that_name_is_in_the_way() -> None:
     now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "RECOVER TABLE t"),))
-    now = replace(now, before=replace(now.before, recoverable=(replace(GONE, data="f_d_t__data_5"),)))
+    now = replace(now, before=replace(now.before, recoverable=(replace(DELETED, data="f_d_t__data_5"),)))
     made = plan(now)
     assert "the table is there already" in (block_reason(made) or "")
 
@@ -106,7 +106,7 @@ def test_table_that_stood_still_does_not_come_back(ending: str) -> None:
     """Nor does an older one of its name."""
     state = replace(STATE, applied_tso=5, stop=DDL_STOP)
     now = situation(known=KNOWN, state=state, ddls=(ddl(15, ending), ddl(16, "FLASHBACK TABLE t TO u")))
-    now = replace(now, before=replace(now.before, recoverable=(GONE,)))
+    now = replace(now, before=replace(now.before, recoverable=(DELETED,)))
     assert "comes back" in (block_reason(plan(now, U)) or "")
     assert [each.dropped_at for each in plan_tables(now).recoverable] == [9]
     again = replace(now, window=replace(now.window, ddls=now.window.ddls[:1] * 2))
@@ -114,7 +114,7 @@ def test_table_that_stood_still_does_not_come_back(ending: str) -> None:
 
 
 def test_one_that_stood_still_in_an_earlier_window_does_not_come_back() -> None:
-    made = plan(dropped(ddl(12, "RECOVER TABLE t"), gone=(replace(GONE, version=-1),)))
+    made = plan(dropped(ddl(12, "RECOVER TABLE t"), gone=(replace(DELETED, version=-1),)))
     assert "comes back" in (block_reason(made) or "")
 
 
@@ -175,10 +175,10 @@ def test_rows_change_places() -> None:
     now = exchange()
     partitioned, plain = plan(now), plan(now, U)
     step = partitioned.steps[1]
-    assert isinstance(step, Exchange)
+    assert isinstance(step, ExchangeRows)
     assert (step.partitioned, step.plain, step.part.high) == (DATA, PLAIN.data, "9")
     assert plain.steps[1] == step
-    assert [steps(each) for each in (partitioned, plain)] == [[("R", 17), ("E", 17), ("R", 20)]] * 2
+    assert [steps(each) for each in (partitioned, plain)] == [[("M", 17), ("E", 17), ("M", 20)]] * 2
     assert (block_reason(partitioned), block_reason(plain)) == (None, None)
     assert [[each.name for each in group] for group in plan_tables(now).groups()] == [[NAME, U]]
 
@@ -225,7 +225,7 @@ def test_chains_of_exchanges_are_one_group() -> None:
     now = exchange()
     groups = plan_tables(now).groups()
     step = plan(now).steps[1]
-    assert isinstance(step, Exchange)
+    assert isinstance(step, ExchangeRows)
     chained = replace(step, partitioned="f_d_w__data")
     (both,) = groups
     third = replace(both[0], name=TableName("d", "w"), steps=(chained,))
@@ -246,5 +246,5 @@ def test_one_waits_for_the_other() -> None:
 def test_one_that_passes_over_it_leaves_the_other_standing() -> None:
     now = replace(exchange(), skipped=frozenset({(DATA, 17)}))
     assert block_reason(plan(now)) is None
-    assert steps(plan(now)) == [("R", 17), ("R", 20)]
+    assert steps(plan(now)) == [("M", 17), ("M", 20)]
     assert "skips it" in (block_reason(plan(now, U)) or "")

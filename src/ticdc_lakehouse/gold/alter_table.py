@@ -18,10 +18,10 @@ from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.live_table import Column, given_properties, layout_sql, live_columns
-from ticdc_lakehouse.gold.merge import GONE, KEY, key_text_sql
-from ticdc_lakehouse.planning.table_plan import Alter, Exchange
+from ticdc_lakehouse.gold.merge import DELETED, KEY, key_text_sql
+from ticdc_lakehouse.planning.table_plan import AlterRows, ExchangeRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
-from ticdc_lakehouse.schema.effect import Added, Dropped, Effect, Recast, Rekeyed, Renamed, RowsGone
+from ticdc_lakehouse.schema.effect import Added, ConvertedColumn, Dropped, Effect, Rekeyed, Renamed, RowsGone
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.type_conversion import converted_sql, zeros
@@ -48,13 +48,13 @@ class _Rows:
         return replace(self, query=f"SELECT * FROM ({self.query}) WHERE {condition}", same=False)
 
 
-def alter(lake: Lake, name: str, step: Alter, version: int, time_zone: str) -> bool:
+def alter(lake: Lake, name: str, step: AlterRows, version: int, time_zone: str) -> bool:
     """Do to the live table, which is at ``version``, what the DDL did, in one commit; gives whether there was anything
     to do. Raises ApplyError, before anything is written, if values cannot be converted."""
     table = lake.table(Layer.LIVE, name)
     schema = lake.spark.table(table).schema
     stored = tuple(schema.names)
-    tombstones = GONE in stored
+    tombstones = DELETED in stored
     target = live_columns(step.table, tombstones=tombstones)
     if _renames_alone(lake, table, step, stored):
         (effect,) = step.effects
@@ -78,7 +78,7 @@ def alter(lake: Lake, name: str, step: Alter, version: int, time_zone: str) -> b
 
 def exchange(
     lake: Lake,
-    step: Exchange,
+    step: ExchangeRows,
     names: tuple[str, str],
     versions: tuple[int, int],
     tables: tuple[Table, Table],
@@ -132,12 +132,12 @@ def _returns(effects: Sequence[Effect], stored: Sequence[str]) -> bool:
     return any(isinstance(effect, Added) and fold(effect.column.name) in before for effect in effects)
 
 
-def _renames_alone(lake: Lake, table: str, step: Alter, stored: Sequence[str]) -> bool:
+def _renames_alone(lake: Lake, table: str, step: AlterRows, stored: Sequence[str]) -> bool:
     """Whether the DDL only renames one column, to a name that differs in more than case, and of which no irregular
     value is kept by name."""
     match step.effects:
         case (Renamed(old=old, new=new),):
-            order = [column.name for column in live_columns(step.table, tombstones=GONE in stored)]
+            order = [column.name for column in live_columns(step.table, tombstones=DELETED in stored)]
             in_place = [new if name == old else name for name in stored] == order
             return in_place and fold(old) != fold(new) and not _has_irregular(lake, f"SELECT * FROM {table}", old)
         case _:
@@ -149,7 +149,7 @@ def _has_irregular(lake: Lake, rows: str, name: str) -> bool:
     return bool(found.head(1))
 
 
-def _after(lake: Lake, rows: _Rows, effect: Effect, step: Alter, time_zone: str) -> _Rows:
+def _after(lake: Lake, rows: _Rows, effect: Effect, step: AlterRows, time_zone: str) -> _Rows:
     """The rows after one effect of the DDL."""
     match effect:
         case Added(column=column, value=value):
@@ -158,8 +158,8 @@ def _after(lake: Lake, rows: _Rows, effect: Effect, step: Alter, time_zone: str)
             return _drop(lake, rows, column)
         case Renamed(old=old, new=new):
             return _rename(rows, old, new)
-        case Recast(before=before, after=after):
-            return _recast(lake, rows, before, by_name(after), step, time_zone)
+        case ConvertedColumn(before=before, after=after):
+            return _convert(lake, rows, before, by_name(after), step, time_zone)
         case Rekeyed(key=key):
             return _rekey(rows, step, key, time_zone)
         case RowsGone():
@@ -204,8 +204,8 @@ def _rename(rows: _Rows, old: str, new: str) -> _Rows:
     return rows.select({new: quoted(old), IRREGULAR: irregular}, columns=columns)
 
 
-def _recast(
-    lake: Lake, rows: _Rows, before: ColumnDefinition, after: ColumnDefinition, step: Alter, time_zone: str
+def _convert(
+    lake: Lake, rows: _Rows, before: ColumnDefinition, after: ColumnDefinition, step: AlterRows, time_zone: str
 ) -> _Rows:
     """The column with converted values; a type that the lake keeps in the same way only changes its comment."""
     old, new = typed_column(before), typed_column(after)
@@ -218,8 +218,8 @@ def _recast(
         moved = in_key and (kept is not rows or after.type.elements)
         return _rekey(kept, step, step.table.key, time_zone) if moved else kept
     _check(lake, rows.query, (before, new), text, converted, time_zone)
-    recast = rows.select(_assigned(new, converted, time_zone))
-    return _rekey(recast, step, step.table.key, time_zone) if in_key else recast
+    rows = rows.select(_assigned(new, converted, time_zone))
+    return _rekey(rows, step, step.table.key, time_zone) if in_key else rows
 
 
 def _more_digits(rows: _Rows, before: ColumnDefinition, after: ColumnDefinition) -> _Rows:
@@ -254,7 +254,7 @@ def _check(
         )
 
 
-def _rekey(rows: _Rows, step: Alter, key: tuple[str, ...], time_zone: str) -> _Rows:
+def _rekey(rows: _Rows, step: AlterRows, key: tuple[str, ...], time_zone: str) -> _Rows:
     """A row's key is made of the texts of its key columns, as the wire would write it: when these change, so does the
     key."""
     columns = {fold(column.name): column for column in step.table.columns}

@@ -24,7 +24,7 @@ from ticdc_lakehouse.gold.merge import merge
 from ticdc_lakehouse.planning.naming import dropped_name
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition, TableState
-from ticdc_lakehouse.planning.table_plan import Alter, Exchange, Rows, Step, unsupported_ddl
+from ticdc_lakehouse.planning.table_plan import AlterRows, ExchangeRows, MergeRows, Step, unsupported_ddl
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.planning.window_plan import TablePlan
 from ticdc_lakehouse.policy import Mode, OnIrregular
@@ -77,7 +77,7 @@ def apply_plans(run: GoldRun, plans: Sequence[TablePlan]) -> list[Outcome]:
     by_id = {table.data: table for table in tables}
     turns = [(_turn(step), table, step) for table in tables for step in table.plan.steps]
     for _, table, step in sorted(turns, key=itemgetter(0)):
-        if isinstance(step, Exchange):
+        if isinstance(step, ExchangeRows):
             _exchange([by_id[data] for data in (step.partitioned, step.plain) if data in by_id], step)
         else:
             table.take(step)
@@ -87,9 +87,9 @@ def apply_plans(run: GoldRun, plans: Sequence[TablePlan]) -> list[Outcome]:
 def _turn(step: Step) -> tuple[int, bool]:
     """An exchange is after all that either table does up to its commit_ts."""
     match step:
-        case Rows(through=tso) | Alter(commit_ts=tso):
+        case MergeRows(through=tso) | AlterRows(commit_ts=tso):
             return tso, False
-        case Exchange(commit_ts=tso):
+        case ExchangeRows(commit_ts=tso):
             return tso, True
 
 
@@ -99,7 +99,7 @@ def _nowhere(plan: TablePlan) -> Outcome:
     return Outcome(name=plan.name, state=state, dropped_at=plan.dropped_at)
 
 
-def _exchange(tables: Sequence[_LiveTable], step: Exchange) -> None:
+def _exchange(tables: Sequence[_LiveTable], step: ExchangeRows) -> None:
     """Both tables, or neither: one of them may have left the feed since, or stand still. Once, though it is a step of
     both."""
     if any(step in table.done for table in tables):
@@ -127,7 +127,7 @@ def _cut(plan: TablePlan, done: list[Step], stop: _Stop) -> TablePlan:
     return replace(
         plan,
         through=through,
-        ddls=tuple(step.query for step in done if not isinstance(step, Rows) and step.commit_ts == through),
+        ddls=tuple(step.query for step in done if not isinstance(step, MergeRows) and step.commit_ts == through),
         stop=stop.point.stop,
         found=tuple(definition for definition in plan.found if definition.commit_ts < stop.first),
     )
@@ -157,11 +157,11 @@ def _outcome(plan: TablePlan, table: _LiveTable) -> Outcome:
 
 
 def _merges(step: Step) -> bool:
-    return isinstance(step, Rows) and bool(step.shapes)
+    return isinstance(step, MergeRows) and bool(step.groups)
 
 
 def _writes(step: Step) -> bool:
-    return not isinstance(step, Rows) or _merges(step)
+    return not isinstance(step, MergeRows) or _merges(step)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,7 +173,7 @@ class _Stop:
     """commit_ts of the first change that is not in."""
 
 
-def _ddl_stop(step: Alter | Exchange, reason: str) -> _Stop:
+def _ddl_stop(step: AlterRows | ExchangeRows, reason: str) -> _Stop:
     point = BlockingPoint(tso=step.commit_ts, stop=unsupported_ddl(step.commit_ts, step.query, reason))
     return _Stop(point=point, first=step.commit_ts)
 
@@ -213,12 +213,12 @@ def steps_done(plan: TablePlan, commits: Sequence[Commit], feed: str) -> int | N
         if found is None:
             return None
         done = found + 1
-    replayed = any(isinstance(step, Rows) and step.replayed for step in plan.steps[:done])
+    replayed = any(isinstance(step, MergeRows) and step.replayed for step in plan.steps[:done])
     return None if replayed else done
 
 
 def _follows(step: Step, tso: int) -> bool:
-    return isinstance(step, Alter) and step.commit_ts == tso
+    return isinstance(step, AlterRows) and step.commit_ts == tso
 
 
 @dataclass(slots=True, kw_only=True)
@@ -257,19 +257,19 @@ class _LiveTable:
 
     def _finish(self, step: Step) -> None:
         match step:
-            case Alter(table=table):
+            case AlterRows(table=table):
                 self.table = table
         self.tso = _turn(step)[0]
         self.done.append(step)
 
-    def take(self, step: Rows | Alter) -> None:
+    def take(self, step: MergeRows | AlterRows) -> None:
         """Do one step, or as much of it as can be done."""
         if self.stop is not None or any(step is done for done in self.done):
             return
         match step:
-            case Rows() if step.shapes:
+            case MergeRows() if step.groups:
                 self.stop = self._take_rows(step)
-            case Alter() if self.version >= 0:
+            case AlterRows() if self.version >= 0:
                 self.stop = self._alter(step)
         if self.stop is None:
             self._finish(step)
@@ -280,7 +280,7 @@ class _LiveTable:
         self._look_up()
         return self.version
 
-    def end_exchange(self, step: Exchange, reason: str | None) -> None:
+    def end_exchange(self, step: ExchangeRows, reason: str | None) -> None:
         """Rows were exchanged, or were not for a reason."""
         if self.stop is not None:
             return
@@ -297,7 +297,7 @@ class _LiveTable:
         self._look_up()
         return _outcome(plan, self)
 
-    def _take_rows(self, rows: Rows) -> _Stop | None:
+    def _take_rows(self, rows: MergeRows) -> _Stop | None:
         config = self.run.config
         point = self._irregular(rows)
         self._make()
@@ -315,13 +315,13 @@ class _LiveTable:
         stop = replace(point.stop, needs_override=late)
         return _Stop(point=BlockingPoint(tso=max(point.tso, rows.after), stop=stop), first=point.tso + 1)
 
-    def _irregular(self, rows: Rows) -> BlockingPoint | None:
+    def _irregular(self, rows: MergeRows) -> BlockingPoint | None:
         config = self.run.config
         if config.policy(rows.table.database, rows.table.table).on_irregular is not OnIrregular.STOP:
             return None
         return first_irregular(self.run.lake, config.feed, rows, config.time_zone)
 
-    def _alter(self, step: Alter) -> _Stop | None:
+    def _alter(self, step: AlterRows) -> _Stop | None:
         self._look_up()
         lake = self.run.commits.at(step.commit_ts)
         try:

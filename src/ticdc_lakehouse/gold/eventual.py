@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from ticdc_codec.tso import first_of
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.merge import COMMIT_TS, GONE
+from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED
 from ticdc_lakehouse.gold.watermark import Completeness, decoded_batches
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.silver import decode_stream
@@ -38,4 +38,4 @@ def purge(lake: Lake, name: str, days: int) -> None:
     oldest = datetime.now(UTC) - timedelta(days=days)
     limit = first_of(round(oldest.timestamp() * 1000))
     table = lake.table(Layer.LIVE, name)
-    lake.spark.sql(f"DELETE FROM {table} WHERE {quoted(GONE)} AND {COMMIT_TS} < {limit}")
+    lake.spark.sql(f"DELETE FROM {table} WHERE {quoted(DELETED)} AND {COMMIT_TS} < {limit}")

@@ -13,7 +13,7 @@ from ticdc_lakehouse.gold.merge import changes_sql
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.table_plan import Rows
+from ticdc_lakehouse.planning.table_plan import MergeRows
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.policy import OnIrregular
 from ticdc_lakehouse.schema.definition import Table
@@ -42,7 +42,7 @@ def _count_sql(lake: Lake, table: Table, state: TableState) -> str:
         GROUP BY column"""
 
 
-def first_irregular(lake: Lake, feed: str, rows: Rows, time_zone: str) -> BlockingPoint | None:
+def first_irregular(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> BlockingPoint | None:
     """Where a table must stop that takes no such values: before the first of them among these rows; None if there is
     none."""
     fields = []

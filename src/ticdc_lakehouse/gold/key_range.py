@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.planning.table_plan import Rows
+from ticdc_lakehouse.planning.table_plan import MergeRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import quoted
@@ -22,11 +22,11 @@ _WITH_RANGES = (Family.INTEGER, Family.DATE, Family.DATETIME)
 """Types whose texts in a key Spark casts to the stored values exactly, or not at all."""
 
 
-def key_range_sql(lake: Lake, name: str, rows: Rows, key: str, changes: str) -> str:
+def key_range_sql(lake: Lake, name: str, rows: MergeRows, key: str, changes: str) -> str:
     """What to add to the condition of a MERGE of ``changes`` into the live table ``t``; nothing where no range is
     known, or it would not pay. ``key`` is the column of the changes that has their keys' texts."""
     column = _leading(rows.table)
-    few = sum(shape.rows for shape in rows.shapes) <= _MOST_CHANGES
+    few = sum(group.rows for group in rows.groups) <= _MOST_CHANGES
     # A tombstone has no values: in the eventual mode a stored row may lie outside the range of its own key.
     if column is None or not few or rows.batches is not None or _files(lake, name) < _FEWEST_FILES:
         return ""

@@ -18,7 +18,7 @@ from pyspark.sql import Row
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.merge import COMMIT_TS, GONE, KEY
+from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.planning.naming import dropped_name
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import RETENTION_DAYS, Mode
@@ -39,7 +39,7 @@ _OWN_COMMENTS = {
     COMMIT_TS: ("BIGINT", "TSO of the change that left the row so"),
     IRREGULAR: ("MAP<STRING, STRING>", "column to exact MySQL text, for values that its type cannot hold"),
     KEY: ("STRING", "handle key: JSON array of its values"),
-    GONE: ("BOOLEAN", "a tombstone: the row was deleted"),
+    DELETED: ("BOOLEAN", "a tombstone: the row was deleted"),
 }
 _DERIVED_PROPERTIES = ("delta.columnMapping.maxColumnId", "delta.dataSkippingStatsColumns")
 """Properties that Delta derives, or that follow from the key."""
@@ -61,7 +61,7 @@ class Column:
 
 def live_columns(table: Table, *, tombstones: bool) -> list[Column]:
     """All columns of a live table: the table's, then gold's own."""
-    own = (COMMIT_TS, IRREGULAR, KEY, *((GONE,) if tombstones else ()))
+    own = (COMMIT_TS, IRREGULAR, KEY, *((DELETED,) if tombstones else ()))
     return [*map(_column, typed_columns(table)), *(Column(name=n, spark_type=t, comment=c) for n, t, c in _own(own))]
 
 

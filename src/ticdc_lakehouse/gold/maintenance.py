@@ -31,7 +31,7 @@ from ticdc_lakehouse.gold.state import data_tables, forget_states, publish, publ
 from ticdc_lakehouse.gold.state_tables import TABLE_STATES, WINDOWS, rows_of
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import TableState
-from ticdc_lakehouse.planning.recovery import remembered
+from ticdc_lakehouse.planning.recovery import still_recoverable
 from ticdc_lakehouse.silver import decode_stream
 from ticdc_lakehouse.sql.text import literal
 
@@ -117,7 +117,7 @@ def _needed(lake: Lake, feed: str, first: int, days: int) -> set[str]:
     found = {row["data"] for row in later.select("data").distinct().collect()}
     now = published(lake, feed)
     shown = published_in(lake, feed, first).tables if now.number else {}
-    recoverable = {gone.data for gone in remembered(now, now.tso, days)}
+    recoverable = {gone.data for gone in still_recoverable(now, now.tso, days)}
     states = {state.data for state in (*shown.values(), *now.tables.values())}
     return (found | recoverable | states) - {"", None}
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.key_range import key_range_sql
-from ticdc_lakehouse.planning.table_plan import Rows, Stage
+from ticdc_lakehouse.planning.table_plan import MergeRows, Stage
 from ticdc_lakehouse.silver import decode_stream
 from ticdc_lakehouse.sql.text import is_table_sql, literal, quoted
 from ticdc_lakehouse.sql.typed_columns import (
@@ -28,7 +28,7 @@ from ticdc_lakehouse.sql.undeclared_types import whole_text_sql
 
 KEY = "_ticdc_key"
 COMMIT_TS = "_ticdc_commit_ts"
-GONE = "_ticdc_gone"
+DELETED = "_ticdc_deleted"
 STAGE_COLUMNS = f"segment INT, {KEY} STRING, commit_ts BIGINT, image STRING"
 """SQL: the columns of staged files (`Stage`)."""
 _BACKSLASH = "\\\\"
@@ -37,14 +37,14 @@ _LETTERED = tuple(f"\\u{code:04X}" for code in (0x0B, 0x0E, 0x0F, *range(0x1A, 0
 """The escapes of control characters that have letters."""
 
 
-def merge(lake: Lake, feed: str, name: str, rows: Rows, time_zone: str) -> None:
+def merge(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> None:
     """Merge the newest change of each key into the live table. Repeating it changes nothing."""
     columns = [quoted(column.name) for column in typed_columns(rows.table)]
     tombstones = rows.batches is not None
-    stored = [KEY, COMMIT_TS, IRREGULAR, *([GONE] if tombstones else []), *columns]
+    stored = [KEY, COMMIT_TS, IRREGULAR, *([DELETED] if tombstones else []), *columns]
     assignments = ", ".join(f"{column} = s.{column}" for column in stored[1:])
-    deletes = "" if tombstones else f"WHEN MATCHED AND s.{COMMIT_TS} >= t.{COMMIT_TS} AND s.{GONE} THEN DELETE"
-    inserted = "" if tombstones else f"AND NOT s.{GONE}"
+    deletes = "" if tombstones else f"WHEN MATCHED AND s.{COMMIT_TS} >= t.{COMMIT_TS} AND s.{DELETED} THEN DELETE"
+    inserted = "" if tombstones else f"AND NOT s.{DELETED}"
     _show_stage(lake, rows)
     lake.spark.sql(f"""
         MERGE INTO {lake.table(Layer.LIVE, name)} t
@@ -58,7 +58,7 @@ def merge(lake: Lake, feed: str, name: str, rows: Rows, time_zone: str) -> None:
         lake.spark.catalog.dropTempView(_stage_view(rows.stage))
 
 
-def _show_stage(lake: Lake, rows: Rows) -> None:
+def _show_stage(lake: Lake, rows: MergeRows) -> None:
     """Make the session's view of the staged files, with columns that Spark need not look for in them."""
     if rows.stage is not None:
         lake.spark.sql(
@@ -71,7 +71,7 @@ def _stage_view(stage: Stage) -> str:
     return f"_ticdc_stage_{stage.segment}"
 
 
-def latest_typed_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
+def latest_typed_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
     """The newest change of each key among the rows: key, commit_ts, whether it is gone, irregular, then the typed
     columns.
 
@@ -85,16 +85,16 @@ def latest_typed_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
     shown = [text if full == text else f"coalesce({full}, {text})" for full, text in zip(whole, texts, strict=True)]
     lost = f"CASE WHEN {is_lost_sql(typed, shown, values)} THEN {lost_sql(typed, shown, values)} END"
     return f"""
-        SELECT {KEY}, {COMMIT_TS}, {GONE}, {irregular_sql("lost")} AS {IRREGULAR}{columns}
-        FROM (SELECT {KEY}, {COMMIT_TS}, {GONE}, {", ".join(values)}, {lost} AS lost
-        FROM (SELECT {KEY}, {COMMIT_TS}, {GONE}, {", ".join(texts)},
+        SELECT {KEY}, {COMMIT_TS}, {DELETED}, {irregular_sql("lost")} AS {IRREGULAR}{columns}
+        FROM (SELECT {KEY}, {COMMIT_TS}, {DELETED}, {", ".join(values)}, {lost} AS lost
+        FROM (SELECT {KEY}, {COMMIT_TS}, {DELETED}, {", ".join(texts)},
                      inline(array({values_sql(typed, whole, time_zone)})) AS ({", ".join(values)})
-        FROM (SELECT {KEY}, {COMMIT_TS}, image IS NULL AS {GONE},
+        FROM (SELECT {KEY}, {COMMIT_TS}, image IS NULL AS {DELETED},
                      inline(array({image_sql(rows.table, "coalesce(image, '{}')")})) AS ({", ".join(texts)})
         FROM ({_latest_sql(lake, feed, rows, time_zone)}))))"""
 
 
-def _latest_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
+def _latest_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
     """The latest change of each key: key, commit_ts, image; staged, or out of the window's changes."""
     if rows.stage is not None:
         staged = f"FROM {_stage_view(rows.stage)} WHERE segment = {rows.stage.segment}"
@@ -104,12 +104,12 @@ def _latest_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
         FROM ({_reduced_sql(lake, feed, rows, time_zone)}) GROUP BY {KEY}"""
 
 
-def _keys_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
+def _keys_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
     """The keys of the changes, some more than once."""
     return (_latest_sql if rows.stage is not None else changes_sql)(lake, feed, rows, time_zone)
 
 
-def _reduced_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
+def _reduced_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
     """The changes among which the newest of each key is looked for: without exact commit_ts (eventual mode) the last
     of each partition, since in a partition changes of one key come in commit order."""
     changes = changes_sql(lake, feed, rows, time_zone)
@@ -120,7 +120,7 @@ def _reduced_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
     return f"SELECT {KEY}, last.commit_ts, last.image FROM ({by_partition})"
 
 
-def changes_sql(lake: Lake, feed: str, rows: Rows, time_zone: str) -> str:
+def changes_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
     """Each change of a key: {KEY}, commit_ts, image (NULL for a delete). An update that moved the key is two
     changes."""
     events = lake.table(Layer.SILVER, decode_stream.events_table(feed))
@@ -155,7 +155,7 @@ def changed_keys_sql(key: str, old_key: str) -> str:
     return f"inline(CASE WHEN {old_key} IS NULL THEN array({arrived}) ELSE array({arrived}, {left}) END)"
 
 
-def _key_sql(rows: Rows, time_zone: str) -> tuple[str, str]:
+def _key_sql(rows: MergeRows, time_zone: str) -> tuple[str, str]:
     """The key of a change and, if an update moved it, the old one: from the wire, else from the definition's key."""
     if rows.wire_keys:
         return "handle_key", "old_handle_key"

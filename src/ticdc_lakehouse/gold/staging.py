@@ -22,7 +22,7 @@ from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.merge import KEY, changed_keys_sql
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.table_plan import Rows, Stage, Step
+from ticdc_lakehouse.planning.table_plan import MergeRows, Stage, Step
 from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan
 from ticdc_lakehouse.policy import OnIrregular
 from ticdc_lakehouse.schema.names import fold
@@ -59,7 +59,7 @@ def is_stageable(config: GoldConfig, step: Step) -> bool:
     below the segment; the eventual mode, which has an order of its own; tables that stop before an irregular value, and
     so may take a part of the segment alone.
     """
-    if not isinstance(step, Rows) or not step.shapes or step.batches is not None:
+    if not isinstance(step, MergeRows) or not step.groups or step.batches is not None:
         return False
     stops = config.policy(step.table.database, step.table.table).on_irregular is OnIrregular.STOP
     return step.wire_keys and not step.replayed and not stops
@@ -71,7 +71,7 @@ def _with_stages(config: GoldConfig, plan: WindowPlan, path: str) -> WindowPlan:
 
     def with_stage(step: Step) -> Step:
         nonlocal number
-        if not isinstance(step, Rows) or not is_stageable(config, step):
+        if not isinstance(step, MergeRows) or not is_stageable(config, step):
             return step
         number += 1
         return replace(step, stage=Stage(path=path, segment=number - 1))
@@ -89,12 +89,12 @@ def write_stage(lake: Lake, feed: str, rows: Sequence[Step], path: str) -> None:
     segments = [
         (number, fold(step.table.database), fold(step.table.table), step.after, step.through)
         for number, step in enumerate(rows)
-        if isinstance(step, Rows)
+        if isinstance(step, MergeRows)
     ]
     changes = _changes(lake, feed, segments)
     # Distributed by segment, the rows of one lie in one file; a segment that is most of the window would keep one core
     # busy and leave the others idle.
-    sizes = [sum(shape.rows for shape in step.shapes) for step in rows if isinstance(step, Rows)]
+    sizes = [sum(group.rows for group in step.groups) for step in rows if isinstance(step, MergeRows)]
     by = ["segment", KEY] if 2 * max(sizes) > sum(sizes) else ["segment"]
     # Without the repartition Spark sorts each side of the shuffle: texts are aggregated in sorted order.
     latest = changes.repartition(*by).groupBy("segment", KEY)

@@ -14,7 +14,7 @@ from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse.catalog import Lake, Layer, session_lake
 from ticdc_lakehouse.gold.live_table import live_name, live_names
 from ticdc_lakehouse.gold.maintenance import kept_since
-from ticdc_lakehouse.gold.merge import COMMIT_TS, GONE, KEY
+from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.state_tables import WINDOWS
 from ticdc_lakehouse.schema.names import fold
@@ -99,4 +99,4 @@ def _earliest_kept(lake: Lake, feed: str) -> int:
 def _rows(lake: Lake, live: str, version: int) -> DataFrame:
     table = lake.table(Layer.LIVE, live)
     rows = lake.spark.sql(f"SELECT * FROM {table} VERSION AS OF {version}").drop(KEY, COMMIT_TS)
-    return rows.where(~F.col(GONE)).drop(GONE) if GONE in rows.columns else rows
+    return rows.where(~F.col(DELETED)).drop(DELETED) if DELETED in rows.columns else rows

@@ -11,7 +11,7 @@ from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import irregular
 from ticdc_lakehouse.gold.live_table import live_names, settle
-from ticdc_lakehouse.gold.merge import GONE
+from ticdc_lakehouse.gold.merge import DELETED
 from ticdc_lakehouse.gold.state import data_tables, names_ever, published
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import TableState
@@ -50,7 +50,7 @@ def gold_view(lake: Lake, applying: GoldConfig, table: Table, state: TableState,
     comment = f"TiDB table {table.database}.{table.table} {_SHOWN[applying.mode]}"
     if state.stop is not None:
         comment += f"; BLOCKED at TSO {state.applied_tso}: {state.stop}"
-    present = "" if applying.mode is Mode.WATERMARKS else f" WHERE NOT {GONE}"
+    present = "" if applying.mode is Mode.WATERMARKS else f" WHERE NOT {DELETED}"
     query = f"SELECT {', '.join(columns)} FROM {source} VERSION AS OF {state.version}{present}"
     lake.keep_view(Layer.GOLD, state.name, query, comment=comment, same_comment=same_comment)
 

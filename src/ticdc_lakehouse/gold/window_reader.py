@@ -12,7 +12,7 @@ from ticdc_codec.event import Kind, Op, columns_from
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.planning.barriers import Barriers, barriers, lagging_names
 from ticdc_lakehouse.planning.published_state import Definition, Published
-from ticdc_lakehouse.planning.window import DdlEvent, Shape, Window, statements_of
+from ticdc_lakehouse.planning.window import DdlEvent, RowGroup, Window, statements_of
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import decode_stream
 from ticdc_lakehouse.sql.text import is_table_sql
@@ -60,13 +60,13 @@ def _window(
     found = tuple(_ddl_event(line, late=_identity(line) in late) for line in lines)
     unapplied = new | _unapplied(before, found) | replays
     rows = (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso) & unapplied
-    shapes = _row_lines(events.where(rows), barriers(found, before, past))
-    replayed = [line["newest_replay"] for line in (*shapes, *lines) if line["newest_replay"] is not None]
+    groups = _row_lines(events.where(rows), barriers(found, before, past))
+    replayed = [line["newest_replay"] for line in (*groups, *lines) if line["newest_replay"] is not None]
     return Window(
-        rows=_by_table(shapes),
+        rows=_by_table(groups),
         ddls=found,
         replays_seen=max(replayed, default=before.replays_seen),
-        row_changes=sum(line["rows"] for line in shapes),
+        row_changes=sum(line["rows"] for line in groups),
     )
 
 
@@ -130,11 +130,11 @@ def with_passed(rows: DataFrame, parted: Barriers) -> DataFrame:
     return rows.withColumn("passed", below if every else F.lit(0))
 
 
-def _by_table(lines: list[Row]) -> dict[TableName, tuple[Shape, ...]]:
-    found: dict[TableName, list[Shape]] = {}
+def _by_table(lines: list[Row]) -> dict[TableName, tuple[RowGroup, ...]]:
+    found: dict[TableName, list[RowGroup]] = {}
     for line in lines:
         name = TableName(line["database"], line["table"])
-        shape = Shape(
+        group = RowGroup(
             name=name,
             columns=columns_from(line["columns"]),
             whole=line["whole"],
@@ -145,8 +145,8 @@ def _by_table(lines: list[Row]) -> dict[TableName, tuple[Shape, ...]]:
             rows=line["rows"],
             replayed=line["newest_replay"] is not None,
         )
-        found.setdefault(TableName(line["database"], line["table"]), []).append(shape)
-    return {name: tuple(shapes) for name, shapes in found.items()}
+        found.setdefault(TableName(line["database"], line["table"]), []).append(group)
+    return {name: tuple(groups) for name, groups in found.items()}
 
 
 def _ddl_lines(ddls: DataFrame) -> list[Row]:

@@ -133,7 +133,7 @@ def _situation(
 ) -> PlanningInput:
     feed, names = applying.feed, naming(lake, applying.feed, applying.name_template)
     for definition in more:
-        names.take(definition.data)
+        names.reserve(definition.data)
     eventual = applying.mode is Mode.EVENTUAL
     if eventual:
         window = read_arrivals(lake, feed, before, tso, complete.batch, before.definitions.values())

@@ -122,7 +122,7 @@ class _Loading:
         tso, what = self.export.tso, f"{self.export.folder}: table {'.'.join(name)}"
         if newest is not None and newest.named_at > tso:
             raise ConfigError(f"{what} was made, renamed or truncated at {with_time(newest.named_at)}, after: {_AGAIN}")
-        if newest is None and names.bearers(name):
+        if newest is None and names.data_of_name(name):
             raise ConfigError(f"{what} was renamed or dropped since, or another table had its name: {_AGAIN}")
         table = _with_forms(self.export.tables[name].definition, newest)
         self._check_table(what, table)

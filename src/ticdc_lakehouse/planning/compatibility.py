@@ -10,7 +10,7 @@ from ticdc_codec.event import Column
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.undeclared_types import completed, is_open, may_be
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.window import Shape
+from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table, table_from_wire
 from ticdc_lakehouse.schema.names import TableName
 
@@ -26,40 +26,40 @@ _BYTES = {
 UNKNOWN_COLUMNS = "the table's columns are not known yet: give its CREATE TABLE in the feed's schema_file"
 
 
-def refusal(table: Table | None, shape: Shape, applying: GoldConfig, *, defined: bool) -> str | None:
+def refusal(table: Table | None, group: RowGroup, applying: GoldConfig, *, defined: bool) -> str | None:
     """Why a table with this definition (None: not known) cannot take rows of this shape; None if it can.
 
     ``defined`` says that the definition is a statement's, not made of rows.
     """
-    if shape.handle_only:
+    if group.handle_only:
         return "a row was too large for a message and came with its handle key alone (large-message-handle-option)"
     if table is None:
         return UNKNOWN_COLUMNS
-    if not shape.keyed and not table.key:
+    if not group.keyed and not table.key:
         return "the table has no handle key that the feed knows: give its CREATE TABLE in the feed's schema_file"
     types = {column.name: column.type for column in table.columns}
-    columns = tuple(completed(column, types.get(column.name, _UNKNOWN)) for column in shape.columns)
+    columns = tuple(completed(column, types.get(column.name, _UNKNOWN)) for column in group.columns)
     reason = writer_defects.refusal(columns, applying.options, defined=defined)
-    if reason is None and applying.external_schemas and _reordered(table, shape):
+    if reason is None and applying.external_schemas and _reordered(table, group):
         reason = writer_defects.refusal_of_order(applying.options)
-    return reason or _mismatch(table, shape, signs=not (applying.flags_may_be_stale and defined))
+    return reason or _mismatch(table, group, signs=not (applying.flags_may_be_stale and defined))
 
 
-def _reordered(table: Table, shape: Shape) -> bool:
+def _reordered(table: Table, group: RowGroup) -> bool:
     """Whether the wire's columns are in another order than the table's: tiflow lists them as they were made."""
-    names = [column.name for column in shape.columns]
+    names = [column.name for column in group.columns]
     return names != [column.name for column in table.sent if column.name in names]
 
 
-def _mismatch(table: Table, shape: Shape, *, signs: bool) -> str | None:
+def _mismatch(table: Table, group: RowGroup, *, signs: bool) -> str | None:
     """Where the wire's columns are not those of the definition, None if they are. ``signs``: also in what is UNSIGNED,
     which makes no difference to an integer's text."""
     defined = {column.name: column.type for column in table.sent}
-    sent = {column.name: column for column in shape.columns}
+    sent = {column.name: column for column in group.columns}
     unknown = sorted(sent.keys() - defined.keys())
     if unknown:
         return f"rows have columns that the table's definition has not: {', '.join(unknown)}"
-    missing = sorted((defined.keys() if shape.whole else set(table.key)) - sent.keys())
+    missing = sorted((defined.keys() if group.whole else set(table.key)) - sent.keys())
     if missing:
         return f"rows lack columns of the table's definition: {', '.join(missing)}"
     for name, column in sent.items():
@@ -91,39 +91,39 @@ def _larger(sent: MysqlType, defined: MysqlType) -> bool:
     return False
 
 
-def as_sent(table: Table, shapes: Iterable[Shape]) -> Table:
+def with_wire_types(table: Table, groups: Iterable[RowGroup]) -> Table:
     """The definition for reading these rows: whether ENUM and SET come by index or by name, which types are left open
     and what may be wrong with values, is known by the wire alone. What once was in doubt stays so: the table has such
     rows."""
-    told: dict[str, list[Column]] = {}
-    for shape in shapes:
-        for column in shape.columns:
-            told.setdefault(column.name, []).append(column)
-    columns = tuple(_as_told(c, told[c.name]) if c.name in told else c for c in table.columns)
+    sent: dict[str, list[Column]] = {}
+    for group in groups:
+        for column in group.columns:
+            sent.setdefault(column.name, []).append(column)
+    columns = tuple(_with_wire_type(c, sent[c.name]) if c.name in sent else c for c in table.columns)
     return table if columns == table.columns else replace(table, columns=columns)
 
 
-def _as_told(column: ColumnDefinition, told: Iterable[Column]) -> ColumnDefinition:
-    left_open = column.type.family is not Family.OTHER and any(is_open(each.type) for each in told)
+def _with_wire_type(column: ColumnDefinition, sent: Iterable[Column]) -> ColumnDefinition:
+    left_open = column.type.family is not Family.OTHER and any(is_open(each.type) for each in sent)
     by, doubt = column.by, column.doubt
-    for each in told:
+    for each in sent:
         whole = completed(each, column.type)
         by, doubt = whole.by or by, whole.doubt or doubt
     return replace(column, by=by, doubt=doubt, open=left_open)
 
 
-def half_open(table: Table, shapes: Iterable[Shape]) -> str | None:
+def inconsistent_declarations(table: Table, groups: Iterable[RowGroup]) -> str | None:
     """Why rows of these shapes cannot be read together: in some a column's texts are the wire's own, in others MySQL's
     (the feed's schema_file was changed between them). None if they can."""
-    told = {(column.name, is_open(column.type)) for shape in shapes for column in shape.columns}
-    both = sorted(name for name, left_open in told if left_open and (name, False) in told)
+    sent = {(column.name, is_open(column.type)) for group in groups for column in group.columns}
+    both = sorted(name for name, left_open in sent if left_open and (name, False) in sent)
     names = [name for name in both if any(c.name == name and c.type.family is not Family.OTHER for c in table.columns)]
     return f"some rows carry the type of columns {', '.join(names)}, others do not" if names else None
 
 
-def definition_from_wire(name: TableName, shapes: Iterable[Shape]) -> Table | None:
+def definition_from_wire(name: TableName, groups: Iterable[RowGroup]) -> Table | None:
     """The definition that the first whole row carries, None if there is none."""
-    for shape in shapes:
-        if shape.whole and not shape.handle_only:
-            return table_from_wire(*name, shape.columns)
+    for group in groups:
+        if group.whole and not group.handle_only:
+            return table_from_wire(*name, group.columns)
     return None

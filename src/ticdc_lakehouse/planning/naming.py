@@ -40,14 +40,14 @@ class Naming:
     is_feed: Callable[[str], bool] = lambda _name: False
     """Whether there is a feed of this name."""
     _views: dict[str, tuple[str, TableName]] = field(default_factory=dict)
-    _bearers: dict[TableName, set[str]] = field(default_factory=dict)
+    _data_by_name: dict[TableName, set[str]] = field(default_factory=dict)
     _data: set[str] = field(default_factory=set)
-    _asked: bool = False
+    _history_read: bool = False
 
     def view(self, table: TableName) -> str:
         """The name of the table's live table and views: by the feed's template. Where another table has it, the default
         name gets a hash, and a name by the feed's own template is refused with a ConfigError."""
-        self._ask()
+        self._read_history()
         plain = templated_name(self.template, self.feed, *table)
         own = (self.feed, table)
         name = plain if self._is_free(plain, own) else self._other_name(plain, table)
@@ -80,25 +80,25 @@ class Naming:
         self._data.add(name)
         return name
 
-    def take(self, data: str) -> None:
+    def reserve(self, data: str) -> None:
         """The name of a Delta table is given that the history does not hold yet."""
-        self._ask()
+        self._read_history()
         self._data.add(data)
 
-    def bearers(self, table: TableName) -> frozenset[str]:
+    def data_of_name(self, table: TableName) -> frozenset[str]:
         """The Delta tables of the feed's tables that were published under this name, now or once."""
-        self._ask()
-        return frozenset(self._bearers.get(table, ()))
+        self._read_history()
+        return frozenset(self._data_by_name.get(table, ()))
 
-    def _ask(self) -> None:
-        if self._asked:
+    def _read_history(self) -> None:
+        if self._history_read:
             return
-        self._asked = True
+        self._history_read = True
         for taken in self.history():
             self._views[taken.name] = (taken.feed, taken.table)
             self._data.add(taken.data)
             if taken.feed == self.feed:
-                self._bearers.setdefault(taken.table, set()).add(taken.data)
+                self._data_by_name.setdefault(taken.table, set()).add(taken.data)
 
 
 def dropped_name(data: str) -> str:

@@ -8,101 +8,109 @@ from dataclasses import replace
 from itertools import combinations
 from operator import attrgetter
 
-from ticdc_lakehouse.planning.compatibility import UNKNOWN_COLUMNS, as_sent, definition_from_wire, half_open, refusal
+from ticdc_lakehouse.planning.compatibility import (
+    UNKNOWN_COLUMNS,
+    definition_from_wire,
+    inconsistent_declarations,
+    refusal,
+    with_wire_types,
+)
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.table_plan import Lane, name_clash
-from ticdc_lakehouse.planning.window import BlockingPoint, Shape
+from ticdc_lakehouse.planning.table_plan import TablePlanBuilder, name_clash
+from ticdc_lakehouse.planning.window import BlockingPoint, RowGroup
 from ticdc_lakehouse.schema.definition import Table
 
 
-def untaken(now: PlanningInput, lane: Lane, through: int) -> tuple[Shape, ...]:
+def remaining_groups(now: PlanningInput, builder: TablePlanBuilder, through: int) -> tuple[RowGroup, ...]:
     """The rows that a lane has not taken, up to ``through``."""
-    shapes = now.window.rows.get(lane.name, ())
-    first_new, end = (bisect_right(shapes, tso, key=attrgetter("first")) for tso in (lane.at, through))
-    late = () if lane.steps else tuple(shape for shape in shapes[: min(first_new, end)] if _late(now, lane, shape))
-    return (*late, *shapes[first_new:end])
+    groups = now.window.rows.get(builder.name, ())
+    first_new, end = (bisect_right(groups, tso, key=attrgetter("first")) for tso in (builder.at, through))
+    late = (
+        () if builder.steps else tuple(group for group in groups[: min(first_new, end)] if _late(now, builder, group))
+    )
+    return (*late, *groups[first_new:end])
 
 
-def _late(now: PlanningInput, lane: Lane, shape: Shape) -> bool:
+def _late(now: PlanningInput, builder: TablePlanBuilder, group: RowGroup) -> bool:
     """Whether rows are older than what the lane had applied, and yet to be taken: what was replayed from quarantine,
     and in the eventual mode whatever comes. Not what is older than its name: that was another table's, or is gone."""
-    old = shape.first <= lane.after and shape.last > lane.named_at and not lane.steps
-    return old and (shape.replayed or now.batches is not None)
+    old = group.first <= builder.after and group.last > builder.named_at and not builder.steps
+    return old and (group.replayed or now.batches is not None)
 
 
-def _batches(now: PlanningInput, lane: Lane) -> tuple[int, int] | None:
+def _batches(now: PlanningInput, builder: TablePlanBuilder) -> tuple[int, int] | None:
     """Of which bronze batches a lane takes the rows: one that was blocked, of all."""
-    if now.batches is None or lane.state is None or lane.state.stop is None:
+    if now.batches is None or builder.state is None or builder.state.stop is None:
         return now.batches
     return -1, now.batches[1]
 
 
-def take(now: PlanningInput, lane: Lane, through: int) -> None:
+def merge_until(now: PlanningInput, builder: TablePlanBuilder, through: int) -> None:
     """Take a lane's rows up to ``through``, or up to where it must stop."""
-    if lane.stop is not None:
+    if builder.stop is not None:
         return
-    shapes = untaken(now, lane, through)
-    if lane.definition is None:
-        _define_from_wire(now, lane, shapes)
-    table = _as_sent(lane, shapes)
-    misplaced = next(_misplaced(now, lane, table, shapes), None)
+    groups = remaining_groups(now, builder, through)
+    if builder.definition is None:
+        _define_from_wire(now, builder, groups)
+    table = _define_with_wire_types(builder, groups)
+    misplaced = next(_unmergeable_late_rows(now, builder, table, groups), None)
     if misplaced is not None:
-        lane.block(misplaced)
+        builder.block(misplaced)
         return
-    stop = min(_stops(now, lane, table, shapes, through), key=lambda stop: stop.tso, default=None)
+    stop = min(_blocking_points(now, builder, table, groups, through), key=lambda stop: stop.tso, default=None)
     if table is not None:
-        until = through if stop is None else max(lane.at, stop.tso)
-        lane.take_rows(until, [shape for shape in shapes if shape.first <= until], table, _batches(now, lane))
+        until = through if stop is None else max(builder.at, stop.tso)
+        builder.merge_rows(until, [group for group in groups if group.first <= until], table, _batches(now, builder))
     if stop is not None:
-        lane.block(stop.stop)
+        builder.block(stop.stop)
 
 
-def _as_sent(lane: Lane, shapes: Sequence[Shape]) -> Table | None:
+def _define_with_wire_types(builder: TablePlanBuilder, groups: Sequence[RowGroup]) -> Table | None:
     """The definition in force, with what only the rows show."""
-    if lane.definition is None:
+    if builder.definition is None:
         return None
-    table = as_sent(lane.definition.table, shapes)
-    if table != lane.definition.table:
-        lane.define(replace(lane.definition, table=table))
+    table = with_wire_types(builder.definition.table, groups)
+    if table != builder.definition.table:
+        builder.define(replace(builder.definition, table=table))
     return table
 
 
-def _define_from_wire(now: PlanningInput, lane: Lane, shapes: tuple[Shape, ...]) -> None:
-    table = definition_from_wire(lane.name, shapes)
+def _define_from_wire(now: PlanningInput, builder: TablePlanBuilder, groups: tuple[RowGroup, ...]) -> None:
+    table = definition_from_wire(builder.name, groups)
     if table is not None:
-        define(now, lane, table, shapes[0].first, "wire")
+        define(now, builder, table, groups[0].first, "wire")
 
 
-def define(now: PlanningInput, lane: Lane, table: Table, commit_ts: int, source: str) -> None:
+def define(now: PlanningInput, builder: TablePlanBuilder, table: Table, commit_ts: int, source: str) -> None:
     """Give a lane its first definition; a table that gold cannot have is blocked without one."""
     if (clash := name_clash(table)) is not None:
-        lane.block(StopReason(kind=StopKind.RESERVED_COLUMN, detail=clash))
+        builder.block(StopReason(kind=StopKind.RESERVED_COLUMN, detail=clash))
         return
-    view, data = now.naming.view(lane.name), now.naming.data(lane.name, commit_ts)
+    view, data = now.naming.view(builder.name), now.naming.data(builder.name, commit_ts)
     named_at = commit_ts if source == "ddl" else 0
     definition = Definition(table=table, commit_ts=commit_ts, source=source, name=view, data=data, named_at=named_at)
-    lane.define(definition)
+    builder.define(definition)
 
 
-def _stops(
-    now: PlanningInput, lane: Lane, table: Table | None, shapes: Sequence[Shape], through: int
+def _blocking_points(
+    now: PlanningInput, builder: TablePlanBuilder, table: Table | None, groups: Sequence[RowGroup], through: int
 ) -> Iterator[BlockingPoint]:
     """What a lane must not pass on its way to ``through``: messages in quarantine, and rows that it cannot take."""
-    hold = now.holds.get(lane.name)
+    hold = now.holds.get(builder.name)
     if hold is not None and hold.tso < through:
         yield hold
-    for shape in shapes:
-        reason = refusal(table, shape, now.applying, defined=lane.defined)
+    for group in groups:
+        reason = refusal(table, group, now.applying, defined=builder.defined)
         if reason is not None:
-            yield _incompatible(shape.first - 1, reason)
-    spellings = _two_tables(now, shapes)
+            yield _incompatible(group.first - 1, reason)
+    spellings = _spelling_conflict(now, groups)
     if spellings is not None:
-        yield _incompatible(lane.at, spellings)
-    both = None if table is None else half_open(table, shapes)
+        yield _incompatible(builder.at, spellings)
+    both = None if table is None else inconsistent_declarations(table, groups)
     if both is not None:
-        yield _incompatible(lane.at, both)
+        yield _incompatible(builder.at, both)
     if table is None:
         yield _incompatible(through, UNKNOWN_COLUMNS)
 
@@ -111,14 +119,14 @@ def _incompatible(tso: int, detail: str) -> BlockingPoint:
     return BlockingPoint(tso=tso, stop=StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail=detail))
 
 
-def _two_tables(now: PlanningInput, shapes: Sequence[Shape]) -> str | None:
+def _spelling_conflict(now: PlanningInput, groups: Sequence[RowGroup]) -> str | None:
     """Why rows under two spellings of a name cannot be one table's; None if they can. TiDB has one table of a name, but
     routes may bring two together. One table's rows change their spelling at a DDL (wire.md 8.14), two tables' mix."""
     spans: dict[tuple[str, str], tuple[int, int]] = {}
-    for shape in shapes:
-        spelled = shape.name.database, shape.name.table
-        first, last = spans.get(spelled, (shape.first, shape.last))
-        spans[spelled] = min(first, shape.first), max(last, shape.last)
+    for group in groups:
+        spelled = group.name.database, group.name.table
+        first, last = spans.get(spelled, (group.first, group.last))
+        spans[spelled] = min(first, group.first), max(last, group.last)
     for (one, (first, last)), (other, span) in combinations(spans.items(), 2):
         mixed = first < span[1] and span[0] < last
         # In the eventual mode rows from before and after several DDLs are taken together.
@@ -128,13 +136,17 @@ def _two_tables(now: PlanningInput, shapes: Sequence[Shape]) -> str | None:
     return None
 
 
-def _misplaced(now: PlanningInput, lane: Lane, table: Table | None, shapes: Sequence[Shape]) -> Iterator[StopReason]:
+def _unmergeable_late_rows(
+    now: PlanningInput, builder: TablePlanBuilder, table: Table | None, groups: Sequence[RowGroup]
+) -> Iterator[StopReason]:
     """Rows so old that there is no state of the table to stop at before them, and that it cannot take now."""
-    changed = lane.definition.commit_ts if lane.definition is not None and lane.definition.source == "ddl" else 0
-    for shape in shapes:
-        reason = refusal(table, shape, now.applying, defined=lane.defined)
-        if shape.first <= changed:
+    changed = (
+        builder.definition.commit_ts if builder.definition is not None and builder.definition.source == "ddl" else 0
+    )
+    for group in groups:
+        reason = refusal(table, group, now.applying, defined=builder.defined)
+        if group.first <= changed:
             reason = "the table was changed since"
-        if _late(now, lane, shape) and reason is not None:
+        if _late(now, builder, group) and reason is not None:
             detail = f"a late row cannot be merged: {reason}"
             yield StopReason(kind=StopKind.LATE_ROWS, detail=detail, needs_override=True)

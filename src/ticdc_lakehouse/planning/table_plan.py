@@ -13,10 +13,10 @@ from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.planning.published_state import Definition, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.window import DdlEvent, Shape
+from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
 from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.effect import Changed, Effect, Recast, Rekeyed, RowsGone
+from ticdc_lakehouse.schema.effect import Changed, ConvertedColumn, Effect, Rekeyed, RowsGone
 from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.schema.partitioned import exchanged
 from ticdc_lakehouse.schema.statement import AlterTable
@@ -36,14 +36,14 @@ class Stage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class MergeRows:
     """Take the rows of a table with commit_ts in (after, through]."""
 
     table: Table
     """The definition in force, with the name that the rows bear."""
     after: int
     through: int
-    shapes: tuple[Shape, ...]
+    groups: tuple[RowGroup, ...]
     since: int = 0
     """From here on all rows have this definition: replays below are not looked at again."""
     batches: tuple[int, int] | None = None
@@ -57,16 +57,16 @@ class Rows:
         if not self.table.key:
             return True
         left_open = any(column.open for column in self.table.columns if column.name in self.table.key)
-        return not left_open and all(shape.keyed for shape in self.shapes)
+        return not left_open and all(group.keyed for group in self.groups)
 
     @property
     def replayed(self) -> bool:
         """Whether to look again at keys that replays from quarantine touch at or below ``after``."""
-        return any(shape.replayed for shape in self.shapes)
+        return any(group.replayed for group in self.groups)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Alter:
+class AlterRows:
     """Change what the rows are, as a DDL at ``commit_ts`` did."""
 
     commit_ts: int
@@ -77,7 +77,7 @@ class Alter:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Exchange:
+class ExchangeRows:
     """The rows of a partition and all rows of another table change places, as a DDL at ``commit_ts`` did: a step of
     both tables."""
 
@@ -93,11 +93,11 @@ class Exchange:
     """The Delta table of the other one."""
 
 
-Step = Rows | Alter | Exchange
+Step = MergeRows | AlterRows | ExchangeRows
 
 
 @dataclass(slots=True, eq=False)
-class Lane:
+class TablePlanBuilder:
     """A lane in the making."""
 
     name: TableName
@@ -134,18 +134,18 @@ class Lane:
     def at(self) -> int:
         """Up to where the steps go."""
         match self.steps[-1:]:
-            case [Rows(through=tso) | Alter(commit_ts=tso) | Exchange(commit_ts=tso)]:
+            case [MergeRows(through=tso) | AlterRows(commit_ts=tso) | ExchangeRows(commit_ts=tso)]:
                 return tso
             case _:
                 return self.after
 
-    def knows(self, ddl: DdlEvent) -> bool:
+    def includes(self, ddl: DdlEvent) -> bool:
         """Whether a DDL is in already, or older than the table."""
         if ddl.commit_ts == self.seen[0] and ddl.query in self.seen[1]:
             return True
         return ddl.commit_ts < (self.named_at if ddl.late else self.at)
 
-    def note(self, ddl: DdlEvent) -> None:
+    def record_ddl(self, ddl: DdlEvent) -> None:
         """Remember that a DDL is in."""
         texts = self.seen[1] if self.seen[0] == ddl.commit_ts else ()
         self.seen = (ddl.commit_ts, (*texts, ddl.query))
@@ -154,14 +154,16 @@ class Lane:
         """Block the table from here on, if it is not blocked already."""
         self.stop = self.stop or stop
 
-    def take_rows(
-        self, through: int, shapes: Sequence[Shape], table: Table, batches: tuple[int, int] | None = None
+    def merge_rows(
+        self, through: int, groups: Sequence[RowGroup], table: Table, batches: tuple[int, int] | None = None
     ) -> None:
         """Take the rows up to ``through``; of ``batches``, the first time also those that came late."""
         since = self.definition.commit_ts if self.definition is not None and self.definition.source == "ddl" else 0
         after = self.at if batches is None or self.steps else self.named_at
-        if through > self.at or shapes:
-            rows = Rows(table=table, after=after, through=through, shapes=tuple(shapes), since=since, batches=batches)
+        if through > self.at or groups:
+            rows = MergeRows(
+                table=table, after=after, through=through, groups=tuple(groups), since=since, batches=batches
+            )
             self.steps.append(rows)
 
     def alter(self, ddl: DdlEvent, statement: AlterTable, *, noncanonical_key_digits: bool = False) -> None:
@@ -173,36 +175,36 @@ class Lane:
             raise ApplyError(clash)
         if noncanonical_key_digits:
             _check_keys(changed)
-        self.note(ddl)
+        self.record_ddl(ddl)
         if changed.effects:
-            alter = Alter(commit_ts=ddl.commit_ts, query=ddl.query, effects=changed.effects, table=changed.table)
+            alter = AlterRows(commit_ts=ddl.commit_ts, query=ddl.query, effects=changed.effects, table=changed.table)
             self.steps.append(alter)
         if statement.of_indexes and changed.table != self.definition.table:
             self.define(replace(self.definition, table=changed.table))
         elif changed.effects or changed.table != self.definition.table:
             self.define(replace(self.definition, table=changed.table, commit_ts=ddl.commit_ts, source="ddl"))
 
-    def renamed(self, ddl: DdlEvent, view: str) -> None:
+    def rename(self, ddl: DdlEvent, view: str) -> None:
         """Go on under another name, which it has already."""
         to = self.name
         if self.definition is not None and self.stop is None:
             table = replace(self.definition.table, database=to[0], table=to[1])
             renamed = replace(self.definition, table=table, commit_ts=ddl.commit_ts, name=view, named_at=ddl.commit_ts)
             self.define(renamed)
-            self.note(ddl)
+            self.record_ddl(ddl)
 
-    def come_back(self, ddl: DdlEvent, view: str) -> None:
+    def restore(self, ddl: DdlEvent, view: str) -> None:
         """Go on from the DDL on with the rows that it had when it ended, perhaps under another name."""
         self.dropped_at, self.stop = None, None
-        self.renamed(ddl, view)
+        self.rename(ddl, view)
         assert self.definition is not None
-        self.steps.append(Alter(commit_ts=ddl.commit_ts, query=ddl.query, effects=(), table=self.definition.table))
+        self.steps.append(AlterRows(commit_ts=ddl.commit_ts, query=ddl.query, effects=(), table=self.definition.table))
 
-    def exchange(self, ddl: DdlEvent, step: Exchange) -> None:
+    def exchange(self, ddl: DdlEvent, step: ExchangeRows) -> None:
         """Take part in an exchange of rows."""
         assert self.definition is not None
         self.steps.append(step)
-        self.note(ddl)
+        self.record_ddl(ddl)
         # Rows from before it lie in the other table now.
         self.define(replace(self.definition, commit_ts=ddl.commit_ts, source="ddl"))
 
@@ -223,7 +225,7 @@ def _check_keys(changed: Changed) -> None:
     """Stored rows' keys are made anew of MySQL's texts, which must be those that the wire will name."""
     columns = {column.name: column for column in changed.table.columns if column.name in changed.table.key}
     rekeyed = any(
-        isinstance(e, Rekeyed) or (isinstance(e, Recast) and e.after.name in columns) for e in changed.effects
+        isinstance(e, Rekeyed) or (isinstance(e, ConvertedColumn) and e.after.name in columns) for e in changed.effects
     )
     for column in columns.values():
         if rekeyed and column.type.family in NONCANONICAL_KEY_DIGITS:
@@ -233,14 +235,16 @@ def _check_keys(changed: Changed) -> None:
             )
 
 
-def exchange_step(ddl: DdlEvent, partition: str, lanes: Sequence[Lane]) -> Exchange:
+def exchange_step(ddl: DdlEvent, partition: str, builders: Sequence[TablePlanBuilder]) -> ExchangeRows:
     """The step of a partitioned table and another one, in this order. Raises ApplyError if one of them is not known or
     blocked, or if nothing shows which rows the partition holds."""
-    definitions = [lane.definition for lane in lanes if lane.stop is None and lane.definition is not None]
+    definitions = [
+        builder.definition for builder in builders if builder.stop is None and builder.definition is not None
+    ]
     if len(definitions) < 2:
         raise ApplyError("EXCHANGE PARTITION: one table is unknown to this feed or blocked")
     partitioned, plain = definitions
-    return Exchange(
+    return ExchangeRows(
         commit_ts=ddl.commit_ts,
         query=ddl.query,
         part=exchanged(partitioned.table, plain.table, partition),

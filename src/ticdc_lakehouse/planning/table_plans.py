@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ticdc_lakehouse.planning.table_plan import Lane
+from ticdc_lakehouse.planning.table_plan import TablePlanBuilder
 from ticdc_lakehouse.schema.names import TableName, fold
 
 
@@ -12,30 +12,30 @@ class TablePlans:
     """The plans, in the order in which they came; looking one up costs the same however many there are."""
 
     def __init__(self) -> None:
-        self._numbers: dict[Lane, int] = {}
-        self._by_name: dict[TableName, list[Lane]] = {}
-        self._by_database: dict[str, dict[Lane, None]] = {}
+        self._numbers: dict[TablePlanBuilder, int] = {}
+        self._by_name: dict[TableName, list[TablePlanBuilder]] = {}
+        self._by_database: dict[str, dict[TablePlanBuilder, None]] = {}
         self._spellings: dict[str, str] = {}
         self._added = 0
 
-    def __iter__(self) -> Iterator[Lane]:
+    def __iter__(self) -> Iterator[TablePlanBuilder]:
         return iter([*self._numbers])
 
     def __contains__(self, plan: object) -> bool:
         return plan in self._numbers
 
-    def add(self, plan: Lane) -> None:
+    def add(self, plan: TablePlanBuilder) -> None:
         """Add a plan after all others."""
         self._numbers[plan] = self._added
         self._added += 1
         self._enter(plan)
 
-    def remove(self, plan: Lane) -> None:
+    def remove(self, plan: TablePlanBuilder) -> None:
         """Take a plan out."""
         del self._numbers[plan]
         self._leave(plan)
 
-    def rename(self, plan: Lane, to: TableName) -> None:
+    def rename(self, plan: TablePlanBuilder, to: TableName) -> None:
         """Give a plan, which may be one of them, another name."""
         if plan in self._numbers:
             self._leave(plan)
@@ -43,11 +43,11 @@ class TablePlans:
         if plan in self._numbers:
             self._enter(plan)
 
-    def named(self, name: TableName) -> Lane | None:
+    def named(self, name: TableName) -> TablePlanBuilder | None:
         """The plan of this name; of several the one that came first."""
         return min(self._by_name.get(name, ()), key=self._numbers.__getitem__, default=None)
 
-    def of_database(self, database: str) -> list[Lane]:
+    def of_database(self, database: str) -> list[TablePlanBuilder]:
         """The plans of all tables of a database."""
         return sorted(self._by_database.get(fold(database), ()), key=self._numbers.__getitem__)
 
@@ -56,12 +56,12 @@ class TablePlans:
         it, have it in lower case (wire.md 8.14)."""
         return TableName(self._spellings.get(fold(name.database), name.database), name.table)
 
-    def _enter(self, plan: Lane) -> None:
+    def _enter(self, plan: TablePlanBuilder) -> None:
         database = fold(plan.name.database)
         self._by_name.setdefault(plan.name, []).append(plan)
         self._by_database.setdefault(database, {})[plan] = None
         self._spellings.setdefault(database, plan.name.database)
 
-    def _leave(self, plan: Lane) -> None:
+    def _leave(self, plan: TablePlanBuilder) -> None:
         self._by_name[plan.name].remove(plan)
         del self._by_database[fold(plan.name.database)][plan]

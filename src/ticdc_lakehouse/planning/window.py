@@ -22,7 +22,7 @@ class BlockingPoint:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class RowGroup:
     """The rows of one table, between two DDLs, that share a description of columns."""
 
     name: TableName
@@ -64,7 +64,7 @@ class DdlEvent:
 class Window:
     """All changes of a feed that are not applied yet, up to W."""
 
-    rows: Mapping[TableName, tuple[Shape, ...]]
+    rows: Mapping[TableName, tuple[RowGroup, ...]]
     """In order of their first commit_ts."""
     ddls: tuple[DdlEvent, ...]
     """In commit order, equal commit_ts in the order of arrival. Some may be applied already."""

@@ -14,9 +14,9 @@ from operator import attrgetter
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, TableState
 from ticdc_lakehouse.planning.stop_reason import StopReason
-from ticdc_lakehouse.planning.table_plan import Exchange, Lane, Step
+from ticdc_lakehouse.planning.table_plan import ExchangeRows, Step, TablePlanBuilder
 from ticdc_lakehouse.planning.window import DdlEvent
-from ticdc_lakehouse.planning.window_planner import Lanes
+from ticdc_lakehouse.planning.window_planner import WindowPlanner
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.rename import possible_order
 from ticdc_lakehouse.schema.statement import RenameTables
@@ -69,27 +69,27 @@ class WindowPlan:
 
 
 def _exchanging(plan: TablePlan) -> set[str]:
-    steps = [step for step in plan.steps if isinstance(step, Exchange)]
+    steps = [step for step in plan.steps if isinstance(step, ExchangeRows)]
     return {name for step in steps for name in (step.partitioned, step.plain)}
 
 
 def plan_tables(now: PlanningInput) -> WindowPlan:
     """What the window does to each table."""
-    lanes = Lanes(now)
+    planner = WindowPlanner(now)
     for commit_ts, ddls in groupby(now.window.ddls, key=attrgetter("commit_ts")):
-        lanes.discover(commit_ts)
-        for ddl in _as_done([*ddls], (lane.name for lane in lanes.lanes)):
+        planner.infer_tables(commit_ts)
+        for ddl in _in_execution_order([*ddls], (builder.name for builder in planner.builders)):
             for statement in ddl.statements:
-                lanes.follow(ddl, statement)
-    lanes.discover(now.tso)
-    lanes.finish()
+                planner.apply_ddl(ddl, statement)
+    planner.infer_tables(now.tso)
+    planner.finish()
     return WindowPlan(
-        tables=tuple(sorted(map(_plan, lanes.lanes), key=lambda plan: plan.name)),
-        recoverable=tuple(map(_recoverable, lanes.recoverable)),
+        tables=tuple(sorted(map(_plan, planner.builders), key=lambda plan: plan.name)),
+        recoverable=tuple(map(_recoverable, planner.recoverable)),
     )
 
 
-def _as_done(ddls: list[DdlEvent], names: Iterable[TableName]) -> list[DdlEvent]:
+def _in_execution_order(ddls: list[DdlEvent], names: Iterable[TableName]) -> list[DdlEvent]:
     """DDLs of one commit_ts in TiDB's order, given the names that tables have before: only renames need another than
     that of their arrival, and only if they came through several topics."""
     renames = [s for ddl in ddls for s in ddl.statements if isinstance(s, RenameTables)]
@@ -98,23 +98,23 @@ def _as_done(ddls: list[DdlEvent], names: Iterable[TableName]) -> list[DdlEvent]
     return [ddls[number] for number in possible_order(renames, names)]
 
 
-def _recoverable(lane: Lane) -> TablePlan:
+def _recoverable(builder: TablePlanBuilder) -> TablePlan:
     """Of a table that was blocked its rows at the end are not known."""
-    plan = replace(_plan(lane), dropped_at=lane.dropped_at)
+    plan = replace(_plan(builder), dropped_at=builder.dropped_at)
     return plan if plan.stop is None else replace(plan, start=None, steps=(), found=())
 
 
-def _plan(lane: Lane) -> TablePlan:
-    through = lane.at
+def _plan(builder: TablePlanBuilder) -> TablePlan:
+    through = builder.at
     return TablePlan(
-        name=lane.name,
-        view="" if lane.definition is None else lane.definition.name,
-        state=lane.state,
-        start=lane.start,
-        definition=lane.definition,
-        steps=tuple(lane.steps),
+        name=builder.name,
+        view="" if builder.definition is None else builder.definition.name,
+        state=builder.state,
+        start=builder.start,
+        definition=builder.definition,
+        steps=tuple(builder.steps),
         through=through,
-        ddls=lane.seen[1] if lane.seen[0] == through else (),
-        stop=lane.stop,
-        found=tuple(lane.found),
+        ddls=builder.seen[1] if builder.seen[0] == through else (),
+        stop=builder.stop,
+        found=tuple(builder.found),
     )

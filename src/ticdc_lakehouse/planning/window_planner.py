@@ -9,10 +9,10 @@ from ticdc_codec.errors import ApplyError
 from ticdc_lakehouse.planning.compatibility import definition_from_wire
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import TableState
-from ticdc_lakehouse.planning.recovery import as_it_ends, last_dropped, recoverable_lanes
-from ticdc_lakehouse.planning.segments import define, take, untaken
+from ticdc_lakehouse.planning.recovery import end_table, last_recoverable, recoverable_builders
+from ticdc_lakehouse.planning.segments import define, merge_until, remaining_groups
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.table_plan import Lane, exchange_step, unsupported_ddl
+from ticdc_lakehouse.planning.table_plan import TablePlanBuilder, exchange_step, unsupported_ddl
 from ticdc_lakehouse.planning.table_plans import TablePlans
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.policy import OnDrop, OnUnsupportedDdl
@@ -33,54 +33,54 @@ from ticdc_lakehouse.schema.statement import (
 )
 
 
-class Lanes:
+class WindowPlanner:
     """All lanes of a window, while its DDLs are followed."""
 
     def __init__(self, now: PlanningInput) -> None:
         self.now = now
-        self.lanes = TablePlans()
+        self.builders = TablePlans()
         for name, state in now.before.tables.items():
-            self.lanes.add(_published_lane(now, name, state))
+            self.builders.add(_published_builder(now, name, state))
         self._from_files = {table.name: table for table in now.applying.tables}
         if now.before.tso == 0:
             for table in now.applying.tables:
                 self._begin(table.name, table, 0, "file")
         for name in sorted(now.late.keys() - now.before.tables.keys()):
-            lane = self._begin(name, None, now.late[name].tso, "ddl")
-            if lane is not None:
-                lane.block(now.late[name].stop)
-        self.recoverable = recoverable_lanes(now)
-        self._remembered = {(lane.name, lane.dropped_at) for lane in self.recoverable}
-        firsts = {(shape.first, name) for name, shapes in now.window.rows.items() for shape in shapes}
-        self._undiscovered = sorted(firsts, reverse=True)
+            builder = self._begin(name, None, now.late[name].tso, "ddl")
+            if builder is not None:
+                builder.block(now.late[name].stop)
+        self.recoverable = recoverable_builders(now)
+        self._kept_recoverable = {(builder.name, builder.dropped_at) for builder in self.recoverable}
+        firsts = {(group.first, name) for name, groups in now.window.rows.items() for group in groups}
+        self._first_rows = sorted(firsts, reverse=True)
 
-    def discover(self, through: int) -> None:
+    def infer_tables(self, through: int) -> None:
         """Make lanes of tables that show themselves by their rows alone, up to ``through``."""
-        while self._undiscovered and self._undiscovered[-1][0] <= through:
-            first, name = self._undiscovered.pop()
-            if self.lanes.named(name) is not None or self._came_late(name, first):
+        while self._first_rows and self._first_rows[-1][0] <= through:
+            first, name = self._first_rows.pop()
+            if self.builders.named(name) is not None or self._is_of_former_name(name, first):
                 continue
             from_file = self._from_files.get(name)
-            shapes = (shape for shape in self.now.window.rows[name] if shape.first >= first)
-            table = from_file or definition_from_wire(name, shapes)
+            groups = (group for group in self.now.window.rows[name] if group.first >= first)
+            table = from_file or definition_from_wire(name, groups)
             self._begin(name, table, 0 if from_file else first, "file" if from_file else "wire")
 
-    def _came_late(self, name: TableName, first: int) -> bool:
+    def _is_of_former_name(self, name: TableName, first: int) -> bool:
         """Whether rows belong to a table that no longer bears their name: one that was dropped needs them no more, one
         that is called otherwise lacks them."""
-        bearers = self.now.naming.bearers(name) if first <= self.now.before.tso else ()
-        for lane in self.lanes if bearers else ():
-            if lane.definition is not None and lane.definition.data in bearers:
+        data_of_name = self.now.naming.data_of_name(name) if first <= self.now.before.tso else ()
+        for builder in self.builders if data_of_name else ():
+            if builder.definition is not None and builder.definition.data in data_of_name:
                 detail = f"rows arrived late under the name that it had before, {name}"
-                lane.block(StopReason(kind=StopKind.LATE_ROWS, detail=detail, needs_override=True))
-        return bool(bearers)
+                builder.block(StopReason(kind=StopKind.LATE_ROWS, detail=detail, needs_override=True))
+        return bool(data_of_name)
 
     def finish(self) -> None:
         """Take the rest of the window's rows."""
-        for lane in self.lanes:
-            take(self.now, lane, self.now.tso)
+        for builder in self.builders:
+            merge_until(self.now, builder, self.now.tso)
 
-    def follow(self, ddl: DdlEvent, statement: Statement) -> None:
+    def apply_ddl(self, ddl: DdlEvent, statement: Statement) -> None:
         """Do what a statement says with the lanes that it is about."""
         match statement:
             case CreateTable(table=table):
@@ -100,156 +100,156 @@ class Lanes:
             case ExchangePartition():
                 self._exchange(ddl, statement)
             case Unread():
-                self._give_up(ddl, statement)
+                self._block_unread(ddl, statement)
 
     def _alter(self, ddl: DdlEvent, statement: AlterTable) -> None:
-        for lane in self._meant(ddl, (statement.name,)):
+        for builder in self._affected(ddl, (statement.name,)):
             if not statement.of_indexes:
-                take(self.now, lane, ddl.commit_ts)
-            if self._is_skipped(ddl, lane):
-                lane.note(ddl)
+                merge_until(self.now, builder, ddl.commit_ts)
+            if self._is_skipped(ddl, builder):
+                builder.record_ddl(ddl)
                 continue
             try:
-                lane.alter(ddl, statement, noncanonical_key_digits=self.now.applying.noncanonical_key_digits)
+                builder.alter(ddl, statement, noncanonical_key_digits=self.now.applying.noncanonical_key_digits)
             except ApplyError as error:
-                self._give_lane_up(ddl, lane, str(error))
+                self._block_unless_ignored(ddl, builder, str(error))
 
     def _exchange(self, ddl: DdlEvent, statement: ExchangePartition) -> None:
         names = (statement.partitioned, statement.plain)
         if self.now.batches is not None:
-            self._halt(ddl, names, "in gold mode eventual deleted rows stay, and nothing tells their partition")
+            self._block_named(ddl, names, "in gold mode eventual deleted rows stay, and nothing tells their partition")
             return
-        lanes = self._meant(ddl, names)
-        for lane in lanes:
-            take(self.now, lane, ddl.commit_ts)
-        if any(lane.stop is not None and not lane.stop.needs_override for lane in lanes):
-            for lane in lanes:
-                lane.block(_unsupported(ddl, "the other table is blocked", can_skip=False, needs_override=False))
+        builders = self._affected(ddl, names)
+        for builder in builders:
+            merge_until(self.now, builder, ddl.commit_ts)
+        if any(builder.stop is not None and not builder.stop.needs_override for builder in builders):
+            for builder in builders:
+                builder.block(_unsupported(ddl, "the other table is blocked", can_skip=False, needs_override=False))
             return
-        if any(self._is_skipped(ddl, lane) for lane in lanes):
-            self._halt(ddl, names, "the other table skips it")
+        if any(self._is_skipped(ddl, builder) for builder in builders):
+            self._block_named(ddl, names, "the other table skips it")
             return
         try:
-            step = exchange_step(ddl, statement.partition, lanes)
+            step = exchange_step(ddl, statement.partition, builders)
         except ApplyError as error:
-            self._halt(ddl, names, str(error))
+            self._block_named(ddl, names, str(error))
             return
-        for lane in lanes:
-            lane.exchange(ddl, step)
+        for builder in builders:
+            builder.exchange(ddl, step)
 
     def _restore(self, ddl: DdlEvent, statement: RestoreTable) -> None:
         """A dropped or truncated table comes back with the rows that it had."""
-        lane = last_dropped((*self.recoverable, *self.lanes), statement.name)
-        existing = self.lanes.named(statement.to)
-        if existing is not None and existing is not lane:
-            if existing.knows(ddl) or not self._replaced(ddl, existing):
+        builder = last_recoverable((*self.recoverable, *self.builders), statement.name)
+        existing = self.builders.named(statement.to)
+        if existing is not None and existing is not builder:
+            if existing.includes(ddl) or not self._replaced(ddl, existing):
                 return
-        elif not self._is_news(ddl):
+        elif not self._is_new(ddl):
             return
-        if lane in self.recoverable:
-            self.recoverable.remove(lane)
-            self._remembered.discard((lane.name, lane.dropped_at))
+        if builder in self.recoverable:
+            self.recoverable.remove(builder)
+            self._kept_recoverable.discard((builder.name, builder.dropped_at))
         if not self.now.applying.matches(*statement.to):
             return
-        if lane is None or lane.definition is None or self.now.batches is not None:
-            self._halt(ddl, (statement.to,), "the rows of a table that comes back are not known")
+        if builder is None or builder.definition is None or self.now.batches is not None:
+            self._block_named(ddl, (statement.to,), "the rows of a table that comes back are not known")
             return
-        if lane not in self.lanes:
-            self.lanes.add(lane)
-        name = lane.name if lane.name == statement.to else self.lanes.spelled(statement.to)
-        self.lanes.rename(lane, name)
-        lane.come_back(ddl, self.now.naming.view(name))
+        if builder not in self.builders:
+            self.builders.add(builder)
+        name = builder.name if builder.name == statement.to else self.builders.spelled(statement.to)
+        self.builders.rename(builder, name)
+        builder.restore(ddl, self.now.naming.view(name))
 
-    def _give_up(self, ddl: DdlEvent, statement: Unread) -> None:
+    def _block_unread(self, ddl: DdlEvent, statement: Unread) -> None:
         match statement:
             case Unread(names=names, database=None, reason=reason):
-                self._halt(ddl, names, reason)
+                self._block_named(ddl, names, reason)
             case Unread(database=str(database), reason=reason):
-                self._halt(ddl, [lane.name for lane in self._of_database(ddl, database)], reason)
+                self._block_named(ddl, [builder.name for builder in self._of_database(ddl, database)], reason)
 
     def _drop(self, ddl: DdlEvent, statement: DropTables | DropDatabase) -> None:
         match statement:
             case DropTables(names=names):
-                dropped = self._meant(ddl, names)
+                dropped = self._affected(ddl, names)
             case DropDatabase(database=database):
                 dropped = self._of_database(ddl, database)
-        for lane in dropped:
-            take(self.now, lane, ddl.commit_ts)
-            ended = as_it_ends(lane, ddl)
-            if self.now.applying.policy(*lane.name).on_drop is OnDrop.DROP:
-                self.lanes.remove(lane)
-                self._remember(ended)
-            elif ended is not lane:
-                self._remember(ended)
+        for builder in dropped:
+            merge_until(self.now, builder, ddl.commit_ts)
+            ended = end_table(builder, ddl)
+            if self.now.applying.policy(*builder.name).on_drop is OnDrop.DROP:
+                self.builders.remove(builder)
+                self._keep_recoverable(ended)
+            elif ended is not builder:
+                self._keep_recoverable(ended)
             else:
-                lane.block(StopReason(kind=StopKind.DROPPED, commit_ts=ddl.commit_ts, needs_override=True))
+                builder.block(StopReason(kind=StopKind.DROPPED, commit_ts=ddl.commit_ts, needs_override=True))
 
-    def _remember(self, ended: Lane) -> None:
+    def _keep_recoverable(self, ended: TablePlanBuilder) -> None:
         """Once, however often the DDL is followed: it is again while some table is blocked before it. In the eventual
         mode nothing tells which rows a table had when it ended."""
         if self.now.batches is not None:
             return
-        if (ended.name, ended.dropped_at) not in self._remembered:
-            self._remembered.add((ended.name, ended.dropped_at))
+        if (ended.name, ended.dropped_at) not in self._kept_recoverable:
+            self._kept_recoverable.add((ended.name, ended.dropped_at))
             self.recoverable.append(ended)
 
-    def _meant(self, ddl: DdlEvent, names: tuple[TableName, ...]) -> list[Lane]:
+    def _affected(self, ddl: DdlEvent, names: tuple[TableName, ...]) -> list[TablePlanBuilder]:
         """The lanes of these names that the DDL is news to."""
-        found = (self.lanes.named(name) for name in names)
-        return [lane for lane in found if lane is not None and not lane.knows(ddl)]
+        found = (self.builders.named(name) for name in names)
+        return [builder for builder in found if builder is not None and not builder.includes(ddl)]
 
-    def _of_database(self, ddl: DdlEvent, database: str) -> list[Lane]:
-        return [lane for lane in self.lanes.of_database(database) if not lane.knows(ddl)]
+    def _of_database(self, ddl: DdlEvent, database: str) -> list[TablePlanBuilder]:
+        return [builder for builder in self.builders.of_database(database) if not builder.includes(ddl)]
 
-    def _begin(self, name: TableName, table: Table | None, commit_ts: int, source: str) -> Lane | None:
+    def _begin(self, name: TableName, table: Table | None, commit_ts: int, source: str) -> TablePlanBuilder | None:
         """A new lane, if the feed's filter lets the table in."""
         if not self.now.applying.matches(*name):
             return None
-        name = self.lanes.spelled(name)
+        name = self.builders.spelled(name)
         table = None if table is None else replace(table, database=name.database)
         after = commit_ts if source == "ddl" else self.now.before.tso
-        lane = Lane(name=name, definition=None, state=None, after=after)
+        builder = TablePlanBuilder(name=name, definition=None, state=None, after=after)
         if table is not None:
-            define(self.now, lane, table, commit_ts, source)
-        self.lanes.add(lane)
-        return lane
+            define(self.now, builder, table, commit_ts, source)
+        self.builders.add(builder)
+        return builder
 
     def _create(self, ddl: DdlEvent, name: TableName, table: Table | None, reason: str = "") -> None:
         """A CREATE TABLE makes a table that nobody knows, repeats the one that made it, or cannot be right."""
-        existing = self.lanes.named(name)
-        if existing is not None and (existing.knows(ddl) or not self._replaced(ddl, existing)):
+        existing = self.builders.named(name)
+        if existing is not None and (existing.includes(ddl) or not self._replaced(ddl, existing)):
             return
-        if existing is None and not self._is_news(ddl):
+        if existing is None and not self._is_new(ddl):
             return
-        lane = self._begin(name, table, ddl.commit_ts, "ddl")
-        if lane is None:
+        builder = self._begin(name, table, ddl.commit_ts, "ddl")
+        if builder is None:
             return
-        lane.note(ddl)
+        builder.record_ddl(ddl)
         if table is None:
-            lane.block(_unsupported(ddl, reason, can_skip=False, needs_override=False))
+            builder.block(_unsupported(ddl, reason, can_skip=False, needs_override=False))
 
-    def _replaced(self, ddl: DdlEvent, existing: Lane) -> bool:
+    def _replaced(self, ddl: DdlEvent, existing: TablePlanBuilder) -> bool:
         """Whether a table that is made, renamed or restored takes the place of the lane of its name: of one that is
         blocked, since TiDB must have dropped that, and of a schema_file's that has no rows yet, since the DDL knows
         better. Of no other: that one is blocked."""
         untouched = existing.definition is not None and existing.definition.source == "file" and not existing.steps
-        if existing.stop is not None or (untouched and not untaken(self.now, existing, ddl.commit_ts)):
-            self.lanes.remove(existing)
+        if existing.stop is not None or (untouched and not remaining_groups(self.now, existing, ddl.commit_ts)):
+            self.builders.remove(existing)
             if existing.stop is not None:
-                self._remember(as_it_ends(existing, ddl))
+                self._keep_recoverable(end_table(existing, ddl))
             return True
-        take(self.now, existing, ddl.commit_ts)
-        self._stop(ddl, existing, "the table is there already")
+        merge_until(self.now, existing, ddl.commit_ts)
+        self._block_unless_skipped(ddl, existing, "the table is there already")
         return False
 
     def _create_like(self, ddl: DdlEvent, name: TableName, source: TableName) -> None:
-        lane = self.lanes.named(source)
-        if lane is None or lane.stop is not None or lane.definition is None:
+        builder = self.builders.named(source)
+        if builder is None or builder.stop is not None or builder.definition is None:
             self._create(ddl, name, None, f"{'.'.join(source)} is not known")
         else:
-            self._create(ddl, name, replace(lane.definition.table, database=name[0], table=name[1]))
+            self._create(ddl, name, replace(builder.definition.table, database=name[0], table=name[1]))
 
-    def _is_news(self, ddl: DdlEvent) -> bool:
+    def _is_new(self, ddl: DdlEvent) -> bool:
         """Whether a DDL that makes a table is not applied yet."""
         before = self.now.before
         if ddl.late:
@@ -259,84 +259,84 @@ class Lanes:
         return not any(ddl.query in s.ddls for s in before.tables.values() if s.applied_tso == before.tso)
 
     def _truncate(self, ddl: DdlEvent, name: TableName) -> None:
-        for lane in self._meant(ddl, (name,)):
-            was_blocked = lane.stop is not None
-            take(self.now, lane, ddl.commit_ts)
-            self._remember(as_it_ends(lane, ddl))
-            if not was_blocked and lane.definition is not None:  # rows that could not be taken are gone
-                self.lanes.remove(lane)
-                new = self._begin(lane.name, lane.definition.table, ddl.commit_ts, "ddl")
+        for builder in self._affected(ddl, (name,)):
+            was_blocked = builder.stop is not None
+            merge_until(self.now, builder, ddl.commit_ts)
+            self._keep_recoverable(end_table(builder, ddl))
+            if not was_blocked and builder.definition is not None:  # rows that could not be taken are gone
+                self.builders.remove(builder)
+                new = self._begin(builder.name, builder.definition.table, ddl.commit_ts, "ddl")
                 assert new is not None
-                new.note(ddl)
+                new.record_ddl(ddl)
 
     def _rename(self, ddl: DdlEvent, pairs: Sequence[tuple[TableName, TableName]]) -> None:
         for old, new in pairs:
             self._rename_one(ddl, old, new)
 
     def _rename_one(self, ddl: DdlEvent, old: TableName, new: TableName) -> None:
-        for lane in self._meant(ddl, (old,)):
-            take(self.now, lane, ddl.commit_ts)
+        for builder in self._affected(ddl, (old,)):
+            merge_until(self.now, builder, ddl.commit_ts)
             if not self.now.applying.matches(*new):
-                self.lanes.remove(lane)
+                self.builders.remove(builder)
                 return
-            existing = self.lanes.named(new)
-            if existing is None or existing is lane or self._replaced(ddl, existing):
-                self.lanes.rename(lane, self.lanes.spelled(new))
-                lane.renamed(ddl, self.now.naming.view(new))
+            existing = self.builders.named(new)
+            if existing is None or existing is builder or self._replaced(ddl, existing):
+                self.builders.rename(builder, self.builders.spelled(new))
+                builder.rename(ddl, self.now.naming.view(new))
             else:
-                self._stop(ddl, lane, f"there is a table {'.'.join(new)} already")
+                self._block_unless_skipped(ddl, builder, f"there is a table {'.'.join(new)} already")
             return
-        if not self.now.applying.matches(*old) and self._is_news(ddl):
+        if not self.now.applying.matches(*old) and self._is_new(ddl):
             self._create(ddl, new, None, f"the rows that {'.'.join(old)} had, which the feed's filter leaves out,")
 
-    def _halt(self, ddl: DdlEvent, names: Sequence[TableName], reason: str) -> None:
+    def _block_named(self, ddl: DdlEvent, names: Sequence[TableName], reason: str) -> None:
         """Stop the tables of these names, also those that nobody knows yet."""
         for name in names:
-            lane = self.lanes.named(name)
-            if lane is not None and not lane.knows(ddl):
-                take(self.now, lane, ddl.commit_ts)
-            elif lane is None and self._is_news(ddl):
-                lane = self._begin(name, None, ddl.commit_ts, "ddl")
-            if lane is not None and not lane.knows(ddl):
-                self._give_lane_up(ddl, lane, reason)
+            builder = self.builders.named(name)
+            if builder is not None and not builder.includes(ddl):
+                merge_until(self.now, builder, ddl.commit_ts)
+            elif builder is None and self._is_new(ddl):
+                builder = self._begin(name, None, ddl.commit_ts, "ddl")
+            if builder is not None and not builder.includes(ddl):
+                self._block_unless_ignored(ddl, builder, reason)
 
-    def _is_skipped(self, ddl: DdlEvent, lane: Lane) -> bool:
-        return lane.definition is not None and (lane.definition.data, ddl.commit_ts) in self.now.skipped
+    def _is_skipped(self, ddl: DdlEvent, builder: TablePlanBuilder) -> bool:
+        return builder.definition is not None and (builder.definition.data, ddl.commit_ts) in self.now.skipped
 
-    def _give_lane_up(self, ddl: DdlEvent, lane: Lane, reason: str) -> None:
+    def _block_unless_ignored(self, ddl: DdlEvent, builder: TablePlanBuilder, reason: str) -> None:
         """Block a table before a DDL that cannot be followed, unless that is to be ignored."""
-        if self.now.applying.policy(*lane.name).on_unsupported_ddl is OnUnsupportedDdl.IGNORE:
-            lane.note(ddl)
+        if self.now.applying.policy(*builder.name).on_unsupported_ddl is OnUnsupportedDdl.IGNORE:
+            builder.record_ddl(ddl)
         else:
-            self._stop(ddl, lane, reason)
+            self._block_unless_skipped(ddl, builder, reason)
 
-    def _stop(self, ddl: DdlEvent, lane: Lane, reason: str) -> None:
+    def _block_unless_skipped(self, ddl: DdlEvent, builder: TablePlanBuilder, reason: str) -> None:
         """Block a table before a DDL, or skip it if somebody decided so."""
-        if self._is_skipped(ddl, lane):
-            lane.note(ddl)
+        if self._is_skipped(ddl, builder):
+            builder.record_ddl(ddl)
         else:
-            lane.block(_unsupported(ddl, reason, can_skip=lane.definition is not None))
+            builder.block(_unsupported(ddl, reason, can_skip=builder.definition is not None))
 
 
 def _unsupported(ddl: DdlEvent, detail: str, *, can_skip: bool, needs_override: bool = True) -> StopReason:
     return unsupported_ddl(ddl.commit_ts, ddl.query, detail, can_skip=can_skip, needs_override=needs_override)
 
 
-def _published_lane(now: PlanningInput, name: TableName, state: TableState) -> Lane:
+def _published_builder(now: PlanningInput, name: TableName, state: TableState) -> TablePlanBuilder:
     """A table as it was published, under the name that it had at its ``applied_tso``."""
     definition = now.known.get(state.data)
     if definition is not None:
         name = definition.table.name
-    lane = Lane(name=name, definition=definition, start=definition, state=state, after=state.applied_tso)
-    lane.seen = (state.applied_tso, state.ddls)
+    builder = TablePlanBuilder(name=name, definition=definition, start=definition, state=state, after=state.applied_tso)
+    builder.seen = (state.applied_tso, state.ddls)
     late = now.late.get(name)
     if state.stop is not None and state.stop.needs_override:
-        lane.block(state.stop)
-        lane.dropped_at = state.applied_tso if state.dropped else None
+        builder.block(state.stop)
+        builder.dropped_at = state.applied_tso if state.dropped else None
     elif late is not None and late.tso < state.applied_tso:  # else the table has yet to take that row, and will
         changed = definition.commit_ts if definition is not None and definition.source == "ddl" else 0
         # From there on all is read again when it resumes; what came before a DDL cannot be.
-        lane.after = state.applied_tso if late.tso < changed else late.tso
-        lane.seen = (0, ())
-        lane.block(late.stop)
-    return lane
+        builder.after = state.applied_tso if late.tso < changed else late.tso
+        builder.seen = (0, ())
+        builder.block(late.stop)
+    return builder

@@ -8,7 +8,7 @@ from dataclasses import replace
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import same_type
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Key, Table, handle_key
-from ticdc_lakehouse.schema.effect import Added, Changed, Dropped, Effect, Recast, Rekeyed, Renamed
+from ticdc_lakehouse.schema.effect import Added, Changed, ConvertedColumn, Dropped, Effect, Rekeyed, Renamed
 from ticdc_lakehouse.schema.key import added, spelled, without_nulls
 from ticdc_lakehouse.schema.literal import zero
 from ticdc_lakehouse.schema.names import fold
@@ -151,7 +151,7 @@ def _modify_column(table: Table, action: ModifyColumn) -> _Step:
     after = replace(action.column, by=before.by, open=before.open, nullable=action.column.nullable and not primary)
     columns = _placed(table.columns[:at] + table.columns[at + 1 :], after, action.position, at)
     if not after.virtual and not same_type(before.type, after.type):
-        effects = (*effects, Recast(before=before, after=after))
+        effects = (*effects, ConvertedColumn(before=before, after=after))
     return replace(table, columns=columns), effects
 
 

@@ -32,7 +32,7 @@ class Renamed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recast:
+class ConvertedColumn:
     """A column gets another type, and TiDB converts the values that rows have (it sends no row for that)."""
 
     before: ColumnDefinition
@@ -62,7 +62,7 @@ class RowsGone:
     values: tuple[str | None, ...] | None = None
 
 
-Effect = Added | Dropped | Renamed | Recast | Rekeyed | RowsGone
+Effect = Added | Dropped | Renamed | ConvertedColumn | Rekeyed | RowsGone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
