@@ -253,26 +253,30 @@ STOPS = {
     "CREATE TABLE of one that is there": (
         situation(known=definition(9), state=STATE, ddls=(ddl(12, "CREATE TABLE t (id BIGINT PRIMARY KEY)"),)),
         12,
-        "there already",
+        "exists already",
     ),
     "CREATE TABLE LIKE one that nobody knows": (
         situation(ddls=(ddl(12, "CREATE TABLE t LIKE nobody"),)),
         12,
-        "d.nobody is not known",
+        "d.nobody is unknown",
     ),
     "EXCHANGE PARTITION with a table that nobody knows": (
         situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "ALTER TABLE u EXCHANGE PARTITION p WITH TABLE t"),)),
         17,
         "one table is unknown to this feed or blocked",
     ),
-    "RECOVER TABLE of one that nobody knew": (situation(ddls=(ddl(12, "RECOVER TABLE t"),)), 12, "comes back"),
+    "RECOVER TABLE of one that nobody knew": (
+        situation(ddls=(ddl(12, "RECOVER TABLE t"),)),
+        12,
+        "rows of the restored table",
+    ),
     "renamed out of what the filter leaves out": (
         situation(
             ddls=(ddl(12, "RENAME TABLE hidden TO t"),),
             applying=GoldConfig(feed="f", time_zone="UTC", matches=lambda _, name: name != "hidden"),
         ),
         12,
-        "filter leaves out",
+        "filter excludes",
     ),
     "Craft's FLOAT, refused": (
         situation(
@@ -476,7 +480,7 @@ def test_replayed_row_that_does_not_fit_is_not_merged() -> None:
     assert "late row" in block_reason(made)
     changed = plan(situation(replace(ROWS, first=5, replayed=True), known=definition(7), state=STATE))
     assert block_reason(changed) is not None
-    assert "changed since" in block_reason(changed)
+    assert "a later DDL changed" in block_reason(changed)
 
 
 def test_tables_of_a_file_and_of_the_filter() -> None:

@@ -131,8 +131,8 @@ def test_a_rename_to_a_name_that_is_taken_stops_both_tables_until_it_is_skipped(
     }
     assert stopped.keys() == {"t", "u"}
     assert all((through, final) == (14, True) for through, final, _ in stopped.values())
-    assert "the table is there already: RENAME TABLE u TO t; ways out: `ticdc-lake table skip-ddl`" in stopped["t"][2]
-    assert "there is a table d.t already: RENAME TABLE u TO t; ways out: `ticdc-lake table skip-ddl`" in stopped["u"][2]
+    assert "the table exists already: RENAME TABLE u TO t; ways out: `ticdc-lake table skip-ddl`" in stopped["t"][2]
+    assert "table d.t exists already: RENAME TABLE u TO t; ways out: `ticdc-lake table skip-ddl`" in stopped["u"][2]
     skipped = replace(now, skipped=frozenset({(DATA, 14), (other.data, 14)}))
     assert [(made.name[1], made.through, block_reason(made)) for made in plan_tables(skipped).tables] == [
         ("t", 20, None),
@@ -211,7 +211,7 @@ def test_rows_of_a_table_that_had_the_name_before_are_not_its_successors() -> No
 
 def test_rows_from_before_an_alter_table_cannot_be_put_in_their_place() -> None:
     made = plan(arriving(OLD, known=replace(KNOWN, commit_ts=7)))
-    assert block_reason(made) == "a late row cannot be merged: the table was changed since"
+    assert block_reason(made) == "a late row cannot be merged: a later DDL changed the table"
 
 
 def test_rows_under_a_former_name_are_missed_by_the_table_that_had_it() -> None:

@@ -1,6 +1,6 @@
-"""Tables that TiDB dropped or truncated, and may bring back without sending a row.
+"""Recoverable tables: TiDB dropped or truncated them, and can restore them without sending a row.
 
-They are taken up to the moment at which they ended, and remembered for the feed's retention time.
+Gold applies each of them up to its DROP, and keeps it for the feed's retention time.
 """
 
 from __future__ import annotations
@@ -18,31 +18,32 @@ from ticdc_lakehouse.schema.names import TableName
 
 
 def recoverable_builders(now: PlanningInput) -> list[TablePlanBuilder]:
-    """The tables that were dropped before the window and are still remembered."""
-    gone = still_recoverable(now.before, now.tso, now.applying.retention_days)
-    return [_recoverable_builder(now, each) for each in gone]
+    """Builders for the tables that were dropped before the window and are still recoverable."""
+    dropped = still_recoverable(now.before, now.tso, now.applying.retention_days)
+    return [_recoverable_builder(now, each) for each in dropped]
 
 
 def still_recoverable(published: Published, tso: int, days: int) -> list[Recoverable]:
-    """The dropped tables that are still remembered at ``tso``."""
+    """The dropped tables whose retention of ``days`` has not ended at ``tso``."""
     oldest = time_of(tso) - timedelta(days=days)
-    return [gone for gone in published.recoverable if time_of(gone.dropped_at) >= oldest]
+    return [dropped for dropped in published.recoverable if time_of(dropped.dropped_at) >= oldest]
 
 
-def _recoverable_builder(now: PlanningInput, gone: Recoverable) -> TablePlanBuilder:
-    definition = now.known.get(gone.data)
-    if gone.version < 0 or definition is None:
-        return _unknown(gone.name, gone.dropped_at)
-    state = TableState(name=definition.name, data=gone.data, version=gone.version, applied_tso=gone.dropped_at)
+def _recoverable_builder(now: PlanningInput, dropped: Recoverable) -> TablePlanBuilder:
+    definition = now.known.get(dropped.data)
+    if dropped.version < 0 or definition is None:
+        return _unknown(dropped.name, dropped.dropped_at)
+    state = TableState(name=definition.name, data=dropped.data, version=dropped.version, applied_tso=dropped.dropped_at)
     builder = TablePlanBuilder(
-        name=gone.name, definition=definition, start=definition, state=state, after=gone.dropped_at
+        name=dropped.name, definition=definition, start=definition, state=state, after=dropped.dropped_at
     )
-    builder.dropped_at = gone.dropped_at
+    builder.dropped_at = dropped.dropped_at
     return builder
 
 
 def end_table(builder: TablePlanBuilder, ddl: DdlEvent) -> TablePlanBuilder:
-    """A lane at the DDL that drops, truncates or replaces it; of one that is blocked the rows are not known."""
+    """Ends a table at a DROP, TRUNCATE or replacement, and returns the builder of the recoverable table. The rows of a
+    blocked table are unknown."""
     if builder.dropped_at is not None:  # on_drop: keep
         builder.stop = None
         return builder
@@ -59,6 +60,6 @@ def _unknown(name: TableName, dropped_at: int) -> TablePlanBuilder:
 
 
 def last_recoverable(builders: Iterable[TablePlanBuilder], name: TableName) -> TablePlanBuilder | None:
-    """The table of this name that was dropped last."""
+    """The most recently dropped table of this name; None if there is none."""
     ended = [builder for builder in builders if builder.dropped_at is not None and builder.name == name]
     return max(ended, key=lambda builder: builder.dropped_at or 0, default=None)

@@ -1,4 +1,4 @@
-"""The rows that a lane takes on its way through a window, and where it must stop."""
+"""Segments of a table plan: the rows to merge up to a DDL, and the commit_ts at which the table is blocked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from ticdc_lakehouse.schema.definition import Table
 
 
 def remaining_groups(now: PlanningInput, builder: TablePlanBuilder, through: int) -> tuple[RowGroup, ...]:
-    """The rows that a lane has not taken, up to ``through``."""
+    """The row groups up to ``through`` that no step of the plan merges yet."""
     groups = now.window.rows.get(builder.name, ())
     first_new, end = (bisect_right(groups, tso, key=attrgetter("first")) for tso in (builder.at, through))
     late = (
@@ -34,21 +34,21 @@ def remaining_groups(now: PlanningInput, builder: TablePlanBuilder, through: int
 
 
 def _late(now: PlanningInput, builder: TablePlanBuilder, group: RowGroup) -> bool:
-    """Whether rows are older than what the lane had applied, and yet to be taken: what was replayed from quarantine,
-    and in the eventual mode whatever comes. Not what is older than its name: that was another table's, or is gone."""
+    """True for rows at or below the applied commit_ts that are still to be merged: replayed rows, and in eventual mode
+    all late rows. Rows from before the table had its name belong to another table."""
     old = group.first <= builder.after and group.last > builder.named_at and not builder.steps
     return old and (group.replayed or now.batches is not None)
 
 
 def _batches(now: PlanningInput, builder: TablePlanBuilder) -> tuple[int, int] | None:
-    """Of which bronze batches a lane takes the rows: one that was blocked, of all."""
+    """Bronze batches (after, through] to read in eventual mode. A table that was blocked reads every batch again."""
     if now.batches is None or builder.state is None or builder.state.stop is None:
         return now.batches
     return -1, now.batches[1]
 
 
 def merge_until(now: PlanningInput, builder: TablePlanBuilder, through: int) -> None:
-    """Take a lane's rows up to ``through``, or up to where it must stop."""
+    """Merges the remaining rows up to ``through``, or up to the first blocking point, where it blocks the table."""
     if builder.stop is not None:
         return
     groups = remaining_groups(now, builder, through)
@@ -68,7 +68,7 @@ def merge_until(now: PlanningInput, builder: TablePlanBuilder, through: int) -> 
 
 
 def _define_with_wire_types(builder: TablePlanBuilder, groups: Sequence[RowGroup]) -> Table | None:
-    """The definition in force, with what only the rows show."""
+    """Completes the definition with what only rows carry, and returns it; None if the columns are unknown."""
     if builder.definition is None:
         return None
     table = with_wire_types(builder.definition.table, groups)
@@ -84,7 +84,7 @@ def _define_from_wire(now: PlanningInput, builder: TablePlanBuilder, groups: tup
 
 
 def define(now: PlanningInput, builder: TablePlanBuilder, table: Table, commit_ts: int, source: str) -> None:
-    """Give a lane its first definition; a table that gold cannot have is blocked without one."""
+    """Gives a builder its first definition. A table with a reserved column name is blocked and gets none."""
     if (clash := name_clash(table)) is not None:
         builder.block(StopReason(kind=StopKind.RESERVED_COLUMN, detail=clash))
         return
@@ -97,20 +97,20 @@ def define(now: PlanningInput, builder: TablePlanBuilder, table: Table, commit_t
 def _blocking_points(
     now: PlanningInput, builder: TablePlanBuilder, table: Table | None, groups: Sequence[RowGroup], through: int
 ) -> Iterator[BlockingPoint]:
-    """What a lane must not pass on its way to ``through``: messages in quarantine, and rows that it cannot take."""
-    hold = now.holds.get(builder.name)
-    if hold is not None and hold.tso < through:
-        yield hold
+    """The points below ``through`` that block the table: messages in quarantine, and rows that it cannot hold."""
+    quarantined = now.holds.get(builder.name)
+    if quarantined is not None and quarantined.tso < through:
+        yield quarantined
     for group in groups:
         reason = refusal(table, group, now.applying, defined=builder.defined)
         if reason is not None:
             yield _incompatible(group.first - 1, reason)
-    spellings = _spelling_conflict(now, groups)
-    if spellings is not None:
-        yield _incompatible(builder.at, spellings)
-    both = None if table is None else inconsistent_declarations(table, groups)
-    if both is not None:
-        yield _incompatible(builder.at, both)
+    conflict = _spelling_conflict(now, groups)
+    if conflict is not None:
+        yield _incompatible(builder.at, conflict)
+    mixed = None if table is None else inconsistent_declarations(table, groups)
+    if mixed is not None:
+        yield _incompatible(builder.at, mixed)
     if table is None:
         yield _incompatible(through, UNKNOWN_COLUMNS)
 
@@ -120,8 +120,9 @@ def _incompatible(tso: int, detail: str) -> BlockingPoint:
 
 
 def _spelling_conflict(now: PlanningInput, groups: Sequence[RowGroup]) -> str | None:
-    """Why rows under two spellings of a name cannot be one table's; None if they can. TiDB has one table of a name, but
-    routes may bring two together. One table's rows change their spelling at a DDL (wire.md 8.14), two tables' mix."""
+    """Returns why rows under two spellings of a name belong to two tables; None if they belong to one. TiDB has one
+    table of a name, but topic routes may join two. The spelling of one table changes at a DDL (wire.md 8.14); the
+    spellings of two tables interleave."""
     spans: dict[tuple[str, str], tuple[int, int]] = {}
     for group in groups:
         spelled = group.name.database, group.name.table
@@ -129,7 +130,7 @@ def _spelling_conflict(now: PlanningInput, groups: Sequence[RowGroup]) -> str | 
         spans[spelled] = min(first, group.first), max(last, group.last)
     for (one, (first, last)), (other, span) in combinations(spans.items(), 2):
         mixed = first < span[1] and span[0] < last
-        # In the eventual mode rows from before and after several DDLs are taken together.
+        # Eventual mode merges rows from before and after several DDLs together.
         if mixed and (now.batches is None or one[1] != other[1]):
             names = f"{'.'.join(one)} and {'.'.join(other)}"
             return f"rows come under {names}, one name in TiDB: route the two tables to names of their own"
@@ -139,14 +140,14 @@ def _spelling_conflict(now: PlanningInput, groups: Sequence[RowGroup]) -> str | 
 def _unmergeable_late_rows(
     now: PlanningInput, builder: TablePlanBuilder, table: Table | None, groups: Sequence[RowGroup]
 ) -> Iterator[StopReason]:
-    """Rows so old that there is no state of the table to stop at before them, and that it cannot take now."""
+    """Late rows that the table cannot merge, although no earlier state is left to block it at."""
     changed = (
         builder.definition.commit_ts if builder.definition is not None and builder.definition.source == "ddl" else 0
     )
     for group in groups:
         reason = refusal(table, group, now.applying, defined=builder.defined)
         if group.first <= changed:
-            reason = "the table was changed since"
+            reason = "a later DDL changed the table"
         if _late(now, builder, group) and reason is not None:
             detail = f"a late row cannot be merged: {reason}"
             yield StopReason(kind=StopKind.LATE_ROWS, detail=detail, needs_override=True)

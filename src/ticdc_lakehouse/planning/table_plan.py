@@ -1,7 +1,7 @@
-"""One table's way through a window: the rows that it takes and the changes of its columns, in commit order.
+"""The steps of one table in a window: rows to merge and DDLs to apply, in commit order.
 
-A lane is one table from its CREATE to its DROP, whatever its names meanwhile: RENAME gives it another name, TRUNCATE
-and a new CREATE TABLE under an old name end it and begin another one.
+A plan follows one table from its CREATE to its DROP. RENAME changes the table's name and keeps the plan; TRUNCATE and a
+CREATE TABLE under a used name end the plan and begin another one.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ticdc_lakehouse.schema.partitioned import exchanged
 from ticdc_lakehouse.schema.statement import AlterTable
 
 OWN_COLUMNS = "_ticdc_"
-"""How the names of columns begin that gold adds to a table's own."""
+"""Prefix of the columns that gold adds to a table."""
 NONCANONICAL_KEY_DIGITS = (Family.DECIMAL, Family.TIME, Family.DATETIME, Family.TIMESTAMP)
-"""Types whose keys Debezium writes with digits of its own (``GoldConfig.noncanonical_key_digits``)."""
+"""Types whose keys Debezium writes with other digits than MySQL (``GoldConfig.noncanonical_key_digits``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stage:
-    """Temporary files with the latest change of each key of many segments, and the number of one of them."""
+    """One segment in a set of temporary files that hold the latest change of each key of many segments."""
 
     path: str
     segment: int
@@ -37,60 +37,61 @@ class Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeRows:
-    """Take the rows of a table with commit_ts in (after, through]."""
+    """Merges the rows of a table with commit_ts in (after, through]."""
 
     table: Table
-    """The definition in force, with the name that the rows bear."""
+    """The definition of these rows, with the name that their messages carry."""
     after: int
     through: int
     groups: tuple[RowGroup, ...]
     since: int = 0
-    """From here on all rows have this definition: replays below are not looked at again."""
+    """All rows from this commit_ts on have this definition. Replayed rows below it are not merged again."""
     batches: tuple[int, int] | None = None
-    """Eventual mode: only what came with bronze batches in (first, second], however old it is."""
+    """Eventual mode: the bronze batches (after, through] whose rows are merged, of any commit_ts."""
     stage: Stage | None = None
-    """Where the latest changes of these rows are staged; None if the window's events are read."""
+    """The staged latest changes of these rows; None if the step reads the window's events."""
 
     @property
     def wire_keys(self) -> bool:
-        """Whether the wire names the rows' keys, in MySQL's texts; else they are made from the definition's columns."""
+        """True if the rows carry their keys as MySQL's texts; otherwise the keys are built from the definition's
+        columns."""
         if not self.table.key:
             return True
-        left_open = any(column.open for column in self.table.columns if column.name in self.table.key)
-        return not left_open and all(group.keyed for group in self.groups)
+        undeclared = any(column.open for column in self.table.columns if column.name in self.table.key)
+        return not undeclared and all(group.keyed for group in self.groups)
 
     @property
     def replayed(self) -> bool:
-        """Whether to look again at keys that replays from quarantine touch at or below ``after``."""
+        """True if the step also merges rows at or below ``after`` that were replayed from quarantine."""
         return any(group.replayed for group in self.groups)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlterRows:
-    """Change what the rows are, as a DDL at ``commit_ts`` did."""
+    """Applies a DDL at ``commit_ts`` to the columns and rows of a table."""
 
     commit_ts: int
     query: str
     effects: tuple[Effect, ...]
     table: Table
-    """The definition afterwards."""
+    """The definition after the DDL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExchangeRows:
-    """The rows of a partition and all rows of another table change places, as a DDL at ``commit_ts`` did: a step of
-    both tables."""
+    """Exchanges the rows of a partition with all rows of a plain table (EXCHANGE PARTITION). Both tables have this
+    step."""
 
     commit_ts: int
     query: str
     part: RowsGone
     """The partition's rows."""
     table: Table
-    """Of both tables, but for the name: TiDB exchanges rows of the same columns and keys alone."""
+    """The definition of both tables apart from the name: TiDB requires equal columns and keys."""
     partitioned: str
-    """The Delta table of the partitioned one."""
+    """Stable id of the partitioned table."""
     plain: str
-    """The Delta table of the other one."""
+    """Stable id of the plain table."""
 
 
 Step = MergeRows | AlterRows | ExchangeRows
@@ -98,41 +99,41 @@ Step = MergeRows | AlterRows | ExchangeRows
 
 @dataclass(slots=True, eq=False)
 class TablePlanBuilder:
-    """A lane in the making."""
+    """Builds the plan of one table while the window's DDLs are applied."""
 
     name: TableName
-    """What TiDB calls it. A table that is blocked goes on being renamed and dropped."""
+    """The table's current name in TiDB. A blocked table is still renamed and dropped."""
     definition: Definition | None
-    """None while the table's columns are not known."""
+    """None while the table's columns are unknown."""
     state: TableState | None
-    """As published; None if it is new in this window."""
+    """The published state; None if the table is new in this window."""
     after: int
-    """Up to here it is applied."""
+    """commit_ts up to which the published table is complete."""
     start: Definition | None = None
     """The definition at ``after``."""
     steps: list[Step] = field(default_factory=list)
     found: list[Definition] = field(default_factory=list)
-    """Definitions that are new in this window."""
+    """Definitions that this window adds."""
     stop: StopReason | None = None
-    """Why it is blocked."""
+    """Why the table is blocked; None if it is not."""
     seen: tuple[int, tuple[str, ...]] = (0, ())
-    """The last commit_ts with DDLs that are in, and their texts."""
+    """The last commit_ts with applied DDLs, and their texts."""
     dropped_at: int | None = None
-    """commit_ts of the DDL that ended it; it may come back."""
+    """commit_ts of the DROP or TRUNCATE; None if the table exists."""
 
     @property
     def defined(self) -> bool:
-        """Whether a statement, not the rows alone, says what the table is."""
+        """True if a statement defines the table; False if its definition is inferred from the wire."""
         return self.definition is not None and self.definition.source != "wire"
 
     @property
     def named_at(self) -> int:
-        """Since when the rows of its name are its own."""
+        """commit_ts since which rows under its name belong to this table; 0 if always."""
         return 0 if self.definition is None else self.definition.named_at
 
     @property
     def at(self) -> int:
-        """Up to where the steps go."""
+        """commit_ts up to which the steps lead."""
         match self.steps[-1:]:
             case [MergeRows(through=tso) | AlterRows(commit_ts=tso) | ExchangeRows(commit_ts=tso)]:
                 return tso
@@ -140,24 +141,25 @@ class TablePlanBuilder:
                 return self.after
 
     def includes(self, ddl: DdlEvent) -> bool:
-        """Whether a DDL is in already, or older than the table."""
+        """True if the table's state already includes this DDL, or the DDL is older than the table."""
         if ddl.commit_ts == self.seen[0] and ddl.query in self.seen[1]:
             return True
         return ddl.commit_ts < (self.named_at if ddl.late else self.at)
 
     def record_ddl(self, ddl: DdlEvent) -> None:
-        """Remember that a DDL is in."""
+        """Records that the table's state includes this DDL."""
         texts = self.seen[1] if self.seen[0] == ddl.commit_ts else ()
         self.seen = (ddl.commit_ts, (*texts, ddl.query))
 
     def block(self, stop: StopReason) -> None:
-        """Block the table from here on, if it is not blocked already."""
+        """Blocks the table; an earlier reason stays."""
         self.stop = self.stop or stop
 
     def merge_rows(
         self, through: int, groups: Sequence[RowGroup], table: Table, batches: tuple[int, int] | None = None
     ) -> None:
-        """Take the rows up to ``through``; of ``batches``, the first time also those that came late."""
+        """Adds a step that merges the row groups up to ``through``. With ``batches``, the first step also merges late
+        rows."""
         since = self.definition.commit_ts if self.definition is not None and self.definition.source == "ddl" else 0
         after = self.at if batches is None or self.steps else self.named_at
         if through > self.at or groups:
@@ -167,7 +169,7 @@ class TablePlanBuilder:
             self.steps.append(rows)
 
     def alter(self, ddl: DdlEvent, statement: AlterTable, *, noncanonical_key_digits: bool = False) -> None:
-        """Change the columns as a DDL says. Raises ApplyError if that cannot be followed."""
+        """Adds a step that applies an ALTER TABLE. Raises ApplyError if gold does not support it."""
         if self.stop is not None or self.definition is None:
             return
         changed = change(self.definition.table, statement)
@@ -185,7 +187,7 @@ class TablePlanBuilder:
             self.define(replace(self.definition, table=changed.table, commit_ts=ddl.commit_ts, source="ddl"))
 
     def rename(self, ddl: DdlEvent, view: str) -> None:
-        """Go on under another name, which it has already."""
+        """Gives the definition the builder's new name, from the DDL on."""
         to = self.name
         if self.definition is not None and self.stop is None:
             table = replace(self.definition.table, database=to[0], table=to[1])
@@ -194,35 +196,36 @@ class TablePlanBuilder:
             self.record_ddl(ddl)
 
     def restore(self, ddl: DdlEvent, view: str) -> None:
-        """Go on from the DDL on with the rows that it had when it ended, perhaps under another name."""
+        """Restores a dropped table with the rows that it had at its DROP, under its current name."""
         self.dropped_at, self.stop = None, None
         self.rename(ddl, view)
         assert self.definition is not None
         self.steps.append(AlterRows(commit_ts=ddl.commit_ts, query=ddl.query, effects=(), table=self.definition.table))
 
     def exchange(self, ddl: DdlEvent, step: ExchangeRows) -> None:
-        """Take part in an exchange of rows."""
+        """Adds a step that exchanges rows with another table."""
         assert self.definition is not None
         self.steps.append(step)
         self.record_ddl(ddl)
-        # Rows from before it lie in the other table now.
+        # Earlier rows are in the other table now.
         self.define(replace(self.definition, commit_ts=ddl.commit_ts, source="ddl"))
 
     def define(self, definition: Definition) -> None:
-        """Go on with another definition."""
+        """Replaces the definition."""
         self.definition = definition
         self.start = self.start or definition
         self.found.append(definition)
 
 
 def name_clash(table: Table) -> str | None:
-    """Why gold cannot have a table's columns beside its own; None if it can."""
+    """Names the column whose name is reserved for gold; None if there is none."""
     names = [column.name for column in table.columns if fold(column.name).startswith(OWN_COLUMNS)]
-    return f"column `{names[0]}`: names that begin with {OWN_COLUMNS} are gold's own" if names else None
+    return f"column `{names[0]}`: names that begin with {OWN_COLUMNS} are reserved for gold" if names else None
 
 
 def _check_keys(changed: Changed) -> None:
-    """Stored rows' keys are made anew of MySQL's texts, which must be those that the wire will name."""
+    """Raises ApplyError if rebuilt keys of stored rows, in MySQL's texts, would differ from the keys in later
+    messages."""
     columns = {column.name: column for column in changed.table.columns if column.name in changed.table.key}
     rekeyed = any(
         isinstance(e, Rekeyed) or (isinstance(e, ConvertedColumn) and e.after.name in columns) for e in changed.effects
@@ -236,8 +239,8 @@ def _check_keys(changed: Changed) -> None:
 
 
 def exchange_step(ddl: DdlEvent, partition: str, builders: Sequence[TablePlanBuilder]) -> ExchangeRows:
-    """The step of a partitioned table and another one, in this order. Raises ApplyError if one of them is not known or
-    blocked, or if nothing shows which rows the partition holds."""
+    """Returns the step of a partitioned and a plain table, given in this order. Raises ApplyError if one of them is
+    unknown or blocked, or if the definition does not determine the partition's rows."""
     definitions = [
         builder.definition for builder in builders if builder.stop is None and builder.definition is not None
     ]
@@ -257,8 +260,8 @@ def exchange_step(ddl: DdlEvent, partition: str, builders: Sequence[TablePlanBui
 def unsupported_ddl(
     commit_ts: int, query: str, detail: str, *, can_skip: bool = True, needs_override: bool = True
 ) -> StopReason:
-    """Why a table is blocked before a DDL. ``can_skip``: the table goes on if the DDL is skipped, which is not so
-    where the DDL makes the table."""
+    """Returns the reason of a table that is blocked before a DDL. ``can_skip``: skipping the DDL unblocks the table,
+    which is impossible where the DDL creates it."""
     return StopReason(
         kind=StopKind.UNSUPPORTED_DDL,
         commit_ts=commit_ts,

@@ -9,7 +9,7 @@ from ticdc_lakehouse.schema.names import TableName, fold
 
 
 class TablePlans:
-    """The plans, in the order in which they came; looking one up costs the same however many there are."""
+    """The plans in insertion order, with indexes by name and by database."""
 
     def __init__(self) -> None:
         self._numbers: dict[TablePlanBuilder, int] = {}
@@ -25,18 +25,18 @@ class TablePlans:
         return plan in self._numbers
 
     def add(self, plan: TablePlanBuilder) -> None:
-        """Add a plan after all others."""
+        """Appends a plan."""
         self._numbers[plan] = self._added
         self._added += 1
         self._enter(plan)
 
     def remove(self, plan: TablePlanBuilder) -> None:
-        """Take a plan out."""
+        """Removes a plan."""
         del self._numbers[plan]
         self._leave(plan)
 
     def rename(self, plan: TablePlanBuilder, to: TableName) -> None:
-        """Give a plan, which may be one of them, another name."""
+        """Renames a plan, whether or not it is in the collection."""
         if plan in self._numbers:
             self._leave(plan)
         plan.name = to
@@ -44,16 +44,16 @@ class TablePlans:
             self._enter(plan)
 
     def named(self, name: TableName) -> TablePlanBuilder | None:
-        """The plan of this name; of several the one that came first."""
+        """The plan of this name, the first of several; None if there is none."""
         return min(self._by_name.get(name, ()), key=self._numbers.__getitem__, default=None)
 
     def of_database(self, database: str) -> list[TablePlanBuilder]:
-        """The plans of all tables of a database."""
+        """The plans of all tables of a database, in insertion order."""
         return sorted(self._by_database.get(fold(database), ()), key=self._numbers.__getitem__)
 
     def spelled(self, name: TableName) -> TableName:
-        """The name with its database as the feed's first table spells it: the message of a RENAME, and all rows after
-        it, have it in lower case (wire.md 8.14)."""
+        """The name, with its database in the spelling of the feed's first table. The message of a RENAME and all rows
+        after it carry the database in lower case (wire.md 8.14)."""
         return TableName(self._spellings.get(fold(name.database), name.database), name.table)
 
     def _enter(self, plan: TablePlanBuilder) -> None:

@@ -1,7 +1,7 @@
-"""What a window does to each table, decided before anything is written.
+"""The plan of a window: what it does to each table, decided before anything is written.
 
-The window's DDLs are followed in commit order through all lanes (`lanes`): what a DDL names takes its rows up to the
-DDL's commit_ts first, then the DDL, then what comes after. Tables without DDL have one step.
+The planner applies the window's DDLs in commit order (`window_planner`). The plan of an affected table merges its rows
+up to the DDL's commit_ts, applies the DDL, then merges later rows. The plan of a table without DDL has one step.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ticdc_lakehouse.schema.statement import RenameTables
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablePlan:
-    """What to do with one table, and how it stands then."""
+    """The steps of one table, and its state after them."""
 
     name: TableName
     view: str
@@ -32,32 +32,32 @@ class TablePlan:
     state: TableState | None
     """As published, None if the table is new."""
     start: Definition | None
-    """The definition before the steps; None if there is nothing to make a table of."""
+    """The definition before the steps; None if the columns are unknown."""
     definition: Definition | None
     """The definition after them."""
     steps: tuple[Step, ...]
     through: int
     ddls: tuple[str, ...] = ()
-    """The DDLs at exactly ``through`` that are in."""
+    """The applied DDLs at exactly ``through``."""
     stop: StopReason | None = None
     """Why the table is blocked at ``through``, None if it is not."""
     found: tuple[Definition, ...] = ()
-    """Definitions that are new."""
+    """Definitions that this window adds."""
     dropped_at: int | None = None
-    """commit_ts of the DDL that dropped it; None of a table that is shown (on_drop: keep shows a dropped one)."""
+    """commit_ts of the DROP; None for a table that gold shows (``on_drop: keep`` shows dropped tables)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowPlan:
-    """What to do with all tables."""
+    """The plans of all tables of a window."""
 
     tables: tuple[TablePlan, ...]
-    """One for each table that exists at the window's end."""
+    """One plan for each table that exists at the window's end."""
     recoverable: tuple[TablePlan, ...]
-    """One for each that TiDB dropped, in this window or before: taken up to there, since it may come back."""
+    """One plan for each recoverable table, up to its DROP in this window or before."""
 
     def groups(self) -> list[list[TablePlan]]:
-        """The plans, those together whose tables exchange rows."""
+        """Lists of plans to execute together: tables that exchange rows are in one list, every other table is alone."""
         alone = [[plan] for plan in (*self.tables, *self.recoverable) if not _exchanging(plan)]
         together: list[list[TablePlan]] = []
         for plan in (*self.tables, *self.recoverable):
@@ -74,7 +74,7 @@ def _exchanging(plan: TablePlan) -> set[str]:
 
 
 def plan_tables(now: PlanningInput) -> WindowPlan:
-    """What the window does to each table."""
+    """Returns the plan of the window."""
     planner = WindowPlanner(now)
     for commit_ts, ddls in groupby(now.window.ddls, key=attrgetter("commit_ts")):
         planner.infer_tables(commit_ts)
@@ -90,8 +90,8 @@ def plan_tables(now: PlanningInput) -> WindowPlan:
 
 
 def _in_execution_order(ddls: list[DdlEvent], names: Iterable[TableName]) -> list[DdlEvent]:
-    """DDLs of one commit_ts in TiDB's order, given the names that tables have before: only renames need another than
-    that of their arrival, and only if they came through several topics."""
+    """Sorts DDLs of one commit_ts in TiDB's order, given the names of the tables before them. Only renames that arrived
+    through several topics need another order than that of arrival."""
     renames = [s for ddl in ddls for s in ddl.statements if isinstance(s, RenameTables)]
     if len({ddl.topic for ddl in ddls}) < 2 or len(renames) < len(ddls):
         return ddls
@@ -99,7 +99,7 @@ def _in_execution_order(ddls: list[DdlEvent], names: Iterable[TableName]) -> lis
 
 
 def _recoverable(builder: TablePlanBuilder) -> TablePlan:
-    """Of a table that was blocked its rows at the end are not known."""
+    """The plan of a recoverable table; a blocked one has no steps, because its rows at the DROP are unknown."""
     plan = replace(_plan(builder), dropped_at=builder.dropped_at)
     return plan if plan.stop is None else replace(plan, start=None, steps=(), found=())
 

@@ -1,4 +1,4 @@
-"""All lanes of a window, followed through its DDLs in commit order."""
+"""Builds the plans of all tables of a window from its DDLs in commit order."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from ticdc_lakehouse.schema.statement import (
 
 
 class WindowPlanner:
-    """All lanes of a window, while its DDLs are followed."""
+    """The plan builders of all tables of a window. Each DDL updates the plans of the tables that it affects."""
 
     def __init__(self, now: PlanningInput) -> None:
         self.now = now
@@ -55,7 +55,7 @@ class WindowPlanner:
         self._first_rows = sorted(firsts, reverse=True)
 
     def infer_tables(self, through: int) -> None:
-        """Make lanes of tables that show themselves by their rows alone, up to ``through``."""
+        """Adds builders for tables that are inferred from the wire: their first rows lie at or below ``through``."""
         while self._first_rows and self._first_rows[-1][0] <= through:
             first, name = self._first_rows.pop()
             if self.builders.named(name) is not None or self._is_of_former_name(name, first):
@@ -66,8 +66,8 @@ class WindowPlanner:
             self._begin(name, table, 0 if from_file else first, "file" if from_file else "wire")
 
     def _is_of_former_name(self, name: TableName, first: int) -> bool:
-        """Whether rows belong to a table that no longer bears their name: one that was dropped needs them no more, one
-        that is called otherwise lacks them."""
+        """True if late rows belong to a table that had this name before. A renamed table lacks these rows and is
+        blocked; a dropped table does not need them."""
         data_of_name = self.now.naming.data_of_name(name) if first <= self.now.before.tso else ()
         for builder in self.builders if data_of_name else ():
             if builder.definition is not None and builder.definition.data in data_of_name:
@@ -76,12 +76,12 @@ class WindowPlanner:
         return bool(data_of_name)
 
     def finish(self) -> None:
-        """Take the rest of the window's rows."""
+        """Merges the remaining rows of all tables."""
         for builder in self.builders:
             merge_until(self.now, builder, self.now.tso)
 
     def apply_ddl(self, ddl: DdlEvent, statement: Statement) -> None:
-        """Do what a statement says with the lanes that it is about."""
+        """Updates the plans of all tables that the statement affects."""
         match statement:
             case CreateTable(table=table):
                 self._create(ddl, table.name, table)
@@ -117,7 +117,7 @@ class WindowPlanner:
     def _exchange(self, ddl: DdlEvent, statement: ExchangePartition) -> None:
         names = (statement.partitioned, statement.plain)
         if self.now.batches is not None:
-            self._block_named(ddl, names, "in gold mode eventual deleted rows stay, and nothing tells their partition")
+            self._block_named(ddl, names, "gold mode eventual keeps deleted rows, whose partition is unknown")
             return
         builders = self._affected(ddl, names)
         for builder in builders:
@@ -138,7 +138,7 @@ class WindowPlanner:
             builder.exchange(ddl, step)
 
     def _restore(self, ddl: DdlEvent, statement: RestoreTable) -> None:
-        """A dropped or truncated table comes back with the rows that it had."""
+        """Restores a dropped or truncated table with the rows that it had."""
         builder = last_recoverable((*self.recoverable, *self.builders), statement.name)
         existing = self.builders.named(statement.to)
         if existing is not None and existing is not builder:
@@ -152,7 +152,7 @@ class WindowPlanner:
         if not self.now.applying.matches(*statement.to):
             return
         if builder is None or builder.definition is None or self.now.batches is not None:
-            self._block_named(ddl, (statement.to,), "the rows of a table that comes back are not known")
+            self._block_named(ddl, (statement.to,), "the rows of the restored table are unknown")
             return
         if builder not in self.builders:
             self.builders.add(builder)
@@ -185,8 +185,8 @@ class WindowPlanner:
                 builder.block(StopReason(kind=StopKind.DROPPED, commit_ts=ddl.commit_ts, needs_override=True))
 
     def _keep_recoverable(self, ended: TablePlanBuilder) -> None:
-        """Once, however often the DDL is followed: it is again while some table is blocked before it. In the eventual
-        mode nothing tells which rows a table had when it ended."""
+        """Keeps a dropped table as recoverable, once: windows apply the same DDL again while a table is blocked before
+        it. In eventual mode no table is recoverable, because its rows at the DROP are unknown."""
         if self.now.batches is not None:
             return
         if (ended.name, ended.dropped_at) not in self._kept_recoverable:
@@ -194,7 +194,7 @@ class WindowPlanner:
             self.recoverable.append(ended)
 
     def _affected(self, ddl: DdlEvent, names: tuple[TableName, ...]) -> list[TablePlanBuilder]:
-        """The lanes of these names that the DDL is news to."""
+        """The builders of these names whose tables do not include the DDL yet."""
         found = (self.builders.named(name) for name in names)
         return [builder for builder in found if builder is not None and not builder.includes(ddl)]
 
@@ -202,7 +202,7 @@ class WindowPlanner:
         return [builder for builder in self.builders.of_database(database) if not builder.includes(ddl)]
 
     def _begin(self, name: TableName, table: Table | None, commit_ts: int, source: str) -> TablePlanBuilder | None:
-        """A new lane, if the feed's filter lets the table in."""
+        """Adds and returns a builder; None if the feed's filter excludes the table."""
         if not self.now.applying.matches(*name):
             return None
         name = self.builders.spelled(name)
@@ -215,7 +215,7 @@ class WindowPlanner:
         return builder
 
     def _create(self, ddl: DdlEvent, name: TableName, table: Table | None, reason: str = "") -> None:
-        """A CREATE TABLE makes a table that nobody knows, repeats the one that made it, or cannot be right."""
+        """Begins a table, unless the CREATE TABLE is applied already or an existing table contradicts it."""
         existing = self.builders.named(name)
         if existing is not None and (existing.includes(ddl) or not self._replaced(ddl, existing)):
             return
@@ -229,9 +229,9 @@ class WindowPlanner:
             builder.block(_unsupported(ddl, reason, can_skip=False, needs_override=False))
 
     def _replaced(self, ddl: DdlEvent, existing: TablePlanBuilder) -> bool:
-        """Whether a table that is made, renamed or restored takes the place of the lane of its name: of one that is
-        blocked, since TiDB must have dropped that, and of a schema_file's that has no rows yet, since the DDL knows
-        better. Of no other: that one is blocked."""
+        """True if a created, renamed or restored table replaces the existing table of its name. It replaces a blocked
+        table, which TiDB must have dropped, and a table of the schema_file without rows, whose definition the DDL
+        supersedes. Any other existing table is blocked."""
         untouched = existing.definition is not None and existing.definition.source == "file" and not existing.steps
         if existing.stop is not None or (untouched and not remaining_groups(self.now, existing, ddl.commit_ts)):
             self.builders.remove(existing)
@@ -239,18 +239,18 @@ class WindowPlanner:
                 self._keep_recoverable(end_table(existing, ddl))
             return True
         merge_until(self.now, existing, ddl.commit_ts)
-        self._block_unless_skipped(ddl, existing, "the table is there already")
+        self._block_unless_skipped(ddl, existing, "the table exists already")
         return False
 
     def _create_like(self, ddl: DdlEvent, name: TableName, source: TableName) -> None:
         builder = self.builders.named(source)
         if builder is None or builder.stop is not None or builder.definition is None:
-            self._create(ddl, name, None, f"{'.'.join(source)} is not known")
+            self._create(ddl, name, None, f"{'.'.join(source)} is unknown")
         else:
             self._create(ddl, name, replace(builder.definition.table, database=name[0], table=name[1]))
 
     def _is_new(self, ddl: DdlEvent) -> bool:
-        """Whether a DDL that makes a table is not applied yet."""
+        """True if a DDL that creates a table is not applied yet."""
         before = self.now.before
         if ddl.late:
             return True
@@ -263,7 +263,7 @@ class WindowPlanner:
             was_blocked = builder.stop is not None
             merge_until(self.now, builder, ddl.commit_ts)
             self._keep_recoverable(end_table(builder, ddl))
-            if not was_blocked and builder.definition is not None:  # rows that could not be taken are gone
+            if not was_blocked and builder.definition is not None:  # rows that could not be merged are deleted now
                 self.builders.remove(builder)
                 new = self._begin(builder.name, builder.definition.table, ddl.commit_ts, "ddl")
                 assert new is not None
@@ -284,13 +284,13 @@ class WindowPlanner:
                 self.builders.rename(builder, self.builders.spelled(new))
                 builder.rename(ddl, self.now.naming.view(new))
             else:
-                self._block_unless_skipped(ddl, builder, f"there is a table {'.'.join(new)} already")
+                self._block_unless_skipped(ddl, builder, f"table {'.'.join(new)} exists already")
             return
         if not self.now.applying.matches(*old) and self._is_new(ddl):
-            self._create(ddl, new, None, f"the rows that {'.'.join(old)} had, which the feed's filter leaves out,")
+            self._create(ddl, new, None, f"the feed's filter excludes {'.'.join(old)}, so its rows are unknown")
 
     def _block_named(self, ddl: DdlEvent, names: Sequence[TableName], reason: str) -> None:
-        """Stop the tables of these names, also those that nobody knows yet."""
+        """Blocks the tables of these names; adds the ones that are unknown so far."""
         for name in names:
             builder = self.builders.named(name)
             if builder is not None and not builder.includes(ddl):
@@ -304,14 +304,14 @@ class WindowPlanner:
         return builder.definition is not None and (builder.definition.data, ddl.commit_ts) in self.now.skipped
 
     def _block_unless_ignored(self, ddl: DdlEvent, builder: TablePlanBuilder, reason: str) -> None:
-        """Block a table before a DDL that cannot be followed, unless that is to be ignored."""
+        """Blocks a table before an unsupported DDL, unless the policy is to ignore it."""
         if self.now.applying.policy(*builder.name).on_unsupported_ddl is OnUnsupportedDdl.IGNORE:
             builder.record_ddl(ddl)
         else:
             self._block_unless_skipped(ddl, builder, reason)
 
     def _block_unless_skipped(self, ddl: DdlEvent, builder: TablePlanBuilder, reason: str) -> None:
-        """Block a table before a DDL, or skip it if somebody decided so."""
+        """Blocks a table before a DDL, unless an override skips it."""
         if self._is_skipped(ddl, builder):
             builder.record_ddl(ddl)
         else:
@@ -323,7 +323,7 @@ def _unsupported(ddl: DdlEvent, detail: str, *, can_skip: bool, needs_override: 
 
 
 def _published_builder(now: PlanningInput, name: TableName, state: TableState) -> TablePlanBuilder:
-    """A table as it was published, under the name that it had at its ``applied_tso``."""
+    """A builder for a published table, under its name at ``applied_tso``."""
     definition = now.known.get(state.data)
     if definition is not None:
         name = definition.table.name
@@ -333,9 +333,11 @@ def _published_builder(now: PlanningInput, name: TableName, state: TableState) -
     if state.stop is not None and state.stop.needs_override:
         builder.block(state.stop)
         builder.dropped_at = state.applied_tso if state.dropped else None
-    elif late is not None and late.tso < state.applied_tso:  # else the table has yet to take that row, and will
+    elif (
+        late is not None and late.tso < state.applied_tso
+    ):  # otherwise the row lies above applied_tso and is merged as usual
         changed = definition.commit_ts if definition is not None and definition.source == "ddl" else 0
-        # From there on all is read again when it resumes; what came before a DDL cannot be.
+        # A resumed table reads again from the late row; rows before its last DDL cannot be merged again.
         builder.after = state.applied_tso if late.tso < changed else late.tso
         builder.seen = (0, ())
         builder.block(late.stop)
