@@ -1,0 +1,75 @@
+"""Pages: links lead somewhere, and what a page names of the code is there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[1]
+SRC = PROJECT / "src"
+PAGES = sorted([*PROJECT.glob("*.md"), *PROJECT.glob("docs/**/*.md")])
+LAKEHOUSE = SRC / "ticdc_lakehouse"
+FOLDERS = "|".join(sorted(path.parent.name for path in LAKEHOUSE.glob("*/__init__.py")))
+TABLES_AND_KEYS = {"name", "schema", "views", "mode", "retention_days", "on_irregular", "on_drop", "on_unsupported_ddl"}
+"""What follows `gold.` and the like in the names of tables and of keys in a feed file."""
+
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(PROJECT)))
+
+
+def without_code_blocks(page: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def resolves(dotted: str) -> bool:
+    """Whether a dotted name is a package, a module, or a name that its module or package has."""
+    parts = dotted.split(".")
+    for end in range(len(parts), 0, -1):
+        path = SRC.joinpath(*parts[:end])
+        module = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if module.exists():
+            return all(re.search(rf"\b{re.escape(name)}\b", module.read_text("utf-8")) for name in parts[end:])
+    return False
+
+
+@pages
+def test_links_lead_to_pages_and_headings(page: Path) -> None:
+    for target, anchor in re.findall(r"\]\(([^)#:\s]*)#?([^)\s:]*)\)", without_code_blocks(page)):
+        path = (page.parent / target).resolve() if target else page
+        assert path.exists(), target
+        assert not anchor or anchor in anchors(path), f"{target}#{anchor}"
+
+
+@pages
+def test_modules_and_names_that_a_page_gives_are_there(page: Path) -> None:
+    for dotted in re.findall(r"`(ticdc_(?:codec|lakehouse|local|testkit)(?:\.\w+)+)", page.read_text(encoding="utf-8")):
+        assert resolves(dotted), dotted
+
+
+def test_modules_of_the_lakehouse_that_architecture_gives_are_there() -> None:
+    text = (PROJECT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    names = re.findall(rf"`((?:{FOLDERS})\.(\w+)[\w.]*)[`(]", text)
+    assert len(names) > 20
+    for dotted, first in names:
+        is_table = dotted.startswith("ops.") and not (LAKEHOUSE / "ops" / f"{first}.py").exists()
+        assert is_table or first in TABLES_AND_KEYS or resolves(f"ticdc_lakehouse.{dotted}"), dotted
+
+
+@pages
+def test_files_that_a_page_gives_are_there(page: Path) -> None:
+    for path in re.findall(r"`((?:src|tests|bench|notebooks|resources|docs)/[\w/.-]+\w)`", page.read_text("utf-8")):
+        assert (PROJECT / path).exists(), path
+
+
+@pages
+def test_a_page_has_no_paths_of_a_machine_and_no_merge_markers(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert not re.search(r"(?<![\w.])/(?:work|home|tmp|root|Users)/", text)
+    assert not re.search(r"^(?:<{7}|={7}|>{7})(?: |$)", text, re.MULTILINE)
