@@ -39,7 +39,10 @@ class LayerKeys(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """For how long a layer keeps what arrived."""
 
     retention_days: Annotated[
-        Days | None, Meta(description="For how many days messages, or their changes, are kept. Default: without end.")
+        Days | None,
+        Meta(
+            description="For how many days messages, or their changes, are kept. Default: without end. Not obeyed yet."
+        ),
     ] = None
 
 

@@ -97,13 +97,14 @@ class Gold(TableKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = RETENTION_DAYS
     name: Annotated[_NameTemplate, Meta(description="Names of tables and views.")] = NAME_TEMPLATE
     schema: Annotated[
-        _SchemaTemplate | None, Meta(description="Schema of the gold names. Default: the bundle's schema gold.")
+        _SchemaTemplate | None,
+        Meta(description="Schema of the gold names. Default: the bundle's schema gold. Not obeyed yet."),
     ] = None
     views: Annotated[
         Views,
         Meta(
             description="`pinned`: gold has a view of each live table, pinned to the published watermark; `none`: gold "
-            "has the live tables themselves."
+            "has the live tables themselves. Not obeyed yet."
         ),
     ] = Views.PINNED
     tables: Annotated[
