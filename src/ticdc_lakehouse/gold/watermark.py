@@ -184,8 +184,8 @@ def _shown(landed: dict[int, _Batch], progress: list[_Progress], batch: int) -> 
 def _confirmed(landed: dict[int, _Batch], progress: list[_Progress], batch: int) -> int:
     """The highest watermark that was read before Kafka was asked for the end offsets of ``batch``.
 
-    A watermark means that the rows of its partition up to it are in Kafka (wire.md 2.1). Assumed is more: that it is the
-    changefeed's one checkpoint, so that this holds for all topics. Then none of those rows lies above those end offsets.
+    A watermark means that the rows of its partition up to it are in Kafka (wire.md 2.1). Assumed is more: that it is
+    the changefeed's one checkpoint, so that this holds for all topics. Then none of them lies above those end offsets.
     """
     listing = landed[batch].listing if batch in landed else 0
     return max((entry.resolved for entry in progress if entry.batch < listing), default=UNSEEN)
