@@ -12,6 +12,7 @@ from dumpling_export import write_metadata, write_table
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.entry import ROOT_CONF
 from ticdc_local.cli import main, quarantine, sql, status
 from ticdc_local.cli import open_lake as opened
 from ticdc_local.runner.notebook import Surroundings, run_notebook
@@ -102,7 +103,9 @@ def test_notebooks_do_what_the_commands_do(
     place |= {"checkpoint_root": feed.lake.checkpoints}
 
     def told(notebook: str, **widgets: str) -> str:
-        run_notebook(NOTEBOOKS / f"{notebook}.py", place | widgets, Surroundings(spark=feed.spark, files_root=tmp_path))
+        session = feed.spark.newSession()  # of this lake: the tests' own session knows another folder
+        session.conf.set(ROOT_CONF, str(feed.lake.root))
+        run_notebook(NOTEBOOKS / f"{notebook}.py", place | widgets, Surroundings(spark=session, files_root=tmp_path))
         return capsys.readouterr().out
 
     assert "Replayed(decoded=0, still_open=1)" in told("replay")
