@@ -18,6 +18,9 @@ _FEWEST_FILES = 8
 """A smaller table is read whole in less time than it takes to find the range."""
 _MOST_CHANGES = 200_000
 """More changes are rarely of one range, and to find theirs is to read them once more."""
+_ASKED_EVERY = 32
+"""MERGEs of a table between two looks at how many files it has."""
+_MOST_TABLES = 10_000
 _WITH_RANGES = (Family.INTEGER, Family.DATE, Family.DATETIME)
 """Types whose texts in a key Spark casts to the stored values exactly, or not at all."""
 
@@ -55,4 +58,17 @@ def _has_zero(column: ColumnDefinition) -> bool:
 
 
 def _files(lake: Lake, name: str) -> int:
-    return int(lake.spark.sql(f"DESCRIBE DETAIL {lake.table(Layer.LIVE, name)}").collect()[0]["numFiles"])
+    """How many files a live table has, as Delta said at one of its last MERGEs: asking takes longer than planning a
+    small MERGE, and the answer changes slowly."""
+    table = str(lake.root), lake.table(Layer.LIVE, name)
+    files, merges = _files_of.get(table, (0, 0))
+    if merges % _ASKED_EVERY == 0:
+        files = int(lake.spark.sql(f"DESCRIBE DETAIL {table[1]}").collect()[0]["numFiles"])
+    if len(_files_of) >= _MOST_TABLES:
+        _files_of.clear()
+    _files_of[table] = files, merges + 1
+    return files
+
+
+_files_of: dict[tuple[str, str], tuple[int, int]] = {}
+"""(lake, table) to its files and the MERGEs since this process asked first."""

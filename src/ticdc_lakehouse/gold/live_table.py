@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import Any
 
 import orjson
@@ -156,15 +157,17 @@ class Commits:
     run: str
     """UUID of the run."""
     _lakes: dict[int, Lake] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
 
     def at(self, tso: int) -> Lake:
         """The lake whose commits leave a table as TiDB held it at ``tso``."""
-        if tso not in self._lakes:
-            if len(self._lakes) >= _MOST_SESSIONS:
-                self._lakes.clear()
-            metadata = orjson.dumps({"feed": self.feed, "tso": tso, "run": self.run}).decode()
-            self._lakes[tso] = self.lake.committing(metadata)
-        return self._lakes[tso]
+        with self._lock:  # tables of one window share a session, whatever their threads
+            if tso not in self._lakes:
+                if len(self._lakes) >= _MOST_SESSIONS:
+                    self._lakes.clear()
+                metadata = orjson.dumps({"feed": self.feed, "tso": tso, "run": self.run}).decode()
+                self._lakes[tso] = self.lake.committing(metadata)
+            return self._lakes[tso]
 
 
 _MOST_SESSIONS = 8
