@@ -64,7 +64,7 @@ class Column:
     """TiCDC's column flag bits (wire.md 1.2.5), None where the protocol sends none."""
     by: str | None = None
     """ENUM and SET: ``index`` or ``name``, for values that are numbers or names. None for other types."""
-    doubt: str | None = None
+    defect: str | None = None
     """Defects of the writer that may have changed the values (``writer_defects``), such as ``craft-float``, separated
     by spaces; None if there are none."""
 
@@ -193,7 +193,7 @@ asks for ``commit_ts > W`` and so never goes by a negative one.
 
 
 def columns_text(columns: tuple[Column, ...]) -> str:
-    """The columns as JSON array text, ``[{"name": …, "type": …, "key": true, "flags": 3, "by": …, "doubt": …}]``.
+    """The columns as JSON array text, ``[{"name": …, "type": …, "key": true, "flags": 3, "by": …, "defect": …}]``.
 
     Members that do not apply are left out.
     """
@@ -204,7 +204,7 @@ def _column_members(column: Column) -> dict[str, object]:
     members: dict[str, object] = {"name": column.name, "type": column.type}
     if column.key:
         members["key"] = True
-    optional = (("flags", column.flags), ("by", column.by), ("doubt", column.doubt))
+    optional = (("flags", column.flags), ("by", column.by), ("defect", column.defect))
     return members | {name: value for name, value in optional if value is not None}
 
 

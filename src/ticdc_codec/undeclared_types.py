@@ -1,4 +1,4 @@
-"""A column as one message and, if there is one, a definition describe it: type, format of its values, doubt.
+"""A column as one message and, if there is one, a definition describe it: type, format of its values, defect.
 
 A definition has the digits that no message has (``datetime(3)``, ``decimal(10,2)``), and is the only source of types
 where the schema is off. It is taken where it does not gainsay the schema.
@@ -39,7 +39,7 @@ def described(name: str, field: Field | None, defined: Column | None, zone: Zone
     text, value_format = _type(field, defined, zone)
     # Without the schema nothing tells which columns have a DEFAULT.
     default = not key if field is None else field.optional and field.default is not UNSET
-    column = Column(name=name, type=text, key=key, doubt=DEBEZIUM_DEFAULT if default else None)
+    column = Column(name=name, type=text, key=key, defect=DEBEZIUM_DEFAULT if default else None)
     return Described(_with_type(column, parse_type(text)), value_format)
 
 
@@ -47,9 +47,9 @@ def _with_type(column: Column, kind: MysqlType) -> Column:
     """The column with a type of which digits and names may be wrong."""
     digits = kind.size[0] if kind.size else _EXACT_DIGITS + 1
     inexact = DEBEZIUM_DECIMAL if kind.family is Family.DECIMAL and digits > _EXACT_DIGITS else None
-    doubts = " ".join(filter(None, (column.doubt, inexact)))
+    defects = " ".join(filter(None, (column.defect, inexact)))
     by = "name" if kind.family in (Family.ENUM, Family.SET) else None
-    return replace(column, type=kind.text, by=by, doubt=doubts or None)
+    return replace(column, type=kind.text, by=by, defect=defects or None)
 
 
 def _type(field: Field | None, defined: Column | None, zone: ZoneInfo) -> tuple[str, ValueFormat]:

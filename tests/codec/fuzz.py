@@ -161,10 +161,10 @@ def _difference(one: str, other: str) -> str:
 
 
 def _told(event: Event) -> Event:
-    """What an event keeps on the way through an encoder: no doubts, which are the wire's, and of a DDL its text."""
+    """What an event keeps on the way through an encoder: no writer defects, and of a DDL only its text."""
     match event:
         case RowChange(columns=columns):
-            plain = tuple(replace(column, doubt=None) for column in columns)
+            plain = tuple(replace(column, defect=None) for column in columns)
             return replace(event, columns=plain, schema_version=None, commit_ms=0)
         case Ddl():
             return replace(event, type=None, columns=(), schema_version=None, commit_ms=0)

@@ -88,14 +88,14 @@ def test_bytes_of_tibigdata() -> None:
     assert resolved == Resolved(commit_ts=row.commit_ts - 16)
 
 
-@pytest.mark.parametrize(("option", "doubt"), [("refuse", "craft-float"), ("trust", None), ("null", None)])
-def test_float_options(option: str, doubt: str | None) -> None:
+@pytest.mark.parametrize(("option", "defect"), [("refuse", "craft-float"), ("trust", None), ("null", None)])
+def test_float_options(option: str, defect: str | None) -> None:
     case = next(case for case in CASES if case.name == "float.insert")
     for event, expected in zip(decode(*case.values, **{"craft-float": option}), case.expect, strict=True):
         floats = {column.name for column in event.columns if column.type == "float"}
         assert floats
-        assert {column.name: column.doubt for column in event.columns} == {
-            column.name: doubt if column.name in floats else None for column in event.columns
+        assert {column.name: column.defect for column in event.columns} == {
+            column.name: defect if column.name in floats else None for column in event.columns
         }
         nulls = dict.fromkeys(floats) if option == "null" else {}
         assert event.after == expected["after"] | nulls

@@ -116,14 +116,14 @@ def test_decodes_again_what_it_wrote(file: str) -> None:
                 [message.key for message in messages], [message.value for message in messages]
             )
             again = [event for _, event in events_of(batch)]
-            assert [without_doubt(event) for event in again] == [without_doubt(event) for event in events], case.id
+            assert [without_defects(event) for event in again] == [without_defects(event) for event in events], case.id
 
 
-def without_doubt(event: Event) -> Event:
-    """No defaults are written, so they cannot be doubted; and no columns of a DDL."""
+def without_defects(event: Event) -> Event:
+    """No defaults are written, so no column is suspect; a DDL has no columns."""
     match event:
         case RowChange(columns=columns):
-            return replace(event, columns=tuple(replace(column, doubt=None) for column in columns))
+            return replace(event, columns=tuple(replace(column, defect=None) for column in columns))
         case Ddl():
             return replace(event, type=None, columns=())
         case _:

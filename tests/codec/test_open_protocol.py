@@ -136,12 +136,12 @@ def test_a_row_says_that_it_is_its_handle_key_alone(file: str) -> None:
     assert all(row.handle_key == handle_key_text([*(row.after or row.before or {}).values()]) for row in alone)
 
 
-def test_a_name_that_ticdc_lost_is_a_doubt() -> None:
+def test_lost_column_name_is_a_writer_defect() -> None:
     """wire.md 8.3: all that is known is type and flags of the column, which is NULL now."""
     cases_with = [case for case in cases("ticdc-open_protocol-only-updated-columns") if "writer_bug" in case.content]
     assert len(cases_with) == 9
     for case in cases_with:
         rows = [event for event in decode(case) if isinstance(event, RowChange)]
-        doubted = [(row, column) for row in rows for column in row.columns if column.doubt == "open-lost-name"]
-        assert doubted
-        assert all((row.after or {})[c.name] is None and c.name not in (row.before or {}) for row, c in doubted)
+        suspects = [(row, column) for row in rows for column in row.columns if column.defect == "open-lost-name"]
+        assert suspects
+        assert all((row.after or {})[c.name] is None and c.name not in (row.before or {}) for row, c in suspects)

@@ -45,15 +45,15 @@ def test_floats(wire: bytes, text: str | None) -> None:
     assert row(written((key(), b'{"u":{"g":{"t":5,"f":65,"v":%b}}}' % wire))).after == {"g": text}
 
 
-def test_flags_that_ticdc_forgets_are_a_doubt() -> None:
+def test_missing_flags_are_a_writer_defect() -> None:
     """wire.md 8.4: an integer always has the binary flag; a text without flags may be NOT NULL, but for a partition."""
 
-    def doubt(table_key: dict[str, Any], **members: Any) -> str | None:
-        return row(written((table_key, {"u": {"c": members}}))).columns[0].doubt
+    def defect(table_key: dict[str, Any], **members: Any) -> str | None:
+        return row(written((table_key, {"u": {"c": members}}))).columns[0].defect
 
-    assert doubt(key(), t=8, f=0, v=1) == doubt(key(ptn=7), t=15, f=0, v="x") == "open-flags"
-    assert doubt(key(), t=15, f=0, v="x") is doubt(key(ptn=7), t=15, f=64, v="x") is None
-    assert doubt(key(), t=3, f=4099, v=1) == "open-flags"
+    assert defect(key(), t=8, f=0, v=1) == defect(key(ptn=7), t=15, f=0, v="x") == "open-flags"
+    assert defect(key(), t=15, f=0, v="x") is defect(key(ptn=7), t=15, f=64, v="x") is None
+    assert defect(key(), t=3, f=4099, v=1) == "open-flags"
 
 
 ODD_NAMES = ['a"b', "a\\", "\n", "<&>", "名", "", "\x01"]
@@ -154,12 +154,12 @@ def test_batches_keep_to_the_options() -> None:
     assert all(len(m.key or b"") + len(m.value or b"") <= 900 for m in encode([update] * 9, small))
 
 
-def test_columns_of_other_protocols_are_in_no_doubt() -> None:
+def test_columns_of_other_protocols_have_no_defect() -> None:
     columns = (Column(name="id", type="int(11)", key=True), Column(name="n", type="bigint(20) unsigned"))
     event = RowChange(op=Op.INSERT, database="d", table="t", commit_ts=1, commit_ms=0, before=None,
                       after={"id": "1", "n": "2"}, columns=columns)  # fmt: skip
     (message,) = encode([event], SinkOptions())
-    assert [column.doubt for column in row((message.key, message.value)).columns] == [None, None]
+    assert [column.defect for column in row((message.key, message.value)).columns] == [None, None]
 
 
 def test_names_of_an_enum_become_numbers() -> None:

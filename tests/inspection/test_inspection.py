@@ -108,14 +108,14 @@ def test_a_schema_and_its_rows() -> None:
     assert "schema version 7" in str(after)
 
 
-def test_columns_that_were_not_sent_and_values_in_doubt() -> None:
+def test_missing_columns_and_suspect_values_are_shown() -> None:
     key_only = inspect(vector("tiflow-open_protocol-large-handle-key-only"))
     assert key_only.decoded
     float_row = RowChange(
         op=Op.INSERT, database="d", table="t", commit_ts=TSO, commit_ms=0, before=None, after={"f": "1"},
         columns=(Column(name="f", type="float"),),
     )  # fmt: skip
-    assert "└── f float in doubt: craft-float '1'\n" in str(inspect(written("craft", float_row)))
+    assert "└── f float suspect: craft-float '1'\n" in str(inspect(written("craft", float_row)))
 
 
 def test_a_protocol_that_is_told_is_taken_and_what_is_odd_is_said() -> None:

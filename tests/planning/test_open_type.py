@@ -37,7 +37,7 @@ APPLYING = GoldConfig(feed="f", time_zone="UTC", options=sink_options("debezium"
 def test_open_columns_are_those_of_the_definition() -> None:
     told = with_wire_types(table(SQL), [NOTHING_TOLD])
     assert [(c.open, c.by) for c in told.columns] == [(True, None), (True, None), (True, "name"), (True, None)]
-    assert told.columns[3].doubt == DEBEZIUM_DECIMAL
+    assert told.columns[3].defect == DEBEZIUM_DECIMAL
     assert [c.spark_type for c in typed_columns(told)] == ["BIGINT", "DATE", "STRING", "DECIMAL(20,2)"]
     assert table_from_json(table_to_json(told)) == told
     assert [c.open for c in with_wire_types(told, [rows("bigint")]).columns] == [False, False, False, True]

@@ -112,7 +112,7 @@ STOPS = {
         14,
         "a row was too large",
     ),
-    "deletes of a table that nobody knows": (situation(replace(ROWS, whole=False)), 10, "columns are not known yet"),
+    "deletes of a table that nobody knows": (situation(replace(ROWS, whole=False)), 10, "columns are unknown"),
     "no key on the wire, none in the definition": (
         situation(
             replace(ROWS, keyed=False), known=definition(sql="CREATE TABLE d.t (id BIGINT, v TEXT)"), state=STATE
@@ -128,7 +128,7 @@ STOPS = {
     "a column that the definition has not": (
         situation(replace(ROWS, columns=(ID, V, replace(V, name="w"))), known=KNOWN, state=STATE),
         14,
-        "has not: w",
+        "lacks: w",
     ),
     "a column of the definition is missing": (
         situation(replace(ROWS, columns=(ID,)), known=KNOWN, state=STATE),
@@ -280,7 +280,7 @@ STOPS = {
     ),
     "Craft's FLOAT, refused": (
         situation(
-            replace(ROWS, columns=(ID, replace(V, doubt="craft-float"))),
+            replace(ROWS, columns=(ID, replace(V, defect="craft-float"))),
             known=KNOWN,
             state=STATE,
             applying=GoldConfig(feed="f", time_zone="UTC", options=sink_options("craft", {})),
@@ -290,7 +290,7 @@ STOPS = {
     ),
     "Craft's FLOAT, trusted": (
         situation(
-            replace(ROWS, columns=(ID, replace(V, doubt="craft-float"))),
+            replace(ROWS, columns=(ID, replace(V, defect="craft-float"))),
             known=KNOWN,
             state=STATE,
             applying=GoldConfig(feed="f", time_zone="UTC", options=sink_options("craft", {"craft-float": "trust"})),

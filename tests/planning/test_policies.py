@@ -92,7 +92,7 @@ def test_an_ignored_ddl_does_not_keep_rows_that_do_not_fit() -> None:
     made = plan(situation(ROWS, wider, known=KNOWN, state=STATE, ddls=(ddl(17, UNFOLLOWED),), applying=IGNORE))
     assert (made.through, needs_override(made)) == (18, False)
     assert block_reason(made) is not None
-    assert "has not: w" in block_reason(made)
+    assert "lacks: w" in block_reason(made)
 
 
 def test_a_ddl_that_can_be_followed_is_not_ignored() -> None:
@@ -249,7 +249,7 @@ def test_a_ddl_that_comes_after_newer_commits_of_other_tables_is_followed() -> N
     made = plan(rows)
     assert (block_reason(made), steps(made)) == (None, [("M", 8), ("A", 8), ("M", 20)])
     again = plan(arriving(WIDER, ddls=(replace(add, late=False),)))
-    assert "has not: w" in (block_reason(again) or "")
+    assert "lacks: w" in (block_reason(again) or "")
 
 
 def test_tables_come_and_go_late_too() -> None:

@@ -146,14 +146,14 @@ class LayoutCache:
             raise DecodeError("unknown_type", f"column {name} is of type {code}", offset=at) from None
         if flags >> 63:
             raise DecodeError("out_of_range", f"column {name} has flags {flags}", offset=at)
-        doubt = None
+        defect = None
         if encoding is ValueEncoding.FLOAT and self._craft_float is CraftFloat.REFUSE:
-            doubt = CRAFT_FLOAT
+            defect = CRAFT_FLOAT
         if encoding is ValueEncoding.FLOAT and self._craft_float is CraftFloat.NULL:
             encoding = ValueEncoding.IGNORED
         by = "index" if text in ("enum", "set") else None
         key = bool(flags & Flag.HANDLE_KEY)
-        return Column(name=name, type=text, key=key, flags=flags, by=by, doubt=doubt), encoding
+        return Column(name=name, type=text, key=key, flags=flags, by=by, defect=defect), encoding
 
 
 class ColumnGroups:

@@ -118,7 +118,7 @@ def _column(column: Column) -> tuple[Piece, ...]:
         (shown(column.name), Style.NAME),
         (shown(column.type), Style.TYPE),
         ("KEY" if column.key else "", Style.HEAD),
-        (f"in doubt: {column.doubt}" if column.doubt else "", Style.ERROR),
+        (f"suspect: {column.defect}" if column.defect else "", Style.ERROR),
     )
 
 

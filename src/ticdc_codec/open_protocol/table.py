@@ -113,12 +113,12 @@ def _column(cell: Cell, description: Description) -> tuple[Column, ValueFormat]:
         key=bool(cell.flags & Flag.HANDLE_KEY),
         flags=cell.flags,
         by="index" if family in (Family.ENUM, Family.SET) else None,
-        doubt=OPEN_LOST_NAME if cell.name in description.lost else _doubt(cell.flags, family, description),
+        defect=OPEN_LOST_NAME if cell.name in description.lost else _defect(cell.flags, family, description),
     )
     return column, value_format
 
 
-def _doubt(flags: int, family: Family, description: Description) -> str | None:
+def _defect(flags: int, family: Family, description: Description) -> str | None:
     """Integers have the binary flag always (wire.md 1.2.5), a NOT NULL text may have none."""
     missing = flags == 0 and (family is Family.INTEGER or (family is Family.TEXT and description.partitioned))
     return OPEN_FLAGS if missing or flags > 0xFF else None

@@ -1,5 +1,5 @@
-"""Where the rows of a table are parted into row groups: at the DDLs of that table alone, so that the groups of a window
-grow with its tables and its DDLs and not with their product."""
+"""Barriers split the rows of a table into row groups at the DDLs of that table, so that the number of groups grows with
+the sum of tables and DDLs, not with their product."""
 
 from __future__ import annotations
 
@@ -19,21 +19,20 @@ _Key = TypeVar("_Key", TableName, str)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Barriers:
-    """The commit_ts, rising, at which a table may become another. A row at a barrier is before it."""
+    """Ascending commit_ts at which the definition of a table may change. A row at a barrier is before it."""
 
     tables: Mapping[TableName, tuple[int, ...]]
     databases: Mapping[str, tuple[int, ...]]
-    """Of DDLs of whole databases, by their folded names."""
+    """Barriers of DDLs on whole databases, by the database's folded name."""
 
     def passed(self, name: TableName, commit_ts: int) -> int:
-        """How many barriers lie below a row: rows of one name and one number lie between the same two."""
+        """Number of barriers below a row. Rows of one table with equal numbers lie between the same two barriers."""
         of_table = bisect_left(self.tables.get(name, ()), commit_ts)
         return of_table + bisect_left(self.databases.get(fold(name.database), ()), commit_ts)
 
 
 def barriers(ddls: Iterable[DdlEvent], before: Published, past: Iterable[Definition] = ()) -> Barriers:
-    """The barriers of a window after ``before``; ``past``: of rows from before the window too, at the DDLs to which
-    these definitions are due."""
+    """Returns the barriers of the window after ``before``. ``past``: definitions whose DDLs also split late rows."""
     tables: dict[TableName, set[int]] = defaultdict(set)
     databases: dict[str, set[int]] = defaultdict(set)
     ddls = tuple(ddls)
@@ -47,7 +46,7 @@ def barriers(ddls: Iterable[DdlEvent], before: Published, past: Iterable[Definit
                 databases[fold(database)].add(ddl.commit_ts)
     for definition in past:
         tables[definition.table.name] |= {definition.commit_ts, definition.named_at}
-    # Rows of one name may be of several tables in turn: those that one of them has are parted from those it has not.
+    # Several tables may use one name in turn: split the rows at the TSO up to which each of them is applied.
     for name, names in lagging_names(ddls, before).items():
         for each in names:
             tables[each] |= {before.tso, before.tables[name].applied_tso}
@@ -59,8 +58,8 @@ def _sorted(found: Mapping[_Key, set[int]]) -> dict[_Key, tuple[int, ...]]:
 
 
 def lagging_names(ddls: Iterable[DdlEvent], before: Published) -> dict[TableName, frozenset[TableName]]:
-    """The tables that are below the watermark and go on by themselves, each with all names that it may have had since:
-    it is published under the last of them, and goes on from the first."""
+    """Returns the tables below the watermark that need no override, each with all names that it may have had since. The
+    state has the last of these names; the plan begins with the first."""
     lagging = [n for n, state in before.tables.items() if state.applied_tso < before.tso and not state.needs_override]
     if not lagging:
         return {}
@@ -69,7 +68,7 @@ def lagging_names(ddls: Iterable[DdlEvent], before: Published) -> dict[TableName
 
 
 def _renamed(ddls: Iterable[DdlEvent]) -> Mapping[TableName, set[TableName]]:
-    """Each name with those that it was exchanged for, in either direction."""
+    """Maps each name to its direct old and new names."""
     renamed: dict[TableName, set[TableName]] = defaultdict(set)
     for ddl in ddls:
         for statement in ddl.statements:

@@ -1,4 +1,4 @@
-"""Whether a table can take the rows of a window as they came."""
+"""Compatibility of a window's rows with the definition of their table."""
 
 from __future__ import annotations
 
@@ -22,21 +22,23 @@ _BYTES = {
     **dict.fromkeys(("int", "integer"), 4),
     "bigint": 8,
 }
-"""Of MySQL's integers."""
-UNKNOWN_COLUMNS = "the table's columns are not known yet: give its CREATE TABLE in the feed's schema_file"
+"""Sizes of MySQL's integer types."""
+UNKNOWN_COLUMNS = "the table's columns are unknown: give its CREATE TABLE in the feed's schema_file"
 
 
 def refusal(table: Table | None, group: RowGroup, applying: GoldConfig, *, defined: bool) -> str | None:
-    """Why a table with this definition (None: not known) cannot take rows of this shape; None if it can.
+    """Returns why a table with this definition (None: unknown) cannot hold a row group; None if it can.
 
-    ``defined`` says that the definition is a statement's, not made of rows.
+    ``defined``: the definition comes from a statement and is not inferred from the wire.
     """
     if group.handle_only:
-        return "a row was too large for a message and came with its handle key alone (large-message-handle-option)"
+        return (
+            "a row was too large for a message, which holds its handle key columns only (large-message-handle-option)"
+        )
     if table is None:
         return UNKNOWN_COLUMNS
     if not group.keyed and not table.key:
-        return "the table has no handle key that the feed knows: give its CREATE TABLE in the feed's schema_file"
+        return "the table has no handle key known to the feed: give its CREATE TABLE in the feed's schema_file"
     types = {column.name: column.type for column in table.columns}
     columns = tuple(completed(column, types.get(column.name, _UNKNOWN)) for column in group.columns)
     reason = writer_defects.refusal(columns, applying.options, defined=defined)
@@ -46,19 +48,19 @@ def refusal(table: Table | None, group: RowGroup, applying: GoldConfig, *, defin
 
 
 def _reordered(table: Table, group: RowGroup) -> bool:
-    """Whether the wire's columns are in another order than the table's: tiflow lists them as they were made."""
+    """True if the rows list their columns in another order than the table: tiflow lists them in order of creation."""
     names = [column.name for column in group.columns]
     return names != [column.name for column in table.sent if column.name in names]
 
 
 def _mismatch(table: Table, group: RowGroup, *, signs: bool) -> str | None:
-    """Where the wire's columns are not those of the definition, None if they are. ``signs``: also in what is UNSIGNED,
-    which makes no difference to an integer's text."""
+    """Returns the first difference between the rows' columns and the definition; None if there is none. ``signs``: also
+    compares UNSIGNED."""
     defined = {column.name: column.type for column in table.sent}
     sent = {column.name: column for column in group.columns}
     unknown = sorted(sent.keys() - defined.keys())
     if unknown:
-        return f"rows have columns that the table's definition has not: {', '.join(unknown)}"
+        return f"rows have columns that the table's definition lacks: {', '.join(unknown)}"
     missing = sorted((defined.keys() if group.whole else set(table.key)) - sent.keys())
     if missing:
         return f"rows lack columns of the table's definition: {', '.join(missing)}"
@@ -75,15 +77,15 @@ def _same_kind(column: Column, defined: MysqlType, *, signs: bool) -> bool:
     if Family.OTHER in (sent.family, defined.family):
         return True
     if sent.family is Family.DATETIME and sent.size and (sent.size[0] > 3) != (defined.digits > 3):
-        return False  # Debezium counts milliseconds up to DATETIME(3): a definition that is older would be misread
+        return False  # Debezium encodes up to DATETIME(3) in milliseconds: an outdated definition would misread them
     signed = signs and sent.family is Family.INTEGER
     fits = sent.family is defined.family and (not signed or sent.unsigned == defined.unsigned)
     return fits and not _larger(sent, defined)
 
 
 def _larger(sent: MysqlType, defined: MysqlType) -> bool:
-    """Whether the wire's type has values that the definition's has not: a schema_file that is older than the table, or
-    a DDL that was passed over. The lake's type would lose them."""
+    """True if the rows' type has values outside the definition's type, so that the lake's type would lose them: the
+    schema_file is outdated, or a DDL was skipped."""
     if sent.family is Family.INTEGER:
         return _BYTES[sent.name] > _BYTES[defined.name]
     if sent.family is Family.DECIMAL and sent.size and defined.size:
@@ -92,8 +94,8 @@ def _larger(sent: MysqlType, defined: MysqlType) -> bool:
 
 
 def with_wire_types(table: Table, groups: Iterable[RowGroup]) -> Table:
-    """The definition for reading these rows: whether ENUM and SET come by index or by name, which types are left open
-    and what may be wrong with values, is known by the wire alone. What once was in doubt stays so: the table has such
+    """Completes a definition with what only messages carry: whether ENUM and SET values are indexes or names, which
+    types are undeclared, and which columns are suspect. A suspect column stays suspect, because the table keeps its
     rows."""
     sent: dict[str, list[Column]] = {}
     for group in groups:
@@ -104,25 +106,25 @@ def with_wire_types(table: Table, groups: Iterable[RowGroup]) -> Table:
 
 
 def _with_wire_type(column: ColumnDefinition, sent: Iterable[Column]) -> ColumnDefinition:
-    left_open = column.type.family is not Family.OTHER and any(is_open(each.type) for each in sent)
-    by, doubt = column.by, column.doubt
+    undeclared = column.type.family is not Family.OTHER and any(is_open(each.type) for each in sent)
+    by, defect = column.by, column.defect
     for each in sent:
         whole = completed(each, column.type)
-        by, doubt = whole.by or by, whole.doubt or doubt
-    return replace(column, by=by, doubt=doubt, open=left_open)
+        by, defect = whole.by or by, whole.defect or defect
+    return replace(column, by=by, defect=defect, open=undeclared)
 
 
 def inconsistent_declarations(table: Table, groups: Iterable[RowGroup]) -> str | None:
-    """Why rows of these shapes cannot be read together: in some a column's texts are the wire's own, in others MySQL's
-    (the feed's schema_file was changed between them). None if they can."""
+    """Returns why these row groups cannot be read together: some declare the type of a column, others do not, because
+    the feed's schema_file changed between them. None if they can."""
     sent = {(column.name, is_open(column.type)) for group in groups for column in group.columns}
-    both = sorted(name for name, left_open in sent if left_open and (name, False) in sent)
-    names = [name for name in both if any(c.name == name and c.type.family is not Family.OTHER for c in table.columns)]
+    mixed = sorted(name for name, undeclared in sent if undeclared and (name, False) in sent)
+    names = [name for name in mixed if any(c.name == name and c.type.family is not Family.OTHER for c in table.columns)]
     return f"some rows carry the type of columns {', '.join(names)}, others do not" if names else None
 
 
 def definition_from_wire(name: TableName, groups: Iterable[RowGroup]) -> Table | None:
-    """The definition that the first whole row carries, None if there is none."""
+    """Infers the definition from the first row group with all columns; None if there is none."""
     for group in groups:
         if group.whole and not group.handle_only:
             return table_from_wire(*name, group.columns)

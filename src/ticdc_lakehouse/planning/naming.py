@@ -1,4 +1,4 @@
-"""The names that a table has in the lake: of its views, and of the Delta tables that hold its rows."""
+"""The names of tables in the lake: of live tables and views, and stable ids."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ticdc_lakehouse.schema.names import TableName, fold
 
 _DATA = re.compile(r"__(data|dropped)(_[0-9]+)?$")
 OWN = ("events", "quarantine", "accounting", "schemas")
-"""What a feed's own tables and views in silver are called. Those of a feed `shop_crm` have the names that the tables
-`crm.events`, … of a feed `shop` would have."""
+"""Suffixes of a feed's own tables and views in silver. Those of a feed `shop_crm` equal the names of the tables
+`crm.events`, … of a feed `shop`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A table of some feed, and its names in the lake."""
+    """A name of the lake that a table of some feed uses."""
 
     feed: str
     table: TableName
@@ -29,24 +29,24 @@ class Taken:
 
 @dataclass(slots=True)
 class Naming:
-    """Names of new tables: a pure function of the table and of what the history holds, so that a run that died and the
-    one after it choose the same."""
+    """Chooses the names of new tables: a pure function of the table and of the names in the history, so that a run
+    which repeats an interrupted one chooses the same names."""
 
     feed: str
     history: Callable[[], Iterable[Taken]]
-    """All names ever given; asked for only when a new name is needed, which in most windows is never."""
+    """Reads all names ever used. Called only when a table needs a new name, which most windows do not."""
     template: str = NAME_TEMPLATE
     """The names of tables in the lake: text with {feed}, {database} and {table}."""
     is_feed: Callable[[str], bool] = lambda _name: False
-    """Whether there is a feed of this name."""
+    """True if a feed of this name exists."""
     _views: dict[str, tuple[str, TableName]] = field(default_factory=dict)
     _data_by_name: dict[TableName, set[str]] = field(default_factory=dict)
     _data: set[str] = field(default_factory=set)
     _history_read: bool = False
 
     def view(self, table: TableName) -> str:
-        """The name of the table's live table and views: by the feed's template. Where another table has it, the default
-        name gets a hash, and a name by the feed's own template is refused with a ConfigError."""
+        """Returns the name of the table's live table and views, by the feed's template. If another table uses it, the
+        default template adds a hash, and a feed's own template raises ConfigError."""
         self._read_history()
         plain = templated_name(self.template, self.feed, *table)
         own = (self.feed, table)
@@ -67,26 +67,26 @@ class Naming:
     def _is_free(self, plain: str, own: tuple[str, TableName]) -> bool:
         if plain in self._views:
             return self._views[plain] == own
-        # A table `t__data` would stand where a table `t` is made, `t__dropped` where it lies when it is dropped.
+        # `t__data` and `t__dropped` are names of the table `t` while it is created and after its DROP.
         if _DATA.search(plain):
             return False
         feed, _, last = plain.rpartition("_")
         return last not in OWN or not self.is_feed(feed)
 
     def data(self, table: TableName, commit_ts: int) -> str:
-        """The name of the Delta table for the rows that ``table`` has from ``commit_ts`` on."""
+        """Returns a new stable id for the rows that ``table`` has from ``commit_ts`` on."""
         first = f"{self.view(table)}__data"
         name = f"{first}_{commit_ts}" if first in self._data else first
         self._data.add(name)
         return name
 
     def reserve(self, data: str) -> None:
-        """The name of a Delta table is given that the history does not hold yet."""
+        """Marks an id as used that the history does not contain yet."""
         self._read_history()
         self._data.add(data)
 
     def data_of_name(self, table: TableName) -> frozenset[str]:
-        """The Delta tables of the feed's tables that were published under this name, now or once."""
+        """Stable ids of the feed's tables that are or were published under this name."""
         self._read_history()
         return frozenset(self._data_by_name.get(table, ()))
 
@@ -102,7 +102,7 @@ class Naming:
 
 
 def dropped_name(data: str) -> str:
-    """The name of the live table with the id ``data`` once TiDB dropped it: kept until the retention ends.
+    """Returns the name of the live table with the id ``data`` after its DROP, until its retention ends.
 
     >>> dropped_name("shop_orders__data"), dropped_name("shop_orders__data_7")
     ('shop_orders__dropped', 'shop_orders__dropped_7')
@@ -114,7 +114,7 @@ _PLAIN = re.compile(r"[a-z0-9_]+")
 
 
 def templated_name(template: str, feed: str, database: str, table: str) -> str:
-    """The catalog name that a template gives: told apart by a hash where a name of TiDB's is not plain.
+    """The catalog name that a template gives: with a hash where a name of TiDB is not plain.
 
     >>> templated_name("{database}_{table}", "shop_craft", "shop", "orders")
     'shop_orders'
@@ -128,7 +128,7 @@ def templated_name(template: str, feed: str, database: str, table: str) -> str:
 
 
 def object_name(*parts: str) -> str:
-    """One catalog name for these parts: joined by ``_`` when plain, else made plain and told apart by a hash.
+    """One catalog name for these parts: joined by ``_`` when plain, otherwise made plain, with a hash of the parts.
 
     Catalogs take ``[A-Za-z0-9_]`` and ignore case; MySQL takes anything, and TiDB ignores case too. ``Shop`` and
     ``orders`` give ``shop_orders``.

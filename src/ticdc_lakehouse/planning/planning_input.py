@@ -1,4 +1,4 @@
-"""What is known before a window is applied."""
+"""The input of the planner: the published state, the window and the feed's configuration."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ticdc_lakehouse.schema.names import TableName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GoldConfig:
-    """How a feed's changes become tables."""
+    """Configuration of one feed's gold layer."""
 
     feed: str
     time_zone: str
@@ -26,30 +26,31 @@ class GoldConfig:
     matches: Callable[[str, str], bool] = lambda _database, _table: True
     """The feed's table filter."""
     options: SinkOptions = field(default_factory=SinkOptions)
-    """The feed's, for what they say of doubtful values."""
+    """The feed's sink options. They say which writer defects the feed trusts."""
     external_schemas: bool = False
-    """Whether rows are described by schemas that were sent apart, in an order of their own (Simple)."""
+    """True if schemas arrive in messages of their own, which list columns in their own order (Simple)."""
     flags_may_be_stale: bool = False
-    """Whether messages may be wrong about what is UNSIGNED (Open Protocol, wire.md 8.4)."""
+    """True if messages may carry a wrong UNSIGNED flag (Open Protocol, wire.md 8.4)."""
     noncanonical_key_digits: bool = False
-    """Whether keys of decimals and times have the wire's digits, not MySQL's (Debezium)."""
+    """True if keys of decimals and times have other digits than MySQL's texts (Debezium)."""
     mode: Mode = Mode.WATERMARKS
     tombstone_days: int = 7
-    """Eventual mode: for how long a deleted row is remembered, so that an older change does not bring it back."""
+    """Eventual mode: days for which a tombstone stays, so that an older change does not insert the deleted row
+    again."""
     retention_days: int = RETENTION_DAYS
-    """For how long a state stays readable after the next one."""
+    """Days for which a published state stays readable after the next one."""
     name_template: str = NAME_TEMPLATE
     """Names of tables and views in the lake: text with the placeholders {feed}, {database} and {table}."""
     schema_template: str | None = None
-    """The schema of the gold names, with the same placeholders; None for the layer's own."""
+    """Template of the schema of gold names, with the same placeholders; None for the layer's schema."""
     views: Views = Views.PINNED
     policy: Callable[[str, str], Policy] = lambda _database, _table: Policy()
-    """What the feed says of a table."""
+    """The feed's policy for a table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanningInput:
-    """Everything that decides what a window does."""
+    """Everything that a window's plan depends on."""
 
     applying: GoldConfig
     before: Published
@@ -57,13 +58,13 @@ class PlanningInput:
     """Newest published definition by Delta table."""
     window: Window
     holds: Mapping[TableName, BlockingPoint]
-    """Tables with messages in quarantine."""
+    """Blocking points of tables with messages in quarantine."""
     tso: int
-    """Where the window ends."""
+    """Upper end of the window, inclusive."""
     late: Mapping[TableName, BlockingPoint] = field(default_factory=dict)
-    """Tables that got rows too late, each with the TSO up to which it is right."""
+    """Blocking points of tables with late rows: the TSO up to which each table is correct."""
     naming: Naming
     batches: tuple[int, int] | None = None
-    """Eventual mode: the bronze batches (after, through] that are new; None where watermarks say what is."""
+    """Eventual mode: the new bronze batches (after, through]; None in mode watermarks."""
     skipped: frozenset[tuple[str, int]] = frozenset()
-    """DDLs that a person decided to pass over: Delta table of the rows, and commit_ts."""
+    """DDLs with an override `skip-ddl`: stable id of the table, and commit_ts."""

@@ -1,4 +1,4 @@
-"""What gold has published of a feed: each table's state and definition at a watermark."""
+"""The published state of a feed: each table's state and definition at a watermark."""
 
 from __future__ import annotations
 
@@ -13,41 +13,41 @@ from ticdc_lakehouse.schema.names import TableName
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
-    """How one table stands at a published watermark."""
+    """State of one table at a published watermark."""
 
     name: str
     """The name of its views."""
     data: str
-    """The Delta table of its rows. Another one after TRUNCATE or a new CREATE TABLE; the same after RENAME."""
+    """Stable id of its Delta table. TRUNCATE and CREATE TABLE give a new id, RENAME keeps it."""
     version: int
     """Delta version of its data."""
     applied_tso: int
-    """Every change up to here is in; below the watermark if the table is blocked."""
+    """The table includes every change up to this TSO, which is below the watermark if the table is blocked."""
     ddls: tuple[str, ...] = ()
-    """The DDLs at exactly ``applied_tso`` that are in: they may come again, and others of that commit_ts may follow."""
+    """The applied DDLs at exactly ``applied_tso``: duplicates of them may arrive, and other DDLs of that commit_ts."""
     stop: StopReason | None = None
-    """Why it is blocked, None if it is not."""
+    """Why the table is blocked; None if it is not."""
 
     @property
     def needs_override(self) -> bool:
-        """Whether it is blocked until a person decides; False if the next run tries again."""
+        """True if the table stays blocked until an override; False if the next run tries again."""
         return self.stop is not None and self.stop.needs_override
 
     @property
     def dropped(self) -> bool:
-        """Whether TiDB has dropped it, and gold keeps what it was."""
+        """True if TiDB dropped the table and gold keeps its last rows (``on_drop: keep``)."""
         return self.stop is not None and self.stop.kind is StopKind.DROPPED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recoverable:
-    """A table that TiDB dropped or truncated: RECOVER and FLASHBACK TABLE bring it back, and send no row."""
+    """A table that TiDB dropped or truncated. RECOVER and FLASHBACK TABLE restore it without sending a row."""
 
     name: TableName
-    """The name that it had then."""
+    """Its name at the DROP."""
     data: str
     version: int
-    """Its rows at that moment; -1 if they are not known, since it was blocked."""
+    """Delta version of its rows at the DROP; -1 if they are unknown because the table was blocked."""
     dropped_at: int
     """commit_ts of the DROP or TRUNCATE."""
 
@@ -63,16 +63,16 @@ class Published:
     tables: dict[TableName, TableState] = field(default_factory=dict)
     recoverable: tuple[Recoverable, ...] = ()
     number: int = 0
-    """Of the window that published it: 1, 2, 3 …"""
+    """Number of the window that published it: 1, 2, 3 …"""
     base: int = 0
     """Number of the newest window that has the states of all tables."""
     definitions: dict[str, Definition] = field(default_factory=dict)
-    """The newest definition of each of these tables, by the Delta table of its rows."""
+    """The newest definition of each table, by its stable id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A table's definition, since when and from where, and the table's places in the lake."""
+    """A table's definition, the commit_ts since which it holds, its source, and the table's names in the lake."""
 
     table: Table
     commit_ts: int
@@ -83,17 +83,17 @@ class Definition:
     data: str
     """As in `TableState`."""
     named_at: int = 0
-    """commit_ts of the CREATE, TRUNCATE or RENAME since which the rows of this name are its own; 0 if always."""
+    """commit_ts of the CREATE, TRUNCATE or RENAME since which rows of this name belong to the table; 0 if always."""
     number: int = 0
-    """Of the window that published it; 0 before."""
+    """Number of the window that published it; 0 before publication."""
     run: str = ""
-    """The run that published it; empty before."""
+    """The run that published it; empty before publication."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restart:
-    """Tables that begin anew in the middle, out of an export: as if they had been published so, with these definitions,
-    at a TSO below the watermark."""
+    """Tables that restart from an export: they replace the published states and definitions, at a TSO below the
+    watermark."""
 
     tables: dict[TableName, TableState]
     definitions: tuple[Definition, ...]

@@ -1,4 +1,4 @@
-"""Why a table is blocked: values to branch on and to store, and the one place where they become a sentence."""
+"""Why a table is blocked: values to branch on and to store. `StopReason.__str__` makes the sentence for people."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ class StopKind(StrEnum):
     """What blocks a table."""
 
     UNSUPPORTED_DDL = "unsupported_ddl"
-    """A DDL that gold cannot follow."""
+    """A DDL that gold does not support."""
     DROPPED = "dropped"
-    """TiDB dropped it, and the policy is to keep what it was (``on_drop: keep``)."""
+    """TiDB dropped it, and the policy is to keep its last rows (``on_drop: keep``)."""
     QUARANTINED = "quarantined"
     """A message of the table is in quarantine."""
     LATE_ROWS = "late_rows"
     """Rows arrived below the published watermark."""
     INCOMPATIBLE_ROWS = "incompatible_rows"
-    """Rows that the table's definition cannot take, or that no definition is known for."""
+    """Rows that do not fit the table's definition, or that have none."""
     IRREGULAR_VALUE = "irregular_value"
-    """A value that no Spark type holds, and the policy is to stop (``on_irregular: stop``)."""
+    """A value that no Spark type can represent, and the policy is to block (``on_irregular: stop``)."""
     RESERVED_COLUMN = "reserved_column"
-    """The table has a column that is named as one of gold's own."""
+    """The table has a column whose name is reserved for gold."""
     NOT_IN_GOLD = "not_in_gold"
-    """It was blocked when TiDB dropped it, so that its rows at that moment are not known."""
+    """It was blocked when TiDB dropped it, so its rows at the DROP are unknown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,18 +37,18 @@ class StopReason:
 
     kind: StopKind
     detail: str = ""
-    """What exactly: a column, a row, a message."""
+    """The cause: a column, a row, a message."""
     commit_ts: int | None = None
-    """Of the DDL that is not followed, or that dropped the table."""
+    """commit_ts of the unsupported DDL or of the DROP."""
     query: str | None = None
-    """Text of the DDL that is not followed."""
+    """Text of the unsupported DDL."""
     can_skip: bool = False
-    """Whether the table goes on when the DDL is skipped; not where the DDL makes the table."""
+    """True if skipping the DDL unblocks the table; False where the DDL creates it."""
     needs_override: bool = False
-    """True if it stays blocked until a person decides; False if the next run tries again."""
+    """True if the table stays blocked until an override; False if the next run tries again."""
 
     def to_json(self) -> str:
-        """All fields, as one JSON object."""
+        """Returns all fields as one JSON object."""
         return orjson.dumps(asdict(self)).decode()
 
     @staticmethod
@@ -58,7 +58,7 @@ class StopReason:
         return StopReason(**{**members, "kind": StopKind(members["kind"])})
 
     def __str__(self) -> str:
-        """One line for people: what happened, and the ways out where the detail does not name them."""
+        """One line for people: what happened, and the ways out unless the detail names them."""
         match self.kind:
             case StopKind.UNSUPPORTED_DDL:
                 return _unsupported_ddl(self)

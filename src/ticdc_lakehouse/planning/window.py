@@ -15,7 +15,7 @@ from ticdc_lakehouse.schema.statement import AlterTable, NoChange, Statement
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockingPoint:
-    """A TSO that a table may not pass, and why."""
+    """A TSO at which a table is blocked, and the reason."""
 
     tso: int
     stop: StopReason
@@ -23,57 +23,57 @@ class BlockingPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowGroup:
-    """The rows of one table, between two DDLs, that share a description of columns."""
+    """Rows of one table between two DDLs that have the same layout."""
 
     name: TableName
-    """As these rows spell it (wire.md 8.14)."""
+    """The table's name in the spelling of these rows (wire.md 8.14)."""
     columns: tuple[Column, ...]
     whole: bool
-    """Whether the images hold all columns (an insert's or update's ``after``), or may hold the key alone (a delete's
-    ``before``)."""
+    """True if the images hold all columns (``after`` of an insert or update); False if they may hold only the key
+    (``before`` of a delete)."""
     handle_only: bool
-    """Whether the images hold the key alone because the rows were too large."""
+    """True if the images hold only the handle key, because the full rows exceed the message size limit."""
     keyed: bool
-    """Whether the wire named the key."""
+    """True if the messages name the key."""
     first: int
     """Smallest commit_ts."""
     last: int
     """Largest commit_ts."""
     rows: int
     replayed: bool = False
-    """Whether some were decoded again from quarantine."""
+    """True if some rows were replayed from quarantine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DdlEvent:
-    """A DDL of the window, once however often it arrived."""
+    """A DDL of the window, without duplicates."""
 
     commit_ts: int
     database: str | None
     table: str | None
     query: str
     statements: tuple[Statement, ...]
-    """What it changes; nothing for a view, a comment."""
+    """Its changes to tables; empty for a view or a comment."""
     topic: str = ""
-    """Where it came from; from several, one of them."""
+    """One topic that delivered it."""
     late: bool = False
-    """Whether it came for the first time when newer commits were published (eventual mode: those of other tables)."""
+    """True if it first arrived after newer commits of other tables were published (eventual mode)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Window:
-    """All changes of a feed that are not applied yet, up to W."""
+    """All changes of a feed up to W that are not applied yet."""
 
     rows: Mapping[TableName, tuple[RowGroup, ...]]
-    """In order of their first commit_ts."""
+    """Row groups in order of their first commit_ts."""
     ddls: tuple[DdlEvent, ...]
-    """In commit order, equal commit_ts in the order of arrival. Some may be applied already."""
+    """DDLs in commit order; equal commit_ts in order of arrival. Some may be applied already."""
     replays_seen: datetime | None
-    """Newest replay among the events, or as before."""
+    """Time of the newest replay among the events, or the previous window's value."""
     row_changes: int
 
 
 def statements_of(query: str, database: str | None, table: str | None) -> tuple[Statement, ...]:
-    """What a DDL changes."""
+    """Returns the changes of a DDL to tables."""
     read = read_ddl(query, database, table)
     return tuple(s for s in read if s != NoChange() and not (isinstance(s, AlterTable) and not s.actions))

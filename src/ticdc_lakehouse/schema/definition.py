@@ -23,7 +23,7 @@ class ColumnDefinition:
     """A generated column that is not stored: no protocol ever sends it."""
     by: str | None = None
     """ENUM and SET: whether the feed's values are ``index`` or ``name``."""
-    doubt: str | None = None
+    defect: str | None = None
     """What may be wrong with values of the feed's, as messages say (``event.Column``)."""
     open: bool = False
     """Whether messages leave its type open, so that its texts are the wire's own (Debezium)."""
@@ -119,7 +119,7 @@ def table_to_json(table: Table) -> str:
     """The definition as one JSON text."""
     columns = [
         {"name": c.name, "type": c.type.text, "nullable": c.nullable, "virtual": c.virtual, "by": c.by}
-        | ({} if c.doubt is None else {"doubt": c.doubt})
+        | ({} if c.defect is None else {"defect": c.defect})
         | ({"open": True} if c.open else {})
         for c in table.columns
     ]
@@ -150,6 +150,8 @@ def table_from_wire(database: str, table: str, columns: tuple[Column, ...]) -> T
     return Table(
         database=database,
         table=table,
-        columns=tuple(ColumnDefinition(name=c.name, type=parse_type(c.type), by=c.by, doubt=c.doubt) for c in columns),
+        columns=tuple(
+            ColumnDefinition(name=c.name, type=parse_type(c.type), by=c.by, defect=c.defect) for c in columns
+        ),
         key=tuple(c.name for c in columns if c.key),
     )

@@ -114,7 +114,7 @@ def irregular_sql(lost: str) -> str:
 def typed_column(column: ColumnDefinition) -> TypedColumn:
     """The typed column of one column."""
     spark_type, remark = _home(column)
-    remarks = "; ".join(filter(None, (remark, writer_defects.remark(column.doubt))))
+    remarks = "; ".join(filter(None, (remark, writer_defects.remark(column.defect))))
     comment = column.type.text if remarks == "" else f"{column.type.text} ({remarks})"
     return TypedColumn(name=column.name, spark_type=spark_type, comment=comment, definition=column)
 

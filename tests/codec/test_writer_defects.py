@@ -14,10 +14,10 @@ from ticdc_codec.writer_defects import (
     CRAFT_FLOAT,
     DEBEZIUM_DECIMAL,
     DEBEZIUM_DEFAULT,
-    DOUBTS,
     OPEN_FLAGS,
     OPEN_LOST_NAME,
     SIMPLE_COLUMN_ORDER,
+    WRITER_DEFECTS,
     refusal,
     remark,
 )
@@ -42,54 +42,54 @@ TAKEN = {DEBEZIUM_DECIMAL, DEBEZIUM_DEFAULT}
 """What the wire itself loses: every such feed has it."""
 
 
-def doubtful(*words: str) -> tuple[Column, ...]:
-    return (Column(name="id", type="int", key=True), Column(name="c", type="float", doubt=" ".join(words)))
+def suspect(*words: str) -> tuple[Column, ...]:
+    return (Column(name="id", type="int", key=True), Column(name="c", type="float", defect=" ".join(words)))
 
 
 @pytest.mark.parametrize(("word", "protocol"), PROTOCOLS.items())
 def test_the_option_of_its_name_decides(word: str, protocol: str) -> None:
     for choice in ("refuse", "trust"):
-        found = refusal(doubtful(word), sink_options(protocol, {word: choice}), defined=False)
+        found = refusal(suspect(word), sink_options(protocol, {word: choice}), defined=False)
         assert (found is None) == (choice == "trust")
         assert found is None or f"option {word}" in found
-    assert (refusal(doubtful(word), sink_options(protocol, {}), defined=False) is None) == (word in TAKEN)
+    assert (refusal(suspect(word), sink_options(protocol, {}), defined=False) is None) == (word in TAKEN)
     assert remark(word) in remark(f"{DEBEZIUM_DECIMAL} {word}")
 
 
 def test_the_table_is_whole() -> None:
-    assert {*PROTOCOLS, OPEN_LOST_NAME} == DOUBTS.keys()
+    assert {*PROTOCOLS, OPEN_LOST_NAME} == WRITER_DEFECTS.keys()
     assert {word.replace("-", "_") for word in PROTOCOLS} < {field.name for field in fields(SinkOptions)}
 
 
 def test_rows_decoded_before_the_feed_said_null_stay_refused() -> None:
     """Silver has their false values; only a replay reads them as NULL."""
-    assert refusal(doubtful(CRAFT_FLOAT), sink_options("craft", {"craft-float": "null"}), defined=True) is not None
+    assert refusal(suspect(CRAFT_FLOAT), sink_options("craft", {"craft-float": "null"}), defined=True) is not None
 
 
-def test_one_of_several_doubts_is_enough() -> None:
+def test_one_of_several_defects_refuses_the_rows() -> None:
     options = sink_options("debezium", {"debezium-decimal": "refuse"})
-    assert refusal(doubtful(DEBEZIUM_DEFAULT), options, defined=True) is None
-    both = doubtful(DEBEZIUM_DEFAULT, DEBEZIUM_DECIMAL)
-    assert refusal(both, options, defined=True) == DOUBTS[DEBEZIUM_DECIMAL].refusal
+    assert refusal(suspect(DEBEZIUM_DEFAULT), options, defined=True) is None
+    both = suspect(DEBEZIUM_DEFAULT, DEBEZIUM_DECIMAL)
+    assert refusal(both, options, defined=True) == WRITER_DEFECTS[DEBEZIUM_DECIMAL].refusal
 
 
 def test_a_create_table_settles_what_flags_were_lost() -> None:
     for word in PROTOCOLS.keys() - TAKEN:
-        settled = refusal(doubtful(word), SinkOptions(), defined=True) is None
+        settled = refusal(suspect(word), SinkOptions(), defined=True) is None
         assert settled == (word == OPEN_FLAGS)
 
 
 def test_a_lost_name_is_nothing_that_gold_takes() -> None:
-    assert refusal(doubtful(OPEN_LOST_NAME), SinkOptions(), defined=False) is None
+    assert refusal(suspect(OPEN_LOST_NAME), SinkOptions(), defined=False) is None
     assert remark(OPEN_LOST_NAME)
     assert remark(None) == ""
 
 
-def test_a_column_that_was_in_doubt_says_so_in_its_comment_from_then_on() -> None:
+def test_comment_of_a_suspect_column_names_its_defect_from_then_on() -> None:
     (table,) = tables_from_sql("CREATE TABLE d.t (id INT PRIMARY KEY, c FLOAT)")
     group = RowGroup(
         name=TableName("d", "t"),
-        columns=doubtful(CRAFT_FLOAT),
+        columns=suspect(CRAFT_FLOAT),
         whole=True,
         handle_only=False,
         keyed=True,
@@ -97,7 +97,7 @@ def test_a_column_that_was_in_doubt_says_so_in_its_comment_from_then_on() -> Non
         last=5,
         rows=1,
     )
-    sound = replace(group, columns=tuple(replace(column, doubt=None) for column in group.columns))
+    sound = replace(group, columns=tuple(replace(column, defect=None) for column in group.columns))
     told = with_wire_types(with_wire_types(table, [group]), [sound])
     assert table_from_json(table_to_json(told)) == told
     comments = [column.comment for column in typed_columns(told)]
@@ -119,8 +119,8 @@ def test_floats_of_8_2_are_refused_unless_the_feed_says_otherwise() -> None:
             if isinstance(event, Failure):  # what is left of the value is NaN
                 continue
             assert isinstance(event, RowChange)
-            doubted = {column.name for column in event.columns if column.doubt == CRAFT_FLOAT}
-            assert doubted >= {*(told.get("lossy") or ())}
+            suspects = {column.name for column in event.columns if column.defect == CRAFT_FLOAT}
+            assert suspects >= {*(told.get("lossy") or ())}
             wrong += bool(told.get("lossy"))
     assert wrong
 
