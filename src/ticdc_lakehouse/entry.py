@@ -221,8 +221,6 @@ class Run:
             tombstone_days=self.feed.gold.tombstone_days,
             retention_days=self.feed.gold.retention_days,
             name_template=self.feed.gold.name,
-            schema_template=self.feed.gold.schema,
-            views=self.feed.gold.views,
             policy=self.feed.gold.policy,
         )
 

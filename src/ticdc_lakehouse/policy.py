@@ -22,15 +22,6 @@ class Mode(StrEnum):
     TSO."""
 
 
-class Views(StrEnum):
-    """What analysts query in schema gold."""
-
-    PINNED = "pinned"
-    """A view of each table, pinned to the published watermark."""
-    NONE = "none"
-    """The live tables themselves."""
-
-
 class OnDrop(StrEnum):
     """What happens to a table that TiDB dropped."""
 

@@ -46,10 +46,6 @@ class Feed:
     """Options of the Kafka client; `security_options` resolves the references."""
     tables: TableFilter = field(default_factory=TableFilter)
     gold: Gold = field(default_factory=Gold)
-    bronze_retention_days: int | None = None
-    """For how many days bronze keeps messages; None: without end."""
-    silver_retention_days: int | None = None
-    """For how many days silver keeps changes; None: without end."""
     schema_tables: tuple[Table, ...] = ()
     """The tables that existed before the feed."""
     starting_offsets: str = "earliest"
@@ -151,8 +147,6 @@ def _feed(values: Mapping[str, object], root: Key) -> Feed:
         security=security,
         tables=file.tables,
         gold=file.gold,
-        bronze_retention_days=file.bronze.retention_days,
-        silver_retention_days=file.silver.retention_days,
         schema_tables=tables,
         starting_offsets=file.starting_offsets,
         max_message_bytes=file.max_message_bytes,

@@ -8,7 +8,7 @@ from msgspec import Meta, Struct, field
 
 from ticdc_codec.protocols import PROTOCOLS
 from ticdc_codec.typed_value import Text, Zone
-from ticdc_lakehouse.config.gold import Days, Gold
+from ticdc_lakehouse.config.gold import Gold
 from ticdc_lakehouse.config.kafka import Kafka
 from ticdc_lakehouse.config.table_filter import TableFilter
 
@@ -35,17 +35,6 @@ class ProtocolName(str):
         return cls(value.replace("-", "_"))
 
 
-class LayerKeys(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """For how long a layer keeps what arrived."""
-
-    retention_days: Annotated[
-        Days | None,
-        Meta(
-            description="For how many days messages, or their changes, are kept. Default: without end. Not obeyed yet."
-        ),
-    ] = None
-
-
 class FeedFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A feed file of the TiCDC lakehouse: one changefeed's topics, and how they become tables."""
 
@@ -64,12 +53,6 @@ class FeedFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     kafka: Annotated[Kafka, Meta(description="[Where the messages are](#kafka).")]
     tables: Annotated[TableFilter, Meta(description="[Which tables gold carries](#tables).")] = field(
         default_factory=TableFilter
-    )
-    bronze: Annotated[LayerKeys, Meta(description="[For how long](#bronze-silver) messages are kept.")] = field(
-        default_factory=LayerKeys
-    )
-    silver: Annotated[LayerKeys, Meta(description="[For how long](#bronze-silver) decoded changes are kept.")] = field(
-        default_factory=LayerKeys
     )
     gold: Annotated[Gold, Meta(description="[Gold's tables](#gold).")] = field(default_factory=Gold)
     schema_file: Annotated[

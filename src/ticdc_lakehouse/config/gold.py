@@ -1,4 +1,4 @@
-"""The section ``gold`` of a feed file: names, views, retention, and the policy of each table."""
+"""The section ``gold`` of a feed file: names, retention, and the policy of each table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from ticdc_lakehouse.policy import (
     OnIrregular,
     OnUnsupportedDdl,
     Policy,
-    Views,
 )
 
 LONGEST_DAYS = 36_500
@@ -25,18 +24,13 @@ TOMBSTONE_DAYS = 7
 
 Days = Annotated[int, Meta(ge=SHORTEST_RETENTION, le=LONGEST_DAYS)]
 """A retention. Delta keeps no less than a week."""
-_PLACEHOLDERS = "letters a-z, digits, _ and the placeholders {feed}, {database}, {table}"
 _NameTemplate = Annotated[
     str,
     Meta(
         pattern=r"^([a-z0-9_]|\{(feed|database|table)\})*\{table\}([a-z0-9_]|\{(feed|database|table)\})*$(?!\n)",
-        extra={"expected": f"{_PLACEHOLDERS}, with {{table}} in it"},
-    ),
-]
-_SchemaTemplate = Annotated[
-    str,
-    Meta(
-        pattern=r"^([a-z0-9_]|\{(feed|database|table)\})+$(?!\n)", extra={"expected": f"{_PLACEHOLDERS}, as you like"}
+        extra={
+            "expected": "letters a-z, digits, _ and the placeholders {feed}, {database}, {table}, with {table} in it"
+        },
     ),
 ]
 
@@ -96,17 +90,6 @@ class Gold(TableKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = RETENTION_DAYS
     name: Annotated[_NameTemplate, Meta(description="Names of tables and views.")] = NAME_TEMPLATE
-    schema: Annotated[
-        _SchemaTemplate | None,
-        Meta(description="Schema of the gold names. Default: the bundle's schema gold. Not obeyed yet."),
-    ] = None
-    views: Annotated[
-        Views,
-        Meta(
-            description="`pinned`: gold has a view of each live table, pinned to the published watermark; `none`: gold "
-            "has the live tables themselves. Not obeyed yet."
-        ),
-    ] = Views.PINNED
     tables: Annotated[
         dict[TablePattern, TableKeys],
         Meta(

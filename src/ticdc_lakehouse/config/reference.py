@@ -18,7 +18,7 @@ from ticdc_codec.options import Option, option_names, options_of
 from ticdc_codec.protocols import PROTOCOLS
 from ticdc_codec.typed_value import bare, expected, is_word
 from ticdc_lakehouse.config.client_option import CLIENT_OPTIONS
-from ticdc_lakehouse.config.feed_file import FeedFile, LayerKeys
+from ticdc_lakehouse.config.feed_file import FeedFile
 from ticdc_lakehouse.config.gold import Gold
 from ticdc_lakehouse.config.kafka import Kafka
 from ticdc_lakehouse.config.keys import default_of
@@ -46,13 +46,10 @@ kafka:
 tables:
   include: ["crm.*"]
   exclude: ["crm.audit_*"]
-bronze: {retention_days: 60}
-silver: {retention_days: 60}
 gold:
   mode: watermarks
   retention_days: 30
   name: "{feed}_{database}_{table}"
-  views: pinned
   on_drop: drop
   on_unsupported_ddl: stop
   on_irregular: "null"
@@ -110,7 +107,6 @@ def page() -> str:
         f"\nWithout effect, since only TiCDC's own connection depends on them: {alone}.\n",
         f"\nRefused, since they are secrets: {secret}.\n",
         *_section("tables", TableFilter),
-        *_section("bronze, silver", LayerKeys),
         *_section("gold", Gold),
     ]
     return "".join(parts)
