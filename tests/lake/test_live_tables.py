@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from changefeed import ID, Changefeed, Source, V, at, ddl
 
+from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import apply_plan, windows
@@ -179,6 +180,8 @@ def test_live_tables_are_renamed_with_their_tables_and_stay_when_they_are_droppe
         with pytest.raises(InterruptedError):
             feed.apply()
     assert feed.state.tso == at(20)
+    with pytest.raises(ConfigError, match=r"live table \S+ has not got its published name yet: run gold"):
+        as_of(feed.spark, feed.name, lake=feed.lake)
     feed.apply()
     assert feed.rows("a") == {1: ("b",)}
     assert feed.rows("b") == {1: ("a",), 2: ("more",)}

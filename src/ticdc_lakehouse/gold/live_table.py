@@ -258,9 +258,9 @@ def settle(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[str]
     ``names`` are the published ones; ``known`` all ids that were ever published: another table was never published, and
     goes.
     """
-    if all(_id_of(lake, name) == data for data, name in names.items()):
+    if all(id_of(lake, name) == data for data, name in names.items()):
         return
-    places = {name: data for name in lake.tables(Layer.LIVE) if (data := _id_of(lake, name, feed)) is not None}
+    places = {name: data for name in lake.tables(Layer.LIVE) if (data := id_of(lake, name, feed)) is not None}
     published = set(known)
     for name, data in places.items():
         if data not in published:
@@ -269,7 +269,7 @@ def settle(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[str]
     lake.rename(Layer.LIVE, {old: new for old, new in renames.items() if old != new})
 
 
-def _id_of(lake: Lake, name: str, feed: str | None = None) -> str | None:
+def id_of(lake: Lake, name: str, feed: str | None = None) -> str | None:
     """The id of the live table of this name, if there is one, and of this feed."""
     if not lake.exists(Layer.LIVE, name):
         return None

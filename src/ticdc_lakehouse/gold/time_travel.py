@@ -12,11 +12,12 @@ from pyspark.sql import functions as F
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse.catalog import Lake, Layer, session_lake
-from ticdc_lakehouse.gold.live_table import live_name, live_names
+from ticdc_lakehouse.gold.live_table import id_of, live_name, live_names
 from ticdc_lakehouse.gold.maintenance import kept_since
 from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.state_tables import WINDOWS
+from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.schema.names import fold
 
 
@@ -77,7 +78,7 @@ def as_of(spark: SparkSession, feed: str, tso: int | None = None, *, lake: Lake 
         feed=feed,
         tso=now.tso,
         time=time_of(now.tso),
-        tables={".".join(name): _rows(lake, live_name(names, s.data), s.version) for name, s in readable.items()},
+        tables={".".join(name): _rows(lake, feed, live_name(names, s.data), s) for name, s in readable.items()},
         names={".".join(name): s.name for name, s in readable.items()},
         behind={".".join(name): s.applied_tso for name, s in readable.items() if s.applied_tso < now.tso},
     )
@@ -96,7 +97,14 @@ def _earliest_kept(lake: Lake, feed: str) -> int:
     return int(line[0])
 
 
-def _rows(lake: Lake, live: str, version: int) -> DataFrame:
-    table = lake.table(Layer.LIVE, live)
-    rows = lake.spark.sql(f"SELECT * FROM {table} VERSION AS OF {version}").drop(KEY, COMMIT_TS)
+def _rows(lake: Lake, feed: str, live: str, state: TableState) -> DataFrame:
+    """The rows of a table in the live table of that name. A run that died between publishing a RENAME and renaming its
+    live table leaves another table under the name: that is not read."""
+    if id_of(lake, live) != state.data:
+        raise ConfigError(
+            f"as_of: feed {feed}: live table {live} has not got its published name yet: run gold of the feed, "
+            "which finishes what an interrupted run began"
+        )
+    rows = lake.spark.sql(f"SELECT * FROM {lake.table(Layer.LIVE, live)} VERSION AS OF {state.version}")
+    rows = rows.drop(KEY, COMMIT_TS)
     return rows.where(~F.col(DELETED)).drop(DELETED) if DELETED in rows.columns else rows
