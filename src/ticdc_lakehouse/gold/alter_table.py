@@ -64,7 +64,7 @@ def alter(lake: Lake, name: str, step: AlterRows, version: int, time_zone: str) 
     rows = _Rows(query=f"SELECT * FROM {table} VERSION AS OF {version}", columns=stored)
     for effect in step.effects:
         rows = _after(lake, rows, effect, step, time_zone)
-    if not rows.same or _returns(step.effects, stored):
+    if not rows.same or _adds_and_drops(step.effects):
         replace_rows(lake, table, rows.query, step.table, target)
         return True
     types = {field.name: field.dataType.simpleString() for field in schema}
@@ -126,10 +126,10 @@ def _commented(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
     )
 
 
-def _returns(effects: Sequence[Effect], stored: Sequence[str]) -> bool:
-    """Whether a column is dropped and another one added under its name, whose values are others."""
-    before = {fold(name) for name in stored}
-    return any(isinstance(effect, Added) and fold(effect.column.name) in before for effect in effects)
+def _adds_and_drops(effects: Sequence[Effect]) -> bool:
+    """Whether columns are dropped and others added: Delta cannot tell that from a change of their types, and a new
+    column under a dropped one's name has other values."""
+    return any(isinstance(e, Added) for e in effects) and any(isinstance(e, Dropped) for e in effects)
 
 
 def _renames_alone(lake: Lake, table: str, step: AlterRows, stored: Sequence[str]) -> bool:
