@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
+from threading import Lock
+from weakref import WeakKeyDictionary
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
@@ -15,6 +17,10 @@ from ticdc_lakehouse.sql.text import literal, quoted
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 """Session setting: what commits of the session carry as ``userMetadata``."""
+
+_FREE_SESSIONS: WeakKeyDictionary[SparkSession, list[SparkSession]] = WeakKeyDictionary()
+"""A session to those made from it that nothing commits in."""
+_LOCK = Lock()
 
 
 class Layer(StrEnum):
@@ -92,14 +98,22 @@ class Lake:
 
     def committing(self, metadata: str) -> Lake:
         """This lake in a session of its own, whose commits carry ``metadata`` as ``userMetadata`` in the tables'
-        histories: threads that commit different metadata share no setting."""
-        session = self.spark.newSession()
+        histories: threads that commit different metadata share no setting. ``release`` gives the session back."""
+        with _LOCK:
+            free = _FREE_SESSIONS.setdefault(self.spark, [])
+            session = free.pop() if free else self.spark.newSession()
         inherited = session.conf.getAll
         for name, value in self.spark.conf.getAll.items():
             if inherited.get(name) != value and session.conf.isModifiable(name):
                 session.conf.set(name, value)
         session.conf.set(USER_METADATA, metadata)
         return replace(self, spark=session)
+
+    def release(self, committing: Lake) -> None:
+        """Take back the session of a lake that ``committing`` gave and that nothing uses any more. Delta remembers
+        tables with the sessions that read them, so a session for each window would fill the heap."""
+        with _LOCK:
+            _FREE_SESSIONS.setdefault(self.spark, []).append(committing.spark)
 
     def property(self, table: str, name: str) -> str | None:
         """A table's property, None if it has none of that name."""

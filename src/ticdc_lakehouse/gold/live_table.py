@@ -169,6 +169,12 @@ class Commits:
                 self._lakes[tso] = self.lake.committing(metadata)
             return self._lakes[tso]
 
+    def close(self) -> None:
+        """Give the sessions back; nothing commits in them any more."""
+        for lake in self._lakes.values():
+            self.lake.release(lake)
+        self._lakes.clear()
+
 
 _MOST_SESSIONS = 8
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
@@ -107,7 +108,7 @@ def apply(
     commits = Commits(lake=lake, feed=feed, run=str(uuid4()))
     run = GoldRun(lake=lake, config=applying, commits=commits, names=names)
     window = situation.window
-    with generated_code(lake.spark, window.row_changes):
+    with closing(commits), generated_code(lake.spark, window.row_changes):
         outcomes = _defined(_apply_plans(run, plan_tables(situation)), restart.definitions)
     now = replace(
         before,
