@@ -34,7 +34,7 @@ class OnDrop(StrEnum):
 class OnUnsupportedDdl(StrEnum):
     """What happens to a table whose DDL cannot be followed."""
 
-    STOP = "stop"
+    BLOCK = "block"
     """It is blocked at its last correct state."""
     IGNORE = "ignore"
     """The DDL is skipped. The table is blocked where rows no longer fit its columns, and before a DDL that can be
@@ -48,7 +48,7 @@ class OnIrregular(StrEnum):
     """As NULL; column `_ticdc_irregular` holds the exact text, and ops counts them."""
     TEXT = "text"
     """DATE, DATETIME and TIMESTAMP columns hold MySQL's texts."""
-    STOP = "stop"
+    BLOCK = "block"
     """Their table is blocked before the first of them."""
 
 
@@ -57,5 +57,5 @@ class Policy:
     """The settings of one table."""
 
     on_drop: OnDrop = OnDrop.DROP
-    on_unsupported_ddl: OnUnsupportedDdl = OnUnsupportedDdl.STOP
+    on_unsupported_ddl: OnUnsupportedDdl = OnUnsupportedDdl.BLOCK
     on_irregular: OnIrregular = OnIrregular.NULL

@@ -275,12 +275,22 @@ MISTAKES = {
     "on_unsupported_ddl": (
         "kafka:",
         "gold: {on_unsupported_ddl: skip}\nkafka:",
-        "gold.on_unsupported_ddl: expected one of stop, ignore, found 'skip'",
+        "gold.on_unsupported_ddl: expected one of block, ignore, found 'skip'",
+    ),
+    "on_unsupported_ddl, as version 0.1 had it": (
+        "kafka:",
+        "gold: {on_unsupported_ddl: stop}\nkafka:",
+        "gold.on_unsupported_ddl: expected one of block, ignore, found 'stop'",
+    ),
+    "on_irregular, as version 0.1 had it": (
+        "kafka:",
+        "gold: {tables: {a.b: {on_irregular: stop}}}\nkafka:",
+        "gold.tables.a.b.on_irregular: expected one of null, text, block, found 'stop'",
     ),
     "on_irregular": (
         "kafka:",
         "gold: {on_irregular: zero}\nkafka:",
-        "gold.on_irregular: expected one of null, text, stop, found 'zero'",
+        "gold.on_irregular: expected one of null, text, block, found 'zero'",
     ),
     "gold tables no mapping": (
         "kafka:",
@@ -342,7 +352,7 @@ gold:
   tables:
     shop.tmp_*: {on_drop: drop, on_unsupported_ddl: ignore}
     "shop.*": {on_unsupported_ddl: ignore}
-    "*.tmp_1": {on_unsupported_ddl: stop}
+    "*.tmp_1": {on_unsupported_ddl: block}
 """
 
 
@@ -355,8 +365,8 @@ def test_first_pattern_that_fits_decides_the_policy_of_a_table(tmp_path: Path) -
     assert [(policy.on_drop, policy.on_unsupported_ddl) for policy in found.values()] == [
         (OnDrop.DROP, OnUnsupportedDdl.IGNORE),
         (OnDrop.KEEP, OnUnsupportedDdl.IGNORE),
-        (OnDrop.KEEP, OnUnsupportedDdl.STOP),
-        (OnDrop.KEEP, OnUnsupportedDdl.STOP),
+        (OnDrop.KEEP, OnUnsupportedDdl.BLOCK),
+        (OnDrop.KEEP, OnUnsupportedDdl.BLOCK),
     ], "the first pattern that fits counts; what it leaves open is as of the feed"
 
 
@@ -368,15 +378,15 @@ def test_name_template_is_a_setting_of_the_feed(tmp_path: Path) -> None:
 
 def test_null_of_yaml_is_the_word_null(tmp_path: Path) -> None:
     tables = "{a.b: {on_irregular: null}, a.c: {on_irregular: 'null'}, a.d: {on_irregular: text}, a.*: {}}"
-    gold = load_feed(written(tmp_path, f"{RIGHT}\ngold: {{on_irregular: stop, tables: {tables}}}\n")).gold
+    gold = load_feed(written(tmp_path, f"{RIGHT}\ngold: {{on_irregular: block, tables: {tables}}}\n")).gold
     found = [gold.policy("a", table).on_irregular for table in "bcde"]
-    assert found == [OnIrregular.NULL, OnIrregular.NULL, OnIrregular.TEXT, OnIrregular.STOP]
+    assert found == [OnIrregular.NULL, OnIrregular.NULL, OnIrregular.TEXT, OnIrregular.BLOCK]
 
 
 def test_gold_defaults_to_watermarks_and_to_dropping_tables(tmp_path: Path) -> None:
     gold = load_feed(written(tmp_path, RIGHT)).gold
     assert (gold.mode, gold.tombstone_days, gold.retention_days) == (Mode.WATERMARKS, 7, 30)
-    assert gold.policy("any", "table") == Policy(on_drop=OnDrop.DROP, on_unsupported_ddl=OnUnsupportedDdl.STOP)
+    assert gold.policy("any", "table") == Policy(on_drop=OnDrop.DROP, on_unsupported_ddl=OnUnsupportedDdl.BLOCK)
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from ticdc_local.broker import Broker
 
 DATES = (Column(name="d", type="date"), Column(name="m", type="datetime(3)"), Column(name="z", type="timestamp"))
-NOTED, TEXTS, STOPS = (Source(table=name, columns=(ID, *DATES)) for name in ("noted", "texts", "stops"))
+NOTED, TEXTS, BLOCKED = (Source(table=name, columns=(ID, *DATES)) for name in ("noted", "texts", "blocked"))
 SCHEMA = "".join(
     f"CREATE TABLE shop.{name} (id BIGINT PRIMARY KEY, d DATE, m DATETIME(3), z TIMESTAMP);"
-    for name in ("noted", "texts", "stops")
+    for name in ("noted", "texts", "blocked")
 )
-POLICIES = {"shop.texts": {"on_irregular": "text"}, "shop.stops": {"on_irregular": "stop"}}
+POLICIES = {"shop.texts": {"on_irregular": "text"}, "shop.blocked": {"on_irregular": "block"}}
 RIGHT = ("2024-02-29", "2024-02-29 01:02:03.500", "2024-02-29 09:00:00")
 ZERO = ("0000-00-00", "2024-05-00 00:00:00.000", "0000-00-00 00:00:00")
 
@@ -32,7 +32,7 @@ def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathF
     described = {"time_zone": "Asia/Shanghai", "gold": {"tables": POLICIES}}
     folder = tmp_path_factory.mktemp("irregular")
     feed = Changefeed(spark, broker, folder, schema=SCHEMA, described=described)
-    for table in (NOTED, TEXTS, STOPS):
+    for table in (NOTED, TEXTS, BLOCKED):
         feed.send(0, table.insert(at(1), 1, *RIGHT))
         # What a later change overtakes was a value of the table all the same.
         feed.send(0, table.insert(at(3), 2, *ZERO), table.update(at(4), (2, *ZERO), (2, *RIGHT)))
@@ -66,21 +66,21 @@ def test_text_shows_what_mysql_shows(feed: Changefeed, layer: Layer) -> None:
         assert view.schema["m"].metadata["comment"] == "DATETIME(3) (MySQL's text: on_irregular)"
 
 
-def test_stop_stands_still_before_the_first_until_the_feed_takes_them(feed: Changefeed) -> None:
+def test_block_blocks_the_table_before_the_first_one_until_the_policy_changes(feed: Changefeed) -> None:
     """Last: it changes the feed."""
-    state = feed.state.tables["shop", "stops"]
+    state = feed.state.tables["shop", "blocked"]
     assert (state.applied_tso, state.needs_override) == (at(3) - 1, False)
-    assert str(state.stop) == f"column d has 0000-00-00 at {at(3)}, which is no date (on_irregular: stop)"
-    assert feed.rows("stops")[1][0] == dt.date(2024, 2, 29)
-    assert [*feed.rows("stops")] == [1]
+    assert str(state.stop) == f"column d has 0000-00-00 at {at(3)}, which is no date (on_irregular: block)"
+    assert feed.rows("blocked")[1][0] == dt.date(2024, 2, 29)
+    assert [*feed.rows("blocked")] == [1]
     feed.described = {"time_zone": "Asia/Shanghai"}
     feed.resolve(at(11))
     feed.go()
-    assert feed.state.tables["shop", "stops"].stop is None
-    assert {key: row[0] for key, row in feed.rows("stops").items()} == {
+    assert feed.state.tables["shop", "blocked"].stop is None
+    assert {key: row[0] for key, row in feed.rows("blocked").items()} == {
         1: dt.date(2024, 2, 29),
         2: dt.date(2024, 2, 29),
         3: None,
         4: None,
     }
-    assert ("shop", "stops", "d", 1) in counts(feed)
+    assert ("shop", "blocked", "d", 1) in counts(feed)

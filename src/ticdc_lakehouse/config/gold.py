@@ -48,7 +48,7 @@ class TableKeys(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     on_unsupported_ddl: Annotated[
         OnUnsupportedDdl | None,
         Meta(
-            description="What happens to a table whose DDL [cannot be followed](ddl.md). `stop`: it is blocked at its "
+            description="What happens to a table whose DDL [cannot be followed](ddl.md). `block`: it is blocked at its "
             "last correct state; `ignore`: the DDL is skipped, and the table is blocked where rows no longer fit its "
             "columns."
         ),
@@ -57,7 +57,7 @@ class TableKeys(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         OnIrregular | None,
         Meta(
             description="How dates are shown that Spark's types do not have, such as 0000-00-00. `null`: NULL, with "
-            "the exact text in `_ticdc_irregular`; `text`: columns of dates and times have MySQL's texts; `stop`: the "
+            "the exact text in `_ticdc_irregular`; `text`: columns of dates and times have MySQL's texts; `block`: the "
             "table is blocked before the first of them."
         ),
     ] = None

@@ -51,7 +51,7 @@ gold:
   retention_days: 30
   name: "{feed}_{database}_{table}"
   on_drop: drop
-  on_unsupported_ddl: stop
+  on_unsupported_ddl: block
   on_irregular: "null"
   tables:
     crm.archive: {on_drop: keep}

@@ -317,7 +317,7 @@ class _LiveTable:
 
     def _irregular(self, rows: MergeRows) -> BlockingPoint | None:
         config = self.run.config
-        if config.policy(rows.table.database, rows.table.table).on_irregular is not OnIrregular.STOP:
+        if config.policy(rows.table.database, rows.table.table).on_irregular is not OnIrregular.BLOCK:
             return None
         return first_irregular(self.run.lake, config.feed, rows, config.time_zone)
 

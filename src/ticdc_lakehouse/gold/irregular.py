@@ -62,7 +62,7 @@ def first_irregular(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> B
     if first is None:
         return None
     detail = (
-        f"column {first['name']} has {first['text']} at {first['commit_ts']}, which is no date (on_irregular: stop)"
+        f"column {first['name']} has {first['text']} at {first['commit_ts']}, which is no date (on_irregular: block)"
     )
     stop = StopReason(kind=StopKind.IRREGULAR_VALUE, detail=detail)
     return BlockingPoint(tso=first["commit_ts"] - 1, stop=stop)

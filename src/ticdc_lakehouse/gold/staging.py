@@ -56,13 +56,13 @@ def is_stageable(config: GoldConfig, step: Step) -> bool:
     """Whether the pass can serve a step: rows whose keys are on the wire, in the order of commit_ts.
 
     Read otherwise: keys that are made from a definition's columns; replays from quarantine, which look again at keys
-    below the segment; the eventual mode, which has an order of its own; tables that stop before an irregular value, and
-    so may take a part of the segment alone.
+    below the segment; the eventual mode, which has an order of its own; tables with
+    ``on_irregular: block``, which may merge only a part of the segment.
     """
     if not isinstance(step, MergeRows) or not step.groups or step.batches is not None:
         return False
-    stops = config.policy(step.table.database, step.table.table).on_irregular is OnIrregular.STOP
-    return step.wire_keys and not step.replayed and not stops
+    may_block = config.policy(step.table.database, step.table.table).on_irregular is OnIrregular.BLOCK
+    return step.wire_keys and not step.replayed and not may_block
 
 
 def _with_stages(config: GoldConfig, plan: WindowPlan, path: str) -> WindowPlan:

@@ -188,8 +188,8 @@ class _Loading:
             )
         policy = self.applying.policy(definition.table.database, definition.table.table)
         odd = rows.where(F.col(IRREGULAR).isNotNull()).select(KEY, IRREGULAR).first()
-        if odd is not None and policy.on_irregular is OnIrregular.STOP:
-            raise ApplyError(f"{what}: row {odd[KEY]} has {odd[IRREGULAR]}, which is no date (on_irregular: stop)")
+        if odd is not None and policy.on_irregular is OnIrregular.BLOCK:
+            raise ApplyError(f"{what}: row {odd[KEY]} has {odd[IRREGULAR]}, which is no date (on_irregular: block)")
         return int(counted["rows"])
 
     def state(self, definition: Definition) -> TableState:

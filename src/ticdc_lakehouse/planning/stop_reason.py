@@ -24,7 +24,7 @@ class StopKind(StrEnum):
     INCOMPATIBLE_ROWS = "incompatible_rows"
     """Rows that do not fit the table's definition, or that have none."""
     IRREGULAR_VALUE = "irregular_value"
-    """A value that no Spark type can represent, and the policy is to block (``on_irregular: stop``)."""
+    """A value that no Spark type can represent, and the policy is to block (``on_irregular: block``)."""
     RESERVED_COLUMN = "reserved_column"
     """The table has a column whose name is reserved for gold."""
     NOT_IN_GOLD = "not_in_gold"
