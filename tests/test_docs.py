@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -73,3 +74,8 @@ def test_a_page_has_no_paths_of_a_machine_and_no_merge_markers(page: Path) -> No
     text = page.read_text(encoding="utf-8")
     assert not re.search(r"(?<![\w.])/(?:work|home|tmp|root|Users)/", text)
     assert not re.search(r"^(?:<{7}|={7}|>{7})(?: |$)", text, re.MULTILINE)
+
+
+def test_changelog_begins_with_the_version_of_the_package() -> None:
+    [newest, *_] = re.findall(r"^## (\S+)", (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert newest == tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
