@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from bench.recorded import json_texts, recorded
 from bench.report import Target
-from bench.timing import interleaved
+from bench.timing import Times, interleaved
 
-from bench import codec, memory
+from bench import codec, memory, silver
 from ticdc_codec.event import Kind
 from ticdc_codec.protocols import Decoder
 
@@ -53,3 +53,12 @@ def test_a_large_message_is_a_row_with_a_large_text() -> None:
     (event,) = Decoder(message.protocol, message.options).decode([None], [head + b"x" * 99_999 + tail]).to_pylist()
     assert event["kind"] == Kind.ROW
     assert "x" * 99_999 in event["after"]
+
+
+@pytest.mark.parametrize(("cpu", "is_met"), [(9.0, True), (11.0, False)])
+def test_law_of_silver_compares_cpu_time_with_an_empty_map_in_arrow(cpu: float, is_met: bool) -> None:
+    slow, bare, own = Times((99.0,)), Times((6.0,)), Times((cpu,))
+    wall = {"mapInArrow": slow, "silver": bare}
+    result = silver.SilverResult(protocol="craft", rows=1, wall=wall, cpu={"mapInArrow": bare, "silver": own})
+    [law] = silver.targets(result)
+    assert (law.measured, law.met) == (6.0 / cpu, is_met)
