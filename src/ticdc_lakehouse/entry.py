@@ -175,7 +175,7 @@ class Run:
     def load(self, folder: str, time_zone: str | None = None) -> Loaded:
         """Load tables of Dumpling's export in ``folder``, exported in ``time_zone``, and bring them to where gold is.
 
-        Raises ConfigError and ApplyError as ``lake.load.load``.
+        Raises ConfigError and ApplyError as `ops.load.load`.
         """
         status.create_feed(self.lake, self.feed.name)
         with self._exclusive(Layer.GOLD), timed("ops", "loaded", feed=self.feed.name, folder=folder) as found:

@@ -120,9 +120,9 @@ def test_missing_columns_and_suspect_values_are_shown() -> None:
 
 def test_a_protocol_that_is_told_is_taken_and_what_is_odd_is_said() -> None:
     message = written("craft", UPDATE)
-    assert inspect(message, "craft").reason == "as told"
+    assert inspect(message, "craft").reason == "as given"
     wrong = inspect(message, "canal-json", EXTENSION)
-    assert wrong.reason.startswith("as told, although the value begins with version 1")
+    assert wrong.reason.startswith("as given, although the value begins with version 1")
     assert (wrong.protocol, wrong.decoded) == ("canal_json", False)
 
 

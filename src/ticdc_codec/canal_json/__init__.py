@@ -1,4 +1,4 @@
-"""Canal-JSON: one JSON object a message; a row change, a DDL, or a watermark. wire.md 1.4, specs/canal-json.md.
+"""Canal-JSON: one JSON object a message; a row change, a DDL, or a watermark. wire.md 1.4.
 
     {"id": 0, "database": "d", "table": "t", "pkNames": ["id"], "isDdl": false, "type": "UPDATE", "es": ms, "ts": ms,
      "sql": "", "sqlType": {"id": 4, "c": 12}, "mysqlType": {"c": "varchar", "id": "int"},

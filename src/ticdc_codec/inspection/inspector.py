@@ -63,7 +63,7 @@ class Inspection:
 class Inspector:
     """Inspects messages of one changefeed; decoders keep what earlier messages carried.
 
-    ``protocol`` and ``options`` are what is told, as ``decode`` takes them; ``others`` is what the other messages of
+    ``protocol`` and ``options`` are given as ``decode`` takes them; ``others`` is what the other messages of
     the changefeed look like. Raises ConfigError for a wrong name or value.
     """
 
@@ -113,8 +113,8 @@ class Inspector:
         others = self._others
         if self._protocol is not None:
             if look.protocol in (None, self._protocol):
-                return self._protocol, look.options, "as told"
-            return self._protocol, {}, f"as told, although {look.reason}"
+                return self._protocol, look.options, "as given"
+            return self._protocol, {}, f"as given, although {look.reason}"
         if others is not None and others.protocol is not None and (look.protocol is None or look.damaged):
             return others.protocol, others.options, f"as the other messages are, although {look.reason}"
         return look.protocol, look.options, look.reason

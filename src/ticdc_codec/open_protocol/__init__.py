@@ -1,5 +1,4 @@
-"""Open Protocol: keys and values of JSON texts behind their lengths, several events a message. wire.md 1.2,
-specs/open-protocol.md.
+"""Open Protocol: keys and values of JSON texts behind their lengths, several events a message. wire.md 1.2.
 
     key      1, length, {"ts": tso, "scm": "d", "tbl": "t", "t": 1}, length, …         t: 1 row, 2 DDL, 3 watermark
     value       length, {"u": {"id": {"t": 3, "h": true, "f": 11, "v": 1}}, "p": {…}}, length, …

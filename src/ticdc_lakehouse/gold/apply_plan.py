@@ -72,7 +72,7 @@ class Outcome:
 
 def apply_plans(run: GoldRun, plans: Sequence[TablePlan]) -> list[Outcome]:
     """Do the steps of plans, of tables that exchange rows in turns by commit_ts. A step that cannot be done leaves its
-    table at its last right state, standing still."""
+    table blocked at its last correct state."""
     tables = [_begin(run, plan, plan.start, alone=len(plans) == 1) for plan in plans if plan.start is not None]
     by_id = {table.data: table for table in tables}
     turns = [(_turn(step), table, step) for table in tables for step in table.plan.steps]

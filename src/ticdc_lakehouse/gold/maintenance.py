@@ -4,7 +4,7 @@ OPTIMIZE, ours or the platform's, writes files anew, and those that a view is pi
 maintenance publishes the newest version that has the same rows, and pins the views to it.
 
 A state stays readable for the feed's ``gold.retention_days`` after another one took its place, also that of tables that
-were dropped, truncated or altered since. `history.as_of` refuses what is older.
+were dropped, truncated or altered since. `time_travel.as_of` refuses what is older.
 """
 
 from __future__ import annotations

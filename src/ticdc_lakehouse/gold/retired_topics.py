@@ -39,7 +39,7 @@ from ticdc_lakehouse.silver import decode_stream
 
 LastRows = Mapping[str, Mapping[TableName, int]]
 """By topic: each of its tables and the commit_ts of its last row change or DDL."""
-Heard = Mapping[str, int]
+MinWatermarkByTopic = Mapping[str, int]
 """By topic: the lowest of its partitions' highest watermarks."""
 
 
@@ -69,11 +69,11 @@ def retired_topics(lake: Lake, feed: str, since: Published, topics: Collection[s
         for name in (name for statement in read_ddl(query, database, table) for name in tables_of(statement)):
             _add(tables, name, tso)
     highest = sent.where(kind == Kind.RESOLVED.value).groupBy("topic", "partition").agg(F.max("commit_ts").alias("tso"))
-    heard = {line[0]: line[1] for line in highest.groupBy("topic").agg(F.min("tso")).collect()}
+    watermarks = {line[0]: line[1] for line in highest.groupBy("topic").agg(F.min("tso")).collect()}
     ddls = events.where((kind == Kind.DDL.value) & (F.col("commit_ts") >= since.tso)).select(*texts).distinct()
     read = ((row[0], read_ddl(row[3], row[1], row[2])) for row in sorted(ddls.collect(), key=itemgetter(0)))
     statements = [(tso, statement) for tso, found in read for statement in found]
-    return Topics(retired=finished(last, heard, since, statements), empty=set(topics) - last.keys())
+    return Topics(retired=finished(last, watermarks, since, statements), empty=set(topics) - last.keys())
 
 
 def _add(tables: dict[TableName, int], name: TableName, tso: int) -> None:
@@ -93,7 +93,9 @@ def tables_of(statement: Statement) -> list[TableName]:
             return _made(statement)
 
 
-def finished(last: LastRows, heard: Heard, since: Published, ddls: Iterable[tuple[int, Statement]]) -> set[str]:
+def finished(
+    last: LastRows, watermarks: MinWatermarkByTopic, since: Published, ddls: Iterable[tuple[int, Statement]]
+) -> set[str]:
     """The topics without a table that may still change: each went after its last row or DDL, or is in gold no more.
 
     ``last``: by topic, its tables and the commit_ts of the last change that it brought of each.
@@ -108,7 +110,7 @@ def finished(last: LastRows, heard: Heard, since: Published, ddls: Iterable[tupl
     def is_gone(topic: str, name: TableName, tso: int) -> bool:
         match gone.get(name):
             case (at, RenameTables()):
-                return tso <= at <= heard.get(topic, 0) + 1
+                return tso <= at <= watermarks.get(topic, 0) + 1
             case (at, _):
                 return tso <= at
         known = since.tables.get(name)

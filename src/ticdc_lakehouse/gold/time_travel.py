@@ -33,7 +33,7 @@ class AsOf:
     tables: Mapping[str, DataFrame]
     """``database.table`` to its rows; columns as in the gold view, then ``_ticdc_irregular``."""
     behind: Mapping[str, int]
-    """Tables that stood still at this watermark: ``database.table`` to the TSO up to which their rows are right."""
+    """Tables that were blocked at this watermark: ``database.table`` to the TSO up to which their rows are correct."""
 
     names: Mapping[str, str]
     """``database.table`` to the name of its gold view."""

@@ -27,7 +27,7 @@ _COLUMNS = """
     table STRING NOT NULL,
     schema_version BIGINT NOT NULL COMMENT 'TSO of the last schema change; rows name their schema by it',
     columns STRING NOT NULL COMMENT 'JSON array of the columns: name, MySQL type, key',
-    batch BIGINT NOT NULL COMMENT 'bronze batch of the message that told it'
+    batch BIGINT NOT NULL COMMENT 'bronze batch of the message that carried it'
 """
 
 
@@ -61,13 +61,16 @@ def _learn(lake: Lake, feed: str) -> None:
     schemas = lake.spark.table(_create(lake, feed))
     newest = schemas.agg(F.coalesce(F.max("batch"), F.lit(-1)).alias("newest"))
     events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
-    told = events.where(
+    carriers = events.where(
         F.col("kind").isin(Kind.BOOTSTRAP.value, Kind.DDL.value)
         & F.col("schema_version").isNotNull()
         & F.col("table").isNotNull()
     )
-    # What earlier batches told was learned with them, all but what came out of quarantine since.
-    new = told.join(F.broadcast(newest)).where((F.col("batch") >= F.col("newest")) | F.col("replayed_at").isNotNull())
+    # Schemas of earlier batches were learned with those batches, except where a replay from quarantine decoded them
+    # since.
+    new = carriers.join(F.broadcast(newest)).where(
+        (F.col("batch") >= F.col("newest")) | F.col("replayed_at").isNotNull()
+    )
     found = new.groupBy(*_NAME).agg(F.min_by("columns", "batch").alias("columns"), F.min("batch").alias("batch"))
     missing = found.join(schemas, _NAME, "left_anti").select(*_NAME, "columns", "batch")
     missing.write.format("delta").mode("append").saveAsTable(lake.table(Layer.SILVER, schemas_table(feed)))
