@@ -100,7 +100,7 @@ def _nowhere(plan: TablePlan) -> Outcome:
 
 
 def _exchange(tables: Sequence[_LiveTable], step: ExchangeRows) -> None:
-    """Both tables, or neither: one of them may have left the feed since, or stand still. Once, though it is a step of
+    """Both tables, or neither: one of them may have left the feed since, or be blocked. Once, though it is a step of
     both."""
     if any(step in table.done for table in tables):
         return
