@@ -15,6 +15,7 @@ from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.gold.merge import merge
 from ticdc_lakehouse.planning.table_plan import MergeRows
 from ticdc_lakehouse.planning.window import RowGroup
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.silver import decode_stream
 
@@ -59,7 +60,10 @@ def measure(lake: Lake, rows: int) -> Result:
                concat('["', id, '"]') FROM range(0, {rows}, 1, {_FILES})""")
     _lay_changes(lake, rows)
     files = lake.spark.sql(f"DESCRIBE DETAIL {live}").collect()[0]["numFiles"]
-    group = RowGroup(columns=_COLUMNS, whole=True, handle_only=False, keyed=True, first=2, last=2, rows=_CHANGES)
+    name = TableName(definition.database, definition.table)
+    group = RowGroup(
+        name=name, columns=_COLUMNS, whole=True, handle_only=False, keyed=True, first=2, last=2, rows=_CHANGES
+    )
     step = MergeRows(table=definition, after=1, through=2, groups=(group,))
     before, started = _last_execution(lake.spark), time.monotonic()
     merge(lake, FEED, _NAME, step, "UTC")
