@@ -42,7 +42,7 @@ def main() -> int:
 
 def _on_spark(names: list[str], rows: int) -> list[Target]:
     # Codec and planning alone must not wait for Spark.
-    from bench import fixed_cost, gold, history, large_table, loop, memory, pipeline, silver, sustained, tables  # noqa: PLC0415  # noqa: PLC0415
+    from bench import fixed_cost, gold, history, large_table, loop, memory, pipeline, silver, sustained, tables  # noqa: PLC0415
     from bench.place import temporary_lake  # noqa: PLC0415
 
     found: list[Target] = []

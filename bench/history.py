@@ -130,7 +130,13 @@ def _land_history(lake: Lake, history: int) -> None:
     headers = "CAST(NULL AS ARRAY<STRUCT<key: STRING, value: BINARY>>) AS headers"
     messages = landed.selectExpr("*", "ingest_time AS timestamp", headers)
     _append_by_batch(lake, Layer.BRONZE, landing.messages_table(FEED), messages, history)
-    counted = ("'bench' AS query", "offset AS start_offset", "offset + 1 AS end_offset", "1L AS messages")
+    counted = (
+        "'bench' AS query",
+        "offset AS start_offset",
+        "offset + 1 AS end_offset",
+        "1L AS messages",
+        "batch AS listing",
+    )
     offsets = landed.selectExpr("*", *counted)
     _append_by_batch(lake, Layer.BRONZE, landing.offsets_table(FEED), offsets, history)
     _decode(lake)

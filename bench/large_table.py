@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from bench.report import Target, table
 from ticdc_codec.event import Column
+from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.gold.merge import merge
@@ -75,6 +76,7 @@ def measure(lake: Lake, rows: int) -> Result:
 
 def _lay_changes(lake: Lake, rows: int) -> None:
     """Updates of keys among the newest five in a hundred, as silver has them."""
+    landing.create_tables(lake, FEED)
     decode_stream.create_tables(lake, FEED)
     image = "to_json(named_struct('id', id, 'customer', '7', 'amount', '1.00', 'note', 'changed'))"
     span = max(1, rows // 20 // _CHANGES)
