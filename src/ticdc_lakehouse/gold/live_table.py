@@ -112,7 +112,7 @@ def create_live_table(
         "delta.columnMapping.mode": "name",
         "delta.enableDeletionVectors": "true",
         "delta.enableTypeWidening": "true",
-        # An ALTER TABLE may bring the first DATETIME; Delta wants to be told beforehand.
+        # An ALTER TABLE may add the first DATETIME, and Delta enables TIMESTAMP_NTZ only for tables that declare it.
         "delta.feature.timestampNtz": "supported",
         **retention_properties(retention_days),
         ID: data,

@@ -33,8 +33,8 @@ def read_window(
 def read_arrivals(
     lake: Lake, feed: str, before: Published, tso: int, batch: int, known: Iterable[Definition]
 ) -> Window:
-    """What came with bronze batches up to ``batch`` since the published state ``before``, however old it is: told apart
-    also by the DDLs to which the tables owe the definitions that are ``known``."""
+    """The events of the bronze batches after those of the published state ``before``, up to ``batch``, whatever their
+    commit_ts. Rows are also parted at the DDLs that the ``known`` definitions come from."""
     events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
     ordered = events.withColumn("commit_ts", F.expr(decode_stream.COMMIT_ORDER)).where(F.col("batch") <= batch)
     new, replays = F.col("batch") > before.batch, replayed_since(before)

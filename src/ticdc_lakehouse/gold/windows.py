@@ -87,11 +87,7 @@ def apply(
     if known is None:
         create_tables(lake)
     before = state.newest(lake, feed, known or Published())
-    if before.tso and before.mode is not applying.mode:
-        raise ConfigError(
-            f"feed {feed}: gold.mode: it was published in mode {before.mode.value}, and a feed's mode cannot change; "
-            f"use a new feed name for mode {applying.mode.value}"
-        )
+    _check_mode(applying, before)
     if before.tables and not views.in_place(lake, feed):
         views.refresh(lake, applying)
     complete = _completeness(lake, applying, before, until_tso)
@@ -122,6 +118,14 @@ def apply(
     if now != before:
         now = _publish(lake, applying, before, now, outcomes, window.row_changes)
     return _summary(applying, before, now, window.row_changes, sum(o.merged for o in outcomes), complete.waits)
+
+
+def _check_mode(applying: GoldConfig, before: Published) -> None:
+    if before.tso and before.mode is not applying.mode:
+        raise ConfigError(
+            f"feed {applying.feed}: gold.mode: it was published in mode {before.mode.value}, and a feed's mode cannot "
+            f"change; use a new feed name for mode {applying.mode.value}"
+        )
 
 
 def _situation(
