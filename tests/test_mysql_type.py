@@ -35,7 +35,9 @@ F = Family
         ("(3)", "(3)", F.OTHER, (), False),
     ],
 )
-def test_parts(text: str, name: str, family: Family, size: tuple[int, ...], unsigned: bool) -> None:
+def test_a_type_text_is_parsed_into_its_parts(
+    text: str, name: str, family: Family, size: tuple[int, ...], unsigned: bool
+) -> None:
     kind = parse_type(text)
     assert (kind.text, kind.name, kind.family, kind.size, kind.unsigned) == (text, name, family, size, unsigned)
     assert family_of(text) is family
@@ -51,7 +53,7 @@ def test_parts(text: str, name: str, family: Family, size: tuple[int, ...], unsi
         ("enum", ()),
     ],
 )
-def test_elements(text: str, elements: tuple[str, ...]) -> None:
+def test_names_of_an_enum_or_set_are_unquoted(text: str, elements: tuple[str, ...]) -> None:
     assert parse_type(text).elements == elements
     assert parse_type(text).unsigned is False
 
@@ -62,7 +64,8 @@ def test_elements(text: str, elements: tuple[str, ...]) -> None:
         ("int", True), ("bigint(20) unsigned", True), ("int(5) unsigned zerofill", True), ("enum('a)','b')", True),
         ("vector<float>", True), ("null", True), ("unspecified", True),
         ("INT", False), ("int8x", False), ("int5", False), ("int signed", False), ("geometry", False), ("", False),
+        ("varchar(999999999)", True), (f"varchar({'9' * 19})", False), (f"decimal({'9' * 5000},2)", False),
     ],
 )  # fmt: skip
-def test_known(text: str, known: bool) -> None:
+def test_types_of_tidb_are_known_and_others_are_not(text: str, known: bool) -> None:
     assert is_known(text) is known

@@ -1,7 +1,7 @@
 """Messages in, Arrow columns out: what every protocol's decoder shares.
 
-A decoder adds events to ``Events``, message by message (``collect``) or as columns of row changes (``Rows``), and
-``in_order`` gives one RecordBatch of ``event.EVENTS``. A message decodes whole or becomes one row of kind ``error``.
+A decoder has row changes as columns (``RowBatch``) and all other events one by one (``Events``). ``in_order`` makes of
+both one RecordBatch of ``event.EVENTS``. A message decodes whole or becomes one row of kind ``error``.
 """
 
 from __future__ import annotations
@@ -19,23 +19,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.event import EVENTS, Column, Kind, Layout, Op
+from ticdc_codec.event import EVENTS, Column, Kind, Layout
 from ticdc_codec.tso import LOGICAL_BITS, MAX_TSO, MAX_WATERMARK
-
-Text = str | bytes
-"""UTF-8: codecs hand over slices of the wire as bytes where they can."""
 
 _LOGICAL_BITS = pa.scalar(LOGICAL_BITS, pa.uint64())
 _FEW = 16
 """Row changes for each other event from which on the row changes are moved as runs."""
 _NO_LAYOUT = Layout(None, None, (), None)
-_NO_IMAGE = (None,) * 7
-_NO_DDL = (None, None)
-_NO_ERROR = (None, None, None)
 
 
 class Events:
-    """The events of a batch of messages, in wire order."""
+    """The events of a batch that are no row changes, in any order."""
 
     __slots__ = ("_lines", "message")
 
@@ -47,121 +41,101 @@ class Events:
     def __len__(self) -> int:
         return len(self._lines)
 
-    def row(  # noqa: PLR0913, PLR0917
-        self,
-        op: Op,
-        commit_ts: int | None,
-        commit_ms: int | None,
-        layout: Layout,
-        table_id: int | None,
-        handle_key: Text | None,
-        old_handle_key: Text | None,
-        before: Text | None,
-        after: Text | None,
-        handle_only: bool,
-    ) -> None:
-        """Add a row change, its texts as in ``event``. ``commit_ms`` is used only where ``commit_ts`` is None."""
-        self._lines.append(
-            (self.message, Kind.ROW, commit_ts, commit_ms, layout, op, table_id, handle_key, old_handle_key, before,
-             after, handle_only, _NO_DDL, _NO_ERROR)
-        )  # fmt: skip
-
     def ddl(
         self, commit_ts: int | None, commit_ms: int | None, layout: Layout, query: str, ddl_type: str | None
     ) -> None:
         """Add a DDL; ``layout`` has its database and table, and the table's columns and version after it where the
-        protocol sends them."""
-        self._lines.append(
-            (self.message, Kind.DDL, commit_ts, commit_ms, layout, *_NO_IMAGE, (query, ddl_type), _NO_ERROR)
-        )
+        protocol sends them. ``commit_ms`` is used only where ``commit_ts`` is None."""
+        self._add(Kind.DDL, layout, commit_ts, commit_ms, ddl=(query, ddl_type))
 
     def resolved(self, commit_ts: int) -> None:
         """Add a watermark."""
-        self._lines.append((self.message, Kind.RESOLVED, commit_ts, None, _NO_LAYOUT, *_NO_IMAGE, _NO_DDL, _NO_ERROR))
+        self._add(Kind.RESOLVED, _NO_LAYOUT, commit_ts)
 
     def bootstrap(self, layout: Layout) -> None:
         """Add a table's schema: the layout's columns and version."""
-        self._lines.append((self.message, Kind.BOOTSTRAP, None, None, layout, *_NO_IMAGE, _NO_DDL, _NO_ERROR))
+        self._add(Kind.BOOTSTRAP, layout)
 
     def error(self, error: DecodeError) -> None:
         """Add the failure of a message that did not decode."""
         layout = Layout(error.database, error.table, (), None)
-        fault = (error.reason, error.detail, error.offset)
-        self._lines.append((self.message, Kind.ERROR, None, None, layout, *_NO_IMAGE, _NO_DDL, fault))
+        self._add(Kind.ERROR, layout, fault=(error.reason, error.detail, error.offset))
 
-    def drop_from(self, length: int) -> None:
-        """Remove all events but the first ``length``: those of a message that failed half-way."""
-        del self._lines[length:]
+    def _add(
+        self,
+        kind: Kind,
+        layout: Layout,
+        commit_ts: int | None = None,
+        commit_ms: int | None = None,
+        ddl: tuple[str | None, str | None] = (None, None),
+        fault: tuple[str | None, str | None, int | None] = (None, None, None),
+    ) -> None:
+        self._lines.append((self.message, kind, layout, commit_ts, commit_ms, *ddl, *fault))
 
     def finish(self) -> pa.RecordBatch:
         """The events as columns of EVENTS, in the order of their messages."""
         if not self._lines:
             return pa.RecordBatch.from_pylist([], schema=EVENTS)
         self._lines.sort(key=itemgetter(0))
+        # Lists with one item an event, a list for each field of ``_add``.
         # zip(*lines) would make one iterator for each event, which the garbage collector then visits: 2 us an event.
-        return _columns([[*map(itemgetter(place), self._lines)] for place in range(len(self._lines[0]))])
+        fields = [[*map(itemgetter(number), self._lines)] for number in range(len(self._lines[0]))]
+        messages, kinds, layouts, commit_ts, commit_ms, queries, ddl_types, reasons, details, offsets = fields
+        message, tso = pa.array(messages, pa.int32()), pa.array(commit_ts, pa.uint64())
+        columns = {
+            "message": message,
+            "index": _index_in_message(message),
+            "kind": pa.array(kinds, pa.string()),
+            "commit_ts": tso.view(pa.int64()),
+            "commit_time": _times(tso, pa.array(commit_ms, pa.int64())),
+            "query": pa.array(queries, pa.string()),
+            "ddl_type": pa.array(ddl_types, pa.string()),
+            "reason": pa.array(reasons, pa.string()),
+            "detail": pa.array(details, pa.string()),
+            "error_offset": pa.array(offsets, pa.int64()),
+        }
+        # numbers[e]: index of event e's layout among the different ones.
+        different: dict[Layout, int] = {}
+        numbers = pa.array([different.setdefault(layout, len(different)) for layout in layouts], pa.int32())
+        return _batch(columns | _layout_columns([*different], numbers), len(message))
 
 
-def _columns(lists: list[list[Any]]) -> pa.RecordBatch:
-    message, kind, commit_ts, commit_ms, layouts, op, table_id, key, old_key, before, after, handle_only, ddl, error = (
-        lists
-    )
-    databases, tables, columns, versions = _layout_columns(layouts)
-    message_array = pa.array(message, pa.int32())
-    tso = pa.array(commit_ts, pa.uint64())
-    query, ddl_type = ([*map(itemgetter(place), ddl)] for place in range(len(_NO_DDL)))
-    reason, detail, offset = ([*map(itemgetter(place), error)] for place in range(len(_NO_ERROR)))
-    return pa.RecordBatch.from_arrays(
-        [
-            message_array,
-            _index_in_message(message_array),
-            pa.array(kind, pa.string()),
-            pa.array(op, pa.string()),
-            tso.view(pa.int64()),
-            _times(tso, pa.array(commit_ms, pa.int64())),
-            databases,
-            tables,
-            pa.array(table_id, pa.int64()),
-            pa.array(key, pa.string()),
-            pa.array(old_key, pa.string()),
-            pa.array(before, pa.string()),
-            pa.array(after, pa.string()),
-            columns,
-            versions,
-            pa.array(handle_only, pa.bool_()),
-            pa.array(query, pa.string()),
-            pa.array(ddl_type, pa.string()),
-            pa.array(reason, pa.string()),
-            pa.array(detail, pa.string()),
-            pa.array(offset, pa.int64()),
-        ],
-        schema=EVENTS,
-    )
+def _layout_columns(layouts: Sequence[Layout], numbers: pa.Array) -> dict[str, pa.Array]:
+    """Database, table, columns and version of the events' layouts; ``numbers`` has each event's index in ``layouts``.
+
+    Each layout's values are made once and taken by index.
+    """
+    values = {
+        "database": pa.array([layout.database for layout in layouts], pa.string()),
+        "table": pa.array([layout.table for layout in layouts], pa.string()),
+        "columns": pa.array([layout.text for layout in layouts], pa.string()),
+        "schema_version": pa.array([layout.version for layout in layouts], pa.int64()),
+    }
+    return {name: column.take(numbers) for name, column in values.items()}
+
+
+def _batch(columns: Mapping[str, pa.Array], count: int) -> pa.RecordBatch:
+    """``count`` rows of EVENTS; columns that are not given are null."""
+    arrays = [columns.get(field.name, pa.nulls(count, field.type)) for field in EVENTS]
+    return pa.RecordBatch.from_arrays(arrays, schema=EVENTS)
 
 
 def _times(tso: pa.Array, commit_ms: pa.Array) -> pa.Array:
+    # A TSO is milliseconds and a logical counter of 18 bits; without one Canal-JSON's es has the milliseconds (1.4.1).
     milliseconds = pc.coalesce(pc.shift_right(tso, _LOGICAL_BITS).cast(pa.int64()), commit_ms)
     return pc.multiply(milliseconds, 1000).cast(EVENTS.field("commit_time").type)
 
 
-def _layout_columns(layouts: list[Layout]) -> tuple[pa.Array, pa.Array, pa.Array, pa.Array]:
-    """database, table, columns and version of each event: each layout's values are made once and taken by index."""
-    number: dict[Layout, int] = {}
-    numbers = pa.array([number.setdefault(layout, len(number)) for layout in layouts], pa.int32())
-    texts = ([x.database for x in number], [x.table for x in number], [x.text for x in number])
-    database, table, text = (pa.array(column, pa.string()).take(numbers) for column in texts)
-    return database, table, text, pa.array([x.version for x in number], pa.int64()).take(numbers)
-
-
 def _index_in_message(message: pa.Array) -> pa.Array:
     """0, 1, 2 … within each run of equal message indices, which ascend."""
+    # starts[e]: index of the first event of event e's message.
     number = message.to_numpy()
     starts = number.searchsorted(number, side="left")
     return pa.array(np.arange(len(number)) - starts, pa.int32())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class RowBatch:
     """Row changes as columns, one item a row, from a decoder that reads all messages of a batch at once."""
 
     message: npt.NDArray[np.int32]
@@ -183,7 +157,7 @@ class Rows:
     """None means False in all rows."""
 
 
-def in_order(rows: Rows | None, others: Events, index: Sequence[int]) -> pa.RecordBatch:
+def in_order(rows: RowBatch | None, others: Events, index: Sequence[int]) -> pa.RecordBatch:
     """Row changes and other events as EVENTS columns, in the order of message and index.
 
     ``index`` is that of ``others`` when they are in the order of their messages.
@@ -197,10 +171,11 @@ def in_order(rows: Rows | None, others: Events, index: Sequence[int]) -> pa.Reco
         batch = pa.RecordBatch.from_arrays(
             [pa.concat_arrays(both) for both in zip(batch, _row_columns(rows), strict=True)], schema=EVENTS
         )
+    # numbers[e]: index of event e in its message. lexsort's last key is the first to sort by: the message.
     numbers = np.append(np.array(index, np.int64), () if rows is None else rows.index)
     batch = batch.take(pa.array(np.lexsort((numbers, batch["message"]))))
-    place = EVENTS.get_field_index("index")
-    return batch.set_column(place, EVENTS.field(place), _index_in_message(batch["message"]))
+    position = EVENTS.get_field_index("index")
+    return batch.set_column(position, EVENTS.field(position), _index_in_message(batch["message"]))
 
 
 def _interleaved(rows: pa.RecordBatch, others: pa.RecordBatch) -> pa.RecordBatch:
@@ -216,18 +191,13 @@ def _interleaved(rows: pa.RecordBatch, others: pa.RecordBatch) -> pa.RecordBatch
     return pa.concat_batches([*pieces, rows.slice(begin)])
 
 
-def _row_columns(rows: Rows) -> pa.RecordBatch:
-    layout = pa.array(rows.layout)
-    commit_ms = pa.nulls(len(layout), pa.int64()) if rows.commit_ms is None else rows.commit_ms
-    handle_only = pa.repeat(pa.scalar(False), len(layout)) if rows.handle_only is None else rows.handle_only
-    names = ("database", "table", "text")
-    texts = (pa.array([getattr(each, name) for each in rows.layouts], pa.string()).take(layout) for name in names)
-    versions = pa.array([each.version for each in rows.layouts], pa.int64()).take(layout)
-    columns = dict(zip(("database", "table", "columns"), texts, strict=True)) | {
-        "schema_version": versions,
+def _row_columns(rows: RowBatch) -> pa.RecordBatch:
+    count = len(rows.message)
+    commit_ms = pa.nulls(count, pa.int64()) if rows.commit_ms is None else rows.commit_ms
+    columns = {
         "message": pa.array(rows.message),
         "index": pa.array(rows.index, pa.int32()),
-        "kind": pa.repeat(pa.scalar(Kind.ROW, pa.string()), len(layout)),
+        "kind": pa.repeat(pa.scalar(Kind.ROW, pa.string()), count),
         "op": rows.op,
         "commit_ts": rows.commit_ts.view(pa.int64()),
         "commit_time": _times(rows.commit_ts, commit_ms),
@@ -236,10 +206,9 @@ def _row_columns(rows: Rows) -> pa.RecordBatch:
         "old_handle_key": rows.old_handle_key,
         "before": rows.before,
         "after": rows.after,
-        "handle_only": handle_only,
+        "handle_only": pa.repeat(pa.scalar(False), count) if rows.handle_only is None else rows.handle_only,
     }
-    arrays = [columns.get(field.name, pa.nulls(len(layout), field.type)) for field in EVENTS]
-    return pa.RecordBatch.from_arrays(arrays, schema=EVENTS)
+    return _batch(columns | _layout_columns(rows.layouts, pa.array(rows.layout)), count)
 
 
 SchemaName = tuple[str, str, int]
@@ -259,31 +228,8 @@ class DecoderContext:
 NO_CONTEXT = DecoderContext()
 
 
-DecodeMessage = Callable[[bytes | None, bytes | None, Events], None]
-"""Adds the events of one message (key, value), or raises DecodeError."""
-
-
 DecodeBatch = Callable[[Iterable[bytes | None], Iterable[bytes | None]], pa.RecordBatch]
 """Decodes messages (keys, values) into EVENTS columns; a message that is not valid is one row of kind ``error``."""
-
-
-def collect(decode: DecodeMessage, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> Events:
-    """The events of messages; a message that raises DecodeError becomes one event of kind ``error``."""
-    out = Events()
-    for number, (key, value) in enumerate(zip(keys, values, strict=True)):
-        collect_one(decode, number, key, value, out)
-    return out
-
-
-def collect_one(decode: DecodeMessage, number: int, key: bytes | None, value: bytes | None, out: Events) -> None:
-    """Add the events of one message, or one event of kind ``error`` if it raises DecodeError."""
-    out.message = number
-    length = len(out)
-    try:
-        decode(key, value, out)
-    except DecodeError as error:
-        out.drop_from(length)
-        out.error(error)
 
 
 def checked_tso(value: int) -> int:

@@ -3,6 +3,7 @@
 LakehouseError
 ├── ConfigError          the operator: the job stops before it touches data
 │   └── OffsetGapError   Kafka deleted messages before they were read
+├── AttentionError       the operator, of a feed whose run did its work: a table is blocked, messages are in quarantine
 ├── DecodeError          the message: it goes to quarantine whole, the job goes on
 └── ApplyError           the table's owner: this table is blocked with a reason, the others go on
 """
@@ -25,6 +26,10 @@ class ConfigError(LakehouseError):
 
 class OffsetGapError(ConfigError):
     """Kafka's retention overtook the reader: messages are gone that were never read."""
+
+
+class AttentionError(LakehouseError):
+    """A run did its work, and its feed passes a threshold of its section ``alarm``."""
 
 
 class DecodeError(LakehouseError):

@@ -114,6 +114,7 @@ class Ddl:
 
     database: str | None
     table: str | None
+    """None for a statement about a database."""
     commit_ts: int | None
     commit_ms: int
     query: str

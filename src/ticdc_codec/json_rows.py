@@ -1,4 +1,4 @@
-"""The engine that reads rows of JSON messages; a protocol is a specification of it (``RowProtocol``).
+"""The engine that reads rows of JSON messages; a protocol is a specification of it (``RowSpec``).
 
 Rows of a table repeat nearly everything but their values. The engine reads them by that:
 
@@ -20,11 +20,11 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from ticdc_codec.batch import Events, Rows
-from ticdc_codec.bounded_cache import make_room
+from ticdc_codec.batch import Events, RowBatch
 from ticdc_codec.compression import decompress
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout
+from ticdc_codec.json_table import make_room
 from ticdc_codec.json_text import Unreadable, names_of, unreadable
 from ticdc_codec.options import Compression
 from ticdc_codec.row_builder import RowBuilder, RowColumns
@@ -35,8 +35,8 @@ _FEW = 8
 """Rows that are read one by one instead of in halves."""
 
 
-class RowTable(Protocol):
-    """A table as its messages describe it, compiled."""
+class TableReader(Protocol):
+    """Reads the rows of a table as its messages describe it, compiled."""
 
     @property
     def layout(self) -> Layout:
@@ -51,7 +51,7 @@ class RowGroup(Protocol):
     """What rows with one prefix have in common."""
 
     @property
-    def table(self) -> RowTable:
+    def table(self) -> TableReader:
         """Their table."""
 
 
@@ -60,7 +60,7 @@ class RowTexts:
     """Rows of one group before they are read; protocols add to it what they know of the rows besides."""
 
     texts: Sequence[bytes]
-    """A JSON object for each row, which ``RowTable.read`` reads."""
+    """A JSON object for each row, which ``TableReader.read`` reads."""
 
 
 Item = TypeVar("Item")
@@ -85,7 +85,7 @@ class SingleRow(Generic[Item, Group, Texts]):
     """Whether no object in ``value`` has a name twice."""
 
 
-class RowProtocol(ABC, Generic[Item, Group, Texts]):
+class RowSpec(ABC, Generic[Item, Group, Texts]):
     """What a protocol specifies of its rows. One object serves all batches of a feed."""
 
     image_fault = ""
@@ -105,8 +105,8 @@ class RowProtocol(ABC, Generic[Item, Group, Texts]):
     def columns(self, group: Group, items: Sequence[Item], texts: Texts, rows: list[Any]) -> list[RowColumns]:
         """The rows as columns, one element for each operation among them.
 
-        ``rows`` has what ``RowTable.read`` makes of ``texts``. Raises DecodeError, or one of ``Unreadable``, if a row
-        has a fault or is not like the group; nothing is added then.
+        ``rows`` has what ``TableReader.read`` makes of ``texts``. Raises DecodeError, or one of ``Unreadable``, if a
+        row has a fault or is not like the group; nothing is added then.
         """
 
     @abstractmethod
@@ -118,7 +118,7 @@ class RowProtocol(ABC, Generic[Item, Group, Texts]):
         """Add the failure of the message that this row is in."""
 
 
-class MessageRows(RowProtocol[int, Group, Texts]):
+class MessageRowSpec(RowSpec[int, Group, Texts]):
     """What a protocol with one event a message specifies: an item is the message's number in the batch."""
 
     def __init__(self) -> None:
@@ -141,7 +141,7 @@ class JsonRows(Generic[Item, Group, Texts]):
 
     __slots__ = ("_builder", "_groups", "_protocol")
 
-    def __init__(self, protocol: RowProtocol[Item, Group, Texts]) -> None:
+    def __init__(self, protocol: RowSpec[Item, Group, Texts]) -> None:
         self._protocol = protocol
         self._groups: dict[Hashable, Group] = {}
         self._builder = RowBuilder()
@@ -151,12 +151,14 @@ class JsonRows(Generic[Item, Group, Texts]):
         for start in range(0, len(items), _CHUNK):
             self._add_chunk(items[start : start + _CHUNK])
 
-    def finish(self, without: Collection[int] = ()) -> Rows | None:
+    def finish(self, without: Collection[int] = ()) -> RowBatch | None:
         """The batch's rows in order but for those of some messages, by number; None if there are none."""
         builder, self._builder = self._builder, RowBuilder()
         return builder.rows(without)
 
     def _add_chunk(self, items: Sequence[Item]) -> None:
+        # waiting: rows by prefix. The first row of a prefix that is not known yet is read alone, at once: the others of
+        # the chunk find its group.
         waiting: dict[Hashable, list[Item]] = {}
         for item, prefix in zip(items, self._protocol.prefixes(items), strict=True):
             group = waiting.get(prefix)
@@ -187,6 +189,7 @@ class JsonRows(Generic[Item, Group, Texts]):
         texts = None if group is None else self._protocol.cut(group, items)
         if group is None or texts is None:
             return False
+        # Whatever the fault: the halves, and in the end single messages, find which row has it.
         try:
             columns = self._protocol.columns(group, items, texts, [*map(group.table.read, texts.texts)])
         except (DecodeError, *Unreadable):

@@ -126,6 +126,7 @@ class TextImages:
         """The images as lines of JSON: with the wire's values, and with the texts of ``event``, to which they are
         converted in place. Raises DecodeError."""
         wire = self._types.lines(images)
+        # Each conversion looks at a whole column: mostly its texts are those of ``event`` already, and nothing is done.
         is_changed = False
         for field, get, are_texts, text_of in self._conversions:
             # values[i]: the column's value in image i
@@ -148,6 +149,7 @@ def old_handle_keys(old: Iterable[Iterable[Any]], new: Iterable[Iterable[Any]]) 
 
     Both are the texts of each key column. One that is UNSET before has not changed.
     """
+    # before[r], after[r]: the texts of row r's key columns.
     before, after = [*zip(*old, strict=True)], [*zip(*new, strict=True)]
     return None if before == after else [*map(_old_handle_key, before, after)]
 
@@ -168,3 +170,13 @@ def check_names(texts: Sequence[bytes], shortest: int, quotes: Callable[[], Iter
     for text, count in zip(texts, quotes(), strict=True):
         if quotes_of(text) != count:
             names_of(text)
+
+
+_MOST_KEPT = 4096
+"""Tables, and texts that find them, that are kept before all are forgotten: some MB."""
+
+
+def make_room(kept: dict[Any, Any] | set[bytes]) -> None:
+    """Forget everything if there is no room for one more."""
+    if len(kept) >= _MOST_KEPT:
+        kept.clear()

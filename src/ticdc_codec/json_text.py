@@ -1,14 +1,18 @@
-"""JSON texts of an unexpected shape, and names that occur twice: what all JSON protocols check in the same way."""
+"""JSON texts beside the parser: what is wrong with one, names that stand twice, what repeats from text to text.
+
+A text of which most repeats is written by a template, ``template``, and read by its prefix, ``PrefixPattern``.
+"""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
+from msgspec import Raw
 
 from ticdc_codec.errors import DecodeError
 
@@ -40,8 +44,8 @@ def unreadable(error: BaseException, value: bytes) -> DecodeError:
     if isinstance(error, UnicodeDecodeError):
         # The error has the string alone: all of it stands in the value if it has no escapes.
         begin = value.find(error.object)
-        place = None if begin < 0 else begin + error.start
-        return DecodeError("bad_json", f"expected UTF-8, found byte 0x{error.object[error.start]:02x}", offset=place)
+        offset = None if begin < 0 else begin + error.start
+        return DecodeError("bad_json", f"expected UTF-8, found byte 0x{error.object[error.start]:02x}", offset=offset)
     text = str(error)
     byte = _BYTE.search(text)
     reason = next((ours for theirs, ours in _REASONS if theirs in text), "bad_json")
@@ -65,6 +69,11 @@ def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name in names if names.count(name) > 1)
         raise DecodeError("duplicate_name", f"expected each name once in an object, found {twice!r} again")
     return members
+
+
+def number_as_written(digits: str) -> Raw:
+    """A number as it stands: ``parse_int`` and ``parse_float`` of json.loads for values that are written again."""
+    return Raw(digits.encode())
 
 
 def quotes_of(value: bytes) -> int:
@@ -95,3 +104,66 @@ def object_type(names: Iterable[str], fields: list[tuple[Any, ...]]) -> type:
     rename = {f"c{at}": name for at, name in enumerate(names)}
     named: list[Any] = [(name, *field) for name, field in zip(rename, fields, strict=True)]
     return msgspec.defstruct("Object", named, rename=rename, forbid_unknown_fields=True, gc=False)
+
+
+# What opens a gap stands in no JSON text.
+NUMBER = Raw(b"\0d")
+"""A gap for a whole number."""
+JSON = Raw(b"\0b")
+"""A gap for JSON that is written already, as bytes."""
+
+
+def template(members: Mapping[str, object]) -> bytes:
+    """An object with gaps among its members and theirs, to be filled in their order."""
+    return msgspec.json.encode(members).replace(b"%", b"%%").replace(b"\0", b"%")
+
+
+# A member's name, or any other string: then no number follows. 18 digits are less than 63 bits.
+_STRING = re.compile(rb'"((?:[^"\\]|\\.)*+)"(?::([1-9][0-9]{1,17})(?=[,}]))?+', re.DOTALL)
+_ZERO = ord("0")
+_NINE = 9
+_ANY = 0xFF
+
+
+class PrefixPattern:
+    """The begin of a JSON text, in which some numbers vary, but not in how many digits they have."""
+
+    __slots__ = ("_firsts", "_most", "_number", "_octets", "_powers", "text")
+
+    def __init__(self, text: bytes, number: bytes, others: Collection[bytes], letter: int | None = None) -> None:
+        """Numbers vary that are members with one of these names; ``number`` is the one to be read. So does the byte at
+        offset ``letter``, if there is one. Raises ValueError if the number is not there, or its text has other than
+        2 to 18 digits.
+        """
+        # spans: begin and end of each number that may vary, with its member's name; strings without one have (-1, -1).
+        spans = {found.span(2): found[1] for found in _STRING.finditer(text) if found[1] in {number, *others}}
+        spans.pop((-1, -1), None)
+        self.text = text
+        """As in the message that has shown it."""
+        # A message fits if byte p differs from octets[p] by no more than most[p]: 0 where it must be the same.
+        self._octets = np.frombuffer(text, np.uint8).copy()
+        self._most = np.zeros(len(text), np.uint8)
+        for start, end in spans:
+            self._octets[start:end], self._most[start:end] = _ZERO, _NINE
+        if letter is not None:
+            self._most[letter] = _ANY
+        self._firsts = [start for start, _ in spans]
+        start, end = next((span for span, name in spans.items() if name == number), (0, 0))
+        if start == end:
+            raise ValueError(f"expected a number of 2 to 18 digits in {number.decode()}")
+        self._number = slice(start, end)
+        self._powers = 10 ** np.arange(end - start - 1, -1, -1, dtype=np.int64)
+
+    def numbers(self, values: Sequence[bytes]) -> list[int] | None:
+        """The number that each message has; None if one of them begins otherwise."""
+        size = len(self.text)
+        octets = np.frombuffer(b"".join([value[:size] for value in values]), np.uint8)
+        if len(octets) != size * len(values):
+            return None
+        # differences[m, p]: how byte p of message m differs. No number begins with a zero, as in JSON.
+        # What differs from a zero by no more than its four low bits, up to 9, is a digit.
+        differences = octets.reshape(-1, size) ^ self._octets
+        if (differences > self._most).any() or not differences[:, self._firsts].all():
+            return None
+        found: list[int] = (differences[:, self._number] @ self._powers).tolist()
+        return found

@@ -62,6 +62,8 @@ _USUAL_SIZES = {"decimal": (10, 0), "bit": (1,), "char": (1,), "binary": (1,)}
 
 _TYPE = re.compile(r"\s*(?P<name>[a-zA-Z]+)\b\s*(?:\((?P<inside>.*)\))?(?P<rest>[^()]*)$", re.DOTALL)
 _KNOWN = re.compile(r"[a-z]+(\(.+\)|<float>)?( unsigned)?( zerofill)?", re.DOTALL)
+_MOST_DIGITS = 18
+"""Digits of a size: a text with more is no type of TiDB, and Python makes no number of more than 4,300."""
 _ELEMENT = re.compile(r"'((?:[^'\\]|''|\\.)*)'", re.DOTALL)
 _ESCAPED = re.compile(r"''|\\(.)", re.DOTALL)
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
@@ -103,11 +105,14 @@ def parse_type(text: str) -> MysqlType:
     inside = match["inside"] or ""
     family = _FAMILY_OF_NAME.get(name, Family.OTHER)
     named = family in (Family.ENUM, Family.SET)
+    numbers = [] if named else re.findall(r"\d+", inside)
+    if any(len(number) > _MOST_DIGITS for number in numbers):
+        return MysqlType(text=text, name=name, family=Family.OTHER)
     return MysqlType(
         text=text,
         name=name,
         family=family,
-        size=() if named else tuple(int(number) for number in re.findall(r"\d+", inside)),
+        size=tuple(map(int, numbers)),
         unsigned="unsigned" in match["rest"].lower() or "zerofill" in match["rest"].lower(),
         elements=tuple(_unquoted(element) for element in _ELEMENT.findall(inside)) if named else (),
     )

@@ -98,7 +98,7 @@ def _long_uvarints(words: UInt64s, at: Int64s) -> tuple[UInt64s, Int64s]:
     after = at + ((last.astype(np.float64).view(np.int64) >> 52) - 1022 >> 3)
     rest = np.flatnonzero(last == 0)
     if len(rest):
-        ninth, tenth = (words[at[rest] + place] & _OCTET for place in (8, 9))
+        ninth, tenth = (words[at[rest] + position] & _OCTET for position in (8, 9))
         numbers[rest] |= (ninth & ~_MORE) << np.uint64(56) | np.where(ninth < _MORE, 0, tenth) << np.uint64(63)
         after[rest] = np.where(ninth < _MORE, at[rest] + 9, np.where(tenth < 2, at[rest] + 10, -1))
     return numbers, after
@@ -106,6 +106,7 @@ def _long_uvarints(words: UInt64s, at: Int64s) -> tuple[UInt64s, Int64s]:
 
 def uvarints_of(octets: bytes) -> tuple[UInt64s, Int64s, Bools]:
     """All uvarints of ``octets``, the position of each, and which of them have more than 64 bits."""
+    # ends, starts: of each number. One that has more than 64 bits ends elsewhere than its first ten bytes say.
     ends = np.flatnonzero(np.frombuffer(octets, np.uint8) < _MORE)
     starts = np.append(0, ends + 1)[:-1]
     numbers, after = uvarints_at(words_of(octets + bytes(PAD)), starts)
@@ -130,12 +131,12 @@ def octets_of(numbers: UInt64s) -> tuple[npt.NDArray[np.uint8], Int64s]:
     sizes = np.zeros(len(numbers), np.int64)
     here = np.ones(len(numbers), np.bool_)
     # octets[n, p], used[n, p]: byte p of number n, and whether it has one. By columns: numpy is slow on short rows.
-    for place in range(width):
-        rest = numbers >> np.uint64(7 * place)
-        used[:, place] = here
+    for position in range(width):
+        rest = numbers >> np.uint64(7 * position)
+        used[:, position] = here
         sizes += here
         here = rest >= _MORE
-        octets[:, place] = (rest & ~_MORE).astype(np.uint8) | here.view(np.uint8) << 7
+        octets[:, position] = (rest & ~_MORE).astype(np.uint8) | here.view(np.uint8) << 7
     return octets[used], sizes
 
 
@@ -147,6 +148,7 @@ def running(numbers: Whole, first: Int64s, owner: Int64s) -> Whole:
 
     ``first`` has the index of each owner's first number, ``owner`` the owner of each number.
     """
+    # sums[n]: of all numbers up to n. Taken from it is what stands before the owner's first number.
     sums = np.cumsum(numbers, dtype=numbers.dtype)
     return sums - (sums[first] - numbers[first])[owner]
 

@@ -68,6 +68,7 @@ def _rendered(sign: int, digits: str, exponent: int) -> str:
     power = len(digits) + exponent - 1
     if -6 <= power < 21:
         return f"{minus}{Decimal(f'{digits}e{exponent}'):f}"
+    # In exponent form zeros at the end are no digits of the wire's number, only of its magnitude.
     digits = digits.rstrip("0")
     fraction = f".{digits[1:]}" if len(digits) > 1 else ""
     return f"{minus}{digits[0]}{fraction}e{power:+03d}"
@@ -121,7 +122,7 @@ def number_of_names(kind: MysqlType) -> Callable[[str], str]:
 
 
 def numbers_of_names_or_digits(kind: MysqlType) -> Callable[[str], str]:
-    """A function from texts of an ENUM or SET to its index or mask: TiCDC before v8.0 sent names (tiflow #10662).
+    """A function from texts of an ENUM or SET to its index or mask: TiCDC before v8.0 sent names (wire.md 1.3.1).
 
     Digits stay as they are. The function raises DecodeError for any other text.
     """
@@ -132,6 +133,7 @@ def numbers_of_names_or_digits(kind: MysqlType) -> Callable[[str], str]:
         names = text.split(",") if bits and text else [text]
         if text.isascii() and text.isdecimal():
             return count_text(text)
+        # An empty SET has no bit. An empty text of an ENUM is its name if it has one, else the invalid value, index 0.
         if not text and (bits or text not in numbers):
             return "0"
         if not numbers.keys() >= set(names):

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ticdc_codec import canal_json, craft, debezium, open_protocol, simple
 from ticdc_codec.batch import NO_CONTEXT, DecodeBatch, DecoderContext
 from ticdc_codec.byte_map import ByteMap, whole_maps
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import ConfigError, DecodeError
 from ticdc_codec.event import Event
 from ticdc_codec.message import Message
 from ticdc_codec.options import SinkOptions, sink_options
@@ -60,8 +60,13 @@ def protocol_named(name: str) -> Protocol:
     """The protocol with this sink-uri name; ``-`` and ``_`` are the same. Raises ConfigError for any other name."""
     found = PROTOCOLS.get(name.replace("-", "_"))
     if found is None:
-        raise ConfigError(f"protocol: expected one of {', '.join(PROTOCOLS)}, found {name!r}")
+        raise ConfigError(f"protocol: expected one of {', '.join(map(spelling, PROTOCOLS))}, found {name!r}")
     return found
+
+
+def spelling(protocol: str) -> str:
+    """A protocol's name as TiCDC's documentation and a sink-uri spell it: ``canal-json``, ``open-protocol``."""
+    return protocol.replace("_", "-")
 
 
 class Decoder:
@@ -102,5 +107,7 @@ def encode(events: Iterable[Event], protocol: str, options: Mapping[str, object]
     sink = sink_options(protocol.replace("-", "_"), options or {})
     try:
         return codec.encode([*events], sink)
-    except ValueError as error:
+    except LookupError as error:
+        raise ConfigError(f"{protocol}: an image is missing or has other columns than its row: {error!r}") from error
+    except (ValueError, TypeError, OverflowError, DecodeError) as error:
         raise ConfigError(f"{protocol}: {error}") from error

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from ticdc_codec.batch import Rows
+from ticdc_codec.batch import RowBatch
 from ticdc_codec.event import Layout, Op
 
 Numbers = npt.NDArray[np.int64]
@@ -37,7 +37,7 @@ class Lines:
         if not lines:
             return _NONE
         self._texts.append(lines)
-        # The places of line feeds are looked for now, while the text is in the processor's cache.
+        # The offsets of line feeds are looked for now, while the text is in the processor's cache.
         self._ends.append(np.flatnonzero(np.frombuffer(lines, np.uint8) == _NEWLINE) + self._size)
         self._size += len(lines)
         self._count += count
@@ -47,7 +47,7 @@ class Lines:
         """The texts and the line feeds between them, in turn, as large strings: text n is item 2 n."""
         if not self._texts:
             return pa.nulls(0, pa.large_string())
-        # ends[n]: place of the line feed behind text n; offsets: begin and end of text 0, of text 1, …
+        # ends[n]: offset of the line feed behind text n; offsets: begin and end of text 0, of text 1, …
         ends = np.concatenate(self._ends)
         offsets = np.stack((np.append(0, ends + 1)[:-1], ends), axis=1).ravel()
         buffers = (pa.py_buffer(offsets), pa.py_buffer(b"".join(self._texts)))
@@ -140,7 +140,7 @@ class RowBuilder:
         )
         self._groups.append((count, _OPS.index(columns.op), layout_index, *firsts))
 
-    def rows(self, without: Collection[int] = ()) -> Rows | None:
+    def rows(self, without: Collection[int] = ()) -> RowBatch | None:
         """The rows in the order of message and index but for those of some messages; None if there are none."""
         # message[i], index[i]: number of row i's message and its number there, in the order of adding. Arrow reads a
         # list three times as fast as numpy.
@@ -152,12 +152,12 @@ class RowBuilder:
         if not len(order):
             return None
         at = pa.array(order)
-        # one item for each group; group[k]: the group of the k-th row
+        # counts[g], op[g], layout[g], firsts[..][g]: of group g, as added. group[k]: the group of the k-th row.
         counts, op, layout, *firsts = np.array(self._groups, np.int64).T
         group = np.repeat(np.arange(len(counts)), counts)[order]
         key, before, after = (_line_items(first, counts, group, order) for first in firsts)
         images = self._images.array()
-        return Rows(
+        return RowBatch(
             message=message[order].astype(np.int32),
             index=index[order],
             op=pa.array(_OPS, pa.string()).take(pa.array(op[group])),
@@ -180,5 +180,6 @@ def _line_items(first: Numbers, counts: Numbers, group: Numbers, order: Numbers)
     ``first`` (line number of the first row, -1 for no lines) and ``counts`` have an item for each group, ``group`` and
     ``order`` one for each row.
     """
+    # start[g]: number of group g's first row, in the order of adding. Text n is item 2 n of the lines' array.
     start = np.cumsum(counts) - counts
     return pa.array(2 * ((first - start)[group] + order), mask=(first == _NONE)[group])

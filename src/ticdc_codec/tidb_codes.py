@@ -64,6 +64,7 @@ def type_of(code: int, flags: int) -> str:
     if code in _INTEGERS:
         return f"{_INTEGERS[code]} unsigned" if flags & Flag.UNSIGNED else _INTEGERS[code]
     if code in _STRINGS:
+        # BINARY is set on numbers too: only with a string type does it mean bytes (wire.md 1.2.5).
         return _STRINGS[code][bool(flags & Flag.BINARY)]
     return _OTHERS[code]
 
@@ -87,6 +88,7 @@ def code_of(text: str) -> int:
 
 _CHARACTERS = (Family.TEXT, Family.ENUM, Family.SET)
 _ALWAYS_UNSIGNED = (Family.BIT, Family.YEAR)
+"""Types whose columns have the flag UNSIGNED whatever their DDL says (YEAR: wire.md 1.2.5)."""
 
 
 def flags_of(column: Column) -> int:

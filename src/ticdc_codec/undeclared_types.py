@@ -1,7 +1,7 @@
 """A column as one message and, if there is one, a definition describe it: type, format of its values, defect.
 
 A definition has the digits that no message has (``datetime(3)``, ``decimal(10,2)``), and is the only source of types
-where the schema is off. It is taken where it does not gainsay the schema.
+where the schema is off. It is used where it does not contradict the schema.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Described:
 def described(name: str, field: Field | None, defined: Column | None, zone: ZoneInfo, *, key: bool) -> Described:
     """The column of this name. Raises DecodeError ``bad_schema`` for a schema field that TiCDC does not write."""
     text, value_format = _type(field, defined, zone)
-    # Without the schema nothing tells which columns have a DEFAULT.
+    # A NULL comes as the column's DEFAULT (wire.md 8.5). Without the schema nothing tells which columns have one.
     default = not key if field is None else field.optional and field.default is not UNSET
     column = Column(name=name, type=text, key=key, defect=DEBEZIUM_DEFAULT if default else None)
     return Described(_with_type(column, parse_type(text)), value_format)
@@ -70,6 +70,7 @@ def _type(field: Field | None, defined: Column | None, zone: ZoneInfo) -> tuple[
 
 def _agree(value_format: ValueFormat, field: Field) -> bool:
     # Without its digits a FLOAT(M,D), which is a double, is not told from a FLOAT.
+    # The Debezium type (``name``) and the Connect type must both be those of the MySQL type (wire.md 1.5.2).
     numbers = {"float", "double"}
     return value_format.name == field.name and (
         value_format.connect == field.type or {value_format.connect, field.type} <= numbers

@@ -65,7 +65,7 @@ def rows(draw: st.DrawFn) -> RowChange:
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(rows(), max_size=4))
-def test_round_trip(events: list[RowChange]) -> None:
+def test_what_is_encoded_decodes_to_the_same(events: list[RowChange]) -> None:
     """With the content-compatible types, and so with the changed columns alone in ``old``."""
     options = sink_options("canal_json", EXTENSION | {"content-compatible": True})
     messages = encode(events, options)

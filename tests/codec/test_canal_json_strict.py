@@ -107,13 +107,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name: str) -> None:
+def test_a_message_that_is_not_valid_is_refused(name: str) -> None:
     value, reason = REFUSED[name]
     assert failure(value).reason == reason
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused_among_its_like(name: str) -> None:
+def test_a_refused_row_leaves_the_others_of_its_table_alone(name: str) -> None:
     """Rows that begin as one before are read together, by what is known of their table."""
     value, reason = REFUSED[name]
     (sound,) = decode(UPDATE)
@@ -286,7 +286,7 @@ def test_claim_check_objects_that_are_not_right() -> None:
 
 
 @pytest.mark.parametrize("compression", [Compression.LZ4, Compression.SNAPPY])
-def test_compression(compression: Compression) -> None:
+def test_compressed_messages_decode_to_the_same(compression: Compression) -> None:
     assert decode(compress(UPDATE, compression), large_message_handle_compression=compression) == decode(UPDATE)
     assert failure(UPDATE, large_message_handle_compression=compression).reason in ("bad_compression", "too_large")
     ((location, content),) = objects().items()

@@ -16,7 +16,7 @@ STATM = Path("/proc/self/statm")
 
 @pytest.mark.parametrize("compression", Compression)
 @pytest.mark.parametrize("size", [0, 1, 256 * 1024, 256 * 1024 + 1, 1_000_000])
-def test_all_comes_back(compression: Compression, size: int) -> None:
+def test_compressed_bytes_decompress_to_the_same(compression: Compression, size: int) -> None:
     content = os.urandom(size)
     assert decompress(compress(content, compression), compression) == content
 

@@ -19,7 +19,7 @@ from well_typed import well_typed
 from wires import WIRES, Pair, Wire, flat, spread
 
 from ticdc_codec.compression import MAX_DECOMPRESSED, compress
-from ticdc_codec.event import Event, Failure, RowChange
+from ticdc_codec.event import Ddl, Event, Failure, RowChange
 from ticdc_codec.mysql_type import family_of
 from ticdc_codec.number import uvarint
 from ticdc_codec.open_protocol.frame import framed, texts_of
@@ -100,6 +100,15 @@ def test_recorded_messages_are_well_typed(wire: Wire) -> None:
 
 
 @_ALL
+def test_a_statement_about_a_database_names_no_table(wire: Wire) -> None:
+    statements = [event for event in flat(wire.decode(wire.messages)) if isinstance(event, Ddl)]
+    about_databases = [event for event in statements if " DATABASE " in event.query]
+    assert about_databases
+    assert {event.table for event in about_databases} == {None}
+    assert "" not in {event.table for event in statements}
+
+
+@_ALL
 def test_every_truncation_is_refused(wire: Wire) -> None:
     for key, value in chosen(wire):
         found = check(wire, [(key, (value or b"")[:end]) for end in range(len(value or b""))])
@@ -110,7 +119,7 @@ def test_every_truncation_is_refused(wire: Wire) -> None:
 
 
 @_ALL
-def test_whatever_is_left_over_is_refused(wire: Wire) -> None:
+def test_trailing_bytes_are_refused(wire: Wire) -> None:
     for key, value in chosen(wire):
         assert value is not None
         assert refused(check(wire, [(key, value + more) for more in (b"\0", b"\xff", b"x", b"{}", value or b"y")]))
@@ -118,7 +127,7 @@ def test_whatever_is_left_over_is_refused(wire: Wire) -> None:
 
 
 @_JSON
-def test_any_member_may_be_anything(wire: Wire) -> None:
+def test_any_wrong_member_gives_an_event_or_a_failure(wire: Wire) -> None:
     def change(text: bytes) -> Iterator[bytes]:
         yield from (replaced(text, at, wrong) for at in places(json.loads(text)) for wrong in WRONG)
         yield from without(text)
@@ -140,7 +149,7 @@ def test_a_name_that_stands_twice_is_refused(wire: Wire) -> None:
 
 
 @_BINARY
-def test_any_byte_may_be_any_number(wire: Wire) -> None:
+def test_any_wrong_byte_gives_an_event_or_a_failure(wire: Wire) -> None:
     for pair in chosen(wire):
         check(wire, [*changed(wire, pair, octets)])
 

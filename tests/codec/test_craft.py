@@ -23,7 +23,7 @@ def decode(*values: bytes | None, **options: str) -> list[Event]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
-def test_decodes_as_sql_had_it(case: Case) -> None:
+def test_decodes_to_the_values_that_sql_reads(case: Case) -> None:
     events = decode(*case.values)
     assert [as_expected(event, expected) for event, expected in zip(events, case.expect, strict=True)] == case.expect
 
@@ -55,7 +55,7 @@ def test_a_batch_decodes_as_its_messages_do() -> None:
     assert decode(*values) == [event for value in values for event in decode(value)]
 
 
-def test_twice_the_same() -> None:
+def test_a_decoder_gives_equal_events_for_equal_messages() -> None:
     values = [value for case in CASES[:200] for value in case.values]
     decoder = Decoder("craft", sink_options("craft", TRUST))
     keys = [None] * len(values)

@@ -48,7 +48,7 @@ def message(
     return version + head + b"".join(bodies) + dictionary + sizes + uvarint(len(sizes))[::-1]
 
 
-def test_the_message_that_is_varied_is_sound() -> None:
+def test_the_message_that_is_changed_is_valid() -> None:
     ((_, row),) = decode(message())
     assert isinstance(row, RowChange)
     assert (row.op, row.database, row.table, row.commit_ts, row.after) == (Op.INSERT, "d", "t", 5, {"c": "1"})
@@ -127,7 +127,7 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("value", "reason"), WRONG.values(), ids=WRONG)
-def test_wrong(value: bytes | None, reason: str) -> None:
+def test_a_message_that_is_not_valid_is_refused(value: bytes | None, reason: str) -> None:
     found = failure(value)
     assert found.reason == reason
     assert found.offset is not None

@@ -57,7 +57,7 @@ def test_all_files_are_here() -> None:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_decodes_as_sql_had_it(file: str) -> None:
+def test_decodes_to_the_values_that_sql_reads(file: str) -> None:
     """With the tables' definitions, every value as it was."""
     found = {}
     for case in cases(file):

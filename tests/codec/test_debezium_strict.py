@@ -124,6 +124,7 @@ REFUSED = {
     "deep image": (INSERT.replace(b'"after":{', b'"after":{"x":' + DEEP + b","), "bad_json"),
     "deep schema": (INSERT.replace(b'"schema":{', b'"schema":{"x":' + DEEP + b","), "bad_json"),
     "not UTF-8": (BARE.replace(b'"AP8="', b'"\xe9"'), "bad_json"),
+    "a type with sizes": (INSERT.replace(b'_type":"decimal"', b'_type":"decimal(9,900000000)"'), "wrong_type"),
     "not UTF-8 in the schema": (INSERT.replace(b"default.d.t.", b"\xe9"), "bad_json"),
     "encoded surrogate": (BARE.replace(b'"AP8="', b'"\xed\xa0\x80"'), "bad_json"),
     "left over": (INSERT + b"x", "trailing_bytes"),
@@ -190,13 +191,13 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refuses(name: str) -> None:
+def test_a_message_that_is_not_valid_is_refused(name: str) -> None:
     message, reason = REFUSED[name]
     assert failure(message).reason == reason
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refuses_among_good_ones(name: str) -> None:
+def test_a_refused_row_leaves_the_others_of_its_table_alone(name: str) -> None:
     """Also when its table is known and its neighbours are read together."""
     message, reason = REFUSED[name]
     found = decode(INSERT, BARE, *[INSERT] * 9, message, *[UPDATE] * 9, BARE)
@@ -223,23 +224,25 @@ KEYS = {
 
 
 @pytest.mark.parametrize("name", KEYS)
-def test_refuses_a_key(name: str) -> None:
+def test_a_key_that_is_not_valid_is_refused(name: str) -> None:
     key, reason = KEYS[name]
     found = [failure(message, key=key).reason for message in (INSERT, BARE)]
     assert found in ([reason] * 2, [reason, "key_mismatch"])  # a column of unknown type has no wrong type
 
 
-def test_keys_that_name_nothing() -> None:
+def test_a_key_without_columns_names_no_handle_key() -> None:
     assert row(INSERT, key=None).handle_key is None
     assert row(INSERT, key=b'{"payload":{}}').handle_key is None
     assert row(INSERT, key=b' {"payload" : { "id":1}} ').handle_key == '["1"]'
 
 
-def test_a_null_that_tiflow_writes_twice() -> None:
+def test_a_null_that_tiflow_writes_as_two_defaults_is_null() -> None:
     twice = INSERT.replace(b'"b":"AP8="', b'"b":"YWI=","b":"ab"')
     assert (row(twice).after or {})["b"] is None
     assert (row(twice.replace(b'"f":0.5', b'"f":-0')).after or {})["f"] == "-0"
     assert failure(twice.replace(b'"YWI="', b'"YWJj"')).reason == "duplicate_name"
+    assert (row(twice.replace(b'"f":0.5', b'"f":5E-1')).after or {})["f"] == "0.5"
+    assert failure(twice.replace(b'"f":0.5', b'"f":1e99999999999999999999')).reason == "bad_value"
 
 
 def test_numbers_keep_their_digits() -> None:
@@ -275,7 +278,7 @@ def test_a_definition_gives_digits_and_types() -> None:
 
 
 @pytest.mark.parametrize("compression", ["lz4", "snappy"])
-def test_compressed(compression: str) -> None:
+def test_compressed_messages_decode_to_the_same(compression: str) -> None:
     kind = Compression(compression)
     assert row(compress(INSERT, kind), key=compress(KEY, kind), large_message_handle_compression=kind).op is Op.INSERT
     for broken in (INSERT, b"\xff\xff\xff\xff\x07" + b"x" * 20, compress(INSERT, kind)[:-5], b"\x04\x22\x4d\x18"):

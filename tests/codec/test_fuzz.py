@@ -11,7 +11,7 @@ _ALL = pytest.mark.parametrize("wire", WIRES.values(), ids=WIRES)
 
 
 @_ALL
-def test_ten_thousand_messages(wire: Wire) -> None:
+def test_ten_thousand_changed_messages_break_no_rule(wire: Wire) -> None:
     fuzzer = Fuzzer(wire, seed=1)
     for number in range(MESSAGES // BATCH + 1):
         assert fuzzer.batch(number) == []
@@ -32,7 +32,7 @@ def test_kept_messages_have_the_outcome_that_they_were_kept_for(wire: Wire) -> N
     assert [name for name, found in events.items() if again(wire, found) is not None] == []
 
 
-def test_a_mistake_is_told_and_kept(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistake_is_printed_and_kept(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """A decoder that cannot bear a byte in what is not recorded."""
     decode = Wire.decode
     recorded = {*WIRES["craft"].messages}

@@ -11,7 +11,7 @@ LONG = "é" * 40_000
 """More bytes than are looked at together."""
 
 
-def test_texts_are_escaped_wherever_they_lie() -> None:
+def test_texts_are_escaped_at_any_offset() -> None:
     texts = ['"', LONG, "", "back\\slash", LONG + "\x00", "plain", LONG + 'a "quoted" word', "\n\u2028/", LONG]
     assert escaped(pa.array(texts)).to_pylist() == [orjson.dumps(text).decode()[1:-1] for text in texts]
 

@@ -11,7 +11,7 @@ import pytest
 from ticdc_codec.batch import Events, in_order
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Failure, Layout, Op, Resolved, RowChange, columns_text, events_of
-from ticdc_codec.json_rows import JsonRows, RowProtocol, RowTexts, SingleRow, contents_of
+from ticdc_codec.json_rows import JsonRows, RowSpec, RowTexts, SingleRow, contents_of
 from ticdc_codec.json_table import Image, ImageTypes, check_names, handle_key_lines
 from ticdc_codec.json_text import Unreadable, quotes_of, unreadable
 from ticdc_codec.options import Compression
@@ -47,7 +47,7 @@ class Group:
     prefix: bytes
 
 
-class Inserts(RowProtocol[int, Group, RowTexts]):
+class Inserts(RowSpec[int, Group, RowTexts]):
     """A protocol that has nothing but inserts and watermarks, and counts what it reads by itself."""
 
     def __init__(self, values: Sequence[bytes]) -> None:

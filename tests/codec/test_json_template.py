@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ticdc_codec.json_template import JSON, NUMBER, template
+from ticdc_codec.json_text import JSON, NUMBER, template
 
 
-def test_gaps_are_filled_in_order() -> None:
+def test_gaps_of_a_template_are_filled_in_order() -> None:
     members = {"name": "a", "times": [NUMBER, 1, NUMBER], "image": JSON}
     assert template(members) % (7, -8, b"{}") == b'{"name":"a","times":[7,1,-8],"image":{}}'
 

@@ -51,7 +51,7 @@ def differing(pairs: Iterable[tuple[str, Any, Any]]) -> dict[str, tuple[Any, Any
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_decodes_as_sql_had_it(file: str) -> None:
+def test_decodes_to_the_values_that_sql_reads(file: str) -> None:
     def found(case: Case) -> list[dict[str, Any]]:
         return [as_expected(*pair) for pair in zip(decode(case), case.expect, strict=True)]
 

@@ -174,7 +174,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name: str) -> None:
+def test_a_message_that_is_not_valid_is_refused(name: str) -> None:
     message, reason = REFUSED[name]
     assert failure(message).reason == reason
     # beside rows of the same table too

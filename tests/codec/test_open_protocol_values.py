@@ -122,7 +122,7 @@ def test_a_claimed_row_may_have_an_old_image_that_its_handle_key_has_not() -> No
 
 
 @pytest.mark.parametrize("compression", [Compression.LZ4, Compression.SNAPPY])
-def test_compression(compression: Compression) -> None:
+def test_compressed_messages_decode_to_the_same(compression: Compression) -> None:
     def compressed(message: Pair) -> Pair:
         return message[0], framed([compress(text, compression) for text in texts_of(message[1] or b"")])
 

@@ -255,3 +255,43 @@ def test_the_example_of_kafka(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 def test_every_example_of_the_page_is_run_here() -> None:
     assert len(EXAMPLES) == 7
     assert EXAMPLES[0] == "from ticdc_codec import decode, encode, inspect\n"
+
+
+_ROW = RowChange(
+    op=Op.INSERT, database="d", table="t", commit_ts=470613127470252033, commit_ms=1795246610528, before=None,
+    after={"id": "1", "n": "1.5", "b": "3", "s": "a"},
+    columns=(
+        Column(name="id", type="bigint", key=True), Column(name="n", type="decimal(5,2)"),
+        Column(name="b", type="bit(4)"), Column(name="s", type="varchar(9)"),
+    ),
+)  # fmt: skip
+_CHECKED = {"integrity-check-level": "correctness"}
+_AVRO = {"encoding-format": "avro"}
+UNFIT: dict[str, tuple[str, dict[str, str], dict[str, Any]]] = {
+    "an image is missing": ("craft", {}, {"after": None}),
+    "a column too many": ("open-protocol", {}, {"after": {"id": "1", "z": "1"}}),
+    "a column too many for Canal-JSON": ("canal-json", {}, {"after": {"id": "1", "z": "1"}}),
+    "a column too many for Debezium": ("debezium", {}, {"after": {"id": "1", "z": "1"}}),
+    "no columns": ("open-protocol", {}, {"columns": ()}),
+    "a key column is missing": ("debezium", {}, {"after": {"s": "a"}}),
+    "a column of the checksum is missing": ("simple", _CHECKED, {"after": {"id": "1"}}),
+    "a lone surrogate": ("open-protocol", {}, {"after": {"id": "1", "s": "\ud800"}}),
+    "a commit_ts of 65 bits": ("simple", _AVRO, {"commit_ts": 1 << 64}),
+    "a table id of 65 bits": ("simple", _AVRO, {"table_id": 1 << 64}),
+    "a number out of range": ("debezium", {}, {"after": {"id": "1", "n": "1e400"}}),
+    "too many bits": ("debezium", {}, {"after": {"id": "1", "b": "9" * 400}}),
+    "a negative number of bits": ("debezium", {}, {"after": {"id": "1", "b": "-1"}}),
+}
+
+
+@pytest.mark.parametrize(("protocol", "options", "members"), UNFIT.values(), ids=UNFIT)
+def test_an_event_that_does_not_fit_is_a_config_error(
+    protocol: str, options: dict[str, str], members: dict[str, Any]
+) -> None:
+    with pytest.raises(ConfigError, match=f"^({protocol}|integrity-check-level): "):
+        encode([replace(_ROW, **members)], protocol, options)
+
+
+def test_the_error_about_an_unknown_column_names_it() -> None:
+    with pytest.raises(ConfigError, match=r"^open-protocol: an image .* other columns than its row: KeyError\('z'\)$"):
+        encode([replace(_ROW, after={"id": "1", "z": "1"})], "open-protocol")

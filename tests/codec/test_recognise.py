@@ -90,7 +90,7 @@ def test_every_protocol_is_among_them() -> None:
         ),
     ],
 )
-def test_reasons(file: str, reason: str) -> None:
+def test_the_reason_says_what_was_recognised(file: str, reason: str) -> None:
     assert recognise_one(*first(file)).reason == reason
 
 

@@ -72,7 +72,7 @@ def test_all_files_are_here() -> None:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_decodes_as_sql_had_it(file: str) -> None:
+def test_decodes_to_the_values_that_sql_reads(file: str) -> None:
     def found(case: Case) -> list[dict[str, Any]]:
         return [told(as_expected(*pair)) for pair in zip(decoded(file)[case.name], case.expect, strict=True)]
 

@@ -58,7 +58,7 @@ def rows(draw: st.DrawFn) -> RowChange:
     st.lists(rows(), max_size=4, unique_by=lambda e: (e.database, e.table, e.schema_version)),
     st.sampled_from(["json", "avro"]),
 )
-def test_round_trip(events: list[RowChange], encoding: str) -> None:
+def test_what_is_encoded_decodes_to_the_same(events: list[RowChange], encoding: str) -> None:
     options = sink_options("simple", ZONE | {"encoding-format": encoding, "integrity-check-level": "correctness"})
     values = [message.value for message in encode(events, options)]
     schemas = {(event.database, event.table, event.schema_version or 0): event.columns for event in events}

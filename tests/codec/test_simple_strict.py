@@ -92,6 +92,10 @@ REFUSED = {
     "no element": (with_data(e="c"), "bad_value"),
     "no zone": (with_data(t={"location": "Local", "value": "2024-01-01 00:00:00"}), "bad_value"),
     "no time": (with_data(t={"location": "UTC", "value": "2024-01-32 00:00:00"}), "bad_value"),
+    "time before all others": (with_data(t={"location": "Europe/Berlin", "value": "0001-01-01 00:00:00"}), "bad_value"),
+    "time after all others": (with_data(t={"location": "UTC", "value": "9999-12-31 23:59:59.9"}), "bad_value"),
+    "day of a week": (with_data(t={"location": "UTC", "value": "2024-W01-1T00:00:00"}), "bad_value"),
+    "seven digits of a second": (with_data(t={"location": "UTC", "value": "2024-01-01 00:00:00.1234567"}), "bad_value"),
     "a path as zone": (with_data(t={"location": "../etc/passwd", "value": "2024-01-01 00:00:00"}), "bad_value"),
     "hour that comes twice": (with_data(t={"location": "Europe/Berlin", "value": "2024-10-27 02:30:00"}), "bad_value"),
     "hour that never comes": (with_data(t={"location": "Europe/Berlin", "value": "2024-03-31 02:30:00"}), "bad_value"),
@@ -108,7 +112,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_refused(name: str) -> None:
+def test_a_message_that_is_not_valid_is_refused(name: str) -> None:
     """Alone, and after a message of the same table was read."""
     value, reason = REFUSED[name]
     assert failure(value).reason == reason
@@ -226,6 +230,6 @@ def test_claim_check_objects_that_are_not_right(file: str) -> None:
 
 
 @pytest.mark.parametrize("compression", [Compression.LZ4, Compression.SNAPPY])
-def test_compression(compression: Compression) -> None:
+def test_compressed_messages_decode_to_the_same(compression: Compression) -> None:
     assert decode(compress(UPDATE, compression), large_message_handle_compression=compression) == decode(UPDATE)
     assert failure(UPDATE, large_message_handle_compression=compression).reason in ("bad_compression", "too_large")

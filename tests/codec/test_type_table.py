@@ -20,7 +20,7 @@ def test_a_loss_is_worse_than_a_size_and_stays() -> None:
     assert (found.told, found.losses, found.defaults) == (Told.LOSSY, {("`1`", "`2`")}, False)
 
 
-def test_a_null_read_as_the_default_is_told_apart() -> None:
+def test_a_null_read_as_the_default_is_shown_as_such() -> None:
     found = Found()
     found.note(None, "1", "1")
     assert (found.told, found.losses, found.defaults) == (Told.EXACT, set(), True)

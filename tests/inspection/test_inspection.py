@@ -118,7 +118,7 @@ def test_missing_columns_and_suspect_values_are_shown() -> None:
     assert "└── f float suspect: craft-float '1'\n" in str(inspect(written("craft", float_row)))
 
 
-def test_a_protocol_that_is_told_is_taken_and_what_is_odd_is_said() -> None:
+def test_a_given_protocol_is_used_and_a_difference_is_shown() -> None:
     message = written("craft", UPDATE)
     assert inspect(message, "craft").reason == "as given"
     wrong = inspect(message, "canal-json", EXTENSION)
@@ -126,7 +126,7 @@ def test_a_protocol_that_is_told_is_taken_and_what_is_odd_is_said() -> None:
     assert (wrong.protocol, wrong.decoded) == ("canal_json", False)
 
 
-def test_options_that_the_bytes_show_are_used_and_those_told_go_before() -> None:
+def test_options_that_the_bytes_show_are_used_after_given_ones() -> None:
     key, value = vector("tiflow-simple-avro-snappy")
     found = inspect((key, value), "simple", {"time-zone": "Asia/Shanghai"})
     assert found.decoded

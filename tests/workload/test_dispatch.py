@@ -9,7 +9,7 @@ from ticdc_codec.event import Column, Op, RowChange, events_of
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import Decoder
 from ticdc_local.kafka import recorded_messages
-from ticdc_testkit.workload.dispatch import Dispatch, partition_of
+from ticdc_testkit.workload.stream import Dispatch, partition_of
 
 STREAM = Path(__file__).parents[1] / "data" / "streams" / "tiflow-bank" / "craft.jsonl.gz"
 RULES = {"accounts": Dispatch.INDEX_VALUE, "ledger": Dispatch.INDEX_VALUE, "slots": Dispatch.INDEX_VALUE}

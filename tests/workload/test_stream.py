@@ -17,8 +17,7 @@ from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_testkit.workload import WORKLOADS
 from ticdc_testkit.workload.database import Database
-from ticdc_testkit.workload.dispatch import Dispatch
-from ticdc_testkit.workload.stream import Changefeed, Interval, intervals
+from ticdc_testkit.workload.stream import Changefeed, Dispatch, Interval, intervals
 
 EXTENSION = {"enable-tidb-extension": "true"}
 PROTOCOLS: list[tuple[str, dict[str, str]]] = [

@@ -15,10 +15,10 @@ import pyarrow as pa
 
 from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, checked_tso, checked_watermark, in_order
 from ticdc_codec.canal_json.envelope import Envelope, Extension, check_no_row, read_envelope
-from ticdc_codec.canal_json.table import Row, Table, Tables
+from ticdc_codec.canal_json.table import CanalTableReader, RowMembers, TableReaders
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
-from ticdc_codec.json_rows import JsonRows, MessageRows, RowTexts, SingleRow, contents_of
+from ticdc_codec.json_rows import JsonRows, MessageRowSpec, RowTexts, SingleRow, contents_of
 from ticdc_codec.json_text import Unreadable, names_of
 from ticdc_codec.message import stored_value
 from ticdc_codec.options import SinkOptions
@@ -82,12 +82,12 @@ def _is_head(head: bytes) -> bool:
 class _Group:
     """Rows with one head."""
 
-    table: Table
+    table: CanalTableReader
     op: Op
     head_length: int
 
 
-class _CanalRows(MessageRows[_Group, RowTexts]):
+class _CanalRows(MessageRowSpec[_Group, RowTexts]):
     """Rows by the numbers of their messages."""
 
     image_fault = "in a row image: "
@@ -95,7 +95,7 @@ class _CanalRows(MessageRows[_Group, RowTexts]):
     def __init__(self, options: SinkOptions, objects: Mapping[str, bytes]) -> None:
         self._options = options
         self._objects = objects
-        self._tables = Tables()
+        self._tables = TableReaders()
         super().__init__()
 
     def prefixes(self, items: Sequence[int]) -> list[bytes]:
@@ -108,7 +108,7 @@ class _CanalRows(MessageRows[_Group, RowTexts]):
         begin = group.head_length + len(",")
         return RowTexts([b"{" + value[begin:] for value in map(self.values.__getitem__, items)])
 
-    def columns(self, group: _Group, items: Sequence[int], texts: RowTexts, rows: list[Row]) -> list[RowColumns]:
+    def columns(self, group: _Group, items: Sequence[int], texts: RowTexts, rows: list[RowMembers]) -> list[RowColumns]:
         """One element: the rows of a group are of one operation."""
         table, op = group.table, group.op
         table.check_same_layout(rows)
@@ -120,7 +120,7 @@ class _CanalRows(MessageRows[_Group, RowTexts]):
         commits = [row.tidb.commit_ts for row in rows if row.tidb is not None and row.tidb.commit_ts is not None]
         table.check_names(texts.texts, rows, commits, wire, wire_old)
         commit_ts, commit_ms = self._commits(rows, commits)
-        is_delete = op is Op.DELETE
+        is_delete = op is Op.DELETE  # its data is the row before it (wire.md 1.4.1)
         columns = RowColumns(
             messages=items,
             op=op,
@@ -159,7 +159,7 @@ class _CanalRows(MessageRows[_Group, RowTexts]):
         return SingleRow(
             item=item,
             group=_Group(table, _OPS[envelope.type], len(head)),
-            texts=RowTexts([_ENCODE(Row(*(getattr(envelope, name) for name in Row.__struct_fields__)))]),
+            texts=RowTexts([_ENCODE(RowMembers(*(getattr(envelope, name) for name in RowMembers.__struct_fields__)))]),
             prefix=head if _is_head(head) else None,
             value=value,
         )
@@ -177,17 +177,20 @@ class _CanalRows(MessageRows[_Group, RowTexts]):
     def _ddl(self, value: bytes, envelope: Envelope) -> None:
         check_no_row(value, envelope)
         commit_ts, commit_ms = self._commit(envelope)
-        layout = Layout(envelope.database, envelope.table, (), None)
+        # A DDL comes without columns; the table of a database's DDL is "" (wire.md 1.4.4).
+        layout = Layout(envelope.database or None, envelope.table or None, (), None)
         self.out.ddl(commit_ts, commit_ms, layout, envelope.sql, envelope.type)
 
-    def _commits(self, rows: list[Row], given: list[int]) -> tuple[Sequence[int | None], Sequence[int | None] | None]:
+    def _commits(
+        self, rows: list[RowMembers], given: list[int]
+    ) -> tuple[Sequence[int | None], Sequence[int | None] | None]:
         """``_commit`` of many rows; ``given`` are the commit_ts that there are."""
         if len(given) == len(rows) and min(given) >= 0 and max(given) <= MAX_TSO:
             return given, None
         commits = [*map(self._commit, rows)]
         return [commit_ts for commit_ts, _ in commits], [commit_ms for _, commit_ms in commits]
 
-    def _commit(self, message: Envelope | Row) -> tuple[int | None, int | None]:
+    def _commit(self, message: Envelope | RowMembers) -> tuple[int | None, int | None]:
         """commit_ts, else the milliseconds of ``es``. A commit_ts is used whatever the option says."""
         tidb = message.tidb
         if tidb is not None:
@@ -202,6 +205,7 @@ class _CanalRows(MessageRows[_Group, RowTexts]):
 
 
 def _watermark(value: bytes, envelope: Envelope) -> int:
+    """``watermarkTs`` (wire.md 1.4.3)."""
     check_no_row(value, envelope)
     if envelope.tidb is None or envelope.tidb.watermark_ts is None:
         raise DecodeError("no_extension", "expected watermarkTs in _tidb, as every TIDB_WATERMARK has it")
@@ -217,7 +221,8 @@ def _check_stored(envelope: Envelope, stored: Envelope, location: str) -> None:
 
 
 def _check_old(op: Op, old: bytes, data: bytes) -> None:
-    """An UPDATE has ``old``, an INSERT and a DELETE have null; before v5.4 a DELETE repeated ``data`` there."""
+    """An UPDATE has ``old``, an INSERT and a DELETE have null; before v5.4 a DELETE repeated ``data`` there (wire.md
+    1.4.1)."""
     if op is Op.UPDATE:
         if not old:
             raise DecodeError("wrong_type", "expected a row in old of an UPDATE, found null")

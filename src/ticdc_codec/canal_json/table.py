@@ -14,12 +14,19 @@ import msgspec
 import orjson
 from msgspec import UNSET, Raw, UnsetType
 
-from ticdc_codec.bounded_cache import make_room
 from ticdc_codec.canal_json.envelope import Envelope, Extension
 from ticdc_codec.canal_json.value import conversion
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text
-from ticdc_codec.json_table import Image, ImageTypes, TextImages, check_names, handle_key_lines, old_handle_keys
+from ticdc_codec.json_table import (
+    Image,
+    ImageTypes,
+    TextImages,
+    check_names,
+    handle_key_lines,
+    make_room,
+    old_handle_keys,
+)
 from ticdc_codec.json_text import Unreadable, names_of, quotes_of, unreadable
 from ticdc_codec.mysql_type import Family, family_of, is_known
 
@@ -29,7 +36,7 @@ _SQL_TYPES = msgspec.json.Decoder(dict[str, int] | None)
 _MYSQL_TYPES = msgspec.json.Decoder(dict[str, str] | None)
 
 
-class Row(msgspec.Struct, rename=_NAMES, omit_defaults=True, gc=False):
+class RowMembers(msgspec.Struct, rename=_NAMES, omit_defaults=True, gc=False):
     """The members from ``es`` on; a table's own type narrows them to what repeats."""
 
     es: int
@@ -42,7 +49,7 @@ class Row(msgspec.Struct, rename=_NAMES, omit_defaults=True, gc=False):
     tidb: Extension | None = None
 
 
-class Table:
+class CanalTableReader:
     """A table as one list of columns and keys describes it."""
 
     __slots__ = ("_images", "_key", "_names_check", "layout", "read", "sql_types")
@@ -60,9 +67,10 @@ class Table:
         getters = dict(zip(types, images.getters(), strict=True))
         self._key = [getters[name] for name in keys]
 
-    def check_same_layout(self, rows: list[Row]) -> None:
+    def check_same_layout(self, rows: list[RowMembers]) -> None:
         """Raise DecodeError unless the rows describe these columns in this order, all have ``old`` or none has it, and
         none is in claim-check storage."""
+        # sqlType differs from row to row: an unsigned value may have a larger type's number (wire.md 1.4.2).
         is_same = (
             [row.old for row in rows].count(None) in (0, len(rows))
             and not [row for row in rows if row.tidb and row.tidb.claim_check_location is not None]
@@ -76,7 +84,9 @@ class Table:
         they are converted in place. Raises DecodeError."""
         return self._images.lines(images)
 
-    def check_names(self, texts: Sequence[bytes], rows: list[Row], commits: list[int], data: bytes, old: bytes) -> None:
+    def check_names(
+        self, texts: Sequence[bytes], rows: list[RowMembers], commits: list[int], data: bytes, old: bytes
+    ) -> None:
         """Raise DecodeError ``duplicate_name`` if an object of a row has a name twice.
 
         ``commits`` are all that there are; ``data`` and ``old`` the lines of the images with the wire's texts.
@@ -113,7 +123,9 @@ def _row_type(images: ImageTypes, types: list[str]) -> Any:
         ("old", one[old] | None),
         ("data", one[data]),
     ]
-    return msgspec.defstruct("TableRow", fields, bases=(Row,), rename=_NAMES, forbid_unknown_fields=True, gc=False)
+    return msgspec.defstruct(
+        "TableRow", fields, bases=(RowMembers,), rename=_NAMES, forbid_unknown_fields=True, gc=False
+    )
 
 
 # es and ts have 13 digits since 2001, a commitTs has 18 since 2014 (and until 2090).
@@ -135,18 +147,18 @@ class _NamesCheck:
         self._length = len(orjson.dumps(members)) - 3
         self._quotes = quotes_of(orjson.dumps(members)) + 2 * len(types)
 
-    def shortest(self, rows: list[Row], commits: list[int], data: bytes, old: bytes) -> int:
+    def shortest(self, rows: list[RowMembers], commits: list[int], data: bytes, old: bytes) -> int:
         """The least length of all together; -1 if numbers have so few digits that they may be shorter."""
         if min([row.es for row in rows]) < _LEAST_MS or min([row.ts for row in rows]) < _LEAST_MS:
             return -1
         if commits and min(commits) < _LEAST_TSO:
             return -1
         sql_types = sum([len(row.sql_type) for row in rows])
-        # A line feed stands for a bracket of each image, "null" for no old.
+        # data and old are JSON lines: a line feed stands for a bracket of each image, "null" for no old.
         images = len(data) + len(old) + (0 if old else 3) * len(rows)
         return len(rows) * self._length + len(commits) * _TIDB + sql_types + images
 
-    def quotes(self, rows: list[Row], data: bytes, old: bytes) -> Iterator[int]:
+    def quotes(self, rows: list[RowMembers], data: bytes, old: bytes) -> Iterator[int]:
         """The quotes of each row."""
         old_lines = old.splitlines() or [b""] * len(rows)
         for row, *images in zip(rows, data.splitlines(), old_lines, strict=True):
@@ -154,15 +166,15 @@ class _NamesCheck:
             yield self._quotes + extension + sum(map(quotes_of, images))
 
 
-class Tables:
+class TableReaders:
     """The tables of a feed that messages have described so far."""
 
     __slots__ = ("_by_description",)
 
     def __init__(self) -> None:
-        self._by_description: dict[tuple[Any, ...], Table] = {}
+        self._by_description: dict[tuple[Any, ...], CanalTableReader] = {}
 
-    def described(self, envelope: Envelope) -> Table:
+    def described(self, envelope: Envelope) -> CanalTableReader:
         """The table as this row describes it. Raises DecodeError."""
         names = _members(envelope, "sqlType", envelope.sql_type, _SQL_TYPES)
         types = _members(envelope, "mysqlType", envelope.mysql_type, _MYSQL_TYPES)
@@ -175,12 +187,14 @@ class Tables:
             raise envelope.fault("wrong_columns", f"expected pkNames among {[*names]}, found {[*keys]}")
         if unknown := [*filterfalse(is_known, types.values())]:
             raise envelope.fault("unknown_type", f"expected types of TiDB in mysqlType, found {unknown[0][:80]!r}")
-        ordered = {name: types[name] for name in names}
+        ordered = {name: types[name] for name in names}  # mysqlType's own order is a Go map's (wire.md 1.4.1)
         description = (envelope.database, envelope.table, keys, *ordered.items())
         table = self._by_description.get(description)
         if table is None:
             make_room(self._by_description)
-            table = self._by_description[description] = Table(envelope.database, envelope.table, keys, ordered)
+            table = self._by_description[description] = CanalTableReader(
+                envelope.database, envelope.table, keys, ordered
+            )
         make_room(table.sql_types)
         table.sql_types.add(bytes(envelope.sql_type))
         return table

@@ -96,8 +96,8 @@ def group_bytes(texts: list[str | None], encodings: bytes, counts: list[int]) ->
     # value_ends: Arrow's offsets. octets, sizes: all length prefixes as varints, -1 for NULL (wire.md 1.1.1), and the
     # bytes of each.
     values = _values(pa.array(texts, pa.large_string()), np.frombuffer(encodings, np.uint8))
-    _, places, content = values.buffers()
-    value_ends = np.frombuffer(places, np.int64)[: len(texts) + 1]
+    _, positions, content = values.buffers()
+    value_ends = np.frombuffer(positions, np.int64)[: len(texts) + 1]
     data = b"" if content is None else content.to_pybytes()
     given = values.is_valid().to_numpy(zero_copy_only=False)
     octets, sizes = octets_of(zigzagged(np.where(given, np.diff(value_ends), -1)))
@@ -112,8 +112,8 @@ def group_bytes(texts: list[str | None], encodings: bytes, counts: list[int]) ->
 
 def _values(texts: pa.Array, encodings: npt.NDArray[np.uint8]) -> pa.Array:
     """The values' bytes as one Arrow array in the order of ``texts``, null for NULL."""
-    # place[v]: index of value v's bytes in the concatenated parts, one for each encoding; -1 for NULL.
-    place = np.full(len(texts), -1, np.int64)
+    # position[v]: index of value v's bytes in the concatenated parts, one for each encoding; -1 for NULL.
+    position = np.full(len(texts), -1, np.int64)
     given = texts.is_valid().to_numpy(zero_copy_only=False)
     parts: list[pa.Array] = []
     total = 0
@@ -121,10 +121,10 @@ def _values(texts: pa.Array, encodings: npt.NDArray[np.uint8]) -> pa.Array:
         chosen = np.flatnonzero((encodings == encoding) & given)
         if len(chosen):
             parts.append(write(texts.take(pa.array(chosen))).cast(pa.large_binary()))
-            place[chosen] = np.arange(total, total + len(chosen))
+            position[chosen] = np.arange(total, total + len(chosen))
             total += len(chosen)
     everything = pa.concat_arrays(parts) if parts else pa.array([], pa.large_binary())
-    return everything.take(pa.array(place, mask=place < 0))
+    return everything.take(pa.array(position, mask=position < 0))
 
 
 def _nothing(texts: pa.Array) -> pa.Array:
@@ -145,6 +145,7 @@ def _doubles(texts: pa.Array) -> pa.Array:
 
 def _floats(texts: pa.Array) -> pa.Array:
     """float32s as float64s (wire.md 1.1.3); a text that is not a float32 (wire.md 8.1) is written with all digits."""
+    # single: the texts that are the shortest of a float32. Those get the float32's value, widened.
     wide = texts.cast(pa.float64()).to_numpy().copy()
     with np.errstate(over="ignore"):
         narrow = wide.astype(np.float32)
@@ -163,8 +164,8 @@ def _binaries(texts: pa.Array) -> pa.Array:
 
 
 def _joined(octets: npt.NDArray[np.uint8], sizes: Int64s) -> pa.Array:
-    places = np.append(0, np.cumsum(sizes))
-    return pa.Array.from_buffers(pa.large_binary(), len(sizes), [None, pa.py_buffer(places), pa.py_buffer(octets)])
+    positions = np.append(0, np.cumsum(sizes))
+    return pa.Array.from_buffers(pa.large_binary(), len(sizes), [None, pa.py_buffer(positions), pa.py_buffer(octets)])
 
 
 _WRITERS: dict[ValueEncoding, Callable[[pa.Array], pa.Array]] = {

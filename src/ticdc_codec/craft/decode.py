@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, Rows, in_order
+from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, RowBatch, in_order
 from ticdc_codec.craft.frame import NO_TERM, EventType, GroupType, Header, Sizes, read_groups, read_header, read_sizes
 from ticdc_codec.craft.group import ColumnGroups, LayoutCache, Terms, read_terms, text_of
 from ticdc_codec.craft.messages import MessageBatch, RefusedError
@@ -69,8 +69,8 @@ class _Decoder:
         terms = self._all_terms(messages, sizes)
         header = read_header(messages, sizes, [len(each.names) for each in terms])
         try:
-            places = _add_others(messages, sizes, header, terms, others) + [(number, 0) for number in refused]
-            index = [number for _, number in sorted(places)]
+            positions = _add_others(messages, sizes, header, terms, others) + [(number, 0) for number in refused]
+            index = [number for _, number in sorted(positions)]
             return in_order(self._rows(messages, sizes, header, terms), others, index)
         except RefusedError as fault:
             _name_tables(fault.errors, messages, sizes, header, terms)
@@ -79,8 +79,8 @@ class _Decoder:
     def _all_terms(self, messages: MessageBatch, sizes: Sizes) -> list[Terms]:
         """Each message's dictionary."""
         found, errors = [], {}
-        places = zip(messages.numbers, messages.data, sizes.dictionary.tolist(), sizes.tables.tolist(), strict=True)
-        for number, data, start, end in places:
+        positions = zip(messages.numbers, messages.data, sizes.dictionary.tolist(), sizes.tables.tolist(), strict=True)
+        for number, data, start, end in positions:
             try:
                 found.append(self._terms_of(data[start:end], start))
             except DecodeError as error:
@@ -97,7 +97,7 @@ class _Decoder:
             terms = self._terms[digits] = Terms(read_terms(digits, start) if digits else ())
         return terms
 
-    def _rows(self, messages: MessageBatch, sizes: Sizes, header: Header, terms: list[Terms]) -> Rows | None:
+    def _rows(self, messages: MessageBatch, sizes: Sizes, header: Header, terms: list[Terms]) -> RowBatch | None:
         """The row changes, None if there are none."""
         rows = np.flatnonzero(header.types == EventType.ROW)
         # rows[r]: event of row r. counts[r], first_size[r]: its number of column groups, bytes of the first of them.
@@ -111,7 +111,8 @@ class _Decoder:
         at_after, at_before = _indices(after), _indices(before)
         key, old_key = keys.take(pa.array(np.where(after == _NONE, before, after))), keys.take(at_before)
         partition = header.partitions[rows]
-        return Rows(
+        return RowBatch(
+            # sizes.message numbers the messages that are left; messages.numbers has their indices in the batch.
             message=np.array(messages.numbers, np.int32)[sizes.message[rows]],
             index=sizes.index[rows],
             op=_OPS.take(pa.array((before != _NONE) * 1 + ((before != _NONE) & (after != _NONE)))),
@@ -137,6 +138,7 @@ class _Decoder:
         event, counts, first_size = rows
         # owner[g], start[g], end[g]: event of group g, and its bytes in the message. A row's first group ends after
         # first_size bytes, where the second begins.
+        # second: the groups that are their row's second one.
         owner = np.repeat(event, counts)
         end = sizes.end[owner]
         start = sizes.start[owner]
@@ -160,6 +162,7 @@ def _images(groups: ColumnGroups, first: Int64s, double: np.ndarray) -> tuple[In
 
     A row has a New group, an Old group, or both in this order; the Old one may lack columns (wire.md 1.1.2).
     """
+    # kind[r]: type of row r's first group. double: the rows that have two.
     kind = groups.kinds[first]
     bad = (kind < GroupType.NEW) | (kind > GroupType.OLD)
     bad[double] = (kind[double] != GroupType.NEW) | (groups.kinds[first[double] + 1] != GroupType.OLD)
@@ -183,7 +186,7 @@ def _indices(groups: Int64s) -> pa.Array:
 def _add_others(
     messages: MessageBatch, sizes: Sizes, header: Header, terms: list[Terms], out: Events
 ) -> list[tuple[int, int]]:
-    """Add DDLs and watermarks. Returns of each the number of its message and its index in the message."""
+    """Add DDLs and watermarks (wire.md 1.1.2). Returns message and index in it of each."""
     errors: dict[int, DecodeError] = {}
     events = np.flatnonzero(header.types != EventType.ROW)
     for event in events.tolist():

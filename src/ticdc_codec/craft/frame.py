@@ -160,8 +160,8 @@ def _read_region(messages: MessageBatch, starts: Int64s, ends: Int64s) -> Uvarin
     full = np.flatnonzero(sizes)
     cut = np.frombuffer(digits, np.uint8)[begins[full + 1] - 1] >= 0x80
     messages.refuse(cut, "truncated", full, ends[full] - 1, "a number that ends with its part")
-    numbers, places, too_large = uvarints_of(digits)
-    first = np.searchsorted(places, begins)
+    numbers, positions, too_large = uvarints_of(digits)
+    first = np.searchsorted(positions, begins)
     large = np.flatnonzero(too_large)
     message = np.searchsorted(first, large, side="right") - 1
     wanted = "numbers of at most 64 bits in 10 bytes"
@@ -171,6 +171,7 @@ def _read_region(messages: MessageBatch, starts: Int64s, ends: Int64s) -> Uvarin
 
 def _read_meta(messages: MessageBatch, rest: UvarintRegion, tables: Int64s) -> tuple[Int64s, Int64s, Int64s, Int64s]:
     """Bytes of header and dictionary, number of events, and where in ``rest`` the body sizes begin, of each message."""
+    # first[m], last[m]: message m's numbers in rest. They begin with 2, header, dictionary - header, count of events.
     each = np.arange(len(messages))
     first, last = rest.first[:-1], rest.first[1:]
     messages.refuse(last - first < 5, "bad_size", each, tables, "two tables of sizes")
@@ -184,8 +185,8 @@ def _read_meta(messages: MessageBatch, rest: UvarintRegion, tables: Int64s) -> t
     return header, dictionary, events, first + 4
 
 
-def _outside(places: Int64s, sizes: Int64s) -> Bools:
-    return (places < 0) | (places > sizes)
+def _outside(positions: Int64s, sizes: Int64s) -> Bools:
+    return (positions < 0) | (positions > sizes)
 
 
 def _bounded(numbers: Int64s | UInt64s) -> Int64s:
@@ -197,13 +198,15 @@ def _bounded(numbers: Int64s | UInt64s) -> Int64s:
 
 def read_header(messages: MessageBatch, sizes: Sizes, terms: Sequence[int]) -> Header:
     """The header's columns, with ids and commit timestamps checked to be in range; ``terms`` is of each message."""
+    # region: for each message five columns one after another, each with a number for each event (wire.md 1.1.2).
     region = _read_region(messages, sizes.header, sizes.bodies)
     found = np.diff(region.first)
     each = np.arange(len(messages))
     messages.refuse(found != 5 * sizes.events, "bad_size", each, sizes.header, "five numbers an event", found)
+    # positions[e]: event e's number in the first column; columns[c][e]: that in column c.
     message = sizes.message
-    places = region.first[message] + sizes.index
-    columns = [places + sizes.events[message] * number for number in range(5)]
+    positions = region.first[message] + sizes.index
+    columns = [positions + sizes.events[message] * number for number in range(5)]
     # commit_ts may descend in a batch; its differences wrap modulo 2^64 (wire.md 1.1.1).
     partitions, databases, tables = (running(region.signed[at], sizes.first, message) for at in columns[2:])
     header = Header(
@@ -224,6 +227,7 @@ def _check(messages: MessageBatch, sizes: Sizes, header: Header, terms: Int64s) 
         messages.refuse(bad, "out_of_range", sizes.message, at, wanted, found)
 
     refuse((header.types < 1) | (header.types > 3), "an event type of 1 to 3", header.types)
+    # A watermark has all 64 bits, a change has fewer than 63 (event.EVENTS).
     late = (header.commit_ts > MAX_TSO) & (header.types != EventType.RESOLVED)
     refuse(late, f"a commit_ts of 0 to {MAX_TSO}", header.commit_ts)
     refuse(header.partitions < NO_TERM, "a partition of at least -1", header.partitions)
@@ -233,18 +237,21 @@ def _check(messages: MessageBatch, sizes: Sizes, header: Header, terms: Int64s) 
 
 def read_groups(messages: MessageBatch, sizes: Sizes, rows: Int64s) -> tuple[Int64s, Int64s]:
     """Of each row change (``rows`` are their events): number of its column groups, bytes of the first one."""
+    # counts[m]: row changes of message m. numbers: of all size tables one after another, then as many as a walk may
+    # read past the last message's own.
     message, rest = sizes.message[rows], sizes.rest
     counts = np.bincount(message, minlength=len(messages))
     numbers = rest.numbers.tolist() + [1] * (2 + 3 * int(counts.max(initial=0)))
-    places, ends = [], []
+    # positions: where each row's table begins in numbers, of one size or two; ends: where each message's tables end.
+    positions, ends = [], []
     for start, count in zip(sizes.groups.tolist(), counts.tolist(), strict=True):
         at = start
         for _ in range(count):
-            places.append(at)
+            positions.append(at)
             at += 2 if numbers[at] == 1 else 3
         ends.append(at)
     each = np.arange(len(messages))
-    at = np.array(places, np.int64)
+    at = np.array(positions, np.int64)
     groups = _bounded(rest.numbers[np.minimum(at, len(rest.numbers) - 1)])
     wanted = "1 or 2 column groups for each row"
     left = rest.first[1:] - np.array(ends, np.int64)
@@ -252,6 +259,7 @@ def read_groups(messages: MessageBatch, sizes: Sizes, rows: Int64s) -> tuple[Int
     messages.refuse(left < 0, "bad_size", each, sizes.tables, wanted)
     messages.refuse((groups < 1) | (groups > 2), "bad_size", message, sizes.tables[message], wanted, groups)
     messages.refuse(left > 0, "trailing_bytes", each, sizes.tables, "no numbers after the last size table", left)
+    # first[r], second[r]: bytes of row r's column groups, 0 where there is no second; it is written as a difference.
     first = _bounded(rest.signed[at + 1])
     second = np.zeros_like(first)
     double = np.flatnonzero(groups == 2)

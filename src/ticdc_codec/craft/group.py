@@ -188,6 +188,7 @@ class ColumnGroups:
         self, terms: list[Terms], layouts: LayoutCache, databases: Int64s, tables: Int64s
     ) -> tuple[list[tuple[int, int, int]], list[GroupLayout]]:
         """Runs of groups with equal heads (count of groups, bytes of the head, index of the layout); the layouts."""
+        # Runs of groups with one head are the rule: each run is found by one comparison of bytes.
         # others: groups whose dictionary, database or table is not that of the group before.
         dictionaries = np.array([*map(id, terms)])[self.message]
         others = np.flatnonzero(np.diff(dictionaries) | np.diff(databases) | np.diff(tables)) + 1

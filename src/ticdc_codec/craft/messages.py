@@ -60,7 +60,7 @@ class MessageBatch:
         for item in np.flatnonzero(bad).tolist():
             number = self.numbers[message[item]]
             if number not in errors:
-                told = "" if found is None else f", found {found[item]}"
-                detail = f"expected {wanted}{told}" if isinstance(wanted, str) else wanted(item)
+                what_was_found = "" if found is None else f", found {found[item]}"
+                detail = f"expected {wanted}{what_was_found}" if isinstance(wanted, str) else wanted(item)
                 errors[number] = DecodeError(reason, detail, offset=int(at[item]))
         raise RefusedError(errors)

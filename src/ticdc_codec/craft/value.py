@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from ticdc_codec.craft.group import ColumnGroups, GroupLayout, ValueEncoding
 from ticdc_codec.craft.messages import MessageBatch
 from ticdc_codec.event import Column
-from ticdc_codec.json_column import digits_of, escaped, joined, shortest
+from ticdc_codec.json_column import digits_of, escaped, joined, not_utf8, shortest, slices_of
 from ticdc_codec.number import PAD, Int64s, UInt64s, uvarints_at, zigzags
 
 _NULL_LENGTH = -1
@@ -113,13 +113,14 @@ class ValueReader:
 
     def _read(self, encoding: ValueEncoding, chosen: Int64s) -> pa.Array:
         """The texts of the ``chosen`` values, which have one encoding; null for NULL."""
+        # given[i]: whether chosen value i is not NULL. position[i]: its index among those that are given.
         given = self._lengths[chosen] >= 0
         if given.all():
             return _READERS[encoding](self, chosen)
         if not given.any():
             return pa.nulls(len(chosen), pa.string())
-        place = pa.array(np.cumsum(given) - 1, mask=~given)
-        return _READERS[encoding](self, chosen[given]).take(place)
+        position = pa.array(np.cumsum(given) - 1, mask=~given)
+        return _READERS[encoding](self, chosen[given]).take(position)
 
     def _name(self, value: int) -> str:
         group = int(self._group[value])
@@ -141,6 +142,7 @@ class ValueReader:
         self._messages.refuse(bad, "bad_value", message, at, detail)
 
     def _uvarints(self, chosen: Int64s) -> UInt64s:
+        # numbers[i], after[i]: the number that chosen value i is, and the position behind it.
         starts = self._starts[chosen]
         numbers, after = uvarints_at(self._messages.words, starts)
         self._refuse_chosen(after != starts + self._lengths[chosen], chosen, "one number")
@@ -153,12 +155,14 @@ class ValueReader:
         return pa.array(zigzags(self._uvarints(chosen))).cast(pa.string())
 
     def years(self, chosen: Int64s) -> pa.Array:
+        # Zigzag, although YEAR has the flag UNSIGNED (wire.md 1.1.3).
         years = zigzags(self._uvarints(chosen))
         self._refuse_chosen((years < 0) | (years > 9999), chosen, "a year of four digits")
         return pc.utf8_lpad(pa.array(years).cast(pa.string()), 4, "0")
 
     def _float64s(self, chosen: Int64s) -> npt.NDArray[np.float64]:
         self._refuse_chosen(self._lengths[chosen] != 8, chosen, "8 bytes")
+        # octets[i]: the 8 bytes of chosen value i. JSON and MySQL have no NaN and no infinity.
         octets = self._octets[self._starts[chosen][:, np.newaxis] + np.arange(8)]
         numbers: npt.NDArray[np.float64] = octets.view("<f8")[:, 0]
         self._refuse_chosen(~np.isfinite(numbers), chosen, "a finite number")
@@ -182,23 +186,15 @@ class ValueReader:
         return pa.array(texts, pa.string())
 
     def _slices(self, chosen: Int64s) -> pa.Array:
-        """The bytes of the chosen values, without a copy: items 2 * v of one Arrow array over all octets.
-
-        Its offsets are start and end of value 0, start and end of value 1 …, which ascend.
-        """
-        last = self._starts + np.maximum(self._lengths, 0)
-        offsets = np.stack((self._starts, last), axis=1).ravel()
-        everything = pa.Array.from_buffers(
-            pa.large_binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), self._messages.buffer]
-        )
+        """The bytes of the chosen values."""
+        everything = slices_of(self._messages.buffer, self._starts, np.maximum(self._lengths, 0))
         return everything.take(pa.array(2 * chosen))
 
     def texts(self, chosen: Int64s) -> pa.Array:
         try:
             texts = self._slices(chosen).cast(pa.string())
         except pa.ArrowInvalid:
-            bad = np.array([not _is_utf8(text) for text in self._slices(chosen).to_pylist()])
-            self._refuse_chosen(bad, chosen, "UTF-8")
+            self._refuse_chosen(not_utf8(self._slices(chosen)), chosen, "UTF-8")
             raise
         return escaped(texts)
 
@@ -248,11 +244,3 @@ _READERS: dict[ValueEncoding, Callable[[ValueReader, Int64s], pa.Array]] = {
     ValueEncoding.BINARY: ValueReader.binaries,
     ValueEncoding.IGNORED: ValueReader.ignored,
 }
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True

@@ -1,7 +1,7 @@
 """Messages into events. Options say what the bytes do not (wire.md 1.6): compression, and the zone of TIMESTAMPs.
 
 Rows are read by the engine of ``json_rows``. Their prefix is database and table; all that stands before their images
-is compared with that of the row that has shown the prefix (``message_prefix``).
+is compared with that of the row that has shown the prefix (``json_text.PrefixPattern``).
 """
 
 from __future__ import annotations
@@ -25,13 +25,12 @@ from ticdc_codec.debezium.envelope import (
     with_names_once,
 )
 from ticdc_codec.debezium.field import layout_of
-from ticdc_codec.debezium.table import Description, Row, Table, Tables, members_of
+from ticdc_codec.debezium.table import DebeziumTableReader, Description, RowMembers, TableReaders, members_of
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Op
-from ticdc_codec.json_rows import JsonRows, MessageRows, RowTexts, SingleRow, contents_of
+from ticdc_codec.json_rows import JsonRows, MessageRowSpec, RowTexts, SingleRow, contents_of
 from ticdc_codec.json_table import Image
-from ticdc_codec.json_text import Unreadable, names_of, unreadable
-from ticdc_codec.message_prefix import Head
+from ticdc_codec.json_text import PrefixPattern, Unreadable, names_of, unreadable
 from ticdc_codec.options import Compression, SinkOptions
 from ticdc_codec.row_builder import RowColumns
 
@@ -43,7 +42,7 @@ _ENCODE = msgspec.json.Encoder().encode
 def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:
     """A decoder of batches of messages; the definitions in ``known`` are asked for with schema version 0."""
     compression = options.large_message_handle_compression
-    protocol = _DebeziumRows(Tables(known, options.time_zone))
+    protocol = _DebeziumRows(TableReaders(known, options.time_zone))
     rows = JsonRows(protocol)
 
     def decode(keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
@@ -85,7 +84,7 @@ def prefix_of(value: bytes) -> bytes:
     return value[at : value.find(b',"server_id":', at)]
 
 
-def head_of(value: bytes) -> Head | None:
+def pattern_of(value: bytes) -> PrefixPattern | None:
     """What either writer puts before the images of a row, a value that has been read: all else in its payload, each
     once (wire.md 1.5.1). None for others."""
     letter = value.find(_OP) + len(_OP)
@@ -93,7 +92,7 @@ def head_of(value: bytes) -> Head | None:
     try:
         found = names_of(text[:-1] + b"}}")
         if text.endswith(b",") and [*found] == ["payload"] and [*found["payload"]] == _BEFORE_IMAGES:
-            return Head(text, b"commit_ts", (b"start_ts", b"ts_ms"), letter)
+            return PrefixPattern(text, b"commit_ts", (b"start_ts", b"ts_ms"), letter)
     except (DecodeError, ValueError):
         pass
     return None
@@ -103,8 +102,8 @@ def head_of(value: bytes) -> Head | None:
 class _Group:
     """Rows of one table and all operations."""
 
-    table: Table
-    head: Head | None
+    table: DebeziumTableReader
+    pattern: PrefixPattern | None
     """None for a row that is no example for others."""
 
 
@@ -118,10 +117,10 @@ class _Texts(RowTexts):
     """The Kafka keys."""
 
 
-class _DebeziumRows(MessageRows[_Group, _Texts]):
+class _DebeziumRows(MessageRowSpec[_Group, _Texts]):
     """Rows by the numbers of their messages."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: TableReaders) -> None:
         self._tables = tables
         super().__init__()
 
@@ -136,18 +135,19 @@ class _DebeziumRows(MessageRows[_Group, _Texts]):
     def cut(self, group: _Group, items: Sequence[int]) -> _Texts | None:
         """What stands between the head and the schema; None if one of these is another than the table's."""
         values = [*map(self.values.__getitem__, items)]
-        if group.head is None or (commits := group.head.numbers(values)) is None:
+        if group.pattern is None or (commits := group.pattern.numbers(values)) is None:
             return None
-        op_at = len(group.head.text) - _AFTER_OP - 1
+        # The letter of op may be any byte in the pattern: it is read here.
+        op_at = len(group.pattern.text) - _AFTER_OP - 1
         ops = [op for value in values if (op := _OPS_BY_CODE.get(value[op_at])) is not None]
         end = group.table.end
-        images = slice(len(group.head.text), -len(end))
+        images = slice(len(group.pattern.text), -len(end))
         texts = [b"{" + value[images] for value in values if value.endswith(end)]
         if len(ops) < len(values) or len(texts) < len(values):
             return None
         return _Texts(texts, ops, commits, [*map(self.keys.__getitem__, items)])
 
-    def columns(self, group: _Group, items: Sequence[int], texts: _Texts, rows: list[Row]) -> list[RowColumns]:
+    def columns(self, group: _Group, items: Sequence[int], texts: _Texts, rows: list[RowMembers]) -> list[RowColumns]:
         """The rows of each operation."""
         group.table.check_names(texts.texts, rows)
         return [
@@ -184,19 +184,21 @@ class _DebeziumRows(MessageRows[_Group, _Texts]):
             fault = error if isinstance(error, DecodeError) else unreadable(error, plain)
             fault.database, fault.table = row.source.db, row.source.table
             raise fault from None
-        head = head_of(value)
+        pattern = pattern_of(value)
         return SingleRow(
             item=item,
-            group=_Group(table, head),
-            texts=_Texts([_ENCODE(Row(row.before, row.after))], [_OPS[row.op]], commits, [plain_key]),
-            prefix=None if head is None else prefix_of(value),
+            group=_Group(table, pattern),
+            texts=_Texts([_ENCODE(RowMembers(row.before, row.after))], [_OPS[row.op]], commits, [plain_key]),
+            prefix=None if pattern is None else prefix_of(value),
             value=plain,
             names_checked=True,
         )
 
 
-def _columns(table: Table, op: Op, items: list[int], texts: _Texts, rows: list[Row], chosen: list[int]) -> RowColumns:
-    """The rows at the places ``chosen``, which are of one operation. Raises DecodeError, or one of ``Unreadable``."""
+def _columns(
+    table: DebeziumTableReader, op: Op, items: list[int], texts: _Texts, rows: list[RowMembers], chosen: list[int]
+) -> RowColumns:
+    """The rows at the indices ``chosen``, which are of one operation. Raises DecodeError, or one of ``Unreadable``."""
     old, new = _images(op, [rows[at] for at in chosen])
     named = old if op is Op.DELETE else new
     # The Kafka key has the values of the row's key columns (wire.md 1.5.1).
@@ -215,7 +217,7 @@ def _columns(table: Table, op: Op, items: list[int], texts: _Texts, rows: list[R
     )
 
 
-def _images(op: Op, rows: list[Row]) -> tuple[list[Image], list[Image]]:
+def _images(op: Op, rows: list[RowMembers]) -> tuple[list[Image], list[Image]]:
     """The images before and after: all rows have them, or none. Raises DecodeError where the op forbids it."""
     old = [row.before for row in rows if row.before is not None and row.before is not UNSET]
     new = [row.after for row in rows if row.after is not None and row.after is not UNSET]

@@ -13,14 +13,13 @@ from msgspec import Raw
 from ticdc_codec.compression import compress
 from ticdc_codec.debezium import schema
 from ticdc_codec.debezium.value_format import format_of, format_of_connect
-from ticdc_codec.debezium.write import image_texts
+from ticdc_codec.debezium.write import image_pairs, image_texts
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl, Event, Op, Resolved, RowChange
-from ticdc_codec.json_template import JSON, NUMBER, template
+from ticdc_codec.json_text import JSON, NUMBER, template
 from ticdc_codec.message import Message
 from ticdc_codec.mysql_type import parse_type
 from ticdc_codec.options import SinkOptions
-from ticdc_codec.same_layout import written
 from ticdc_codec.tso import milliseconds
 from ticdc_codec.undeclared_types import CONNECT_TYPE
 
@@ -53,7 +52,7 @@ def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
 def _messages(events: Sequence[Event], options: SinkOptions) -> Iterator[_Pair]:
     writer = _Writer(options)
     rows = [event for event in events if isinstance(event, RowChange)]
-    images = written(rows, partial(image_texts, zone=options.time_zone))
+    images = image_pairs(rows, partial(image_texts, zone=options.time_zone))
     for event in events:
         match event:
             case RowChange():
@@ -97,7 +96,7 @@ class _Writer:
         return row_template.key % keys[-1], row_template.value % (*times, *images)
 
     def _template(self, row: RowChange, *, old: bool) -> _RowTemplate:
-        # What checks of the images depend on is part of it.
+        # By the identity of the columns, and by all that the new template's checks of the images depend on.
         key_of_template = (id(row.columns), row.database, row.table, row.op, old, row.after is None)
         found = self._templates.get(key_of_template)
         if found is None:
@@ -158,6 +157,7 @@ class _RowTemplate:
 
 
 def _images(op: Op, *, old: bool) -> _Members:
+    # A DELETE has ``after`` first; an UPDATE without its old value has no ``before`` (wire.md 1.5.1).
     if op is Op.DELETE:
         return {"after": None, "before": JSON}
     if op is Op.INSERT or old:

@@ -13,14 +13,13 @@ from __future__ import annotations
 
 import base64
 import json
-from decimal import Decimal
 from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.json_text import Unreadable, names_of, unreadable
+from ticdc_codec.json_text import Unreadable, names_of, number_as_written, unreadable
 
 
 class Source(msgspec.Struct, forbid_unknown_fields=True, gc=False, kw_only=True):
@@ -76,6 +75,7 @@ class RowPayload(msgspec.Struct, forbid_unknown_fields=True, gc=False, kw_only=T
     transaction: None
     op: Literal["c", "u", "d"]
     before: Raw | UnsetType = UNSET
+    """Absent from an UPDATE with ``output-old-value=false`` (wire.md 1.5.1)."""
     after: Raw | UnsetType = UNSET
 
 
@@ -166,7 +166,7 @@ def read_payload(value: bytes, payload: bytes) -> Payload:
                 return _ROW.decode(payload)
             case "m":
                 return _WATERMARK.decode(payload)
-            case None if peek.ddl is not None:
+            case None if peek.ddl is not None:  # a DDL has no op (wire.md 1.5.1)
                 return _DDL.decode(payload)
     except Unreadable as error:
         fault = unreadable(error, value)
@@ -195,7 +195,7 @@ def with_names_once(value: bytes) -> bytes:
     return value
 
 
-_ENCODE_NUMBERS = msgspec.json.Encoder(decimal_format="number").encode
+_ENCODE = msgspec.json.Encoder().encode
 
 
 def _without_duplicated_defaults(value: bytes) -> bytes:
@@ -205,7 +205,9 @@ def _without_duplicated_defaults(value: bytes) -> bytes:
     text. A value that is not NULL stands once: so the pair is a NULL. Raises DecodeError ``duplicate_name`` for any
     other name that stands twice.
     """
-    return _ENCODE_NUMBERS(json.loads(value, object_pairs_hook=_object, parse_int=Decimal, parse_float=Decimal))
+    return _ENCODE(
+        json.loads(value, object_pairs_hook=_object, parse_int=number_as_written, parse_float=number_as_written)
+    )
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
-from msgspec import UNSET, Raw, UnsetType
+from msgspec import UNSET, Meta, Raw, UnsetType
 
 from ticdc_codec.debezium.envelope import ChangedColumn, ChangedTable, DdlPayload
 from ticdc_codec.errors import DecodeError
@@ -25,7 +25,8 @@ class Field(msgspec.Struct, forbid_unknown_fields=True, gc=False, frozen=True):
     version: int | None = None
     parameters: dict[str, str] | None = None
     default: Raw | UnsetType = UNSET
-    tidb_type: str | None = None
+    tidb_type: Annotated[str, Meta(pattern="^[a-z_ ]+$")] | None = None
+    """Without brackets: the writers send no sizes in it (wire.md 1.5.2)."""
     fields: tuple[Field, ...] | None = None
 
 
@@ -114,7 +115,8 @@ def layout_of(payload: DdlPayload) -> Layout:
     source = payload.source
     after = payload.changes[-1].table if payload.changes else None
     columns = () if after is None else _columns(after)
-    return Layout(source.db, source.table, columns, columns_text(columns) if columns else None)
+    # The table of a database's DDL is "".
+    return Layout(source.db or None, source.table or None, columns, columns_text(columns) if columns else None)
 
 
 def _columns(table: ChangedTable) -> tuple[Column, ...]:

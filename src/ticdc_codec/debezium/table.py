@@ -10,13 +10,12 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from ticdc_codec.batch import DecoderContext
-from ticdc_codec.bounded_cache import make_room
 from ticdc_codec.debezium.field import columns_of
 from ticdc_codec.debezium.value import Texts, texts
 from ticdc_codec.debezium.value_format import ValueFormat
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text
-from ticdc_codec.json_table import Image, ImageTypes, check_names, handle_key_lines, old_handle_keys
+from ticdc_codec.json_table import Image, ImageTypes, check_names, handle_key_lines, make_room, old_handle_keys
 from ticdc_codec.json_text import quotes_of
 from ticdc_codec.undeclared_types import Described, described
 
@@ -26,14 +25,14 @@ _MEMBERS = msgspec.json.Decoder(dict[str, Raw])
 _KEY_BEGIN = b'{"payload":'
 
 
-class Row(msgspec.Struct, gc=False):
+class RowMembers(msgspec.Struct, gc=False):
     """The members of a row's payload that are its images; a table's own type narrows them to its columns."""
 
     before: Image | UnsetType | None = UNSET
     after: Image | UnsetType | None = UNSET
 
 
-class Table:
+class DebeziumTableReader:
     """A table as one message describes it: its columns, its handle key, and the bytes that follow the payloads."""
 
     __slots__ = ("_columns", "_handle", "_images", "_key_end", "_key_images", "_key_names", "_named", "_read_key",
@@ -50,7 +49,7 @@ class Table:
         """What follows the payload of a row."""
         self._columns = [*zip(self._images.getters(), formats, strict=True)]
         self._handle = [at for at, column in enumerate(layout) if column.key]
-        # A column that images never have, as it is virtual, has nothing to be compared with.
+        # A column that images never have, as it is virtual (wire.md 1.5.1), has nothing to be compared with.
         self._key_names = [name for name in description.keys or () if name in columns]
         self._key_images = ImageTypes(self._key_names)
         self._key_end = _end_of(description.key_schema)
@@ -60,7 +59,7 @@ class Table:
             _image_type(self._key_images, [columns[name].value_format for name in self._key_names])
         )
 
-    def check_names(self, images: Sequence[bytes], rows: list[Row]) -> None:
+    def check_names(self, images: Sequence[bytes], rows: list[RowMembers]) -> None:
         """Raise DecodeError ``duplicate_name`` if an object in a row's images has a name twice."""
         lines = _ENCODE_LINES(rows)
         # Odd names are other ones in these lines, of other lengths.
@@ -107,7 +106,7 @@ def _image_type(images: ImageTypes, formats: list[ValueFormat]) -> Any:
 def _row_type(image: Any) -> Any:
     images = image | None | UnsetType
     fields: list[Any] = [("before", images, UNSET), ("after", images, UNSET)]
-    return msgspec.defstruct("TableRow", fields, bases=(Row,), forbid_unknown_fields=True, gc=False)
+    return msgspec.defstruct("TableRow", fields, bases=(RowMembers,), forbid_unknown_fields=True, gc=False)
 
 
 def members_of(image: bytes) -> dict[str, Raw]:
@@ -143,7 +142,7 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
     key_schema: bytes
 
 
-class Tables:
+class TableReaders:
     """The tables of a feed that messages have described so far."""
 
     __slots__ = ("_by_description", "_known", "_zone")
@@ -151,14 +150,14 @@ class Tables:
     def __init__(self, known: DecoderContext, zone: ZoneInfo) -> None:
         self._known = known
         self._zone = zone
-        self._by_description: dict[Description, Table] = {}
+        self._by_description: dict[Description, DebeziumTableReader] = {}
 
-    def described(self, description: Description) -> Table:
+    def described(self, description: Description) -> DebeziumTableReader:
         """The table as this row describes it. Raises DecodeError, or one of ``Unreadable``."""
         table = self._by_description.get(description)
         if table is None:
             make_room(self._by_description)
-            table = self._by_description[description] = Table(description, self._columns(description))
+            table = self._by_description[description] = DebeziumTableReader(description, self._columns(description))
         return table
 
     def _columns(self, description: Description) -> dict[str, Described]:
@@ -168,6 +167,7 @@ class Tables:
         if fields and not fields.keys() >= {*(description.keys or ())}:
             raise DecodeError("wrong_columns", f"expected key columns among {[*fields]}, found {description.keys}")
         defined = self._defined(description)
+        # Before v8.5 messages have no key (wire.md 1.5.1).
         keys = description.keys if description.keys is not None else [name for name in defined if defined[name].key]
         # ticdc takes a unique key with virtual columns too, which images do not have, and the others are not unique.
         keys = keys if {*description.names} >= {*keys} else ()

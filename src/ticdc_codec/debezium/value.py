@@ -52,12 +52,12 @@ def integers(values: list[int]) -> Texts:
 
 
 def unsigned(values: list[int]) -> Texts:
-    """BIGINT UNSIGNED: negative numbers mean those from 2^63."""
+    """BIGINT UNSIGNED: negative numbers mean those from 2^63 (wire.md 1.5.2)."""
     return [str(value % (1 << 64)) for value in values] if min(values) < 0 else integers(values)
 
 
 def years(values: list[int | str]) -> Texts:
-    """YEAR. tiflow writes a number but for a NULL, for which it writes the column's default as a string."""
+    """YEAR: a number. For a NULL tiflow writes the column's default, as a string (wire.md 8.5)."""
     return [None if isinstance(value, str) else f"{value:04}" for value in values]
 
 
@@ -162,6 +162,7 @@ def times(fsp: int | None) -> Callable[[list[int]], Texts]:
     """TIME."""
 
     def convert(values: list[int]) -> Texts:
+        # Columns with one item a value: microseconds without sign, whole hours, what is left as HH:MM:SS.ffffff.
         given = pa.array(values, pa.int64())
         size = pc.abs(given)
         hours = pc.divide(size, _HOUR)
@@ -196,7 +197,8 @@ def _shortest(seconds: str, fraction: str) -> str:
 def instants(zone: ZoneInfo, fsp: int | None) -> Callable[[list[str]], Texts]:
     """TIMESTAMP, with the digits of the wire.
 
-    1970-01-01T00:00:00Z lies below the type's first instant: it is the writers' word for ``0000-00-00 00:00:00``.
+    1970-01-01T00:00:00Z lies below the type's first instant: the writers send it for ``0000-00-00 00:00:00`` (wire.md
+    1.5.2).
     """
 
     def convert(values: list[str]) -> Texts:

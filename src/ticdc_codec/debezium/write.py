@@ -5,23 +5,76 @@ The values are those that TiCDC writes (wire.md 1.5.2): what it loses is lost.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
 from itertools import repeat
-from typing import Any
+from typing import Any, TypeVar
 from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 from msgspec import Raw
 
 from ticdc_codec.errors import ConfigError
-from ticdc_codec.event import Column
+from ticdc_codec.event import Column, Image, RowChange
 from ticdc_codec.json_table import ImageTypes
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.number_text import float_text
-from ticdc_codec.same_layout import Alike, with_nulls
 from ticdc_codec.undeclared_types import CONNECT_TYPE, UNKNOWN_TYPE
+
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ImageGroup:
+    """Images with the same names in one order, of rows whose columns are one object."""
+
+    columns: tuple[Column, ...]
+    names: tuple[str, ...]
+    images: list[Image] = field(default_factory=list)
+    positions: list[int] = field(default_factory=list)
+    """Of each image twice the index of its row, and 1 more for ``after``."""
+
+    def texts(self, name: str) -> list[str | None]:
+        """A column's values."""
+        return [image[name] for image in self.images]
+
+
+def image_pairs(
+    rows: Sequence[RowChange], write: Callable[[ImageGroup], Iterable[Value]]
+) -> dict[int, tuple[Value | None, Value | None]]:
+    """Before and after of each row, by the row's identity, as ``write`` makes them of a group's images."""
+    images: list[Value | None] = [None] * (2 * len(rows))
+    for group in _groups(rows):
+        for position, value in zip(group.positions, write(group), strict=True):
+            images[position] = value
+    return dict(zip(map(id, rows), zip(images[::2], images[1::2], strict=True), strict=True))
+
+
+def _groups(rows: Sequence[RowChange]) -> Iterable[ImageGroup]:
+    found: dict[tuple[int, tuple[str, ...]], ImageGroup] = {}
+    for number, row in enumerate(rows):
+        for position, image in enumerate((row.before, row.after), 2 * number):
+            if image is not None:
+                names = tuple(image)
+                # By identity, which rows of a table share: hashing the columns of each would cost more than writing it.
+                group = found.get((id(row.columns), names))
+                if group is None:
+                    group = found[id(row.columns), names] = ImageGroup(row.columns, names)
+                group.images.append(image)
+                group.positions.append(position)
+    return found.values()
+
+
+def with_nulls(texts: list[str | None], write: Callable[[list[str]], list[Value]], null: Value) -> list[Value]:
+    """The values of a column, ``null`` for NULL. ``write`` takes neither NULL nor an empty list."""
+    given = [text for text in texts if text is not None]
+    if len(given) == len(texts):
+        return write(given)
+    following = iter(write(given) if given else ())
+    return [null if text is None else next(following) for text in texts]
+
 
 Write = Callable[[list[str]], list[Any]]
 """A column's texts, none of them NULL, to its JSON values."""
@@ -32,12 +85,12 @@ _EXACT = 16
 """Characters of a DECIMAL with a point that has digits for a float64."""
 
 
-def image_texts(some: Alike, zone: ZoneInfo) -> Iterable[tuple[bytes, bytes]]:
+def image_texts(group: ImageGroup, zone: ZoneInfo) -> Iterable[tuple[bytes, bytes]]:
     """Of each image the object of its handle key, and that of all its columns."""
-    columns = {column.name: column for column in some.columns}
-    values = {name: _values(columns[name], some.texts(name), zone) for name in some.names}
-    keys = {column.name: values[column.name] for column in some.columns if column.key}
-    return zip(_objects(keys, len(some.images)), _objects(values, len(some.images)), strict=True)
+    columns = {column.name: column for column in group.columns}
+    values = {name: _values(columns[name], group.texts(name), zone) for name in group.names}
+    keys = {column.name: values[column.name] for column in group.columns if column.key}
+    return zip(_objects(keys, len(group.images)), _objects(values, len(group.images)), strict=True)
 
 
 def _values(column: Column, texts: list[str | None], zone: ZoneInfo) -> list[Any]:
@@ -156,6 +209,7 @@ def _int64s(texts: list[str]) -> list[Any]:
 
 
 def _bits(size: int) -> Callable[[str], Any]:
+    # BIT(1) is a boolean, other sizes are bytes with the least significant first (wire.md 1.5.2).
     if size == 1:
         return lambda text: text != "0"
     return lambda text: int(text).to_bytes((size + 7) // 8, "little")
@@ -187,7 +241,8 @@ def _moment(text: str) -> datetime:
 
 
 def _whole_year(text: str) -> str | None:
-    """The text with a year below 100 as TiCDC takes it, with a century; None for a day that there is not."""
+    """The text with a year below 100 as TiCDC takes it, with a century (wire.md 1.5.2); None for a day that there is
+    not."""
     year = int(text[:4])
     century = 2000 if year < 70 else 1900 if year < 100 else 0
     found = f"{year + century:04}{text[4:]}"
@@ -202,7 +257,7 @@ def _zoned(text: str, zone: ZoneInfo) -> str:
     seconds, point, fraction = text.partition(".")
     try:
         local = datetime.fromisoformat(seconds).replace(tzinfo=zone)
-    except ValueError:  # 0000-00-00
+    except ValueError:  # 0000-00-00: the writers send the minimum (wire.md 1.5.2)
         return "1970-01-01T00:00:00Z"
     instant = local.astimezone(UTC)
     return f"{instant:%Y-%m-%dT%H:%M:%S}{point}{fraction}Z"

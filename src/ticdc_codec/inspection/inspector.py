@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from ticdc_codec.byte_map import ByteMap
 from ticdc_codec.decoding import MessageDecoder, MessageEvents, OneMessage, pair_of
 from ticdc_codec.event import Failure
-from ticdc_codec.inspection.rendering import html, plain_text
-from ticdc_codec.inspection.view import Node, tree
+from ticdc_codec.inspection.view import Node, html, plain_text, tree
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import protocol_named
 from ticdc_codec.recognition import DECIDING, Recognised, recognise_one
@@ -120,12 +119,12 @@ class Inspector:
         return look.protocol, look.options, look.reason
 
     def _decoder(self, protocol: str, shown: Mapping[str, str]) -> MessageDecoder:
-        """One for all messages that are written alike, so that it knows their schemas."""
+        """One for all messages with the same options, so that it knows their schemas."""
         deciding = {name: shown[name] for name in DECIDING if name in shown}
-        alike = protocol, repr(deciding)
-        if alike not in self._decoders:
-            self._decoders[alike] = MessageDecoder(protocol, {**deciding, **self._options})
-        return self._decoders[alike]
+        key_of_decoder = protocol, repr(deciding)
+        if key_of_decoder not in self._decoders:
+            self._decoders[key_of_decoder] = MessageDecoder(protocol, {**deciding, **self._options})
+        return self._decoders[key_of_decoder]
 
 
 def inspect(

@@ -1,16 +1,19 @@
-"""An inspection as a tree of lines, each of texts with a style: what terminal and page have in common.
+"""An inspection as a tree of lines, each of texts with a style; and the tree as plain text, and as HTML for a notebook.
 
-All text from messages goes through ``shown``, so that no control character reaches a terminal.
+All text from messages goes through ``shown``, so that no control character reaches a terminal; in HTML everything is
+escaped, and there are no scripts and nothing from elsewhere.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from html import escape
 
 from ticdc_codec.byte_map import NOT_READ, ByteMap, Span
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Image, Resolved, RowChange
+from ticdc_codec.protocols import spelling
 from ticdc_codec.tso import time_of
 
 _MOST_TEXT = 200
@@ -63,7 +66,8 @@ def tree(
 
 def _envelope(protocol: str | None, options: Mapping[str, object], reason: str) -> Iterable[Node]:
     style = Style.ERROR if protocol is None else Style.VALUE
-    yield Node((("protocol", Style.NAME), (protocol or "none fits", style), (reason, Style.NOTE)))
+    name = "none fits" if protocol is None else spelling(protocol)
+    yield Node((("protocol", Style.NAME), (name, style), (reason, Style.NOTE)))
     if options:
         said = ", ".join(f"{name}: {value}" for name, value in options.items())
         yield Node((("options", Style.NAME), (shown(said), Style.VALUE)))
@@ -181,3 +185,47 @@ def shown(text: str) -> str:
 
 def _printable(character: str) -> str:
     return character if character.isprintable() else ascii(character)[1:-1]
+
+
+_COLOURS = {
+    Style.PLAIN: "",
+    Style.HEAD: "font-weight:bold",
+    Style.NAME: "color:#0b7285",
+    Style.TYPE: "color:#862e9c",
+    Style.NOTE: "opacity:.6",
+    Style.VALUE: "color:#2b8a3e",
+    Style.OLD: "color:#c92a2a;text-decoration:line-through",
+    Style.NEW: "color:#2b8a3e;font-weight:bold",
+    Style.BYTES: "color:#a56300",
+    Style.ERROR: "color:#c92a2a;font-weight:bold",
+}
+_BLOCK = "font-family:monospace;white-space:pre-wrap;margin:0 0 0 1.2em"
+
+
+def plain_text(node: Node) -> str:
+    """The tree as plain text, one line for each node; ``│``, ``├──`` and ``└──`` show the nesting."""
+    return "\n".join([_joined_pieces(node), *_branches(node, "")])
+
+
+def _branches(node: Node, indent: str) -> Iterator[str]:
+    for child in node.children:
+        is_last = child is node.children[-1]
+        yield f"{indent}{'└── ' if is_last else '├── '}{_joined_pieces(child)}"
+        yield from _branches(child, indent + ("    " if is_last else "│   "))
+
+
+def _joined_pieces(node: Node) -> str:
+    return " ".join(piece for piece, _ in node.pieces if piece)
+
+
+def html(node: Node) -> str:
+    """The tree as one HTML element; a node that has children can be folded."""
+    return f'<div style="{_BLOCK}">{_element(node)}</div>'
+
+
+def _element(node: Node) -> str:
+    line = " ".join(f'<span style="{_COLOURS[style]}">{escape(piece)}</span>' for piece, style in node.pieces if piece)
+    if not node.children:
+        return f"<div>{line}</div>"
+    below = "".join(map(_element, node.children))
+    return f'<details open><summary>{line}</summary><div style="{_BLOCK}">{below}</div></details>'

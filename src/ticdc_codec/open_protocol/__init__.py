@@ -3,15 +3,14 @@
     key      1, length, {"ts": tso, "scm": "d", "tbl": "t", "t": 1}, length, …         t: 1 row, 2 DDL, 3 watermark
     value       length, {"u": {"id": {"t": 3, "h": true, "f": 11, "v": 1}}, "p": {…}}, length, …
 
-One module a concern: ``frame`` (the lengths), ``key``, ``row`` (a row of a table that is not known), ``table`` (what
-repeats per table, compiled), ``value`` and ``quote`` (texts by type, both ways), ``decode`` and ``encode``; ``spans``
-shows the bytes to people.
+One module a concern: ``frame`` (the lengths, the key), ``table`` (a table as one row describes it, compiled), ``rows``
+(rows for ``json_rows``), ``value`` (texts by type, both ways), ``decode`` and ``encode``.
 """
 
 from __future__ import annotations
 
 from ticdc_codec.open_protocol.decode import decoder
 from ticdc_codec.open_protocol.encode import encode
-from ticdc_codec.open_protocol.spans import byte_maps
+from ticdc_codec.open_protocol.frame import byte_maps
 
 __all__ = ["byte_maps", "decoder", "encode"]

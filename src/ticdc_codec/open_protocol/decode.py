@@ -20,7 +20,7 @@ from ticdc_codec.json_text import Unreadable, names_of, unreadable
 from ticdc_codec.message import stored_message
 from ticdc_codec.open_protocol.frame import DDL, RESOLVED, ROW, Key, key_texts, offset_of, read_key, texts_of
 from ticdc_codec.open_protocol.rows import OpenRows, RowEvent
-from ticdc_codec.open_protocol.single_row import read_images
+from ticdc_codec.open_protocol.table import read_images
 from ticdc_codec.options import Compression, SinkOptions
 
 _CHUNK = 512
@@ -120,7 +120,7 @@ class _Batch:
         self._waiting.append(event)
 
     def _decompressed(self, texts: list[bytes]) -> Iterable[bytes]:
-        """The texts of a message. A watermark has none, and so nothing to decompress."""
+        """The texts of a message, each compressed by itself (wire.md 1.2.6). A watermark has none."""
         if self._compression is Compression.NONE:
             return texts
         rest, found = MAX_DECOMPRESSED, []
@@ -160,7 +160,7 @@ class _Batch:
         self._faults[event.message] = event.index, _named(error, [*map(read_key, key_texts(key))])
 
     def _claimed(self, key: Key, location: str, text: bytes) -> bytes:
-        """The whole row that lies in claim-check storage, in place of its handle key. Raises DecodeError."""
+        """The whole row in claim-check storage, in place of its handle key (wire.md 1.2.6). Raises DecodeError."""
         try:
             content = self._objects[location]
         except KeyError:
@@ -219,6 +219,7 @@ def _ddl(key: Key, text: bytes) -> partial[None]:
         names_of(text)
     except Unreadable as error:
         raise unreadable(error, text) from None
+    # tiflow leaves empty names out, ticdc writes "" (wire.md 1.2.2).
     layout = Layout(key.scm or None, key.tbl or None, (), None)
     return partial(
         Events.ddl, commit_ts=checked_tso(key.ts), commit_ms=None, layout=layout, query=ddl.q, ddl_type=str(ddl.t)
@@ -226,7 +227,7 @@ def _ddl(key: Key, text: bytes) -> partial[None]:
 
 
 def _resolved(key: Key, text: bytes) -> partial[None]:
-    """What adds a watermark. Raises DecodeError."""
+    """What adds a watermark, whose text has length 0 (wire.md 1.2.1). Raises DecodeError."""
     if text:
         raise DecodeError("trailing_bytes", f"expected no value of a watermark, found {len(text)} bytes")
     return partial(Events.resolved, commit_ts=checked_watermark(key.ts))

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from ticdc_codec.compression import compress
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl, Event, Image, Op, Resolved, RowChange
-from ticdc_codec.large_message import OVERHEAD, Cut, checked, key_alone, limited, named
-from ticdc_codec.message import ClaimCheck, Message, StoredObject
+from ticdc_codec.message import OVERHEAD, ClaimCheck, Cut, Message, StoredObject, checked, key_alone, limited, named
 from ticdc_codec.mysql_type import parse_type
 from ticdc_codec.number_text import number_of_names
 from ticdc_codec.open_protocol.frame import DDL, RESOLVED, ROW, VERSION, Key, framed, key_texts, texts_of
@@ -129,7 +128,7 @@ def _row(row: RowChange, options: SinkOptions, plans: _Plans) -> tuple[Key, str]
     before = row.before if row.op is Op.UPDATE and options.output_old_value else None
     if before is None:
         return key, f'{{"u":{plan.written(image)}}}'
-    if options.only_output_updated_columns:
+    if options.only_output_updated_columns:  # p may be empty, as ticdc writes it (wire.md 1.2.3)
         before = {name: text for name, text in before.items() if text != image[name]}
     return key, f'{{"u":{plan.written(image)},"p":{plan.written(before)}}}'
 
@@ -140,7 +139,7 @@ def _cut(row: RowChange, options: SinkOptions, plans: _Plans, cut: Cut) -> tuple
         raise ConfigError(f"large-message-handle-option={option}: {named(row)} is too large and names no handle key")
     key, value = _row(key_alone(row), options, plans)
     if cut.location is not None:
-        key = replace(key, ohk=UNSET, ccl=cut.location)
+        key = replace(key, ohk=UNSET, ccl=cut.location)  # never both in tiflow (wire.md 1.2.2)
     return key, value
 
 

@@ -9,14 +9,13 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ticdc_codec.batch import checked_tso
-from ticdc_codec.bounded_cache import make_room
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Op
-from ticdc_codec.json_rows import RowProtocol, RowTexts, SingleRow
+from ticdc_codec.json_rows import RowSpec, RowTexts, SingleRow
+from ticdc_codec.json_table import make_room
 from ticdc_codec.json_text import names_of, quotes_of_all
 from ticdc_codec.open_protocol.frame import Key
-from ticdc_codec.open_protocol.single_row import Row, described, op_of
-from ticdc_codec.open_protocol.table import Description, Table
+from ticdc_codec.open_protocol.table import Description, OpenTableReader, RowMembers, described, op_of
 from ticdc_codec.row_builder import RowColumns
 
 
@@ -42,14 +41,14 @@ _Prefix = tuple[str | UnsetType, str | UnsetType, bool, bytes]
 class _Group:
     """Rows of one table, of all operations."""
 
-    table: Table
+    table: OpenTableReader
 
 
-class OpenRows(RowProtocol[RowEvent, _Group, RowTexts]):
+class OpenRows(RowSpec[RowEvent, _Group, RowTexts]):
     """Rows of messages that may have several."""
 
     def __init__(self) -> None:
-        self._by_description: dict[Description, Table] = {}
+        self._by_description: dict[Description, OpenTableReader] = {}
         self._refuse: Refuse | None = None
 
     def begin(self, refuse: Refuse | None) -> None:
@@ -64,7 +63,9 @@ class OpenRows(RowProtocol[RowEvent, _Group, RowTexts]):
         """The whole rows: all that repeats stands between the values."""
         return RowTexts([event.text for event in items])
 
-    def columns(self, group: _Group, items: Sequence[RowEvent], texts: RowTexts, rows: list[Row]) -> list[RowColumns]:
+    def columns(
+        self, group: _Group, items: Sequence[RowEvent], texts: RowTexts, rows: list[RowMembers]
+    ) -> list[RowColumns]:
         """The rows of each operation."""
         ops = [*map(op_of, rows)]
         return [
@@ -91,11 +92,11 @@ class OpenRows(RowProtocol[RowEvent, _Group, RowTexts]):
         if self._refuse is not None:
             self._refuse(item, error)
 
-    def _table(self, description: Description) -> Table:
+    def _table(self, description: Description) -> OpenTableReader:
         table = self._by_description.get(description)
         if table is None:
             make_room(self._by_description)
-            table = self._by_description[description] = Table(description)
+            table = self._by_description[description] = OpenTableReader(description)
         return table
 
 
@@ -104,9 +105,14 @@ def _prefix_of(key: Key, text: bytes) -> _Prefix:
 
 
 def _columns(
-    op: Op, table: Table, items: Sequence[RowEvent], texts: Sequence[bytes], rows: list[Row], chosen: list[int]
+    op: Op,
+    table: OpenTableReader,
+    items: Sequence[RowEvent],
+    texts: Sequence[bytes],
+    rows: list[RowMembers],
+    chosen: list[int],
 ) -> RowColumns:
-    """The rows at the places ``chosen``, which are of one operation. Raises DecodeError."""
+    """The rows at the indices ``chosen``, which are of one operation. Raises DecodeError."""
     events = [items[at] for at in chosen]
     new, quotes = table.texts([rows[at].d if op is Op.DELETE else rows[at].u for at in chosen])
     old, old_quotes = table.texts([rows[at].p for at in chosen]) if op is Op.UPDATE else ([], 0)

@@ -1,4 +1,4 @@
-"""What repeats in every row of a table, compiled once: how its values are read, its columns, their texts.
+"""A table as one row describes it, and what repeats in its rows, compiled once: how values are read, columns, texts.
 
 A row is ``{"u": image, "p": image}`` or ``{"d": image}``, an image is ``{"name": cell}``, a cell
 ``{"t": code, "h": true, "f": flags, "v": …}`` (wire.md 1.2.3). A table's rows are read by a Struct type of their own,
@@ -7,21 +7,142 @@ in which codes and flags are literals.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
 import msgspec
-from msgspec import UNSET, UnsetType
+from msgspec import UNSET, Raw, UnsetType
 
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.event import Column, Layout, columns_text
+from ticdc_codec.event import Column, Layout, Op, columns_text
 from ticdc_codec.json_table import ImageTypes, handle_key_lines, old_handle_keys
+from ticdc_codec.json_text import Unreadable, names_of, number_as_written, unique, unreadable
 from ticdc_codec.mysql_type import Family, family_of
-from ticdc_codec.open_protocol.single_row import Cell, Row
 from ticdc_codec.open_protocol.value import ValueFormat, format_of
 from ticdc_codec.tidb_codes import Flag
 from ticdc_codec.writer_defects import OPEN_FLAGS, OPEN_LOST_NAME
+
+Images = dict[str, dict[str, Raw]]
+"""By member (``u``, ``p``, ``d``), cells by column."""
+
+_ENCODE = msgspec.json.Encoder().encode
+_IMAGES = msgspec.json.Decoder(Images).decode
+
+
+class RowMembers(msgspec.Struct, gc=False):
+    """A row's value; a table's own type narrows the members to images: Structs with fields c0, c1 …, of cells."""
+
+    u: Any = UNSET
+    """The row after an INSERT or UPDATE."""
+    p: Any = UNSET
+    """The row before an UPDATE, or what of it has changed."""
+    d: Any = UNSET
+    """The deleted row."""
+
+
+_OPS = {("u",): Op.INSERT, ("u", "p"): Op.UPDATE, ("d",): Op.DELETE}
+
+
+def op_of(row: RowMembers) -> Op:
+    """INSERT and UPDATE differ only by ``p``. Raises DecodeError."""
+    if row.d is UNSET and row.u is not UNSET:
+        return Op.INSERT if row.p is UNSET else Op.UPDATE
+    if row.d is not UNSET and row.u is UNSET and row.p is UNSET:
+        return Op.DELETE
+    raise DecodeError("wrong_type", "expected u, u and p, or d alone in a row")
+
+
+class Cell(NamedTuple):
+    """A column as a row describes it."""
+
+    name: str
+    code: int
+    flags: int
+    has_h: bool
+    """Whether the deprecated ``h`` is present. It says no more than the flags."""
+
+
+class _Members(msgspec.Struct, forbid_unknown_fields=True):
+    t: int
+    f: int
+    """Always there since TiCDC 4.0.5: before, texts were base64, so a cell without it is refused (wire.md 1.2.4)."""
+    v: Raw
+    h: bool | UnsetType = UNSET
+
+
+_MEMBERS = msgspec.json.Decoder(_Members).decode
+
+
+def read_images(value: bytes) -> Images:
+    """The images of a row. Raises one of ``Unreadable``."""
+    return _IMAGES(value)
+
+
+def described(value: bytes) -> tuple[bytes, tuple[Cell, ...], frozenset[str]]:
+    """A row, the columns that it describes, and those whose old values have lost their names; these are taken out of
+    the row. Raises DecodeError."""
+    try:
+        images = read_images(value)
+        if not images.keys() <= {"u", "p", "d"}:
+            raise DecodeError("unknown_member", f"expected u, p or d in a row, found {[*images]}")
+        whole = images.get("u", images.get("d"))
+        if not whole:
+            raise DecodeError("wrong_columns", "expected columns in u or d of a row, found none")
+        cells = tuple(_cell(name, cell) for name, cell in whole.items())
+        if any(_is_loose(cell) for cell in images.get("p", {}).values()):
+            value, lost = _without_loose(value)
+            return value, cells, lost
+        names_of(value)
+    except Unreadable as error:
+        raise unreadable(error, value) from None
+    return value, cells, frozenset()
+
+
+def _cell(name: str, cell: Raw) -> Cell:
+    members = _MEMBERS(cell)
+    return Cell(name, members.t, members.f, members.h is not UNSET)
+
+
+def _is_loose(cell: Raw) -> bool:
+    """Whether it is no cell, but a member of one that has lost its name and its braces."""
+    return not bytes(cell).startswith(b"{")
+
+
+def _without_loose(value: bytes) -> tuple[bytes, frozenset[str]]:
+    """The row without the loose members of ``p`` (wire.md 8.3), and the columns that may have been theirs: now NULL, of
+    the same type and flags, and not in ``p``. Raises DecodeError."""
+    # Objects as tuples of their members, as names may repeat; numbers as they stand.
+    row: Any = unique(
+        json.loads(value, object_pairs_hook=tuple, parse_int=number_as_written, parse_float=number_as_written)
+    )
+    before = row["p"]
+    row["p"] = _image([member for member in before if isinstance(member[1], tuple)])
+    row["u"] = _image(row.get("u", ()))
+    became_null = {n: cell for n, cell in row["u"].items() if n not in row["p"] and cell.get("v", cell) is None}
+    lost: set[str] = set()
+    for was in _cells_of([member for member in before if not isinstance(member[1], tuple)]):
+        candidates = [n for n, cell in became_null.items() if all(was.get(m) == cell.get(m) for m in "tfh")]
+        if not candidates:
+            raise DecodeError("wrong_columns", "expected in p only old values of columns that became NULL")
+        lost.update(candidates)
+    return _ENCODE(row), frozenset(lost)
+
+
+def _image(members: Sequence[tuple[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {name: unique(cell) for name, cell in unique(members).items()}
+
+
+def _cells_of(loose: list[tuple[str, Any]]) -> list[dict[str, Any]]:
+    """Cells of members that follow each other: each begins with its type. Raises DecodeError."""
+    starts = [at for at, (name, _) in enumerate(loose) if name == "t"]
+    cells = [unique(loose[start:end]) for start, end in pairwise([*starts, len(loose)])]
+    if starts[:1] != [0] or any(cell.keys() - {"h"} != {"t", "f", "v"} for cell in cells):
+        raise DecodeError("wrong_type", f"expected columns in p, found {[name for name, _ in loose]}")
+    return cells
+
 
 _ENCODE_LINES = msgspec.json.Encoder().encode_lines
 _LITERAL: Any = Literal
@@ -41,7 +162,7 @@ class Description(NamedTuple):
     """Columns whose old values may have lost their names."""
 
 
-class Table:
+class OpenTableReader:
     """One description of a table."""
 
     __slots__ = ("_formats", "_images", "_keys", "_quotes", "layout", "read")
@@ -61,6 +182,7 @@ class Table:
 
     def texts(self, images: Sequence[Any]) -> tuple[list[Texts], int]:
         """The texts of images by column, and how many quotes the images had in JSON. Raises DecodeError."""
+        # columns[c][i]: text of column c in image i. quotes: those of names, and of values that are JSON strings.
         columns, quotes = [], 0
         for field, value_format, own in zip(self._images.fields, self._formats, self._quotes, strict=True):
             try:
@@ -91,6 +213,7 @@ class Table:
         return [columns[at] for at in self._keys]
 
 
+# With only-output-updated-columns p has only the columns that changed (wire.md 1.2.3).
 def _partial(value_format: ValueFormat, cells: list[Any]) -> tuple[Texts, int]:
     """The texts of a column that some images leave out, and how many do not."""
     values = [cell.v for cell in cells if cell is not UNSET]
@@ -119,7 +242,8 @@ def _column(cell: Cell, description: Description) -> tuple[Column, ValueFormat]:
 
 
 def _defect(flags: int, family: Family, description: Description) -> str | None:
-    """Integers have the binary flag always (wire.md 1.2.5), a NOT NULL text may have none."""
+    """Without flags after a DDL of a partitioned table (wire.md 8.4)? Integers have the binary flag always (1.2.5), a
+    NOT NULL text may have none."""
     missing = flags == 0 and (family is Family.INTEGER or (family is Family.TEXT and description.partitioned))
     return OPEN_FLAGS if missing or flags > 0xFF else None
 
@@ -131,7 +255,7 @@ def _row_type(images: ImageTypes, cells: tuple[Cell, ...], formats: list[ValueFo
     members: list[Any] = [
         (name, kind | UnsetType, UNSET) for name, kind in (("u", whole), ("p", partial), ("d", whole))
     ]
-    return msgspec.defstruct("TableRow", members, bases=(Row,), forbid_unknown_fields=True, gc=False)
+    return msgspec.defstruct("TableRow", members, bases=(RowMembers,), forbid_unknown_fields=True, gc=False)
 
 
 def _cell_type(cell: Cell, value_format: ValueFormat) -> Any:

@@ -79,6 +79,7 @@ def _singles(values: list[Raw]) -> Texts:
 
 
 def _floats(values: list[Raw], size: type[np.float32 | np.float64]) -> Texts:
+    # numbers[i]: value i, None for NULL. JSON numbers of a FLOAT are the shortest of a float32 (wire.md 1.2.4).
     numbers = _numbers(b",".join(values))
     given = [number for number in numbers if number is not None]
     with np.errstate(over="ignore"):
@@ -107,6 +108,7 @@ def _plain(values: Texts) -> Texts:
 
 
 def _binaries(values: Texts) -> Texts:
+    # Quoted as Go does it, before JSON's own escapes (wire.md 1.2.4).
     return [None if value is None else unquoted(value).hex() for value in values]
 
 
@@ -115,6 +117,7 @@ def _blobs(values: list[bytes | None]) -> Texts:
 
 
 def _utf8(values: list[bytes | None]) -> Texts:
+    # TEXT comes in base64 like BLOB (wire.md 1.2.4).
     try:
         return [None if value is None else value.decode() for value in values]
     except UnicodeDecodeError as error:

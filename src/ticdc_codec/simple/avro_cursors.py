@@ -96,6 +96,7 @@ class Cursors:
 
     def sized(self, who: Int64s) -> tuple[Int64s, Int64s]:
         """Begin and size of the next string or bytes."""
+        # size[i], start[i]: of the string of message who[i]; 0 where it would run over the message's end.
         size = self.longs(who)
         start = self.at[who]
         bad = (size < 0) | (size > self.end[who] - start)
@@ -167,8 +168,8 @@ class ColumnNames:
             return np.full(len(starts), -1)
         # column[n]: the column with the same hash as name n, compared word by word below.
         known = np.where(sizes <= self._longest, sizes, 0)
-        places = np.searchsorted(self._hashes, _hashes(words, starts, known, layouts))
-        column = self._order[np.minimum(places, len(self._hashes) - 1)]
+        positions = np.searchsorted(self._hashes, _hashes(words, starts, known, layouts))
+        column = self._order[np.minimum(positions, len(self._hashes) - 1)]
         same = (self._sizes[column] == sizes) & (self._owner[column] == layouts)
         for at in range(0, int(known.max(initial=0)), _WORD):
             some = np.flatnonzero(same & (known > at))
@@ -178,6 +179,7 @@ class ColumnNames:
         return np.where(same, column, -1)
 
 
+# hashes[n]: of name n's bytes, eight in each step, mixed with the layout: equal names of two tables are two.
 def _hashes(words: UInt64s, starts: Int64s, sizes: Int64s, salt: Int64s) -> UInt64s:
     hashes = (salt * 257 + sizes).astype(np.uint64) * _PRIME
     for at in range(0, int(sizes.max(initial=0)), _WORD):

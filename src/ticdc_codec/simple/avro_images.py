@@ -110,18 +110,19 @@ def _read_entries(cursors: Cursors, who: Int64s, layouts: Int64s, names: ColumnN
 
     cursors.refuse(who, column < 0, "wrong_columns", unknown, start)
     tag = cursors.numbers_to(who, Tag.UNSIGNED_BIGINT)
-    # The fields of Entries.add, 0 where a tag has none.
-    first, second, place, length = np.zeros((4, len(who)), np.int64)
+    # first, second, location, location_size: fields of Entries.add for each of who, 0 where a tag has none. Values
+    # of each kind are read together: timestamps have a location before their text.
+    first, second, location, location_size = np.zeros((4, len(who)), np.int64)
     texts, numbers, stamps = (np.flatnonzero(kind[tag]) for kind in (_IS_TEXT, _IS_NUMBER, _IS_STAMP))
     if len(stamps):
-        place[stamps], length[stamps] = cursors.sized(who[stamps])
+        location[stamps], location_size[stamps] = cursors.sized(who[stamps])
     first[texts], second[texts] = cursors.sized(who[texts])
     first[numbers] = cursors.at[who[numbers]]
     second[numbers] = cursors.longs(who[numbers])
     fixed = np.flatnonzero(_SIZES[tag])
     if len(fixed):
         first[fixed] = cursors.skip(who[fixed], _SIZES[tag[fixed]])
-    entries.add(who, column, tag, first, second, place, length)
+    entries.add(who, column, tag, first, second, location, location_size)
 
 
 class Images:
@@ -171,6 +172,7 @@ class Images:
     def _layout_indices(
         self, cursors: Cursors, layout: Int64s, exists: Bools, widths: Int64s, present: Int64s
     ) -> Int64s:
+        # Images with fewer entries than their layout has columns: without virtual ones, or handle keys (wire.md 1.3.6).
         layout_index = layout.copy()
         found: dict[tuple[int, bytes], int | DecodeError] = {}
         for image in np.flatnonzero(exists & (present < widths)).tolist():
@@ -196,6 +198,7 @@ class Images:
 
     def _lay_out(self, exists: Bools) -> tuple[pa.Array, pa.Array]:
         """Images and handle keys as JSON texts, those of one layout together."""
+        # order: the images that are there, those of one layout together.
         texts, keys, total = [], [], 0
         some = np.flatnonzero(exists)
         order = some[np.argsort(self.layout_index[some], kind="stable")]
@@ -222,7 +225,7 @@ class Images:
         whole = joined("{", zip(labels, columns, strict=True), "}")
         if not key:
             return whole, pa.nulls(len(images), pa.string())
-        return whole, joined("[", [("", columns[place]) for place in key], "]")
+        return whole, joined("[", [("", columns[position]) for position in key], "]")
 
     def _column(self, texts: Int64s) -> pa.Array:
         missing = texts < 0
@@ -247,4 +250,4 @@ def _of_valid_messages(cursors: Cursors, exists: Bools) -> Bools:
 def _labels(layout: Layout) -> tuple[tuple[str, ...], tuple[int, ...]]:
     """JSON text of each column's name with its colon, and positions of the handle key's columns."""
     names = tuple(orjson.dumps(column.name).decode() + ":" for column in layout.columns)
-    return names, tuple(place for place, column in enumerate(layout.columns) if column.key)
+    return names, tuple(position for position, column in enumerate(layout.columns) if column.key)

@@ -1,6 +1,6 @@
 """Messages of Simple in Avro by fastavro: WATERMARK, BOOTSTRAP and DDL read and written, rows written.
 
-Rows are read by ``decode``, a batch at a time. The bytes are those that TiCDC writes for the same datum, but for the
+Rows are read by ``avro_rows``, a batch at a time. The bytes are those that TiCDC writes for the same datum, but for the
 order of map entries, which is random there and that of the columns here.
 """
 
@@ -22,7 +22,7 @@ from ticdc_codec.number_text import number_of_names
 from ticdc_codec.options import SinkOptions
 from ticdc_codec.simple.avro_schema import PARSED, PARSED_ROW, ROW, check
 from ticdc_codec.simple.avro_values import ValueEncoding, encoding_of
-from ticdc_codec.simple.message import BOOTSTRAP, VERSION, WATERMARK, Checksum, Envelope
+from ticdc_codec.simple.message import BOOTSTRAP, VERSION, WATERMARK, Checksum, Envelope, row_members
 
 _PAYLOADS = {WATERMARK: "Watermark", BOOTSTRAP: "Bootstrap"}
 """Record of a message's payload by its type; all other types are those of a DDL."""
@@ -118,15 +118,7 @@ class AvroWriter:
         self, row: RowChange, commit_ts: int, version: int, checksum: Checksum | None, location: str | None
     ) -> bytes:
         """A row's message; ``location`` is that of its claim-check object."""
-        datum = {
-            "version": VERSION,
-            "database": row.database,
-            "table": row.table,
-            "tableID": row.table_id or 0,
-            "type": row.op.upper(),
-            "commitTs": commit_ts,
-            "buildTs": row.commit_ms,
-            "schemaVersion": version,
+        datum = row_members(row, commit_ts, version) | {
             "claimCheckLocation": location,
             "handleKeyOnly": row.handle_only or None,
             "checksum": None if checksum is None else msgspec.structs.asdict(checksum),

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ticdc_codec.batch import Events, Rows, collect_one
+from ticdc_codec.batch import Events, RowBatch
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
 from ticdc_codec.message import stored_value
@@ -43,18 +43,23 @@ class AvroMessages:
         self._schemas = schemas
         self._stored = stored
 
-    def read(self, values: Mapping[int, bytes], out: Events) -> Rows | None:
+    def read(self, values: Mapping[int, bytes], out: Events) -> RowBatch | None:
         """The row changes of messages (by their index in the batch); adds other events and errors to ``out``."""
         for number, value in values.items():
             if not value.startswith(ROW):
-                collect_one(self._control, number, None, value, out)
+                self._add_control(number, value, out)
         rows = {number: value for number, value in values.items() if value.startswith(ROW)}
         return self._rows(rows, out) if rows else None
 
-    def _control(self, _: bytes | None, value: bytes | None, out: Events) -> None:
-        add_control(read_control(value or b""), self._schemas, out)
+    def _add_control(self, number: int, value: bytes, out: Events) -> None:
+        """Add the event of a message that is no row, or its failure."""
+        out.message = number
+        try:
+            add_control(read_control(value), self._schemas, out)
+        except DecodeError as error:
+            out.error(error)
 
-    def _rows(self, values: Mapping[int, bytes], out: Events) -> Rows:
+    def _rows(self, values: Mapping[int, bytes], out: Events) -> RowBatch:
         contents = [*values.values()]
         cursors, headers, claims = self._headers(contents)
         images = self._images(cursors, headers)
@@ -82,7 +87,7 @@ class AvroMessages:
         valid[cursors.valid(everyone)] = True
         # exists[i]: True if image i is there: data of message i, then old of message i - len(layout).
         exists = np.append(valid & (headers.op != _DELETE), valid & (headers.op != _INSERT))
-        kept = entries.arrays(exists)
+        kept = entries.arrays(exists)  # without entries of messages that have failed
         return Images(cursors, layouts, names, kept, np.tile(layout, 2), exists, self._options.time_zone)
 
     def _headers(self, values: list[bytes]) -> tuple[Cursors, Headers, dict[int, str]]:
@@ -162,7 +167,7 @@ def _check_sums(cursors: Cursors, headers: Headers, images: Images, zone: ZoneIn
             cursors.fail(message, error)
 
 
-def _row_columns(cursors: Cursors, headers: Headers, images: Images, numbers: npt.NDArray[np.int32]) -> Rows:
+def _row_columns(cursors: Cursors, headers: Headers, images: Images, numbers: npt.NDArray[np.int32]) -> RowBatch:
     """The row changes of the valid messages."""
     count = len(numbers)
     everyone = cursors.valid(np.arange(count))
@@ -175,7 +180,7 @@ def _row_columns(cursors: Cursors, headers: Headers, images: Images, numbers: np
     # after[r], before[r]: index of row r's image in images.texts and images.keys, -1 for none.
     op, after, before = headers.op[who], images.number[who], images.number[who + count]
     key, old_key = (images.keys.take(_nullable(each)) for each in (np.where(op == _DELETE, before, after), before))
-    return Rows(
+    return RowBatch(
         message=numbers[who],
         index=np.zeros(len(who), np.int64),
         op=pa.array(OPS, pa.string()).take(pa.array(op)),
@@ -234,7 +239,7 @@ def read_headers(cursors: Cursors, values: Sequence[bytes]) -> Headers:
 
 
 def _read_names(cursors: Cursors, values: Sequence[bytes]) -> list[tuple[str, str] | None]:
-    """Database and table of each message, None of one that has failed."""
+    """Database and table of each message, None of one that has failed. Equal bytes are decoded once."""
     who = np.arange(len(values))
     # first[m], middle[m], last[m]: offsets in message m of its database's size, its table's size, and what follows.
     first = cursors.at - cursors.begin

@@ -19,10 +19,8 @@ from ticdc_codec.errors import DecodeError
 from ticdc_codec.number import zigzag
 from ticdc_codec.options import Compression, EncodingFormat, SinkOptions
 
-MESSAGE = b"\x16"
-"""First byte of every message: its number 11 in the union, as a zigzag varint."""
 ROW = b"\x16\x06\x06"
-"""First bytes of every row: message, type DML, payload DML."""
+"""First bytes of every row: number 11 of the union at the top, a message; type DML; payload DML (wire.md 1.3.2)."""
 DDL_TYPES = ("CREATE", "ALTER", "ERASE", "RENAME", "TRUNCATE", "CINDEX", "DINDEX", "QUERY")
 ROW_TYPES = ("INSERT", "UPDATE", "DELETE")
 VALUE_TYPES = ("null", "long", "float", "double", "string", "bytes", "Timestamp", "UnsignedBigint")

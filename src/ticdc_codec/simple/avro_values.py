@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column
-from ticdc_codec.json_column import digits_of, escaped, shortest
+from ticdc_codec.json_column import digits_of, escaped, not_utf8, shortest, slices_of
 from ticdc_codec.mysql_type import Family, parse_type
 from ticdc_codec.number import Bools, Int64s
 from ticdc_codec.number_text import count_text, numbers_of_names_or_digits
@@ -85,7 +85,7 @@ class Values:
     def __init__(self, cursors: Cursors, columns: list[Column], entries: tuple[Int64s, ...], zone: ZoneInfo) -> None:
         self._cursors = cursors
         self._columns = columns
-        self._owner, self._column, self._tag, self._first, self._second, self._place, self._length = entries
+        self._owner, self._column, self._tag, self._first, self._second, self._location, self._location_size = entries
         self._zone = zone
         encodings = np.array([encoding_of(column.type) for column in columns], np.int64)[self._column]
         self.texts, self.number = self._read(encodings)
@@ -133,6 +133,7 @@ class Values:
         return pa.array(numbers)
 
     def bits(self, chosen: Int64s) -> pa.Array:
+        # A long has the 64 bits in two's complement (wire.md 1.3.2).
         return pa.array(self._second[chosen].view(np.uint64))
 
     def years(self, chosen: Int64s) -> pa.Array:
@@ -141,6 +142,7 @@ class Values:
         return pc.utf8_lpad(pa.array(years).cast(pa.string()), 4, "0")
 
     def _floating(self, chosen: Int64s, kind: str) -> pa.Array:
+        # octets[i]: the bytes of chosen entry i. JSON and MySQL have no NaN and no infinity.
         size = np.dtype(kind).itemsize
         octets = self._cursors.octets[self._first[chosen][:, np.newaxis] + np.arange(size)]
         numbers = octets.view(kind)[:, 0]
@@ -155,14 +157,10 @@ class Values:
         return self._floating(chosen, "<f8")
 
     def _slices(self, starts: Int64s, sizes: Int64s) -> pa.Array:
-        """The bytes at ``starts``, without a copy: items 2 * n of one Arrow array over all messages.
-
-        Its offsets are start and end of the first slice in the buffer, then of the second …, which ascend.
-        """
+        """The bytes at ``starts``, in any order."""
+        # order: slices as they lie in the buffer. back[n]: where in that order slice n is.
         order = np.argsort(starts, kind="stable")
-        offsets = np.stack((starts[order], starts[order] + sizes[order]), axis=1).ravel()
-        buffers = [None, pa.py_buffer(offsets), self._cursors.buffer]
-        everything = pa.Array.from_buffers(pa.large_binary(), len(offsets) - 1, buffers)
+        everything = slices_of(self._cursors.buffer, starts[order], sizes[order])
         back = np.empty_like(order)
         back[order] = np.arange(len(order))
         return everything.take(pa.array(2 * back))
@@ -172,7 +170,7 @@ class Values:
         try:
             return slices.cast(pa.string())
         except pa.ArrowInvalid:
-            bad = np.array([not _is_utf8(text) for text in slices.to_pylist()])
+            bad = not_utf8(slices)
             self._refuse(bad, chosen, "UTF-8", [text[:32].hex(" ") for text in slices.to_pylist()])
             return self._slices(starts, np.where(bad, 0, sizes)).cast(pa.string())
 
@@ -193,7 +191,7 @@ class Values:
 
     def timestamps(self, chosen: Int64s) -> pa.Array:
         texts = self._plain_texts(chosen, self._first[chosen], self._second[chosen])
-        locations = self._plain_texts(chosen, self._place[chosen], self._length[chosen])
+        locations = self._plain_texts(chosen, self._location[chosen], self._location_size[chosen])
         if pc.all(pc.equal(locations, self._zone.key)).as_py():
             return escaped(texts)
         changes = [partial(in_zone, location=location, zone=self._zone) for location in locations.to_pylist()]
@@ -201,6 +199,7 @@ class Values:
 
     def _each(self, chosen: Int64s, texts: list[str], changes: Sequence[Callable[[str], str]]) -> pa.Array:
         """Texts converted one by one; ``changes`` has the function of each."""
+        # found[i], bad[i]: text of chosen entry i, and whether it could not be converted; then its text is empty.
         found, bad = [], np.zeros(len(texts), bool)
         faults = {}
         for item, (text, change) in enumerate(zip(texts, changes, strict=True)):
@@ -212,14 +211,6 @@ class Values:
                 faults[item] = error.detail.removeprefix("expected ")
         self._refuse(bad, chosen, "another value", faults)
         return escaped(pa.array(found, pa.string()))
-
-
-def _is_utf8(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 # Types of values that are not NULL (wire.md 1.3.2): BIT is a long in tiflow and a string in ticdc; an ENUM or SET was

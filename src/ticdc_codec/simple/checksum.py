@@ -56,7 +56,7 @@ def check(
     if checksum.corrupted:
         raise DecodeError("checksum_mismatch", "TiCDC itself found that the row is not as TiDB wrote it (corrupted)")
     for name, expected, texts in (("data", checksum.current, data), ("old", checksum.previous, old)):
-        # 0 is no checksum: a row of an update that was split has one side only.
+        # 0 is no checksum: a row of an update that was split has one side only (wire.md 1.3.4).
         if texts is None or expected == 0:
             continue
         try:

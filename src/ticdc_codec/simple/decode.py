@@ -1,17 +1,32 @@
-"""Messages to events: schemas before rows, as a schema may be sent after the first rows that need it."""
+"""Messages to events. Those that are no rows come first, as a schema may be sent after the first rows that need it.
+
+Rows in Avro are read by ``avro_rows``. Rows in JSON are read by the engine of ``json_rows``: their prefix is all before
+``commitTs``, and the schema's version; all that stands before their images is compared with that of the row that has
+shown the prefix (``json_text.PrefixPattern``).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
+import msgspec
 import pyarrow as pa
 
-from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, in_order
-from ticdc_codec.json_rows import contents_of
-from ticdc_codec.options import EncodingFormat, SinkOptions
+from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, RowBatch, checked_tso, in_order
+from ticdc_codec.errors import DecodeError
+from ticdc_codec.event import Layout, Op
+from ticdc_codec.json_rows import JsonRows, MessageRowSpec, RowTexts, SingleRow, contents_of
+from ticdc_codec.json_table import make_room
+from ticdc_codec.json_text import PrefixPattern, Unreadable, names_of, unreadable
+from ticdc_codec.message import stored_value
+from ticdc_codec.options import Corruption, EncodingFormat, SinkOptions
+from ticdc_codec.row_builder import RowColumns
 from ticdc_codec.simple.avro_rows import AvroMessages
-from ticdc_codec.simple.json_decode import JsonMessages
-from ticdc_codec.simple.schema import Schemas
+from ticdc_codec.simple.json_table import RowMembers, SimpleTableReader, check_row_names
+from ticdc_codec.simple.message import IMAGES, OPS, Envelope, add_control, read_envelope
+from ticdc_codec.simple.schema import Schemas, layout_with
 
 
 def decoder(options: SinkOptions, context: DecoderContext) -> DecodeBatch:
@@ -40,3 +55,234 @@ class _Decoder:
         contents = contents_of(messages, self._compression, out, "a message")
         rows = self._messages.read(contents, out)
         return in_order(rows, out, [0] * len(out))
+
+
+_ROW_BEGIN = b'{"version":1,"database":'
+"""What both writers begin a row with, and nothing else; no more than a hint."""
+_COMMIT_TS = b',"commitTs":'
+_TO_VERSION = len(',"commitTs":,"buildTs":,"schemaVersion":') + 18 + 13
+"""Bytes from there to the schema's version: a TSO has 18 digits since 2014, a time in milliseconds 13 since 2001."""
+_AFTER_VERSION = _TO_VERSION + 18
+_IN_HEAD = ["version", "database", "table", "tableID", "type", "commitTs", "buildTs", "schemaVersion"]
+_NAMES = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ENCODE = msgspec.json.Encoder().encode
+
+
+class JsonMessages:
+    """Reads the messages of one batch after the other."""
+
+    def __init__(self, options: SinkOptions, schemas: Schemas, objects: Mapping[str, bytes]) -> None:
+        self._protocol = _SimpleRows(options, schemas, objects)
+        self._rows = JsonRows(self._protocol)
+
+    def read(self, values: Mapping[int, bytes], out: Events) -> RowBatch | None:
+        """The row changes of messages (by number); other events and errors are added to ``out``."""
+        self._protocol.begin(values, out)
+        self._rows.add(
+            [
+                number
+                for number, value in values.items()
+                if value.startswith(_ROW_BEGIN) or self._protocol.is_row(number)
+            ]
+        )
+        self._protocol.begin({}, Events())  # forget the messages
+        return self._rows.finish()
+
+
+def prefix_of(value: bytes) -> bytes:
+    """The bytes that identify a row's table, type and schema version in both writers; no more than a hint."""
+    at = value.find(_COMMIT_TS)
+    return value[:at] + value[at + _TO_VERSION : at + _AFTER_VERSION]
+
+
+def pattern_of(value: bytes) -> PrefixPattern | None:
+    """What both writers begin a row with, a value that has been read (wire.md 1.3.1). None if another one has."""
+    at = value.find(_COMMIT_TS)
+    text = value[: at + _AFTER_VERSION + 1]
+    try:
+        if text.endswith(b",") and [*names_of(text[:-1] + b"}")] == _IN_HEAD:
+            return PrefixPattern(text, b"commitTs", (b"buildTs",))
+    except (DecodeError, ValueError):
+        pass
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Rows of one physical table, one schema version and one operation."""
+
+    table: SimpleTableReader
+    op: Op
+    table_id: int
+    pattern: PrefixPattern | None
+    """None for a row that is no example for others."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Texts(RowTexts):
+    """The members after the head."""
+
+    commits: Sequence[int]
+
+
+class _SimpleRows(MessageRowSpec[_Group, _Texts]):
+    """Rows by the numbers of their messages."""
+
+    image_fault = "in a row image: "
+    columns_are_checked = True
+
+    def __init__(self, options: SinkOptions, schemas: Schemas, objects: Mapping[str, bytes]) -> None:
+        self._options = options
+        self._schemas = schemas
+        self._objects = objects
+        self._tables: dict[Layout, SimpleTableReader] = {}
+        super().__init__()
+
+    def is_row(self, item: int) -> bool:
+        """Whether a message is a row; if it is none, its event or its failure has been added."""
+        try:
+            self.out.message = item
+            envelope = read_envelope(self.values[item])
+            if not envelope.is_row:
+                self._control(item, envelope)
+        except DecodeError as error:
+            self.refuse(item, error)
+            return False
+        return envelope.is_row
+
+    def prefixes(self, items: Sequence[int]) -> list[bytes]:
+        """``prefix_of`` of each."""
+        # prefix_of, not called
+        return [
+            value[: (at := value.find(_COMMIT_TS))] + value[at + _TO_VERSION : at + _AFTER_VERSION]
+            for value in map(self.values.__getitem__, items)
+        ]
+
+    def cut(self, group: _Group, items: Sequence[int]) -> _Texts | None:
+        """The members after the head; None if one has another head."""
+        values = [*map(self.values.__getitem__, items)]
+        if group.pattern is None or (commits := group.pattern.numbers(values)) is None:
+            return None
+        begin = len(group.pattern.text)
+        return _Texts([b"{" + value[begin:] for value in values], commits)
+
+    def columns(self, group: _Group, items: Sequence[int], texts: _Texts, rows: list[RowMembers]) -> list[RowColumns]:
+        """One element: the rows of a group are of one operation."""
+        table, op, count = group.table, group.op, len(rows)
+        data = [row.data for row in rows if row.data is not None]
+        old = [row.old for row in rows if row.old is not None]
+        if (len(data), len(old)) != tuple(count * given for given in IMAGES[op]):
+            raise DecodeError("missing_member", f"expected the images of an {op} in each row")
+        wire, after = table.lines(data)
+        wire_old, before = table.lines(old)
+        check_row_names(texts.texts, rows, wire, wire_old)
+        if self._options.corruption_handle_level is Corruption.ERROR:
+            table.check_sums(rows)
+        columns = RowColumns(
+            messages=items,
+            op=op,
+            layout=table.layout,
+            commit_ts=texts.commits,
+            handle_keys=table.handle_keys(data or old),
+            old_handle_keys=table.old_handle_keys(old, data) if op is Op.UPDATE else None,
+            before=before,
+            after=after,
+            handle_only=[row.handle_key_only for row in rows],
+            table_ids=[group.table_id] * count,
+        )
+        return [columns]
+
+    def single(self, item: int) -> SingleRow[int, _Group, _Texts] | None:
+        """The row, or None for a message that begins as rows do but is none. Raises DecodeError."""
+        self.out.message = item
+        value = self.values[item]
+        envelope = read_envelope(value)
+        if not envelope.is_row:
+            self._control(item, envelope)
+            return None
+        # Before handleKeyOnly, which is true beside it (wire.md 1.3.6).
+        if envelope.claim_check_location is not None:
+            value, envelope = self._stored(envelope, envelope.claim_check_location)
+        table, table_id = self._table_of(value, envelope)
+        pattern = pattern_of(value)
+        try:
+            commits = [checked_tso(envelope.commit_ts)]
+        except DecodeError as error:
+            raise envelope.fault(error.reason, error.detail) from None
+        return SingleRow(
+            item=item,
+            group=_Group(table, OPS[envelope.type], table_id, pattern),
+            texts=_Texts([_after_head(envelope)], commits),
+            prefix=None if pattern is None else prefix_of(value),
+            value=value,
+        )
+
+    def _control(self, item: int, envelope: Envelope) -> None:
+        names_of(self.values[item])
+        add_control(envelope, self._schemas, self.out)
+
+    def _stored(self, envelope: Envelope, location: str) -> tuple[bytes, Envelope]:
+        """The whole message that is in claim-check storage, in place of the one that names it (wire.md 1.3.6)."""
+        try:
+            value = stored_value(self._objects, location, self._options)
+            stored = read_envelope(value)
+        except DecodeError as error:
+            raise envelope.fault(error.reason, f"at {location}: {error.detail}") from None
+        expected, found = (
+            (each.database, each.table, each.type, each.commit_ts, each.schema_version) for each in (envelope, stored)
+        )
+        if expected != found or stored.claim_check_location is not None or stored.handle_key_only:
+            raise envelope.fault("claim_check_mismatch", f"expected the row {expected} at {location}, found {found}")
+        return value, stored
+
+    def _table_of(self, value: bytes, envelope: Envelope) -> tuple[SimpleTableReader, int]:
+        """A row's table, as its schema and the columns of its images describe it, and its id. Raises DecodeError."""
+        database, table, version = envelope.database, envelope.table, envelope.schema_version
+        if database is None or table is None or version is None or envelope.table_id is None:
+            detail = "expected database, table, tableID and schemaVersion in a row"
+            raise DecodeError("missing_member", detail)
+        _check_members(envelope)
+        layout = self._schemas.find(database, table, version)
+        try:
+            data, old = (_columns_of(image) for image in (envelope.data, envelope.old))
+            layout = layout_with(layout, _same_columns(data, old))
+        except DecodeError as error:
+            raise envelope.fault(error.reason, error.detail) from None
+        except Unreadable as error:
+            fault = unreadable(error, value)
+            raise envelope.fault(fault.reason, f"in a row image: {fault.detail}") from None
+        found = self._tables.get(layout)
+        if found is None:
+            make_room(self._tables)
+            found = self._tables[layout] = SimpleTableReader(layout, self._options.time_zone)
+        return found, envelope.table_id
+
+
+def _columns_of(image: Any) -> frozenset[str]:
+    return frozenset(_NAMES.decode(image)) if bytes(image) else frozenset()
+
+
+def _same_columns(data: frozenset[str], old: frozenset[str]) -> frozenset[str]:
+    if data and old and data != old:
+        raise DecodeError("wrong_columns", f"expected one choice of columns, found {sorted(data)} and {sorted(old)}")
+    return data or old
+
+
+def _check_members(envelope: Envelope) -> None:
+    """Raise DecodeError unless a row has the members of its type and no others (wire.md 1.3.1)."""
+    expected = IMAGES[OPS[envelope.type]]
+    found = (bytes(envelope.data) != b"", bytes(envelope.old) != b"")
+    if found != expected:
+        detail = f"expected data and old of an {envelope.type} to be there as {expected}, found {found}"
+        raise envelope.fault("missing_member" if found < expected else "wrong_type", detail)
+    others = ("sql", "table_schema", "pre_table_schema")
+    if any(getattr(envelope, name) is not None for name in others):
+        raise envelope.fault("unknown_member", f"expected none of {others} in a row")
+    if envelope.table_id is not None and not -(1 << 63) <= envelope.table_id < 1 << 63:
+        raise envelope.fault("out_of_range", f"expected a tableID of 64 bits, found {envelope.table_id}")
+
+
+def _after_head(envelope: Envelope) -> bytes:
+    """The members of a row after its head, as a JSON object."""
+    data, old = (image if bytes(image) else None for image in (envelope.data, envelope.old))
+    return _ENCODE(RowMembers(envelope.handle_key_only, envelope.checksum, data, old))

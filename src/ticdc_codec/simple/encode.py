@@ -14,14 +14,13 @@ import msgspec
 from ticdc_codec.compression import compress
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Image, Resolved, RowChange
-from ticdc_codec.large_message import Cut, checked, key_alone, limited
-from ticdc_codec.message import Message
+from ticdc_codec.message import Cut, Message, checked, key_alone, limited
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.options import EncodingFormat, IntegrityCheck, SinkOptions
 from ticdc_codec.simple.avro_message import AvroWriter
 from ticdc_codec.simple.checksum import NO_CHECKSUM, written
 from ticdc_codec.simple.json_table import to_wire
-from ticdc_codec.simple.message import BOOTSTRAP, VERSION, WATERMARK, Checksum, Envelope
+from ticdc_codec.simple.message import BOOTSTRAP, VERSION, WATERMARK, Checksum, Envelope, row_members
 from ticdc_codec.simple.schema import ColumnSchema, DataType, IndexSchema, TableSchema
 from ticdc_codec.tidb_codes import ddl_type_name
 from ticdc_codec.tso import milliseconds
@@ -189,16 +188,7 @@ class JsonWriter:
         self, row: RowChange, commit_ts: int, version: int, checksum: Checksum | None, location: str | None
     ) -> bytes:
         """A row's message, ``location`` that of its claim-check object. Images without a column are left out."""
-        members = {
-            "version": VERSION,
-            "database": row.database,
-            "table": row.table,
-            "tableID": row.table_id or 0,
-            "type": row.op.upper(),
-            "commitTs": commit_ts,
-            "buildTs": row.commit_ms,
-            "schemaVersion": version,
-        }
+        members = row_members(row, commit_ts, version)
         if location is not None:
             members["claimCheckLocation"] = location
         if row.handle_only:

@@ -42,7 +42,7 @@ from ticdc_codec.simple.zone import in_zone
 _NAMES = {"handle_key_only": "handleKeyOnly"}
 
 
-class Row(msgspec.Struct, rename=_NAMES, omit_defaults=True, gc=False):
+class RowMembers(msgspec.Struct, rename=_NAMES, omit_defaults=True, gc=False):
     """The members after ``schemaVersion``; a table's own type narrows the images to its columns."""
 
     handle_key_only: bool = False
@@ -51,7 +51,7 @@ class Row(msgspec.Struct, rename=_NAMES, omit_defaults=True, gc=False):
     old: Image | None = None
 
 
-class Table:
+class SimpleTableReader:
     """A table's rows of one schema version and of one choice of its columns."""
 
     __slots__ = ("_getters", "_images", "_key", "_zone", "layout", "read")
@@ -72,7 +72,7 @@ class Table:
         in place. Raises DecodeError."""
         return self._images.lines(images)
 
-    def check_sums(self, rows: list[Row]) -> None:
+    def check_sums(self, rows: list[RowMembers]) -> None:
         """Check rows with checksums, which have been converted to the texts of ``event``. Raises DecodeError."""
         for row in rows:
             if row.checksum is not None and not row.handle_key_only:
@@ -99,10 +99,12 @@ def _wire_type(type_text: str) -> Any:
 
 def _row_type(image: Any) -> Any:
     fields: list[Any] = [("data", image | None, None), ("old", image | None, None)]
-    return msgspec.defstruct("TableRow", fields, bases=(Row,), rename=_NAMES, forbid_unknown_fields=True, gc=False)
+    return msgspec.defstruct(
+        "TableRow", fields, bases=(RowMembers,), rename=_NAMES, forbid_unknown_fields=True, gc=False
+    )
 
 
-def check_row_names(texts: Sequence[bytes], rows: Sequence[Row], data: bytes, old: bytes) -> None:
+def check_row_names(texts: Sequence[bytes], rows: Sequence[RowMembers], data: bytes, old: bytes) -> None:
     """Raise DecodeError ``duplicate_name`` if an object of a row has a name twice.
 
     ``data`` and ``old`` are the lines of the images with the wire's values, none for rows without this image.
@@ -116,7 +118,7 @@ def _shortest(count: int, data: bytes, old: bytes) -> int:
     return len(data) + len(old) + (len("{") + names) * count
 
 
-def _quotes(rows: Sequence[Row], data: bytes, old: bytes) -> Iterator[int]:
+def _quotes(rows: Sequence[RowMembers], data: bytes, old: bytes) -> Iterator[int]:
     """The quotes of each row: of the names of its members, and within."""
     lines = [image.splitlines() for image in (data, old) if image]
     for row, *images in zip(rows, *lines, strict=True):

@@ -7,13 +7,14 @@ Members that do not apply are left out. An unknown member is refused: the last o
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import msgspec
 from msgspec import Raw
 
 from ticdc_codec.batch import Events, checked_tso, checked_watermark
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.event import Layout, Op
+from ticdc_codec.event import Layout, Op, RowChange
 from ticdc_codec.json_text import Unreadable, unreadable
 from ticdc_codec.simple.schema import Schemas, TableSchema, layout_of
 
@@ -84,16 +85,30 @@ def read_envelope(value: bytes) -> Envelope:
     return envelope
 
 
+def row_members(row: RowChange, commit_ts: int, version: int) -> dict[str, Any]:
+    """The members of a row's message that every row has, in tiflow's order; ``version`` is that of its schema."""
+    return {
+        "version": VERSION,
+        "database": row.database,
+        "table": row.table,
+        "tableID": row.table_id or 0,
+        "type": row.op.upper(),
+        "commitTs": commit_ts,
+        "buildTs": row.commit_ms,
+        "schemaVersion": version,
+    }
+
+
 _ROW_MEMBERS = ("database", "table", "table_id", "schema_version", "claim_check_location", "checksum")
 _DATABASE = re.compile(r"(?:CREATE|ALTER|DROP) DATABASE (?:IF (?:NOT )?EXISTS )?`((?:[^`]|``)+)`")
 
 
 def add_control(message: Envelope, schemas: Schemas, out: Events) -> None:
     """Add the event of a message that is no row (wire.md 1.3.3), and learn the schemas in it. Raises DecodeError."""
-    if message.type == WATERMARK:
+    if message.type == WATERMARK:  # wire.md 2.1
         _check_without(message, *_ROW_MEMBERS, "sql", "table_schema", "pre_table_schema")
         out.resolved(checked_watermark(message.commit_ts))
-    elif message.type == BOOTSTRAP:
+    elif message.type == BOOTSTRAP:  # a table's schema, again and again; its commitTs is 0 (wire.md 1.3.2, 1.3.5)
         _check_without(message, *_ROW_MEMBERS, "sql", "pre_table_schema")
         if message.table_schema is None:
             raise DecodeError("missing_member", "expected tableSchema in a BOOTSTRAP")
@@ -116,6 +131,7 @@ def _add_ddl(message: Envelope, schemas: Schemas, out: Events) -> None:
         raise DecodeError("missing_member", f"expected sql in a {message.type}")
     commit_ts = checked_tso(message.commit_ts)
     before, after = (None if s is None else layout_of(s) for s in (message.pre_table_schema, message.table_schema))
+    # Rows from before the DDL may come after it: they need the schema before it too (wire.md 1.3.3, 1.3.5).
     if before is not None:
         schemas.learn(before)
     layout = Layout(_database_of(message.sql), None, (), None) if after is None else schemas.learn(after)

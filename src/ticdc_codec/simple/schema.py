@@ -128,7 +128,9 @@ def type_text(data_type: DataType) -> str:
     match name:
         case "enum" | "set":
             return f"{name}({','.join(map(_quoted, data_type.elements or ()))})"
-        case "datetime" | "timestamp" | "time":
+        case (
+            "datetime" | "timestamp" | "time"
+        ):  # tiflow leaves decimal out for TIMESTAMP, length says it (wire.md 1.3.1)
             fraction = data_type.length - _FRACTION_FROM[name] - 1
             return f"{name}({fraction})" if fraction > 0 else name
         case "var_string" | "varchar" | "char":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -9,6 +10,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from ticdc_codec.errors import DecodeError
 
 _ZERO = "0000-00-00 00:00:00"
+_TIMESTAMP = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,6})?", re.ASCII)
 
 
 def in_zone(text: str, location: str, zone: ZoneInfo) -> str:
@@ -28,8 +30,9 @@ def instant(text: str, location: str) -> datetime:
     try:
         local = datetime.fromisoformat(text)
     except ValueError:
-        raise DecodeError("bad_value", f"expected a TIMESTAMP, found {text[:40]!r}") from None
-    if local.tzinfo is not None or len(text) < 19 or not text.isascii():
+        local = datetime.max
+    # In its first and last year another zone's time may be none that datetime has; TIMESTAMP has 1970 to 2038.
+    if not _TIMESTAMP.fullmatch(text) or not datetime.min.year < local.year < datetime.max.year:
         raise DecodeError("bad_value", f"expected a TIMESTAMP, found {text[:40]!r}")
     first, second = (local.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))
     if first != second:
@@ -44,7 +47,7 @@ def utc_text(text: str, location: str) -> str:
 
 def _text(moment: datetime, like: str) -> str:
     """As MySQL prints it, with as many fraction digits as ``like``."""
-    whole = f"{moment:%Y-%m-%d %H:%M:%S.%f}"
+    whole = moment.isoformat(" ", "microseconds")
     return whole[: len(like)] if "." in like else whole[:19]
 
 
