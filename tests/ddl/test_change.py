@@ -237,6 +237,7 @@ LIST = table(
     "PARTITION BY LIST COLUMNS (a) (PARTITION p0 VALUES IN ('2020-1-2', NULL), PARTITION p1 VALUES IN (DEFAULT))",
 )
 HASH = table("id INT PRIMARY KEY", "PARTITION BY HASH (id) PARTITIONS 4")
+KEY = table("id INT PRIMARY KEY", "PARTITION BY KEY (id) PARTITIONS 4")
 
 
 Rows = list[tuple[str, str | None, str | None, str | None, object]]
@@ -271,6 +272,32 @@ def test_rows_that_go(
     assert gone(before, text) == rows
 
 
+@pytest.mark.parametrize(
+    ("before", "text", "expected"),
+    [
+        (HASH, "TRUNCATE PARTITION p0, P3", [("id", None, (0, 4)), ("id", None, (3, 4))]),
+        (alter(HASH, "COALESCE PARTITION 1").table, "TRUNCATE PARTITION p2", [("id", None, (2, 3))]),
+        (alter(HASH, "ADD PARTITION PARTITIONS 2").table, "TRUNCATE PARTITION p5", [("id", None, (5, 6))]),
+        (alter(HASH, "ADD PARTITION (PARTITION x)").table, "TRUNCATE PARTITION x", [("id", None, (4, 5))]),
+        (alter(RANGE, "PARTITION BY HASH (id) PARTITIONS 3").table, "TRUNCATE PARTITION p1", [("id", None, (1, 3))]),
+        (
+            table("a INT", "PARTITION BY HASH (a) (PARTITION x, PARTITION y)"),
+            "TRUNCATE PARTITION y",
+            [("a", None, (1, 2))],
+        ),
+        (table("a DATE", "PARTITION BY HASH (YEAR(a)) PARTITIONS 2"), "TRUNCATE PARTITION p1", [("a", "year", (1, 2))]),
+    ],
+)
+def test_rows_of_a_hash_partition(before: Table, text: str, expected: list[tuple[str, str | None, object]]) -> None:
+    effects = [effect for effect in alter(before, text).effects if isinstance(effect, RowsGone)]
+    assert [(e.column.name, e.function, e.remainder) for e in effects] == expected
+
+
+def test_partitions_of_key_are_not_counted() -> None:
+    for text in ("COALESCE PARTITION 1", "ADD PARTITION PARTITIONS 2"):
+        assert alter(KEY, text) == Changed(table=KEY, effects=())
+
+
 def test_bounds_may_be_functions_of_a_date() -> None:
     before = table(
         "a DATE",
@@ -301,7 +328,10 @@ def test_bounds_follow_the_partitions() -> None:
     [
         (RANGE, "DROP PARTITION p9", "no partition p9"),
         (LIST, "DROP PARTITION p1", "cannot be told"),
-        (HASH, "TRUNCATE PARTITION p0", "cannot be told"),
+        (KEY, "TRUNCATE PARTITION p0", "cannot be told"),
+        (HASH, "TRUNCATE PARTITION p4", "no partition p4"),
+        (table("a INT", "PARTITION BY HASH (a + 1) PARTITIONS 2"), "TRUNCATE PARTITION p0", "cannot be told"),
+        (table("a BIGINT UNSIGNED", "PARTITION BY HASH (a) PARTITIONS 3"), "TRUNCATE PARTITION p0", "UNSIGNED"),
         (table("a INT", "PARTITION BY RANGE (a + 1) (PARTITION p VALUES LESS THAN (5))"), "DROP PARTITION p", "cannot"),
         (table("a INT", "PARTITION BY RANGE (a) (PARTITION p VALUES LESS THAN (5 + 5))"), "DROP PARTITION p", "bound"),
         (

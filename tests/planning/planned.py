@@ -10,7 +10,7 @@ from functools import partial
 from ticdc_codec.event import Ddl, Op, RowChange
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import protocol_named
-from ticdc_lakehouse.planning.barriers import barriers
+from ticdc_lakehouse.planning.barriers import barriers, lagging_names
 from ticdc_lakehouse.planning.naming import Naming, Taken
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
@@ -86,19 +86,18 @@ class Planner:
         return plan.tables
 
     def _remember(self, plan: TablePlan) -> Recoverable:
-        assert plan.stop is None, "no table is blocked in a recorded stream"
         assert plan.dropped_at is not None
         state = self._publish(plan)
-        return Recoverable(name=plan.name, data=state.data, version=state.version, dropped_at=plan.dropped_at)
+        version = state.version if plan.stop is None else -1
+        return Recoverable(name=plan.name, data=state.data, version=version, dropped_at=plan.dropped_at)
 
     def _publish(self, plan: TablePlan) -> TableState:
-        assert plan.definition is not None, plan.stop
         for found in plan.found:
             self.known[found.data] = found
             self.taken.append(Taken(feed="f", table=plan.name, name=found.name, data=found.data))
         return TableState(
             name=plan.view,
-            data=plan.definition.data,
+            data="" if plan.definition is None else plan.definition.data,
             version=0,
             applied_tso=plan.through,
             ddls=plan.ddls,
@@ -106,11 +105,20 @@ class Planner:
         )
 
     def _window(self, tso: int) -> Window:
-        ddls = tuple(ddl for ddl in self.ddls if self.before.tso <= ddl.commit_ts <= tso)
+        """What is new, and what tables that are blocked have yet to take (``gold.window_reader``)."""
+        applied = (state.applied_tso for state in self.before.tables.values() if not state.dropped)
+        first = min(self.before.tso, *applied, self.before.tso)
+        ddls = tuple(ddl for ddl in self.ddls if first <= ddl.commit_ts <= tso)
+        after = {
+            name: self.before.tables[lagging].applied_tso
+            for lagging, names in lagging_names(ddls, self.before).items()
+            for name in names
+        }
         parted = barriers(ddls, self.before)
         alike: dict[tuple[object, ...], list[RowChange]] = defaultdict(list)
         for row in self.rows:
-            if self.before.tso < commit_order(row) <= tso:
+            unapplied = after.get(TableName(row.database, row.table), self.before.tso)
+            if min(unapplied, self.before.tso) < commit_order(row) <= tso:
                 passed = parted.passed(TableName(row.database, row.table), commit_order(row))
                 keyed = row.handle_key is not None
                 alike[row.database, row.table, row.columns, row.op, row.handle_only, keyed, passed].append(row)

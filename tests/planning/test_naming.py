@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.planning.naming import Naming, Taken
+from ticdc_lakehouse.planning.naming import Naming, Taken, dropped_name
 from ticdc_lakehouse.schema.names import TableName
 
 T = TableName("d", "t")
@@ -111,3 +112,24 @@ def test_a_template_that_gives_two_tables_one_name_is_refused() -> None:
         names.view(TableName("e", "t"))
     with pytest.raises(ConfigError, match="is reserved"):
         names.view(TableName("d", "x__data"))
+
+
+def test_a_schema_of_a_database_holds_its_tables() -> None:
+    names = Naming(feed="f", history=tuple, template="{table}", schema_template="{database}")
+    assert [names.view(T), names.view(TableName("e", "t"))] == ["d.t", "e.t"]
+    assert names.data(T, 7) == "d.t__data"
+    assert dropped_name("d.t__data_7") == "d.t__dropped_7"
+    odd = names.view(TableName("a b", "t"))
+    assert re.fullmatch(r"a_b_a_b_[0-9a-f]{8}\.t", odd)
+    other = Naming(feed="g", history=lambda: [taken(T, "d.t")], template="{table}", schema_template="{database}")
+    with pytest.raises(
+        ConfigError, match=r"table D.T would be called d.t, which has table d.t of feed f: .*gold.schema"
+    ):
+        other.view(TableName("D", "T"))
+
+
+def test_a_name_of_a_schema_takes_none_of_another_feeds_own() -> None:
+    names = Naming(feed="f", history=tuple, schema_template="{feed}", is_feed="f_d".__eq__)
+    assert names.view(TableName("d", "events")) == "f.f_d_events"
+    assert names.view(TableName("x", "y_z")) == "f.f_x_y_z"
+    assert re.fullmatch(r"f\.f_x_y_z_+[0-9a-f]{8}", names.view(TableName("x_y", "z")))

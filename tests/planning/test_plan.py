@@ -21,7 +21,7 @@ from ticdc_lakehouse.schema.script import tables_from_sql
 
 NAME, U = TableName("d", "t"), TableName("d", "u")
 DDL_STOP = StopReason(kind=StopKind.UNSUPPORTED_DDL, commit_ts=5, query="?", can_skip=True, needs_override=True)
-UNFOLLOWED = "ALTER TABLE t ADD w TIMESTAMP DEFAULT CURRENT_TIMESTAMP"
+UNFOLLOWED = "ALTER TABLE t ADD w BIGINT AS (id + 1) STORED"
 ID, V = Column(name="id", type="bigint", key=True), Column(name="v", type="varchar")
 ROWS = RowGroup(name=NAME, columns=(ID, V), whole=True, handle_only=False, keyed=True, first=15, last=15, rows=2)
 DATA = "f_d_t__data"
@@ -481,6 +481,34 @@ def test_replayed_row_that_does_not_fit_is_not_merged() -> None:
     changed = plan(situation(replace(ROWS, first=5, replayed=True), known=definition(7), state=STATE))
     assert block_reason(changed) is not None
     assert "a later DDL changed" in block_reason(changed)
+
+
+def by_database(*ddls: DdlEvent) -> PlanningInput:
+    """A window of a feed with one schema a database."""
+    now = situation(ROWS, ddls=ddls, known=replace(KNOWN, name="d.t"), state=replace(STATE, name="d.t"))
+    return replace(now, naming=Naming(feed="f", history=list, template="{table}", schema_template="{database}"))
+
+
+def test_a_table_keeps_its_rows_while_its_schema_is_the_same() -> None:
+    renamed = plan(by_database(ddl(12, "RENAME TABLE t TO u")), U)
+    assert (renamed.view, renamed.start, renamed.stop) == ("d.u", replace(KNOWN, name="d.t"), None)
+
+
+@pytest.mark.parametrize("query", ["RENAME TABLE t TO other.t", "ALTER TABLE t RENAME other.t"])
+def test_a_table_that_goes_to_another_schema_has_no_rows_there(query: str) -> None:
+    """No catalog moves a table; TiDB may make another one in its place."""
+    create = "CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(9))"
+    now = by_database(ddl(12, query), ddl(13, create))
+    moved, new = plan(now, TableName("other", "t")), plan(now)
+    assert (moved.start, moved.through) == (None, 12)
+    assert needs_override(moved)
+    assert "`ticdc-lake load` an export taken since" in str(block_reason(moved))
+    assert (new.view, new.stop, new.start and new.start.commit_ts) == ("d.t", None, 13)
+    again = replace(now, before=replace(now.before, tso=20), window=replace(now.window, rows={}, ddls=()))
+    state = TableState(name="", data="", version=-1, applied_tso=12, stop=moved.stop)
+    later = {moved.name: (replace(ROWS, name=moved.name, first=25),)}
+    again = replace(again, before=replace(again.before, tables={moved.name: state}), tso=30)
+    assert plan(replace(again, window=replace(again.window, rows=later)), moved.name).start is None
 
 
 def test_tables_of_a_file_and_of_the_filter() -> None:

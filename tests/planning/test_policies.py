@@ -8,6 +8,7 @@ import pytest
 from test_plan import (
     DATA,
     DDL_STOP,
+    ID,
     KNOWN,
     NAME,
     ROWS,
@@ -30,14 +31,19 @@ from ticdc_codec.event import Column
 from ticdc_lakehouse.planning.naming import Naming, Taken
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published
-from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.table_plan import AlterRows, MergeRows
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
-from ticdc_lakehouse.planning.window_plan import plan_tables
-from ticdc_lakehouse.policy import Mode, OnDrop, OnUnsupportedDdl, Policy
+from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
+from ticdc_lakehouse.policy import Mode, OnComputedDefault, OnDrop, OnHandleKeyOnly, OnUnsupportedDdl, Policy
+from ticdc_lakehouse.schema.definition import PendingDefault
+from ticdc_lakehouse.schema.effect import Added
+from ticdc_lakehouse.schema.names import TableName
 
 DROP = ddl(16, "DROP TABLE t")
 CREATE = ddl(18, "CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(9))")
 LATER = replace(ROWS, first=19, last=19)
+W = TableName("d", "w")
 
 
 def applying(policy: Policy) -> GoldConfig:
@@ -189,6 +195,161 @@ def test_a_table_that_was_renamed_while_it_stood_still_goes_on_from_its_old_name
     assert (made.name, block_reason(made), steps(made)) == (U, None, [("M", 16), ("M", 20)])
 
 
+def lagging(name: TableName, other: TableName, *ddls: DdlEvent) -> PlanningInput:
+    """The window (10, 20] with a table that was blocked at 4 as ``t`` and is called ``name`` now, and with another one
+    that was made at 8 under a name that the first one had between."""
+    new = replace(
+        definition(8, f"CREATE TABLE {other} (id BIGINT PRIMARY KEY, v VARCHAR(9))"), data="other", named_at=8
+    )
+    old = replace(STATE, applied_tso=4, stop=quarantined(4).stop)
+    now = situation(known=KNOWN, ddls=(*ddls, ddl(8, f"CREATE TABLE {other} (id BIGINT PRIMARY KEY, v VARCHAR(9))")))
+    rows = {name: (LATER,), other: (replace(ROWS, first=9, last=9), LATER)}
+    return replace(
+        now,
+        before=replace(now.before, tables={other: replace(STATE, name="f_other", data="other"), name: old}),
+        known={DATA: KNOWN, "other": new},
+        window=replace(now.window, rows=rows),
+    )
+
+
+def test_lagging_table_is_followed_through_a_name_that_another_table_has_since() -> None:
+    now = lagging(W, U, ddl(5, "RENAME TABLE t TO u"), ddl(7, "RENAME TABLE u TO w"))
+    made = {each.name: (each.definition and each.definition.data, steps(each)) for each in plan_tables(now).tables}
+    assert made == {W: (DATA, [("M", 5), ("M", 7), ("M", 20)]), U: ("other", [("M", 20)])}
+    assert [block_reason(each) for each in plan_tables(now).tables] == [None, None]
+
+
+def test_lagging_table_leaves_a_name_that_another_table_has_since() -> None:
+    now = lagging(U, NAME, ddl(5, "RENAME TABLE t TO u"))
+    made = {each.name: (each.definition and each.definition.data, steps(each)) for each in plan_tables(now).tables}
+    assert made == {U: (DATA, [("M", 5), ("M", 20)]), NAME: ("other", [("M", 20)])}
+    rows = {NAME: now.window.rows[NAME]}
+    ddls = (ddl(5, "DROP TABLE t"), *now.window.ddls[1:])
+    dropped = replace(now, window=replace(now.window, rows=rows, ddls=ddls))
+    assert [each.name for each in plan_tables(dropped).tables] == [NAME]
+
+
+def test_rows_that_were_cut_to_their_handle_key() -> None:
+    cut = replace(ROWS, columns=(ID,), handle_only=True)
+    blocked = plan(situation(cut, known=KNOWN, state=STATE))
+    assert (blocked.through, needs_override(blocked)) == (14, False)
+    assert "gold.on_handle_key_only" in (block_reason(blocked) or "")
+    config = applying(Policy(on_handle_key_only=OnHandleKeyOnly.NULL))
+    made = plan(situation(cut, known=KNOWN, state=STATE, applying=config))
+    assert (block_reason(made), steps(made)) == (None, [("M", 20)])
+    keyless = plan(situation(replace(cut, columns=(V,)), known=KNOWN, state=STATE, applying=config))
+    assert "rows lack columns of the table's definition: id" in (block_reason(keyless) or "")
+
+
+OPEN = GoldConfig(feed="f", time_zone="UTC", flags_may_be_stale=True)
+BYTES = "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARBINARY(9))"
+UNFLAGGED = replace(ROWS, columns=(ID, replace(V, defect="open-flags")))
+
+
+def test_bytes_may_come_as_plain_texts_where_flags_are_missing() -> None:
+    """wire.md 8.4: the definition knows that they are bytes."""
+    flagged = replace(ROWS, columns=(ID, replace(V, type="varbinary")), first=12)
+    made = plan(situation(flagged, UNFLAGGED, known=definition(sql=BYTES), state=STATE, applying=OPEN))
+    assert (block_reason(made), steps(made)) == (None, [("M", 20)])
+    (rows,) = made.steps
+    assert isinstance(rows, MergeRows)
+    assert rows.plain_bytes == {"v": {"varchar"}}
+    (rows,) = plan(situation(flagged, known=definition(sql=BYTES), state=STATE, applying=OPEN)).steps
+    assert isinstance(rows, MergeRows)
+    assert rows.plain_bytes == {}
+
+
+@pytest.mark.parametrize(
+    ("group", "sql"),
+    [
+        (ROWS, BYTES),
+        (UNFLAGGED, "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v INT)"),
+        (UNFLAGGED, "CREATE TABLE d.t (id BIGINT, v VARBINARY(9), PRIMARY KEY (id, v))"),
+    ],
+)
+def test_texts_that_are_no_bytes_for_certain_block_the_table(group: RowGroup, sql: str) -> None:
+    made = plan(situation(group, known=definition(sql=sql), state=STATE, applying=OPEN))
+    assert "column v is" in (block_reason(made) or "")
+
+
+ADD_CLOCK = ddl(14, "ALTER TABLE t ADD c DATETIME DEFAULT NOW()")
+CLOCK = PendingDefault(name="c", since=14)
+
+
+def pending(made: TablePlan) -> list[PendingDefault | None]:
+    assert made.definition is not None
+    return [column.pending for column in made.definition.table.columns]
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [(OnComputedDefault.LEARN, CLOCK), (OnComputedDefault.ESTIMATE, replace(CLOCK, estimated=True))],
+)
+def test_computed_default_is_followed_as_the_policy_says(policy: OnComputedDefault, expected: PendingDefault) -> None:
+    config = applying(Policy(on_computed_default=policy))
+    made = plan(situation(known=KNOWN, state=STATE, ddls=(ADD_CLOCK,), applying=config))
+    assert (block_reason(made), pending(made)) == (None, [None, None, expected])
+    (alter,) = (step for step in made.steps if isinstance(step, AlterRows))
+    (added,) = alter.effects
+    assert isinstance(added, Added)
+    assert (added.value is None) == (policy is OnComputedDefault.LEARN)
+
+
+def test_computed_default_may_block_the_table() -> None:
+    config = applying(Policy(on_computed_default=OnComputedDefault.BLOCK))
+    made = plan(situation(known=KNOWN, state=STATE, ddls=(ADD_CLOCK,), applying=config))
+    assert (made.through, needs_override(made)) == (14, True)
+    assert "DEFAULT NOW() is computed by TiDB" in (block_reason(made) or "")
+
+
+def test_a_table_that_begins_empty_has_no_old_rows() -> None:
+    ddls = (ADD_CLOCK, ddl(15, "CREATE TABLE u LIKE t", "u"), ddl(16, "TRUNCATE TABLE t"))
+    now = situation(known=KNOWN, state=STATE, ddls=ddls)
+    now.naming.history = lambda: [Taken(feed="f", table=NAME, name="f_d_t", data=DATA)]
+    assert pending(plan(now)) == pending(plan(now, U)) == [None, None, None]
+    restored = (ADD_CLOCK, ddl(15, "DROP TABLE t"), ddl(16, "RECOVER TABLE t"))
+    assert pending(plan(situation(known=KNOWN, state=STATE, ddls=restored))) == [None, None, CLOCK]
+
+
+WIDER = replace(ROWS, columns=(*ROWS.columns, Column(name="w", type="int")))
+ADD_W = replace(ddl(5, "ALTER TABLE t ADD w INT DEFAULT 3"), replayed=True)
+LACKING = StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail="rows have columns that the table's definition lacks: w")
+
+
+def after_dismissal(*ddls: DdlEvent, known: Definition | None = KNOWN, stop: StopReason | None = LACKING) -> TablePlan:
+    """The plan of a table that was blocked at 8, by rows after a DDL at 5 that was dismissed and is replayed."""
+    state = replace(STATE, applied_tso=8, stop=stop, data=STATE.data if known else "", version=4 if known else -1)
+    deleted = replace(ROWS, whole=False, first=7, last=7)
+    return plan(situation(deleted, replace(WIDER, first=9, last=9), WIDER, known=known, state=state, ddls=ddls))
+
+
+def test_a_dismissed_ddl_that_is_replayed_is_followed_where_rows_after_it_blocked_the_table() -> None:
+    made = after_dismissal(ADD_W)
+    assert (block_reason(made), steps(made)) == (None, [("A", 5), ("M", 20)])
+    rows = made.steps[1]
+    assert isinstance(rows, MergeRows)
+    assert [group.first for group in rows.groups] == [7, 9, 15], "rows since the DDL are merged again"
+    made = after_dismissal(ADD_W, replace(ddl(6, "ALTER TABLE t RENAME COLUMN w TO x"), replayed=True))
+    assert steps(made)[:3] == [("A", 5), ("M", 6), ("A", 6)]
+    assert "definition lacks: w" in (block_reason(after_dismissal(replace(ADD_W, replayed=False))) or "")
+
+
+def test_a_dismissed_create_table_that_is_replayed_begins_the_table() -> None:
+    create = replace(ddl(5, "CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(9), w INT)"), replayed=True)
+    unknown = StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail="columns are unknown")
+    made = after_dismissal(create, known=None, stop=unknown)
+    assert (block_reason(made), steps(made), made.state) == (None, [("M", 20)], None)
+
+
+def test_a_dismissed_ddl_changes_nothing_that_went_on_without_it() -> None:
+    """A table that later DDLs changed is not the one that the statement found; one that was dropped does not return."""
+    assert "lacks: w" in (block_reason(after_dismissal(ADD_W, known=definition(7))) or "")
+    assert after_dismissal(ADD_W, known=definition(7)).through == 8
+    fitting = situation(ROWS, known=KNOWN, state=STATE, ddls=(ADD_W,))
+    assert (block_reason(plan(fitting)), steps(plan(fitting))) == (None, [("M", 20)])
+    assert plan_tables(situation(ddls=(replace(CREATE, commit_ts=5, replayed=True),))).tables == ()
+
+
 EVENTUAL = GoldConfig(feed="f", time_zone="UTC", mode=Mode.EVENTUAL)
 OLD = replace(ROWS, first=5, last=5)
 
@@ -234,9 +395,6 @@ def test_rows_of_a_table_that_is_gone_do_not_bring_it_back() -> None:
 
 def coming_late(commit_ts: int, query: str, name: str = "t") -> DdlEvent:
     return replace(ddl(commit_ts, query, name), late=True)
-
-
-WIDER = replace(ROWS, columns=(*ROWS.columns, Column(name="w", type="int")))
 
 
 def test_a_ddl_that_comes_after_newer_commits_of_other_tables_is_followed() -> None:

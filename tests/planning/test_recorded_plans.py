@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from odd_names import with_odd_names
 from planned import Planner
 
 from ticdc_codec.event import RowChange
@@ -20,6 +21,8 @@ STREAMS = recorded_streams(Path(__file__).parents[1] / "data" / "streams", {"cra
 WORDS = {"tiflow-ddl": "evo", "ticdc-ddl": "shop"}
 """How the databases of the streams of DDLs begin."""
 OF_DDLS = [stream for stream in STREAMS if stream.folder.name in WORDS]
+ENCODED = [stream for stream in OF_DDLS if stream.file != "debezium-noext.jsonl.gz"]
+"""The encoder of Debezium needs the columns' types, which this file does not tell."""
 
 
 @pytest.mark.parametrize("stream", STREAMS, ids=map(str, STREAMS))
@@ -36,6 +39,12 @@ def test_tables_of_databases_with_capitals_go_on_as_they_are_in_tidb(stream: Rec
     assert [(row.before, row.after) for row in spelled] == [(row.before, row.after) for row in rows]
     assert {row.database.islower() for row in spelled} == {True, False}
     assert_plans(capitalized)
+
+
+@pytest.mark.parametrize("stream", ENCODED, ids=map(str, ENCODED))
+def test_tables_and_columns_with_odd_names_go_on_as_they_are_in_tidb(stream: RecordedStream, tmp_path: Path) -> None:
+    """Backticks, quotes, backslashes, braces, comment signs and letters beyond ASCII in every name."""
+    assert_plans(with_odd_names(stream, tmp_path / "odd"))
 
 
 def assert_plans(stream: RecordedStream) -> None:

@@ -35,7 +35,7 @@ from ticdc_lakehouse.schema.names import TableName
 DELETED = Recoverable(name=NAME, data=DATA, version=4, dropped_at=9)
 COLUMNS = "(id BIGINT PRIMARY KEY, v VARCHAR(9))"
 PARTED = f"CREATE TABLE d.t {COLUMNS} PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (9))"
-HASHED = f"CREATE TABLE d.t {COLUMNS} PARTITION BY HASH (id) PARTITIONS 4"
+KEYED = f"CREATE TABLE d.t {COLUMNS} PARTITION BY KEY (id) PARTITIONS 4"
 U = TableName("d", "u")
 PLAIN = replace(definition(sql=f"CREATE TABLE d.u {COLUMNS}"), name="f_d_u", data="f_d_u__data")
 OTHER_SIZE = replace(PLAIN, table=table(f"CREATE TABLE d.u {COLUMNS}".replace("9", "10")))
@@ -194,7 +194,7 @@ def test_row_from_before_an_exchange_is_not_put_into_the_other_table() -> None:
 @pytest.mark.parametrize(
     ("now", "reason"),
     [
-        (exchange(sql=HASHED), "cannot be told"),
+        (exchange(sql=KEYED), "cannot be told"),
         (exchange(query=EXCHANGED.replace(" p ", " q ")), "has no partition q"),
         (exchange(plain=OTHER_SIZE), "not the same"),
         (exchange(plain=OTHER_KEY), "not the same"),

@@ -11,6 +11,7 @@ from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.undeclared_types import completed, is_open, may_be
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.window import RowGroup
+from ticdc_lakehouse.policy import OnHandleKeyOnly
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table, table_from_wire
 from ticdc_lakehouse.schema.names import TableName
 
@@ -31,9 +32,10 @@ def refusal(table: Table | None, group: RowGroup, applying: GoldConfig, *, defin
 
     ``defined``: the definition comes from a statement and is not inferred from the wire.
     """
-    if group.handle_only:
+    if group.handle_only and applying.policy(*group.name).on_handle_key_only is OnHandleKeyOnly.BLOCK:
         return (
-            "a row was too large for a message, which holds its handle key columns only (large-message-handle-option)"
+            "a row was too large for a message, which holds its handle key columns only (large-message-handle-option): "
+            "`ticdc-lake load` an export taken since, or set gold.on_handle_key_only to null"
         )
     if table is None:
         return UNKNOWN_COLUMNS
@@ -54,20 +56,28 @@ def _reordered(table: Table, group: RowGroup) -> bool:
 
 
 def _mismatch(table: Table, group: RowGroup, *, signs: bool) -> str | None:
-    """Returns the first difference between the rows' columns and the definition; None if there is none. ``signs``: also
-    compares UNSIGNED."""
+    """Returns the first difference between the rows' columns and the definition; None if there is none. ``signs``: the
+    rows' flags count, which say what is UNSIGNED and BINARY."""
     defined = {column.name: column.type for column in table.sent}
     sent = {column.name: column for column in group.columns}
     unknown = sorted(sent.keys() - defined.keys())
     if unknown:
         return f"rows have columns that the table's definition lacks: {', '.join(unknown)}"
-    missing = sorted((defined.keys() if group.whole else set(table.key)) - sent.keys())
+    missing = sorted((defined.keys() if group.whole and not group.handle_only else set(table.key)) - sent.keys())
     if missing:
         return f"rows lack columns of the table's definition: {', '.join(missing)}"
     for name, column in sent.items():
+        if not signs and name not in table.key and is_plain_bytes(column, defined[name]):
+            continue
         if not _same_kind(column, defined[name], signs=signs):
             return f"column {name} is {defined[name].text} in the table's definition, rows have {column.type}"
     return None
+
+
+def is_plain_bytes(column: Column, defined: MysqlType) -> bool:
+    """True if rows came without flags and carry a binary column's values as plain texts (wire.md 8.4)."""
+    unflagged = writer_defects.OPEN_FLAGS in (column.defect or "").split()
+    return unflagged and defined.family is Family.BINARY and parse_type(column.type).family is Family.TEXT
 
 
 def _same_kind(column: Column, defined: MysqlType, *, signs: bool) -> bool:

@@ -1,4 +1,8 @@
-"""The names of tables in the lake: of live tables and views, and stable ids."""
+"""The names of tables in the lake: of live tables and views, and stable ids.
+
+A name is ``name``, or ``part.name`` in the parts of the layers' schemas that a feed's ``gold.schema`` gives:
+`orders` of `shop` is ``gold_shop.orders``, ``live_shop.orders`` and ``silver_shop.orders`` there.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.policy import NAME_TEMPLATE
+from ticdc_lakehouse.policy import NAME_TEMPLATE, SCHEMA_TEMPLATE
 from ticdc_lakehouse.schema.names import TableName, fold
 
 _DATA = re.compile(r"__(data|dropped)(_[0-9]+)?$")
@@ -37,6 +41,8 @@ class Naming:
     """Reads all names ever used. Called only when a table needs a new name, which most windows do not."""
     template: str = NAME_TEMPLATE
     """The names of tables in the lake: text with {feed}, {database} and {table}."""
+    schema_template: str = SCHEMA_TEMPLATE
+    """The part of the layers' schemas that they lie in: text with {feed} and {database}; may be empty."""
     is_feed: Callable[[str], bool] = lambda _name: False
     """True if a feed of this name exists."""
     _views: dict[str, tuple[str, TableName]] = field(default_factory=dict)
@@ -48,7 +54,7 @@ class Naming:
         """Returns the name of the table's live table and views, by the feed's template. If another table uses it, the
         default template adds a hash, and a feed's own template raises ConfigError."""
         self._read_history()
-        plain = templated_name(self.template, self.feed, *table)
+        plain = lake_name(self.schema_template, self.template, self.feed, table)
         own = (self.feed, table)
         name = plain if self._is_free(plain, own) else self._other_name(plain, table)
         self._views[name] = own
@@ -56,12 +62,12 @@ class Naming:
 
     def _other_name(self, plain: str, table: TableName) -> str:
         if self.template == NAME_TEMPLATE:
-            return object_name(self.feed, *table, "\0")
+            return _in_part(plain.rpartition(".")[0], object_name(self.feed, *table, "\0"))
         other = self._views.get(plain)
         taken_by = f"has table {other[1]} of feed {other[0]}" if other else "is reserved"
         raise ConfigError(
             f"feed {self.feed}: gold.name: table {table} would be called {plain}, which {taken_by}: "
-            f"give another template than {self.template!r}"
+            f"give another template than {self.template!r}, or another gold.schema"
         )
 
     def _is_free(self, plain: str, own: tuple[str, TableName]) -> bool:
@@ -111,6 +117,32 @@ def dropped_name(data: str) -> str:
 
 
 _PLAIN = re.compile(r"[a-z0-9_]+")
+LONGEST = 150
+"""Characters of a name; Unity Catalog takes 255, and gold adds to some."""
+
+
+def lake_name(schema_template: str, template: str, feed: str, table: TableName) -> str:
+    """The name that a feed's templates give a table.
+
+    >>> lake_name("{database}", "{table}", "crm", TableName("Shop", "orders"))
+    'shop.orders'
+    """
+    return _in_part(templated_part(schema_template, feed, table[0]), templated_name(template, feed, *table))
+
+
+def templated_part(template: str, feed: str, database: str) -> str:
+    """The part of the layers' schemas that a template gives a database's tables; plain, as names are."""
+    part = template.format(feed=feed, database=fold(database))
+    return part if not part or (_PLAIN.fullmatch(part) and len(part) <= LONGEST) else object_name(part, database)
+
+
+def _in_part(part: str, name: str) -> str:
+    return f"{part}.{name}" if part else name
+
+
+def schema_part(name: str) -> str:
+    """The part of the layers' schemas in which a table of this name lies; empty for the schemas themselves."""
+    return name.rpartition(".")[0]
 
 
 def templated_name(template: str, feed: str, database: str, table: str) -> str:
@@ -122,7 +154,7 @@ def templated_name(template: str, feed: str, database: str, table: str) -> str:
     if template == NAME_TEMPLATE:
         return object_name(feed, database, table)
     name = template.format(feed=feed, database=fold(database), table=fold(table))
-    if _PLAIN.fullmatch(name) and len(name) <= 150:
+    if _PLAIN.fullmatch(name) and len(name) <= LONGEST:
         return name
     return object_name(name, database, table)
 
@@ -135,7 +167,7 @@ def object_name(*parts: str) -> str:
     """
     parts = tuple(map(fold, parts))
     joined = "_".join(parts)
-    if _PLAIN.fullmatch(joined) and len(joined) <= 150:
+    if _PLAIN.fullmatch(joined) and len(joined) <= LONGEST:
         return joined
     digest = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:8]
-    return f"{re.sub('[^a-z0-9_]', '_', joined)[:150]}_{digest}"
+    return f"{re.sub('[^a-z0-9_]', '_', joined)[:LONGEST]}_{digest}"

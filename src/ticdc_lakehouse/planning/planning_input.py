@@ -9,7 +9,7 @@ from ticdc_codec.options import SinkOptions
 from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.published_state import Definition, Published
 from ticdc_lakehouse.planning.window import BlockingPoint, Window
-from ticdc_lakehouse.policy import NAME_TEMPLATE, RETENTION_DAYS, Mode, Policy
+from ticdc_lakehouse.policy import NAME_TEMPLATE, RETENTION_DAYS, SCHEMA_TEMPLATE, Mode, Policy, Views
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
 
@@ -41,6 +41,12 @@ class GoldConfig:
     """Days for which a published state stays readable after the next one."""
     name_template: str = NAME_TEMPLATE
     """Names of tables and views in the lake: text with the placeholders {feed}, {database} and {table}."""
+    schema_template: str = SCHEMA_TEMPLATE
+    """Parts of the layers' schemas that they lie in: text with {feed} and {database}; empty for the schemas
+    themselves."""
+    views: Views = Views.PINNED
+    ddl_time_zone: str | None = None
+    """Time zone of the sessions that run DDL; None if it is not known."""
     policy: Callable[[str, str], Policy] = lambda _database, _table: Policy()
     """The feed's policy for a table."""
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from ticdc_codec.tso import milliseconds
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
+
+_SEEN_EARLY_MS = 10_000
+"""Up to 331 ms were measured before a DDL's commit_ts; a loaded server takes longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +72,8 @@ class Published:
     """Number of the newest window that has the states of all tables."""
     definitions: dict[str, Definition] = field(default_factory=dict)
     """The newest definition of each table, by its stable id."""
+    topics: dict[str, frozenset[TableName]] = field(default_factory=dict)
+    """By topic, the tables that it ever brought a row change or DDL of, up to the watermark."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +83,7 @@ class Definition:
     table: Table
     commit_ts: int
     source: str
-    """``file``, ``ddl`` or ``wire``."""
+    """``file``, ``ddl``, ``export`` or ``wire``."""
     name: str
     """As in `TableState`."""
     data: str
@@ -88,6 +94,17 @@ class Definition:
     """Number of the window that published it; 0 before publication."""
     run: str = ""
     """The run that published it; empty before publication."""
+
+    @property
+    def since(self) -> int:
+        """The commit_ts from which on all rows have this definition; 0 if that is not known."""
+        return self.commit_ts if self.source in ("ddl", "export") else 0
+
+    def may_include(self, commit_ts: int) -> bool:
+        """True if it is of an export that may have the effect of a DDL with this commit_ts: TiDB shows a new schema
+        some time before (`schema.repeated`)."""
+        after = commit_ts > self.commit_ts
+        return self.source == "export" and after and milliseconds(commit_ts - self.commit_ts) < _SEEN_EARLY_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

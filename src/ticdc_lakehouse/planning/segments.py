@@ -141,9 +141,7 @@ def _unmergeable_late_rows(
     now: PlanningInput, builder: TablePlanBuilder, table: Table | None, groups: Sequence[RowGroup]
 ) -> Iterator[StopReason]:
     """Late rows that the table cannot merge, although no earlier state is left to block it at."""
-    changed = (
-        builder.definition.commit_ts if builder.definition is not None and builder.definition.source == "ddl" else 0
-    )
+    changed = 0 if builder.definition is None else builder.definition.since
     for group in groups:
         reason = refusal(table, group, now.applying, defined=builder.defined)
         if group.first <= changed:

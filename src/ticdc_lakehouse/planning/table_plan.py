@@ -6,11 +6,12 @@ CREATE TABLE under a used name end the plan and begin another one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family
+from ticdc_lakehouse.planning.compatibility import is_plain_bytes
 from ticdc_lakehouse.planning.published_state import Definition, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
@@ -19,6 +20,7 @@ from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.effect import Changed, ConvertedColumn, Effect, Rekeyed, RowsGone
 from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.schema.partitioned import exchanged
+from ticdc_lakehouse.schema.repeated import is_done
 from ticdc_lakehouse.schema.statement import AlterTable
 
 OWN_COLUMNS = "_ticdc_"
@@ -59,6 +61,14 @@ class MergeRows:
             return True
         undeclared = any(column.open for column in self.table.columns if column.name in self.table.key)
         return not undeclared and all(group.keyed for group in self.groups)
+
+    @property
+    def plain_bytes(self) -> Mapping[str, frozenset[str]]:
+        """Binary columns whose values some rows carry as plain texts, each with the types that those rows declare."""
+        types = {column.name: column.type for column in self.table.columns}
+        sent = {column for group in self.groups for column in group.columns if column.name in types}
+        plain = [column for column in sent if is_plain_bytes(column, types[column.name])]
+        return {each.name: frozenset(c.type for c in plain if c.name == each.name) for each in plain}
 
     @property
     def replayed(self) -> bool:
@@ -146,6 +156,14 @@ class TablePlanBuilder:
             return True
         return ddl.commit_ts < (self.named_at if ddl.late else self.at)
 
+    def may_include(self, ddl: DdlEvent) -> bool:
+        """True if the table is of an export that was taken so shortly before the DDL that it may have its effect."""
+        return self.definition is not None and self.definition.may_include(ddl.commit_ts)
+
+    def has_effect_of(self, ddl: DdlEvent, statement: AlterTable) -> bool:
+        """True if the export that the table is of has the DDL's effect already."""
+        return self.definition is not None and self.may_include(ddl) and is_done(self.definition.table, statement)
+
     def record_ddl(self, ddl: DdlEvent) -> None:
         """Records that the table's state includes this DDL."""
         texts = self.seen[1] if self.seen[0] == ddl.commit_ts else ()
@@ -160,7 +178,7 @@ class TablePlanBuilder:
     ) -> None:
         """Adds a step that merges the row groups up to ``through``. With ``batches``, the first step also merges late
         rows."""
-        since = self.definition.commit_ts if self.definition is not None and self.definition.source == "ddl" else 0
+        since = 0 if self.definition is None else self.definition.since
         after = self.at if batches is None or self.steps else self.named_at
         if through > self.at or groups:
             rows = MergeRows(

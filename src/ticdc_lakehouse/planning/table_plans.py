@@ -45,7 +45,12 @@ class TablePlans:
 
     def named(self, name: TableName) -> TablePlanBuilder | None:
         """The plan of this name, the first of several; None if there is none."""
-        return min(self._by_name.get(name, ()), key=self._numbers.__getitem__, default=None)
+        return next(iter(self.all_named(name)), None)
+
+    def all_named(self, name: TableName) -> list[TablePlanBuilder]:
+        """All plans of this name, in insertion order: while a table is below the watermark, another one may have got
+        its name since."""
+        return sorted(self._by_name.get(name, ()), key=self._numbers.__getitem__)
 
     def of_database(self, database: str) -> list[TablePlanBuilder]:
         """The plans of all tables of a database, in insertion order."""

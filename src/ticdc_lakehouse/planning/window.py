@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from ticdc_codec.event import Column
@@ -58,6 +58,9 @@ class DdlEvent:
     """One topic that delivered it."""
     late: bool = False
     """True if it first arrived after newer commits of other tables were published (eventual mode)."""
+    replayed: bool = False
+    """True if a replay from quarantine was the first to deliver it, below the published watermark: it had been
+    dismissed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +74,8 @@ class Window:
     replays_seen: datetime | None
     """Time of the newest replay among the events, or the previous window's value."""
     row_changes: int
+    topics: Mapping[str, frozenset[TableName]] = field(default_factory=dict)
+    """By topic, the tables that it brought a row change or DDL of."""
 
 
 def statements_of(query: str, database: str | None, table: str | None) -> tuple[Statement, ...]:

@@ -84,8 +84,8 @@ def plan_tables(now: PlanningInput) -> WindowPlan:
     planner.infer_tables(now.tso)
     planner.finish()
     return WindowPlan(
-        tables=tuple(sorted(map(_plan, planner.builders), key=lambda plan: plan.name)),
-        recoverable=tuple(map(_recoverable, planner.recoverable)),
+        tables=tuple(sorted((_plan(now, each) for each in planner.builders), key=lambda plan: plan.name)),
+        recoverable=tuple(_recoverable(now, each) for each in planner.recoverable),
     )
 
 
@@ -98,17 +98,17 @@ def _in_execution_order(ddls: list[DdlEvent], names: Iterable[TableName]) -> lis
     return [ddls[number] for number in possible_order(renames, names)]
 
 
-def _recoverable(builder: TablePlanBuilder) -> TablePlan:
+def _recoverable(now: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
     """The plan of a recoverable table; a blocked one has no steps, because its rows at the DROP are unknown."""
-    plan = replace(_plan(builder), dropped_at=builder.dropped_at)
+    plan = replace(_plan(now, builder), dropped_at=builder.dropped_at)
     return plan if plan.stop is None else replace(plan, start=None, steps=(), found=())
 
 
-def _plan(builder: TablePlanBuilder) -> TablePlan:
+def _plan(now: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
     through = builder.at
     return TablePlan(
         name=builder.name,
-        view="" if builder.definition is None else builder.definition.name,
+        view=_view(now, builder),
         state=builder.state,
         start=builder.start,
         definition=builder.definition,
@@ -118,3 +118,13 @@ def _plan(builder: TablePlanBuilder) -> TablePlan:
         stop=builder.stop,
         found=tuple(builder.found),
     )
+
+
+def _view(now: PlanningInput, builder: TablePlanBuilder) -> str:
+    """The name of a table's live table and views. A table that was renamed after it was blocked has its new name too:
+    another table may have the old one since."""
+    if builder.definition is None:
+        return ""
+    if builder.stop is None or builder.dropped_at is not None or builder.name == builder.definition.table.name:
+        return builder.definition.name
+    return now.naming.view(builder.name)

@@ -7,8 +7,9 @@ from dataclasses import replace
 
 from ticdc_codec.errors import ApplyError
 from ticdc_lakehouse.planning.compatibility import definition_from_wire
+from ticdc_lakehouse.planning.naming import schema_part
 from ticdc_lakehouse.planning.planning_input import PlanningInput
-from ticdc_lakehouse.planning.published_state import TableState
+from ticdc_lakehouse.planning.published_tables import published_builder
 from ticdc_lakehouse.planning.recovery import end_table, last_recoverable, recoverable_builders
 from ticdc_lakehouse.planning.segments import define, merge_until, remaining_groups
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
@@ -16,8 +17,10 @@ from ticdc_lakehouse.planning.table_plan import TablePlanBuilder, exchange_step,
 from ticdc_lakehouse.planning.table_plans import TablePlans
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.policy import OnDrop, OnUnsupportedDdl
+from ticdc_lakehouse.schema.computed_default import OldRows, with_old_rows, without_old_rows
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.repeated import removes_rows
 from ticdc_lakehouse.schema.statement import (
     AlterTable,
     CreateTable,
@@ -32,6 +35,11 @@ from ticdc_lakehouse.schema.statement import (
     Unread,
 )
 
+MOVED = (
+    "gold.schema gives the new name another schema, and no catalog moves a table: its rows are not there. "
+    "`ticdc-lake load` an export taken since"
+)
+
 
 class WindowPlanner:
     """The plan builders of all tables of a window. Each DDL updates the plans of the tables that it affects."""
@@ -40,7 +48,7 @@ class WindowPlanner:
         self.now = now
         self.builders = TablePlans()
         for name, state in now.before.tables.items():
-            self.builders.add(_published_builder(now, name, state))
+            self.builders.add(published_builder(now, name, state))
         self._from_files = {table.name: table for table in now.applying.tables}
         if now.before.tso == 0:
             for table in now.applying.tables:
@@ -67,8 +75,11 @@ class WindowPlanner:
 
     def _is_of_former_name(self, name: TableName, first: int) -> bool:
         """True if late rows belong to a table that had this name before. A renamed table lacks these rows and is
-        blocked; a dropped table does not need them."""
+        blocked, unless it has them: rows below the watermark are also read again for a blocked table that got this
+        name since. A dropped table does not need them."""
         data_of_name = self.now.naming.data_of_name(name) if first <= self.now.before.tso else ()
+        if self.now.batches is None and not any(g.replayed for g in self.now.window.rows[name] if g.first <= first):
+            return bool(data_of_name)
         for builder in self.builders if data_of_name else ():
             if builder.definition is not None and builder.definition.data in data_of_name:
                 detail = f"rows arrived late under the name that it had before, {name}"
@@ -109,10 +120,23 @@ class WindowPlanner:
             if self._is_skipped(ddl, builder):
                 builder.record_ddl(ddl)
                 continue
+            if builder.may_include(ddl) and removes_rows(statement):
+                builder.block(_unsupported(ddl, _UNCERTAIN, can_skip=True))
+                continue
+            digits = self.now.applying.noncanonical_key_digits
+            resolved = with_old_rows(statement, ddl.commit_ts, self._old_rows(builder.name))
             try:
-                builder.alter(ddl, statement, noncanonical_key_digits=self.now.applying.noncanonical_key_digits)
+                builder.alter(ddl, resolved, noncanonical_key_digits=digits)
             except ApplyError as error:
-                self._block_unless_ignored(ddl, builder, str(error))
+                if builder.has_effect_of(ddl, statement):
+                    builder.record_ddl(ddl)
+                else:
+                    self._block_unless_ignored(ddl, builder, str(error))
+
+    def _old_rows(self, name: TableName) -> OldRows:
+        config = self.now.applying
+        policy = config.policy(*name).on_computed_default
+        return OldRows(policy=policy, time_zone=config.time_zone, ddl_time_zone=config.ddl_time_zone)
 
     def _exchange(self, ddl: DdlEvent, statement: ExchangePartition) -> None:
         names = (statement.partitioned, statement.plain)
@@ -157,8 +181,12 @@ class WindowPlanner:
         if builder not in self.builders:
             self.builders.add(builder)
         name = builder.name if builder.name == statement.to else self.builders.spelled(statement.to)
+        view = self.now.naming.view(name)
+        if _leaves_schema(builder, view):
+            self._leave_schema(ddl, builder, name)
+            return
         self.builders.rename(builder, name)
-        builder.restore(ddl, self.now.naming.view(name))
+        builder.restore(ddl, view)
 
     def _block_unread(self, ddl: DdlEvent, statement: Unread) -> None:
         match statement:
@@ -195,8 +223,8 @@ class WindowPlanner:
 
     def _affected(self, ddl: DdlEvent, names: tuple[TableName, ...]) -> list[TablePlanBuilder]:
         """The builders of these names whose tables do not include the DDL yet."""
-        found = (self.builders.named(name) for name in names)
-        return [builder for builder in found if builder is not None and not builder.includes(ddl)]
+        found = ([b for b in self.builders.all_named(name) if not b.includes(ddl)] for name in names)
+        return [builders[0] for builders in found if builders]
 
     def _of_database(self, ddl: DdlEvent, database: str) -> list[TablePlanBuilder]:
         return [builder for builder in self.builders.of_database(database) if not builder.includes(ddl)]
@@ -206,7 +234,7 @@ class WindowPlanner:
         if not self.now.applying.matches(*name):
             return None
         name = self.builders.spelled(name)
-        table = None if table is None else replace(table, database=name.database)
+        table = None if table is None else without_old_rows(replace(table, database=name.database))
         after = commit_ts if source == "ddl" else self.now.before.tso
         builder = TablePlanBuilder(name=name, definition=None, state=None, after=after)
         if table is not None:
@@ -230,16 +258,20 @@ class WindowPlanner:
 
     def _replaced(self, ddl: DdlEvent, existing: TablePlanBuilder) -> bool:
         """True if a created, renamed or restored table replaces the existing table of its name. It replaces a blocked
-        table, which TiDB must have dropped, and a table of the schema_file without rows, whose definition the DDL
-        supersedes. Any other existing table is blocked."""
+        table, which TiDB must have dropped, a table whose columns are unknown, and a table of the schema_file without
+        rows, whose definition the DDL supersedes. Any other existing table is blocked."""
         untouched = existing.definition is not None and existing.definition.source == "file" and not existing.steps
-        if existing.stop is not None or (untouched and not remaining_groups(self.now, existing, ddl.commit_ts)):
+        untouched = untouched and not remaining_groups(self.now, existing, ddl.commit_ts)
+        if existing.stop is not None or existing.definition is None or untouched:
             self.builders.remove(existing)
             if existing.stop is not None:
                 self._keep_recoverable(end_table(existing, ddl))
             return True
         merge_until(self.now, existing, ddl.commit_ts)
-        self._block_unless_skipped(ddl, existing, "the table exists already")
+        if existing.may_include(ddl):
+            existing.record_ddl(ddl)
+        else:
+            self._block_unless_skipped(ddl, existing, "the table exists already")
         return False
 
     def _create_like(self, ddl: DdlEvent, name: TableName, source: TableName) -> None:
@@ -260,6 +292,10 @@ class WindowPlanner:
 
     def _truncate(self, ddl: DdlEvent, name: TableName) -> None:
         for builder in self._affected(ddl, (name,)):
+            if builder.may_include(ddl):
+                merge_until(self.now, builder, ddl.commit_ts)
+                self._block_unless_skipped(ddl, builder, _UNCERTAIN)
+                continue
             was_blocked = builder.stop is not None
             merge_until(self.now, builder, ddl.commit_ts)
             self._keep_recoverable(end_table(builder, ddl))
@@ -279,15 +315,28 @@ class WindowPlanner:
             if not self.now.applying.matches(*new):
                 self.builders.remove(builder)
                 return
-            existing = self.builders.named(new)
-            if existing is None or existing is builder or self._replaced(ddl, existing):
+            existing = next((b for b in self._affected(ddl, (new,)) if b is not builder), None)
+            if existing is None or self._replaced(ddl, existing):
+                view = self.now.naming.view(new)
+                if _leaves_schema(builder, view):
+                    self._leave_schema(ddl, builder, new)
+                    return
                 self.builders.rename(builder, self.builders.spelled(new))
-                builder.rename(ddl, self.now.naming.view(new))
+                builder.rename(ddl, view)
             else:
                 self._block_unless_skipped(ddl, builder, f"table {'.'.join(new)} exists already")
             return
         if not self.now.applying.matches(*old) and self._is_new(ddl):
             self._create(ddl, new, None, f"the feed's filter excludes {'.'.join(old)}, so its rows are unknown")
+
+    def _leave_schema(self, ddl: DdlEvent, builder: TablePlanBuilder, new: TableName) -> None:
+        """Ends a table whose new name lies in another schema of the lake, since no catalog moves a table; the table of
+        the new name has no rows."""
+        self.builders.remove(builder)
+        moved = self._begin(new, None, ddl.commit_ts, "ddl")
+        if moved is not None:
+            moved.record_ddl(ddl)
+            moved.block(_unsupported(ddl, MOVED, can_skip=False))
 
     def _block_named(self, ddl: DdlEvent, names: Sequence[TableName], reason: str) -> None:
         """Blocks the tables of these names; adds the ones that are unknown so far."""
@@ -318,27 +367,14 @@ class WindowPlanner:
             builder.block(_unsupported(ddl, reason, can_skip=builder.definition is not None))
 
 
+_UNCERTAIN = (
+    "the export that the table is of was taken so shortly before that it may have rows of after: export it again"
+)
+
+
+def _leaves_schema(builder: TablePlanBuilder, view: str) -> bool:
+    return builder.definition is not None and schema_part(builder.definition.name) != schema_part(view)
+
+
 def _unsupported(ddl: DdlEvent, detail: str, *, can_skip: bool, needs_override: bool = True) -> StopReason:
     return unsupported_ddl(ddl.commit_ts, ddl.query, detail, can_skip=can_skip, needs_override=needs_override)
-
-
-def _published_builder(now: PlanningInput, name: TableName, state: TableState) -> TablePlanBuilder:
-    """A builder for a published table, under its name at ``applied_tso``."""
-    definition = now.known.get(state.data)
-    if definition is not None:
-        name = definition.table.name
-    builder = TablePlanBuilder(name=name, definition=definition, start=definition, state=state, after=state.applied_tso)
-    builder.seen = (state.applied_tso, state.ddls)
-    late = now.late.get(name)
-    if state.stop is not None and state.stop.needs_override:
-        builder.block(state.stop)
-        builder.dropped_at = state.applied_tso if state.dropped else None
-    elif (
-        late is not None and late.tso < state.applied_tso
-    ):  # otherwise the row lies above applied_tso and is merged as usual
-        changed = definition.commit_ts if definition is not None and definition.source == "ddl" else 0
-        # A resumed table reads again from the late row; rows before its last DDL cannot be merged again.
-        builder.after = state.applied_tso if late.tso < changed else late.tso
-        builder.seen = (0, ())
-        builder.block(late.stop)
-    return builder

@@ -8,7 +8,7 @@ from ticdc_lakehouse.schema.column import ColumnText, read_column
 from ticdc_lakehouse.schema.create import read_entry, refuse_binary
 from ticdc_lakehouse.schema.key import is_key, read_key, read_key_columns
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.schema.partition import read_partitioning, read_partitions
+from ticdc_lakehouse.schema.partition import read_count, read_partitioning, read_partitions
 from ticdc_lakehouse.schema.statement import (
     Action,
     AddColumn,
@@ -25,6 +25,7 @@ from ticdc_lakehouse.schema.statement import (
     RenameColumn,
     RenameKey,
     RenameTables,
+    ResizeHash,
     SetPartitioning,
     Statement,
 )
@@ -32,7 +33,7 @@ from ticdc_lakehouse.schema.tokens import Tokens
 
 _OPTIONS = (
     *("ALGORITHM", "ALTER", "ATTRIBUTES", "AUTOEXTEND_SIZE", "AUTO_ID_CACHE", "AUTO_INCREMENT", "AUTO_RANDOM_BASE"),
-    *("AVG_ROW_LENGTH", "CACHE", "CHARACTER", "CHARSET", "CHECKSUM", "COALESCE", "COLLATE", "COMMENT", "COMPACT"),
+    *("AVG_ROW_LENGTH", "CACHE", "CHARACTER", "CHARSET", "CHECKSUM", "COLLATE", "COMMENT", "COMPACT"),
     *("COMPRESSION", "CONNECTION", "CONVERT", "DEFAULT", "DELAY_KEY_WRITE", "DISABLE", "ENABLE", "ENCRYPTION"),
     *("ENGINE", "ENGINE_ATTRIBUTE", "FORCE", "INSERT_METHOD", "KEY_BLOCK_SIZE", "LOCK", "MAX_ROWS", "MIN_ROWS"),
     *("NOCACHE", "PACK_KEYS", "PLACEMENT", "PRE_SPLIT_REGIONS", "ROW_FORMAT", "SECONDARY_ENGINE", "SET"),
@@ -41,7 +42,7 @@ _OPTIONS = (
     *("TTL_ENABLE", "TTL_JOB_INTERVAL", "WITH", "WITHOUT"),
 )
 """What an action begins with that changes neither rows nor columns (texts stay as they are in UTF-8). ``ALTER``: the
-default of a column, the visibility of an index, a CHECK. ``COALESCE``: HASH and KEY partitions, whose rows stay."""
+default of a column, the visibility of an index, a CHECK."""
 _PARTITION_CARE = ("ANALYZE", "CHECK", "OPTIMIZE", "REBUILD", "REPAIR")
 
 
@@ -129,6 +130,8 @@ def _read_action(tokens: Tokens) -> tuple[Action, ...]:
             return _read_modify(tokens)
         case "PARTITION" | "TRUNCATE" | "REORGANIZE" | "REMOVE":
             return _read_partition_action(tokens)
+        case "COALESCE":
+            return (_read_coalesce(tokens),)
         case word if word in _PARTITION_CARE and tokens.word(1) == "PARTITION":
             tokens.skip_until()
         case word if word in _OPTIONS:
@@ -180,7 +183,7 @@ def _read_position(tokens: Tokens) -> Position | None:
 def _read_add_partitions(tokens: Tokens) -> Iterator[Action]:
     tokens.take("IF", "NOT", "EXISTS")
     if tokens.take("PARTITIONS"):  # of HASH and KEY
-        tokens.skip()
+        yield ResizeHash(by=read_count(tokens))
     else:
         yield AddPartitions(partitions=read_partitions(tokens))
 
@@ -253,6 +256,12 @@ def _read_reorganize(tokens: Tokens) -> tuple[Action, ...]:
     names = tokens.names()
     tokens.expect("INTO")
     return (AddPartitions(partitions=read_partitions(tokens), replaces=names),)
+
+
+def _read_coalesce(tokens: Tokens) -> ResizeHash:
+    tokens.expect("COALESCE", "PARTITION")
+    tokens.take_any("NO_WRITE_TO_BINLOG", "LOCAL")
+    return ResizeHash(by=-read_count(tokens))
 
 
 def _partitioning_comes(tokens: Tokens) -> bool:

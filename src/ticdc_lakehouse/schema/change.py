@@ -7,12 +7,13 @@ from dataclasses import replace
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import same_type
+from ticdc_lakehouse.schema.computed_default import pending_columns
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Key, Table, handle_key
 from ticdc_lakehouse.schema.effect import Added, Changed, ConvertedColumn, Dropped, Effect, Rekeyed, Renamed
 from ticdc_lakehouse.schema.key import added, spelled, without_nulls
 from ticdc_lakehouse.schema.literal import zero
 from ticdc_lakehouse.schema.names import fold
-from ticdc_lakehouse.schema.partitioned import add_partitions, drop_partitions
+from ticdc_lakehouse.schema.partitioned import add_partitions, drop_partitions, resize_hash
 from ticdc_lakehouse.schema.statement import (
     Action,
     AddColumn,
@@ -26,6 +27,7 @@ from ticdc_lakehouse.schema.statement import (
     Position,
     RenameColumn,
     RenameKey,
+    ResizeHash,
     SetPartitioning,
 )
 
@@ -44,8 +46,16 @@ def change(table: Table, statement: AlterTable) -> Changed:
         effects.extend(done)
     if table.keys is not None and (key := handle_key(table.columns, table.keys)) != table.key:
         table = replace(table, key=key)
+        _check_known(table, key)
         effects.append(Rekeyed(key=key))
     return Changed(table=table, effects=tuple(effects))
+
+
+def _check_known(table: Table, key: tuple[str, ...]) -> None:
+    """Raises ApplyError for a key of which stored rows do not have all values."""
+    for column in pending_columns(table):
+        if any(_same(column.name, name) for name in key):
+            raise ApplyError(f"key column `{column.name}`: its value in old rows is not known yet")
 
 
 def _act(table: Table, action: Action) -> _Step:
@@ -64,6 +74,8 @@ def _act(table: Table, action: Action) -> _Step:
             return drop_partitions(table, action)
         case AddPartitions():
             return add_partitions(table, action), ()
+        case ResizeHash(by=by):
+            return resize_hash(table, by), ()
         case SetPartitioning(partitioning=partitioning):
             return replace(table, partitioning=partitioning), ()
 
@@ -83,7 +95,7 @@ def _first_value(action: AddColumn) -> str | None:
     """What rows have in the column that were there before it."""
     column = action.column
     if action.computed is not None:
-        raise ApplyError(f"ADD COLUMN `{column.name}`: its value in old rows is not known: {action.computed}")
+        raise ApplyError(f"ADD COLUMN `{column.name}`: its value in old rows is not known: {action.computed.reason}")
     if action.default is not None:
         return action.default.value
     try:
@@ -148,7 +160,8 @@ def _modify_column(table: Table, action: ModifyColumn) -> _Step:
     table, effects = _rename_column(table, RenameColumn(old=action.old, new=action.column.name))
     before = table.columns[at]
     primary = any(_same(before.name, name) for key in table.keys or () if key.primary for name in key.columns)
-    after = replace(action.column, by=before.by, open=before.open, nullable=action.column.nullable and not primary)
+    nullable = action.column.nullable and not primary
+    after = replace(action.column, by=before.by, open=before.open, pending=before.pending, nullable=nullable)
     columns = _placed(table.columns[:at] + table.columns[at + 1 :], after, action.position, at)
     if not after.virtual and not same_type(before.type, after.type):
         effects = (*effects, ConvertedColumn(before=before, after=after))

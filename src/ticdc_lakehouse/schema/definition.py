@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 
 from ticdc_codec.event import Column
 from ticdc_codec.mysql_type import MysqlType, parse_type
 from ticdc_lakehouse.schema.names import TableName, fold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingDefault:
+    """The value that an ADD COLUMN gave to the rows from before it is not known yet (`computed_default`). It is that of
+    every row that was not written since."""
+
+    name: str
+    """The column's name in the ADD COLUMN: it names the value, whatever the column is called later."""
+    since: int
+    """commit_ts of the ADD COLUMN."""
+    estimated: bool = False
+    """True if those rows hold an estimate; False if they hold NULL."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +41,8 @@ class ColumnDefinition:
     """What may be wrong with values of the feed's, as messages say (``event.Column``)."""
     open: bool = False
     """Whether messages leave its type open, so that its texts are the wire's own (Debezium)."""
+    pending: PendingDefault | None = None
+    """Set while the value of rows from before its ADD COLUMN is not known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,8 +86,8 @@ class Partitioning:
     function: str | None
     """``year``, ``to_days``, … around the column, None for the column itself."""
     partitions: tuple[Partition, ...]
-    """In the order of the text: of RANGE, by rising bounds. None of HASH and KEY: their rows are told apart by no
-    bounds."""
+    """In the order of the text: of RANGE, by rising bounds; of HASH, by their number, that is abs(x mod their count) of
+    their rows (0 of NULL). None of KEY, whose rows nothing tells apart."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +137,7 @@ def table_to_json(table: Table) -> str:
         {"name": c.name, "type": c.type.text, "nullable": c.nullable, "virtual": c.virtual, "by": c.by}
         | ({} if c.defect is None else {"defect": c.defect})
         | ({"open": True} if c.open else {})
+        | ({} if c.pending is None else {"pending": c.pending})
         for c in table.columns
     ]
     members: dict[str, object] = {"database": table.database, "table": table.table, "columns": columns}
@@ -138,11 +155,16 @@ def table_from_json(text: str) -> Table:
     return Table(
         database=members["database"],
         table=members["table"],
-        columns=tuple(ColumnDefinition(**{**c, "type": parse_type(c["type"])}) for c in members["columns"]),
+        columns=tuple(map(_column_from, members["columns"])),
         key=tuple(members["key"]),
         keys=msgspec.convert(members.get("keys"), tuple[Key, ...] | None),
         partitioning=msgspec.convert(members.get("partitioning"), Partitioning | None),
     )
+
+
+def _column_from(members: dict[str, Any]) -> ColumnDefinition:
+    pending = msgspec.convert(members.get("pending"), PendingDefault | None)
+    return ColumnDefinition(**{**members, "type": parse_type(members["type"]), "pending": pending})
 
 
 def table_from_wire(database: str, table: str, columns: tuple[Column, ...]) -> Table:

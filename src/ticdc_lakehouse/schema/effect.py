@@ -17,6 +17,16 @@ class Added:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Filled:
+    """The value of a pending column is known: rows that were not written since its ADD COLUMN get it."""
+
+    column: ColumnDefinition
+    """As it is until then, with its ``pending``."""
+    value: str
+    """As row images have it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Dropped:
     """Rows lose a column."""
 
@@ -49,10 +59,11 @@ class Rekeyed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowsGone:
-    """Rows of one partition go; all rows if neither bounds nor values are given.
+    """Rows of one partition go; all rows if neither bounds nor values nor a remainder are given.
 
     RANGE: ``low`` ≤ x < ``high`` (None: no bound; with no ``low``, NULL as well). LIST: x is in
-    ``values`` (None in them: NULL). x is the column, or ``function`` of it.
+    ``values`` (None in them: NULL). HASH: ``remainder`` is (r, n) and abs(x mod n) = r (of 0: NULL as well). x is
+    the column, or ``function`` of it.
     """
 
     column: ColumnDefinition
@@ -60,9 +71,10 @@ class RowsGone:
     low: str | None = None
     high: str | None = None
     values: tuple[str | None, ...] | None = None
+    remainder: tuple[int, int] | None = None
 
 
-Effect = Added | Dropped | Renamed | ConvertedColumn | Rekeyed | RowsGone
+Effect = Added | Filled | Dropped | Renamed | ConvertedColumn | Rekeyed | RowsGone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,7 +79,7 @@ def stored(literal: Literal, kind: MysqlType) -> str | None:
         case Family.TEXT:
             return _text(literal).rstrip(" ") if kind.name == "char" else _text(literal)
         case Family.BINARY:
-            return _padded(literal if isinstance(literal, bytes) else _text(literal).encode(), kind).hex()
+            return _padded(_bytes(literal), kind).hex()
         case Family.ENUM | Family.SET if isinstance(literal, str):
             return _named(literal, kind)
     raise ValueError(kind.text)
@@ -204,6 +204,14 @@ def _text(literal: str | bytes | Decimal) -> str:
     if isinstance(literal, bytes):  # in the column's character set, which may be the table's
         return literal.decode("ascii")  # a UnicodeDecodeError is a ValueError
     return literal if isinstance(literal, str) else f"{_sane(literal):f}"
+
+
+def _bytes(literal: str | bytes | Decimal) -> bytes:
+    """TiDB itself keeps a DEFAULT as text: bytes that are no UTF-8 become others."""
+    if isinstance(literal, bytes):
+        literal.decode()  # a UnicodeDecodeError is a ValueError
+        return literal
+    return _text(literal).encode()
 
 
 def _padded(data: bytes, kind: MysqlType) -> bytes:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
 
+from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # from its compiled half, not re-exported
+
 from ticdc_lakehouse.schema.definition import Partition, Partitioning
 from ticdc_lakehouse.schema.literal import read_literal
 from ticdc_lakehouse.schema.tokens import Tokens, UnreadableError
@@ -22,7 +24,7 @@ _OF_DATE: dict[str, Callable[[date], int]] = {
 
 
 def read_partitioning(tokens: Tokens) -> Partitioning:
-    """Passes ``PARTITION BY …`` to the end. HASH and KEY come without partitions: no statement needs them by name."""
+    """Passes ``PARTITION BY …`` to the end. KEY comes without column and partitions: nothing shows a row's."""
     tokens.expect("PARTITION", "BY")
     tokens.take("LINEAR")
     method = tokens.take_any("RANGE", "LIST", "HASH", "KEY")
@@ -30,13 +32,35 @@ def read_partitioning(tokens: Tokens) -> Partitioning:
         raise tokens.unreadable("RANGE, LIST, HASH or KEY")
     tokens.skip_until("(")
     column, function = _read_expression(tokens.brackets())
+    if method == "HASH":
+        return Partitioning(method="hash", column=column, function=function, partitions=_read_hash(tokens))
     tokens.skip_until("INTERVAL", "SUBPARTITION", "(")
-    if method in ("HASH", "KEY") or tokens.word() != "(":
+    if method == "KEY" or tokens.word() != "(":
         tokens.skip_until()
         return Partitioning(method=method.lower(), column=None, function=None, partitions=())
     partitions = read_partitions(tokens)
     tokens.skip_until()
     return Partitioning(method=method.lower(), column=column, function=function, partitions=partitions)
+
+
+def _read_hash(tokens: Tokens) -> tuple[Partition, ...]:
+    count = read_count(tokens) if tokens.take("PARTITIONS") else 1
+    partitions = read_partitions(tokens) if tokens.word() == "(" else hash_partitions(0, count)
+    tokens.skip_until()
+    return partitions
+
+
+def hash_partitions(start: int, end: int) -> tuple[Partition, ...]:
+    """HASH partitions under the names that TiDB gives them, by their number from 0 on."""
+    return tuple(Partition(name=f"p{number}") for number in range(start, end))
+
+
+def read_count(tokens: Tokens) -> int:
+    """Passes a number of partitions."""
+    digits = tokens.number(TokenType.NUMBER)
+    if digits is None or not digits.isdecimal() or len(digits) > 5:  # TiDB has no more than 8192
+        raise tokens.unreadable("a number of partitions")
+    return int(digits)
 
 
 def read_partitions(tokens: Tokens) -> tuple[Partition, ...]:

@@ -7,12 +7,16 @@ from itertools import starmap
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family, same_type
+from ticdc_lakehouse.schema.computed_default import pending_columns
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Partition, Partitioning, Table
 from ticdc_lakehouse.schema.effect import Effect, RowsGone
 from ticdc_lakehouse.schema.literal import stored
 from ticdc_lakehouse.schema.names import fold
+from ticdc_lakehouse.schema.partition import hash_partitions
 from ticdc_lakehouse.schema.statement import AddPartitions, DropPartitions
 
+_BY_ROWS = ("range", "list", "hash")
+"""Methods of which a row's values show its partition."""
 _COMPARABLE = (Family.INTEGER, Family.DATE, Family.DATETIME)
 """Types whose values show a row's partition. Texts compare by a collation, which definitions do not know."""
 
@@ -22,7 +26,8 @@ def drop_partitions(table: Table, action: DropPartitions) -> tuple[Table, tuple[
     if not action.names:
         return table, (RowsGone(column=table.sent[0], function=None),)
     partitioning = table.partitioning
-    if partitioning is None or partitioning.method not in ("range", "list"):
+    by_rows = () if partitioning is None else _BY_ROWS if action.keep else ("range", "list")
+    if partitioning is None or partitioning.method not in by_rows or not partitioning.partitions:
         raise ApplyError(f"{_verb(action)} {', '.join(action.names)}: which rows the partition had cannot be told")
     known = [fold(partition.name) for partition in partitioning.partitions]
     wanted = [fold(name) for name in action.names if fold(name) in known or not action.lenient]
@@ -36,7 +41,7 @@ def drop_partitions(table: Table, action: DropPartitions) -> tuple[Table, tuple[
 def add_partitions(table: Table, action: AddPartitions) -> Table:
     """The table after ADD or REORGANIZE PARTITION. One whose partitions are not known stays so."""
     partitioning = table.partitioning
-    if partitioning is None or partitioning.method not in ("range", "list"):
+    if partitioning is None or not partitioning.partitions:
         return table
     replaced = {fold(name) for name in action.replaces}
     before = partitioning.partitions
@@ -48,6 +53,16 @@ def add_partitions(table: Table, action: AddPartitions) -> Table:
     return replace(table, partitioning=replace(partitioning, partitions=partitions))
 
 
+def resize_hash(table: Table, by: int) -> Table:
+    """The table with so many HASH partitions more, or fewer. One whose partitions are not known stays so."""
+    partitioning = table.partitioning
+    if partitioning is None or partitioning.method != "hash" or not partitioning.partitions:
+        return table
+    before = partitioning.partitions
+    partitions = before[:by] if by < 0 else (*before, *hash_partitions(len(before), len(before) + by))
+    return replace(table, partitioning=replace(partitioning, partitions=partitions))
+
+
 def exchanged(table: Table, plain: Table, partition: str) -> RowsGone:
     """The rows of a partition that EXCHANGE PARTITION puts into a plain table. Raises ApplyError if they cannot be
     told, or if the tables are not of the same columns and key."""
@@ -55,6 +70,8 @@ def exchanged(table: Table, plain: Table, partition: str) -> RowsGone:
     alike = len(table.sent) == len(plain.sent) and all(starmap(_alike, pairs)) and table.key == plain.key
     if not alike:
         raise ApplyError("EXCHANGE PARTITION: the two tables' columns or keys are not the same")
+    if pending := (*pending_columns(table), *pending_columns(plain)):
+        raise ApplyError(f"EXCHANGE PARTITION: the value of column `{pending[0].name}` in old rows is not known yet")
     _, (gone,) = drop_partitions(table, DropPartitions(names=(partition,), keep=True))
     assert isinstance(gone, RowsGone)
     return gone
@@ -71,10 +88,16 @@ def _verb(action: DropPartitions) -> str:
 
 def _rows_of(table: Table, partitioning: Partitioning, at: int) -> RowsGone:
     partition = partitioning.partitions[at]
-    name = (partitioning.column or "").lower()
+    name = fold(partitioning.column or "")
     column = next((column for column in table.sent if fold(column.name) == name), None)
     if column is None or partition.default:
         raise ApplyError(f"partition {partition.name}: which rows it had cannot be told from its expression")
+    if column.pending is not None:
+        raise ApplyError(
+            f"partition {partition.name}: the value of column `{column.name}` in old rows is not known yet"
+        )
+    if partitioning.method == "hash":
+        return _hash_rows(partitioning, column, at)
     try:
         bounds = _bounds(partition, column, partitioning.function)
         if partitioning.method == "list":
@@ -83,6 +106,17 @@ def _rows_of(table: Table, partitioning: Partitioning, at: int) -> RowsGone:
     except ValueError as error:
         raise ApplyError(f"partition {partition.name}: its bound is not understood: {error}") from None
     return RowsGone(column=column, function=partitioning.function, low=_first(below), high=_first(bounds))
+
+
+def _hash_rows(partitioning: Partitioning, column: ColumnDefinition, at: int) -> RowsGone:
+    """TiDB takes the 64 bits of a BIGINT UNSIGNED for a signed number."""
+    is_number = partitioning.function is not None or column.type.family is Family.INTEGER
+    if not is_number or (column.type.unsigned and column.type.name == "bigint"):
+        raise ApplyError(
+            f"partition {partitioning.partitions[at].name}: which rows it had is not known of {column.type.text}"
+        )
+    count = len(partitioning.partitions)
+    return RowsGone(column=column, function=partitioning.function, remainder=(at, count))
 
 
 def _bounds(partition: Partition, column: ColumnDefinition, function: str | None) -> tuple[str | None, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Partition, Partitioning, Table
 from ticdc_lakehouse.schema.names import TableName
@@ -164,6 +165,30 @@ class Default:
     for NULL."""
 
 
+class Computation(StrEnum):
+    """Where the value of a DEFAULT comes from that its text does not show."""
+
+    CLOCK = "clock"
+    """CURRENT_TIMESTAMP: the clock when the statement ran."""
+    LOCAL_TIME = "local time"
+    """A TIMESTAMP's text, in the zone of the session that ran the statement."""
+    EXPRESSION = "expression"
+    """An expression, or a literal of which it is not certain what the type makes of it."""
+    GENERATED = "generated"
+    """A stored generated column: each row has a value of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComputedDefault:
+    """A DEFAULT whose value the text does not show. All old rows get one value, but for generated columns."""
+
+    by: Computation
+    reason: str
+    """Why the message does not determine the value, for people."""
+    local_time: str | None = None
+    """LOCAL_TIME: the canonical text, in the session's zone."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddColumn:
     """ADD COLUMN."""
@@ -171,9 +196,8 @@ class AddColumn:
     column: ColumnDefinition
     default: Default | None
     """None where the text has none: old rows get NULL, or MySQL's zero value of a NOT NULL column."""
-    computed: str | None = None
-    """Why old rows' value cannot be told from the text (an expression, CURRENT_TIMESTAMP, STORED generated), else
-    None."""
+    computed: ComputedDefault | None = None
+    """Set where the text does not show the value of old rows."""
     position: Position | None = None
     lenient: bool = False
     """IF NOT EXISTS."""
@@ -259,8 +283,16 @@ class AddPartitions:
     """ADD PARTITION; with ``replaces``, REORGANIZE PARTITION: no row is lost."""
 
     partitions: tuple[Partition, ...]
-    """None of HASH and KEY, of which definitions keep none."""
     replaces: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResizeHash:
+    """ADD PARTITION PARTITIONS n, or COALESCE PARTITION n of HASH and KEY: rows go to other partitions, none is
+    lost."""
+
+    by: int
+    """Partitions more; below 0: fewer."""
 
 
 Action = (
@@ -274,4 +306,5 @@ Action = (
     | DropPartitions
     | SetPartitioning
     | AddPartitions
+    | ResizeHash
 )

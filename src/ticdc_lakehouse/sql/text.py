@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 from ticdc_lakehouse.schema.names import FOLDED_APART, TableName, fold
 
 
@@ -13,6 +15,11 @@ def quoted(name: str) -> str:
 def literal(text: str) -> str:
     """A text as an SQL string literal, whatever it holds."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024") + "'"
+
+
+def time_literal(time: datetime) -> str:
+    """A time as an SQL literal, exact to the microsecond."""
+    return f"TIMESTAMP '{time.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}+00:00'"
 
 
 def folded_sql(expression: str) -> str:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from ticdc_codec import writer_defects
 from ticdc_codec.mysql_type import Family, MysqlType
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
+from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import literal, quoted
 
 IRREGULAR = "_ticdc_irregular"
@@ -58,8 +59,14 @@ def has_dates(table: Table) -> bool:
 
 
 def typed_columns(table: Table) -> tuple[TypedColumn, ...]:
-    """The typed columns of a table, in its order, without the virtual ones."""
-    return tuple(typed_column(column) for column in table.sent)
+    """The typed columns of a table, in its order, without the virtual ones. Comments name the columns of the key."""
+    places = {fold(name): place for place, name in enumerate(table.key, start=1)}
+    columns = ((typed_column(column), places.get(fold(column.name))) for column in table.sent)
+    return tuple(_of_the_key(column, place, len(places)) if place else column for column, place in columns)
+
+
+def _of_the_key(column: TypedColumn, place: int, columns: int) -> TypedColumn:
+    return replace(column, comment=f"{column.comment}, key" + (f" {place} of {columns}" if columns > 1 else ""))
 
 
 def by_name(column: ColumnDefinition) -> ColumnDefinition:
@@ -114,9 +121,17 @@ def irregular_sql(lost: str) -> str:
 def typed_column(column: ColumnDefinition) -> TypedColumn:
     """The typed column of one column."""
     spark_type, remark = _home(column)
-    remarks = "; ".join(filter(None, (remark, writer_defects.remark(column.defect))))
+    remarks = "; ".join(filter(None, (remark, writer_defects.remark(column.defect), pending_remark(column))))
     comment = column.type.text if remarks == "" else f"{column.type.text} ({remarks})"
     return TypedColumn(name=column.name, spark_type=spark_type, comment=comment, definition=column)
+
+
+def pending_remark(column: ColumnDefinition) -> str:
+    """What people must know of a column whose value in old rows is pending; empty for any other."""
+    if column.pending is None:
+        return ""
+    held = "an estimate" if column.pending.estimated else "NULL"
+    return f"pending: {held} in rows not written since TSO {column.pending.since}, until a change shows their value"
 
 
 _HOMES = {

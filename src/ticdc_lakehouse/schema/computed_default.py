@@ -1,0 +1,97 @@
+"""ADD COLUMN with a DEFAULT whose value the text does not show.
+
+TiDB gives all old rows one value, of the moment at which the statement ran or in the zone of its session, and sends
+neither. What gold does is a policy (`OnComputedDefault`); docs/ddl.md has the whole of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+from ticdc_codec.mysql_type import Family
+from ticdc_codec.tso import time_of
+from ticdc_lakehouse.policy import OnComputedDefault
+from ticdc_lakehouse.schema.definition import ColumnDefinition, PendingDefault, Table
+from ticdc_lakehouse.schema.statement import Action, AddColumn, AlterTable, Computation, ComputedDefault, Default
+
+_SECONDS = "%Y-%m-%d %H:%M:%S"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OldRows:
+    """What decides the value of old rows, beside the statement."""
+
+    policy: OnComputedDefault
+    time_zone: str
+    """The feed's, in which TIMESTAMP texts are written."""
+    ddl_time_zone: str | None
+    """That of the sessions which run DDL; None if it is not known."""
+
+
+def with_old_rows(statement: AlterTable, commit_ts: int, old_rows: OldRows) -> AlterTable:
+    """The statement with what old rows get in the columns that it adds: a certain value, or one that is pending.
+
+    Columns for which the policy is to block, and generated ones, stay as they are.
+    """
+    actions = tuple(_resolved(action, commit_ts, old_rows) for action in statement.actions)
+    return statement if actions == statement.actions else replace(statement, actions=actions)
+
+
+def _resolved(action: Action, commit_ts: int, old_rows: OldRows) -> Action:
+    if not isinstance(action, AddColumn) or action.computed is None:
+        return action
+    certain = _certain(action.computed, old_rows)
+    if certain is not None:
+        return replace(action, default=Default(value=certain), computed=None)
+    if action.computed.by is Computation.GENERATED or old_rows.policy is OnComputedDefault.BLOCK:
+        return action
+    estimates = old_rows.policy is OnComputedDefault.ESTIMATE
+    value = _estimate(action.column, action.computed, commit_ts, old_rows) if estimates else None
+    pending = PendingDefault(name=action.column.name, since=commit_ts, estimated=value is not None)
+    column = replace(action.column, pending=pending)
+    return replace(action, column=column, default=Default(value=value), computed=None)
+
+
+def _certain(computed: ComputedDefault, old_rows: OldRows) -> str | None:
+    """The text, in the feed's zone, of a TIMESTAMP that is given in a session's zone which is known. None also for a
+    time that the feed's zone has twice: its text would not show which."""
+    if computed.local_time is None or old_rows.ddl_time_zone is None:
+        return None
+    session, feed = ZoneInfo(old_rows.ddl_time_zone), ZoneInfo(old_rows.time_zone)
+    try:
+        # Of a time that the session's zone has twice TiDB takes the first, as Python does.
+        moment = datetime.fromisoformat(computed.local_time[:19]).replace(tzinfo=session).astimezone(feed)
+    except (ValueError, OverflowError):  # no date of the calendar
+        return None
+    return None if moment.fold else f"{moment:{_SECONDS}}{computed.local_time[19:]}"
+
+
+def _estimate(column: ColumnDefinition, computed: ComputedDefault, commit_ts: int, old_rows: OldRows) -> str | None:
+    """The commit's time, cut to the column's digits; a TIMESTAMP's text as of the feed's zone. None for any other
+    expression."""
+    if computed.by is not Computation.CLOCK:
+        return computed.local_time
+    is_timestamp = column.type.family is Family.TIMESTAMP
+    zone = old_rows.time_zone if is_timestamp else old_rows.ddl_time_zone or old_rows.time_zone
+    moment = time_of(commit_ts).astimezone(ZoneInfo(zone))
+    digits = column.type.digits
+    return f"{moment:{_SECONDS}}" + (f".{moment:%f}"[: digits + 1] if digits else "")
+
+
+def pending_columns(table: Table) -> tuple[ColumnDefinition, ...]:
+    """The columns whose value in old rows is not known."""
+    return tuple(column for column in table.columns if column.pending is not None)
+
+
+def settled(table: Table, learned: Collection[PendingDefault]) -> Table:
+    """The definition when these values are known."""
+    columns = tuple(replace(c, pending=None) if c.pending in learned else c for c in table.columns)
+    return table if columns == table.columns else replace(table, columns=columns)
+
+
+def without_old_rows(table: Table) -> Table:
+    """The definition for a table that begins empty."""
+    return settled(table, [column.pending for column in table.columns if column.pending is not None])

@@ -1,0 +1,89 @@
+"""Whether a table has what an ALTER TABLE makes of it already.
+
+An export that is taken just before a DDL's commit_ts has the DDL's effect: TiDB shows a new schema some milliseconds
+before the commit_ts that TiCDC sends (up to a third of a second was measured).
+"""
+
+from __future__ import annotations
+
+from ticdc_codec.mysql_type import same_type
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
+from ticdc_lakehouse.schema.names import fold
+from ticdc_lakehouse.schema.statement import (
+    Action,
+    AddColumn,
+    AddKey,
+    AddPartitions,
+    AlterTable,
+    DropColumn,
+    DropKey,
+    DropPartitions,
+    ModifyColumn,
+    RenameColumn,
+    RenameKey,
+    ResizeHash,
+    SetPartitioning,
+)
+
+
+def is_done(table: Table, statement: AlterTable) -> bool:
+    """True if each action of the statement has nothing left to do."""
+    return all(_is_done(table, action) for action in statement.actions)
+
+
+def removes_rows(statement: AlterTable) -> bool:
+    """True if it is a TRUNCATE PARTITION, or changes the number of HASH partitions: done twice, it or a TRUNCATE after
+    it may take other rows away."""
+    truncates = any(isinstance(action, DropPartitions) and action.keep for action in statement.actions)
+    return truncates or any(isinstance(action, ResizeHash) for action in statement.actions)
+
+
+def _is_done(table: Table, action: Action) -> bool:
+    match action:
+        case AddColumn(column=column):
+            return _has(table, column)
+        case DropColumn(name=name):
+            return _column(table, name) is None
+        case RenameColumn(old=old, new=new):
+            return _column(table, new) is not None and _column(table, old) is None
+        case ModifyColumn(old=old, column=column):
+            renames = fold(old) != fold(column.name)
+            return _has(table, column) and not (renames and _column(table, old))
+        case AddKey() | DropKey() | RenameKey():
+            return _is_key_done(_keys(table), action)
+        case DropPartitions(names=names):
+            return _partitions(table).isdisjoint(map(fold, names))
+        case AddPartitions(partitions=partitions):
+            return {fold(partition.name) for partition in partitions} <= _partitions(table)
+        case ResizeHash():
+            return False
+        case SetPartitioning(partitioning=partitioning):
+            return table.partitioning == partitioning
+
+
+def _is_key_done(keys: set[str], action: AddKey | DropKey | RenameKey) -> bool:
+    match action:
+        case AddKey(index=index, columns=columns, primary=primary):
+            named = "PRIMARY" if primary else index or next(iter(columns), "")
+            return fold(named) in keys
+        case DropKey(index=index):
+            return fold(index) not in keys
+        case RenameKey(old=old, new=new):
+            return fold(new) in keys and fold(old) not in keys
+
+
+def _column(table: Table, name: str) -> ColumnDefinition | None:
+    return next((column for column in table.columns if fold(column.name) == fold(name)), None)
+
+
+def _has(table: Table, column: ColumnDefinition) -> bool:
+    found = _column(table, column.name)
+    return found is not None and same_type(found.type, column.type)
+
+
+def _keys(table: Table) -> set[str]:
+    return {fold(key.name) for key in table.keys or ()}
+
+
+def _partitions(table: Table) -> set[str]:
+    return {fold(p.name) for p in table.partitioning.partitions} if table.partitioning is not None else set()

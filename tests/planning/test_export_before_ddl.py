@@ -1,0 +1,124 @@
+"""An export that is taken just before a DDL's commit_ts has its effect already: the DDL is done once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ticdc_codec.event import Column
+from ticdc_codec.tso import first_of
+from ticdc_lakehouse.planning.naming import Naming
+from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
+from ticdc_lakehouse.planning.published_state import Definition, Published, TableState
+from ticdc_lakehouse.planning.stop_reason import StopKind
+from ticdc_lakehouse.planning.table_plan import AlterRows
+from ticdc_lakehouse.planning.window import DdlEvent, RowGroup, Window, statements_of
+from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
+from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.script import tables_from_sql
+
+NAME = TableName("d", "t")
+CREATE = (
+    "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARCHAR(9), w INT, UNIQUE KEY u (v)) "
+    "PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (9), PARTITION p1 VALUES LESS THAN (99))"
+)
+EXPORTED_AT = first_of(1_700_000_000_000)
+SOON, LATER = first_of(1_700_000_000_300), first_of(1_700_000_020_000)
+DATA = "f_d_t__data"
+
+
+def planned(commit_ts: int, query: str, *rows: RowGroup, source: str = "export") -> TablePlan:
+    """The table, as exported or made at ``EXPORTED_AT``, after a window with the DDL."""
+    table = tables_from_sql(CREATE)[0]
+    definition = Definition(
+        table=table, commit_ts=EXPORTED_AT, source=source, name="f_d_t", data=DATA, named_at=EXPORTED_AT
+    )
+    ddl = DdlEvent(commit_ts=commit_ts, database="d", table="t", query=query, statements=statements_of(query, "d", "t"))
+    now = PlanningInput(
+        applying=GoldConfig(feed="f", time_zone="UTC"),
+        before=Published(
+            tso=EXPORTED_AT,
+            tables={NAME: TableState(name="f_d_t", data=DATA, version=1, applied_tso=EXPORTED_AT)},
+        ),
+        known={DATA: definition},
+        window=Window(rows={NAME: rows} if rows else {}, ddls=(ddl,), replays_seen=None, row_changes=0),
+        holds={},
+        tso=LATER + 1,
+        naming=Naming(feed="f", history=list),
+    )
+    (plan,) = plan_tables(now).tables
+    return plan
+
+
+DONE = [
+    "ALTER TABLE t ADD COLUMN w INT",
+    "ALTER TABLE t ADD COLUMN w INT DEFAULT 7, DROP COLUMN x, RENAME COLUMN y TO V",
+    "ALTER TABLE t DROP COLUMN x",
+    "ALTER TABLE t RENAME COLUMN x TO w",
+    "ALTER TABLE t CHANGE COLUMN x w INT",
+    "ALTER TABLE t ADD UNIQUE KEY u (v)",
+    "ALTER TABLE t DROP PARTITION p9",
+    CREATE,
+]
+
+
+@pytest.mark.parametrize("query", DONE)
+@pytest.mark.parametrize("commit_ts", [SOON, EXPORTED_AT + 1])
+def test_what_an_export_has_already_is_not_done_again(query: str, commit_ts: int) -> None:
+    plan = planned(commit_ts, query)
+    assert (plan.stop, plan.definition and plan.definition.table) == (None, tables_from_sql(CREATE)[0])
+    assert [step for step in plan.steps if isinstance(step, AlterRows)] == []
+
+
+@pytest.mark.parametrize("query", DONE)
+def test_of_any_other_time_or_table_it_contradicts_the_definition(query: str) -> None:
+    for plan in (planned(LATER, query), planned(SOON, query, source="ddl")):
+        assert plan.stop is not None
+        assert plan.stop.kind is StopKind.UNSUPPORTED_DDL
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "ALTER TABLE t ADD COLUMN w BIGINT",
+        "ALTER TABLE t DROP COLUMN x, ADD COLUMN z INT",
+        "ALTER TABLE t CHANGE v w INT",
+    ],
+)
+def test_what_it_has_in_another_form_blocks(query: str) -> None:
+    assert planned(SOON, query).stop is not None
+
+
+def test_what_an_export_has_not_is_done() -> None:
+    plan = planned(SOON, "ALTER TABLE t ADD COLUMN z INT")
+    assert plan.definition is not None
+    assert [column.name for column in plan.definition.table.columns] == ["id", "v", "w", "z"]
+
+
+@pytest.mark.parametrize("query", ["TRUNCATE TABLE t", "ALTER TABLE t TRUNCATE PARTITION p0"])
+def test_rows_that_may_be_of_after_a_truncate_are_not_taken_away(query: str) -> None:
+    stop = planned(SOON, query).stop
+    assert stop is not None
+    assert "may have rows of after: export it again" in str(stop)
+    assert planned(LATER, query).stop is None
+
+
+def test_rows_between_the_export_and_the_ddl_that_lack_its_column_block() -> None:
+    """TiCDC reads them with the schema of before; TiDB wrote them with that of after."""
+    columns = (Column(name="id", type="bigint", key=True), Column(name="v", type="varchar"))
+    rows = RowGroup(
+        name=NAME,
+        columns=columns,
+        whole=True,
+        handle_only=False,
+        keyed=True,
+        first=EXPORTED_AT + 1,
+        last=EXPORTED_AT + 1,
+        rows=1,
+    )
+    stop = planned(SOON, "ALTER TABLE t ADD COLUMN w INT", rows).stop
+    assert stop is not None
+    assert stop.kind is StopKind.INCOMPATIBLE_ROWS
+    whole = replace(rows, columns=(*columns, Column(name="w", type="int")))
+    assert planned(SOON, "ALTER TABLE t ADD COLUMN w INT", whole).stop is None
