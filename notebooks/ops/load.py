@@ -1,7 +1,8 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # Rows from before the changefeed
-# MAGIC - **In**: a folder with an export of Dumpling's in CSV, of any TSO at which the changefeed ran already.
+# MAGIC - **In**: a folder with an export of Dumpling's, of any TSO at which the changefeed ran already. `options` are
+# MAGIC   those of `ticdc-lake load`: what dumpling was given and files do not show, such as `--csv-null-value NULL`.
 # MAGIC - **Out**: each of its tables that the feed takes, as exported, and with what the changefeed sent since.
 # MAGIC - **Contract**: takes the place of what gold had of these tables; a blocked one goes on.
 
@@ -18,17 +19,17 @@ dbutils.widgets.text("checkpoint_root", "/Volumes/main/ops/checkpoints", "Folder
 dbutils.widgets.text("feeds_root", "../../resources/feeds", "Folder of feed files")
 dbutils.widgets.text("folder", "", "Folder of the export")
 dbutils.widgets.text("time_zone", "", "Time zone of the session that exported")
+dbutils.widgets.text("options", "", "Options of ticdc-lake load")
 
 # COMMAND ----------
 
-from ticdc_lakehouse.entry import Run
+from ticdc_lakehouse.entry import Run, load_options_from_widgets
 
 run = Run.from_widgets(spark, dbutils)
 
 # COMMAND ----------
 
-folder, time_zone = map(dbutils.widgets.get, ("folder", "time_zone"))
-print(run.load(folder, time_zone or None))
+print(run.load(dbutils.widgets.get("folder"), load_options_from_widgets(dbutils)))
 
 # COMMAND ----------
 

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from threading import Lock
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
 from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 
+from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.sql.text import literal, quoted
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 """Session setting: what commits of the session carry as ``userMetadata``."""
+_LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
+"""Session setting: Delta sets it to the version of the session's newest commit, of whatever table."""
 
 _FREE_SESSIONS: WeakKeyDictionary[SparkSession, list[SparkSession]] = WeakKeyDictionary()
 """A session to those made from it that nothing commits in."""
@@ -33,6 +38,29 @@ class Layer(StrEnum):
     OPS = "ops"
 
 
+Values = Mapping[str, Any]
+"""A row: its values by the columns' names."""
+
+
+class Reader(Protocol):
+    """What answers questions about a lake's tables: Spark (`Lake`), or on a laptop delta-rs, which starts no Java.
+
+    Its SQL is what both understand: the standard's, with names that are quoted as `quoted` does.
+    """
+
+    def exists(self, layer: Layer, name: str) -> bool:
+        """Whether the table is there."""
+
+    def table(self, layer: Layer, name: str) -> str:
+        """A table's name, as SQL takes it."""
+
+    def columns(self, layer: Layer, name: str) -> list[str]:
+        """The names of a table's columns."""
+
+    def rows(self, sql: str) -> list[Values]:
+        """The rows that a query gives, times in UTC: few, as they come to the driver."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lake:
     """The places of one lake."""
@@ -47,8 +75,32 @@ class Lake:
     """Folder of the tables on a laptop, as ``<root>/<layer>/<table>``; None where the catalog stores them."""
 
     def table(self, layer: Layer, name: str) -> str:
-        """The quoted three-part name of a table or view."""
-        return ".".join(quoted(part) for part in (self.catalog, self.schemas[layer], name))
+        """The quoted three-part name of a table or view: of ``name`` in the layer's schema, of ``part.name`` in the
+        schema ``<layer>_<part>`` (``gold.schema``)."""
+        part, _, plain = name.rpartition(".")
+        return f"{self.schema(layer, part)}.{quoted(plain)}"
+
+    def schema(self, layer: Layer, part: str = "") -> str:
+        """The quoted two-part name of a layer's schema, or of one of its parts."""
+        own = self.schemas[layer]
+        return ".".join(quoted(each) for each in (self.catalog, f"{own}_{part}" if part else own))
+
+    def make_schemas(self, names: Iterable[str]) -> None:
+        """See to it that tables and views of these names have schemas. On Databricks, where the bundle makes schemas,
+        raises ConfigError for one that is missing."""
+        for part in sorted({name.rpartition(".")[0] for name in names} - {""}):
+            for layer in (Layer.SILVER, Layer.LIVE, Layer.GOLD):
+                self._make_schema(layer, part)
+
+    def _make_schema(self, layer: Layer, part: str) -> None:
+        schema = self.schema(layer, part)
+        if self.root is not None:
+            self.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+        elif not self._has_schema(layer, part):
+            raise ConfigError(
+                f"schema {schema}: gold.schema of a feed needs it, and it is missing: add it to the bundle as "
+                "docs/databricks.md shows, and deploy"
+            )
 
     def location(self, layer: Layer, name: str) -> str:
         """The LOCATION clause that a new table needs, empty where the catalog stores it."""
@@ -59,8 +111,18 @@ class Lake:
         return f"{self.checkpoints.rstrip('/')}/{stream}"
 
     def exists(self, layer: Layer, name: str) -> bool:
-        """Whether the table or view is there."""
+        """Whether the table or view is there; not where its schema is missing."""
+        if (part := name.rpartition(".")[0]) and not self._has_schema(layer, part):
+            return False
         return self.spark.catalog.tableExists(self.table(layer, name))
+
+    def columns(self, layer: Layer, name: str) -> list[str]:
+        """The names of a table's columns."""
+        return self.spark.table(self.table(layer, name)).columns
+
+    def rows(self, sql: str) -> list[Values]:
+        """The rows that a query gives, times in UTC: few, as they come to the driver."""
+        return [{name: _aware(value) for name, value in row.asDict().items()} for row in self.spark.sql(sql).collect()]
 
     def create(self, layer: Layer, name: str, columns: str, *, comment: str, properties: str = "") -> str:
         """Create a Delta table if it is not there (or register the one in its folder); gives its quoted name.
@@ -82,6 +144,8 @@ class Lake:
 
     def history(self, table: str, limit: int | None = None) -> DataFrame:
         """The Delta versions of a table, named as ``table`` gives it, the newest first."""
+        if _is_connect(self.spark):  # there Delta's Python API needs a plugin of the server
+            return self.spark.sql(f"DESCRIBE HISTORY {table}{'' if limit is None else f' LIMIT {limit}'}")
         return DeltaTable.forName(self.spark, table).history(limit)
 
     def version(self, table: str) -> int:
@@ -101,7 +165,7 @@ class Lake:
         histories: threads that commit different metadata share no setting. ``release`` gives the session back."""
         with _LOCK:
             free = _FREE_SESSIONS.setdefault(self.spark, [])
-            session = free.pop() if free else self.spark.newSession()
+            session = free.pop() if free else _another_session(self.spark)
         inherited = session.conf.getAll
         for name, value in self.spark.conf.getAll.items():
             if inherited.get(name) != value and session.conf.isModifiable(name):
@@ -115,22 +179,46 @@ class Lake:
         with _LOCK:
             _FREE_SESSIONS.setdefault(self.spark, []).append(committing.spark)
 
+    def committed(self, commit: Callable[[], object]) -> int | None:
+        """Run what commits to one table in this session; gives the version that it made, None if it made none or Delta
+        does not say. Nothing else may commit in the session meanwhile."""
+        self.spark.conf.unset(_LAST_COMMIT)
+        commit()
+        version = self.spark.conf.get(_LAST_COMMIT, None)
+        return None if version is None else int(version)
+
     def property(self, table: str, name: str) -> str | None:
         """A table's property, None if it has none of that name."""
         rows = self.spark.sql(f"SHOW TBLPROPERTIES {table}").collect()
         return next((row["value"] for row in rows if row["key"] == name), None)
 
-    def tables(self, layer: Layer) -> list[str]:
-        """The names of the tables and views of a layer."""
-        shown = self.spark.sql(f"SHOW TABLES IN {quoted(self.catalog)}.{quoted(self.schemas[layer])}").collect()
-        return sorted(row["tableName"] for row in shown if not row["isTemporary"])
+    def _has_schema(self, layer: Layer, part: str) -> bool:
+        return self.spark.catalog.databaseExists(self.schema(layer, part))
+
+    def tables(self, layer: Layer, part: str = "") -> list[str]:
+        """The names of the tables and views in a layer's schema, or in one of its parts if that is there."""
+        if part and not self._has_schema(layer, part):
+            return []
+        shown = self.spark.sql(f"SHOW TABLES IN {self.schema(layer, part)}").collect()
+        names = sorted(row["tableName"] for row in shown if not row["isTemporary"])
+        return [f"{part}.{name}" for name in names] if part else names
 
     def rename(self, layer: Layer, renames: Mapping[str, str]) -> None:
-        """Rename Delta tables, old name to new one. Names may change places: no table takes a name before all have left
-        theirs. On a laptop a table's folder bears its name."""
+        """Rename Delta tables, old name to new one in the same schema. Names may change places: no table takes a name
+        before all have left theirs. On a laptop a table's folder bears its name."""
+        self.take_names(layer, self.leave_names(layer, renames))
+
+    def leave_names(self, layer: Layer, renames: Mapping[str, str]) -> dict[str, str]:
+        """The first half of ``rename``: tables whose new name another one had get a name in between. Gives these, with
+        the names that they are to take."""
         leaving = {old: f"{old}__renaming" if new in renames else new for old, new in renames.items()}
-        arriving = {between: renames[old] for old, between in leaving.items() if between != renames[old]}
-        for old, new in (*leaving.items(), *arriving.items()):
+        for old, new in leaving.items():
+            self._rename_one(layer, old, new)
+        return {between: renames[old] for old, between in leaving.items() if between != renames[old]}
+
+    def take_names(self, layer: Layer, renames: Mapping[str, str]) -> None:
+        """The second half of ``rename``: of tables whose new names are free."""
+        for old, new in renames.items():
             self._rename_one(layer, old, new)
 
     def _rename_one(self, layer: Layer, old: str, new: str) -> None:
@@ -172,13 +260,30 @@ class Lake:
         self.spark.conf.set("spark.sql.timestampType", "TIMESTAMP_LTZ")
         if self.root is None:
             return
-        for layer, schema in self.schemas.items():
-            self.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {quoted(self.catalog)}.{quoted(schema)}")
-            for log in sorted((self.root / layer).glob("*/_delta_log")):
-                self._register_table(layer, log.parent.name)
+        for layer in self.schemas:
+            names = [log.parent.name for log in sorted((self.root / layer).glob("*/_delta_log"))]
+            for part in sorted({"", *(name.rpartition(".")[0] for name in names)}):
+                self.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.schema(layer, part)}")
+            for name in names:
+                self._register_table(layer, name)
 
     def _register_table(self, layer: Layer, name: str) -> None:
         self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.table(layer, name)} USING delta {self.location(layer, name)}")
+
+
+def _another_session(spark: SparkSession) -> SparkSession:
+    """A session with settings of its own."""
+    return spark.cloneSession() if _is_connect(spark) else spark.newSession()  # type: ignore[attr-defined]
+
+
+def _is_connect(spark: SparkSession) -> bool:
+    """Whether the session is a client of Spark Connect, as on serverless compute and in standard access mode."""
+    return type(spark).__module__.startswith("pyspark.sql.connect")
+
+
+def _aware(value: object) -> object:
+    """PySpark gives times without zone, in that of the process."""
+    return value.astimezone(UTC) if isinstance(value, datetime) else value
 
 
 def session_lake(spark: SparkSession) -> Lake:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from ticdc_codec.batch import SchemaName
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import AttentionError, ConfigError
 from ticdc_codec.event import Column
 from ticdc_codec.protocols import protocol_named
 from ticdc_lakehouse.bronze.landing import Landed, Source, land
@@ -23,8 +23,13 @@ from ticdc_lakehouse.gold.overrides import Action, decide
 from ticdc_lakehouse.gold.time_travel import AsOf, as_of
 from ticdc_lakehouse.gold.windows import Applied, apply
 from ticdc_lakehouse.log import configure_unless_done, timed
-from ticdc_lakehouse.ops import status
+from ticdc_lakehouse.ops import alarm, retention, status
 from ticdc_lakehouse.ops.load import Loaded, load
+from ticdc_lakehouse.ops.load_options import LoadOptions, read_load_options
+from ticdc_lakehouse.ops.selftest import Environment, Outcome, selftest
+from ticdc_lakehouse.ops.verify.results import Verified
+from ticdc_lakehouse.ops.verify.source import Snapshot, address_of
+from ticdc_lakehouse.ops.verify.verification import Settings, verify
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.run_lock import exclusive_run
@@ -116,7 +121,8 @@ class Run:
         return decode(self.lake, self.decoding, continuous=self.continuous)
 
     def gold(self, known: Published | None = None) -> Applied:
-        """Apply what is complete. ``known`` is the state that this process published last (`Applied.state`)."""
+        """Apply what is complete. ``known`` is the state that this process published last (`Applied.state`), if
+        no run failed since."""
         with self._exclusive(Layer.GOLD), timed("gold", "applied", feed=self.feed.name) as found:
             applied = apply(self.lake, self.applying, until_tso=self.until_tso, known=known)
             status.create_views(self.lake, self.feed.name)
@@ -124,12 +130,30 @@ class Run:
             found |= {"tables": applied.merged, "blocked": len(applied.stopped), "waiting_on": applied.waits}
             return applied
 
+    def alarm(self) -> None:
+        """Raise AttentionError if the feed passes a threshold of its section ``alarm``, with a sentence for each."""
+        problems = alarm.problems(self.lake, self.feed.name, thresholds_of(self.feed))
+        if problems:
+            raise AttentionError(f"feed {self.feed.name} needs attention: {'; '.join(problems)}")
+
     def maintain(self) -> Maintained:
         """Delete what is older than the feed's retention, compact what stays."""
         with self._exclusive(Layer.GOLD), timed("ops", "maintained", feed=self.feed.name) as found:
             maintained = maintain(self.lake, self.applying)
+            self._retain()
             found |= {"since": maintained.since, "tables": maintained.kept, "dropped": len(maintained.dropped)}
             return maintained
+
+    def _retain(self) -> None:
+        """Delete what bronze and silver need not keep, where the feed has a retention."""
+        days = {
+            Layer.BRONZE: self.feed.bronze.retention_days,
+            Layer.SILVER: self.feed.silver.retention_days,
+        }
+        for layer, retain in ((Layer.BRONZE, retention.retain_bronze), (Layer.SILVER, retention.retain_silver)):
+            if (most := days[layer]) is not None:
+                with self._exclusive(layer):
+                    retain(self.lake, self.feed.name, most)
 
     def quarantined(self) -> DataFrame:
         """The messages that could not be decoded and that nothing was done about, with position, reason and detail.
@@ -172,16 +196,43 @@ class Run:
             found["tso"] = state.applied_tso
             return state
 
-    def load(self, folder: str, time_zone: str | None = None) -> Loaded:
-        """Load tables of Dumpling's export in ``folder``, exported in ``time_zone``, and bring them to where gold is.
+    def load(self, folder: str, options: LoadOptions | None = None) -> Loaded:
+        """Load tables of Dumpling's export in ``folder``, and bring them to where gold is.
 
         Raises ConfigError and ApplyError as `ops.load.load`.
         """
         status.create_feed(self.lake, self.feed.name)
         with self._exclusive(Layer.GOLD), timed("ops", "loaded", feed=self.feed.name, folder=folder) as found:
-            loaded = load(self.lake, self.applying, folder, time_zone, until_tso=self.until_tso)
+            loaded = load(self.lake, self.applying, folder, options, until_tso=self.until_tso)
             found |= {"tso": loaded.tso, "tables": len(loaded.rows), "rows": sum(loaded.rows.values())}
             return loaded
+
+    def verify_source(
+        self, dsn: str, tables: Sequence[str] = (), *, threads: int = 4, sleep: float = 0.0, repair: bool = False
+    ) -> Verified:
+        """Compare the feed's tables, or some (``database.table``), with TiDB at the TSO that gold has published.
+
+        ``dsn``: ``mysql://USER@HOST:4000/?secret=SCOPE/KEY``. What differs is written into ``ops.differences``;
+        ``repair`` puts it in place as TiDB has it. Raises ConfigError as `ops.verify.verification.verify`.
+        """
+        settings = Settings(tables=tuple(tables), threads=threads, sleep=sleep, repair=repair)
+        address = address_of(dsn, self.secret)
+        alone = self._exclusive(Layer.GOLD) if repair else nullcontext()
+        with alone, timed("ops", "verified", feed=self.feed.name, repair=repair) as found:
+            verified = verify(self.lake, self.applying, lambda tso: Snapshot(address=address, tso=tso), settings)
+            found |= {"tso": verified.tso, "tables": len(verified.tables), "different": verified.different}
+            return verified
+
+    def verify_from_parameters(self, parameters: Mapping[str, str]) -> Verified:
+        """`verify_source` with a notebook's parameters: dsn, table (empty: all), threads, sleep, repair."""
+        dsn, table = _given(parameters, "dsn"), parameters.get("table", "")
+        return self.verify_source(
+            dsn,
+            [table] if table else [],
+            threads=_number(parameters, "threads") or 4,
+            sleep=float(_number(parameters, "sleep") or 0),
+            repair=_choice(parameters, "repair", ("no", "repair")) == "repair",
+        )
 
     def _exclusive(self, layer: Layer) -> AbstractContextManager[None]:
         return exclusive_run(self.lake, self.feed.name, layer)
@@ -208,21 +259,36 @@ class Run:
     @property
     def applying(self) -> GoldConfig:
         """How the feed's changes become tables."""
-        return GoldConfig(
-            feed=self.feed.name,
-            time_zone=self.feed.sink_options.time_zone.key,
-            tables=self.feed.schema_tables,
-            matches=self.feed.tables.matches,
-            options=self.feed.sink_options,
-            external_schemas=self._has_external_schemas,
-            flags_may_be_stale=protocol_named(self.feed.protocol).flags_may_be_stale,
-            noncanonical_key_digits=protocol_named(self.feed.protocol).noncanonical_key_digits,
-            mode=self.feed.gold.mode,
-            tombstone_days=self.feed.gold.tombstone_days,
-            retention_days=self.feed.gold.retention_days,
-            name_template=self.feed.gold.name,
-            policy=self.feed.gold.policy,
-        )
+        return applying_of(self.feed)
+
+
+def applying_of(feed: Feed) -> GoldConfig:
+    """How a feed's changes become tables."""
+    protocol = protocol_named(feed.protocol)
+    return GoldConfig(
+        feed=feed.name,
+        time_zone=feed.sink_options.time_zone.key,
+        tables=feed.schema_tables,
+        matches=feed.tables.matches,
+        options=feed.sink_options,
+        external_schemas=protocol.external_schemas,
+        flags_may_be_stale=protocol.flags_may_be_stale,
+        noncanonical_key_digits=protocol.noncanonical_key_digits,
+        mode=feed.gold.mode,
+        tombstone_days=feed.gold.tombstone_days,
+        retention_days=feed.gold.retention_days,
+        name_template=feed.gold.name,
+        schema_template=feed.gold.schema,
+        views=feed.gold.views,
+        ddl_time_zone=None if feed.gold.ddl_time_zone is None else feed.gold.ddl_time_zone.key,
+        policy=feed.gold.policy,
+    )
+
+
+def thresholds_of(feed: Feed) -> alarm.Thresholds:
+    """What a feed's section ``alarm`` tolerates."""
+    given = feed.alarm
+    return alarm.Thresholds(behind_seconds=given.behind, blocked=given.blocked, quarantine=given.quarantine)
 
 
 def decoding_of(feed: Feed, schemas: Mapping[SchemaName, tuple[Column, ...]]) -> Decoding:
@@ -236,6 +302,12 @@ def decoding_of(feed: Feed, schemas: Mapping[SchemaName, tuple[Column, ...]]) ->
     )
 
 
+def load_options_from_widgets(dbutils: Any) -> LoadOptions:
+    """What a notebook's widgets ``time_zone`` and ``options`` say of an export. Raises ConfigError for what is no
+    option."""
+    return read_load_options(dbutils.widgets.get("options"), dbutils.widgets.get("time_zone") or None)
+
+
 def snapshot_from_widgets(spark: SparkSession, dbutils: Any) -> AsOf:
     """The tables of the feed that a notebook's widgets name, as of their ``tso``, or the newest if that is empty.
 
@@ -243,6 +315,30 @@ def snapshot_from_widgets(spark: SparkSession, dbutils: Any) -> AsOf:
     """
     parameters = {"checkpoint_root": "", **dbutils.widgets.getAll()}
     return as_of(spark, _given(parameters, "feed"), _number(parameters, "tso"), lake=lake_from(spark, parameters))
+
+
+def selftest_from_widgets(spark: SparkSession, dbutils: Any) -> DataFrame:
+    """The checks of `ops.selftest` in the lake that a notebook's widgets describe: check, outcome, detail, meaning."""
+    given = dbutils.widgets.getAll()
+    env = Environment(
+        lake=lake_from(spark, given),
+        principal=given.get("principal", ""),
+        secret=given.get("secret", ""),
+        read_secret=dbutils.secrets.get,
+        job_parameter=given.get("job_parameter", ""),
+        nested_parameter=given.get("nested_parameter", ""),
+    )
+    rows = [(each.check, each.outcome.value, each.detail, each.meaning) for each in selftest(env)]
+    return spark.createDataFrame(rows, "check STRING, outcome STRING, detail STRING, meaning STRING")
+
+
+def selftest_verdict(results: DataFrame) -> str:
+    """How many checks there were. Raises ConfigError naming those that failed, with what follows from it."""
+    rows = results.collect()
+    failed = [row for row in rows if row["outcome"] == Outcome.FAILED]
+    if failed:
+        raise ConfigError("\n".join(f"{row['check']}: {row['detail']}: {row['meaning']}" for row in failed))
+    return f"{len(rows)} checks, none failed"
 
 
 def deployed_lake(spark: SparkSession, catalog: str, prefix: str = "") -> Lake:

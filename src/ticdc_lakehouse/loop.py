@@ -63,7 +63,7 @@ class _Feed:
     undecoded: bool = True
     """Whether bronze may have messages that silver has not decoded."""
     known: Published | None = None
-    """What gold published last: it is not read again while it is the newest."""
+    """What gold published last, unless a round failed since: it is not read again while it is the newest."""
     failures: int = 0
     """In a row."""
     not_before: float = field(default_factory=time.monotonic)
@@ -98,6 +98,7 @@ class _Feed:
             done = self.round()
         except (LakehouseError, PySparkException) as error:
             self.failures += 1
+            self.known = None
             pause = min(LONGEST_PAUSE, every_seconds * 2**self.failures)
             self.not_before = time.monotonic() + pause
             return FailedRound(feed=self.run.feed.name, number=self.number, error=error, next_try_seconds=pause)

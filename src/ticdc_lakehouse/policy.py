@@ -10,6 +10,8 @@ RETENTION_DAYS, SHORTEST_RETENTION = 30, 7
 
 NAME_TEMPLATE = "{feed}_{database}_{table}"
 """Default name of a table in the lake."""
+SCHEMA_TEMPLATE = ""
+"""By default tables and views lie in their layers' schemas."""
 
 
 class Mode(StrEnum):
@@ -20,6 +22,15 @@ class Mode(StrEnum):
     EVENTUAL = "eventual"
     """Those that have arrived; the newest commit of each key wins. For feeds without watermarks: tables have no common
     TSO."""
+
+
+class Views(StrEnum):
+    """What analysts read of gold."""
+
+    PINNED = "pinned"
+    """Views, pinned to the published watermark."""
+    NONE = "none"
+    """The live tables themselves."""
 
 
 class OnDrop(StrEnum):
@@ -52,6 +63,27 @@ class OnIrregular(StrEnum):
     """Their table is blocked before the first of them."""
 
 
+class OnHandleKeyOnly(StrEnum):
+    """What happens to a row that was too large for a message, which holds its handle key columns only."""
+
+    BLOCK = "block"
+    """Its table is blocked before it."""
+    NULL = "null"
+    """Its other columns are NULL until a whole image comes."""
+
+
+class OnComputedDefault(StrEnum):
+    """What old rows get from an ADD COLUMN whose DEFAULT only TiDB computed: one value, which no message carries."""
+
+    BLOCK = "block"
+    """Their table is blocked before the DDL."""
+    LEARN = "learn"
+    """NULL, marked as pending, until a change of an old row shows the value."""
+    ESTIMATE = "estimate"
+    """The commit's time, marked as an estimate, until a change of an old row shows the value; NULL where the value is
+    no time."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """The settings of one table."""
@@ -59,3 +91,5 @@ class Policy:
     on_drop: OnDrop = OnDrop.DROP
     on_unsupported_ddl: OnUnsupportedDdl = OnUnsupportedDdl.BLOCK
     on_irregular: OnIrregular = OnIrregular.NULL
+    on_computed_default: OnComputedDefault = OnComputedDefault.LEARN
+    on_handle_key_only: OnHandleKeyOnly = OnHandleKeyOnly.BLOCK

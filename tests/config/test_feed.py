@@ -50,7 +50,7 @@ MISTAKES = {
     "unknown key, nothing alike": (
         "protocol:",
         "zzz: 1\nprotocol:",
-        "zzz: unknown key; expected one of gold, kafka, max_message_bytes, ",
+        "zzz: unknown key; expected one of alarm, bronze, gold, kafka, ",
     ),
     "no protocol": ("protocol: canal-json", "", "protocol: required key is missing"),
     "protocol": (
@@ -197,6 +197,22 @@ MISTAKES = {
         "max_message_bytes: 2147483648\nkafka:",
         "max_message_bytes: expected a whole number from 1 to 2147483647, found 2147483648",
     ),
+    "alarm key": ("kafka:", "alarm: {late: 1m}\nkafka:", "alarm.late: unknown key; expected one of behind, "),
+    "alarm without a unit": (
+        "kafka:",
+        "alarm: {behind: 30}\nkafka:",
+        "alarm.behind: expected a time such as 90s, 30m, 6h or 2d, found 30",
+    ),
+    "alarm of no time": (
+        "kafka:",
+        "alarm: {behind: 0m}\nkafka:",
+        "alarm.behind: expected a time such as 90s, 30m, 6h or 2d, found '0m'",
+    ),
+    "alarm below nothing": (
+        "kafka:",
+        "alarm: {quarantine: -1}\nkafka:",
+        "alarm.quarantine: expected 0 or a positive whole number, found -1",
+    ),
     "gold key": ("kafka:", "gold: {modes: x}\nkafka:", "gold.modes: unknown key; did you mean mode?"),
     "gold no mapping": (
         "kafka:",
@@ -245,10 +261,10 @@ MISTAKES = {
     ),
     "retention of bronze": (
         "kafka:",
-        "bronze: {retention_days: 60}\nkafka:",
-        "bronze: unknown key; expected one of gold, kafka, ",
+        "bronze: {retention_days: 6}\nkafka:",
+        "bronze.retention_days: expected a whole number from 7 to 36500, found 6",
     ),
-    "retention of silver": ("kafka:", "silver: {retention_days: 60}\nkafka:", "silver: unknown key; "),
+    "retention of silver": ("kafka:", "silver: {days: 60}\nkafka:", "silver.days: unknown key; "),
     "name template with another placeholder": (
         "kafka:",
         "gold: {name: '{schema}_{table}'}\nkafka:",
@@ -264,8 +280,27 @@ MISTAKES = {
         "gold: {name: '{table!r}'}\nkafka:",
         f"gold.name: {TEMPLATE}, with {{table}} in it",
     ),
-    "schema of gold": ("kafka:", "gold: {schema: 'lake_{database}'}\nkafka:", "gold.schema: unknown key; "),
-    "views": ("kafka:", "gold: {views: none}\nkafka:", "gold.views: unknown key; "),
+    "schema of gold": (
+        "kafka:",
+        "gold: {schema: '{table}'}\nkafka:",
+        "gold.schema: expected letters a-z, digits, _ and the placeholders {feed} and {database}, found '{table}'",
+    ),
+    "one name for two tables": (
+        "kafka:",
+        "tables: {include: [a.t, B.T, 'c.*']}\ngold: {name: '{table}'}\nkafka:",
+        "gold.name: table a.t of feed feed and table B.T of feed feed would both be called t: give ",
+    ),
+    "views": ("kafka:", "gold: {views: no}\nkafka:", "gold.views: expected one of pinned, none, found False"),
+    "no views of an eventual feed": (
+        "kafka:",
+        "gold: {views: none, mode: eventual}\nkafka:",
+        "gold.views: expected pinned beside gold.mode: eventual, whose live tables hold deleted rows too; found none",
+    ),
+    "no views with texts": (
+        "kafka:",
+        "gold: {views: none, tables: {a.b: {on_irregular: text}}}\nkafka:",
+        "gold.views: expected pinned beside on_irregular: text, since only a view shows texts; found none",
+    ),
     "on_drop": ("kafka:", "gold: {on_drop: hide}\nkafka:", "gold.on_drop: expected one of drop, keep, found 'hide'"),
     "on_drop no text": (
         "kafka:",
@@ -286,6 +321,11 @@ MISTAKES = {
         "kafka:",
         "gold: {tables: {a.b: {on_irregular: stop}}}\nkafka:",
         "gold.tables.a.b.on_irregular: expected one of null, text, block, found 'stop'",
+    ),
+    "on_handle_key_only": (
+        "kafka:",
+        "gold: {on_handle_key_only: source}\nkafka:",
+        "gold.on_handle_key_only: expected one of block, null, found 'source'",
     ),
     "on_irregular": (
         "kafka:",
@@ -315,7 +355,7 @@ MISTAKES = {
     "mode of a table": (
         "kafka:",
         "gold: {tables: {a.b: {mode: eventual}}}\nkafka:",
-        "gold.tables.a.b.mode: unknown key; expected one of on_drop, on_irregular, on_unsupported_ddl",
+        "gold.tables.a.b.mode: unknown key; expected one of on_computed_default, on_drop",
     ),
     "policy of a table": (
         "kafka:",
@@ -344,6 +384,8 @@ MISTAKES = {
 
 
 GOLD = """
+bronze: {retention_days: 7}
+silver: {retention_days: 60}
 gold:
   mode: eventual
   tombstone_days: 3
@@ -356,9 +398,26 @@ gold:
 """
 
 
+def test_two_feeds_that_would_give_one_name_are_refused(tmp_path: Path) -> None:
+    """Where both files show it: gold refuses the others as their tables come."""
+    by_database = RIGHT + "tables: {include: [crm.t]}\ngold: {schema: '{database}', name: '{table}'}\n"
+    written(tmp_path, by_database, "one")
+    written(tmp_path, by_database.replace("crm.t", "Crm.T, crm.u"), "two")
+    with pytest.raises(
+        ConfigError, match=r"^table crm.t of feed one and table Crm.T of feed two would both be called crm.t: "
+    ):
+        load_feeds(tmp_path, ("one", "two"))
+    written(tmp_path, by_database.replace("{table}", "{feed}_{table}"), "two")
+    assert len(load_feeds(tmp_path, ("one", "two"))) == 2
+    written(tmp_path, by_database.replace("{database}", "{feed}"), "two")
+    assert len(load_feeds(tmp_path, ("one", "two"))) == 2
+
+
 def test_first_pattern_that_fits_decides_the_policy_of_a_table(tmp_path: Path) -> None:
-    gold = load_feed(written(tmp_path, RIGHT + GOLD)).gold
+    feed = load_feed(written(tmp_path, RIGHT + GOLD))
+    gold = feed.gold
     assert (gold.mode, gold.tombstone_days, gold.retention_days) == (Mode.EVENTUAL, 3, 90)
+    assert (feed.bronze.retention_days, feed.silver.retention_days) == (7, 60)
     found = {
         name: gold.policy(*name) for name in (("shop", "tmp_1"), ("Shop", "Orders"), ("bank", "TMP_1"), ("b", "x"))
     }
@@ -374,6 +433,17 @@ def test_name_template_is_a_setting_of_the_feed(tmp_path: Path) -> None:
     by_default = load_feed(written(tmp_path, RIGHT)).gold.name
     own = load_feed(written(tmp_path, f'{RIGHT}\ngold: {{name: "{{feed}}_{{table}}"}}\n')).gold.name
     assert (by_default, own) == ("{feed}_{database}_{table}", "{feed}_{table}")
+
+
+def test_what_gold_does_with_computed_defaults(tmp_path: Path) -> None:
+    text = (
+        "gold: {ddl_time_zone: Asia/Shanghai, on_computed_default: block, tables: {a.b: {on_computed_default: learn}}}"
+    )
+    gold = load_feed(written(tmp_path, f"{RIGHT}\n{text}\n")).gold
+    assert [gold.policy("a", table).on_computed_default for table in "bc"] == ["learn", "block"]
+    assert gold.ddl_time_zone is not None
+    assert gold.ddl_time_zone.key == "Asia/Shanghai"
+    assert load_feed(written(tmp_path, RIGHT)).gold.policy("a", "b").on_computed_default == "learn"
 
 
 def test_null_of_yaml_is_the_word_null(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.windows import Applied
 from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.planning.published_state import Published
-from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.silver import events_table
 from ticdc_local.broker import Broker, KafkaMessage
 
 ID = Column(name="id", type="bigint", key=True)
@@ -229,7 +229,7 @@ class Changefeed:
         return {data: max(int(commit.stem) for commit in log.glob("*.json")) for data, log in logs.items()}
 
     def events(self, columns: str = "*", where: str = "true") -> list[Row]:
-        table = self.lake.table(Layer.SILVER, decode_stream.events_table(self.name))
+        table = events_table.full_name(self.lake, self.name)
         return self.spark.sql(f"SELECT {columns} FROM {table} WHERE {where}").collect()
 
     def check_nothing_lost_or_doubled(self) -> None:

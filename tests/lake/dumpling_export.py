@@ -1,9 +1,11 @@
-"""Dumpling's CSV files, as its source writes them (tidb dumpling/export: sql_type.go, writer_util.go, metadata.go)."""
+"""Dumpling's files, as its source writes them (tidb dumpling/export: sql_type.go, writer_util.go, metadata.go)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+
+from ticdc_lakehouse.ops.dumpling.dialect import CSV, Dialect
 
 
 class Number(str):
@@ -11,7 +13,6 @@ class Number(str):
 
 
 Value = int | Number | str | bytes | None
-_ESCAPES = {0: b"\\0", 10: b"\\n", 13: b"\\r", 34: b'\\"', 92: b"\\\\"}
 
 
 def write_metadata(folder: Path, tso: int, *, finished: bool = True) -> None:
@@ -41,17 +42,29 @@ def csv_bytes(columns: Sequence[str], rows: Sequence[Sequence[Value]]) -> bytes:
     return b"".join(csv_line(line) + b"\r\n" for line in (columns, *rows))
 
 
-def csv_line(values: Sequence[Value]) -> bytes:
+def csv_line(values: Sequence[Value], dialect: Dialect = CSV) -> bytes:
     """One line without its end."""
-    return b",".join(map(_field, values))
+    return dialect.separator.join(written(value, dialect) for value in values)
 
 
-def _field(value: Value) -> bytes:
+def sql_line(values: Sequence[Value], dialect: Dialect, end: bytes = b",") -> bytes:
+    """A row of an INSERT statement, without LF."""
+    texts = (
+        b"x'" + value.hex().encode() + b"'" if isinstance(value, bytes) else written(value, dialect) for value in values
+    )
+    return b"(" + b",".join(texts) + b")" + end
+
+
+def written(value: Value, dialect: Dialect) -> bytes:
+    """A value of CSV, or a text of SQL."""
     match value:
         case None:
-            return b"\\N"
+            return dialect.null
         case int() | Number():
             return str(value).encode()
         case str():
             value = value.encode()
-    return b'"' + b"".join(_ESCAPES.get(byte, bytes([byte])) for byte in value) + b'"'
+    if not dialect.backslash:
+        return dialect.quote + value.replace(dialect.quote, dialect.quote * 2) + dialect.quote
+    escapes = {character[0]: two for two, character in dialect.escapes.items()}
+    return dialect.quote + b"".join(escapes.get(byte, bytes([byte])) for byte in value) + dialect.quote

@@ -28,7 +28,7 @@ from ticdc_codec.protocols import Decoder
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.config.feed import load_feed
 from ticdc_lakehouse.entry import Run
-from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.silver import events_table
 from ticdc_local.broker import Broker, KafkaMessage, recorded_messages
 from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.session import local_session
@@ -140,7 +140,7 @@ def _mistakes(folder: Path, stream: RecordedStream, messages: list[KafkaMessage]
         root=folder,
     )
     lake.register()
-    decode_stream.create_tables(lake, FEED)  # the views, which a session's catalog forgets
+    events_table.create_tables(lake, FEED)  # the views, which a session's catalog forgets
     opened = Run(lake=lake, feed=load_feed(folder / "feeds" / f"{FEED}.yml"), secret=Secrets().get)
     yield from map(str, verdict(opened, _last(stream), stream.time_zone, {}).differences)
 

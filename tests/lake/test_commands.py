@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +16,10 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.entry import ROOT_CONF
-from ticdc_local.cli import main, quarantine, sql, status
+from ticdc_lakehouse.ops.status import FeedStatus, feed_status
+from ticdc_local.cli import main, project, quarantine, sql, status
 from ticdc_local.cli import open_lake as opened
+from ticdc_local.delta_reader import DeltaReader
 from ticdc_local.runner.notebook import Surroundings, run_notebook
 
 if TYPE_CHECKING:
@@ -31,11 +36,17 @@ def feed(spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytes
     """A feed whose lake the commands open."""
     opened.silence_query_log()
     made = Changefeed(spark, broker, tmp_path / "lake")
-    for command in (quarantine, sql, status, opened):
-        monkeypatch.setattr(command, "feed_files", lambda _: {made.name: made.write_file()})
-    for command in (quarantine, sql, status, opened):
-        monkeypatch.setattr(command, "open_lake", lambda *_, **__: made.lake)
+    for module in (quarantine, sql, project):
+        monkeypatch.setattr(module, "feed_files", lambda _: {made.name: made.write_file()})
+    for module in (sql, opened):
+        monkeypatch.setattr(module, "open_lake", lambda *_, **__: made.lake)
+    for module in (quarantine, status):
+        monkeypatch.setattr(module, "open_reader", lambda _: DeltaReader(tmp_path / "lake"))
     return made
+
+
+def without_time(status: FeedStatus) -> FeedStatus:
+    return replace(status, asked_at=datetime.min)
 
 
 def exported(folder: Path, tso: int) -> str:
@@ -52,8 +63,11 @@ def test_a_poison_message_from_status_to_dismissal(
         assert main(arguments) == code
         return capsys.readouterr().out
 
-    assert told("status") == f"{feed.name}\n  bronze has not run for this feed\n"
-    assert told("quarantine", "list") == f"{feed.name}: bronze has not run for this feed\n"
+    assert told("status") == f"{feed.name}\n  bronze has not run for this feed: ticdc-lake run --feed {feed.name}\n"
+    assert (
+        told("quarantine", "list")
+        == f"{feed.name}: bronze has not run for this feed: ticdc-lake run --feed {feed.name}\n"
+    )
 
     feed.send(0, ORDERS.insert(at(1), 1, "a"))
     feed.resolve(at(2))
@@ -63,6 +77,10 @@ def test_a_poison_message_from_status_to_dismissal(
     feed.go()
 
     place = f"{feed.topic}/0/2"
+    assert told("status", "--check", code=2) == (
+        f"{feed.name}: broken: stands at the quarantined message {place}; 1 message is in quarantine: 1 bad_json\n"
+    )
+    assert without_time(feed_status(DeltaReader(tmp_path / "lake"), feed.name)) == without_time(feed.status)
     standing = told("status", "--feed", feed.name)
     assert "  decoded      4 messages\n" in standing
     assert "  quarantined  1 messages open, 0 dismissed\n" in standing
@@ -83,6 +101,7 @@ def test_a_poison_message_from_status_to_dismissal(
     assert "  next         nothing is blocking gold: run the job\n" in told("status")
 
     feed.run.gold()
+    assert without_time(feed_status(DeltaReader(tmp_path / "lake"), feed.name)) == without_time(feed.status)
     caught_up = told("status")
     assert "1 dismissed" in caught_up
     assert "  unapplied    0:00:00, " in caught_up
@@ -116,7 +135,7 @@ def test_notebooks_do_what_the_commands_do(
     assert told("dismiss", messages=f"{feed.topic}/0/1", reason="made up").startswith("1\n")
     feed.apply()
     export = exported(tmp_path / "export", at(1))
-    loaded = told("load", folder=export, time_zone="")
+    loaded = told("load", folder=export, time_zone="", options="--csv-null-value NULL")
     assert loaded.startswith(f"Loaded(tso={at(1)}, rows={{TableName(database='shop', table='orders'): 1}})")
     with pytest.raises(ConfigError, match="action: expected one of skip-ddl, resume, found 'drop'"):
         feed.run.decide("shop.orders", "drop", "to see")
@@ -144,4 +163,16 @@ def test_sql_makes_the_views_and_stops_a_script_at_its_first_error(
     out, err = capfd.readouterr()
     assert "after" not in out
     assert err.startswith("error: [UNRESOLVED_COLUMN")
-    assert err.count("\n") == 1
+    assert err.endswith("\nnot run: SELECT 'after'\n")
+    assert err.count("\n") == 2
+
+    numbers = "SELECT id AS n, IF(id = 1, NULL, 'a|\"b') AS t, X'0aff' AS t FROM range(30)"
+    assert main(["sql", "-e", numbers, "--format", "csv", "--rows", "2"]) == 0
+    out, err = capfd.readouterr()
+    assert out.splitlines()[-3:] == ["n,t,t", '0,"a|""b",0AFF', "1,,0AFF"]
+    assert err == "only the first 2 rows; --rows all prints all\n"
+    assert main(["sql", "-e", numbers, "--format", "markdown", "--rows", "all"]) == 0
+    lines = capfd.readouterr().out.splitlines()
+    assert lines[-32:-28] == ["| n | t | t |", "| --- | --- | --- |", '| 0 | a\\|"b | 0AFF |', "| 1 | NULL | 0AFF |"]
+    assert main(["sql", "-e", "SELECT repeat('x', 100) AS long", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out.splitlines()[-1]) == {"long": "x" * 100}

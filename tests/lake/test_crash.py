@@ -152,6 +152,29 @@ def test_a_run_that_finds_the_writes_of_another_publishes_nothing(
     check(feed, 2)
 
 
+def test_a_run_that_died_beside_a_loop_is_seen_at_the_next_commit(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """A loop keeps its state, and does not look at live tables that only it writes."""
+    feed = Changefeed(spark, broker, tmp_path)
+    write(feed, 1)
+    known = feed.go().state
+    write(feed, 2)
+    feed.load()
+    feed.die_before_publishing()
+    write(feed, 3)
+    feed.load()
+    with pytest.raises(ConfigError, match=r"another run wrote version \d+ \(MERGE"):
+        feed.run.gold(known)
+    check(feed, 1)
+    known = feed.apply().state  # after a failure the loop reads the state anew
+    check(feed, 3)
+    write(feed, 4)
+    feed.load()
+    feed.run.gold(known)
+    check(feed, 4)
+
+
 def test_bronze_dies_between_its_two_appends(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -13,6 +13,8 @@ from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.policy import Mode
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
     from ticdc_local.broker import Broker
@@ -21,6 +23,10 @@ T = Source(table="t")
 W = Source(table="t", columns=(ID, V, Column(name="w", type="int")))
 X = Source(table="t", columns=(*W.columns, Column(name="x", type="int")))
 OTHER = Source(table="other")
+SCHEMA = """
+CREATE TABLE shop.t (id BIGINT PRIMARY KEY, v VARCHAR(9));
+CREATE TABLE shop.other (id BIGINT PRIMARY KEY, v VARCHAR(9));
+"""
 
 
 @pytest.fixture(scope="module")
@@ -32,8 +38,7 @@ def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathF
         partitions=2,
         options={"enable-tidb-extension": False},
         described={"gold": {"mode": "eventual", "tombstone_days": 36500}},
-        schema="CREATE TABLE shop.t (id BIGINT PRIMARY KEY, v VARCHAR(9)); "
-        "CREATE TABLE shop.other (id BIGINT PRIMARY KEY, v VARCHAR(9));",
+        schema=SCHEMA,
     )
     feed.send(0, T.insert(at(1), 1, "a"), T.update(at(2), (1, "a"), (1, "b")), T.insert(at(2), 2, "x"))
     feed.send(0, T.delete(at(3), 2, "x"), T.insert(at(3), 3, "moved"))
@@ -77,6 +82,19 @@ def test_a_ddl_that_comes_late_is_followed_once(feed: Changefeed) -> None:
     feed.go()
     assert feed.state.tables["shop", "t"].stop is None
     assert {key: row[-1] for key, row in feed.rows("t").items()} == {1: 1, 3: 1, 5: 1, 6: 1, 7: 9}
+
+
+def test_upsert_wins_over_a_delete_of_the_same_commit_that_comes_in_a_later_batch(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """A commit that moves a key away and another one in has both, in two partitions or in either order."""
+    feed = Changefeed(spark, broker, tmp_path, partitions=2, described={"gold": {"mode": "eventual"}}, schema=SCHEMA)
+    feed.send(0, T.insert(at(1), 1, "a"), T.insert(at(1), 2, "b"), T.insert(at(1), 3, "c"))
+    feed.send(0, T.insert(at(2), 1, "moved in"), T.insert(at(2), 3, "moved in"), T.delete(at(2), 3, "c"))
+    feed.go()
+    feed.send(1, T.delete(at(2), 1, "a"), T.delete(at(2), 2, "b"))
+    feed.go()
+    assert feed.rows("t") == {1: ("moved in",), 3: ("moved in",)}
 
 
 def test_a_tombstone_is_forgotten_after_its_days(feed: Changefeed) -> None:

@@ -14,7 +14,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import apply_plan, windows
-from ticdc_lakehouse.gold.live_table import UPKEEP
+from ticdc_lakehouse.gold.live_table import UPKEEP, is_settled, live_names
 from ticdc_lakehouse.gold.maintenance import maintain
 from ticdc_lakehouse.gold.time_travel import as_of
 
@@ -158,7 +158,7 @@ def test_a_view_keeps_what_it_was_given(feed: Changefeed) -> None:
     assert feed.lake.property(changed, "given") == feed.lake.property(resting, "given") == "yes"
     assert feed.spark.sql(f"DESCRIBE EXTENDED {resting}").collect() == asked
     described = {row["col_name"]: row["comment"] for row in feed.spark.sql(f"DESCRIBE {changed}").collect()}
-    assert described == {"id": "BIGINT", "v": "VARCHAR(9)"}
+    assert described == {"id": "BIGINT, key", "v": "VARCHAR(9)"}
 
 
 def test_live_tables_are_renamed_with_their_tables_and_stay_when_they_are_dropped(
@@ -176,10 +176,11 @@ def test_live_tables_are_renamed_with_their_tables_and_stay_when_they_are_droppe
         raise InterruptedError
 
     with monkeypatch.context() as patch:
-        patch.setattr(Lake, "rename", die)
+        patch.setattr(Lake, "leave_names", die)
         with pytest.raises(InterruptedError):
             feed.apply()
     assert feed.state.tso == at(20)
+    assert not is_settled(feed.lake, live_names(feed.state.tables.values()))
     with pytest.raises(ConfigError, match=r"live table \S+ has not got its published name yet: run gold"):
         as_of(feed.spark, feed.name, lake=feed.lake)
     feed.apply()
@@ -192,6 +193,29 @@ def test_live_tables_are_renamed_with_their_tables_and_stay_when_they_are_droppe
     before = as_of(feed.spark, feed.name, at(12), lake=feed.lake)
     assert [row["v"] for row in before["shop.dropped"].collect()] == ["d"]
     assert [row["v"] for row in before["shop.a"].orderBy("id").collect()] == ["a", "more"]
+
+
+def test_no_view_shows_another_tables_rows_while_tables_change_places(
+    feed: Changefeed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a run that dies there, too, until the next one."""
+    rows = {name: feed.rows(name) for name in ("a", "b")}
+    feed.send(0, rename(21, ("a", "tmp")), rename(22, ("b", "a")), rename(23, ("tmp", "b")))
+    feed.resolve(at(24))
+    feed.load()
+    seen: list[dict[Any, tuple[Any, ...]]] = []
+
+    def look_and_die(*_: object) -> None:
+        seen.extend(feed.rows(name) for name in ("a", "b"))
+        raise InterruptedError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Lake, "take_names", look_and_die)
+        with pytest.raises(InterruptedError):
+            feed.apply()
+    assert seen == [rows["b"], rows["a"]]
+    feed.apply()
+    assert [feed.rows("a"), feed.rows("b")] == [rows["b"], rows["a"]]
 
 
 @pytest.mark.parametrize(

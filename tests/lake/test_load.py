@@ -13,11 +13,12 @@ from ticdc_codec.errors import ApplyError, ConfigError
 from ticdc_codec.event import Column
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.gold.state_tables import WINDOWS
+from ticdc_lakehouse.ops.load_options import LoadOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Row, SparkSession
 
     from ticdc_local.broker import Broker
 
@@ -32,7 +33,8 @@ S = at(10)
 @pytest.fixture(scope="module")
 def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Changefeed:
     """Gold at 30, with changes and DDLs before, at and after the exports' TSO."""
-    feed = Changefeed(spark, broker, tmp_path_factory.mktemp("load"), schema=SCHEMA)
+    blocked = {"tables": {"shop.stuck": {"on_computed_default": "block"}}}
+    feed = Changefeed(spark, broker, tmp_path_factory.mktemp("load"), schema=SCHEMA, described={"gold": blocked})
     feed.send(0, ORDERS.insert(at(9), 3, "before"), ORDERS.insert(at(9), 4, "gone in the export"))
     feed.send(0, ORDERS.update(S, (3, "before"), (3, "at")))
     feed.send(0, ORDERS.update(at(11), (5, "old"), (5, "new")), ORDERS.delete(at(12), 6, "old"))
@@ -58,6 +60,11 @@ def exported(folder: Path, *rows: tuple[int, str | None], tso: int = S, table: s
 
 def create(table: str, more: str = "") -> str:
     return f"CREATE TABLE `{table}` (`id` BIGINT PRIMARY KEY, `v` VARCHAR(9){more})"
+
+
+def commits(feed: Changefeed, table: str) -> list[Row]:
+    """The versions of a live table, the oldest first."""
+    return sorted(feed.lake.history(feed.live(table)).collect(), key=lambda commit: commit["version"])
 
 
 def windows(feed: Changefeed) -> int:
@@ -87,6 +94,7 @@ def test_what_is_no_export_of_this_feed(feed: Changefeed, tmp_path: Path) -> Non
     write_metadata(folder, S, finished=False)
     with pytest.raises(ConfigError, match="has not finished"):
         feed.run.load(str(folder))
+    write_metadata(folder, S)
     (folder / "shop.orders-schema.sql").unlink()
     with pytest.raises(ConfigError, match=r"rows of shop\.orders without its CREATE TABLE"):
         feed.run.load(str(folder))
@@ -117,6 +125,11 @@ def test_an_export_and_the_changes_after_it_meet(feed: Changefeed, tmp_path: Pat
     assert windows(feed) == published + 1  # nobody sees the table as of S
     assert (loaded.tso, loaded.rows) == (S, {("shop", "orders"): 5})
     assert feed.rows("orders") == {1: ("first",), 2: (None,), 3: ("at",), 5: ("new",), 7: ("later",)}
+    assert [commit["operation"] for commit in commits(feed, "orders")[:2]] == ["CREATE TABLE AS SELECT", "MERGE"]
+    as_exported = feed.spark.sql(f"SELECT id, v FROM {feed.live('orders')} VERSION AS OF 0 ORDER BY id").collect()
+    assert [*map(tuple, as_exported)] == [(1, "first"), (2, None), (3, "at"), (5, "old"), (6, "old")]
+    assert feed.spark.sql(f"DESCRIBE DETAIL {feed.live('orders')}").collect()[0]["clusteringColumns"] == ["id"]
+    assert feed.spark.table(feed.live("orders")).schema["v"].metadata["comment"] == "VARCHAR(9)"
     assert (feed.state.tso, feed.state.tables["shop", "orders"].applied_tso) == (at(30), at(30))
     feed.send(0, ORDERS.update(at(31), (1, "first"), (1, "changed")), ORDERS.delete(at(31), 2, None))
     feed.resolve(at(40))
@@ -177,7 +190,7 @@ def test_values_of_every_kind_and_names_of_files(feed: Changefeed, tmp_path: Pat
     (folder / "shop.packed.000000000.csv.gz").write_bytes(gzip.compress(csv_bytes(("id", "v"), [(1, "x")])))
     with pytest.raises(ConfigError, match=r"column moment is a TIMESTAMP: give the time zone"):
         feed.run.load(str(folder))
-    loaded = feed.run.load(str(folder), "Asia/Shanghai")
+    loaded = feed.run.load(str(folder), LoadOptions(time_zone="Asia/Shanghai"))
     assert loaded.rows == {("shop", "odd.table"): 2, ("shop", "empty"): 0, ("shop", "packed"): 1}
     assert (feed.rows("empty"), feed.rows("packed")) == ({}, {1: ("x",)})
     shown = feed.rows("odd.table")

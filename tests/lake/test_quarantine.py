@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
-from changefeed import Changefeed, Source, at
+from changefeed import ID, Changefeed, Source, at, ddl
 
+from ticdc_codec.event import Column
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.silver import quarantine
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 CLAIMS = {"large-message-handle-option": "claim-check", "claim-check-raw-value": True}
 MENDED, DISMISSED, FINE = (Source(table=name) for name in ("mended", "dismissed", "fine"))
+FINE_SCHEMA = "CREATE TABLE shop.fine (id BIGINT PRIMARY KEY, v VARCHAR(9));"
 
 
 class Claims:
@@ -108,6 +111,39 @@ def test_rows_of_a_known_table(spark: SparkSession, broker: Broker, tmp_path: Pa
     versions = feed.data_versions()
     feed.apply()
     assert feed.data_versions() == versions
+
+
+def test_a_dismissed_ddl_is_followed_when_it_is_replayed(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    feed = Changefeed(spark, broker, tmp_path, schema=FINE_SCHEMA, described={"max_message_bytes": 1000})
+    wide = Source(table="fine", columns=(*FINE.columns, Column(name="w", type="int")))
+    feed.send(0, FINE.insert(at(1), 1, "a"), FINE.insert(at(1), 2, "b"), FINE.insert(at(1), 3, "c"))
+    query = f"ALTER TABLE `shop`.`fine` ADD COLUMN `w` INT DEFAULT 7 COMMENT '{'x' * 2000}'"
+    feed.send(0, ddl(at(2), query, "shop", "fine", "ALTER"), FINE.delete(at(3), 2, "b"), wide.insert(at(4), 4, "d", 8))
+    feed.resolve(at(5))
+    feed.load()
+    quarantine.dismiss(feed.lake, feed.name, [(feed.topic, 0, 3)], "looked like a comment")
+    assert set(feed.apply().stopped) == {("shop", "fine")}
+    assert feed.rows("fine") == {1: ("a",), 3: ("c",)}
+
+    feed.described = {}
+    quarantine.replay(feed.lake, feed.run.decoding, [(feed.topic, 0, 3)])
+    assert feed.apply().stopped == {}
+    assert feed.rows("fine") == {1: ("a", 7), 3: ("c", 7), 4: ("d", 8)}
+
+
+def test_rows_that_were_cut_to_their_handle_key(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    options = {"large-message-handle-option": "handle-key-only"}
+    feed = Changefeed(spark, broker, tmp_path, schema=FINE_SCHEMA, options=options)
+    cut = Source(table="fine", columns=(ID,))
+    feed.send(0, FINE.insert(at(1), 1, "a"), FINE.insert(at(1), 2, "b"), FINE.insert(at(1), 3, "c"))
+    feed.send(0, replace(cut.update(at(2), (1,), (1,)), handle_only=True))
+    feed.send(0, replace(cut.delete(at(2), 2), handle_only=True), replace(cut.insert(at(2), 4), handle_only=True))
+    feed.resolve(at(3))
+    assert set(feed.go().stopped) == {("shop", "fine")}
+    assert feed.rows("fine") == {1: ("a",), 2: ("b",), 3: ("c",)}
+    feed.described = {"gold": {"on_handle_key_only": "null"}}
+    assert feed.apply().stopped == {}
+    assert feed.rows("fine") == {1: (None,), 3: ("c",), 4: (None,)}
 
 
 def test_what_may_have_been_anything_holds_the_feed(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:

@@ -65,10 +65,10 @@ def windows() -> list[Answer]:
     return known[step::step]
 
 
-def through_views(run: Run) -> Row:
-    """What a query over two views shows."""
+def through(run: Run, layer: Layer) -> Row:
+    """What a query over two tables shows: in gold views at the published version, in live each table's newest one."""
     tables = published(run.lake, run.feed.name).tables
-    names = {table: run.lake.table(Layer.GOLD, tables["bank", table].name) for table in ("accounts", "ledger")}
+    names = {table: run.lake.table(layer, tables["bank", table].name) for table in ("accounts", "ledger")}
     (line,) = run.lake.spark.sql(SUMS.format(**names)).collect()
     return line
 
@@ -83,14 +83,16 @@ def at_watermark(run: Run, tso: int) -> Row:
     return line
 
 
-def test_no_torn_transaction_in_a_view_nor_as_of_a_watermark(bank: Run) -> None:
+def test_no_torn_transaction_in_a_view_a_live_table_nor_as_of_a_watermark(bank: Run) -> None:
     known = windows()
     replace(bank, until_tso=known[0].watermark).gold()
     seen: list[Row] = []
+    live: list[Row] = []
     exact: list[tuple[int, Row]] = []
 
     def read() -> None:
-        seen.append(through_views(bank))
+        seen.append(through(bank, Layer.GOLD))
+        live.append(through(bank, Layer.LIVE))
         tso = published(bank.lake, bank.feed.name).tso
         exact.append((tso, at_watermark(bank, tso)))
 
@@ -106,4 +108,8 @@ def test_no_torn_transaction_in_a_view_nor_as_of_a_watermark(bank: Run) -> None:
     # A query over two views may read one that is renewed already and one that is not yet: of neighbouring watermarks.
     assert all(abs(one - other) <= 1 for one, other in places)
     assert all(before <= after for before, after in pairwise(min(place) for place in places))
+    # Of a live table a reader sees whole windows only, each a state that TiDB had.
+    for table, states_of_table in singles.items():
+        assert [line[table] for line in live if line[table] not in states_of_table] == []
+    assert len({line["accounts"] for line in live}) > 1, "else nothing was read meanwhile"
     print(f"{len(places)} reads over two views, {sum(one != other for one, other in places)} of two watermarks")

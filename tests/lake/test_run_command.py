@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,6 +12,7 @@ from changefeed import Changefeed, Source, at
 
 from ticdc_local.broker import free_ports
 from ticdc_local.cli import main
+from ticdc_local.runner.bundle import load_bundle
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,3 +48,78 @@ def test_a_feed_without_brokers_holds_no_other_and_fails_the_run(
     assert any(event.startswith(f"bronze landed feed={feed.name} batches=1 messages=2 ") for event in events)
     assert any(event.startswith(f"gold window published feed={feed.name} from_tso=0 tso={at(2)} ") for event in events)
     assert any(event.startswith(f"gold table applied feed={feed.name} table=shop.orders ") for event in events)
+
+
+def observed(spark: SparkSession, feed: str) -> dict[str, int]:
+    """The number of rows that each query of the bundle's dashboard and alerts gives for a feed; the session knows those
+    of other tests too."""
+    given = dict.fromkeys(("service_principal", "analysts", "operators", "warehouse_id"), "given")
+    bundle = load_bundle(PROJECT, "prod", {**given, "catalog": "spark_catalog"})
+    dashboard = json.loads((PROJECT / "resources" / "ticdc_lake.lvdash.json").read_text())
+    queries = {each["name"]: "".join(each["queryLines"]) for each in dashboard["datasets"]}
+    queries["all changes"] = "SELECT * FROM changes"  # the dashboard shows those of a day
+    queries |= {r.key: r.definition["query_text"] for r in bundle.resources if r.kind == "alerts"}
+    spark.sql("USE spark_catalog.ops")
+    try:
+        found = {name: spark.sql(query).collect() for name, query in queries.items()}
+        return {name: sum(row.asDict().get("feed", feed) == feed for row in rows) for name, rows in found.items()}
+    finally:
+        spark.sql("USE spark_catalog.default")
+
+
+def test_a_poison_message_ends_a_run_that_worked_with_code_3_unless_the_feed_tolerates_it(
+    spark: SparkSession, broker: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    feed = Changefeed(spark, broker, tmp_path / "lake")
+    feed.send(0, ORDERS.insert(at(1), 1, "a"))
+    feed.resolve(at(2))
+    feed.send(0, b"{no json")
+    feed.resolve(at(3))
+    feed.write_file()
+    given = ["run", "--project", str(PROJECT), "--lake", str(feed.folder), "--feed", feed.name]
+    assert main([*given, "--param", f"feeds_root={feed.folder}"]) == 3
+    lines = capsys.readouterr().out.splitlines()
+    assert f"gold[{feed.name}]: finished" in "\n".join(lines)
+    assert lines[-2] == f"feed {feed.name} needs attention: 1 message is in quarantine: 1 bad_json"
+    assert lines[-1].startswith("job ticdc_lake: ran, but a feed needs attention, in ")
+
+    assert observed(spark, feed.name) == {
+        "feeds": 1,
+        "behind": 1,
+        "windows": 1,
+        "changes": 0,
+        "all changes": 1,
+        "blocked": 0,
+        "quarantine": 1,
+        "accounting": 7,
+        "definitions": 1,
+        "ticdc_behind": 1,
+        "ticdc_blocked": 1,
+        "ticdc_quarantine": 1,
+        "ticdc_no_watermark": 1,
+    }
+
+    feed.described = {"alarm": {"quarantine": 2, "blocked": True}}
+    feed.write_file()
+    assert main([*given, "--param", f"feeds_root={feed.folder}"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1].startswith("job ticdc_lake: success in ")
+
+
+def test_the_selftest_finds_all_that_applies_on_a_laptop(
+    spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAKEHOUSE_SECRET_KAFKA_JAAS", "x" * 7)
+    lake = tmp_path / "lake"
+    given = ["run", "ticdc_selftest", "--project", str(PROJECT), "--lake", str(lake), "--param", "secret=kafka/jaas"]
+    assert main(given) == 0
+    out = capsys.readouterr().out
+    assert "11 checks, none failed" in out
+    assert "a laptop has no privileges" in out
+    assert "a laptop has no tags" in out
+    assert out.count("skipped") == 2
+    assert "7 characters" in out
+    assert not [*lake.glob("ops/selftest*"), *lake.glob("checkpoints/selftest*")]
+    assert spark.sql("SHOW TABLES IN spark_catalog.ops LIKE 'selftest*'").count() == 0
+
+    assert main([*given[:-1], "secret=kafka/other"]) == 1
+    assert "secret: secret kafka/other: environment variable LAKEHOUSE_SECRET_KAFKA_OTHER" in capsys.readouterr().out

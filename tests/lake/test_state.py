@@ -16,7 +16,7 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import state, state_tables
 from ticdc_lakehouse.gold.naming import check_feed_name
 from ticdc_lakehouse.gold.state import COMPLETE_EVERY, publish, published
-from ticdc_lakehouse.gold.state_tables import DEFINITIONS, TABLE_STATES, WINDOWS, rows_of
+from ticdc_lakehouse.gold.state_tables import DEFINITIONS, TABLE_STATES, TOPICS, WINDOWS, rows_of
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.schema.names import TableName
@@ -64,7 +64,8 @@ def rows(lake: Lake, name: str, number: int) -> int:
 def test_state_is_read_as_it_was_published(lake: Lake) -> None:
     assert published(lake, FEED) == Published()
     names = [f"t{i}" for i in range(10)]
-    now = replace(window(Published(), 10, *names), replays_seen=datetime(2026, 11, 1, 2, 3, 4, 567_891))
+    now = replace(window(Published(), 10, *names), replays_seen=datetime(2026, 11, 1, 2, 3, 4, 567_891, UTC))
+    now = replace(now, topics={"shop": frozenset(now.tables)})
     first = publish(lake, FEED, Published(), now, [definition(name, 9) for name in names], 7)
     assert published(lake, FEED) == first
     assert (first.number, first.base, len(first.definitions)) == (1, 1, 10)
@@ -84,9 +85,12 @@ def test_state_is_read_as_it_was_published(lake: Lake) -> None:
     assert rows(lake, DEFINITIONS, 2) == 1
 
     advanced = {**window(second, 30).tables, TableName("d", "t0"): blocked}
-    third = publish(lake, FEED, second, replace(second, tso=30, tables=advanced, recoverable=()), [], 0)
+    topics = {**second.topics, "own": frozenset({TableName("d", "t9")})}
+    now = replace(second, tso=30, tables=advanced, recoverable=(), topics=topics)
+    third = publish(lake, FEED, second, now, [], 0)
     assert published(lake, FEED) == third
     assert rows(lake, TABLE_STATES, 3) == 1
+    assert [rows(lake, TOPICS, number) for number in (1, 2, 3)] == [10, 0, 1]
     assert published(lake, FEED, at=29) == second
     assert published(lake, FEED, at=9) == Published()
     assert published(lake, "other") == Published()

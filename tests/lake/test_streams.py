@@ -9,7 +9,7 @@ import pytest
 from live_versions import wrong_versions
 
 from ticdc_lakehouse.catalog import Layer
-from ticdc_lakehouse.silver.decode_stream import events_table
+from ticdc_lakehouse.silver import events_table
 from ticdc_testkit.recorded_streams import recorded_stream
 from ticdc_testkit.respelled_streams import respelled
 from ticdc_testkit.verify_stream import load_stream, verify
@@ -53,7 +53,7 @@ def test_gold_is_what_tidb_held_in_databases_with_capitals(spark: SparkSession, 
     verdicts = list(verify(run, recorded, 36))
     assert list(wrong_versions(run, [verdict.watermark for verdict in verdicts])) == []
     assert [str(difference) for verdict in verdicts for difference in verdict.differences][:20] == []
-    changes = spark.table(run.lake.table(Layer.SILVER, events_table(run.feed.name))).where("kind = 'row'")
+    changes = spark.table(events_table.full_name(run.lake, run.feed.name)).where("kind = 'row'")
     assert {spelled.islower() for (spelled,) in changes.select("database").distinct().collect()} == {True, False}
     counts = spark.table(run.lake.table(Layer.OPS, f"{run.feed.name}_accounting"))
     assert counts.selectExpr("sum(filtered)").first() == (0,)

@@ -37,13 +37,13 @@ _MESSAGE_COLUMNS = """
 _OFFSET_COLUMNS = """
     batch BIGINT NOT NULL COMMENT 'micro-batch of the bronze stream',
     query STRING NOT NULL COMMENT 'id of the streaming query; a new one begins when its checkpoint is lost',
-    topic STRING NOT NULL,
-    partition INT NOT NULL,
+    topic STRING NOT NULL COMMENT 'Kafka topic of the message',
+    partition INT NOT NULL COMMENT 'Kafka partition',
     start_offset BIGINT NOT NULL COMMENT 'first offset that the batch asked for',
     end_offset BIGINT NOT NULL COMMENT 'offset after the last one; equal to start_offset if there was none',
     messages BIGINT NOT NULL COMMENT 'messages landed',
     listing BIGINT NOT NULL COMMENT 'end_offset was asked of Kafka after the batches before this number were read',
-    ingest_time TIMESTAMP NOT NULL
+    ingest_time TIMESTAMP NOT NULL COMMENT 'when the batch was landed'
 """
 
 

@@ -13,15 +13,18 @@ from pathlib import Path
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.options import LargeMessage, SinkOptions, option_names
+from ticdc_lakehouse.config.alarm import Alarm
 from ticdc_lakehouse.config.document import document_of
 from ticdc_lakehouse.config.feed_file import LARGEST_MESSAGE, FeedFile
 from ticdc_lakehouse.config.gold import Gold
 from ticdc_lakehouse.config.kafka import Kafka, Servers
 from ticdc_lakehouse.config.keys import Key, read_struct, suggestion
+from ticdc_lakehouse.config.names import clashes, known_names
+from ticdc_lakehouse.config.retention import Bronze, Silver
 from ticdc_lakehouse.config.security import SecretReference, client_options, read_security
 from ticdc_lakehouse.config.sink_uri import read_options
 from ticdc_lakehouse.config.table_filter import TableFilter
-from ticdc_lakehouse.policy import Mode
+from ticdc_lakehouse.policy import Mode, Views
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.script import tables_from_sql
 
@@ -45,7 +48,10 @@ class Feed:
     security: Mapping[str, str | SecretReference] = field(default_factory=dict)
     """Options of the Kafka client; `security_options` resolves the references."""
     tables: TableFilter = field(default_factory=TableFilter)
+    bronze: Bronze = field(default_factory=Bronze)
+    silver: Silver = field(default_factory=Silver)
     gold: Gold = field(default_factory=Gold)
+    alarm: Alarm = field(default_factory=Alarm)
     schema_tables: tuple[Table, ...] = ()
     """The tables that existed before the feed."""
     starting_offsets: str = "earliest"
@@ -99,7 +105,8 @@ def no_such_feed(path: Path, known: Iterable[str]) -> ConfigError:
 
 
 def load_feeds(folder: Path, names: Iterable[str], *, bootstrap_servers: str | None = None) -> tuple[Feed, ...]:
-    """The feeds of these names, in this order. Raises ConfigError that lists every mistake in all of them."""
+    """The feeds of these names, in this order. Raises ConfigError that lists every mistake in all of them, and tables
+    that would get one name."""
     mistakes: list[str] = []
     feeds = []
     for name in names:
@@ -107,8 +114,9 @@ def load_feeds(folder: Path, names: Iterable[str], *, bootstrap_servers: str | N
             feeds.append(load_feed(feed_file(folder, name), bootstrap_servers=bootstrap_servers))
         except ConfigError as error:
             mistakes.append(str(error))
+    mistakes += clashes(known_names(feed.name, feed.gold, feed.tables, feed.schema_tables) for feed in feeds)
     if mistakes:
-        raise ConfigError("\n".join(mistakes))
+        raise ConfigError("\n".join(dict.fromkeys(mistakes)))
     return tuple(feeds)
 
 
@@ -137,6 +145,8 @@ def _feed(values: Mapping[str, object], root: Key) -> Feed:
     tables = _schema_tables(file.schema_file, root / "schema_file")
     if not root.mistakes:
         _check_together(values, file, options, root)
+        for clash in clashes([known_names(name, file.gold, file.tables, tables)]):
+            (root / "gold.name").note(clash)
     return Feed(
         name=name,
         protocol=file.protocol,
@@ -146,7 +156,10 @@ def _feed(values: Mapping[str, object], root: Key) -> Feed:
         topic_pattern=kafka.topic_pattern,
         security=security,
         tables=file.tables,
+        bronze=file.bronze,
+        silver=file.silver,
         gold=file.gold,
+        alarm=file.alarm,
         schema_tables=tables,
         starting_offsets=file.starting_offsets,
         max_message_bytes=file.max_message_bytes,
@@ -156,6 +169,8 @@ def _feed(values: Mapping[str, object], root: Key) -> Feed:
 def _check_together(values: Mapping[str, object], file: FeedFile, options: SinkOptions, root: Key) -> None:
     """Notes settings that are right one by one, but not beside each other."""
     gold = values.get("gold")
+    if file.gold.views is Views.NONE:
+        _check_without_views(file.gold, root / "gold.views")
     if file.gold.mode is Mode.WATERMARKS:
         if "enable-tidb-extension" in option_names(file.protocol) and not options.enable_tidb_extension:
             extension = "options.enable-tidb-extension: true"
@@ -169,6 +184,14 @@ def _check_together(values: Mapping[str, object], file: FeedFile, options: SinkO
         (root / "options.claim-check-storage-uri").note(
             "required key is missing: the folder or URI of the claim-check objects"
         )
+
+
+def _check_without_views(gold: Gold, views: Key) -> None:
+    """Notes settings that only a view can obey."""
+    if gold.mode is Mode.EVENTUAL:
+        views.note("expected pinned beside gold.mode: eventual, whose live tables hold deleted rows too; found none")
+    if gold.shows_texts:
+        views.note("expected pinned beside on_irregular: text, since only a view shows texts; found none")
 
 
 def _schema_tables(name: str | None, key: Key) -> tuple[Table, ...]:

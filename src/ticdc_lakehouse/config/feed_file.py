@@ -8,8 +8,10 @@ from msgspec import Meta, Struct, field
 
 from ticdc_codec.protocols import PROTOCOLS
 from ticdc_codec.typed_value import Text, Zone
+from ticdc_lakehouse.config.alarm import Alarm
 from ticdc_lakehouse.config.gold import Gold
 from ticdc_lakehouse.config.kafka import Kafka
+from ticdc_lakehouse.config.retention import Bronze, Silver
 from ticdc_lakehouse.config.table_filter import TableFilter
 
 LARGEST_MESSAGE = 16 * 1024 * 1024
@@ -54,7 +56,12 @@ class FeedFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tables: Annotated[TableFilter, Meta(description="[Which tables gold carries](#tables).")] = field(
         default_factory=TableFilter
     )
+    bronze: Annotated[Bronze, Meta(description="[How long messages are kept](#bronze).")] = field(
+        default_factory=Bronze
+    )
+    silver: Annotated[Silver, Meta(description="[How long events are kept](#silver).")] = field(default_factory=Silver)
     gold: Annotated[Gold, Meta(description="[Gold's tables](#gold).")] = field(default_factory=Gold)
+    alarm: Annotated[Alarm, Meta(description="[When a run ends with an alarm](#alarm).")] = field(default_factory=Alarm)
     schema_file: Annotated[
         Text | None,
         Meta(

@@ -6,16 +6,21 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
+from ticdc_codec.typed_value import Zone
 from ticdc_lakehouse.config.table_filter import TablePattern, fits
 from ticdc_lakehouse.policy import (
     NAME_TEMPLATE,
     RETENTION_DAYS,
+    SCHEMA_TEMPLATE,
     SHORTEST_RETENTION,
     Mode,
+    OnComputedDefault,
     OnDrop,
+    OnHandleKeyOnly,
     OnIrregular,
     OnUnsupportedDdl,
     Policy,
+    Views,
 )
 
 LONGEST_DAYS = 36_500
@@ -31,6 +36,15 @@ _NameTemplate = Annotated[
         extra={
             "expected": "letters a-z, digits, _ and the placeholders {feed}, {database}, {table}, with {table} in it"
         },
+    ),
+]
+
+
+_SchemaTemplate = Annotated[
+    str,
+    Meta(
+        pattern=r"^([a-z0-9_]|\{(feed|database)\})*$(?!\n)",
+        extra={"expected": "letters a-z, digits, _ and the placeholders {feed} and {database}"},
     ),
 ]
 
@@ -62,6 +76,23 @@ class TableKeys(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ),
     ] = None
 
+    on_computed_default: Annotated[
+        OnComputedDefault | None,
+        Meta(
+            description="What old rows get from an ADD COLUMN whose DEFAULT only TiDB computed, such as "
+            "CURRENT_TIMESTAMP ([how](ddl.md#computed-defaults)). `learn`: NULL, marked as pending, until a change of "
+            "an old row shows the one value; `estimate`: the commit's time until then; `block`: the table is blocked."
+        ),
+    ] = None
+    on_handle_key_only: Annotated[
+        OnHandleKeyOnly | None,
+        Meta(
+            description="What happens to a row that was too large for a message, which holds its handle key columns "
+            "only (`large-message-handle-option: handle-key-only`). `block`: the table is blocked before it; `null`: "
+            "its other columns are NULL until a whole image comes (`handle_only` in silver's events)."
+        ),
+    ] = None
+
 
 class Gold(TableKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Gold's tables: which changes they hold, their names, and the policy of each table."""
@@ -89,16 +120,47 @@ class Gold(TableKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "deletes what is older."
         ),
     ] = RETENTION_DAYS
-    name: Annotated[_NameTemplate, Meta(description="Names of tables and views.")] = NAME_TEMPLATE
+    views: Annotated[
+        Views,
+        Meta(
+            description="What analysts read. `pinned`: views in `gold`, which show all tables at the published "
+            "watermark; `none`: no views, the [live tables](../README.md#query) themselves, whose newest version may "
+            "be ahead of it. A feed may change from one to the other: the next run of gold drops or makes the views."
+        ),
+    ] = Views.PINNED
+    schema: Annotated[
+        _SchemaTemplate,
+        Meta(
+            description="Schemas of tables and views, by what follows the layers' names: `{database}` puts the table "
+            "`orders` of `shop` into `live_shop`, its view into `gold_shop`, its changes into `silver_shop`. Empty: "
+            "`live`, `gold` and `silver`. On Databricks [the bundle makes them](databricks.md#schemas-of-a-feed). "
+            "It stays as it is once the feed has published."
+        ),
+    ] = SCHEMA_TEMPLATE
+    ddl_time_zone: Annotated[
+        Zone | None,
+        Meta(
+            description="Time zone of the sessions that run DDL. No message carries it; with it the DEFAULT '…' of an "
+            "added TIMESTAMP column is certain."
+        ),
+    ] = None
+    name: Annotated[
+        _NameTemplate,
+        Meta(description="Names of tables and views. A name that two tables would get is refused."),
+    ] = NAME_TEMPLATE
     tables: Annotated[
         dict[TablePattern, TableKeys],
         Meta(
-            description="`on_drop`, `on_unsupported_ddl` and `on_irregular` for the tables of a pattern, such as "
-            "`crm.tmp_*: {on_drop: keep}`. The first pattern that fits counts; a key that it leaves out is as for the "
-            "feed.",
+            description="The keys `on_…` for the tables of a pattern, such as `crm.tmp_*: {on_drop: keep}`. The first "
+            "pattern that fits counts; a key that it leaves out is as for the feed.",
             extra_json_schema={"propertyNames": TablePattern.json_schema},
         ),
     ] = field(default_factory=dict)
+
+    @property
+    def shows_texts(self) -> bool:
+        """Whether the policy of some table is that its view shows irregular values as texts."""
+        return OnIrregular.TEXT in (self.on_irregular, *(keys.on_irregular for keys in self.tables.values()))
 
     def policy(self, database: str, table: str) -> Policy:
         """The policy of one table."""

@@ -17,11 +17,13 @@ from msgspec.structs import FieldInfo
 from ticdc_codec.options import Option, option_names, options_of
 from ticdc_codec.protocols import PROTOCOLS
 from ticdc_codec.typed_value import bare, expected, is_word
+from ticdc_lakehouse.config.alarm import Alarm
 from ticdc_lakehouse.config.client_option import CLIENT_OPTIONS
 from ticdc_lakehouse.config.feed_file import FeedFile
 from ticdc_lakehouse.config.gold import Gold
 from ticdc_lakehouse.config.kafka import Kafka
 from ticdc_lakehouse.config.keys import default_of
+from ticdc_lakehouse.config.retention import Bronze, Silver
 from ticdc_lakehouse.config.security import PREFIXES, is_secret
 from ticdc_lakehouse.config.sink_uri import OF_TICDC_ALONE, SECRETS
 from ticdc_lakehouse.config.table_filter import TableFilter
@@ -46,15 +48,22 @@ kafka:
 tables:
   include: ["crm.*"]
   exclude: ["crm.audit_*"]
+bronze:
+  retention_days: 30
+silver:
+  retention_days: 90
 gold:
   mode: watermarks
   retention_days: 30
+  views: pinned
+  schema: ""
   name: "{feed}_{database}_{table}"
   on_drop: drop
   on_unsupported_ddl: block
   on_irregular: "null"
   tables:
     crm.archive: {on_drop: keep}
+alarm: {behind: 30m, blocked: true, quarantine: 1}
 schema_file: crm.sql
 starting_offsets: earliest
 max_message_bytes: 16777216
@@ -107,7 +116,10 @@ def page() -> str:
         f"\nWithout effect, since only TiCDC's own connection depends on them: {alone}.\n",
         f"\nRefused, since they are secrets: {secret}.\n",
         *_section("tables", TableFilter),
+        *_section("bronze", Bronze),
+        *_section("silver", Silver),
         *_section("gold", Gold),
+        *_section("alarm", Alarm),
     ]
     return "".join(parts)
 

@@ -9,19 +9,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from uuid import uuid4
-
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.live_table import Column, given_properties, layout_sql, live_columns
-from ticdc_lakehouse.gold.merge import DELETED, KEY, key_text_sql
+from ticdc_lakehouse.gold.live_table import (
+    Column,
+    commented,
+    given_properties,
+    layout_sql,
+    live_columns,
+    temporary_view,
+)
+from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY, key_text_sql
 from ticdc_lakehouse.planning.table_plan import AlterRows, ExchangeRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
-from ticdc_lakehouse.schema.effect import Added, ConvertedColumn, Dropped, Effect, Rekeyed, Renamed, RowsGone
+from ticdc_lakehouse.schema.effect import Added, ConvertedColumn, Dropped, Effect, Filled, Rekeyed, Renamed, RowsGone
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.type_conversion import converted_sql, zeros
@@ -110,20 +113,8 @@ def replace_rows(lake: Lake, table: str, query: str, definition: Table, columns:
     """Replace rows, columns and layout of a live table in one commit; older versions keep theirs, and the table what
     else was set of it."""
     layout = layout_sql(definition, given_properties(lake, table))
-    # Other tables are replaced in this session at the same time: DDLs may share a TSO.
-    source = f"_ticdc_replacement_{uuid4().hex}"
-    _commented(lake.spark.sql(query), columns).createOrReplaceTempView(source)
-    try:
+    with temporary_view(lake, commented(lake.spark.sql(query), columns)) as source:
         lake.spark.sql(f"REPLACE TABLE {table} USING delta {layout} AS SELECT * FROM {source}")
-    finally:
-        lake.spark.catalog.dropTempView(source)
-
-
-def _commented(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
-    """The columns in this order, with their comments: REPLACE TABLE … AS SELECT takes them from the query's."""
-    return rows.select(
-        *(F.col(quoted(c.name)).alias(c.name, metadata={"comment": c.comment}) for c in columns),
-    )
 
 
 def _adds_and_drops(effects: Sequence[Effect]) -> bool:
@@ -154,6 +145,8 @@ def _after(lake: Lake, rows: _Rows, effect: Effect, step: AlterRows, time_zone: 
     match effect:
         case Added(column=column, value=value):
             return _add(rows, by_name(column), value, time_zone)
+        case Filled(column=column, value=value):
+            return _fill(rows, column, value, time_zone)
         case Dropped(column=column):
             return _drop(lake, rows, column)
         case Renamed(old=old, new=new):
@@ -174,6 +167,16 @@ def _add(rows: _Rows, column: ColumnDefinition, value: str | None, time_zone: st
         added = rows.select({column.name: f"CAST(NULL AS {typed.spark_type})"}, columns=columns)
         return replace(added, same=rows.same)
     return rows.select(_assigned(typed, literal(value), time_zone), columns=columns)
+
+
+def _fill(rows: _Rows, column: ColumnDefinition, value: str, time_zone: str) -> _Rows:
+    """Rows that were not written since the ADD COLUMN get its value."""
+    assert column.pending is not None
+    assigned = _assigned(typed_column(column), literal(value), time_zone)
+    is_old = f"{COMMIT_TS} <= {column.pending.since}"
+    return rows.select(
+        {name: f"CASE WHEN {is_old} THEN {sql} ELSE {quoted(name)} END" for name, sql in assigned.items()}
+    )
 
 
 def _assigned(typed: TypedColumn, text: str, time_zone: str) -> dict[str, str]:
@@ -276,7 +279,7 @@ def wire_text_sql(column: ColumnDefinition, time_zone: str) -> str:
 
 def _check_readable(lake: Lake, rows: str, gone: RowsGone) -> None:
     """A zero or partial date is NULL in its column, which does not show the partition of its row."""
-    if gone.low is None and gone.high is None and gone.values is None:
+    if (gone.low, gone.high, gone.values, gone.remainder) == (None, None, None, None):
         return
     name = gone.column.name
     if _has_irregular(lake, rows, name):
@@ -296,6 +299,9 @@ def gone_sql(gone: RowsGone, time_zone: str) -> str:
         whole = gone.function is not None or gone.column.type.family is Family.INTEGER
         return text if whole else typed.sql(literal(text), time_zone)
 
+    if gone.remainder is not None:
+        number, count = gone.remainder
+        return f"abs({value} % {count}) = {number}" + (f" OR {value} IS NULL" if number == 0 else "")
     if gone.values is not None:
         members = [f"{value} IS NULL" if text is None else f"{value} = {bound(text)}" for text in gone.values]
         return " OR ".join(members)

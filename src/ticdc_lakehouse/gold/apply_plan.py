@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
@@ -11,6 +11,7 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.alter_table import alter, exchange
 from ticdc_lakehouse.gold.eventual import purge
 from ticdc_lakehouse.gold.irregular import first_irregular
+from ticdc_lakehouse.gold.learned_defaults import fills
 from ticdc_lakehouse.gold.live_table import (
     Commit,
     Commits,
@@ -20,7 +21,9 @@ from ticdc_lakehouse.gold.live_table import (
     own_version,
     restore,
 )
-from ticdc_lakehouse.gold.merge import merge
+from ticdc_lakehouse.gold.merge import changes_sql, merge
+from ticdc_lakehouse.gold.plain_bytes import first_lost_sql, lost_point
+from ticdc_lakehouse.log import log
 from ticdc_lakehouse.planning.naming import dropped_name
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition, TableState
@@ -28,7 +31,8 @@ from ticdc_lakehouse.planning.table_plan import AlterRows, ExchangeRows, MergeRo
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.planning.window_plan import TablePlan
 from ticdc_lakehouse.policy import Mode, OnIrregular
-from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.computed_default import pending_columns, settled
+from ticdc_lakehouse.schema.definition import PendingDefault, Table
 from ticdc_lakehouse.schema.names import TableName
 
 
@@ -41,6 +45,9 @@ class GoldRun:
     commits: Commits
     names: Mapping[str, str]
     """Stable id to name of the live tables that are published, or about to be out of an export."""
+    undisturbed: bool = False
+    """Whether this process wrote the published state and nothing failed since: then no run has died on a live table, or
+    the first commit to it shows that one has (`own_version`)."""
 
     def live(self, plan: TablePlan, data: str) -> str:
         """The name of a plan's live table until the window is published. One whose name another table has now is made
@@ -144,12 +151,13 @@ def _outcome(plan: TablePlan, table: _LiveTable) -> Outcome:
     )
     assert plan.start is not None
     merged = any(map(_merges, plan.steps))
-    definition = (plan.start, *plan.found)[-1]
+    planned = (plan.start, *plan.found)[-1]
+    definition = replace(planned, table=settled(planned.table, table.learned))
     return Outcome(
         name=plan.name,
         state=state,
         definition=definition,
-        found=plan.found,
+        found=plan.found if definition == planned else (*plan.found, definition),
         merged=merged,
         dropped_at=plan.dropped_at,
         live=table.name,
@@ -191,7 +199,7 @@ def _begin(run: GoldRun, plan: TablePlan, start: Definition, *, alone: bool) -> 
         version=version,
         tso=start.commit_ts - (start.source == "wire"),
     )
-    if version >= 0 and any(map(_writes, plan.steps)):
+    if version >= 0 and any(map(_writes, plan.steps)) and not run.undisturbed:
         table.resume(alone=alone)
     return table
 
@@ -236,8 +244,10 @@ class _LiveTable:
     tso: int
     """The TSO at which it is: of the last step that was done."""
     written: bool = False
-    """Whether something was written since ``version`` was looked up."""
+    """Whether the table has versions after ``version`` that are to be looked up."""
     done: list[Step] = field(default_factory=list)
+    learned: set[PendingDefault] = field(default_factory=set)
+    """Values of old rows that became known on the way: the plan's definitions have them as pending."""
     stop: _Stop | None = None
 
     def resume(self, *, alone: bool) -> None:
@@ -268,11 +278,29 @@ class _LiveTable:
             return
         match step:
             case MergeRows() if step.groups:
-                self.stop = self._take_rows(step)
+                self.stop = self._take_rows(self._learn(step))
             case AlterRows() if self.version >= 0:
-                self.stop = self._alter(step)
+                self.stop = self._alter(replace(step, table=settled(step.table, self.learned)))
         if self.stop is None:
             self._finish(step)
+
+    def _learn(self, rows: MergeRows) -> MergeRows:
+        """Fill pending columns of old rows with the values that these rows show; gives them with the definition that
+        holds then. In mode eventual a row's changes may overtake each other, so the first that comes shows nothing."""
+        config, rows = self.run.config, replace(rows, table=settled(rows.table, self.learned))
+        if self.version < 0 or config.mode is Mode.EVENTUAL or not pending_columns(rows.table):
+            return rows
+        effects = fills(self.run.lake, config.feed, self.name, rows, config.time_zone)
+        if not effects:
+            return rows
+        learned = {effect.column.pending for effect in effects if effect.column.pending is not None}
+        rows = replace(rows, table=settled(rows.table, learned))
+        stop = self._alter(AlterRows(commit_ts=rows.after, query="", effects=effects, table=rows.table))
+        assert stop is None, "a learned value needs no conversion"
+        self.learned |= learned
+        names = ", ".join(effect.column.name for effect in effects)
+        log("gold", "default learned", feed=config.feed, table=rows.table.name, tso=rows.after, columns=names)
+        return rows
 
     def begin_exchange(self) -> int:
         """The version that the other table reads."""
@@ -299,21 +327,25 @@ class _LiveTable:
 
     def _take_rows(self, rows: MergeRows) -> _Stop | None:
         config = self.run.config
-        point = self._irregular(rows)
+        point = self._unmergeable(rows)
         self._make()
         # Late rows are not merged in part: their table is blocked until a person decides.
         late = point is not None and point.tso < rows.after
         if not late:
             through = rows.through if point is None else point.tso
-            lake = self.run.commits.at(through)
-            merge(lake, config.feed, self.name, replace(rows, through=through), config.time_zone)
+            lake, segment = self.run.commits.at(through), replace(rows, through=through)
+            self._commit(lake, lambda: merge(lake, config.feed, self.name, segment, config.time_zone))
             if config.mode is Mode.EVENTUAL:
-                purge(lake, self.name, config.tombstone_days)
-        self.written = True
+                self._commit(lake, lambda: purge(lake, self.name, config.tombstone_days))
         if point is None:
             return None
         stop = replace(point.stop, needs_override=late)
         return _Stop(point=BlockingPoint(tso=max(point.tso, rows.after), stop=stop), first=point.tso + 1)
+
+    def _unmergeable(self, rows: MergeRows) -> BlockingPoint | None:
+        """The point before the first row that the table must not take."""
+        points = [point for point in (self._irregular(rows), self._lost(rows)) if point is not None]
+        return min(points, key=lambda point: point.tso, default=None)
 
     def _irregular(self, rows: MergeRows) -> BlockingPoint | None:
         config = self.run.config
@@ -321,14 +353,30 @@ class _LiveTable:
             return None
         return first_irregular(self.run.lake, config.feed, rows, config.time_zone)
 
+    def _lost(self, rows: MergeRows) -> BlockingPoint | None:
+        if not rows.plain_bytes:
+            return None
+        lake, config = self.run.lake, self.run.config
+        changes = changes_sql(lake, config.feed, rows, config.time_zone)
+        (first,) = lake.spark.sql(first_lost_sql(rows, changes)).collect()[0]
+        return None if first is None else lost_point(rows, first)
+
     def _alter(self, step: AlterRows) -> _Stop | None:
         self._look_up()
         lake = self.run.commits.at(step.commit_ts)
         try:
-            self.written = alter(lake, self.name, step, self.version, self.run.config.time_zone)
+            self._commit(lake, lambda: alter(lake, self.name, step, self.version, self.run.config.time_zone))
         except ApplyError as error:
             return _ddl_stop(step, str(error))
         return None
+
+    def _commit(self, lake: Lake, commit: Callable[[], object]) -> None:
+        """Do what commits. If its version is the next one, nobody else wrote to the table; else its history tells."""
+        version = lake.committed(commit)
+        if version == self.version + 1 and not self.written:
+            self.version = version
+        else:
+            self.written = True
 
     def _look_up(self) -> None:
         if self.written:

@@ -12,25 +12,20 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from pyspark.sql import functions as F
-
 from ticdc_codec.tso import first_of
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED
 from ticdc_lakehouse.gold.watermark import Completeness, decoded_batches
 from ticdc_lakehouse.planning.published_state import Published
-from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import quoted
 
 
-def arrived(lake: Lake, feed: str, since: Published) -> Completeness:
+def arrived(lake: Reader, feed: str, since: Published) -> Completeness:
     """What has arrived: up to the newest commit, and the last bronze batch that silver has decoded whole."""
     batch, gap = decoded_batches(lake, feed, since)
-    events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
-    new = events.where((F.col("batch") > since.batch) & (F.col("batch") <= batch))
-    line = new.agg(F.max(F.expr(decode_stream.COMMIT_ORDER))).first()
-    newest = since.tso if line is None or line[0] is None else max(since.tso, int(line[0]))
-    return Completeness(tso=newest, batch=batch, waits=gap)
+    newest = events_table.newest_commit(lake, feed, f"batch > {since.batch} AND batch <= {batch}")
+    return Completeness(tso=max(since.tso, newest), batch=batch, waits=gap)
 
 
 def purge(lake: Lake, name: str, days: int) -> None:

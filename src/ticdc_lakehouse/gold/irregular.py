@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.merge import changes_sql
+from ticdc_lakehouse.gold.naming import analysts_layer
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
@@ -25,8 +26,10 @@ _NONE = "SELECT '' AS database, '' AS table, '' AS column, 0L AS rows WHERE fals
 
 
 def create_view(lake: Lake, applying: GoldConfig, tables: Iterable[tuple[Table, TableState]]) -> None:
-    """Create or replace the feed's view over the gold views of these tables, all but those that show dates as texts."""
-    counts = [_count_sql(lake, table, state) for table, state in tables if _counted(applying, table, state)]
+    """Create or replace the feed's view over what analysts read of these tables, but for those that show dates as
+    texts."""
+    counted, layer = (each for each in tables if _counted(applying, *each)), analysts_layer(applying)
+    counts = [_count_sql(table, lake.table(layer, state.name)) for table, state in counted]
     comment = f"Values of changefeed {applying.feed} that their columns' types cannot hold: exact in {IRREGULAR}"
     lake.view(Layer.OPS, f"{applying.feed}_irregular", " UNION ALL ".join(counts) or _NONE, comment=comment)
 
@@ -36,9 +39,9 @@ def _counted(applying: GoldConfig, table: Table, state: TableState) -> bool:
     return state.version >= 0 and has_dates(table) and not as_text
 
 
-def _count_sql(lake: Lake, table: Table, state: TableState) -> str:
+def _count_sql(table: Table, source: str) -> str:
     return f"""SELECT {literal(table.database)} AS database, {literal(table.table)} AS table, column, count(*) AS rows
-        FROM (SELECT explode(map_keys({IRREGULAR})) AS column FROM {lake.table(Layer.GOLD, state.name)})
+        FROM (SELECT explode(map_keys({IRREGULAR})) AS column FROM {source})
         GROUP BY column"""
 
 

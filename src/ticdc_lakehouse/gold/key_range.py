@@ -19,7 +19,8 @@ _FEWEST_FILES = 8
 _MOST_CHANGES = 200_000
 """More changes are rarely of one range, and to find theirs is to read them once more."""
 _ASKED_EVERY = 32
-"""MERGEs of a table between two looks at how many files it has."""
+"""MERGEs of a table between two looks at how many files it has, when this process has merged so many already. Before
+that it looks at the first MERGE, the second, third, fifth, ninth …: the first may have filled the table."""
 _MOST_TABLES = 10_000
 _WITH_RANGES = (Family.INTEGER, Family.DATE, Family.DATETIME)
 """Types whose texts in a key Spark casts to the stored values exactly, or not at all."""
@@ -62,7 +63,7 @@ def _files(lake: Lake, name: str) -> int:
     small MERGE, and the answer changes slowly."""
     table = str(lake.root), lake.table(Layer.LIVE, name)
     files, merges = _files_of.get(table, (0, 0))
-    if merges % _ASKED_EVERY == 0:
+    if merges % _ASKED_EVERY == 0 or merges & (merges - 1) == 0:  # none, or a power of two
         files = int(lake.spark.sql(f"DESCRIBE DETAIL {table[1]}").collect()[0]["numFiles"])
     if len(_files_of) >= _MOST_TABLES:
         _files_of.clear()

@@ -15,7 +15,8 @@ from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.silver import events_table
+from ticdc_lakehouse.silver.retention import kept
 from ticdc_lakehouse.sql.text import folded_sql
 
 _NAME = ("database", "table")
@@ -28,7 +29,7 @@ shuffled with every row of the time span."""
 def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[TableName, BlockingPoint]:
     """The tables that got such rows in bronze batches up to ``batch`` since the published state, each with the TSO up
     to which it is right."""
-    events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
+    events = events_table.events(lake, feed)
     rows = events.where((F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= before.tso))
     # A duplicate may spell its names otherwise (wire.md 8.14).
     rows = rows.withColumns({name: F.expr(folded_sql(name)) for name in _NAME})
@@ -46,14 +47,22 @@ def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[Tabl
         .agg(F.count("*").alias("rows"), F.min_by(F.struct("commit_ts", "topic", "partition", "offset"), "commit_ts"))
         .collect()
     )
-    return {TableName(database, table): _hold(rows, tuple(first), before.tso) for database, table, rows, first in found}
+    gone = kept(lake, feed, Layer.SILVER).tso if found else 0
+    return {TableName(*name): _hold(rows, tuple(first), before.tso, gone) for *name, rows, first in found}
 
 
-def _hold(rows: int, first: tuple[int, str, int, int], published: int) -> BlockingPoint:
+def _hold(rows: int, first: tuple[int, str, int, int], published: int, gone: int) -> BlockingPoint:
+    """``gone``: the commit_ts up to which silver has deleted changes, which may have been the same."""
     commit_ts, topic, partition, offset = first
+    way_out = (
+        "`ticdc-lake table resume` puts them in their place"
+        if commit_ts > gone
+        else f"they may have come before, but silver no longer has all changes up to {gone} (silver.retention_days): "
+        "`ticdc-lake load` an export taken since"
+    )
     detail = (
         f"{rows} row changes arrived only after the watermark covering them ({published}) was published, the "
-        f"oldest at {topic}/{partition} offset {offset}: `ticdc-lake table resume` puts them in their place"
+        f"oldest at {topic}/{partition} offset {offset}: {way_out}"
     )
     stop = StopReason(kind=StopKind.LATE_ROWS, detail=detail, needs_override=True)
     return BlockingPoint(tso=commit_ts - 1, stop=stop)

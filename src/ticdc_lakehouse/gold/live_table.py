@@ -8,19 +8,24 @@ Every Delta version is the table as TiDB held it at the TSO in its commit's meta
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import Lock, get_ident
 from typing import Any
+from uuid import uuid4
 
 import orjson
-from pyspark.sql import Row
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, Row
+from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.mysql_type import Family
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import USER_METADATA, Lake, Layer
 from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
-from ticdc_lakehouse.planning.naming import dropped_name
+from ticdc_lakehouse.log import warn
+from ticdc_lakehouse.planning.naming import dropped_name, schema_part
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import RETENTION_DAYS, Mode
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
@@ -106,8 +111,9 @@ def create_live_table(
     feed: str,
     mode: Mode = Mode.WATERMARKS,
     retention_days: int = RETENTION_DAYS,
+    rows: DataFrame | None = None,
 ) -> None:
-    """Create a table's live table, empty, in one commit."""
+    """Create a table's live table in one commit: with these rows, which have its columns, or empty."""
     properties = {
         "delta.columnMapping.mode": "name",
         "delta.enableDeletionVectors": "true",
@@ -118,11 +124,53 @@ def create_live_table(
         ID: data,
         FEED: feed,
     }
-    columns = ", ".join(c.declaration for c in live_columns(table, tombstones=mode is Mode.EVENTUAL))
-    lake.spark.sql(
-        f"CREATE TABLE {lake.table(Layer.LIVE, name)} ({columns}) USING delta {layout_sql(table, properties)} "
-        f"{lake.location(Layer.LIVE, name)}"
-    )
+    columns, clauses = live_columns(table, tombstones=mode is Mode.EVENTUAL), layout_sql(table, properties)
+    created, where = f"CREATE TABLE {lake.table(Layer.LIVE, name)}", lake.location(Layer.LIVE, name)
+    if rows is None:
+        declared = ", ".join(column.declaration for column in columns)
+        lake.spark.sql(f"{created} ({declared}) USING delta {clauses} {where}")
+    else:
+        typed = rows.select(*(F.col(quoted(c.name)).cast(c.spark_type).alias(c.name) for c in columns))
+        with temporary_view(lake, commented(typed, columns)) as source:
+            lake.spark.sql(f"{created} USING delta {clauses} {where} AS SELECT * FROM {source}")
+    if lake.root is None:
+        _tag(lake, lake.table(Layer.LIVE, name), feed, table)
+
+
+def commented(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
+    """The columns in this order, with their comments: CREATE and REPLACE TABLE … AS SELECT take them from the
+    query's."""
+    return rows.select(*(F.col(quoted(c.name)).alias(c.name, metadata={"comment": c.comment}) for c in columns))
+
+
+@contextmanager
+def temporary_view(lake: Lake, rows: DataFrame) -> Iterator[str]:
+    """The name of a view of rows. Other tables are written in this session at the same time."""
+    name = f"_ticdc_rows_{uuid4().hex}"
+    rows.createOrReplaceTempView(name)
+    try:
+        yield name
+    finally:
+        lake.spark.catalog.dropTempView(name)
+
+
+def _tag(lake: Lake, live: str, feed: str, table: Table) -> None:
+    """Tag a live table in Unity Catalog with its feed and database, by which people find tables and policies choose
+    them. No version of the table; where tags are not allowed, the table is as good without."""
+    try:
+        lake.spark.sql(tags_sql(live, feed, table))
+    except PySparkException as error:
+        reason = (str(error).strip().splitlines() or [""])[0]
+        warn("gold", "table not tagged", feed=feed, table=f"{table.database}.{table.table}", reason=reason)
+
+
+def tags_sql(live: str, feed: str, table: Table) -> str:
+    """The statement that tags a live table; a tag's value has at most 256 characters.
+
+    https://docs.databricks.com/sql/language-manual/sql-ref-syntax-ddl-alter-table-tags
+    """
+    tags = {"ticdc_feed": feed, "ticdc_database": table.database[:256]}
+    return f"ALTER TABLE {live} SET TAGS ({', '.join(f'{literal(k)} = {literal(v)}' for k, v in tags.items())})"
 
 
 def given_properties(lake: Lake, table: str) -> dict[str, str]:
@@ -150,33 +198,31 @@ def retention_sql(retention_days: int) -> str:
 
 @dataclass(slots=True, kw_only=True)
 class Commits:
-    """Where a run of gold commits: a session for each TSO, whose commits carry it in their metadata."""
+    """Where a run of gold commits: a session for each of its threads, whose commits carry their TSO in the metadata."""
 
     lake: Lake
     feed: str
     run: str
     """UUID of the run."""
     _lakes: dict[int, Lake] = field(default_factory=dict)
+    """By thread."""
     _lock: Lock = field(default_factory=Lock)
 
     def at(self, tso: int) -> Lake:
-        """The lake whose commits leave a table as TiDB held it at ``tso``."""
-        with self._lock:  # tables of one window share a session, whatever their threads
-            if tso not in self._lakes:
-                if len(self._lakes) >= _MOST_SESSIONS:
-                    self._lakes.clear()
-                metadata = orjson.dumps({"feed": self.feed, "tso": tso, "run": self.run}).decode()
-                self._lakes[tso] = self.lake.committing(metadata)
-            return self._lakes[tso]
+        """The lake whose commits leave a table as TiDB held it at ``tso``, until this thread asks for another one."""
+        metadata = orjson.dumps({"feed": self.feed, "tso": tso, "run": self.run}).decode()
+        with self._lock:
+            own = self._lakes.get(get_ident())
+            if own is None:
+                own = self._lakes[get_ident()] = self.lake.committing(metadata)
+        own.spark.conf.set(USER_METADATA, metadata)
+        return own
 
     def close(self) -> None:
         """Give the sessions back; nothing commits in them any more."""
         for lake in self._lakes.values():
             self.lake.release(lake)
         self._lakes.clear()
-
-
-_MOST_SESSIONS = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,15 +310,22 @@ def settle(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[str]
     ``names`` are the published ones; ``known`` all ids that were ever published: another table was never published, and
     goes.
     """
-    if all(id_of(lake, name) == data for data, name in names.items()):
+    if is_settled(lake, names):
         return
-    places = {name: data for name in lake.tables(Layer.LIVE) if (data := id_of(lake, name, feed)) is not None}
     published = set(known)
+    parts = {schema_part(name) for name in (*names.values(), *published)}
+    found = [name for part in sorted(parts) for name in lake.tables(Layer.LIVE, part)]
+    places = {name: data for name in found if (data := id_of(lake, name, feed)) is not None}
     for name, data in places.items():
         if data not in published:
             lake.drop(Layer.LIVE, name)
     renames = {name: live_name(names, data) for name, data in places.items() if data in published}
     lake.rename(Layer.LIVE, {old: new for old, new in renames.items() if old != new})
+
+
+def is_settled(lake: Lake, names: Mapping[str, str]) -> bool:
+    """Whether the live tables have their published names; not after a run that died between publishing and renaming."""
+    return all(id_of(lake, name) == data for data, name in names.items())
 
 
 def id_of(lake: Lake, name: str, feed: str | None = None) -> str | None:

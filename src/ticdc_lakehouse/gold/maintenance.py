@@ -32,14 +32,14 @@ from ticdc_lakehouse.gold.state_tables import TABLE_STATES, WINDOWS, rows_of
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.recovery import still_recoverable
-from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import literal
 
 KEPT = "kept"
 _COLUMNS = """
-    feed STRING NOT NULL,
+    feed STRING NOT NULL COMMENT 'changefeed, as its file is named',
     since TIMESTAMP NOT NULL COMMENT 'states that another one replaced before this are gone',
-    kept_at TIMESTAMP NOT NULL
+    kept_at TIMESTAMP NOT NULL COMMENT 'when maintenance ran'
 """
 
 
@@ -79,7 +79,7 @@ def maintain(lake: Lake, applying: GoldConfig, now: datetime | None = None) -> M
     forget_states(lake, feed, first)
     for name in (WINDOWS, TABLE_STATES):  # each run adds a small file
         lake.spark.sql(f"OPTIMIZE {lake.table(Layer.OPS, name)} WHERE feed = {literal(feed)}")
-    lake.spark.sql(f"OPTIMIZE {lake.table(Layer.SILVER, decode_stream.events_table(feed))}")
+    lake.spark.sql(f"OPTIMIZE {events_table.full_name(lake, feed)}")
     return Maintained(feed=feed, since=since, kept=len(needed), dropped=tuple(unreadable))
 
 

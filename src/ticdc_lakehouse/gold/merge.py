@@ -2,6 +2,8 @@
 
 The order of changes to one key is (commit_ts, delete before upsert): at one commit_ts a delete comes from a key that
 moved away, an upsert from the one that moved in (wire.md 2.3), so the upsert wins, in whatever order the two arrived.
+Where the wire has no commit_ts but its millisecond (mode eventual), changes of one millisecond may be several commits:
+they are in the order in which they arrived.
 """
 
 from __future__ import annotations
@@ -11,8 +13,9 @@ from collections.abc import Sequence
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.key_range import key_range_sql
+from ticdc_lakehouse.gold.plain_bytes import with_bytes_sql
 from ticdc_lakehouse.planning.table_plan import MergeRows, Stage
-from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import is_table_sql, literal, quoted
 from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,
@@ -29,6 +32,8 @@ from ticdc_lakehouse.sql.undeclared_types import whole_text_sql
 KEY = "_ticdc_key"
 COMMIT_TS = "_ticdc_commit_ts"
 DELETED = "_ticdc_deleted"
+_EXACT = "_ticdc_exact"
+"""Mode eventual: whether the wire has a change's commit_ts, rather than its millisecond."""
 STAGE_COLUMNS = f"segment INT, {KEY} STRING, commit_ts BIGINT, image STRING"
 """SQL: the columns of staged files (`Stage`)."""
 _BACKSLASH = "\\\\"
@@ -45,13 +50,16 @@ def merge(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> 
     assignments = ", ".join(f"{column} = s.{column}" for column in stored[1:])
     deletes = "" if tombstones else f"WHEN MATCHED AND s.{COMMIT_TS} >= t.{COMMIT_TS} AND s.{DELETED} THEN DELETE"
     inserted = "" if tombstones else f"AND NOT s.{DELETED}"
+    newer = f"s.{COMMIT_TS} >= t.{COMMIT_TS}"
+    if tombstones:  # the upsert of the same commit may have come in an earlier batch
+        newer += f" AND NOT (s.{COMMIT_TS} = t.{COMMIT_TS} AND s.{DELETED} AND s.{_EXACT})"
     _show_stage(lake, rows)
     lake.spark.sql(f"""
         MERGE INTO {lake.table(Layer.LIVE, name)} t
         USING ({latest_typed_sql(lake, feed, rows, time_zone)}) s
         ON t.{KEY} = s.{KEY} {key_range_sql(lake, name, rows, KEY, _keys_sql(lake, feed, rows, time_zone))}
         {deletes}
-        WHEN MATCHED AND s.{COMMIT_TS} >= t.{COMMIT_TS} THEN UPDATE SET {assignments}
+        WHEN MATCHED AND {newer} THEN UPDATE SET {assignments}
         WHEN NOT MATCHED {inserted} THEN
             INSERT ({", ".join(stored)}) VALUES ({", ".join(f"s.{column}" for column in stored)})""")
     if rows.stage is not None:
@@ -72,8 +80,8 @@ def _stage_view(stage: Stage) -> str:
 
 
 def latest_typed_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
-    """The newest change of each key among the rows: key, commit_ts, whether it is gone, irregular, then the typed
-    columns.
+    """The newest change of each key among the rows: key, commit_ts, whether it is gone, in mode eventual whether
+    commit_ts is exact, irregular, then the typed columns.
 
     The two ``inline`` are walls to the optimizer: without them it writes the parsing of a column out wherever the
     column is used, and a table of fifty columns no longer fits into the planner's memory.
@@ -84,12 +92,14 @@ def latest_typed_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> 
     whole = [whole_text_sql(c.definition, text, time_zone) for c, text in zip(typed, texts, strict=True)]
     shown = [text if full == text else f"coalesce({full}, {text})" for full, text in zip(whole, texts, strict=True)]
     lost = f"CASE WHEN {is_lost_sql(typed, shown, values)} THEN {lost_sql(typed, shown, values)} END"
+    exact = "" if rows.batches is None else f", {_EXACT}"
+    own = f"{KEY}, {COMMIT_TS}, {DELETED}{exact}"
     return f"""
-        SELECT {KEY}, {COMMIT_TS}, {DELETED}, {irregular_sql("lost")} AS {IRREGULAR}{columns}
-        FROM (SELECT {KEY}, {COMMIT_TS}, {DELETED}, {", ".join(values)}, {lost} AS lost
-        FROM (SELECT {KEY}, {COMMIT_TS}, {DELETED}, {", ".join(texts)},
+        SELECT {own}, {irregular_sql("lost")} AS {IRREGULAR}{columns}
+        FROM (SELECT {own}, {", ".join(values)}, {lost} AS lost
+        FROM (SELECT {own}, {", ".join(texts)},
                      inline(array({values_sql(typed, whole, time_zone)})) AS ({", ".join(values)})
-        FROM (SELECT {KEY}, {COMMIT_TS}, image IS NULL AS {DELETED},
+        FROM (SELECT {KEY}, {COMMIT_TS}, image IS NULL AS {DELETED}{exact},
                      inline(array({image_sql(rows.table, "coalesce(image, '{}')")})) AS ({", ".join(texts)})
         FROM ({_latest_sql(lake, feed, rows, time_zone)}))))"""
 
@@ -99,8 +109,9 @@ def _latest_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
     if rows.stage is not None:
         staged = f"FROM {_stage_view(rows.stage)} WHERE segment = {rows.stage.segment}"
         return f"SELECT {KEY}, commit_ts AS {COMMIT_TS}, image {staged}"
+    exact = "" if rows.batches is None else f", max_by({_EXACT}, commit_ts) AS {_EXACT}"
     return f"""
-        SELECT {KEY}, max(commit_ts) AS {COMMIT_TS}, max_by(image, struct(commit_ts, image IS NOT NULL)) AS image
+        SELECT {KEY}, max(commit_ts) AS {COMMIT_TS}, max_by(image, struct(commit_ts, image IS NOT NULL)) AS image{exact}
         FROM ({_reduced_sql(lake, feed, rows, time_zone)}) GROUP BY {KEY}"""
 
 
@@ -115,26 +126,26 @@ def _reduced_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
     changes = changes_sql(lake, feed, rows, time_zone)
     if rows.batches is None:
         return changes
-    last = "max_by(struct(commit_ts, image), struct(commit_ts, offset, index, image IS NOT NULL)) AS last"
+    order = f"struct(commit_ts, {_EXACT} AND image IS NOT NULL, offset, index, image IS NOT NULL)"
+    last = f"max_by(struct(commit_ts, image, {_EXACT}), {order}) AS last"
     by_partition = f"SELECT {KEY}, {last} FROM ({changes}) GROUP BY {KEY}, topic, partition"
-    return f"SELECT {KEY}, last.commit_ts, last.image FROM ({by_partition})"
+    return f"SELECT {KEY}, last.commit_ts, last.image, last.{_EXACT} FROM ({by_partition})"
 
 
 def changes_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
-    """Each change of a key: {KEY}, commit_ts, image (NULL for a delete). An update that moved the key is two
-    changes."""
-    events = lake.table(Layer.SILVER, decode_stream.events_table(feed))
-    key, old_key = _key_sql(rows, time_zone)
-    commit_ts, arrivals = "commit_ts", ""
+    """Each change of a key: {KEY}, commit_ts, image (NULL for a delete); in mode eventual also {_EXACT}. An update that
+    moved the key is two changes."""
+    events = events_table.full_name(lake, feed)
+    key, old_key = row_keys_sql(rows, time_zone)
+    commit_ts, exact, arrivals = "commit_ts", "", ""
     if rows.batches is not None:
-        commit_ts, arrivals = (
-            decode_stream.COMMIT_ORDER,
-            f"AND batch > {rows.batches[0]} AND batch <= {rows.batches[1]}",
-        )
+        commit_ts, exact = events_table.COMMIT_ORDER, f" {_EXACT},"
+        arrivals = f"AND batch > {rows.batches[0]} AND batch <= {rows.batches[1]}"
     changes = f"""
-        SELECT topic, partition, offset, index, commit_ts,
+        SELECT topic, partition, offset, index, commit_ts,{exact}
                {changed_keys_sql("key", "old_key")}
-        FROM (SELECT topic, partition, offset, index, {commit_ts} AS commit_ts, after, {key} AS key,
+        FROM (SELECT topic, partition, offset, index, commit_ts IS NOT NULL AS {_EXACT},
+                     {commit_ts} AS commit_ts, {with_bytes_sql(rows)} AS after, {key} AS key,
                      {old_key} AS old_key, replayed_at
               FROM {events}
               WHERE kind = '{Kind.ROW}' AND {is_table_sql(rows.table.name)}
@@ -155,7 +166,7 @@ def changed_keys_sql(key: str, old_key: str) -> str:
     return f"inline(CASE WHEN {old_key} IS NULL THEN array({arrived}) ELSE array({arrived}, {left}) END)"
 
 
-def _key_sql(rows: MergeRows, time_zone: str) -> tuple[str, str]:
+def row_keys_sql(rows: MergeRows, time_zone: str) -> tuple[str, str]:
     """The key of a change and, if an update moved it, the old one: from the wire, else from the definition's key."""
     if rows.wire_keys:
         return "handle_key", "old_handle_key"

@@ -10,12 +10,14 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze.landing import messages_table
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.state_tables import WINDOWS, check_format, definitions_sql
-from ticdc_lakehouse.planning.naming import OWN, Naming, Taken
-from ticdc_lakehouse.policy import NAME_TEMPLATE
+from ticdc_lakehouse.planning.naming import OWN, Naming, Taken, schema_part, templated_part
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.policy import NAME_TEMPLATE, SCHEMA_TEMPLATE, Views
 from ticdc_lakehouse.schema.names import TableName
 
 
-def naming(lake: Lake, feed: str, template: str = NAME_TEMPLATE) -> Naming:
+def naming(lake: Lake, feed: str, template: str = NAME_TEMPLATE, schema_template: str = SCHEMA_TEMPLATE) -> Naming:
     """The names for new tables of a feed."""
 
     def history() -> Iterable[Taken]:
@@ -26,7 +28,23 @@ def naming(lake: Lake, feed: str, template: str = NAME_TEMPLATE) -> Naming:
     def is_feed(name: str) -> bool:
         return lake.exists(Layer.BRONZE, messages_table(name))
 
-    return Naming(feed=feed, history=history, template=template, is_feed=is_feed)
+    return Naming(feed=feed, history=history, template=template, schema_template=schema_template, is_feed=is_feed)
+
+
+def check_schemas(applying: GoldConfig, before: Published) -> None:
+    """Raise ConfigError if the feed's tables were published in other schemas than ``gold.schema`` says now."""
+    for table, state in before.tables.items():
+        wanted = templated_part(applying.schema_template, applying.feed, table.database)
+        if state.name and (found := schema_part(state.name)) != wanted:
+            raise ConfigError(
+                f"feed {applying.feed}: gold.schema: table {table} was published with {found!r}, and no catalog moves "
+                f"a table to another schema; use a new feed name for {applying.schema_template!r}"
+            )
+
+
+def analysts_layer(applying: GoldConfig) -> Layer:
+    """Where analysts read a feed's tables: views of gold, or without views the live tables."""
+    return Layer.GOLD if applying.views is Views.PINNED else Layer.LIVE
 
 
 def check_feed_name(lake: Lake, feed: str) -> None:

@@ -14,12 +14,14 @@ from pyspark.sql import Row
 from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.catalog import Lake
+from ticdc_codec.tso import with_time
+from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.state import publish, published
 from ticdc_lakehouse.gold.state_tables import OVERRIDES, WINDOWS, Identity, append, create_tables, rows_of
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.silver.retention import kept
 
 
 class Action(StrEnum):
@@ -31,10 +33,15 @@ class Action(StrEnum):
     """Try again from where it is blocked: after a fix, a new version, a changed setting."""
 
 
+REPAIR = "repair"
+"""The action of an override that ``verify-source --repair`` records: rows were read again from TiDB at commit_ts."""
+
+
 def decide(lake: Lake, feed: str, table: str, action: Action, reason: str) -> TableState:
     """Record an override for ``database.table``, and let the next run of gold try it again. Gives its state before.
 
-    Raises ConfigError for a table that is not blocked, or not by a DDL, and if no reason is given.
+    Raises ConfigError for a table that is not blocked, or not by a DDL, for one whose changes since are gone, and if no
+    reason is given.
     """
     if not reason.strip():
         raise ConfigError("reason: expected a text that says why, found none")
@@ -43,21 +50,34 @@ def decide(lake: Lake, feed: str, table: str, action: Action, reason: str) -> Ta
     name, state, stop = _blocked(before, feed, table)
     if action is Action.SKIP_DDL and stop.kind is not StopKind.UNSUPPORTED_DDL:
         raise ConfigError(f"{feed}: table {name} is not blocked by a DDL: {stop}")
+    _check_kept(lake, feed, name, state)
     identity = Identity(feed, before.number + 1, str(uuid4()))
-    append(lake, OVERRIDES, [_row(identity, name, action, state.applied_tso, reason)])
+    append(lake, OVERRIDES, [override_row(identity, name, action, state.applied_tso, reason, datetime.now(UTC))])
     resumed = replace(before, tables={**before.tables, name: replace(state, stop=replace(stop, needs_override=False))})
     publish(lake, feed, before, resumed, (), 0, run=identity.run)
     return state
 
 
-def _row(identity: Identity, name: TableName, action: Action, commit_ts: int, reason: str) -> dict[str, object]:
+def _check_kept(lake: Lake, feed: str, name: TableName, state: TableState) -> None:
+    gone = kept(lake, feed, Layer.SILVER).tso
+    if state.applied_tso < gone:
+        raise ConfigError(
+            f"{feed}: table {name} is blocked at {with_time(state.applied_tso)}, and silver no longer has all changes "
+            f"up to {with_time(gone)} (silver.retention_days): `ticdc-lake load` an export taken since"
+        )
+
+
+def override_row(
+    identity: Identity, name: TableName, action: str, commit_ts: int, reason: str, decided_at: datetime
+) -> dict[str, object]:
+    """The row of an override; ``action`` is one of `Action`, or REPAIR."""
     return identity.row(
         database=name[0],
         table=name[1],
-        action=action.value,
+        action=str(action),
         commit_ts=commit_ts,
         reason=reason,
-        decided_at=datetime.now(UTC),
+        decided_at=decided_at,
     )
 
 
@@ -78,7 +98,8 @@ def skipped(lake: Lake, feed: str, before: Published) -> frozenset[tuple[str, in
     blocked = {name: state for name, state in before.tables.items() if state.stop is not None}
     if not blocked:
         return frozenset()
-    newest = {(_name(row), row["commit_ts"]): row["action"] for row in _published_overrides(lake, feed)}
+    decided = [row for row in _published_overrides(lake, feed) if row["action"] != REPAIR]
+    newest = {(_name(row), row["commit_ts"]): row["action"] for row in decided}
     skips = [key for key, action in newest.items() if action == Action.SKIP_DDL.value]
     return frozenset((blocked[name].data, commit_ts) for name, commit_ts in skips if name in blocked)
 

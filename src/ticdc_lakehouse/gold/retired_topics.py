@@ -3,7 +3,8 @@
 TiCDC sends watermarks to the topics of current tables alone: with a topic a table, that of a dropped or renamed table
 is retired. Before the DDL every row of the table was sent, and a watermark up to just below it. Rows of a dropped table
 need not be waited for; those of a renamed one are there once that watermark is. A topic's tables are those of its rows
-and of its DDLs: a table may be dropped before its first row.
+and of its DDLs: a table may be dropped before its first row. They are state (`Published.topics`), so that no history is
+read to know them.
 
 A topic that had neither may be of a table that is about to get its first row, or of no table at all (a stray topic of a
 pattern). It counts with the watermark that the other topics confirm (``watermark``).
@@ -16,10 +17,8 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 
-from pyspark.sql import functions as F
-
 from ticdc_codec.event import Kind
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import Reader, Values
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.schema.read import read_ddl
@@ -35,8 +34,14 @@ from ticdc_lakehouse.schema.statement import (
     Statement,
     TruncateTable,
 )
-from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.silver import events_table
+from ticdc_lakehouse.sql.text import literal
 
+UNSEEN = 0
+"""In place of a watermark where a partition has sent none, and of a commit_ts up to the published watermark."""
+
+Partition = tuple[str, int]
+"""(topic, partition)."""
 LastRows = Mapping[str, Mapping[TableName, int]]
 """By topic: each of its tables and the commit_ts of its last row change or DDL."""
 MinWatermarkByTopic = Mapping[str, int]
@@ -53,27 +58,48 @@ class Topics:
     """They never had a row or a DDL: of a table that was dropped before its first row, or of no table of the feed."""
 
 
-def retired_topics(lake: Lake, feed: str, since: Published, topics: Collection[str], batch: int) -> Topics:
-    """Which of the topics are retired, and which were never used, as far as bronze batch ``batch``."""
-    events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed))).where(F.col("batch") <= batch)
-    kind = F.col("kind")
-    sent = events.where(F.col("topic").isin(list(topics)))
-    last: dict[str, dict[TableName, int]] = {}
-    rows = sent.where(kind == Kind.ROW.value).groupBy("topic", "database", "table").agg(F.max("commit_ts"))
-    for topic, database, table, tso in rows.collect():
-        _add(last.setdefault(topic, {}), TableName(database, table), tso)
-    texts = ("commit_ts", "database", "table", "query")
-    own = sent.where(kind == Kind.DDL.value).select("topic", *texts).distinct()
-    for topic, tso, database, table, query in own.collect():
-        tables = last.setdefault(topic, {})
-        for name in (name for statement in read_ddl(query, database, table) for name in tables_of(statement)):
-            _add(tables, name, tso)
-    highest = sent.where(kind == Kind.RESOLVED.value).groupBy("topic", "partition").agg(F.max("commit_ts").alias("tso"))
-    watermarks = {line[0]: line[1] for line in highest.groupBy("topic").agg(F.min("tso")).collect()}
-    ddls = events.where((kind == Kind.DDL.value) & (F.col("commit_ts") >= since.tso)).select(*texts).distinct()
-    read = ((row[0], read_ddl(row[3], row[1], row[2])) for row in sorted(ddls.collect(), key=itemgetter(0)))
-    statements = [(tso, statement) for tso, found in read for statement in found]
-    return Topics(retired=finished(last, watermarks, since, statements), empty=set(topics) - last.keys())
+def retired_topics(lake: Reader, feed: str, since: Published, partitions: Collection[Partition], batch: int) -> Topics:
+    """Which topics of the partitions are retired, and which were never used, as far as bronze batch ``batch``.
+
+    What came up to the published watermark is state (`Published.topics`); only what is new is read.
+    """
+    topics = {topic for topic, _ in partitions}
+    last = {topic: dict.fromkeys(since.topics.get(topic, ()), UNSEEN) for topic in topics}
+    watermarks = dict.fromkeys(partitions, UNSEEN)
+    ddls: list[tuple[int, Statement]] = []
+    for row in _new_events(lake, feed, since, topics, batch):
+        topic, tso = row["topic"], row["last"]
+        match Kind(row["kind"]):
+            case Kind.ROW:
+                _add(last[topic], TableName(row["database"], row["table"]), tso)
+            case Kind.DDL:
+                statements = read_ddl(row["query"], row["database"], row["table"])
+                ddls += [(tso, statement) for statement in statements if tso >= since.tso]
+                for name in (name for each in statements for name in tables_of(each) if topic in topics):
+                    _add(last[topic], name, tso)
+            case _:
+                watermarks[topic, row["partition"]] = tso
+    lowest = {topic: min(tso for place, tso in watermarks.items() if place[0] == topic) for topic in topics}
+    used = {topic for topic, tables in last.items() if tables}
+    ddls.sort(key=itemgetter(0))
+    return Topics(retired=finished(last, lowest, since, ddls), empty=topics - used)
+
+
+def _new_events(lake: Reader, feed: str, since: Published, topics: Collection[str], batch: int) -> list[Values]:
+    """Of the topics: each table with its last row change, and each partition with its highest watermark; DDLs of all
+    topics. A watermark just below the published one still counts: a DDL may be the next commit."""
+    resolved, ddl = f"kind = '{Kind.RESOLVED}'", f"kind = '{Kind.DDL}'"
+    of_topics = f"topic IN ({', '.join(map(literal, sorted(topics)))}) AND kind IN ('{Kind.RESOLVED}', '{Kind.ROW}')"
+    return lake.rows(f"""
+        SELECT kind, topic, partition, database, table, query, max(commit_ts) AS last FROM (
+            SELECT kind, topic, commit_ts, CASE WHEN {resolved} THEN partition END AS partition,
+                   CASE WHEN NOT ({resolved}) THEN database END AS database,
+                   CASE WHEN NOT ({resolved}) THEN table END AS table,
+                   CASE WHEN {ddl} THEN query END AS query, CASE WHEN {ddl} THEN commit_ts END AS ddl_at
+            FROM {events_table.full_name(lake, feed)}
+            WHERE batch <= {batch} AND (commit_ts >= {since.tso - 1} OR batch > {since.batch})
+              AND (({of_topics}) OR {ddl})
+        ) AS found GROUP BY kind, topic, partition, database, table, query, ddl_at""")
 
 
 def _add(tables: dict[TableName, int], name: TableName, tso: int) -> None:

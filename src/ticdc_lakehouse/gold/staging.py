@@ -19,14 +19,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ticdc_codec.event import Kind
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold.merge import KEY, changed_keys_sql
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.table_plan import MergeRows, Stage, Step
 from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan
 from ticdc_lakehouse.policy import OnIrregular
 from ticdc_lakehouse.schema.names import fold
-from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import folded_sql
 
 FEWEST = 8
@@ -56,13 +56,13 @@ def is_stageable(config: GoldConfig, step: Step) -> bool:
     """Whether the pass can serve a step: rows whose keys are on the wire, in the order of commit_ts.
 
     Read otherwise: keys that are made from a definition's columns; replays from quarantine, which look again at keys
-    below the segment; the eventual mode, which has an order of its own; tables with
-    ``on_irregular: block``, which may merge only a part of the segment.
+    below the segment; the eventual mode, which has an order of its own; rows with plain texts for bytes, and tables
+    with ``on_irregular: block``, which may merge only a part of the segment.
     """
     if not isinstance(step, MergeRows) or not step.groups or step.batches is not None:
         return False
     may_block = config.policy(step.table.database, step.table.table).on_irregular is OnIrregular.BLOCK
-    return step.wire_keys and not step.replayed and not may_block
+    return step.wire_keys and not step.replayed and not may_block and not step.plain_bytes
 
 
 def _with_stages(config: GoldConfig, plan: WindowPlan, path: str) -> WindowPlan:
@@ -108,7 +108,7 @@ def _changes(lake: Lake, feed: str, segments: Sequence[tuple[int, str, str, int,
     end."""
     first, last = min(segment[3] for segment in segments), max(segment[4] for segment in segments)
     commit_ts = F.col("commit_ts")
-    events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
+    events = events_table.events(lake, feed)
     rows = events.where((F.col("kind") == Kind.ROW.value) & (commit_ts > first) & (commit_ts <= last))
     named = rows.withColumns({f"folded_{name}": F.expr(folded_sql(name)) for name in ("database", "table")})
     within = (commit_ts > F.col("since")) & (commit_ts <= F.col("until"))

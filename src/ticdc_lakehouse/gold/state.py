@@ -2,7 +2,7 @@
 
 Publication is a compare-and-swap that Delta checks: the window's row has the number after the one that was read, and is
 appended as the transaction (feed, number), which Delta takes once. Of two runs that began from the same state one
-publishes; the other finds a row that is not its own.
+publishes; the other's append is refused or ignored.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from datetime import UTC, datetime
 from uuid import uuid4
 
 from delta.exceptions import ConcurrentTransactionException
-from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_of, with_time
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
 from ticdc_lakehouse.gold.state_tables import (
     DEFINITIONS,
     TABLE_STATES,
+    TOPICS,
     WINDOWS,
     Identity,
     append,
@@ -36,6 +36,9 @@ from ticdc_lakehouse.gold.state_tables import (
     rows_of,
     state_from,
     state_row,
+    topic_rows,
+    topics_from,
+    values_of,
 )
 from ticdc_lakehouse.planning.published_state import Definition, Published
 from ticdc_lakehouse.policy import Mode
@@ -49,7 +52,7 @@ _Key = tuple[TableName, int | None]
 """A row of ``ops.table_states``: the table's name, and the commit_ts of its end if it was dropped."""
 
 
-def published(lake: Lake, feed: str, at: int | None = None) -> Published:
+def published(lake: Reader, feed: str, at: int | None = None) -> Published:
     """The newest window that ``feed`` has published, or the newest with a watermark at or below the TSO ``at``.
 
     Creates nothing. Raises ConfigError for a lake of the first version.
@@ -57,38 +60,31 @@ def published(lake: Lake, feed: str, at: int | None = None) -> Published:
     if not lake.exists(Layer.OPS, WINDOWS):
         return Published()
     check_format(lake)
-    windows = rows_of(lake, WINDOWS, feed)
-    number = (
-        _largest_number(lake, feed) if at is None else _first(windows.where(F.col("tso") <= at).agg(F.max("number")))
-    )
+    number = _largest_number(lake, feed, "true" if at is None else f"tso <= {at}")
     return Published() if number is None else published_in(lake, feed, number)
 
 
-def newest(lake: Lake, feed: str, known: Published) -> Published:
+def newest(lake: Reader, feed: str, known: Published) -> Published:
     """The newest window; ``known``, which was that once, without another look at the tables if it still is."""
     if known.number == 0:
         return published(lake, feed)
-    number = _largest_number(lake, feed, known.number)
+    number = _largest_number(lake, feed, f"number >= {known.number}")
     return known if number in (None, known.number) else published(lake, feed)
 
 
-def _largest_number(lake: Lake, feed: str, least: int = 0) -> int | None:
-    windows = rows_of(lake, WINDOWS, feed)
-    return _first(windows.where(F.col("number") >= least).agg(F.max("number")))
+def _largest_number(lake: Reader, feed: str, where: str) -> int | None:
+    [row] = values_of(lake, WINDOWS, feed, where, "max(number) AS number")
+    return None if row["number"] is None else int(row["number"])
 
 
-def _first(frame: DataFrame) -> int | None:
-    row = frame.first()
-    return None if row is None or row[0] is None else int(row[0])
-
-
-def published_in(lake: Lake, feed: str, number: int) -> Published:
+def published_in(lake: Reader, feed: str, number: int) -> Published:
     """The state that the window of this number published."""
-    since = F.col("number").between(number - COMPLETE_EVERY, number)
+    since = f"number BETWEEN {number - COMPLETE_EVERY} AND {number}"
     with ThreadPoolExecutor() as pool:
-        asked = pool.submit(rows_of(lake, TABLE_STATES, feed).where(since).collect)
-        windows = rows_of(lake, WINDOWS, feed).where(since).collect()
-        rows = asked.result()
+        asked = pool.submit(values_of, lake, TABLE_STATES, feed, since)
+        of_topics = pool.submit(_topic_rows, lake, feed, number)
+        windows = values_of(lake, WINDOWS, feed, since)
+        rows, topics = asked.result(), topics_from(of_topics.result())
     window = next(row for row in windows if row["number"] == number)
     runs = {(row["number"], row["run"]) for row in windows if row["number"] >= window["base"]}
     states = _folded(row for row in rows if (row["number"], row["run"]) in runs)
@@ -104,26 +100,32 @@ def published_in(lake: Lake, feed: str, number: int) -> Published:
         number=number,
         base=window["base"],
         definitions=_definitions(lake, feed, states.values()),
+        topics=topics,
     )
 
 
-def _folded(rows: Iterable[Row]) -> dict[_Key, Row]:
+def _topic_rows(lake: Reader, feed: str, number: int) -> list[Values]:
+    """A lake whose last run was of an older build has none."""
+    return values_of(lake, TOPICS, feed, f"number <= {number}") if lake.exists(Layer.OPS, TOPICS) else []
+
+
+def _folded(rows: Iterable[Values]) -> dict[_Key, Values]:
     """The newest row of each table that is there, under the name as that row spells it."""
     by_key = {_key(row): row for row in sorted(rows, key=lambda row: int(row["number"]))}
     return {_key(row): row for row in by_key.values() if not row["removed"]}
 
 
-def _key(row: Row) -> _Key:
+def _key(row: Values) -> _Key:
     return TableName(row["database"], row["table"]), row["dropped_at"]
 
 
-def _definitions(lake: Lake, feed: str, states: Iterable[Row]) -> dict[str, Definition]:
+def _definitions(lake: Reader, feed: str, states: Iterable[Values]) -> dict[str, Definition]:
     """The definitions that these states refer to, by the Delta table of the rows."""
     wanted = {(row["data"], row["defined_in"], row["defined_by"]) for row in states if row["defined_in"] is not None}
     if not wanted:
         return {}
-    numbers = sorted({number for _, number, _ in wanted})
-    rows = rows_of(lake, DEFINITIONS, feed).where(F.col("number").isin(numbers)).collect()
+    numbers = ", ".join(str(number) for number in sorted({number for _, number, _ in wanted}))
+    rows = values_of(lake, DEFINITIONS, feed, f"number IN ({numbers})")
     there = [row for row in rows if (row["data"], row["number"], row["run"]) in wanted]
     return _newest_by_data(definition_from(row) for row in sorted(there, key=lambda row: int(row["place"])))
 
@@ -149,18 +151,32 @@ def publish(
     ``before`` was read.
     """
     identity = Identity(feed, before.number + 1, run or str(uuid4()))
+    after, rows = rows_to_publish(identity, before, now, found, row_changes)
+    (window,) = rows.pop(WINDOWS)
+    for name, some in rows.items():
+        if some:
+            append(lake, name, some)
+    _commit(lake, identity, window)
+    return after
+
+
+def rows_to_publish(
+    identity: Identity, before: Published, now: Published, found: Iterable[Definition], row_changes: int
+) -> tuple[Published, dict[str, list[dict[str, object]]]]:
+    """The state as it is read once it is published, and the rows of each table that say so."""
     new = [replace(definition, number=identity.number, run=identity.run) for definition in found]
     after = replace(now, number=identity.number, definitions=_kept(before, now, new))
-    rows, changed = _rows_of_states(identity, after), _changed_rows(identity, before, after)
+    states, changed = _rows_of_states(identity, after), _changed_rows(identity, before, after)
     recent = before.base > 0 and identity.number - before.base < COMPLETE_EVERY
-    is_complete = not recent or 2 * len(changed) >= len(rows)
+    is_complete = not recent or 2 * len(changed) >= len(states)
     after = replace(after, base=identity.number if is_complete else before.base)
-    if written := [*rows.values()] if is_complete else changed:
-        append(lake, TABLE_STATES, written)
-    if new:
-        append(lake, DEFINITIONS, [definition_row(identity, place, each) for place, each in enumerate(new)])
-    _commit(lake, identity, _window_row(identity, before.tso, after, row_changes))
-    return after
+    topics = {topic: names - before.topics.get(topic, frozenset()) for topic, names in now.topics.items()}
+    return after, {
+        TABLE_STATES: [*states.values()] if is_complete else changed,
+        DEFINITIONS: [definition_row(identity, place, each) for place, each in enumerate(new)],
+        TOPICS: topic_rows(identity, topics),
+        WINDOWS: [_window_row(identity, before.tso, after, row_changes)],
+    }
 
 
 def _kept(before: Published, now: Published, new: Iterable[Definition]) -> dict[str, Definition]:
@@ -204,22 +220,22 @@ def _window_row(identity: Identity, from_tso: int, now: Published, row_changes: 
 def _commit(lake: Lake, identity: Identity, row: Mapping[str, object]) -> None:
     transaction = f"ticdc-lake windows {identity.feed}", identity.number
     try:
-        append(lake, WINDOWS, [row], transaction=transaction)
-        there = rows_of(lake, WINDOWS, identity.feed).where(F.col("number") == identity.number).collect()
+        if lake.committed(lambda: append(lake, WINDOWS, [row], transaction=transaction)) is not None:
+            return
     except ConcurrentTransactionException:
-        there = []
+        pass
+    there = rows_of(lake, WINDOWS, identity.feed).where(F.col("number") == identity.number).collect()
     if [row["run"] for row in there] != [identity.run]:
         by = f" {with_time(there[0]['tso'])}" if there else ""
         raise ConfigError(f"feed {identity.feed}: another run published{by} meanwhile; this one publishes nothing")
 
 
-def published_feeds(lake: Lake) -> list[str]:
+def published_feeds(lake: Reader) -> list[str]:
     """The feeds that gold has published a watermark of. Raises ConfigError for a lake of the first version."""
     if not lake.exists(Layer.OPS, WINDOWS):
         return []
     check_format(lake)
-    windows = lake.spark.table(lake.table(Layer.OPS, WINDOWS))
-    return sorted(row["feed"] for row in windows.select("feed").distinct().collect())
+    return sorted(row["feed"] for row in lake.rows(f"SELECT DISTINCT feed FROM {lake.table(Layer.OPS, WINDOWS)}"))
 
 
 def data_tables(lake: Lake, feed: str) -> set[str]:
@@ -235,7 +251,6 @@ def names_ever(lake: Lake, feed: str) -> set[str]:
 def forget_states(lake: Lake, feed: str, first: int) -> None:
     """Delete the table states that only windows before the number ``first`` need. Watermarks and definitions stay, they
     are the feed's history."""
-    base = _first(rows_of(lake, WINDOWS, feed).where(F.col("number") == first).select("base"))
-    if base is not None:
-        where = f"feed = {literal(feed)} AND number < {base}"
+    for row in values_of(lake, WINDOWS, feed, f"number = {first}", "base"):
+        where = f"feed = {literal(feed)} AND number < {row['base']}"
         lake.spark.sql(f"DELETE FROM {lake.table(Layer.OPS, TABLE_STATES)} WHERE {where}")

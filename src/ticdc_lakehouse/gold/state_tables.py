@@ -4,23 +4,25 @@
                        their number and run is here
     ops.table_states   how a table stands: a row in the window in which its state changed; the window ``base`` has all
     ops.definitions    a table's definition, in the window that made it known
+    ops.topics         which tables a topic ever brought a row change or DDL of
     ops.overrides      what a person decided about a blocked table (`overrides`)
 
-All are append-only. A run writes the window's row last, so that a run that died leaves rows that nobody sees.
+All are append-only. A run writes the window's row last, so that a run that died leaves rows that nobody sees. Rows of
+``ops.topics`` count whoever wrote them: they say what Kafka has brought, which stays true.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
 from ticdc_lakehouse.planning.published_state import Definition, Recoverable, TableState
 from ticdc_lakehouse.planning.stop_reason import StopReason
 from ticdc_lakehouse.schema.definition import table_from_json, table_to_json
@@ -31,9 +33,10 @@ WINDOWS = "windows"
 TABLE_STATES = "table_states"
 DEFINITIONS = "definitions"
 OVERRIDES = "overrides"
+TOPICS = "topics"
 
 _IDENTITY = """
-    feed STRING NOT NULL,
+    feed STRING NOT NULL COMMENT 'changefeed, as its file is named',
     number BIGINT NOT NULL COMMENT 'of the window: 1, 2, 3 …',
     run STRING NOT NULL COMMENT 'UUID of the run that wrote it; it counts if ops.windows has this number with this run',
 """
@@ -44,13 +47,13 @@ _WINDOW_COLUMNS = f"""{_IDENTITY}
     mode STRING NOT NULL COMMENT 'watermarks; or eventual: tso is the newest commit that was seen, not a watermark',
     from_tso BIGINT NOT NULL COMMENT 'watermark published before; the window is (from_tso, tso]',
     batch BIGINT NOT NULL COMMENT 'last bronze batch that silver had decoded whole',
-    published_at TIMESTAMP NOT NULL,
+    published_at TIMESTAMP NOT NULL COMMENT 'when the window was published',
     row_changes BIGINT NOT NULL COMMENT 'row changes of the window, duplicates included',
     replays_seen TIMESTAMP COMMENT 'newest replay from quarantine that the window took in'
 """
 _STATE_COLUMNS = f"""{_IDENTITY}
-    database STRING NOT NULL,
-    table STRING NOT NULL,
+    database STRING NOT NULL COMMENT 'database in TiDB',
+    table STRING NOT NULL COMMENT 'table in TiDB',
     dropped_at BIGINT COMMENT 'commit_ts of the DROP or TRUNCATE of a table that TiDB can bring back; else NULL',
     removed BOOLEAN NOT NULL COMMENT 'true: from this window on there is no such table',
     name STRING COMMENT 'of its views',
@@ -66,8 +69,8 @@ _STATE_COLUMNS = f"""{_IDENTITY}
 """
 _DEFINITION_COLUMNS = f"""{_IDENTITY}
     place INT NOT NULL COMMENT 'order of the definitions of one window',
-    database STRING NOT NULL,
-    table STRING NOT NULL,
+    database STRING NOT NULL COMMENT 'database in TiDB',
+    table STRING NOT NULL COMMENT 'table in TiDB',
     commit_ts BIGINT NOT NULL COMMENT 'from when on it holds',
     source STRING NOT NULL COMMENT 'file (schema_file), ddl, or wire (row messages alone)',
     name STRING NOT NULL COMMENT 'of the views of its table',
@@ -76,18 +79,26 @@ _DEFINITION_COLUMNS = f"""{_IDENTITY}
     named_at BIGINT NOT NULL COMMENT 'commit_ts since which the rows of this name are its own; 0 if always'
 """
 _OVERRIDE_COLUMNS = f"""{_IDENTITY}
-    database STRING NOT NULL,
-    table STRING NOT NULL,
-    action STRING NOT NULL COMMENT 'skip-ddl or resume; at one commit_ts the largest number holds',
-    commit_ts BIGINT NOT NULL COMMENT 'TSO at which the table was blocked',
+    database STRING NOT NULL COMMENT 'database in TiDB',
+    table STRING NOT NULL COMMENT 'table in TiDB',
+    action STRING NOT NULL COMMENT 'skip-ddl or resume, of which at one commit_ts the largest number holds; or repair',
+    commit_ts BIGINT NOT NULL COMMENT 'TSO at which the table was blocked, or repaired',
     reason STRING NOT NULL COMMENT 'given by who decided',
-    decided_at TIMESTAMP NOT NULL
+    decided_at TIMESTAMP NOT NULL COMMENT 'when it was decided'
+"""
+_TOPIC_COLUMNS = """
+    feed STRING NOT NULL COMMENT 'changefeed, as its file is named',
+    topic STRING NOT NULL COMMENT 'Kafka topic',
+    database STRING NOT NULL COMMENT 'database in TiDB',
+    table STRING NOT NULL COMMENT 'table in TiDB',
+    number BIGINT NOT NULL COMMENT 'of the window that found the first row change or DDL of the table in the topic'
 """
 _TABLES = {
     WINDOWS: (_WINDOW_COLUMNS, "Published windows of every feed: the commit point of gold"),
     TABLE_STATES: (_STATE_COLUMNS, "How each table stands, a row for each window in which that changed"),
     DEFINITIONS: (_DEFINITION_COLUMNS, "Definitions of every feed's tables, by commit_ts"),
-    OVERRIDES: (_OVERRIDE_COLUMNS, "What people decided about blocked tables"),
+    OVERRIDES: (_OVERRIDE_COLUMNS, "What people decided about blocked tables, and rows that they had repaired"),
+    TOPICS: (_TOPIC_COLUMNS, "The tables that each topic ever brought something of"),
 }
 # Each window appends a small file: from 50 on they are compacted. History is in the rows, so old versions may go.
 _PROPERTIES = (
@@ -118,12 +129,12 @@ def create_tables(lake: Lake) -> None:
             lake.create(Layer.OPS, name, columns, comment=comment, properties=_PROPERTIES)
 
 
-def check_format(lake: Lake) -> None:
+def check_format(lake: Reader) -> None:
     """Raise ConfigError for a lake whose windows were written by version 0.1 of this package."""
     if not lake.exists(Layer.OPS, WINDOWS):
         return
-    windows = lake.table(Layer.OPS, WINDOWS)
-    if "tables" in lake.spark.table(windows).columns:
+    if "tables" in lake.columns(Layer.OPS, WINDOWS):
+        windows = lake.table(Layer.OPS, WINDOWS)
         raise ConfigError(
             f"{windows}: written by version 0.1, whose state this version does not read: use a new lake folder "
             "(`--lake`) or new schemas, and run the feeds from their topics' beginning or from an export"
@@ -133,6 +144,12 @@ def check_format(lake: Lake) -> None:
 def rows_of(lake: Lake, name: str, feed: str) -> DataFrame:
     """The rows of one of the tables that are of a feed."""
     return lake.spark.table(lake.table(Layer.OPS, name)).where(F.col("feed") == feed)
+
+
+def values_of(lake: Reader, name: str, feed: str, where: str, columns: str = "*") -> list[Values]:
+    """The rows of one of the tables that are of a feed and meet an SQL condition, or what ``columns`` makes of them."""
+    table = lake.table(Layer.OPS, name)
+    return lake.rows(f"SELECT {columns} FROM {table} WHERE feed = {literal(feed)} AND {where}")
 
 
 def append(
@@ -206,7 +223,7 @@ def _defined(definition: Definition | None) -> dict[str, object]:
     return {"defined_in": definition.number, "defined_by": definition.run}
 
 
-def state_from(row: Row, tso: int) -> TableState:
+def state_from(row: Values, tso: int) -> TableState:
     """Inverse of `state_row`."""
     return TableState(
         name=row["name"],
@@ -218,7 +235,7 @@ def state_from(row: Row, tso: int) -> TableState:
     )
 
 
-def recoverable_from(row: Row) -> Recoverable:
+def recoverable_from(row: Values) -> Recoverable:
     """Inverse of `recoverable_row`."""
     name = TableName(row["database"], row["table"])
     return Recoverable(name=name, data=row["data"], version=row["version"], dropped_at=row["dropped_at"])
@@ -240,7 +257,7 @@ def definition_row(identity: Identity, place: int, definition: Definition) -> di
     )
 
 
-def definition_from(row: Row) -> Definition:
+def definition_from(row: Values) -> Definition:
     """Inverse of `definition_row`."""
     return Definition(
         table=table_from_json(row["definition"]),
@@ -252,6 +269,23 @@ def definition_from(row: Row) -> Definition:
         number=row["number"],
         run=row["run"],
     )
+
+
+def topic_rows(identity: Identity, topics: Mapping[str, Iterable[TableName]]) -> list[dict[str, object]]:
+    """The rows of tables that are new in their topics."""
+    return [
+        {"feed": identity.feed, "topic": topic, "database": name[0], "table": name[1], "number": identity.number}
+        for topic, names in topics.items()
+        for name in names
+    ]
+
+
+def topics_from(rows: Iterable[Values]) -> dict[str, frozenset[TableName]]:
+    """Inverse of `topic_rows`, for all that were ever written."""
+    found: dict[str, set[TableName]] = {}
+    for row in rows:
+        found.setdefault(row["topic"], set()).add(TableName(row["database"], row["table"]))
+    return {topic: frozenset(names) for topic, names in found.items()}
 
 
 def newest_states_sql(lake: Lake) -> str:

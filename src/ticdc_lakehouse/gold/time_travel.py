@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,7 +37,7 @@ class AsOf:
     """Tables that were blocked at this watermark: ``database.table`` to the TSO up to which their rows are correct."""
 
     names: Mapping[str, str]
-    """``database.table`` to the name of its gold view."""
+    """``database.table`` to the name of its gold view, with ``_`` after the part of a schema (``gold.schema``)."""
 
     def __getitem__(self, table: str) -> DataFrame:
         spelled = {fold(name): name for name in self.tables}.get(fold(table))
@@ -47,7 +48,10 @@ class AsOf:
 
     def create_views(self) -> list[str]:
         """Make temporary views of the tables, named as their gold views without the schema: SQL that names no schema
-        reads the lake as of this watermark. Gives the names."""
+        reads the lake as of this watermark. Gives the names. Raises ConfigError if two tables have one name so."""
+        for name, count in Counter(self.names.values()).items():
+            if count > 1:
+                raise ConfigError(f"as_of: {count} tables would be called {name}: read them as snapshot['db.table']")
         for table, name in self.names.items():
             self.tables[table].createOrReplaceTempView(name)
         return sorted(self.names.values())
@@ -79,7 +83,7 @@ def as_of(spark: SparkSession, feed: str, tso: int | None = None, *, lake: Lake 
         tso=now.tso,
         time=time_of(now.tso),
         tables={".".join(name): _rows(lake, feed, live_name(names, s.data), s) for name, s in readable.items()},
-        names={".".join(name): s.name for name, s in readable.items()},
+        names={".".join(name): s.name.replace(".", "_") for name, s in readable.items()},
         behind={".".join(name): s.applied_tso for name, s in readable.items() if s.applied_tso < now.tso},
     )
 

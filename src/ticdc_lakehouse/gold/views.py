@@ -1,6 +1,7 @@
 """The views that analysts read: gold pinned to a published version, and each table's changes in silver, typed.
 
 A view is made once, altered where what it shows changes, and dropped with its table, so that it keeps its privileges.
+A feed may do without those of gold (``gold.views: none``).
 """
 
 from __future__ import annotations
@@ -14,11 +15,11 @@ from ticdc_lakehouse.gold.live_table import live_names, settle
 from ticdc_lakehouse.gold.merge import DELETED
 from ticdc_lakehouse.gold.state import data_tables, names_ever, published
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.published_state import TableState
-from ticdc_lakehouse.policy import Mode, OnIrregular
+from ticdc_lakehouse.planning.published_state import Published, TableState
+from ticdc_lakehouse.policy import Mode, OnIrregular, Views
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import fold
-from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import is_table_sql, literal, quoted
 from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,
@@ -27,6 +28,7 @@ from ticdc_lakehouse.sql.typed_columns import (
     image_sql,
     irregular_sql,
     lost_sql,
+    pending_remark,
     stored_text_sql,
     typed_columns,
 )
@@ -39,14 +41,25 @@ _SHOWN = {
 }
 
 
-def gold_view(lake: Lake, applying: GoldConfig, table: Table, state: TableState, *, same_comment: bool = False) -> None:
-    """Let the view of one table show the Delta version of its published state. The view is made once and altered from
-    then on, so that it keeps its privileges; columns have the comments of the live table's."""
+def gold_view(
+    lake: Lake,
+    applying: GoldConfig,
+    table: Table,
+    state: TableState,
+    *,
+    same_comment: bool = False,
+    live: str | None = None,
+) -> None:
+    """Let the view of one table show the Delta version of its published state, if the feed has such views. It is made
+    once and altered from then on, so that it keeps its privileges; columns have the comments of the live table's.
+    ``live`` is the name that the live table has for the moment, if it is not the published one yet."""
+    if applying.views is Views.NONE:
+        return
     as_text = _dates_as_text(applying, table)
     columns = [_shown(column, applying.time_zone, as_text=as_text) for column in typed_columns(table)]
     if has_dates(table) and not as_text:
         columns.append(IRREGULAR)
-    source = lake.table(Layer.LIVE, state.name)
+    source = lake.table(Layer.LIVE, live or state.name)
     comment = f"TiDB table {table.database}.{table.table} {_SHOWN[applying.mode]}"
     if state.stop is not None:
         comment += f"; BLOCKED at TSO {state.applied_tso}: {state.stop}"
@@ -62,7 +75,8 @@ def _dates_as_text(applying: GoldConfig, table: Table) -> bool:
 def _shown(column: TypedColumn, time_zone: str, *, as_text: bool) -> str:
     if not (as_text and column.has_dates):
         return quoted(column.name)
-    comment = f"{column.definition.type.text} (MySQL's text: on_irregular)"
+    remarks = "; ".join(filter(None, ("MySQL's text: on_irregular", pending_remark(column.definition))))
+    comment = f"{column.definition.type.text} ({remarks})"
     return f"{_commented_sql(stored_text_sql(column, time_zone), column.name, comment)} AS {quoted(column.name)}"
 
 
@@ -86,7 +100,7 @@ def silver_view(lake: Lake, applying: GoldConfig, name: str, table: Table) -> No
     taken = {fold(c.name) for c in typed}
     about = ", ".join(f"{name} AS {_free(name, taken)}" for name in _ABOUT)
     rest = f", {irregular_sql(lost)} AS {_free(IRREGULAR, taken)}" if has_dates(table) and not as_text else ""
-    events = lake.table(Layer.SILVER, decode_stream.events_table(applying.feed))
+    events = events_table.full_name(lake, applying.feed)
     query = f"""
         SELECT {about}, {own},
                CASE WHEN old IS NOT NULL THEN struct({old}) END AS {_free("_before", taken)}{rest}
@@ -112,10 +126,13 @@ def _free(name: str, taken: set[str]) -> str:
     return name
 
 
-def in_place(lake: Lake, feed: str) -> bool:
-    """Whether all views of a feed show its published state; no more after a run died on them, and in a new session of
-    a laptop, which knows no views."""
-    return lake.exists(Layer.OPS, _in_place(feed))
+def in_place(lake: Lake, applying: GoldConfig) -> bool:
+    """Whether all views of a feed show its published state; no more after a run died on them, after ``gold.views``
+    changed, and in a new session of a laptop, which knows no views."""
+    if not lake.exists(Layer.OPS, _in_place(applying.feed)):
+        return False
+    row = lake.spark.table(lake.table(Layer.OPS, _in_place(applying.feed))).first()
+    return row is not None and row[0] == applying.views.value
 
 
 def leave_place(lake: Lake, feed: str) -> None:
@@ -123,10 +140,10 @@ def leave_place(lake: Lake, feed: str) -> None:
     lake.spark.sql(f"DROP VIEW IF EXISTS {lake.table(Layer.OPS, _in_place(feed))}")
 
 
-def take_place(lake: Lake, feed: str) -> None:
+def take_place(lake: Lake, applying: GoldConfig) -> None:
     """Say that all views show the published state."""
-    comment = f"Is there while all views of changefeed {feed} show its published watermark"
-    lake.view(Layer.OPS, _in_place(feed), "SELECT true AS in_place", comment=comment)
+    comment = f"Is there while all views of changefeed {applying.feed} show its published watermark"
+    lake.view(Layer.OPS, _in_place(applying.feed), f"SELECT {literal(applying.views.value)} AS views", comment=comment)
 
 
 def _in_place(feed: str) -> str:
@@ -138,17 +155,27 @@ def refresh(lake: Lake, applying: GoldConfig) -> None:
     that died."""
     now = published(lake, applying.feed)
     settle(lake, applying.feed, live_names(now.tables.values()), data_tables(lake, applying.feed))
+    show(lake, applying, now)
+
+
+def show(lake: Lake, applying: GoldConfig, now: Published) -> None:
+    """Let views show what is published. Live tables must have their published names (`live_table.is_settled`)."""
+    lake.make_schemas(state.name for state in now.tables.values())
     shown = [(now.definitions[state.data].table, state) for state in now.tables.values() if state.version >= 0]
     for table, state in shown:
         gold_view(lake, applying, table, state)
         silver_view(lake, applying, state.name, table)
     irregular.create_view(lake, applying, shown)
-    drop(lake, names_ever(lake, applying.feed) - {state.name for state in now.tables.values()})
-    take_place(lake, applying.feed)
+    ever = names_ever(lake, applying.feed)
+    drop(lake, ever - {state.name for state in now.tables.values()})
+    if applying.views is Views.NONE:
+        drop(lake, ever, layers=(Layer.GOLD,))
+    take_place(lake, applying)
 
 
-def drop(lake: Lake, names: Collection[str]) -> None:
+def drop(lake: Lake, names: Collection[str], *, layers: Collection[Layer] = (Layer.GOLD, Layer.SILVER)) -> None:
     """Drop the views of names that no table has any more."""
     for name in sorted(names):
-        for layer in (Layer.GOLD, Layer.SILVER):
-            lake.spark.sql(f"DROP VIEW IF EXISTS {lake.table(layer, name)}")
+        for layer in layers:
+            if lake.exists(layer, name):
+                lake.spark.sql(f"DROP VIEW IF EXISTS {lake.table(layer, name)}")

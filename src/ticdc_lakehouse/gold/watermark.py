@@ -10,26 +10,18 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 from ticdc_codec.event import Kind
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.bronze import landing
-from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.retired_topics import retired_topics
+from ticdc_lakehouse.catalog import Layer, Reader
+from ticdc_lakehouse.gold.retired_topics import UNSEEN, Partition, retired_topics
 from ticdc_lakehouse.gold.window_reader import first_unapplied, replayed_since
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.silver import decode_stream, external_schemas, quarantine
-
-UNSEEN = 0
-"""In place of a watermark where a partition has sent none."""
-
-Partition = tuple[str, int]
-"""(topic, partition)."""
+from ticdc_lakehouse.silver import events_table, external_schemas, quarantine
+from ticdc_lakehouse.sql.text import literal
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +34,8 @@ class Completeness:
     """Last bronze batch that silver has decoded whole."""
     waits: str | None
     """What keeps W where it is, None if nothing but the source does."""
+    held_by: quarantine.OpenHold | None = None
+    """The quarantined message that keeps W where it is, None if it is something else."""
     table_holds: dict[TableName, BlockingPoint] = field(default_factory=dict)
     """Tables that must stop below W."""
     old_rows: int = 0
@@ -65,19 +59,22 @@ class _Progress:
     """As in `Completeness`."""
     ddls: int
     replays: int
+    errors: int
+    """Messages that were quarantined, of any batch."""
 
 
-def decoded_batches(lake: Lake, feed: str, since: Published) -> tuple[int, str | None]:
+def decoded_batches(lake: Reader, feed: str, since: Published) -> tuple[int, str | None]:
     """The last bronze batch up to which silver has every message, and what is missing in the next one."""
     return _decoded_through(since.batch, _landed(lake, feed, since.batch), _progress(lake, feed, since, []))
 
 
-def completeness(lake: Lake, feed: str, since: Published) -> Completeness:
+def completeness(lake: Reader, feed: str, since: Published) -> Completeness:
     """How far the feed is complete, looking only at what came after the published state ``since``."""
     with ThreadPoolExecutor() as pool:  # a question of a few rows waits more than it works
-        asked, held = pool.submit(_landed, lake, feed, since.batch), pool.submit(quarantine.open_holds, lake, feed)
+        asked = pool.submit(_landed, lake, feed, since.batch)
         progress = _progress(lake, feed, since, [])
-        landed, holds = asked.result(), held.result()
+        landed = asked.result()
+    holds = quarantine.open_holds(lake, feed) if any(entry.errors for entry in progress) else []
     if any(hold.table is None for hold in holds):
         progress = _progress(lake, feed, since, [hold for hold in holds if hold.table is None])
     batch, gap = _decoded_through(since.batch, landed, progress)
@@ -85,10 +82,13 @@ def completeness(lake: Lake, feed: str, since: Published) -> Completeness:
     shown = _awaited(lake, feed, since, batch, _shown(landed, progress, batch), confirmed, holds)
     lowest = min(shown, key=lambda partition: shown[partition], default=None)
     tso = max(since.tso, shown[lowest] if lowest is not None else UNSEEN)
+    stands = gap is None and tso == since.tso
+    held_by = _held_by(lowest, holds) if stands else None
     return Completeness(
         tso=tso,
         batch=batch,
-        waits=gap or (_waits(lowest, since.tso, holds) if tso == since.tso else None),
+        waits=_waits(lowest, since.tso, held_by) if stands else gap,
+        held_by=held_by,
         table_holds=_table_holds(lake, feed, since.tso, [hold for hold in holds if hold.table is not None]),
         old_rows=sum(entry.old_rows for entry in progress if entry.batch <= batch),
         has_ddls=any(entry.ddls for entry in progress),
@@ -106,58 +106,56 @@ class _Batch:
     """By partition, including partitions with no messages."""
 
 
-def _landed(lake: Lake, feed: str, since: int) -> dict[int, _Batch]:
+def _landed(lake: Reader, feed: str, since: int) -> dict[int, _Batch]:
     """The bronze batches from ``since`` on."""
-    offsets = lake.spark.table(lake.table(Layer.BRONZE, landing.offsets_table(feed))).where(F.col("batch") >= since)
+    offsets = lake.table(Layer.BRONZE, landing.offsets_table(feed))
     found: dict[int, _Batch] = {}
-    columns = ("batch", "listing", "topic", "partition", "messages")
-    for batch, listing, topic, partition, messages in offsets.select(*columns).collect():
-        found.setdefault(batch, _Batch(listing=listing)).messages[topic, partition] = messages
+    for row in lake.rows(f"SELECT batch, listing, topic, partition, messages FROM {offsets} WHERE batch >= {since}"):
+        batch = found.setdefault(row["batch"], _Batch(listing=row["listing"]))
+        batch.messages[row["topic"], row["partition"]] = row["messages"]
     return found
 
 
-def _progress(lake: Lake, feed: str, since: Published, holds: list[quarantine.OpenHold]) -> list[_Progress]:
+def _progress(lake: Reader, feed: str, since: Published, holds: list[quarantine.OpenHold]) -> list[_Progress]:
     """One scan of what is new: messages decoded, and watermarks, but none that come after a held message; how many
-    DDLs and replays."""
-    events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
-    kind, commit_ts = F.col("kind"), F.col("commit_ts")
-    resolved = (kind == Kind.RESOLVED.value) & (commit_ts > since.tso)
-    arrived = (F.col("batch") > since.batch) & F.col("replayed_at").isNull()
-    message = arrived & (F.col("index") == 0)
-    old = arrived & (kind == Kind.ROW.value) & (commit_ts <= since.tso)
-    ddl, replay = (kind == Kind.DDL.value) & (commit_ts >= first_unapplied(since)), replayed_since(since)
-    counts = resolved
-    for hold in holds:
-        counts = counts & ~_behind(hold)
-    rows = (
-        events.where(arrived | resolved | ddl | replay)
-        .groupBy("batch", "topic", "partition")
-        # A message is decoded twice if silver's checkpoint was lost.
-        .agg(
-            F.count_distinct(F.when(message, F.col("offset"))),
-            F.max(F.when(counts, commit_ts)),
-            *(F.count(F.when(condition, 1)) for condition in (old, ddl, replay)),
-        )
-        .collect()
-    )
+    DDLs and replays. And of all batches, with file skipping, how many errors."""
+    resolved = f"(kind = '{Kind.RESOLVED}' AND commit_ts > {since.tso})"
+    arrived = f"(batch > {since.batch} AND replayed_at IS NULL)"
+    old = f"({arrived} AND kind = '{Kind.ROW}' AND commit_ts <= {since.tso})"
+    replay = f"({replayed_since(since)})"
+    ddl = f"(kind = '{Kind.DDL}' AND (commit_ts >= {first_unapplied(since)} OR {replay}))"
+    error = f"(reason IS NOT NULL AND kind = '{Kind.ERROR}')"
+    counts = " AND NOT ".join([resolved, *map(_behind, holds)])
+    # A message is decoded twice if silver's checkpoint was lost.
+    rows = lake.rows(f"""
+        SELECT batch, topic, partition,
+               count(DISTINCT CASE WHEN {arrived} AND index = 0 THEN offset END) AS decoded,
+               max(CASE WHEN {counts} THEN commit_ts END) AS resolved,
+               count(CASE WHEN {old} THEN 1 END) AS old_rows,
+               count(CASE WHEN {ddl} THEN 1 END) AS ddls,
+               count(CASE WHEN {replay} THEN 1 END) AS replays,
+               count(CASE WHEN {error} THEN 1 END) AS errors
+        FROM {events_table.full_name(lake, feed)}
+        WHERE {arrived} OR {resolved} OR {ddl} OR {replay} OR {error}
+        GROUP BY batch, topic, partition""")
     return [
         _Progress(
-            batch=batch,
-            partition=(topic, partition),
-            decoded=decoded,
-            resolved=tso or UNSEEN,
-            old_rows=old_rows,
-            ddls=ddls,
-            replays=replays,
+            batch=row["batch"],
+            partition=(row["topic"], row["partition"]),
+            decoded=row["decoded"],
+            resolved=row["resolved"] or UNSEEN,
+            old_rows=row["old_rows"],
+            ddls=row["ddls"],
+            replays=row["replays"],
+            errors=row["errors"],
         )
-        for batch, topic, partition, decoded, tso, old_rows, ddls, replays in rows
+        for row in rows
     ]
 
 
-def _behind(hold: quarantine.OpenHold) -> Column:
-    """Whether an event comes after a held message in its partition."""
-    same = (F.col("topic") == hold.topic) & (F.col("partition") == hold.partition)
-    return same & (F.col("offset") >= hold.offset)
+def _behind(hold: quarantine.OpenHold) -> str:
+    """SQL: whether an event is a held message of its partition or comes after it."""
+    return f"(topic = {literal(hold.topic)} AND partition = {hold.partition} AND offset >= {hold.offset})"
 
 
 def _decoded_through(since: int, landed: dict[int, _Batch], progress: list[_Progress]) -> tuple[int, str | None]:
@@ -192,7 +190,7 @@ def _confirmed(landed: dict[int, _Batch], progress: list[_Progress], batch: int)
 
 
 def _awaited(
-    lake: Lake,
+    lake: Reader,
     feed: str,
     since: Published,
     batch: int,
@@ -207,22 +205,27 @@ def _awaited(
     ahead = {topic for topic, _ in shown} - behind
     if not (behind and ahead):
         return shown
-    topics = retired_topics(lake, feed, since, behind, batch)
+    partitions = [partition for partition in shown if partition[0] in behind]
+    topics = retired_topics(lake, feed, since, partitions, batch)
     empty = topics.empty - {hold.topic for hold in holds}
     raised = {place: max(tso, confirmed) if place[0] in empty else tso for place, tso in shown.items()}
     return {place: tso for place, tso in raised.items() if place[0] not in topics.retired}
 
 
-def _waits(lowest: Partition | None, since: int, holds: list[quarantine.OpenHold]) -> str:
+def _held_by(lowest: Partition | None, holds: list[quarantine.OpenHold]) -> quarantine.OpenHold | None:
+    """The message of the partition that is behind all others which may have been its watermark."""
+    return next((hold for hold in holds if hold.table is None and (hold.topic, hold.partition) == lowest), None)
+
+
+def _waits(lowest: Partition | None, since: int, held_by: quarantine.OpenHold | None) -> str:
     if lowest is None:
         return "silver has decoded no message yet"
     place = f"{lowest[0]}/{lowest[1]}"
-    for hold in holds:
-        if hold.table is None and (hold.topic, hold.partition) == lowest:
-            return (
-                f"the message at {place} offset {hold.offset} is in quarantine ({hold.reason}) and may have been a "
-                "watermark or DDL: `ticdc-lake quarantine` lists, replays or dismisses it"
-            )
+    if held_by is not None:
+        return (
+            f"the message at {place} offset {held_by.offset} is in quarantine ({held_by.reason}) and may have been a "
+            "watermark or DDL: `ticdc-lake quarantine` lists, replays or dismisses it"
+        )
     if since == 0:
         return f"partition {place} has sent no watermark yet"
     return (
@@ -231,18 +234,19 @@ def _waits(lowest: Partition | None, since: int, holds: list[quarantine.OpenHold
     )
 
 
-def _table_holds(lake: Lake, feed: str, since: int, holds: list[quarantine.OpenHold]) -> dict[TableName, BlockingPoint]:
+def _table_holds(
+    lake: Reader, feed: str, since: int, holds: list[quarantine.OpenHold]
+) -> dict[TableName, BlockingPoint]:
     """For each table with a quarantined message: the highest watermark before that message in its partition."""
-    events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
-    resolved = (F.col("kind") == Kind.RESOLVED.value) & (F.col("commit_ts") > since)
+    events = events_table.full_name(lake, feed)
     found: dict[TableName, BlockingPoint] = {}
     for hold in holds:
-        before = (
-            (F.col("topic") == hold.topic) & (F.col("partition") == hold.partition) & (F.col("offset") < hold.offset)
-        )
-        line = events.where(resolved & before).agg(F.max("commit_ts")).first()
+        [row] = lake.rows(f"""
+            SELECT max(commit_ts) AS tso FROM {events}
+            WHERE kind = '{Kind.RESOLVED}' AND commit_ts > {since}
+              AND topic = {literal(hold.topic)} AND partition = {hold.partition} AND offset < {hold.offset}""")
         stop = StopReason(kind=StopKind.QUARANTINED, detail=_table_reason(hold))
-        point = BlockingPoint(tso=UNSEEN if line is None or line[0] is None else line[0], stop=stop)
+        point = BlockingPoint(tso=row["tso"] or UNSEEN, stop=stop)
         name = TableName(str(hold.database), str(hold.table))
         found[name] = min(found.get(name, point), point, key=lambda each: each.tso)
     return found

@@ -9,15 +9,18 @@ from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from ticdc_codec.event import Kind, Op, columns_from
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.gold.retired_topics import tables_of
 from ticdc_lakehouse.planning.barriers import Barriers, barriers, lagging_names
 from ticdc_lakehouse.planning.published_state import Definition, Published
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup, Window, statements_of
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.silver import decode_stream
-from ticdc_lakehouse.sql.text import is_table_sql
+from ticdc_lakehouse.schema.statement import names_of
+from ticdc_lakehouse.silver import events_table
+from ticdc_lakehouse.sql.text import folded_sql, is_table_sql, time_literal
 
 _DDL_IDENTITY = ("commit_ts", "database", "table", "query")
+_GROUPED_BY = ("database", "table", "columns", "whole", "handle_only", "keyed", "passed")
 
 
 def read_window(
@@ -25,8 +28,8 @@ def read_window(
 ) -> Window:
     """The window after the published state ``before``, up to ``tso``; tables that lag behind are read from where they
     are blocked. What it surely has not, DDLs or replays, is not looked for."""
-    events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
-    replays = replayed_since(before) if has_replays else F.lit(False)
+    events = events_table.events(lake, feed)
+    replays = F.expr(replayed_since(before)) if has_replays else F.lit(False)
     return _window(events, before, tso, F.col("commit_ts") > before.tso, replays, has_ddls=has_ddls)
 
 
@@ -35,9 +38,9 @@ def read_arrivals(
 ) -> Window:
     """The events of the bronze batches after those of the published state ``before``, up to ``batch``, whatever their
     commit_ts. Rows are also parted at the DDLs that the ``known`` definitions come from."""
-    events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
-    ordered = events.withColumn("commit_ts", F.expr(decode_stream.COMMIT_ORDER)).where(F.col("batch") <= batch)
-    new, replays = F.col("batch") > before.batch, replayed_since(before)
+    events = events_table.events(lake, feed)
+    ordered = events.withColumn("commit_ts", F.expr(events_table.COMMIT_ORDER)).where(F.col("batch") <= batch)
+    new, replays = F.col("batch") > before.batch, F.expr(replayed_since(before))
     return _window(ordered, before, tso, new, replays, past=tuple(known), seen=before.batch)
 
 
@@ -56,9 +59,9 @@ def _window(
     due = (F.col("commit_ts") >= first_unapplied(before)) | replays
     ddls = events.where((F.col("kind") == Kind.DDL.value) & (F.col("commit_ts") <= tso))
     lines = _ddl_lines(ddls.where(due if seen is None else due | new)) if has_ddls else []
-    late = _first_deliveries(ddls, lines, before.tso, seen) if seen is not None else frozenset()
-    found = tuple(_ddl_event(line, late=_identity(line) in late) for line in lines)
-    unapplied = new | _unapplied(before, found) | replays
+    new_below = _new_below(ddls, lines, before.tso, replays, seen)
+    found = tuple(_ddl_event(line, new_below, is_arrival=seen is not None) for line in lines)
+    unapplied = new | _unapplied(before, found) | _after_replayed(found) | replays
     rows = (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso) & unapplied
     groups = _row_lines(events.where(rows), barriers(found, before, past))
     replayed = [line["newest_replay"] for line in (*groups, *lines) if line["newest_replay"] is not None]
@@ -67,6 +70,7 @@ def _window(
         ddls=found,
         replays_seen=max(replayed, default=before.replays_seen),
         row_changes=sum(line["rows"] for line in groups),
+        topics=_topics(groups, lines, found),
     )
 
 
@@ -77,10 +81,10 @@ def first_unapplied(before: Published) -> int:
     return min(before.tso, min(applied, default=before.tso))
 
 
-def replayed_since(before: Published) -> SparkColumn:
-    """Whether an event was decoded again from quarantine since the published state."""
-    replayed_at, seen = F.col("replayed_at"), before.replays_seen
-    return replayed_at.isNotNull() if seen is None else replayed_at > F.lit(seen)
+def replayed_since(before: Published) -> str:
+    """SQL: whether an event was decoded again from quarantine since the published state."""
+    seen = before.replays_seen
+    return "replayed_at IS NOT NULL" if seen is None else f"replayed_at > {time_literal(seen)}"
 
 
 def _unapplied(before: Published, ddls: Iterable[DdlEvent]) -> SparkColumn:
@@ -92,6 +96,15 @@ def _unapplied(before: Published, ddls: Iterable[DdlEvent]) -> SparkColumn:
     return condition
 
 
+def _after_replayed(ddls: Iterable[DdlEvent]) -> SparkColumn:
+    """Rows that tables may have to take again after a DDL that was dismissed before."""
+    condition = F.lit(False)
+    for ddl in ddls:
+        for name in {name for statement in ddl.statements if ddl.replayed for name in names_of(statement)}:
+            condition = condition | (F.expr(is_table_sql(name)) & (F.col("commit_ts") > ddl.commit_ts))
+    return condition
+
+
 def _any(conditions: Sequence[SparkColumn]) -> SparkColumn:
     result = conditions[0]
     for condition in conditions[1:]:
@@ -100,10 +113,11 @@ def _any(conditions: Sequence[SparkColumn]) -> SparkColumn:
 
 
 def _row_lines(rows: DataFrame, parted: Barriers) -> list[Row]:
-    """Rows by table, description and the barriers that they lie between."""
+    """Rows by topic, table, layout and the barriers that they lie between."""
     rows_of_groups = (
         with_passed(rows, parted)
         .groupBy(
+            "topic",
             "database",
             "table",
             "columns",
@@ -124,35 +138,68 @@ def _row_lines(rows: DataFrame, parted: Barriers) -> list[Row]:
 
 
 def with_passed(rows: DataFrame, parted: Barriers) -> DataFrame:
-    """The rows with ``passed``, the number of barriers below each: of all tables', which parts more than needed."""
-    every = sorted({at for some in (*parted.tables.values(), *parted.databases.values()) for at in some})
-    below = F.size(F.filter(F.array(*map(F.lit, every)), lambda barrier: barrier < F.col("commit_ts")))
-    return rows.withColumn("passed", below if every else F.lit(0))
+    """The rows with ``passed``, as `Barriers.passed` gives it: how many barriers of its table and of its database are
+    below each."""
+    below = F.lit(0)
+    for names, barriers_of in (
+        (("database", "table"), {name.folded: some for name, some in parted.tables.items()}),
+        (("database",), {(name,): some for name, some in parted.databases.items()}),
+    ):
+        if not barriers_of:
+            continue
+        at = f"_barriers_of_{names[-1]}"
+        keys = [f"_folded_{name}" for name in names]
+        columns = ", ".join([*(f"{key} STRING" for key in keys), f"{at} ARRAY<BIGINT>"])
+        listed = rows.sparkSession.createDataFrame([(*name, [*some]) for name, some in barriers_of.items()], columns)
+        folded = {key: F.expr(folded_sql(name)) for key, name in zip(keys, names, strict=True)}
+        rows = rows.withColumns(folded).join(F.broadcast(listed), keys, "left")
+        passed = F.size(F.filter(at, lambda barrier: barrier < F.col("commit_ts")))
+        below = below + F.when(F.col(at).isNull(), 0).otherwise(passed)
+    return rows.withColumn("passed", below)
 
 
 def _by_table(lines: list[Row]) -> dict[TableName, tuple[RowGroup, ...]]:
-    found: dict[TableName, list[RowGroup]] = {}
+    """The row groups; rows of one that came through several topics are together."""
+    parts: dict[tuple[object, ...], list[Row]] = {}
     for line in lines:
-        name = TableName(line["database"], line["table"])
-        group = RowGroup(
-            name=name,
-            columns=columns_from(line["columns"]),
-            whole=line["whole"],
-            handle_only=line["handle_only"],
-            keyed=line["keyed"],
-            first=line["first"],
-            last=line["last"],
-            rows=line["rows"],
-            replayed=line["newest_replay"] is not None,
-        )
-        found.setdefault(TableName(line["database"], line["table"]), []).append(group)
+        parts.setdefault(tuple(line[name] for name in _GROUPED_BY), []).append(line)
+    found: dict[TableName, list[RowGroup]] = {}
+    for group in map(_row_group, parts.values()):
+        found.setdefault(group.name, []).append(group)
     return {name: tuple(groups) for name, groups in found.items()}
+
+
+def _row_group(parts: Sequence[Row]) -> RowGroup:
+    line = parts[0]
+    return RowGroup(
+        name=TableName(line["database"], line["table"]),
+        columns=columns_from(line["columns"]),
+        whole=line["whole"],
+        handle_only=line["handle_only"],
+        keyed=line["keyed"],
+        first=min(part["first"] for part in parts),
+        last=max(part["last"] for part in parts),
+        rows=sum(part["rows"] for part in parts),
+        replayed=any(part["newest_replay"] is not None for part in parts),
+    )
+
+
+def _topics(groups: Iterable[Row], lines: Iterable[Row], ddls: Iterable[DdlEvent]) -> dict[str, frozenset[TableName]]:
+    """By topic, the tables of its rows and of its DDLs."""
+    found: dict[str, set[TableName]] = {}
+    for group in groups:
+        found.setdefault(group["topic"], set()).add(TableName(group["database"], group["table"]))
+    for line, ddl in zip(lines, ddls, strict=True):
+        for topic in line["topics"]:
+            found.setdefault(topic, set()).update(name for each in ddl.statements for name in tables_of(each))
+    return {topic: frozenset(names) for topic, names in found.items()}
 
 
 def _ddl_lines(ddls: DataFrame) -> list[Row]:
     """Each DDL once, in commit order, equal commit_ts in the order of arrival."""
     arrival = F.min(F.struct("topic", "partition", "offset", "index")).alias("arrival")
-    rows = ddls.groupBy(*_DDL_IDENTITY).agg(arrival, F.max("replayed_at").alias("newest_replay")).collect()
+    newest_replay, topics = F.max("replayed_at").alias("newest_replay"), F.collect_set("topic").alias("topics")
+    rows = ddls.groupBy(*_DDL_IDENTITY).agg(arrival, newest_replay, topics).collect()
     return sorted(rows, key=lambda row: (row["commit_ts"], row["arrival"]))
 
 
@@ -160,16 +207,22 @@ def _identity(line: Row) -> tuple[object, ...]:
     return tuple(line[name] for name in _DDL_IDENTITY)
 
 
-def _first_deliveries(ddls: DataFrame, lines: Sequence[Row], tso: int, seen: int) -> Set[tuple[object, ...]]:
-    """Those of the DDLs below ``tso`` that did not come up to the bronze batch ``seen``."""
-    below = {_identity(line) for line in lines if line["commit_ts"] < tso}
+def _new_below(
+    ddls: DataFrame, lines: Sequence[Row], tso: int, replays: SparkColumn, seen: int | None
+) -> Set[tuple[object, ...]]:
+    """Those of the DDLs below ``tso`` of which gold has seen no copy: in eventual mode none up to the bronze batch
+    ``seen``, else none but replays since the published state."""
+    with_copies = (line for line in lines if seen is not None or line["newest_replay"] is not None)
+    below = {_identity(line) for line in with_copies if line["commit_ts"] < tso}
     if not below:
         return below
-    earlier = ddls.where((F.col("batch") <= seen) & F.col("commit_ts").isin([identity[0] for identity in below]))
+    copies = ddls.where(F.col("commit_ts").isin([identity[0] for identity in below]))
+    earlier = copies.where(~replays if seen is None else F.col("batch") <= seen)
     return below - {tuple(line) for line in earlier.select(*_DDL_IDENTITY).distinct().collect()}
 
 
-def _ddl_event(line: Row, *, late: bool) -> DdlEvent:
+def _ddl_event(line: Row, new_below: Set[tuple[object, ...]], *, is_arrival: bool) -> DdlEvent:
+    is_new_below = _identity(line) in new_below
     return DdlEvent(
         commit_ts=line["commit_ts"],
         database=line["database"],
@@ -177,5 +230,6 @@ def _ddl_event(line: Row, *, late: bool) -> DdlEvent:
         query=line["query"],
         statements=statements_of(line["query"], line["database"], line["table"]),
         topic=line["arrival"]["topic"],
-        late=late,
+        late=is_new_below and is_arrival,
+        replayed=is_new_below and not is_arrival,
     )

@@ -12,7 +12,7 @@ on from what the dead one wrote (``apply_plan.steps_done``), or puts it back.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -26,7 +26,7 @@ from ticdc_lakehouse.gold.apply_plan import GoldRun, Outcome, apply_plans
 from ticdc_lakehouse.gold.eventual import arrived
 from ticdc_lakehouse.gold.late_rows import late_rows
 from ticdc_lakehouse.gold.live_table import Commits, live_name, live_names
-from ticdc_lakehouse.gold.naming import naming
+from ticdc_lakehouse.gold.naming import check_schemas, naming
 from ticdc_lakehouse.gold.overrides import skipped
 from ticdc_lakehouse.gold.staging import staged
 from ticdc_lakehouse.gold.watermark import Completeness, completeness
@@ -36,6 +36,7 @@ from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, Restart, TableState
 from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan, plan_tables
 from ticdc_lakehouse.policy import Mode
+from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import quarantine
 
@@ -80,17 +81,15 @@ def apply(
     """Apply what is complete, up to ``until_tso`` at most, and publish it. Repeating it changes nothing.
 
     Tables of ``restart`` go on from there, in the place of what was published of them. ``known`` is the state that an
-    earlier run of this process published (`Applied.state`): it is not read again if it is still the newest. Raises
-    ConfigError if nothing can be published at all.
+    earlier run of this process published (`Applied.state`), after which none failed: it is not read again if it is
+    still the newest. Raises ConfigError if nothing can be published at all.
     """
     feed = applying.feed
     if known is None:
         create_tables(lake)
-    before = state.newest(lake, feed, known or Published())
-    _check_mode(applying, before)
-    if before.tables and not views.in_place(lake, feed):
+    before, complete = _begin(lake, applying, known or Published(), until_tso)
+    if before.tables and not views.in_place(lake, applying):
         views.refresh(lake, applying)
-    complete = _completeness(lake, applying, before, until_tso)
     tso = complete.tso if until_tso is None else min(complete.tso, until_tso)
     if tso < before.tso or tso == 0:
         if restart.tables:
@@ -102,10 +101,12 @@ def apply(
     situation = _situation(lake, applying, start, tso, complete, restart.definitions)
     names = {**live_names(before.tables.values()), **{state.data: state.data for state in restart.tables.values()}}
     commits = Commits(lake=lake, feed=feed, run=str(uuid4()))
-    run = GoldRun(lake=lake, config=applying, commits=commits, names=names)
+    run = GoldRun(lake=lake, config=applying, commits=commits, names=names, undisturbed=before is known)
     window = situation.window
+    plan = plan_tables(situation)
+    lake.make_schemas(table.view for table in plan.tables)
     with closing(commits), generated_code(lake.spark, window.row_changes):
-        outcomes = _defined(_apply_plans(run, plan_tables(situation)), restart.definitions)
+        outcomes = _defined(_apply_plans(run, plan), restart.definitions)
     now = replace(
         before,
         tso=tso,
@@ -114,10 +115,24 @@ def apply(
         replays_seen=window.replays_seen,
         tables={outcome.name: outcome.state for outcome in outcomes if outcome.dropped_at is None},
         recoverable=tuple(_recoverable(o, o.dropped_at) for o in outcomes if o.dropped_at is not None),
+        topics=_tables_by_topic(before.topics, window.topics),
     )
     if now != before:
         now = _publish(lake, applying, before, now, outcomes, window.row_changes)
     return _summary(applying, before, now, window.row_changes, sum(o.merged for o in outcomes), complete.waits)
+
+
+def _begin(lake: Lake, applying: GoldConfig, known: Published, until_tso: int | None) -> tuple[Published, Completeness]:
+    """The published state, and how far the feed is complete: asked at once where the state is most likely known."""
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(state.newest, lake, applying.feed, known)
+        complete = _completeness(lake, applying, known, until_tso) if known.number else None
+        before = asked.result()
+    _check_mode(applying, before)
+    check_schemas(applying, before)
+    if complete is None or before is not known:
+        complete = _completeness(lake, applying, before, until_tso)
+    return before, complete
 
 
 def _check_mode(applying: GoldConfig, before: Published) -> None:
@@ -136,7 +151,7 @@ def _situation(
     complete: Completeness,
     more: Sequence[Definition],
 ) -> PlanningInput:
-    feed, names = applying.feed, naming(lake, applying.feed, applying.name_template)
+    feed, names = applying.feed, naming(lake, applying.feed, applying.name_template, applying.schema_template)
     for definition in more:
         names.reserve(definition.data)
     eventual = applying.mode is Mode.EVENTUAL
@@ -202,6 +217,11 @@ def _recoverable(outcome: Outcome, dropped_at: int) -> Recoverable:
     return Recoverable(name=outcome.name, data=state.data, version=version, dropped_at=dropped_at)
 
 
+def _tables_by_topic(*some: Mapping[str, frozenset[TableName]]) -> dict[str, frozenset[TableName]]:
+    topics = sorted({topic for each in some for topic in each})
+    return {topic: frozenset().union(*(each.get(topic, ()) for each in some)) for topic in topics}
+
+
 def _publish(
     lake: Lake, applying: GoldConfig, before: Published, now: Published, outcomes: list[Outcome], row_changes: int
 ) -> Published:
@@ -217,14 +237,16 @@ def _publish(
         views.leave_place(lake, applying.feed)
     after = state.publish(lake, applying.feed, before, now, found, row_changes)
     log("gold", "window published", feed=applying.feed, from_tso=before.tso, tso=now.tso, row_changes=row_changes)
-    lake.rename(Layer.LIVE, renames)
+    arriving = lake.leave_names(Layer.LIVE, renames)
+    _show_between(lake, applying, shown, arriving)
+    lake.take_names(Layer.LIVE, arriving)
     with ThreadPoolExecutor(_TOGETHER) as pool:  # a view waits for the catalog more than it works
         list(pool.map(lambda outcome: _renew_views(lake, applying, before, outcome), shown))
     if gone or any(o.found or o.name not in before.tables for o in outcomes):
         irregular.create_view(lake, applying, ((o.definition.table, o.state) for o in outcomes if o.definition))
     views.drop(lake, gone)
     if changes:
-        views.take_place(lake, applying.feed)
+        views.take_place(lake, applying)
     return after
 
 
@@ -237,15 +259,31 @@ def _renames(before: Published, now: Published, outcomes: Iterable[Outcome]) -> 
     return {name: new for data, name in current.items() if (new := live_name(published, data)) != name}
 
 
+def _show_between(lake: Lake, applying: GoldConfig, shown: Iterable[Outcome], arriving: Mapping[str, str]) -> None:
+    """Let views read live tables under the names that these have in between, so that none reads a name which another
+    table takes next: a view may fail for moments, but never show another table's rows."""
+    between = {name: old for old, name in arriving.items()}
+    for outcome in shown:
+        live = between.get(outcome.state.name)
+        if live is not None and outcome.definition is not None:
+            table = _as_named(outcome.definition.table, outcome.name)
+            views.gold_view(lake, applying, table, outcome.state, live=live)
+
+
 def _renew_views(lake: Lake, applying: GoldConfig, before: Published, outcome: Outcome) -> None:
     if outcome.definition is None:
         return
-    name, table = outcome.state.name, outcome.definition.table
+    name, table = outcome.state.name, _as_named(outcome.definition.table, outcome.name)
     old = before.tables.get(outcome.name)
     same = old is not None and (old.name, old.stop) == (name, outcome.state.stop) and not outcome.found
     views.gold_view(lake, applying, table, outcome.state, same_comment=same)
     if outcome.found or old is None:
         views.silver_view(lake, applying, name, table)
+
+
+def _as_named(table: Table, name: TableName) -> Table:
+    """A table's definition with the name that it has in TiDB now, also while it is blocked before its RENAME."""
+    return replace(table, database=name.database, table=name.table)
 
 
 def _view_changes(old: TableState | None, new: TableState) -> bool:

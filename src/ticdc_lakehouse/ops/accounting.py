@@ -19,7 +19,7 @@ from __future__ import annotations
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.state_tables import WINDOWS, definitions_sql, newest_states_sql
-from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import folded_sql, literal
 
 _FATES = ("applied", "superseded", "repeated", "filtered", "waiting", "quarantined", "control")
@@ -49,6 +49,12 @@ def _accounting_sql(lake: Lake, feed: str) -> str:
         FROM ({_fates_sql(lake, feed)}) GROUP BY batch, topic, partition"""
 
 
+def totals_sql(lake: Lake, feed: str) -> str:
+    """The counts of all batches and partitions together."""
+    counts = ", ".join(f"count_if(fate = '{fate}') AS {fate}" for fate in _FATES)
+    return f"SELECT count_if(index = 0) AS messages, count(*) AS events, {counts} FROM ({_fates_sql(lake, feed)})"
+
+
 def _fates_sql(lake: Lake, feed: str) -> str:
     """Each event with its fate. Of one key's changes in one window the last counts, at one commit_ts the upsert."""
     arrival = "batch, topic, partition, offset, index"
@@ -71,10 +77,10 @@ def _deliveries_sql(lake: Lake, feed: str, arrival: str) -> str:
     """Each event with its number among those that say the same."""
     same = "kind, database, table, commit_ts, commit_time, op, handle_key, before, after"
     return f"""
-        SELECT *, coalesce(handle_key, after, before) AS key, {decode_stream.COMMIT_ORDER} AS commit_order,
+        SELECT *, coalesce(handle_key, after, before) AS key, {events_table.COMMIT_ORDER} AS commit_order,
                row_number() OVER (PARTITION BY {same} ORDER BY {arrival}) AS delivery
         FROM (SELECT * EXCEPT (database, table), {_NAME}
-              FROM {lake.table(Layer.SILVER, decode_stream.events_table(feed))})"""
+              FROM {events_table.full_name(lake, feed)})"""
 
 
 def _windows_sql(lake: Lake, feed: str) -> str:

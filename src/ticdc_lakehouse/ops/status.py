@@ -9,9 +9,10 @@ Runs of gold make the views; whoever reads them creates nothing.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from enum import IntEnum
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -19,20 +20,33 @@ from pyspark.sql import functions as F
 from ticdc_codec.event import Kind
 from ticdc_codec.tso import time_of
 from ticdc_lakehouse.bronze import landing
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.gold.eventual import arrived
 from ticdc_lakehouse.gold.state import published, published_feeds
-from ticdc_lakehouse.gold.state_tables import WINDOWS, newest_states_sql
+from ticdc_lakehouse.gold.state_tables import WINDOWS, definitions_sql, newest_states_sql
 from ticdc_lakehouse.gold.watermark import Completeness, completeness
-from ticdc_lakehouse.ops import accounting
+from ticdc_lakehouse.ops import accounting, feed_views
+from ticdc_lakehouse.ops.alarm import Thresholds, problems_of
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.policy import Mode
+from ticdc_lakehouse.schema.computed_default import pending_columns
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.silver import decode_stream, quarantine
+from ticdc_lakehouse.silver import events_table, quarantine
 from ticdc_lakehouse.sql.text import literal
 
 _CHANGES = f"kind IN ('{Kind.ROW}', '{Kind.DDL}')"
+NOTHING_LEFT = Thresholds()
 _NO_SILVER = Completeness(tso=0, batch=-1, waits="silver: it has not run for this feed")
+
+
+class Health(IntEnum):
+    """A feed's health for monitors; the number is the exit code of `status --check`."""
+
+    FINE = 0
+    ATTENTION = 1
+    """Something is left behind: a message in quarantine, a blocked table, a feed that never ran."""
+    BROKEN = 2
+    """Nothing of the feed goes on until somebody acts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,8 +58,10 @@ class FeedStatus:
     """Kafka messages in bronze."""
     waiting: int
     """Messages that silver has not decoded yet."""
-    quarantined: int
-    """Messages in quarantine that nothing was done about."""
+    reasons: Mapping[str, int]
+    """Messages in quarantine that nothing was done about, by reason."""
+    dismissed: int
+    """Messages that somebody said are not needed."""
     tso: int
     """Published watermark, 0 before the first."""
     time: datetime | None
@@ -56,6 +72,12 @@ class FeedStatus:
     """What the watermark is waiting on; None if nothing, or if there is nothing to apply."""
     tables: dict[TableName, TableState]
     mode: Mode = Mode.WATERMARKS
+    pending: Mapping[TableName, tuple[str, ...]] = field(default_factory=dict)
+    """Columns whose value in rows from before their ADD COLUMN is not known yet, of the tables that have any."""
+    is_landed: bool = True
+    """Whether bronze has run for the feed."""
+    held_by: quarantine.OpenHold | None = None
+    """The quarantined message that the watermark cannot pass."""
 
     @property
     def unapplied_seconds(self) -> float | None:
@@ -74,26 +96,58 @@ class FeedStatus:
         """Whether all that arrived is published."""
         return self.tso > 0 and self.newest_change is None and not self.waiting and not self.quarantined
 
+    @property
+    def decoded(self) -> int:
+        """Messages that silver has decoded."""
+        return self.landed - self.waiting - self.quarantined - self.dismissed
+
+    @property
+    def blocked(self) -> dict[TableName, TableState]:
+        """The tables that cannot go on; one that TiDB dropped is none of them."""
+        return {name: state for name, state in self.tables.items() if state.stop is not None and not state.dropped}
+
+    @property
+    def quarantined(self) -> int:
+        """Messages in quarantine that nothing was done about."""
+        return sum(self.reasons.values())
+
+    def health(self, tolerated: Thresholds = NOTHING_LEFT) -> Health:
+        """The feed's health, given what its file tolerates."""
+        if self.held_by is not None:
+            return Health.BROKEN
+        return Health.ATTENTION if self.concerns(tolerated) else Health.FINE
+
+    def concerns(self, tolerated: Thresholds = NOTHING_LEFT) -> list[str]:
+        """What somebody has to look at, a phrase each; none if the feed is fine."""
+        if not self.is_landed:
+            return ["bronze has not run for this feed"]
+        standing = [] if self.held_by is None else [f"stands at the quarantined message {self.held_by.position}"]
+        now = Published(tso=self.tso, tables=self.tables)
+        return [*standing, *problems_of(now, self.reasons, tolerated, self.asked_at)]
+
 
 def create_views(lake: Lake, feed: str) -> None:
     """Create the views of ops that show ``feed`` where they are missing; its tables must be there."""
     if accounting.exists(lake, feed):  # made last
         return
-    feeds = sorted({feed, *published_feeds(lake)})
+    feeds = [each for each in sorted({feed, *published_feeds(lake)}) if events_table.exists(lake, each)]
     lake.view(
         Layer.OPS,
         "feeds",
-        _feeds_sql(lake, [each for each in feeds if lake.exists(Layer.SILVER, decode_stream.events_table(each))]),
+        _feeds_sql(lake, feeds),
         comment="Each feed's newest published watermark; seconds_to_publish: its age when it was published; "
         "unapplied_seconds: from it to the newest change that arrived; age_seconds: from it to now",
     )
     lake.view(
         Layer.OPS,
         "tables",
-        "SELECT feed, database, table, name, data, version, applied_tso, ddls, blocked_at, block_reason "
-        f"FROM ({newest_states_sql(lake)})",
-        comment="Each table at its feed's newest published watermark: applied_tso, and why it is blocked",
+        "SELECT feed, database, table, name, data, version, applied_tso, ddls, blocked_at, block_reason, "
+        f"pending_columns FROM ({newest_states_sql(lake)}) LEFT JOIN ({_pending_sql(lake)}) "
+        "USING (feed, data, defined_in, defined_by)",
+        comment="Each table at its feed's newest published watermark: applied_tso, why it is blocked, and the columns "
+        "whose value in rows from before their ADD COLUMN is not known yet",
     )
+    feed_views.create_views(lake, feeds)
     accounting.create_view(lake, feed)
 
 
@@ -111,30 +165,44 @@ def _feeds_sql(lake: Lake, feeds: Sequence[str]) -> str:
         LEFT JOIN ({arrivals}) USING (feed)"""
 
 
+def _pending_sql(lake: Lake) -> str:
+    """The pending columns of each definition that has any."""
+    newest = "max_by(definition, struct(commit_ts, place))"
+    columns = f"from_json({newest}, 'columns ARRAY<STRUCT<name STRING, pending STRUCT<since BIGINT>>>').columns"
+    names = f"transform(filter({columns}, c -> c.pending IS NOT NULL), c -> c.name)"
+    return f"""
+        SELECT * FROM (
+            SELECT feed, data, number AS defined_in, run AS defined_by, {names} AS pending_columns
+            FROM ({definitions_sql(lake)}) GROUP BY feed, data, number, run
+        ) WHERE size(pending_columns) > 0"""
+
+
 def _newest_change_sql(lake: Lake, feed: str) -> str:
-    events = lake.table(Layer.SILVER, decode_stream.events_table(feed))
-    newest = f"timestamp_millis(shiftright(max({decode_stream.COMMIT_ORDER}), 18))"
+    events = events_table.full_name(lake, feed)
+    newest = f"timestamp_millis(shiftright(max({events_table.COMMIT_ORDER}), 18))"
     return f"SELECT {literal(feed)} AS feed, {newest} AS newest_change FROM {events} WHERE {_CHANGES}"
 
 
 def create_feed(lake: Lake, feed: str) -> None:
     """Create a feed's tables that do not depend on its data, for what a person does before the first run."""
     landing.create_tables(lake, feed)
-    decode_stream.create_tables(lake, feed)
+    events_table.create_tables(lake, feed)
     quarantine.create_tables(lake)
 
 
-def feed_status(lake: Lake, feed: str) -> FeedStatus:
+def feed_status(lake: Reader, feed: str) -> FeedStatus:
     """Where ``feed`` stands now. Creates nothing."""
     now = published(lake, feed)
-    in_silver = lake.exists(Layer.SILVER, decode_stream.events_table(feed))
-    complete = _completeness(lake, feed, now) if in_silver else _NO_SILVER
-    landed, waiting = _messages(lake, feed, complete.batch)
+    is_landed = lake.exists(Layer.BRONZE, landing.offsets_table(feed))
+    in_silver = events_table.exists(lake, feed)
+    complete = _completeness(lake, feed, now) if is_landed and in_silver else _NO_SILVER
+    landed, waiting = _messages(lake, feed, complete.batch) if is_landed else (0, 0)
     status = FeedStatus(
         feed=feed,
         landed=landed,
         waiting=waiting,
-        quarantined=quarantine.open_messages(lake, feed).count() if in_silver else 0,
+        reasons=quarantine.reasons(lake, feed) if in_silver else {},
+        dismissed=quarantine.dismissed_count(lake, feed),
         tso=now.tso,
         time=time_of(now.tso) if now.tso else None,
         newest_change=_newest_change(lake, feed, now.tso) if in_silver else None,
@@ -142,27 +210,34 @@ def feed_status(lake: Lake, feed: str) -> FeedStatus:
         waits=complete.waits,
         tables=now.tables,
         mode=now.mode,
+        pending=_pending(now),
+        is_landed=is_landed,
+        held_by=complete.held_by,
     )
     return replace(status, waits=None) if status.caught_up else status
 
 
-def _completeness(lake: Lake, feed: str, now: Published) -> Completeness:
+def _pending(now: Published) -> dict[TableName, tuple[str, ...]]:
+    definitions = {name: now.definitions[t.data] for name, t in now.tables.items() if t.data in now.definitions}
+    names = {name: tuple(c.name for c in pending_columns(d.table)) for name, d in definitions.items()}
+    return {name: columns for name, columns in names.items() if columns}
+
+
+def _completeness(lake: Reader, feed: str, now: Published) -> Completeness:
     return arrived(lake, feed, now) if now.mode is Mode.EVENTUAL else completeness(lake, feed, now)
 
 
-def _messages(lake: Lake, feed: str, batch: int) -> tuple[int, int]:
+def _messages(lake: Reader, feed: str, batch: int) -> tuple[int, int]:
     """Messages landed, and those of them in bronze batches that silver has not decoded whole."""
-    offsets = lake.spark.table(lake.table(Layer.BRONZE, landing.offsets_table(feed)))
-    row = offsets.agg(F.sum("messages"), F.sum(F.when(F.col("batch") > batch, F.col("messages")))).first()
-    assert row is not None
-    return int(row[0] or 0), int(row[1] or 0)
+    [row] = lake.rows(f"""
+        SELECT sum(messages) AS landed, sum(CASE WHEN batch > {batch} THEN messages END) AS waiting
+        FROM {lake.table(Layer.BRONZE, landing.offsets_table(feed))}""")
+    return int(row["landed"] or 0), int(row["waiting"] or 0)
 
 
-def _newest_change(lake: Lake, feed: str, tso: int) -> datetime | None:
-    events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
-    commit_ts = F.expr(decode_stream.COMMIT_ORDER)
-    row = events.where(F.expr(_CHANGES) & (commit_ts > tso)).agg(F.max(commit_ts)).first()
-    return None if row is None or row[0] is None else time_of(row[0])
+def _newest_change(lake: Reader, feed: str, tso: int) -> datetime | None:
+    newest = events_table.newest_commit(lake, feed, f"{_CHANGES} AND (commit_ts > {tso} OR commit_ts IS NULL)")
+    return time_of(newest) if newest > tso else None
 
 
 def status_frame(lake: Lake, feed: str) -> DataFrame:

@@ -1,13 +1,4 @@
-"""Silver: messages decoded on the executors into one events table per feed, one append a micro-batch.
-
-    silver.<feed>_events       where an event came from (topic, partition, offset, index), and event.EVENTS
-    silver.<feed>_quarantine   view: the undecodable messages, with reason and position
-    silver.<feed>_accounting   view: per batch and partition, messages = decoded + quarantined + waiting
-
-Row changes, DDL, watermarks and quarantined messages are lines of one table, told apart by ``kind``: one append is
-one Delta commit, so that a message is never in two places or in none, whatever fails, without a second stream over
-bronze.
-"""
+"""Silver's stream: decodes bronze's messages on the executors, one append to the events table a micro-batch."""
 
 from __future__ import annotations
 
@@ -33,12 +24,11 @@ from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.generated_code import generated_code
+from ticdc_lakehouse.silver import events_table
 
 TOO_LARGE = "message_too_large"
 EMPTY = "empty"
 """The ``kind`` of a message without any event."""
-COMMIT_ORDER = "coalesce(commit_ts, shiftleft(unix_millis(commit_time), 18))"
-"""SQL: commit_ts, or the first TSO of the commit's millisecond where the wire has that alone."""
 _DECODED = [name for name in EVENTS.names if name != "message"]
 _READ = "messages_read"
 """Name of the file beside the checkpoint that says how many messages bronze had when silver last ended."""
@@ -48,38 +38,6 @@ _POSITION = ["topic", "partition", "offset", "timestamp", "batch"]
 _SLICE_BYTES = 8 * 1024 * 1024
 """A worker decodes at most about this many bytes of messages at a time, whatever the size of Spark's batch."""
 _SLICE_MESSAGES = 4096
-
-_STATISTICS = "topic,partition,offset,index,batch,replayed_at,kind,commit_ts,database,table,reason"
-"""Columns by which readers skip files; the images would cost a write more than they could ever save."""
-
-EVENT_COLUMNS = """
-    topic STRING NOT NULL COMMENT 'Kafka topic of the message',
-    partition INT NOT NULL COMMENT 'Kafka partition',
-    offset BIGINT NOT NULL COMMENT 'Kafka offset',
-    index INT NOT NULL COMMENT 'number of the event in its message, from 0',
-    timestamp TIMESTAMP COMMENT 'Kafka record timestamp',
-    batch BIGINT NOT NULL COMMENT 'bronze batch of the message',
-    replayed_at TIMESTAMP COMMENT 'when the message was decoded again from quarantine; NULL for a first decoding',
-    kind STRING NOT NULL COMMENT 'row, ddl, resolved (a watermark), bootstrap, error (a quarantined message), or empty',
-    op STRING COMMENT 'insert, update or delete, as far as the wire tells',
-    commit_ts BIGINT COMMENT 'TSO of the commit, or the watermark',
-    commit_time TIMESTAMP COMMENT 'physical part of commit_ts',
-    database STRING,
-    table STRING,
-    table_id BIGINT COMMENT 'physical table (partition) id, where the protocol sends it',
-    handle_key STRING COMMENT 'JSON array of the handle key values; NULL if the protocol names no key',
-    old_handle_key STRING COMMENT 'handle key before an update that changed it',
-    before STRING COMMENT 'JSON object: column to MySQL text (binary as hex)',
-    after STRING COMMENT 'JSON object: column to MySQL text (binary as hex)',
-    columns STRING COMMENT 'JSON array of the columns: name, MySQL type, key, flags, as the wire gives them',
-    schema_version BIGINT COMMENT 'TSO of the last schema change, where the protocol sends it',
-    handle_only BOOLEAN COMMENT 'the images hold the handle key alone: the row was too large for a message',
-    query STRING COMMENT 'text of a DDL',
-    ddl_type STRING COMMENT 'type of a DDL as the wire writes it',
-    reason STRING COMMENT 'why a message is quarantined: one word to group by',
-    detail STRING COMMENT 'what was wanted and what was found',
-    error_offset BIGINT COMMENT 'byte position of the fault in the value'
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,63 +64,13 @@ class Decoded:
     quarantined: int
 
 
-def events_table(feed: str) -> str:
-    """Name of a feed's events table."""
-    return f"{feed}_events"
-
-
-def create_tables(lake: Lake, feed: str) -> None:
-    """Create a feed's events table and views where they are missing."""
-    lake.create(
-        Layer.SILVER,
-        events_table(feed),
-        EVENT_COLUMNS,
-        comment=f"Every event of changefeed {feed}, decoded",
-        properties=f"TBLPROPERTIES ('delta.dataSkippingStatsColumns' = '{_STATISTICS}')",
-    )
-    create_views(lake, feed)
-
-
-def create_views(lake: Lake, feed: str) -> None:
-    """Create a feed's views where they are missing; on a laptop a session has them to itself."""
-    if lake.exists(Layer.SILVER, f"{feed}_accounting"):
-        return
-    events = lake.table(Layer.SILVER, events_table(feed))
-    lake.view(
-        Layer.SILVER,
-        f"{feed}_quarantine",
-        "SELECT topic, partition, offset, timestamp, batch, reason, detail, error_offset, database, table "
-        f"FROM {events} WHERE kind = '{Kind.ERROR}'",
-        comment=f"Messages of changefeed {feed} that could not be decoded; their bytes are in bronze",
-    )
-    offsets = lake.table(Layer.BRONZE, landing.offsets_table(feed))
-    lake.view(
-        Layer.SILVER,
-        f"{feed}_accounting",
-        _accounting_sql(offsets, events),
-        comment="Per batch and partition: messages = decoded + quarantined + waiting",
-    )
-
-
-def _accounting_sql(offsets: str, events: str) -> str:
-    """A message has at least one line, so its line with index 0 counts it: once, also if it was decoded again because a
-    checkpoint was lost."""
-    return f"""
-        SELECT o.batch, o.topic, o.partition, o.messages,
-               coalesce(e.decoded, 0) AS decoded, coalesce(e.quarantined, 0) AS quarantined,
-               o.messages - coalesce(e.decoded, 0) - coalesce(e.quarantined, 0) AS waiting
-        FROM {offsets} o LEFT JOIN (
-            SELECT batch, topic, partition, count(DISTINCT CASE WHEN kind <> '{Kind.ERROR}' THEN offset END) AS decoded,
-                   count(DISTINCT CASE WHEN kind = '{Kind.ERROR}' THEN offset END) AS quarantined
-            FROM {events} WHERE index = 0 AND replayed_at IS NULL GROUP BY batch, topic, partition
-        ) e ON e.batch = o.batch AND e.topic = o.topic AND e.partition = o.partition"""
-
-
 def decode(lake: Lake, decoding: Decoding, *, continuous: bool = False) -> Decoded:
     """Decode what bronze has that silver has not, or go on decoding until stopped (``continuous``)."""
-    create_tables(lake, decoding.feed)
-    events, checkpoint = lake.table(Layer.SILVER, events_table(decoding.feed)), stream(lake, decoding.feed)
-    messages = lake.spark.readStream.table(lake.table(Layer.BRONZE, landing.messages_table(decoding.feed)))
+    events_table.create_tables(lake, decoding.feed)
+    events, checkpoint = events_table.full_name(lake, decoding.feed), stream(lake, decoding.feed)
+    # Retention deletes messages of batches that were decoded long ago: commits that append nothing.
+    reader = lake.spark.readStream.option("skipChangeCommits", "true")
+    messages = reader.table(lake.table(Layer.BRONZE, landing.messages_table(decoding.feed)))
     counted = decoded(messages, decoding).observe(
         _COUNTS, F.count("*").alias("events"), F.count_if(F.col("kind") == Kind.ERROR.value).alias("quarantined")
     )
@@ -214,9 +122,9 @@ def row_by_row(spark: SparkSession) -> Iterator[None]:
 
 def _counted_by_progress(feed: str, progress: Sequence[StreamingQueryProgress], batches: range) -> Decoded | None:
     """What these batches appended, as the query counted it; None if its progress does not cover them all: it keeps the
-    last 100."""
+    last 100, and a client of Spark Connect gets the counts without their names."""
     counts = [p.observedMetrics.get(_COUNTS) for p in progress if p.batchId in batches]
-    known = [row for row in counts if row is not None]
+    known = [row for row in counts if row is not None and "events" in row]
     if len(known) < len(batches):
         return None
     return Decoded(
@@ -230,7 +138,7 @@ def _counted_by_progress(feed: str, progress: Sequence[StreamingQueryProgress], 
 def _counted_in_table(lake: Lake, feed: str, query: str, first: int) -> Decoded:
     """What the query's batches from ``first`` on appended: after a crash its progress counts nothing for a batch that
     was appended already."""
-    events = lake.table(Layer.SILVER, events_table(feed))
+    events = events_table.full_name(lake, feed)
     written = F.col("operationParameters")
     appends = lake.history(events).where((written["queryId"] == query) & (written["epochId"].cast("long") >= first))
     rows = F.sum(F.col("operationMetrics")["numOutputRows"].cast("long"))
@@ -252,7 +160,7 @@ def _errors(lake: Lake, events: str) -> int:
 
 
 def decoded(messages: DataFrame, decoding: Decoding) -> DataFrame:
-    """Raw messages (bronze columns) as lines of the events table; ``replayed_at`` is for the caller to set."""
+    """Raw messages (bronze columns) as rows of the events table; ``replayed_at`` is for the caller to set."""
     size = F.coalesce(F.length("value"), F.lit(0))
     fits = size <= decoding.max_message_bytes
     inputs = messages.select(

@@ -9,22 +9,24 @@ Nothing is dropped, and nothing is guessed.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from pyspark.sql import functions as F
 
 from ticdc_codec.batch import SchemaName
 from ticdc_codec.event import Column, Kind, columns_from
-from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.silver import decode_stream, quarantine
+from ticdc_lakehouse.catalog import Lake, Layer, Reader
+from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.silver import decode_stream, events_table, quarantine
 
 MISSING = "schema_missing"
 """The reason that a decoder gives for a row whose schema it does not know."""
 
 _NAME = ["database", "table", "schema_version"]
 _COLUMNS = """
-    database STRING NOT NULL,
-    table STRING NOT NULL,
+    database STRING NOT NULL COMMENT 'database in TiDB',
+    table STRING NOT NULL COMMENT 'table in TiDB',
     schema_version BIGINT NOT NULL COMMENT 'TSO of the last schema change; rows name their schema by it',
     columns STRING NOT NULL COMMENT 'JSON array of the columns: name, MySQL type, key',
     batch BIGINT NOT NULL COMMENT 'bronze batch of the message that carried it'
@@ -45,10 +47,41 @@ def decode(lake: Lake, decoding: decode_stream.Decoding) -> decode_stream.Decode
     return done
 
 
-def known(lake: Lake, feed: str) -> dict[SchemaName, tuple[Column, ...]]:
+class SchemasByName(Mapping[SchemaName, tuple[Column, ...]]):
+    """Schemas, found by the names of their tables as TiDB compares them: after a RENAME tiflow writes a database in
+    lower case, until another DDL of the table (wire.md 8.14)."""
+
+    def __init__(self, schemas: Iterable[tuple[SchemaName, tuple[Column, ...]]]) -> None:
+        self._by_name = {(TableName(database, table), version): c for (database, table, version), c in schemas}
+
+    def __getitem__(self, name: SchemaName) -> tuple[Column, ...]:
+        """The columns of the schema. Raises KeyError if there is none."""
+        database, table, version = name
+        return self._by_name[TableName(database, table), version]
+
+    def __iter__(self) -> Iterator[SchemaName]:
+        """The names, as their schemas spell them."""
+        return ((*name, version) for name, version in self._by_name)
+
+    def __len__(self) -> int:
+        """The number of schemas."""
+        return len(self._by_name)
+
+
+def known(lake: Lake, feed: str) -> SchemasByName:
     """The schemas learned so far: a few a table."""
-    lines = lake.spark.table(_create(lake, feed)).select(*_NAME, "columns").collect()
-    return {(database, table, version): columns_from(columns) for database, table, version, columns in lines}
+    _create(lake, feed)
+    return learned(lake, feed)
+
+
+def learned(lake: Reader, feed: str) -> SchemasByName:
+    """The same; creates nothing."""
+    if not lake.exists(Layer.SILVER, schemas_table(feed)):
+        return SchemasByName([])
+    table = lake.table(Layer.SILVER, schemas_table(feed))
+    rows = lake.rows(f"SELECT database, table, schema_version, columns FROM {table}")
+    names = ((row["database"], row["table"], row["schema_version"]) for row in rows)
+    return SchemasByName(zip(names, (columns_from(row["columns"]) for row in rows), strict=True))
 
 
 def _create(lake: Lake, feed: str) -> str:
@@ -60,7 +93,7 @@ def _learn(lake: Lake, feed: str) -> None:
     """Keep the schemas that silver has and nobody learned yet."""
     schemas = lake.spark.table(_create(lake, feed))
     newest = schemas.agg(F.coalesce(F.max("batch"), F.lit(-1)).alias("newest"))
-    events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
+    events = events_table.events(lake, feed)
     carriers = events.where(
         F.col("kind").isin(Kind.BOOTSTRAP.value, Kind.DDL.value)
         & F.col("schema_version").isNotNull()

@@ -14,13 +14,13 @@ from pyspark.sql import functions as F
 from ticdc_codec.batch import DecoderContext
 from ticdc_codec.claim_check_storage import StoredObjects
 from ticdc_codec.errors import ConfigError
-from ticdc_codec.event import Failure, Kind, events_of
+from ticdc_codec.event import Event, Failure, Kind, events_of
 from ticdc_codec.options import SinkOptions, sink_options
 from ticdc_codec.protocols import Decoder
 from ticdc_codec.recognition import DECIDING, NEARLY_ALL, Recognised, recognise
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.silver import decode_stream, events_table
 
 MESSAGES = 48
 """Whichever 48 of its messages bronze gives first."""
@@ -49,9 +49,9 @@ def _has_decoded(lake: Lake, feed: str) -> bool:
     seen = Path(decode_stream.stream(lake, feed)) / "has_decoded"
     if seen.exists():
         return True
-    if not lake.exists(Layer.SILVER, decode_stream.events_table(feed)):
+    if not events_table.exists(lake, feed):
         return False
-    events = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed)))
+    events = events_table.events(lake, feed)
     found = bool(events.where(F.col("kind") != Kind.ERROR.value).select("kind").take(1))
     if found and seen.parent.exists():
         seen.touch()
@@ -78,12 +78,16 @@ def mistake(decoding: decode_stream.Decoding, messages: Sequence[Pair]) -> str |
     return _sentence(decoding, found, next(iter(failed.values())), change) if change else None
 
 
-def _failed(decoding: decode_stream.Decoding, messages: Sequence[Pair]) -> dict[int, Failure]:
-    """The messages that do not decode, by number."""
+def events_in(decoding: decode_stream.Decoding, messages: Sequence[Pair]) -> list[tuple[int, Event]]:
+    """The events of some messages, each with the number of its message."""
     objects = StoredObjects(decoding.options.claim_check_storage_uri)
     decoder = Decoder(decoding.protocol, decoding.options, DecoderContext(objects=objects, schemas=decoding.schemas))
-    events = events_of(decoder.decode([key for key, _ in messages], [value for _, value in messages]))
-    return {number: event for number, event in events if isinstance(event, Failure)}
+    return list(events_of(decoder.decode([key for key, _ in messages], [value for _, value in messages])))
+
+
+def _failed(decoding: decode_stream.Decoding, messages: Sequence[Pair]) -> dict[int, Failure]:
+    """The messages that do not decode, by number."""
+    return {number: event for number, event in events_in(decoding, messages) if isinstance(event, Failure)}
 
 
 def _change(decoding: decode_stream.Decoding, found: Recognised) -> dict[str, str]:

@@ -20,8 +20,9 @@ from pyspark.sql import functions as F
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.bronze import landing
-from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
+from ticdc_lakehouse.silver import decode_stream, events_table, retention
+from ticdc_lakehouse.sql.text import literal
 
 ACTIONS = "quarantine_actions"
 ALL = "all"
@@ -31,14 +32,15 @@ LARGEST_PARTITION, LARGEST_OFFSET = 2**31 - 1, 2**63 - 1
 Position = tuple[str, int, int]
 """Topic, partition, offset."""
 _POSITION = ["topic", "partition", "offset"]
+_COLUMNS = "topic, partition, offset, timestamp, batch, reason, detail, error_offset, database, table"
 _ACTION_COLUMNS = """
-    feed STRING NOT NULL,
-    topic STRING NOT NULL,
-    partition INT NOT NULL,
-    offset BIGINT NOT NULL,
+    feed STRING NOT NULL COMMENT 'changefeed, as its file is named',
+    topic STRING NOT NULL COMMENT 'Kafka topic of the message',
+    partition INT NOT NULL COMMENT 'Kafka partition',
+    offset BIGINT NOT NULL COMMENT 'Kafka offset',
     action STRING NOT NULL COMMENT 'replayed or dismissed',
     note STRING COMMENT 'the reason given by who acted',
-    acted_at TIMESTAMP NOT NULL
+    acted_at TIMESTAMP NOT NULL COMMENT 'when it was done'
 """
 
 
@@ -71,6 +73,11 @@ class OpenHold:
     table: str | None
     """None where the message may have been anything."""
 
+    @property
+    def position(self) -> str:
+        """As a person names it: ``topic/partition/offset``."""
+        return f"{self.topic}/{self.partition}/{self.offset}"
+
 
 def positions_of(texts: Sequence[str]) -> list[Position]:
     """The positions that a person names as ``topic/partition/offset``; none for ``all``, that is every open message.
@@ -101,39 +108,71 @@ def create_tables(lake: Lake) -> None:
 
 def open_messages(lake: Lake, feed: str) -> DataFrame:
     """The quarantined messages of a feed that nothing was done about: columns of ``silver.<feed>_quarantine``."""
-    return _without(lake, feed, tuple(Action))
+    return lake.spark.sql(open_messages_sql(lake, feed))
 
 
-def _without(lake: Lake, feed: str, done: tuple[Action, ...]) -> DataFrame:
-    """The quarantined messages of a feed on which none of these actions was taken."""
-    columns = [*_POSITION, "timestamp", "batch", "reason", "detail", "error_offset", "database", "table"]
-    errors = _errors(lake, feed).select(*columns)
+def open_messages_sql(lake: Reader, feed: str, done: Sequence[Action] = tuple(Action)) -> str:
+    """Query: the quarantined messages of a feed on which none of these actions was taken."""
+    errors = f"SELECT {_COLUMNS} FROM {_errors(lake, feed)}"
     if not lake.exists(Layer.OPS, ACTIONS):
         return errors
-    actions = lake.spark.table(lake.table(Layer.OPS, ACTIONS)).where(
-        (F.col("feed") == feed) & F.col("action").isin([action.value for action in done])
-    )
-    return errors.join(actions, _POSITION, "left_anti")
+    actions = ", ".join(literal(action) for action in done)
+    return f"""
+        SELECT errors.* FROM ({errors}) AS errors LEFT ANTI JOIN (
+            SELECT topic, partition, offset FROM {lake.table(Layer.OPS, ACTIONS)}
+            WHERE feed = {literal(feed)} AND action IN ({actions})
+        ) AS acted ON errors.topic = acted.topic AND errors.partition = acted.partition
+            AND errors.offset = acted.offset"""
 
 
-def _errors(lake: Lake, feed: str) -> DataFrame:
+def dismissed_count(lake: Reader, feed: str) -> int:
+    """How many messages of a feed were dismissed."""
+    if not lake.exists(Layer.OPS, ACTIONS):
+        return 0
+    [row] = lake.rows(f"""
+        SELECT count(*) AS messages FROM (
+            SELECT DISTINCT topic, partition, offset FROM {lake.table(Layer.OPS, ACTIONS)}
+            WHERE feed = {literal(feed)} AND action = '{Action.DISMISSED}') AS dismissed""")
+    return int(row["messages"])
+
+
+def _errors(lake: Reader, feed: str) -> str:
     # `reason` is NULL but for errors: its null count lets Delta skip every file without one.
-    return lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed))).where(
-        F.col("reason").isNotNull() & (F.col("kind") == Kind.ERROR.value) & F.col("replayed_at").isNull()
-    )
+    events = events_table.full_name(lake, feed)
+    return f"{events} WHERE reason IS NOT NULL AND kind = '{Kind.ERROR}' AND replayed_at IS NULL"
 
 
-def open_holds(lake: Lake, feed: str) -> list[OpenHold]:
+def open_holds(lake: Reader, feed: str) -> list[OpenHold]:
     """The first open message of each partition and table."""
-    if not _errors(lake, feed).head(1):  # as it should be, and quickly seen
+    if not lake.rows(f"SELECT 1 AS error FROM {_errors(lake, feed)} LIMIT 1"):  # as it should be, and quickly seen
         return []
-    lines = (
-        open_messages(lake, feed)
-        .groupBy("topic", "partition", "database", "table")
-        .agg(F.min("offset").alias("offset"), F.min_by("reason", "offset").alias("reason"))
-        .collect()
-    )
-    return [OpenHold(**line.asDict()) for line in lines]
+    lines = lake.rows(f"""
+        SELECT topic, partition, offset, reason, database, table FROM (
+            SELECT *, row_number() OVER (PARTITION BY topic, partition, database, table ORDER BY offset) AS place
+            FROM ({open_messages_sql(lake, feed)}) AS open) AS placed
+        WHERE place = 1""")
+    return [OpenHold(**line) for line in lines]
+
+
+def reasons(lake: Reader, feed: str, positions: Sequence[Position] = ()) -> dict[str, int]:
+    """How many messages are open (all, or those at these positions), by reason; the most frequent first."""
+    found = lake.rows(f"""
+        SELECT reason, count(*) AS messages FROM ({open_messages_sql(lake, feed)}) AS open
+        WHERE {_at(positions)} GROUP BY reason ORDER BY messages DESC, reason""")
+    return {row["reason"]: row["messages"] for row in found}
+
+
+def first_open(lake: Reader, feed: str, positions: Sequence[Position], limit: int | None = None) -> list[Values]:
+    """The first open messages, or all, by Kafka's timestamp: columns of ``silver.<feed>_quarantine``."""
+    return lake.rows(f"""
+        SELECT * FROM ({open_messages_sql(lake, feed)}) AS open WHERE {_at(positions)}
+        ORDER BY timestamp, topic, partition, offset {"" if limit is None else f"LIMIT {limit}"}""")
+
+
+def _at(positions: Sequence[Position]) -> str:
+    """SQL: whether a message is at one of these positions; any message if there are none."""
+    each = (f"(topic = {literal(topic)} AND partition = {number} AND offset = {at})" for topic, number, at in positions)
+    return " OR ".join(each) or "true"
 
 
 def replay(
@@ -144,10 +183,11 @@ def replay(
     reason: str | None = None,
 ) -> Replayed:
     """Decode messages again and append to silver what decodes now: all open ones, or those of one ``reason``, or those
-    at these positions, also dismissed ones."""
+    at these positions, also dismissed ones. Raises ConfigError for a position from before what is kept."""
     feed = decoding.feed
+    _check_kept(lake, feed, positions)
     done_with = (Action.REPLAYED,) if positions else tuple(Action)
-    candidates = _without(lake, feed, done_with)
+    candidates = lake.spark.sql(open_messages_sql(lake, feed, done_with))
     if reason is not None:
         candidates = candidates.where(F.col("reason") == reason)
     waiting = _selected(lake, candidates, positions).select(*_POSITION, "batch")
@@ -161,9 +201,21 @@ def replay(
     count = done.count()
     if count:
         # Events first: a crash before the action leaves the message open, and a second replay adds only repeats.
-        _append(good, lake.table(Layer.SILVER, decode_stream.events_table(feed)))
+        _append(good, events_table.full_name(lake, feed))
         _record(lake, feed, done, Action.REPLAYED, "decoded again")
     return Replayed(decoded=count, still_open=waiting.count())
+
+
+def _check_kept(lake: Lake, feed: str, positions: Sequence[Position]) -> None:
+    """Raise ConfigError for a position whose bytes are gone, or whose rows' later changes are."""
+    first = retention.first_offsets(lake, feed) if positions else {}
+    for topic, partition, offset in positions:
+        if offset < first.get((topic, partition), 0):
+            raise ConfigError(
+                f"feed {feed}: message {topic}/{partition}/{offset} cannot be replayed: bronze and silver keep those "
+                f"from offset {first[topic, partition]} on (bronze.retention_days, silver.retention_days): load an "
+                "export taken since"
+            )
 
 
 def dismiss(lake: Lake, feed: str, positions: Sequence[Position], note: str) -> int:

@@ -1,0 +1,86 @@
+"""The value that an ADD COLUMN gave to old rows, learned from the first change of such a row (docs/ddl.md).
+
+TiDB gives all rows from before the ADD COLUMN one value and sends none of them. A change of a row that was not written
+since shows it: in its image from before, or in the new one where the column stayed as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ticdc_codec.event import Kind
+from ticdc_codec.mysql_type import Family
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY, row_keys_sql
+from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.schema.computed_default import pending_columns
+from ticdc_lakehouse.schema.definition import ColumnDefinition, PendingDefault
+from ticdc_lakehouse.schema.effect import Filled
+from ticdc_lakehouse.silver import events_table
+from ticdc_lakehouse.sql.text import is_table_sql, literal, quoted
+from ticdc_lakehouse.sql.typed_columns import LONG_TEXTS
+from ticdc_lakehouse.sql.undeclared_types import whole_text_sql
+
+
+def fills(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> tuple[Filled, ...]:
+    """The values of pending columns that the rows show, which the live table has not merged yet.
+
+    A value counts if all rows that show one show the same.
+    """
+    columns = [(column, column.pending) for column in pending_columns(rows.table) if column.pending is not None]
+    if not columns:
+        return ()
+    found = lake.spark.sql(_learned_sql(lake, feed, name, rows, columns, time_zone)).first()
+    assert found is not None
+    pairs = ((column, found[f"low{i}"], found[f"high{i}"]) for i, (column, _) in enumerate(columns))
+    return tuple(Filled(column=c, value=low) for c, low, high in pairs if low is not None and low == high)
+
+
+def _learned_sql(
+    lake: Lake,
+    feed: str,
+    name: str,
+    rows: MergeRows,
+    columns: Sequence[tuple[ColumnDefinition, PendingDefault]],
+    time_zone: str,
+) -> str:
+    """One row: the lowest and the highest value that old rows show of each column, NULL if none does."""
+    values = ", ".join(f"{_shown_sql(column, time_zone)} AS v{i}" for i, (column, _) in enumerate(columns))
+    first = ", ".join(f"v{i}" for i, _ in enumerate(columns))
+    key, old_key = row_keys_sql(rows, time_zone)
+    changes = f"""
+        SELECT coalesce({old_key}, {key}) AS {KEY}, commit_ts, op, {values}
+        FROM (SELECT *, {_image_sql("before", columns)} AS old, {_image_sql("after", columns)} AS new
+              FROM {events_table.full_name(lake, feed)}
+              WHERE kind = '{Kind.ROW}' AND {is_table_sql(rows.table.name)}
+              AND commit_ts > {rows.after} AND commit_ts <= {rows.through})"""
+    # Only the first change of a key shows what the row had; at one commit_ts a delete is before an upsert.
+    order = "struct(commit_ts, op <> 'delete')"
+    firsts = f"SELECT {KEY}, min_by(struct({first}), {order}) AS first FROM ({changes}) GROUP BY {KEY}"
+    learned = ", ".join(
+        f"{function}(first.v{i}) FILTER (WHERE t.{COMMIT_TS} <= {pending.since}) AS {column}{i}"
+        for i, (_, pending) in enumerate(columns)
+        for function, column in (("min", "low"), ("max", "high"))
+    )
+    return f"SELECT {learned} FROM ({firsts}) s JOIN {lake.table(Layer.LIVE, name)} t ON s.{KEY} = t.{KEY}"
+
+
+def _image_sql(image: str, columns: Sequence[tuple[ColumnDefinition, PendingDefault]]) -> str:
+    fields = literal(", ".join(f"{quoted(column.name)} STRING" for column, _ in columns))
+    return f"from_json({image}, {fields}, map({LONG_TEXTS}))"
+
+
+def _shown_sql(column: ColumnDefinition, time_zone: str) -> str:
+    """The column's text before a change, NULL if the change does not show it.
+
+    An image from before that leaves the column out shows that it stayed as it was (``only-output-updated-columns``).
+    Older tiflow writes the TIMESTAMP of a row that TiDB has not written since as UTC's, whatever the server's time zone
+    (defects.md): outside UTC it counts only where the new image agrees.
+    """
+    old, new = (whole_text_sql(column, f"{image}.{quoted(column.name)}", time_zone) for image in ("old", "new"))
+    listed = f"array_contains(json_object_keys(before), {literal(column.name)})"
+    is_whole = "before IS NOT NULL AND NOT coalesce(handle_only, false)"
+    shown = f"CASE WHEN {is_whole} THEN CASE WHEN {listed} THEN {old} WHEN op = 'update' THEN {new} END END"
+    if column.type.family is Family.TIMESTAMP and time_zone != "UTC":
+        return f"CASE WHEN {shown} = {new} THEN {shown} END"
+    return shown

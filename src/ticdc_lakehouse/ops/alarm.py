@@ -1,0 +1,73 @@
+"""What of a feed needs a person's attention although its run did its work: thresholds of the feed file, each checked
+against what is published and in quarantine. Creates nothing, and reads no history."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from ticdc_codec.tso import time_of
+from ticdc_lakehouse.catalog import Reader
+from ticdc_lakehouse.gold.state import published
+from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.silver import events_table, quarantine
+
+_MOST_NAMES = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thresholds:
+    """What is tolerated."""
+
+    behind_seconds: int | None = None
+    """Age of the published watermark; None: any."""
+    blocked: bool = True
+    """Whether a blocked table needs attention."""
+    quarantine: int = 1
+    """So many messages in quarantine need attention; 0: none does."""
+
+
+def problems(lake: Reader, feed: str, thresholds: Thresholds) -> list[str]:
+    """A sentence for each threshold that the feed passes; none if all is well."""
+    now = published(lake, feed)
+    reads_silver = thresholds.quarantine > 0 and events_table.exists(lake, feed)
+    reasons = quarantine.reasons(lake, feed) if reads_silver else {}
+    return problems_of(now, reasons, thresholds, datetime.now(UTC))
+
+
+def problems_of(now: Published, quarantined: Mapping[str, int], thresholds: Thresholds, at: datetime) -> list[str]:
+    """As `problems`, of a published state and the numbers of messages in quarantine by reason, at a time."""
+    return [
+        *_behind(now, thresholds.behind_seconds, at),
+        *(_blocked(now) if thresholds.blocked else ()),
+        *_in_quarantine(quarantined, thresholds.quarantine),
+    ]
+
+
+def _behind(now: Published, tolerated: int | None, at: datetime) -> Iterator[str]:
+    if tolerated is None:
+        return
+    if not now.tso:
+        yield "no watermark is published"
+    elif (age := (at - time_of(now.tso)).total_seconds()) > tolerated:
+        yield f"the published watermark is {age:.0f} s old, more than {tolerated} s"
+
+
+def _blocked(now: Published) -> Iterator[str]:
+    blocked = {name: state.stop for name, state in now.tables.items() if state.stop is not None and not state.dropped}
+    if blocked:
+        named = [f"{name.database}.{name.table} ({stop})" for name, stop in sorted(blocked.items())[:_MOST_NAMES]]
+        more = f", and {len(blocked) - len(named)} more" if len(blocked) > len(named) else ""
+        yield f"{_counted(len(blocked), 'table is', 'tables are')} blocked: {', '.join(named)}{more}"
+
+
+def _in_quarantine(quarantined: Mapping[str, int], least: int) -> Iterator[str]:
+    messages = sum(quarantined.values())
+    if messages >= least > 0:
+        listed = ", ".join(f"{count} {reason}" for reason, count in sorted(quarantined.items()))
+        yield f"{_counted(messages, 'message is', 'messages are')} in quarantine: {listed}"
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"{number} {one if number == 1 else many}"

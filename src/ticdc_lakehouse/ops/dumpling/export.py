@@ -1,0 +1,223 @@
+"""What Dumpling exported of TiDB: tables as of one TSO, with the files that hold their rows.
+
+    metadata                                  Pos: the TSO of the snapshot
+    <database>.<table>-schema.sql             CREATE TABLE
+    <database>.<table>.<number>.sql or .csv   rows
+
+each of them also compressed: .gz, .zst, .snappy. Names of files have % and two hexadecimal digits for what a file's
+name should not hold. Source: tidb ``dumpling/export``, writer.go, writer_util.go, metadata.go.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.ops.dumpling.contents import content
+from ticdc_lakehouse.ops.dumpling.dialect import GIVE_OPTIONS, Dialect, DumplingOptions
+from ticdc_lakehouse.ops.dumpling.folder import Folder
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
+from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.script import tables_from_sql
+
+_COMPRESSED = r"(\.(gz|zst|snappy))?"
+_SCHEMA = re.compile(rf"(?P<database>[^.]+)\.(?P<table>[^.]+)-schema\.sql{_COMPRESSED}", re.DOTALL)
+_VIEW = re.compile(rf"(?P<database>[^.]+)\.(?P<table>[^.]+)-schema-view\.sql{_COMPRESSED}", re.DOTALL)
+_DATA = re.compile(rf".+\.(?P<format>csv|sql){_COMPRESSED}", re.DOTALL)
+_OF_SCHEMA = re.compile(rf".+-schema(-[a-z-]+)?\.sql{_COMPRESSED}", re.DOTALL)
+_PLACE = re.compile(r"\{\{\s*(?:fn\s+)?\.(\w+)\s*\}\}")
+_PLACES = {"DB": r"(?P<database>[^.]+)", "Table": r"(?P<table>[^.]+)", "Index": r"[0-9]+"}
+_POSITION = re.compile(r"^\s*Log: tidb-binlog\s+Pos: ([0-9]+)\s*$", re.MULTILINE)
+_FINISHED = "Finished dump at:"
+_ELEMENTS = re.compile(r"^ +`(?:[^`]|``)+` (?:enum|set)\((?:'(?:[^']|'')*',?)+\)", re.MULTILINE)
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_MAX_SCHEMA = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedTable:
+    """One table of an export."""
+
+    definition: Table
+    columns: tuple[ColumnDefinition, ...]
+    """Those that its files have: all but the generated ones, also the stored."""
+    files: tuple[str, ...] = ()
+    """Its data files, named as in ``folder.FILE``; none of a table without rows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Export:
+    """An export that is complete."""
+
+    folder: str
+    tso: int
+    """Every change with commit_ts at or below it is in, no later one."""
+    tables: Mapping[TableName, ExportedTable]
+    dialect: Dialect
+    sizes: Mapping[str, int]
+    """Bytes of each file."""
+
+
+def read_export(folder: Folder, options: DumplingOptions) -> Export:
+    """What lies in a folder. Raises ConfigError if it cannot be read, or holds no finished export of TiDB whose rows
+    can be read."""
+    sizes = folder.sizes()
+    if "metadata" not in sizes:
+        raise ConfigError(f"{folder.path}: expected an export of Dumpling's, found no file metadata")
+    tso = _tso(folder.path, _texts(folder, ["metadata"])["metadata"])
+    files, format_ = _data_files(folder.path, sizes, options)
+    tables = _tables(folder, sizes, files)
+    if format_ == "sql":
+        dialect = options.sql()
+        _check_names(folder.path, tables, dialect)
+    else:
+        dialect = _csv_dialect(folder, sizes, tables, options)
+    return Export(folder=folder.path, tso=tso, tables=tables, dialect=dialect, sizes=sizes)
+
+
+def _tso(folder: str, metadata: str) -> int:
+    if _FINISHED not in metadata:
+        raise ConfigError(f"{folder}/metadata: the export has not finished (no line `{_FINISHED}`)")
+    position = _POSITION.search(metadata)
+    if position is None:
+        raise ConfigError(f"{folder}/metadata: expected `Log: tidb-binlog` and `Pos:` with a TSO, found {metadata!r}")
+    return int(position[1])
+
+
+def _data_files(
+    folder: str, names: Iterable[str], options: DumplingOptions
+) -> tuple[dict[TableName, tuple[str, ...]], str]:
+    """Each table's data files, and their format: ``csv`` or ``sql``."""
+    data = {name: found for name in names if (found := _DATA.fullmatch(unquote(name))) and not _is_schema(name)}
+    formats = {found["format"] for found in data.values()}
+    if len(formats) > 1:
+        raise ConfigError(f"{folder}: files in CSV and in SQL: expected one export")
+    pattern = _file_name(options.output_filename_template)
+    strange = [name for name in data if not pattern.fullmatch(unquote(name))]
+    if strange:
+        raise ConfigError(f"{folder}: {unquote(strange[0])}: {_OTHER_TEMPLATE}")
+    return _by_table(pattern, data), "".join(formats)
+
+
+_OTHER_TEMPLATE = "the name of no exported table's file: give load dumpling's --output-filename-template"
+
+
+def _is_schema(name: str) -> bool:
+    return _OF_SCHEMA.fullmatch(unquote(name)) is not None
+
+
+def _file_name(template: str) -> re.Pattern[str]:
+    """Names of data files that a template of Dumpling's gives. Raises ConfigError for one that is not understood."""
+    texts, places = _PLACE.split(template)[::2], _PLACE.findall(template)
+    if sorted(places) != sorted(_PLACES) or any("{{" in text for text in texts):
+        raise ConfigError(
+            f"--output-filename-template {template}: expected {{{{fn .DB}}}}, {{{{fn .Table}}}} and "
+            "{{.Index}} once each"
+        )
+    parts = (_PLACES[place] + re.escape(text) for place, text in zip(places, texts[1:], strict=True))
+    return re.compile(rf"{re.escape(texts[0])}{''.join(parts)}\.(csv|sql){_COMPRESSED}", re.DOTALL)
+
+
+def _by_table(pattern: re.Pattern[str], names: Iterable[str]) -> dict[TableName, tuple[str, ...]]:
+    found: dict[TableName, list[str]] = {}
+    for name in names:
+        if match := pattern.fullmatch(unquote(name)):
+            found.setdefault(TableName(unquote(match["database"]), unquote(match["table"])), []).append(name)
+    return {name: tuple(files) for name, files in found.items()}
+
+
+def _tables(
+    folder: Folder, sizes: Iterable[str], files: Mapping[TableName, tuple[str, ...]]
+) -> dict[TableName, ExportedTable]:
+    views = _by_table(_VIEW, sizes)  # whose -schema.sql is a table that stands in for the view
+    schemas = {name: found[0] for name, found in _by_table(_SCHEMA, sizes).items() if name not in views}
+    unknown = [name for name in files if name not in schemas]
+    if unknown and any(TableName(name.table, name.database) in schemas for name in unknown):
+        raise ConfigError(f"{folder.path}: {unquote(files[unknown[0]][0])}: {_OTHER_TEMPLATE}")
+    if unknown:
+        raise ConfigError(
+            f"{folder.path}: rows of {'.'.join(unknown[0])} without its CREATE TABLE: export without --no-schemas"
+        )
+    if not schemas:
+        raise ConfigError(f"{folder.path}: expected tables (<database>.<table>-schema.sql), found none")
+    texts = _texts(folder, [*schemas.values()])
+    return {
+        name: _table(name, texts[file], f"{folder.path}/{unquote(file)}", files.get(name, ()))
+        for name, file in schemas.items()
+    }
+
+
+def _texts(folder: Folder, names: list[str]) -> dict[str, str]:
+    """The texts of small files."""
+    found = folder.contents(names, _MAX_SCHEMA)
+    return {name: _decoded(content(found[name], name), f"{folder.path}/{unquote(name)}") for name in names}
+
+
+def _decoded(text: bytes, file: str) -> str:
+    try:
+        return text.decode()
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{file}: expected UTF-8: {error}") from None
+
+
+def _table(name: TableName, text: str, file: str, files: tuple[str, ...]) -> ExportedTable:
+    definition = _definition(name, text, file)
+    # A stored generated column is not in the files either. No definition tells it from an ordinary one.
+    virtual = _definition(name, text.replace(") STORED", ") VIRTUAL"), file)
+    pairs = zip(definition.columns, virtual.columns, strict=True)
+    return ExportedTable(
+        definition=definition, columns=tuple(column for column, flag in pairs if not flag.virtual), files=files
+    )
+
+
+def _definition(name: TableName, text: str, file: str) -> Table:
+    # SHOW CREATE TABLE writes names of an ENUM or SET with single backslashes (TiDB v8.5).
+    text = _ELEMENTS.sub(lambda found: found[0].replace("\\", "\\\\"), text)
+    tables = {table.name: table for table in tables_from_sql(text, name[0], file)}
+    if tables.keys() != {name}:
+        found = ", ".join(map(".".join, tables)) or "none"
+        raise ConfigError(f"{file}: expected CREATE TABLE of {'.'.join(name)} alone, found {found}")
+    return tables[name]
+
+
+def _csv_dialect(
+    folder: Folder, sizes: Mapping[str, int], tables: Mapping[TableName, ExportedTable], options: DumplingOptions
+) -> Dialect:
+    """The dialect that the header of one file shows: the smallest whose table's first two columns have plain names."""
+    if options.no_header:
+        return options.csv(None, ())
+    shown = [t for t in tables.values() if len(t.columns) > 1 and _have_plain_names(t.columns[:2])]
+    files = {file: table for table in shown for file in table.files}
+    if not files:
+        return options.csv(None, ())
+    file = min(files, key=sizes.__getitem__)
+    names = [column.name for column in files[file].columns]
+    line = folder.first_line(file).removesuffix(b"\r")
+    dialect = options.csv(line, names)
+    if line != dialect.header_line(names):
+        raise ConfigError(f"{folder.path}/{unquote(file)}: {wrong_header(line, dialect, names)}")
+    return dialect
+
+
+def wrong_header(line: bytes, dialect: Dialect, names: list[str]) -> str:
+    """What is wrong with a header."""
+    found, wanted = (text[:1000].decode(errors="replace") for text in (line, dialect.header_line(names)))
+    return f"expected the header {wanted}, found {found}: {GIVE_OPTIONS}"
+
+
+def _have_plain_names(columns: Iterable[ColumnDefinition]) -> bool:
+    return all(_PLAIN.fullmatch(column.name) for column in columns)
+
+
+def _check_names(folder: str, tables: Mapping[TableName, ExportedTable], dialect: Dialect) -> None:
+    """Raise ConfigError for names with a quote, where an INSERT does not distinguish a name's quote from a value's."""
+    for name, table in () if dialect.backslash else tables.items():
+        odd = [text for text in (name.table, *(column.name for column in table.columns)) if "'" in text]
+        if odd and table.files:
+            raise ConfigError(
+                f"{folder}: table {'.'.join(name)}: the name {odd[0]} has a quote: export without "
+                "--escape-backslash=false"
+            )

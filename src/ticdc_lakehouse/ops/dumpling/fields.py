@@ -1,0 +1,266 @@
+"""Values out of lines of rows, for all dialects, column by column in numpy and Arrow. Runs in a Python worker.
+
+Every escape is two bytes; it becomes a NUL byte, which these files have nowhere else, and a letter. What is left of
+quotes and separators then parts the values, and positions stay as they are in the text.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.mysql_type import Family
+from ticdc_lakehouse.ops.dumpling.dialect import BinaryForm, Dialect
+from ticdc_lakehouse.schema.definition import ColumnDefinition
+
+RAW = (Family.BINARY, Family.BIT)
+"""Types whose values are bytes."""
+_NUMBERS = (Family.INTEGER, Family.FLOAT, Family.DOUBLE, Family.DECIMAL, Family.YEAR)
+_NUMBER = r"^[-+.eE0-9]+$"
+_OF_NUMBERS = np.isin(np.arange(256), np.frombuffer(b"-+.eE0123456789", np.uint8))
+"""By byte."""
+_LETTERS = b"abcdefgh"
+"""After the NUL byte: one for each escape of a dialect. ``P`` and ``Q`` stand for separators and quotes of several
+bytes."""
+_SEPARATOR, _QUOTE = b"P", b"Q"
+_LF, _CR, _BACKSLASH = b"\n\r\\"
+
+_Positions = npt.NDArray[np.int64]
+_Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class RowLines:
+    """Reads lines that are rows of one table."""
+
+    dialect: Dialect
+    columns: tuple[ColumnDefinition, ...]
+    """Those that the files have."""
+
+    def read(self, lines: pa.Array) -> pa.RecordBatch:
+        """A column for each of the table's: STRING, or BINARY with the value's bytes as they are written.
+
+        ``lines`` are binary, without LF. Raises ConfigError, without the file's name, for a line that is no row.
+        """
+        text = joined(lines)
+        if self.dialect.backslash and b"\0" in text:
+            raise ConfigError("a NUL byte: were these files written with --escape-backslash=false?")
+        return _Rows(self.dialect, self.columns, self._marked(text), len(lines)).batch()
+
+    def _marked(self, text: bytes) -> bytes:
+        for letter, written in zip(_LETTERS, self.dialect.escapes, strict=False):
+            text = text.replace(written, bytes((0, letter)))
+        for token, mark in ((self.dialect.quote, _QUOTE), (self.dialect.separator, _SEPARATOR)):
+            if len(token) > 1:
+                text = text.replace(token, b"\0" + mark * (len(token) - 1))
+        return text
+
+
+@dataclass(frozen=True)
+class _Rows:
+    dialect: Dialect
+    columns: tuple[ColumnDefinition, ...]
+    text: bytes
+    """Rows, each with its LF."""
+    count: int
+
+    @cached_property
+    def data(self) -> npt.NDArray[np.uint8]:
+        return np.frombuffer(self.text, np.uint8)
+
+    @cached_property
+    def bounds(self) -> tuple[_Positions, _Positions]:
+        """Where each row's first value begins and its last one ends."""
+        # A line end within a value is within quotes.
+        ends = outside(positions(self.data, b"\n"), self.quotes)
+        if len(ends) != self.count:
+            raise ConfigError(f"expected {self.count} rows, found {len(ends)}: a value is not closed")
+        starts = np.concatenate(([0], ends[:-1] + 1))
+        ends = ends - ((ends > starts) & (self.data[ends - 1] == _CR))
+        return (starts + 1, ends - 2) if self.dialect.statements else (starts, ends)
+
+    @cached_property
+    def quotes(self) -> _Positions:
+        return self._tokens(self.dialect.quote, _QUOTE)
+
+    def _tokens(self, token: bytes, letter: bytes) -> _Positions:
+        return positions(self.data, token if len(token) == 1 else b"\0" + letter) if token else np.empty(0, np.int64)
+
+    @cached_property
+    def fields(self) -> tuple[_Positions, _Positions]:
+        """Where each value begins and ends, quotes included: an array of rows of columns each."""
+        starts, ends = self.bounds
+        between = outside(self._tokens(self.dialect.separator, _SEPARATOR), self.quotes)
+        if self.dialect.statements:  # a comma also follows each row
+            between = between[between < ends[np.searchsorted(starts, between, side="right") - 1]]
+        found = np.searchsorted(between, ends) - np.searchsorted(between, starts)
+        wrong = np.flatnonzero(found != len(self.columns) - 1)
+        if len(wrong):
+            raise self._error(int(wrong[0]), f"expected {len(self.columns)} values, found {found[wrong[0]] + 1}")
+        parted = between.reshape(self.count, len(self.columns) - 1)
+        size = len(self.dialect.separator)
+        return np.column_stack((starts, parted + size)), np.column_stack((parted, ends))
+
+    def batch(self) -> pa.RecordBatch:
+        if not self.columns:
+            return pa.RecordBatch.from_struct_array(pa.array([{}] * self.count, pa.struct([])))
+        values = [self._column(at, column) for at, column in enumerate(self.columns)]
+        if self.dialect.backslash:
+            self._check_backslashes(sum(value.null_count for value in values))
+        return pa.record_batch(values, [column.name for column in self.columns])
+
+    @cached_property
+    def quotes_before(self) -> _Positions:
+        """How many quotes there are before each value, in the shape of ``fields``; between values there are none."""
+        starts, _ = self.fields
+        return np.searchsorted(self.quotes, starts.ravel()).reshape(starts.shape)
+
+    @cached_property
+    def quotes_through(self) -> _Positions:
+        """How many quotes there are before each value's end."""
+        return np.append(self.quotes_before.ravel()[1:], len(self.quotes)).reshape(self.quotes_before.shape)
+
+    def _column(self, at: int, column: ColumnDefinition) -> pa.Array:
+        starts, ends, quoted = self._inside(at, column)
+        values = slices(self.text, starts, ends)
+        if not quoted.all():
+            is_null = pc.equal(values, pa.scalar(self.dialect.null, values.type))
+            null = is_null.to_numpy(zero_copy_only=False) & ~quoted
+            values = pc.replace_with_mask(values, pa.array(null), pa.scalar(None, values.type))
+            self._check_unquoted(column, values.filter(pa.array(~quoted)) if quoted.any() else values)
+        return _typed(self._unescaped(values), column, self.dialect)
+
+    def _inside(self, at: int, column: ColumnDefinition) -> tuple[_Positions, _Positions, _Flags]:
+        """Where the values of a column begin and end within their quotes, and which have quotes."""
+        size, prefix = len(self.dialect.quote), int(self.dialect.statements and column.type.family in RAW)
+        starts, ends = (each[:, at] for each in self.fields)
+        # A value's quotes are number first to last.
+        first, last = self.quotes_before[:, at], self.quotes_through[:, at] - 1
+        quoted = last >= first
+        if not quoted.any():
+            return starts, ends, quoted
+        opening, closing = self.quotes[np.minimum(first, len(self.quotes) - 1)], self.quotes[last]
+        closed = (opening == starts + prefix) & (closing == ends - size) & (last > first)
+        closed &= (last == first + 1) if self.dialect.backslash else self._doubled(first, last)
+        if prefix:
+            closed &= self.data[starts] == ord("x")
+        wrong = np.flatnonzero(quoted & ~closed)
+        if len(wrong):
+            raise self._error(int(wrong[0]), f"column {column.name}: the value's quotes are not as dumpling sets them")
+        return np.where(quoted, opening + size, starts), np.where(quoted, closing, ends), quoted
+
+    def _doubled(self, first: _Positions, last: _Positions) -> _Flags:
+        """Whether the quotes between a value's first and last one are pairs of neighbours."""
+        # Outside values all quotes are paired: a value's quotes 1, 3, … are the odd ones of all.
+        alone = np.append(np.diff(self.quotes) != 1, True) & (np.arange(len(self.quotes)) % 2 == 1)
+        before = np.concatenate(([0], np.cumsum(alone)))
+        found: _Flags = before[np.maximum(last, first)] == before[first]
+        return found
+
+    def _check_unquoted(self, column: ColumnDefinition, values: pa.Array) -> None:
+        """Raise ConfigError for a text among values without quotes: another NULL than this dialect's."""
+        if column.type.family in _NUMBERS:
+            shortest = pc.min(pc.binary_length(values)).as_py()
+            if shortest == 0 or not _OF_NUMBERS[_content(values)].all():
+                self._refuse_unquoted(column, values.filter(pc.invert(pc.match_substring_regex(values, _NUMBER))))
+        elif self.dialect.quote and values.null_count < len(values):
+            self._refuse_unquoted(column, values.drop_null())
+
+    def _refuse_unquoted(self, column: ColumnDefinition, values: pa.Array) -> None:
+        text = values[0].as_py()[:100].decode(errors="replace")
+        raise ConfigError(
+            f"column {column.name}: found {text!r} without quotes: if it stands for NULL, give load dumpling's "
+            "--csv-null-value"
+        )
+
+    def _unescaped(self, values: pa.Array) -> pa.Array:
+        if not self.dialect.backslash:
+            return pc.replace_substring(values, self.dialect.quote * 2, self.dialect.quote)
+        if (_content(values) != 0).all():
+            return values
+        if len(self.dialect.separator) > 1:
+            mark = b"\0" + _SEPARATOR * (len(self.dialect.separator) - 1)
+            values = pc.replace_substring(values, mark, self.dialect.separator)
+        # NUL last: it is the mark.
+        for letter, character in zip(_LETTERS, self.dialect.escapes.values(), strict=False):
+            values = pc.replace_substring(values, bytes((0, letter)), character)
+        return values
+
+    def _check_backslashes(self, nulls: int) -> None:
+        found = positions(self.data, b"\\")
+        if len(found) > nulls * self.dialect.null.count(b"\\"):
+            begins = np.searchsorted(self.bounds[0], found, side="right") - 1
+            raise self._error(int(begins[0]), "a backslash that escapes nothing: was it --escape-backslash=false?")
+
+    def _error(self, row: int, message: str) -> ConfigError:
+        start, end = (int(each[row]) for each in self.bounds)
+        shown = self.text[start : min(end, start + 200)].decode(errors="replace")
+        return ConfigError(f"{message}, in {shown!r}")
+
+
+def joined(lines: pa.Array) -> bytes:
+    """Lines as one text, each with LF."""
+    whole = pa.LargeListArray.from_arrays(pa.array([0, len(lines)], pa.int64()), lines.cast(pa.large_binary()))
+    return bytes(pc.binary_join(whole, pa.scalar(b"\n", pa.large_binary()))[0].as_py()) + b"\n" * (len(lines) > 0)
+
+
+def slices(text: bytes, starts: _Positions, ends: _Positions) -> pa.Array:
+    """Parts of a text, in rising order: BINARY, or LARGE_BINARY of a text of 2 GiB and more."""
+    kind, width = (pa.binary(), np.int32) if len(text) < 2**31 else (pa.large_binary(), np.int64)
+    offsets = np.empty(2 * len(starts) + 1, width)
+    # Every other element is a part; those between are what lies between parts.
+    offsets[0:-1:2], offsets[1::2], offsets[-1] = starts, ends, len(text)
+    every = pa.Array.from_buffers(kind, len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(text)])
+    return every.take(pa.array(np.arange(len(starts)) * 2))
+
+
+def _content(values: pa.Array) -> npt.NDArray[np.uint8]:
+    """The bytes of all values that ``take``, ``filter`` or ``replace_with_mask`` made, one after the other."""
+    offsets = np.frombuffer(values.buffers()[1], np.int32 if values.type == pa.binary() else np.int64)
+    data = values.buffers()[2]
+    first, last = offsets[values.offset], offsets[values.offset + len(values)]
+    return np.frombuffer(data, np.uint8)[first:last] if data is not None else np.empty(0, np.uint8)
+
+
+def positions(data: npt.NDArray[np.uint8], token: bytes) -> _Positions:
+    """Where one or two bytes are."""
+    if len(token) == 1:
+        return np.flatnonzero(data == token[0])
+    return np.flatnonzero((data[:-1] == token[0]) & (data[1:] == token[1]))
+
+
+def outside(tokens: _Positions, quotes: _Positions) -> _Positions:
+    """Those of the tokens that are not within quotes."""
+    return tokens[np.searchsorted(quotes, tokens) % 2 == 0] if len(quotes) else tokens
+
+
+def _typed(values: pa.Array, column: ColumnDefinition, dialect: Dialect) -> pa.Array:
+    if column.type.family in RAW:
+        _check_size(values, column, dialect)
+        return values.cast(pa.binary())
+    try:
+        return (
+            values.cast(pa.string()) if values.type == pa.binary() else values.cast(pa.large_string()).cast(pa.string())
+        )
+    except pa.ArrowInvalid as error:
+        raise ConfigError(f"column {column.name}: expected UTF-8: {error}") from None
+
+
+_SIZES = {BinaryForm.RAW: 1, BinaryForm.HEX: 2}
+
+
+def _check_size(values: pa.Array, column: ColumnDefinition, dialect: Dialect) -> None:
+    """Raise ConfigError for a value that is longer than its type: written as hexadecimal digits or in base64."""
+    limit = -(-column.type.digits // 8) if column.type.family is Family.BIT else column.type.digits
+    longest = pc.max(pc.binary_length(values)).as_py() or 0
+    if limit and dialect.binary in _SIZES and longest > limit * _SIZES[dialect.binary]:
+        raise ConfigError(
+            f"column {column.name}: a value of {longest} bytes in {column.type.text}: give load dumpling's "
+            "--csv-output-dialect"
+        )

@@ -1,0 +1,107 @@
+"""The folder of an export: on this machine, or wherever Spark reads."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+from urllib.parse import quote, unquote
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.ops.dumpling.contents import UNKNOWN_TO_SPARK, content
+
+FILE = "_metadata.file_name"
+"""Spark's column of a file's name: as part of a URI, so that % stands there for what Dumpling's % stands for, too."""
+
+
+BLOCK_START = "_metadata.file_block_start"
+_HEAD = 1024 * 1024
+"""Bytes of a file in which its first line ends."""
+
+
+class Folder(Protocol):
+    """Files of one folder. Names are as in `FILE`."""
+
+    @property
+    def path(self) -> str:
+        """As it was given."""
+
+    def sizes(self) -> dict[str, int]:
+        """The files' names, in order, with their bytes. Raises ConfigError if the folder cannot be read."""
+
+    def contents(self, names: Collection[str], limit: int) -> dict[str, bytes]:
+        """The first ``limit`` bytes of each of the files."""
+
+    def first_line(self, name: str) -> bytes:
+        """The first line of a file, decompressed, without LF."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalFolder:
+    """A folder of this machine, read without Spark."""
+
+    path: str
+
+    def sizes(self) -> dict[str, int]:
+        """As `Folder.sizes`. Raises ConfigError for a file that Spark would pass over, too."""
+        try:
+            files = [file for file in Path(self.path).iterdir() if file.is_file()]
+            sizes = {quote(file.name): file.stat().st_size for file in sorted(files)}
+        except OSError as error:
+            raise ConfigError(f"{self.path}: cannot be read: {error.strerror}") from None
+        hidden = [name for name in sizes if name.startswith(("_", ".")) and name.count(".") > 1]
+        if hidden:
+            raise ConfigError(
+                f"{self.path}: Spark does not read files whose names begin with {hidden[0][0]}: {hidden[0]}"
+            )
+        return sizes
+
+    def contents(self, names: Collection[str], limit: int) -> dict[str, bytes]:
+        """As `Folder.contents`."""
+        return {name: self._head(unquote(name), limit) for name in names}
+
+    def first_line(self, name: str) -> bytes:
+        """As `Folder.first_line`."""
+        return content(self._head(unquote(name), _HEAD), name, limit=_HEAD).partition(b"\n")[0]
+
+    def _head(self, name: str, limit: int) -> bytes:
+        try:
+            with (Path(self.path) / name).open("rb") as file:
+                return file.read(limit)
+        except OSError as error:
+            raise ConfigError(f"{self.path}/{name}: cannot be read: {error.strerror}") from None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SparkFolder:
+    """A folder that Spark can read: a path, ``/Volumes/…`` or a URI."""
+
+    spark: SparkSession
+    path: str
+
+    def sizes(self) -> dict[str, int]:
+        """As `Folder.sizes`."""
+        try:
+            lines = self.spark.read.format("binaryFile").load(self.path).select(FILE, "length").collect()
+        except AnalysisException as error:
+            raise ConfigError(f"{self.path}: cannot be read: {str(error).splitlines()[0]}") from None
+        return dict(sorted((line[0], line[1]) for line in lines))
+
+    def contents(self, names: Collection[str], limit: int) -> dict[str, bytes]:
+        """As `Folder.contents`."""
+        files = self.spark.read.format("binaryFile").load(self.path).where(F.col(FILE).isin([*names]))
+        return {name: bytes(head) for name, head in files.select(FILE, F.substring("content", 1, limit)).collect()}
+
+    def first_line(self, name: str) -> bytes:
+        """As `Folder.first_line`. A file that Spark can split may be of any size."""
+        if name.endswith(UNKNOWN_TO_SPARK):
+            return content(self.contents([name], _HEAD)[name], name, limit=_HEAD).partition(b"\n")[0]
+        lines = self.spark.read.format("text").option("lineSep", "\n").load(self.path)
+        begin = lines.where((F.col(FILE) == name) & (F.col(BLOCK_START) == 0)).select(F.col("value").cast("binary"))
+        line = begin.first()
+        return b"" if line is None else bytes(line[0])

@@ -1,0 +1,74 @@
+"""The options of ``ticdc-lake load``, on the command line and in the notebook's widget ``options``."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+from dataclasses import dataclass, field
+
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.ops.dumpling.dialect import FORMS, DumplingOptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadOptions:
+    """What the user says of an export."""
+
+    time_zone: str | None = None
+    """Of the session that exported, in which TIMESTAMP values are written."""
+    tables: tuple[str, ...] = ()
+    """``database.table`` of those to load; empty: all that the feed takes."""
+    dumpling: DumplingOptions = field(default_factory=DumplingOptions)
+
+
+def add_load_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options; those of Dumpling's have its names, to be given as Dumpling had them."""
+    parser.add_argument(
+        "--time-zone", help="of the session that exported; UTC after --params time_zone=+00:00. Needed for TIMESTAMPs"
+    )
+    parser.add_argument(
+        "--table", action="append", default=[], help="database.table to load, also several times; default: all"
+    )
+    made = parser.add_argument_group(
+        "how the export was made", "Options that dumpling was given. What the files show need not be given."
+    )
+    made.add_argument("--no-header", action="store_true")
+    made.add_argument("--csv-separator", metavar="TEXT", help="needed with --no-header")
+    made.add_argument("--csv-delimiter", metavar="TEXT", help="the quote; needed with --no-header")
+    made.add_argument("--csv-null-value", metavar="TEXT", default=DumplingOptions().csv_null_value)
+    made.add_argument("--csv-output-dialect", choices=sorted(FORMS))
+    made.add_argument("--escape-backslash", choices=("true", "false"), default="true")
+    made.add_argument(
+        "--output-filename-template", metavar="TEMPLATE", default=DumplingOptions().output_filename_template
+    )
+
+
+def load_options(parsed: argparse.Namespace) -> LoadOptions:
+    """The options that `add_load_options` added."""
+    dumpling = DumplingOptions(
+        csv_separator=parsed.csv_separator,
+        csv_delimiter=parsed.csv_delimiter,
+        csv_null_value=parsed.csv_null_value,
+        csv_output_dialect=parsed.csv_output_dialect,
+        no_header=parsed.no_header,
+        escape_backslash=parsed.escape_backslash == "true",
+        output_filename_template=parsed.output_filename_template,
+    )
+    return LoadOptions(time_zone=parsed.time_zone, tables=tuple(parsed.table), dumpling=dumpling)
+
+
+def read_load_options(text: str, time_zone: str | None = None) -> LoadOptions:
+    """The options of a text as a shell would part it. Raises ConfigError for what is no option.
+
+    >>> read_load_options("--table shop.orders --csv-null-value ''").dumpling.csv_null_value
+    ''
+    """
+    parser = argparse.ArgumentParser(exit_on_error=False, add_help=False)
+    add_load_options(parser)
+    try:
+        parsed, unknown = parser.parse_known_args(shlex.split(text), argparse.Namespace(time_zone=time_zone))
+    except (argparse.ArgumentError, ValueError) as error:
+        raise ConfigError(f"options: {error}") from None
+    if unknown:
+        raise ConfigError(f"options: no option of ticdc-lake load: {unknown[0]}")
+    return load_options(parsed)

@@ -1,0 +1,96 @@
+"""Whether the tables of an export have a place in gold: what the feed's settings and the export itself say of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TypeVar
+from zoneinfo import ZoneInfo
+
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.mysql_type import Family
+from ticdc_lakehouse.ops.dumpling.export import Export, ExportedTable
+from ticdc_lakehouse.ops.load_options import LoadOptions
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.table_plan import NONCANONICAL_KEY_DIGITS, name_clash
+from ticdc_lakehouse.policy import Mode
+from ticdc_lakehouse.schema.names import TableName, fold
+
+_T = TypeVar("_T")
+
+
+def loadable_tables(export: Export, applying: GoldConfig, options: LoadOptions) -> list[TableName]:
+    """The tables to load. Raises ConfigError with everything that is wrong with them."""
+    if applying.mode is not Mode.WATERMARKS:
+        raise ConfigError(
+            f"feed {applying.feed}: in gold mode eventual nothing tells which changes came after an export"
+        )
+    if options.time_zone is not None:
+        _check_time_zone(options.time_zone)
+    names = _chosen(export, applying, options.tables)
+    all_problems(names, lambda name: _check(export, name, applying, options))
+    return names
+
+
+def all_problems(names: Iterable[TableName], check: Callable[[TableName], _T]) -> list[_T]:
+    """What ``check`` gives for each table. Raises one ConfigError for all the tables that it refuses."""
+    found, problems = [], []
+    for name in names:
+        try:
+            found.append(check(name))
+        except ConfigError as error:
+            problems.append(str(error))
+    if problems:
+        others = "; load the others alone with --table" if found else ""
+        raise ConfigError("\n".join(problems) + others)
+    return found
+
+
+def _chosen(export: Export, applying: GoldConfig, wanted: Iterable[str]) -> list[TableName]:
+    taken = [name for name in export.tables if applying.matches(*name)]
+    if not taken:
+        exported = ", ".join(map(str, export.tables))
+        raise ConfigError(f"{export.folder}: feed {applying.feed} takes none of its tables: {exported}")
+    by_name = {fold(str(name)): name for name in taken}
+    unknown = [text for text in wanted if fold(text) not in by_name]
+    if unknown:
+        raise ConfigError(f"{export.folder}: --table {unknown[0]}: expected one of {', '.join(map(str, taken))}")
+    return [by_name[fold(text)] for text in wanted] or taken
+
+
+def _check(export: Export, name: TableName, applying: GoldConfig, options: LoadOptions) -> None:
+    what, exported = f"{export.folder}: table {name}", export.tables[name]
+    if not exported.definition.key:
+        raise ConfigError(f"{what} has no handle key: nothing tells its rows apart")
+    if (clash := name_clash(exported.definition)) is not None:
+        raise ConfigError(f"{what}: {clash}")
+    _check_columns(what, exported, applying, options)
+
+
+def _check_columns(what: str, exported: ExportedTable, applying: GoldConfig, options: LoadOptions) -> None:
+    key = {fold(name) for name in exported.definition.key}
+    there = {column.name for column in exported.columns}
+    for column in exported.definition.sent:
+        if column.name not in there:
+            raise ConfigError(
+                f"{what}: column {column.name} is generated and stored: dumpling leaves it out, and TiCDC sends it"
+            )
+        if column.type.family is Family.TIMESTAMP and options.time_zone is None:
+            raise ConfigError(
+                f"{what}: column {column.name} is a TIMESTAMP: give the time zone of the session that exported, "
+                "UTC with Dumpling's --params time_zone=+00:00"
+            )
+        rewritten = applying.noncanonical_key_digits and column.type.family in NONCANONICAL_KEY_DIGITS
+        if rewritten and fold(column.name) in key:
+            raise ConfigError(unknown_key(what, column.name, column.type.text))
+
+
+def unknown_key(what: str, column: str, type_: str) -> str:
+    """Why a table cannot be loaded whose messages write its key in a way that is not known."""
+    return f"{what}: key column {column}: how the feed writes keys of {type_} is not known"
+
+
+def _check_time_zone(name: str) -> None:
+    try:
+        ZoneInfo(name)
+    except (KeyError, ValueError, OSError):
+        raise ConfigError(f"time zone: expected a name such as UTC or Asia/Shanghai, found {name!r}") from None

@@ -1,0 +1,92 @@
+"""Retention of bronze and silver: deletes the batches that no promise needs any more, and says what holds the others.
+
+Nothing is deleted that gold has not published, that a message in quarantine or a blocked table needs, or that is
+younger than the feed's ``bronze.retention_days`` and ``silver.retention_days``, counted back from the watermark. DDLs
+stay, and so do the offsets of all batches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from pyspark.sql import functions as F
+
+from ticdc_codec.event import Kind
+from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.catalog import Lake, Layer, Reader
+from ticdc_lakehouse.gold.state import published
+from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.planning.retention import NeededBatch, horizon, oldest_batch, oldest_commit, within_days
+from ticdc_lakehouse.silver import events_table, quarantine
+from ticdc_lakehouse.silver.retention import Kept, kept, record
+
+_NOT_DDL = f"kind <> '{Kind.DDL}'"
+
+
+def retain_bronze(lake: Lake, feed: str, days: int) -> Kept:
+    """Delete the messages of batches that nothing needs; gives what is kept."""
+    now = published(lake, feed)
+    found = oldest_batch(_needs(lake, feed, now, days))
+    messages = lake.table(Layer.BRONZE, landing.messages_table(feed))
+    return _delete(lake, feed, Layer.BRONZE, messages, Kept(first_batch=found.batch, held_by=found.what), "true")
+
+
+def retain_silver(lake: Lake, feed: str, days: int) -> Kept:
+    """Delete the events of batches that nothing needs, all but DDLs; gives what is kept."""
+    now = published(lake, feed)
+    found = oldest_batch([*_needs(lake, feed, now, days), *_needs_of_commits(lake, feed, now, days)])
+    gone = events_table.events(lake, feed).where((F.col("kind") == Kind.ROW.value) & (F.col("batch") < found.batch))
+    row = gone.agg(F.max(F.expr(events_table.COMMIT_ORDER))).first()
+    tso = 0 if row is None or row[0] is None else int(row[0])
+    found_kept = Kept(first_batch=found.batch, tso=tso, held_by=found.what)
+    table = events_table.full_name(lake, feed)
+    done = _delete(lake, feed, Layer.SILVER, table, found_kept, _NOT_DDL)
+    events_table.renew_accounting(lake, feed, done.first_batch)
+    return done
+
+
+def _needs(lake: Lake, feed: str, now: Published, days: int) -> Iterator[NeededBatch]:
+    """What needs batches of either layer."""
+    if now.number == 0:
+        yield NeededBatch(batch=0, what="gold has published nothing yet")
+        return
+    yield NeededBatch(batch=now.batch + 1, what="gold has not published what came since")
+    offsets = lake.spark.table(lake.table(Layer.BRONZE, landing.offsets_table(feed)))
+    recent = offsets.where(F.col("ingest_time") >= F.lit(horizon(now, days))).agg(F.min("batch")).first()
+    if recent is not None and recent[0] is not None:
+        yield NeededBatch(batch=recent[0], what=within_days(days))
+    first = quarantine.open_messages(lake, feed).orderBy("batch", "topic", "partition", "offset").first()
+    if first is not None:
+        place = f"{first['topic']}/{first['partition']}/{first['offset']}"
+        yield NeededBatch(batch=first["batch"], what=f"the message {place} in quarantine ({first['reason']})")
+
+
+def _needs_of_commits(lake: Lake, feed: str, now: Published, days: int) -> Iterator[NeededBatch]:
+    """The first batch with an event that a promise about changes needs."""
+    needed = oldest_commit(now, days)
+    above = F.expr(_NOT_DDL) & (F.expr(events_table.COMMIT_ORDER) > needed.tso)
+    row = events_table.events(lake, feed).where(above).agg(F.min("batch")).first()
+    if row is not None and row[0] is not None:
+        yield NeededBatch(batch=row[0], what=needed.what)
+
+
+def _delete(lake: Lake, feed: str, layer: Layer, table: str, found: Kept, what: str) -> Kept:
+    """Delete rows of earlier batches. Files hold whole batches, so Delta reads their batch numbers and drops them."""
+    before = kept(lake, feed, layer)
+    first = max(before.first_batch, found.first_batch)
+    done = Kept(first_batch=first, tso=max(before.tso, found.tso), held_by=found.held_by)
+    record(lake, feed, layer, done)
+    if first:
+        lake.spark.sql(f"DELETE FROM {table} WHERE batch < {first} AND {what}")
+        lake.spark.sql(f"VACUUM {table}")
+    return done
+
+
+def lines(lake: Reader, feed: str) -> list[str]:
+    """For people: how far back each layer goes, and why no further. Empty if maintenance never looked."""
+    layers = {layer: kept(lake, feed, layer) for layer in (Layer.BRONZE, Layer.SILVER)}
+    return [
+        f"{layer} keeps batches from {found.first_batch} on, for {found.held_by}"
+        for layer, found in layers.items()
+        if found.kept_at is not None
+    ]

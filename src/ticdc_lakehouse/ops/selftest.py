@@ -1,0 +1,262 @@
+"""What nobody can know of a workspace from outside: whether this package can work there, check by check.
+
+Tables and files of its own, in the schema of ops and below the checkpoints' folder, are dropped at the end. On a laptop
+the checks run that apply there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from shutil import rmtree
+from uuid import uuid4
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import PySparkException
+
+from ticdc_codec.errors import ConfigError, LakehouseError
+from ticdc_lakehouse import stream_checkpoint
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.live_table import UPKEEP, tags_sql
+from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.sql.text import quoted
+
+CANARY = "given"
+"""What the job gives the notebook as parameter of the job and of the nested task."""
+_METADATA = '{"feed": "selftest", "tso": 1, "run": ""}'
+
+
+class Outcome(StrEnum):
+    """How a check ended."""
+
+    OK = "ok"
+    FAILED = "FAILED"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """One check."""
+
+    check: str
+    outcome: Outcome
+    detail: str
+    """What was found."""
+    meaning: str
+    """What follows from a failure, and what to do."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Environment:
+    """The lake and the job parameters that the checks use."""
+
+    lake: Lake
+    principal: str = ""
+    """A group to grant to and revoke from; empty: not tried."""
+    secret: str = ""
+    """``scope/key`` of a secret that feeds refer to; empty: not tried."""
+    read_secret: Callable[[str, str], str] | None = None
+    job_parameter: str = ""
+    nested_parameter: str = ""
+    name: str = ""
+    """Of the table and the view that the checks use."""
+
+    @property
+    def table(self) -> str:
+        """The quoted name of the table."""
+        return self.lake.table(Layer.OPS, self.name)
+
+    @property
+    def view(self) -> str:
+        """The quoted name of the view of the table."""
+        return self.lake.table(Layer.OPS, f"{self.name}_view")
+
+    @property
+    def folder(self) -> Path:
+        """A folder of files."""
+        return Path(self.lake.checkpoint(self.name))
+
+
+class _NotHereError(Exception):
+    """A check that does not apply here; the text says why."""
+
+
+def selftest(env: Environment) -> Iterator[Result]:
+    """Run every check, one after the other."""
+    given = replace(env, name=f"selftest_{uuid4().hex[:12]}")
+    try:
+        for check, (run, meaning) in _CHECKS.items():
+            yield _result(check, run, meaning, given)
+    finally:
+        given.lake.spark.sql(f"DROP VIEW IF EXISTS {given.view}")
+        given.lake.drop(Layer.OPS, given.name)
+        rmtree(given.folder, ignore_errors=True)
+
+
+def _result(check: str, run: Callable[[Environment], str], meaning: str, env: Environment) -> Result:
+    try:
+        outcome, detail = Outcome.OK, run(env)
+    except _NotHereError as reason:
+        outcome, detail = Outcome.SKIPPED, str(reason)
+    except (PySparkException, Py4JError, OSError, ValueError, LakehouseError) as error:
+        outcome, detail = Outcome.FAILED, (str(error).strip().splitlines() or [type(error).__name__])[0]
+    return Result(check=check, outcome=outcome, detail=detail, meaning=meaning)
+
+
+def _expect(found: object, expected: object) -> None:
+    if found != expected:
+        raise ConfigError(f"expected {expected!r}, found {found!r}")
+
+
+def _identity(env: Environment) -> str:
+    row = env.lake.spark.sql("SELECT current_user(), version()").first()
+    assert row is not None
+    return f"{row[0]}, Spark {row[1].split()[0]}"
+
+
+def _session_settings(env: Environment) -> str:
+    for name in ("spark.sql.variable.substitute", "spark.sql.timestampType", "spark.sql.session.timeZone"):
+        env.lake.spark.conf.set(name, env.lake.spark.conf.get(name) or "")
+    return "can be set"
+
+
+def _commit_metadata(env: Environment) -> str:
+    env.lake.create(Layer.OPS, env.name, "id BIGINT COMMENT 'a number'", comment="Of the selftest")
+    committing = env.lake.committing(_METADATA)
+    try:
+        committing.spark.sql(f"INSERT INTO {env.table} VALUES (1)")
+    finally:
+        env.lake.release(committing)
+    newest = env.lake.history(env.table, 1).collect()[0]
+    _expect(newest["userMetadata"], _METADATA)
+    return f"version {newest['version']} has it"
+
+
+def _pinned_view(env: Environment) -> str:
+    version = env.lake.version(env.table)
+    query = f"SELECT * FROM {env.table} VERSION AS OF {version}"
+    env.lake.keep_view(Layer.OPS, f"{env.name}_view", query, comment="Of the selftest")
+    env.lake.spark.sql(f"INSERT INTO {env.table} VALUES (2)")
+    _expect(_count(env), 1)
+    query = f"SELECT * FROM {env.table} VERSION AS OF {version + 1}"
+    env.lake.keep_view(Layer.OPS, f"{env.name}_view", query, comment="Of the selftest")
+    _expect(_count(env), 2)
+    return f"stays at version {version} until it is altered"
+
+
+def _count(env: Environment) -> int:
+    return env.lake.spark.table(env.view).count()
+
+
+def _kept_grants(env: Environment) -> str:
+    if env.lake.root is not None:
+        raise _NotHereError("a laptop has no privileges")
+    if not env.principal:
+        raise _NotHereError("parameter principal is empty")
+    env.lake.spark.sql(f"GRANT SELECT ON VIEW {env.view} TO {quoted(env.principal)}")
+    version = env.lake.version(env.table)
+    env.lake.spark.sql(f"ALTER VIEW {env.view} AS SELECT * FROM {env.table} VERSION AS OF {version}")
+    grants = env.lake.spark.sql(f"SHOW GRANTS {quoted(env.principal)} ON VIEW {env.view}").collect()
+    _expect(any("SELECT" in row for row in grants), True)
+    return f"{env.principal} still has SELECT"
+
+
+def _tags(env: Environment) -> str:
+    if env.lake.root is not None:
+        raise _NotHereError("a laptop has no tags")
+    env.lake.spark.sql(
+        tags_sql(env.table, "selftest", Table(database="selftest", table="selftest", columns=(), key=()))
+    )
+    return "feed and database"
+
+
+def _upkeep(env: Environment) -> str:
+    before = env.lake.version(env.table)
+    for _ in range(2):
+        env.lake.spark.sql(f"ALTER TABLE {env.table} SET TBLPROPERTIES ('ticdc.selftest' = '1')")
+        env.lake.spark.sql(f"ALTER TABLE {env.table} ALTER COLUMN id COMMENT 'a number'")
+    made = sorted({row["operation"] for row in env.lake.commits(env.table, before)} - {*UPKEEP, "CHANGE COLUMN"})
+    _expect(made, [])
+    return f"{env.lake.version(env.table) - before} versions, all known as upkeep"
+
+
+def _offsets_files(env: Environment) -> str:
+    checkpoint = str(env.folder / "stream")
+    rows = env.lake.spark.readStream.table(env.table)
+    writer = rows.writeStream.option("checkpointLocation", checkpoint).trigger(availableNow=True)
+    writer.format("noop").start().awaitTermination()
+    planned, interrupted = stream_checkpoint.planned(checkpoint), stream_checkpoint.interrupted(checkpoint)
+    if planned is None or interrupted is not None:
+        raise ConfigError(f"{checkpoint}: expected committed batches, found {planned}, not done {interrupted}")
+    return f"batch {planned} of query {stream_checkpoint.query_id(checkpoint)}"
+
+
+def _workers(env: Environment) -> str:
+    """A worker imports the wheel and reads what the driver wrote."""
+    file = env.folder / "probe.txt"
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("probe", encoding="utf-8")
+    path = str(file)
+
+    def read(batches):  # type: ignore[no-untyped-def]  # Arrow batches in and out
+        import pyarrow as pa  # noqa: PLC0415 - in the worker
+
+        from ticdc_codec.protocols import PROTOCOLS  # noqa: PLC0415 - in the worker
+
+        for batch in batches:
+            text = Path(path).read_text(encoding="utf-8")
+            found = f"{text}, {len(PROTOCOLS)} protocols"
+            yield pa.RecordBatch.from_pydict({"found": [found] * batch.num_rows})
+
+    (row,) = env.lake.spark.range(1).mapInArrow(read, "found STRING").collect()
+    return str(row["found"])
+
+
+def _parameters(env: Environment) -> str:
+    if not env.job_parameter and not env.nested_parameter:
+        raise _NotHereError("not run by the job ticdc_selftest")
+    _expect((env.job_parameter, env.nested_parameter), (CANARY, CANARY))
+    return "reach the task of a for-each task"
+
+
+def _secret(env: Environment) -> str:
+    if not env.secret or env.read_secret is None:
+        raise _NotHereError("parameter secret is empty")
+    scope, _, key = env.secret.partition("/")
+    return f"{len(env.read_secret(scope, key))} characters"
+
+
+_CHECKS: dict[str, tuple[Callable[[Environment], str], str]] = {
+    "identity": (_identity, "No SQL runs at all: look at the cluster's log."),
+    "session settings": (
+        _session_settings,
+        "Standard access mode and serverless refuse settings that this package sets: use dedicated access mode.",
+    ),
+    "commit metadata": (
+        _commit_metadata,
+        "Commits do not carry their TSO: as_of by TSO, and going on after a crash, cannot work. Use dedicated access "
+        "mode; if CREATE TABLE failed, the service principal lacks CREATE_TABLE on ops.",
+    ),
+    "pinned view": (_pinned_view, "Gold's views cannot be pinned to a version: people must read live tables."),
+    "grants after ALTER VIEW": (
+        _kept_grants,
+        "Views lose their privileges with each window: grant on the schema alone, not on single views.",
+    ),
+    "tags": (_tags, "Live tables are not tagged with feed and database, and are as good without: APPLY TAG on live."),
+    "upkeep": (
+        _upkeep,
+        "Versions without changes have a name that this package does not know, and takes for another run's: report it.",
+    ),
+    "offsets files": (
+        _offsets_files,
+        "Bronze cannot read what a batch read to: the checkpoints' folder must be a path that Python can open.",
+    ),
+    "files in workers": (
+        _workers,
+        "Workers lack the wheel, or cannot open /Volumes: claim-check objects there cannot be read.",
+    ),
+    "job parameters": (_parameters, "Parameters do not reach nested tasks: ticdc_maintenance would maintain nothing."),
+    "secret": (_secret, "The service principal cannot read the secret: databricks secrets put-acl <scope> <id> READ."),
+}

@@ -1,0 +1,131 @@
+"""One table on both sides: the queries whose answers must be equal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ticdc_lakehouse.gold.merge import KEY
+from ticdc_lakehouse.ops.verify.chunk import Chunk, has_common_order, prefix_sql
+from ticdc_lakehouse.ops.verify.value_text import ComparedColumn, SourceColumn, lake_hash_sql, source_hash_sql
+from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.sql.text import quoted
+from ticdc_lakehouse.sql.typed_columns import typed_columns
+
+HASH_BITS = 64
+_HASH_DIGITS = HASH_BITS // 4
+
+
+@dataclass(frozen=True, slots=True)
+class Checksum:
+    """Of a chunk's rows; equal exactly where the rows are, but for one chance in 2**64."""
+
+    rows: int = 0
+    hash: int = 0
+
+    @classmethod
+    def of(cls, rows: int, aggregate: object) -> Checksum:
+        """From an answer: Spark's hashes are signed, TiDB's are not, and of no rows there is none."""
+        return cls(rows, int(str(aggregate or 0)) % 2**HASH_BITS)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedTable:
+    """A table that is in the lake and in TiDB, with the columns that both have."""
+
+    name: TableName
+    rows: str
+    """Spark SQL of the live table at the version to compare, for a FROM."""
+    source: str
+    """TiDB's name of the table."""
+    columns: tuple[ComparedColumn, ...]
+    key: tuple[ComparedColumn, ...]
+    """None of a table without a handle key."""
+
+    @property
+    def has_key_order(self) -> bool:
+        """Whether chunks can be ranges of the key."""
+        return bool(self.key) and all(map(has_common_order, self.key))
+
+    @property
+    def lake_key_hash(self) -> str:
+        """Spark SQL: MD5 of the key, of the whole row where there is no key."""
+        return lake_hash_sql(self.key or self.columns)
+
+    @property
+    def source_key_hash(self) -> str:
+        """The same in TiDB's SQL."""
+        return source_hash_sql(self.key or self.columns)
+
+    def lake_checksums_sql(self, number: str, within: Chunk) -> str:
+        """Spark SQL of (number, rows, hash) of each chunk that has rows; ``number`` is SQL of a row's chunk."""
+        row_hash = f"CAST(conv({prefix_sql(lake_hash_sql(self.columns), _HASH_DIGITS)}, 16, -10) AS BIGINT)"
+        aggregate = "bit_xor(hash)" if self.key else "sum(CAST(hash AS DECIMAL(20,0)))"
+        rows = f"SELECT {number} AS number, {row_hash} AS hash FROM {self.rows} WHERE {within.lake}"
+        return f"SELECT number, count(*) AS rows, {aggregate} AS hash FROM ({rows}) GROUP BY number"
+
+    def source_checksum_sql(self, chunk: Chunk) -> str:
+        """TiDB's SQL of (rows, hash) of a chunk."""
+        return f"SELECT COUNT(*), {self._source_aggregate} FROM {self.source} WHERE {chunk.source}"
+
+    def source_checksums_sql(self, digits: int) -> str:
+        """TiDB's SQL of (prefix, rows, hash) of all rows, by the first digits of their hash."""
+        prefix = prefix_sql(self.source_key_hash, digits)
+        return f"SELECT {prefix}, COUNT(*), {self._source_aggregate} FROM {self.source} GROUP BY {prefix}"
+
+    @property
+    def _source_aggregate(self) -> str:
+        """Rows that are equal cancel each other out in a BIT_XOR, but without a key there may be such."""
+        digits = prefix_sql(source_hash_sql(self.columns), _HASH_DIGITS)
+        return f"{'BIT_XOR' if self.key else 'SUM'}(CAST(CONV({digits}, 16, 10) AS UNSIGNED))"
+
+    def lake_hashes_sql(self, chunk: Chunk) -> str:
+        """Spark SQL of (key_hash, row_hash) of each row of a chunk."""
+        hashes = f"{self.lake_key_hash} AS key_hash, {lake_hash_sql(self.columns)} AS row_hash"
+        return f"SELECT {hashes} FROM {self.rows} WHERE {chunk.lake}"
+
+    def source_hashes_sql(self, chunk: Chunk) -> str:
+        """The same in TiDB's SQL."""
+        return f"SELECT {self.source_key_hash}, {source_hash_sql(self.columns)} FROM {self.source} WHERE {chunk.source}"
+
+    def lake_texts_sql(self, chunk: Chunk, hashes: Sequence[str]) -> str:
+        """Spark SQL of the key hash and the texts of all columns of the rows with these key hashes, then gold's key."""
+        texts = ", ".join(f"{column.lake_text} AS t{i}" for i, column in enumerate(self.columns))
+        where = f"{chunk.lake} AND {self.lake_key_hash} IN ({_listed(hashes)})"
+        return f"SELECT {self.lake_key_hash} AS key_hash, {texts}, {KEY} FROM {self.rows} WHERE {where}"
+
+    def source_texts_sql(self, chunk: Chunk, hashes: Sequence[str]) -> str:
+        """The same in TiDB's SQL, without gold's key."""
+        texts = ", ".join(column.source_text for column in self.columns)
+        where = f"{chunk.source} AND {self.source_key_hash} IN ({_listed(hashes)})"
+        return f"SELECT {self.source_key_hash}, {texts} FROM {self.source} WHERE {where}"
+
+    def key_of(self, texts: Sequence[str | None]) -> tuple[str | None, ...]:
+        """The key's texts out of those of a row; the whole row where there is no key."""
+        return tuple(text for column, text in zip(self.columns, texts, strict=True) if column in (self.key or [column]))
+
+
+def _listed(hashes: Sequence[str]) -> str:
+    return ", ".join(f"'{each}'" for each in hashes)
+
+
+def compared_table(
+    table: Table, rows: str, columns: Sequence[SourceColumn]
+) -> tuple[ComparedTable, list[str], list[str]]:
+    """The table with the columns that both sides have, those that only the lake has, and those that only TiDB has;
+    ``columns`` are TiDB's, without the virtual ones."""
+    there = {fold(column.name): column for column in columns}
+    typed = typed_columns(table)
+    both = tuple(ComparedColumn(typed=c, source=there[fold(c.name)]) for c in typed if fold(c.name) in there)
+    by_name = {fold(column.name): column for column in both}
+    names = [fold(name) for name in table.key]
+    compared = ComparedTable(
+        name=table.name,
+        rows=rows,
+        source=f"{quoted(table.database)}.{quoted(table.table)}",
+        columns=both,
+        key=tuple(by_name[name] for name in names) if by_name.keys() >= set(names) else (),
+    )
+    only_source = [column.name for column in columns if fold(column.name) not in by_name]
+    return compared, [c.name for c in typed if fold(c.name) not in there], only_source

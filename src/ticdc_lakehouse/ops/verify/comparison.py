@@ -1,0 +1,228 @@
+"""A table compared chunk by chunk: checksums of both sides, then the hashes of the rows of chunks that differ."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from pyspark.sql import SparkSession
+
+from ticdc_lakehouse.ops.verify.chunk import Bound, Chunk, bucket, key_ranges, lake_order, prefix_sql, range_number_sql
+from ticdc_lakehouse.ops.verify.compared_table import Checksum, ComparedTable
+from ticdc_lakehouse.ops.verify.source import Source, text_of
+
+CHUNK_ROWS = 20_000
+"""Rows of a chunk whose rows are hashed one by one where it differs."""
+_MOST_RANGES = 256
+"""Ranges at once; one that differs and has more than CHUNK_ROWS is parted again."""
+_SAMPLED = 16
+"""Keys sampled for each bound."""
+_MOST_LISTED = 100_000
+"""Rows of a table that are listed as different; a chunk beyond is counted alone."""
+_MOST_DIGITS = 4
+
+_Hashes = Counter[tuple[str, str]]
+"""(hash of the key, hash of the row) to how many rows have both."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifferentRows:
+    """The rows of a chunk that one side has, and the other has not so."""
+
+    chunk: Chunk
+    lake: _Hashes = field(default_factory=Counter)
+    source: _Hashes = field(default_factory=Counter)
+
+    @property
+    def keys(self) -> set[str]:
+        """The hashes of their keys."""
+        return {key for key, _ in (*self.lake, *self.source)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unlisted:
+    """A chunk that differs in more rows than are listed."""
+
+    chunk: Chunk
+    lake: Checksum
+    source: Checksum
+
+
+@dataclass(slots=True, kw_only=True)
+class Comparison:
+    """What comparing a table has found."""
+
+    rows: int = 0
+    """TiDB's."""
+    chunks: int = 0
+    different: list[DifferentRows] = field(default_factory=list)
+    unlisted: list[Unlisted] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    chunk: Chunk
+    lake: Checksum
+    source: Checksum
+
+    @property
+    def equal(self) -> bool:
+        return self.lake == self.source
+
+
+def compare(spark: SparkSession, source: Source, table: ComparedTable, *, chunk_rows: int = CHUNK_ROWS) -> Comparison:
+    """Compare a table's rows. ``source`` reads at the TSO of the version that ``table.rows`` names."""
+    found = Comparison()
+    compared = _ranges(spark, source, table, chunk_rows, found) if table.has_key_order else None
+    if compared is None:
+        compared = _buckets(spark, source, table, chunk_rows, found)
+    listed = 0
+    for each in compared:
+        if each.lake.rows + each.source.rows > 4 * chunk_rows or listed > _MOST_LISTED:
+            found.unlisted.append(Unlisted(chunk=each.chunk, lake=each.lake, source=each.source))
+            continue
+        rows = _different_rows(spark, source, table, each.chunk)
+        listed += len(rows.lake) + len(rows.source)
+        found.different.append(rows)
+    found.different = without_moved(found.different)
+    return found
+
+
+def _ranges(
+    spark: SparkSession, source: Source, table: ComparedTable, chunk_rows: int, found: Comparison
+) -> list[_Compared]:
+    """The ranges of the key that differ, as small as they could be parted."""
+    small: list[_Compared] = []
+    pending = [Chunk()]
+    while pending:
+        within = pending.pop()
+        bounds = _bounds(spark, table, within, chunk_rows)
+        compared = _compare_ranges(spark, source, table, bounds, within)
+        found.chunks += len(compared) - (within != Chunk())
+        if within == Chunk():
+            found.rows = sum(each.source.rows for each in compared)
+        rows = sum(each.lake.rows for each in compared)
+        for each in (each for each in compared if not each.equal):
+            if 2 * chunk_rows < each.lake.rows < rows:
+                pending.append(each.chunk)
+            else:
+                small.append(each)
+    return small
+
+
+def _bounds(spark: SparkSession, table: ComparedTable, within: Chunk, chunk_rows: int) -> list[Bound]:
+    """Keys at which the lake's rows of a range part into equal ones, out of a sample."""
+    rows = spark.sql(f"SELECT count(*) FROM {table.rows} WHERE {within.lake}").collect()[0][0]
+    ranges = min(_MOST_RANGES, -(-rows // chunk_rows))
+    if ranges < 2:
+        return []
+    texts = ", ".join(f"{column.lake_text} AS k{i}" for i, column in enumerate(table.key))
+    orders = ", ".join(f"{lake_order(column)} AS o{i}" for i, column in enumerate(table.key))
+    by = ", ".join(f"o{i}" for i in range(len(table.key)))
+    sampled = (
+        f"SELECT {texts}, {orders} FROM {table.rows} WHERE {within.lake} AND rand(1) < {sample_part(rows, ranges)}"
+    )
+    names = ", ".join(f"k{i}" for i in range(len(table.key)))
+    regular = " AND ".join(f"o{i} IS NOT NULL" for i in range(len(table.key)))
+    answer = spark.sql(f"SELECT {names} FROM ({sampled}) WHERE {regular} ORDER BY {by}").collect()
+    return quantiles([tuple(row) for row in answer], ranges)
+
+
+def sample_part(rows: int, ranges: int) -> float:
+    """Part of the rows to sample."""
+    return min(1.0, _SAMPLED * ranges / rows)
+
+
+def quantiles(sample: Sequence[Bound], ranges: int) -> list[Bound]:
+    """Bounds of so many ranges, or of fewer, out of an ordered sample.
+
+    >>> quantiles([("1",), ("2",), ("2",), ("3",)], 4)
+    [('2',), ('3',)]
+    """
+    chosen = [sample[number * len(sample) // ranges] for number in range(1, ranges)] if sample else []
+    return [bound for before, bound in pairwise([(), *chosen]) if bound != before]
+
+
+def _compare_ranges(
+    spark: SparkSession, source: Source, table: ComparedTable, bounds: Sequence[Bound], within: Chunk
+) -> list[_Compared]:
+    chunks = key_ranges(table.key, bounds, within)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(spark.sql(table.lake_checksums_sql(range_number_sql(table.key, bounds), within)).collect)
+        answers = source.ask_all([table.source_checksum_sql(chunk) for chunk in chunks])
+        lake = {row["number"]: Checksum.of(row["rows"], row["hash"]) for row in asked.result()}
+    return [
+        _Compared(chunk, lake.get(number, Checksum()), Checksum.of(*answer[0]))
+        for number, (chunk, answer) in enumerate(zip(chunks, answers, strict=True))
+    ]
+
+
+def _buckets(
+    spark: SparkSession, source: Source, table: ComparedTable, chunk_rows: int, found: Comparison
+) -> list[_Compared]:
+    """Those parts of the rows, by the first digits of their hash, that differ; some of them together."""
+    rows = spark.sql(f"SELECT count(*) FROM {table.rows}").collect()[0][0]
+    digits = bucket_digits(rows, chunk_rows)
+    number = prefix_sql(table.lake_key_hash, digits)
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(spark.sql(table.lake_checksums_sql(number, Chunk())).collect)
+        answer = source.ask(table.source_checksums_sql(digits))
+        lake = {row["number"]: Checksum.of(row["rows"], row["hash"]) for row in asked.result()}
+    there = {text_of(prefix) or "": Checksum.of(count, aggregate) for prefix, count, aggregate in answer}
+    found.rows, found.chunks = sum(each.rows for each in there.values()), 16**digits
+    differ = [p for p in sorted({*lake, *there}) if lake.get(p) != there.get(p)]
+    return [
+        _Compared(
+            bucket(table.lake_key_hash, table.source_key_hash, prefixes), _sum(lake, prefixes), _sum(there, prefixes)
+        )
+        for prefixes in together(
+            differ, {p: lake.get(p, Checksum()).rows + there.get(p, Checksum()).rows for p in differ}, 4 * chunk_rows
+        )
+    ]
+
+
+def _sum(checksums: Mapping[str, Checksum], prefixes: Sequence[str]) -> Checksum:
+    """Of some buckets: their rows, and no hash that means anything."""
+    return Checksum(sum(checksums[prefix].rows for prefix in prefixes if prefix in checksums))
+
+
+def together(prefixes: Sequence[str], rows: Mapping[str, int], most: int) -> list[list[str]]:
+    """Buckets in groups of at most so many rows, since each group is a scan of TiDB's table.
+
+    >>> together(["a", "b", "c"], {"a": 3, "b": 4, "c": 5}, 8)
+    [['a', 'b'], ['c']]
+    """
+    groups: list[list[str]] = []
+    for prefix in prefixes:
+        if groups and sum(rows[each] for each in groups[-1]) + rows[prefix] <= most:
+            groups[-1].append(prefix)
+        else:
+            groups.append([prefix])
+    return groups
+
+
+def bucket_digits(rows: int, chunk_rows: int) -> int:
+    """How many first digits of the hash part so many rows into buckets of ``chunk_rows`` at most, if 4 are enough."""
+    enough = (digits for digits in range(1, _MOST_DIGITS) if rows <= chunk_rows * 16**digits)
+    return next(enough, _MOST_DIGITS)
+
+
+def _different_rows(spark: SparkSession, source: Source, table: ComparedTable, chunk: Chunk) -> DifferentRows:
+    lake = spark.sql(table.lake_hashes_sql(chunk)).toArrow()
+    in_lake = Counter(zip(lake["key_hash"].to_pylist(), lake["row_hash"].to_pylist(), strict=True))
+    answer = source.ask(table.source_hashes_sql(chunk))
+    in_source = Counter((text_of(key) or "", text_of(row) or "") for key, row in answer)
+    return DifferentRows(chunk=chunk, lake=in_lake - in_source, source=in_source - in_lake)
+
+
+def without_moved(found: Sequence[DifferentRows]) -> list[DifferentRows]:
+    """Without rows that are on both sides, in neighbouring chunks: a date that no calendar has is NULL in the lake, so
+    the two sides may order it differently."""
+    lake: _Hashes = sum((each.lake for each in found), Counter())
+    source: _Hashes = sum((each.source for each in found), Counter())
+    both = lake & source
+    cleaned = (DifferentRows(chunk=e.chunk, lake=e.lake - both, source=e.source - both) for e in found)
+    return [each for each in cleaned if each.lake or each.source]

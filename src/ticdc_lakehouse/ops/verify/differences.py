@@ -1,0 +1,204 @@
+"""What differs, as people read it: rows and cells, out of the texts of rows whose hashes differ."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import chain
+
+import orjson
+from pyspark.sql import SparkSession
+
+from ticdc_lakehouse.ops.verify.compared_table import ComparedTable
+from ticdc_lakehouse.ops.verify.comparison import Comparison, DifferentRows, Unlisted
+from ticdc_lakehouse.ops.verify.source import Source, text_of
+from ticdc_lakehouse.ops.verify.value_text import ComparedColumn
+from ticdc_lakehouse.schema.names import TableName
+
+Texts = tuple[str | None, ...]
+"""The texts of a row's columns."""
+_ROWS_AT_ONCE = 200
+_SHOWN = 60
+"""Characters of a value that are printed."""
+
+
+class Kind(StrEnum):
+    """In what gold and TiDB differ."""
+
+    CHANGED = "changed"
+    """A cell."""
+    MISSING = "missing"
+    """A row that TiDB has, and the lake has not."""
+    EXTRA = "extra"
+    """A row that the lake has, and TiDB has not."""
+    COLUMN = "column"
+    """A column that one side alone has."""
+    TABLE = "table"
+    """A table that TiDB has not."""
+    MANY = "many"
+    """A chunk with more such rows than are listed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One thing in which the lake is not what TiDB held."""
+
+    table: TableName
+    kind: Kind
+    key: str | None = None
+    """JSON array of the key's texts; of the whole row where there is no key."""
+    column: str | None = None
+    source: str | None = None
+    """TiDB's text; None is NULL, or nothing."""
+    lake: str | None = None
+
+    def __str__(self) -> str:
+        place = " ".join(each for each in (self.kind.value, self.key, self.column) if each is not None)
+        if self.kind in (Kind.MISSING, Kind.EXTRA):
+            return f"{place}: {_MEANING[self.kind]}"
+        return f"{place}: TiDB has {_shown(self.source)}, the lake has {_shown(self.lake)}"
+
+
+_MEANING = {Kind.MISSING: "TiDB has the row, the lake has not", Kind.EXTRA: "the lake has the row, TiDB has not"}
+
+
+def _shown(text: str | None) -> str:
+    if text is None:
+        return "NULL"
+    return repr(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DifferentKeys:
+    """A chunk, and the key hashes of its rows that do differ in value."""
+
+    rows: DifferentRows
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Differences:
+    """The differences of one table."""
+
+    first: tuple[Difference, ...] = ()
+    """As many as were asked for."""
+    rows: int = 0
+    """How many rows differ, those of chunks that were only counted among them as far as their numbers differ."""
+    keys: tuple[DifferentKeys, ...] = ()
+    unlisted: tuple[Unlisted, ...] = ()
+
+
+def differences(
+    spark: SparkSession, source: Source, table: ComparedTable, comparison: Comparison, limit: int
+) -> Differences:
+    """Read the rows that differ from both sides, some at a time, and tell in what; the first ``limit`` are kept."""
+    first: list[Difference] = []
+    keys: list[DifferentKeys] = []
+    for rows in comparison.different:
+        different: list[str] = []
+        for hashes in parts(sorted(rows.keys)):
+            for key, found in _of_keys(spark, source, table, rows, hashes):
+                different.append(key)
+                first.extend(found[: max(0, limit - len(first))])
+        if different:
+            keys.append(DifferentKeys(rows=rows, keys=tuple(different)))
+    first.extend(_many(table, each) for each in comparison.unlisted)
+    listed = sum(len(each.keys) for each in keys)
+    counted = sum(max(1, abs(each.lake.rows - each.source.rows)) for each in comparison.unlisted)
+    return Differences(first=tuple(first), rows=listed + counted, keys=tuple(keys), unlisted=tuple(comparison.unlisted))
+
+
+def parts(hashes: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Hashes, as many at a time as one query asks for."""
+    return (hashes[start : start + _ROWS_AT_ONCE] for start in range(0, len(hashes), _ROWS_AT_ONCE))
+
+
+def _of_keys(
+    spark: SparkSession, source: Source, table: ComparedTable, rows: DifferentRows, hashes: Sequence[str]
+) -> list[tuple[str, list[Difference]]]:
+    lake = spark.sql(table.lake_texts_sql(rows.chunk, hashes)).collect()
+    there = source.ask(table.source_texts_sql(rows.chunk, hashes))
+    width = len(table.columns)
+    in_lake = _by_key((row["key_hash"], tuple(row[1 : width + 1])) for row in lake)
+    in_source = _by_key((text_of(row[0]) or "", tuple(map(text_of, row[1:]))) for row in there)
+    if not table.key:
+        in_lake, in_source = _without_same(table, in_lake, in_source)
+    found = ((key, list(row_differences(table, in_source.get(key, ()), in_lake.get(key, ())))) for key in hashes)
+    return [(key, each) for key, each in found if each]
+
+
+def _by_key(rows: Iterable[tuple[str, Texts]]) -> dict[str, list[Texts]]:
+    by_key: dict[str, list[Texts]] = defaultdict(list)
+    for key, texts in rows:
+        by_key[key].append(texts)
+    return by_key
+
+
+_Rows = Mapping[str, Sequence[Texts]]
+
+
+def _without_same(
+    table: ComparedTable, lake: _Rows, source: _Rows
+) -> tuple[dict[str, list[Texts]], dict[str, list[Texts]]]:
+    """Rows without a key that one side has more often than the other, though their texts may be written in two ways."""
+    left = [(key, row) for key, rows in lake.items() for row in rows]
+    over: dict[str, list[Texts]] = defaultdict(list)
+    for key, row in ((key, row) for key, rows in source.items() for row in rows):
+        same = next((each for each in left if _same_rows(table.columns, row, each[1])), None)
+        if same is None:
+            over[key].append(row)
+        else:
+            left.remove(same)
+    return _by_key(left), over
+
+
+def _same_rows(columns: Sequence[ComparedColumn], source: Texts, lake: Texts) -> bool:
+    return all(c.same(s, t) for c, s, t in zip(columns, source, lake, strict=True))
+
+
+def row_differences(table: ComparedTable, source: Sequence[Texts], lake: Sequence[Texts]) -> Iterator[Difference]:
+    """The differences between the rows of one key, of which there is one on each side mostly."""
+    if len(source) == len(lake) == 1 and table.key:
+        yield from _cells(table, source[0], lake[0])
+        return
+    left, over = Counter(source) - Counter(lake), Counter(lake) - Counter(source)
+    for kind, rows in ((Kind.MISSING, left), (Kind.EXTRA, over)):
+        for row in rows.elements():
+            yield Difference(table=table.name, kind=kind, key=key_text(table, row))
+
+
+def _cells(table: ComparedTable, source: Texts, lake: Texts) -> Iterator[Difference]:
+    for column, expected, found in zip(table.columns, source, lake, strict=True):
+        if not column.same(expected, found):
+            yield Difference(
+                table=table.name,
+                kind=Kind.CHANGED,
+                key=key_text(table, source),
+                column=column.name,
+                source=expected,
+                lake=found,
+            )
+
+
+def key_text(table: ComparedTable, texts: Texts) -> str:
+    """A row's key as a JSON array."""
+    return orjson.dumps(table.key_of(texts)).decode()
+
+
+def _many(table: ComparedTable, chunk: Unlisted) -> Difference:
+    return Difference(
+        table=table.name,
+        kind=Kind.MANY,
+        key=chunk.chunk.source,
+        source=f"{chunk.source.rows} rows",
+        lake=f"{chunk.lake.rows} rows",
+    )
+
+
+def column_differences(name: TableName, only_lake: Iterable[str], only_source: Iterable[str]) -> list[Difference]:
+    """Columns that one side alone has."""
+    lake = (Difference(table=name, kind=Kind.COLUMN, column=each, lake="a column") for each in only_lake)
+    source = (Difference(table=name, kind=Kind.COLUMN, column=each, source="a column") for each in only_source)
+    return list(chain(lake, source))

@@ -1,0 +1,180 @@
+"""Rows that differ, read again from TiDB at the table's TSO and merged into the live table in one commit.
+
+The repaired versions are published as a window of their own, at the same watermark, with an override for each table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold import views
+from ticdc_lakehouse.gold.alter_table import wire_text_sql
+from ticdc_lakehouse.gold.live_table import Commits, own_version, version_of
+from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY, key_text_sql
+from ticdc_lakehouse.gold.overrides import REPAIR, override_row
+from ticdc_lakehouse.gold.state import publish
+from ticdc_lakehouse.gold.state_tables import OVERRIDES, Identity, append
+from ticdc_lakehouse.ops.verify.compared_table import ComparedTable
+from ticdc_lakehouse.ops.verify.differences import DifferentKeys, parts
+from ticdc_lakehouse.ops.verify.source import Snapshot, Source, text_of
+from ticdc_lakehouse.ops.verify.value_text import ZONE
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.published_state import Published, TableState
+from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.sql.text import quoted
+from ticdc_lakehouse.sql.typed_columns import (
+    IRREGULAR,
+    by_name,
+    irregular_sql,
+    lost_sql,
+    typed_column,
+    values_sql,
+)
+
+_KEY_HASH, _STORED_KEY = "_ticdc_key_hash", "_ticdc_stored_key"
+_VIEW = "_ticdc_repair"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repair:
+    """The rows of a table to read again."""
+
+    table: Table
+    state: TableState
+    compared: ComparedTable
+    keys: tuple[DifferentKeys, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+        return sum(len(each.keys) for each in self.keys)
+
+
+def repair(
+    lake: Lake, applying: GoldConfig, before: Published, sessions: Callable[[int], Snapshot], repairs: Sequence[Repair]
+) -> None:
+    """Merge the rows and publish; ``before`` is the newest published state. Nobody else may write to the feed's live
+    tables. Raises ConfigError if a run of gold that died has left a table ahead of its published version."""
+    for each in repairs:
+        _check_published(lake, each)
+    commits = Commits(lake=lake, feed=applying.feed, run=str(uuid4()))
+    with closing(commits):
+        versions = {
+            each.table.name: _merge(commits, applying, sessions(each.state.applied_tso), each) for each in repairs
+        }
+    _publish(lake, applying, before, commits.run, repairs, versions)
+
+
+def _check_published(lake: Lake, work: Repair) -> None:
+    newest = version_of(lake, work.state.name)
+    if newest != work.state.version:
+        raise ConfigError(
+            f"{'.'.join(work.table.name)}: the live table is at version {newest}, published is {work.state.version}: "
+            "run gold, then repair"
+        )
+
+
+def _merge(commits: Commits, applying: GoldConfig, snapshot: Snapshot, work: Repair) -> int:
+    """The rows as TiDB has them take the place of those in the live table; gives its new version."""
+    lake, name = commits.at(work.state.applied_tso), work.state.name
+    rows = _source_rows(lake, applying, snapshot, work).join(_lake_keys(lake, work), _KEY_HASH, "full")
+    stored = [COMMIT_TS, IRREGULAR, *(quoted(column.name) for column in work.table.sent)]
+    rows.selectExpr(
+        f"coalesce({_STORED_KEY}, {KEY}) AS {KEY}", f"{KEY} IS NULL AS {DELETED}", *stored
+    ).createOrReplaceTempView(_VIEW)
+    assigned = ", ".join(f"{column} = s.{column}" for column in stored)
+    columns = [KEY, *stored]
+    lake.spark.sql(f"""
+        MERGE INTO {lake.table(Layer.LIVE, name)} t USING {_VIEW} s ON t.{KEY} = s.{KEY}
+        WHEN MATCHED AND s.{DELETED} THEN DELETE
+        WHEN MATCHED THEN UPDATE SET {assigned}
+        WHEN NOT MATCHED AND NOT s.{DELETED} THEN
+            INSERT ({", ".join(columns)}) VALUES ({", ".join(f"s.{column}" for column in columns)})""")
+    lake.spark.catalog.dropTempView(_VIEW)
+    return own_version(lake, name, work.state.version, commits.run)
+
+
+def _lake_keys(lake: Lake, work: Repair) -> DataFrame:
+    """Hash and text of the keys of the rows in the live table that differ."""
+    hashes = pa.table({"wanted": [key for each in work.keys for key in each.keys]})
+    there = lake.spark.sql(
+        f"SELECT {work.compared.lake_key_hash} AS {_KEY_HASH}, {KEY} AS {_STORED_KEY} FROM {work.compared.rows}"
+    )
+    return there.join(lake.spark.createDataFrame(hashes), F.col(_KEY_HASH) == F.col("wanted"), "left_semi")
+
+
+def _source_rows(lake: Lake, applying: GoldConfig, snapshot: Snapshot, work: Repair) -> DataFrame:
+    """Hash of the key, then the columns of a live table, of the rows as TiDB has them; read by Spark's workers."""
+    queries = [
+        work.compared.source_texts_sql(each.rows.chunk, hashes) for each in work.keys for hashes in parts(each.keys)
+    ]
+    columns = work.compared.columns
+    texts = [f"t{i}" for i in range(len(columns))]
+    asked = lake.spark.createDataFrame(pa.table({"query": queries}))
+    answered = asked.repartition(min(len(queries), 4)).mapInArrow(
+        _reader(snapshot, [_KEY_HASH, *texts]), ", ".join(f"{name} STRING" for name in [_KEY_HASH, *texts])
+    )
+    return _keyed(_typed(answered, work), applying, work)
+
+
+def _reader(snapshot: Snapshot, names: list[str]) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        source = Source(connect=snapshot.connect, threads=1)
+        with closing(source):
+            for query in (query for batch in batches for query in batch.column(0).to_pylist()):
+                rows = source.ask(query)
+                columns = ([text_of(row[at]) for row in rows] for at in range(len(names)))
+                yield pa.record_batch([pa.array(column, pa.string()) for column in columns], names)
+
+    return read
+
+
+def _typed(texts: DataFrame, work: Repair) -> DataFrame:
+    typed = [typed_column(by_name(column.typed.definition)) for column in work.compared.columns]
+    names, values = [f"t{i}" for i in range(len(typed))], [f"v{i}" for i in range(len(typed))]
+    inlined = f"inline(array({values_sql(tuple(typed), names, ZONE)})) AS ({', '.join(values)})"
+    lost = texts.selectExpr(_KEY_HASH, *names, inlined).selectExpr(
+        _KEY_HASH, *values, f"{lost_sql(tuple(typed), names, values)} AS lost"
+    )
+    shown = (f"{value} AS {quoted(column.name)}" for column, value in zip(typed, values, strict=True))
+    return lost.selectExpr(_KEY_HASH, f"{irregular_sql('lost')} AS {IRREGULAR}", *shown)
+
+
+def _keyed(rows: DataFrame, applying: GoldConfig, work: Repair) -> DataFrame:
+    columns = {fold(column.name): column for column in work.table.columns}
+    key = key_text_sql([wire_text_sql(columns[fold(name)], applying.time_zone) for name in work.table.key])
+    return rows.selectExpr("*", f"{key} AS {KEY}", f"{work.state.applied_tso}L AS {COMMIT_TS}")
+
+
+def _publish(
+    lake: Lake,
+    applying: GoldConfig,
+    before: Published,
+    run: str,
+    repairs: Sequence[Repair],
+    versions: dict[TableName, int],
+) -> None:
+    identity, now = Identity(applying.feed, before.number + 1, run), datetime.now(UTC)
+    append(
+        lake,
+        OVERRIDES,
+        [
+            override_row(identity, w.table.name, REPAIR, w.state.applied_tso, f"{w.rows} rows as TiDB has them", now)
+            for w in repairs
+        ],
+    )
+    tables = {name: replace(state, version=versions.get(name, state.version)) for name, state in before.tables.items()}
+    views.leave_place(lake, applying.feed)
+    publish(lake, applying.feed, before, replace(before, tables=tables), (), 0, run=run)
+    views.refresh(lake, applying)

@@ -1,0 +1,165 @@
+"""What was verified, and with what result.
+
+    ops.verifications   a row is a table of one verification
+    ops.differences     a row is one thing in which a table differed
+
+Both are append-only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+
+from ticdc_codec.errors import ApplyError
+from ticdc_codec.tso import with_time
+from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
+from ticdc_lakehouse.gold.state_tables import append
+from ticdc_lakehouse.ops.verify.differences import Difference
+from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.sql.text import literal
+
+VERIFICATIONS = "verifications"
+DIFFERENCES = "differences"
+_LONGEST = 2_000
+"""Characters of a value that are kept."""
+
+_IDENTITY = """
+    feed STRING NOT NULL,
+    run STRING NOT NULL COMMENT 'UUID of the verification',
+    verified_at TIMESTAMP NOT NULL COMMENT 'when it began',
+    tso BIGINT NOT NULL COMMENT 'TSO at which both sides were read: the watermark, unless the table is blocked',
+    database STRING NOT NULL,
+    table STRING NOT NULL,
+"""
+_VERIFICATION_COLUMNS = f"""{_IDENTITY}
+    version BIGINT NOT NULL COMMENT 'Delta version of the live table that was compared',
+    result STRING NOT NULL COMMENT 'equal, different, repaired, or skipped: it was not compared, see detail',
+    rows BIGINT NOT NULL COMMENT 'rows in TiDB',
+    chunks BIGINT NOT NULL COMMENT 'chunks of rows whose checksums were compared',
+    different_rows BIGINT NOT NULL COMMENT 'rows that differ, are missing in the lake, or are not in TiDB',
+    detail STRING COMMENT 'why it was skipped, or what was repaired'
+"""
+_DIFFERENCE_COLUMNS = f"""{_IDENTITY}
+    kind STRING NOT NULL COMMENT 'changed (a cell), missing (in the lake), extra, column, table, or many: only counted',
+    key STRING COMMENT 'JSON array of the handle key as MySQL texts; of the whole row where there is no key',
+    column STRING COMMENT 'column of the cell; NULL of whole rows',
+    source_value STRING COMMENT 'MySQL text in TiDB, its first {_LONGEST} characters; NULL is NULL',
+    lake_value STRING COMMENT 'MySQL text of what the live table holds; NULL is NULL'
+"""
+_TABLES = {
+    VERIFICATIONS: (_VERIFICATION_COLUMNS, "Comparisons of live tables with TiDB, a row a table and comparison"),
+    DIFFERENCES: (_DIFFERENCE_COLUMNS, "In what live tables differed from TiDB when they were compared"),
+}
+_PROPERTIES = "PARTITIONED BY (feed) TBLPROPERTIES ('delta.autoOptimize.autoCompact' = 'true')"
+
+
+class Result(StrEnum):
+    """Of a table."""
+
+    EQUAL = "equal"
+    DIFFERENT = "different"
+    REPAIRED = "repaired"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableResult:
+    """What comparing a table has given."""
+
+    name: TableName
+    tso: int
+    version: int
+    result: Result
+    rows: int = 0
+    chunks: int = 0
+    different_rows: int = 0
+    detail: str | None = None
+    differences: tuple[Difference, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What verifying a feed has given."""
+
+    feed: str
+    tso: int
+    """The published watermark."""
+    tables: tuple[TableResult, ...]
+
+    @property
+    def different(self) -> bool:
+        """Whether a table differs, and was not repaired."""
+        return any(table.result is Result.DIFFERENT for table in self.tables)
+
+    def raise_if_different(self) -> None:
+        """Raise ApplyError if a table differs, and was not repaired: so that a job fails."""
+        names = [".".join(table.name) for table in self.tables if table.result is Result.DIFFERENT]
+        if names:
+            raise ApplyError(f"feed {self.feed} at {with_time(self.tso)}: not as in TiDB, see ops.differences: {names}")
+
+
+def create_tables(lake: Lake) -> None:
+    """Create the tables that are missing."""
+    for name, (columns, comment) in _TABLES.items():
+        if not lake.exists(Layer.OPS, name):
+            lake.create(Layer.OPS, name, columns, comment=comment, properties=_PROPERTIES)
+
+
+def record(lake: Lake, feed: str, run: str, began: datetime, tables: Sequence[TableResult]) -> None:
+    """Append what a verification has found."""
+    identity = {"feed": feed, "run": run, "verified_at": began.astimezone(UTC)}
+    found = [_difference_row(table, each) | identity for table in tables for each in table.differences]
+    if found:
+        append(lake, DIFFERENCES, found)
+    append(lake, VERIFICATIONS, [_table_row(table) | identity for table in tables])
+
+
+def _table_row(table: TableResult) -> dict[str, object]:
+    return {
+        "tso": table.tso,
+        "database": table.name.database,
+        "table": table.name.table,
+        "version": table.version,
+        "result": table.result.value,
+        "rows": table.rows,
+        "chunks": table.chunks,
+        "different_rows": table.different_rows,
+        "detail": table.detail,
+    }
+
+
+def _difference_row(table: TableResult, difference: Difference) -> dict[str, object]:
+    return {
+        "tso": table.tso,
+        "database": table.name.database,
+        "table": table.name.table,
+        "kind": difference.kind.value,
+        "key": difference.key,
+        "column": difference.column,
+        "source_value": _cut(difference.source),
+        "lake_value": _cut(difference.lake),
+    }
+
+
+def _cut(text: str | None) -> str | None:
+    return None if text is None else text[:_LONGEST]
+
+
+def last_verification(lake: Reader, feed: str) -> list[Values]:
+    """The rows of a feed's newest verification (verified_at, tso, result, different_rows), none if there was none.
+    Creates nothing."""
+    if not lake.exists(Layer.OPS, VERIFICATIONS):
+        return []
+    of_feed = f"FROM {lake.table(Layer.OPS, VERIFICATIONS)} WHERE feed = {literal(feed)}"
+    newest = f"(SELECT max(verified_at) {of_feed})"  # of all rows of one verification the same
+    return lake.rows(f"SELECT verified_at, tso, result, different_rows {of_feed} AND verified_at = {newest}")
+
+
+def verification_text(rows: Sequence[Values]) -> str:
+    """What `last_verification` gave, a row at least, in words."""
+    counts = {result: sum(row["result"] == result for row in rows) for result in Result}
+    said = ", ".join(f"{count} {result}" for result, count in counts.items() if count)
+    return f"{rows[0]['verified_at']:%Y-%m-%d %H:%M:%S}, at {with_time(max(row['tso'] for row in rows))}: tables {said}"

@@ -1,0 +1,182 @@
+"""TiDB as a source to compare with: sessions that read at one exact TSO and write nothing."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+import pymysql
+from pymysql.connections import Connection
+
+from ticdc_codec.errors import ApplyError, ConfigError
+from ticdc_codec.tso import with_time
+
+Secret = Callable[[str, str], str]
+"""Text of the secret with a scope and a key."""
+Row = tuple[Any, ...]
+
+DSN_FORM = "mysql://USER@HOST:4000/?secret=SCOPE/KEY"
+_REFERENCE = re.compile(r"[^/\s]+/[^/\s]+")
+_SESSION = (
+    "SET NAMES utf8mb4",
+    "SET SESSION time_zone = '+00:00', sql_mode = '', tidb_read_staleness = ''",
+)
+"""Else TIMESTAMPs are in the server's zone, zero dates are NULL in conditions, and tidb_snapshot is refused."""
+_NO_SUCH_VARIABLE, _GC, _NO_SUCH_TABLE = 1193, 8055, 1146
+_MISTAKES = (1044, 1045, 1142, 1143, 2003)
+"""Access denied, to the database, a table or a column; no connection."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """What a DSN says."""
+
+    host: str
+    port: int
+    user: str
+    password: str = field(default="", repr=False)
+    ca: str | None = None
+    """File of the certificate authority; given, or with ``tls=true``, the connection is encrypted."""
+    tls: bool = False
+
+    def connect(self) -> Connection[Any]:
+        """A new connection."""
+        ssl = {"ca": self.ca} if self.ca else {"check_hostname": False} if self.tls else None
+        return pymysql.connect(
+            host=self.host, port=self.port, user=self.user, password=self.password, ssl=ssl, connect_timeout=20
+        )
+
+
+def address_of(dsn: str, secret: Secret) -> Address:
+    """The address that a DSN names, its password out of the secret it refers to.
+
+    >>> address_of("mysql://reader@tidb:4000/?secret=lake/tidb", lambda scope, key: f"{scope}'s {key}").password
+    "lake's tidb"
+
+    Raises ConfigError for one of another form, and for a password in plain text.
+    """
+    parts = urlsplit(dsn)
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    if parts.scheme != "mysql" or not parts.hostname or not parts.username:
+        raise ConfigError(f"dsn: expected {DSN_FORM}, found host {parts.hostname!r} and user {parts.username!r}")
+    if parts.password is not None:
+        raise ConfigError(f"dsn: expected a reference to the password, {DSN_FORM}, found a password")
+    if unknown := options.keys() - {"secret", "tls", "ca"}:
+        raise ConfigError(f"dsn: {', '.join(sorted(unknown))}: unknown option; there are secret, tls and ca")
+    reference = options.get("secret")
+    if reference is not None and not _REFERENCE.fullmatch(reference):
+        raise ConfigError(f"dsn: secret: expected SCOPE/KEY, found {reference!r}")
+    return Address(
+        host=parts.hostname,
+        port=parts.port or 4000,
+        user=unquote(parts.username),
+        password="" if reference is None else secret(*reference.split("/")),
+        ca=options.get("ca"),
+        tls=options.get("tls", "false").lower() == "true",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """Opens sessions that read the database at one TSO."""
+
+    address: Address
+    tso: int
+
+    def connect(self) -> Connection[Any]:
+        """A session at the TSO. Raises ConfigError if TiDB has no versions that old, or does not know the TSO."""
+        connection = _connected(self.address)
+        try:
+            with connection.cursor() as cursor:
+                for statement in (*_SESSION, f"SET SESSION tidb_snapshot = {self.tso}"):
+                    cursor.execute(statement)
+                # After an error the session would go on to read the newest data.
+                cursor.execute("SELECT @@tidb_snapshot")
+                found = cursor.fetchone()
+        except pymysql.err.MySQLError as error:
+            connection.close()
+            raise _refusal(error, self.tso) from None
+        if found is None or str(found[0]) != str(self.tso):
+            connection.close()
+            raise ApplyError(f"TiDB: tidb_snapshot: expected {self.tso}, found {found}: nothing is compared")
+        return connection
+
+
+def _connected(address: Address) -> Connection[Any]:
+    try:
+        return address.connect()
+    except (pymysql.err.MySQLError, OSError) as error:
+        what = f"{address.user}@{address.host}:{address.port}"
+        raise ConfigError(f"dsn: {what}: cannot connect: {_message(error)}") from None
+
+
+def _refusal(error: pymysql.err.MySQLError, tso: int) -> ConfigError:
+    code = error.args[0] if error.args else None
+    if code == _GC:
+        return ConfigError(
+            f"TiDB has no versions of {with_time(tso)} any more: run gold, or let TiDB keep them longer "
+            "(tidb_gc_life_time)"
+        )
+    if code == _NO_SUCH_VARIABLE:
+        return ConfigError("dsn: expected a TiDB, which reads at a TSO, found another server")
+    return ConfigError(f"TiDB cannot read at {with_time(tso)}: {_message(error)}")
+
+
+def _message(error: Exception) -> str:
+    return str(error.args[-1]) if error.args else str(error)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """A database at one point in time, asked by some threads at once."""
+
+    connect: Callable[[], Connection[Any]]
+    threads: int = 4
+    sleep: float = 0.0
+    """Seconds that a thread rests after each query."""
+    _idle: list[Connection[Any]] = field(default_factory=list)
+    """Connections that no thread uses; appending and popping are atomic."""
+
+    def ask(self, query: str) -> list[Row]:
+        """The rows of a query's answer. Raises ConfigError where the user may not read, ApplyError for all else."""
+        with _errors(query):
+            connection = self._idle.pop() if self._idle else self.connect()
+            with connection.cursor() as cursor:
+                cursor.execute(query)
+                rows = list(cursor.fetchall())
+        self._idle.append(connection)
+        time.sleep(self.sleep)
+        return rows
+
+    def ask_all(self, queries: Sequence[str]) -> list[list[Row]]:
+        """The answers to queries, in their order."""
+        with ThreadPoolExecutor(self.threads) as pool:
+            return list(pool.map(self.ask, queries))
+
+    def close(self) -> None:
+        """Close the connections."""
+        while self._idle:
+            self._idle.pop().close()
+
+
+@contextmanager
+def _errors(query: str) -> Iterator[None]:
+    try:
+        yield
+    except pymysql.err.MySQLError as error:
+        code = error.args[0] if error.args else None
+        kind = ConfigError if code in _MISTAKES else ApplyError
+        raise kind(f"TiDB: {_message(error)}: {query[:200]}") from None
+
+
+def text_of(value: object) -> str | None:
+    """A value of an answer as text."""
+    if value is None:
+        return None
+    return value.decode("utf-8", "replace") if isinstance(value, bytes | bytearray) else str(value)

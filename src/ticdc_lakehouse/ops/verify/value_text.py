@@ -1,0 +1,160 @@
+"""A value's one text on both sides: the same bytes out of TiDB and out of the live table, for every type.
+
+It is MySQL's own text in UTF-8 as silver has it (`ticdc_codec.event`), but for FLOAT and DOUBLE: TiDB casts them to the
+shortest digits without an exponent, and so does the lake's side here. Only functions that TiDB pushes down to TiKV are
+used (``scalarExprSupportedByTiKV`` in its ``pkg/expression/infer_pushdown.go``).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+
+import numpy as np
+
+from ticdc_codec.mysql_type import Family, MysqlType
+from ticdc_lakehouse.sql.text import literal, quoted
+from ticdc_lakehouse.sql.typed_columns import IRREGULAR, TypedColumn, stored_text_sql
+
+ZONE = "UTC"
+"""Time zone of TIMESTAMP texts on both sides."""
+_FREE_TEXT = (Family.TEXT, Family.ENUM, Family.SET, Family.JSON, Family.VECTOR, Family.OTHER)
+"""Families whose texts may hold any character."""
+_UTF8 = ("utf8mb4", "utf8", "utf8mb3", "ascii")
+_REAL = (Family.FLOAT, Family.DOUBLE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceColumn:
+    """A column as TiDB's information_schema has it at the TSO."""
+
+    name: str
+    type: MysqlType
+    character_set: str | None = None
+    collation: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparedColumn:
+    """A column that both sides have."""
+
+    typed: TypedColumn
+    source: SourceColumn
+
+    @property
+    def name(self) -> str:
+        """Its name in the lake."""
+        return self.typed.name
+
+    @property
+    def lake_text(self) -> str:
+        """Spark SQL of the stored value's text."""
+        if self.typed.definition.type.family not in _REAL:
+            return stored_text_sql(self.typed, ZONE)
+        irregular = f"{IRREGULAR}[{literal(self.name)}]"
+        return f"coalesce({irregular}, {_plain_number_sql(quoted(self.name))})"
+
+    @property
+    def source_text(self) -> str:
+        """TiDB's SQL of the value's text."""
+        return _source_text_sql(self.source, by_name=self._by_name)
+
+    @property
+    def _by_name(self) -> bool:
+        """Whether the lake has names of an ENUM or SET, rather than numbers."""
+        definition = self.typed.definition
+        return definition.by == "name" or bool(definition.type.elements)
+
+    def same(self, source: str | None, lake: str | None) -> bool:
+        """Whether two texts mean one value, though they may be written in two ways."""
+        if source is None or lake is None:
+            return source is lake
+        return source == lake or _comparable(self.source.type, source) == _comparable(self.source.type, lake)
+
+
+def lake_hash_sql(columns: Sequence[ComparedColumn]) -> str:
+    """Spark SQL of the MD5 of a row, or key: equal exactly where all texts are."""
+    return (
+        f"md5(CAST(concat_ws(',', {', '.join(_part_sql(column, column.lake_text) for column in columns)}) AS BINARY))"
+    )
+
+
+def source_hash_sql(columns: Sequence[ComparedColumn]) -> str:
+    """The same in TiDB's SQL."""
+    return f"MD5(CONCAT_WS(',', {', '.join(_part_sql(column, column.source_text) for column in columns)}))"
+
+
+def _part_sql(column: ComparedColumn, text: str) -> str:
+    """A value without a comma, in either SQL; NULL is N, which no number, date or hexadecimal text is.
+
+    As hexadecimal digits texts of all collations can be put together, and TiDB cuts nothing: its
+    ``CAST(column AS BINARY)`` cuts a VARCHAR(20) to 20 bytes.
+    """
+    free = column.source.type.family in _FREE_TEXT
+    return f"COALESCE({f'HEX({text})' if free else text}, 'N')"
+
+
+def _source_text_sql(column: SourceColumn, *, by_name: bool) -> str:
+    name, kind = quoted(column.name), column.type
+    match kind.family:
+        case Family.FLOAT | Family.DOUBLE:
+            return f"IF({name} = 0, '0', CAST({name} AS CHAR))"  # zero may have a sign
+        case Family.INTEGER | Family.DECIMAL if "zerofill" in kind.text:
+            return f"CAST(CAST({name} AS {_number_type(kind)}) AS CHAR)"
+        case Family.BIT:
+            return f"CAST(CAST({name} AS UNSIGNED) AS CHAR)"
+        case Family.ENUM | Family.SET if not by_name:
+            return f"CAST(CAST({name} AS UNSIGNED) AS CHAR)"
+        case Family.YEAR:
+            return f"RIGHT(CONCAT('000', CAST({name} AS SIGNED)), 4)"
+        case Family.BINARY:
+            return f"LOWER(HEX({name}))"
+        case Family.TEXT if column.character_set in _UTF8:
+            return name
+        case Family.TEXT | Family.ENUM | Family.SET if column.character_set not in _UTF8:
+            return f"CONVERT({name} USING utf8mb4)"
+        case _:
+            return f"CAST({name} AS CHAR)"
+
+
+def _number_type(kind: MysqlType) -> str:
+    if kind.family is Family.DECIMAL:
+        return f"DECIMAL({kind.digits}, {kind.scale})"
+    return "UNSIGNED"
+
+
+def _plain_number_sql(value: str) -> str:
+    """A FLOAT's or DOUBLE's shortest digits without an exponent, as Go's ``FormatFloat(value, 'f', -1, bits)``, of
+    Java's digits, such as ``-1.25E-7``."""
+    text = f"CAST(abs({value}) AS STRING)"
+    mantissa, exponent = f"split_part({text}, 'E', 1)", f"coalesce(try_cast(split_part({text}, 'E', 2) AS INT), 0)"
+    whole = f"split_part({mantissa}, '.', 1)"
+    digits = f"concat({whole}, regexp_replace(split_part({mantissa}, '.', 2), '0+$', ''))"
+    point = f"(length({whole}) + {exponent})"
+    plain = (
+        f"CASE WHEN {point} <= 0 THEN concat('0.', repeat('0', -{point}), {digits}) "
+        f"WHEN {point} >= length({digits}) THEN rpad({digits}, {point}, '0') "
+        f"ELSE concat(left({digits}, {point}), '.', substring({digits}, {point} + 1)) END"
+    )
+    return f"CASE WHEN {value} = 0 THEN '0' WHEN {value} < 0 THEN concat('-', {plain}) ELSE {plain} END"
+
+
+def _comparable(kind: MysqlType, text: str) -> object:
+    try:
+        match kind.family:
+            case Family.FLOAT:
+                return float(np.float32(text))
+            case Family.DOUBLE:
+                return float(text)
+            case Family.DECIMAL:
+                return Decimal(text)
+            case Family.DATETIME | Family.TIMESTAMP | Family.TIME:
+                whole, _, fraction = text.partition(".")
+                return whole, fraction.rstrip("0")
+            case Family.JSON:
+                return json.loads(text, parse_float=Decimal, parse_int=Decimal)
+    except (ValueError, ArithmeticError):
+        pass  # no value of the type: its text is all there is
+    return text

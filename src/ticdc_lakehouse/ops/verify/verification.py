@@ -1,0 +1,163 @@
+"""A feed's live tables compared with TiDB, each at the TSO up to which it is applied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.mysql_type import parse_type
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.live_table import id_of
+from ticdc_lakehouse.gold.state import published
+from ticdc_lakehouse.log import log
+from ticdc_lakehouse.ops.verify import results
+from ticdc_lakehouse.ops.verify.chunk import source_text_literal
+from ticdc_lakehouse.ops.verify.compared_table import ComparedTable, compared_table
+from ticdc_lakehouse.ops.verify.comparison import CHUNK_ROWS, compare
+from ticdc_lakehouse.ops.verify.differences import Difference, Differences, Kind, column_differences, differences
+from ticdc_lakehouse.ops.verify.repair import Repair, repair
+from ticdc_lakehouse.ops.verify.results import Result, TableResult, Verified
+from ticdc_lakehouse.ops.verify.source import Snapshot, Source, text_of
+from ticdc_lakehouse.ops.verify.value_text import SourceColumn
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.published_state import Published, TableState
+from ticdc_lakehouse.planning.table_plan import NONCANONICAL_KEY_DIGITS
+from ticdc_lakehouse.policy import Mode
+from ticdc_lakehouse.schema.names import TableName, fold
+
+MOST_DIFFERENCES = 1_000
+"""Differences of a table that are written down."""
+
+Sessions = Callable[[int], Snapshot]
+"""Opens sessions that read at a TSO."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """How to compare."""
+
+    tables: tuple[str, ...] = ()
+    """``database.table`` each; none means all."""
+    threads: int = 4
+    """Queries that TiDB answers at the same time."""
+    sleep: float = 0.0
+    """Seconds that each thread rests after a query."""
+    repair: bool = False
+    chunk_rows: int = CHUNK_ROWS
+
+
+def verify(lake: Lake, applying: GoldConfig, sessions: Sessions, settings: Settings) -> Verified:
+    """Compare, write what differs into ``ops.differences``, and repair it if that is asked for.
+
+    Raises ConfigError for a feed or table that has no TSO to compare at, and where TiDB cannot be read.
+    """
+    before = published(lake, applying.feed)
+    chosen = _chosen(before, applying, settings.tables)
+    results.create_tables(lake)
+    run, began = str(uuid4()), datetime.now(UTC)
+    tables, repairs = [], []
+    for name, state in chosen.items():
+        session = sessions(state.applied_tso)
+        source = Source(connect=session.connect, threads=settings.threads, sleep=settings.sleep)
+        with closing(source):
+            result, work = _verify_table(lake, applying, source, before, name, settings)
+        tables.append(result)
+        if work is not None:
+            repairs.append(work)
+        log("ops", "verified", feed=applying.feed, table=".".join(name), tso=state.applied_tso, result=result.result)
+    if repairs:
+        repair(lake, applying, before, sessions, repairs)
+        rows = {each.table.name: each.rows for each in repairs}
+        tables = [_repaired(table, rows[table.name]) if table.name in rows else table for table in tables]
+    results.record(lake, applying.feed, run, began, tables)
+    return Verified(feed=applying.feed, tso=before.tso, tables=tuple(tables))
+
+
+def _repaired(table: TableResult, rows: int) -> TableResult:
+    return replace(table, result=Result.REPAIRED, detail=f"{rows} rows read again")
+
+
+def _chosen(before: Published, applying: GoldConfig, wanted: Sequence[str]) -> dict[TableName, TableState]:
+    if applying.mode is not Mode.WATERMARKS:
+        raise ConfigError(f"feed {applying.feed}: in gold mode eventual no table is at one TSO, to compare it at")
+    if not before.tso:
+        raise ConfigError(f"feed {applying.feed}: gold has published nothing yet")
+    by_name = {fold(".".join(name)): name for name in before.tables}
+    if unknown := [table for table in wanted if fold(table) not in by_name]:
+        there = ", ".join(".".join(name) for name in sorted(before.tables))
+        raise ConfigError(f"table {unknown[0]}: expected one of {there or 'none'}")
+    names = [by_name[fold(table)] for table in wanted] if wanted else sorted(before.tables)
+    return {name: before.tables[name] for name in names}
+
+
+def _verify_table(
+    lake: Lake,
+    applying: GoldConfig,
+    source: Source,
+    before: Published,
+    name: TableName,
+    settings: Settings,
+) -> tuple[TableResult, Repair | None]:
+    state = before.tables[name]
+    result = TableResult(name=name, tso=state.applied_tso, version=state.version, result=Result.SKIPPED)
+    if state.version < 0 or state.dropped:
+        return replace(result, detail="TiDB dropped it" if state.dropped else "nothing tells its columns yet"), None
+    columns = source_columns(source, name)
+    if not columns:
+        missing = Difference(table=name, kind=Kind.TABLE, lake="a table")
+        return replace(result, result=Result.DIFFERENT, differences=(missing,), detail="TiDB has no such table"), None
+    table = before.definitions[state.data].table
+    compared, only_lake, only_source = compared_table(table, _rows(lake, name, state), columns)
+    found = compare(lake.spark, source, compared, chunk_rows=settings.chunk_rows)
+    rows = differences(lake.spark, source, compared, found, MOST_DIFFERENCES)
+    all_of_it = (*column_differences(name, only_lake, only_source), *rows.first)
+    result = replace(
+        result,
+        result=Result.DIFFERENT if all_of_it else Result.EQUAL,
+        rows=found.rows,
+        chunks=found.chunks,
+        different_rows=rows.rows,
+        differences=all_of_it,
+    )
+    if not (settings.repair and all_of_it):
+        return result, None
+    if (reason := _unrepairable(applying, compared, rows, only_lake or only_source)) is not None:
+        return replace(result, detail=f"not repaired: {reason}; load an export"), None
+    work = Repair(table=table, state=state, compared=compared, keys=rows.keys)
+    return result, work
+
+
+def _unrepairable(applying: GoldConfig, table: ComparedTable, rows: Differences, columns: Sequence[str]) -> str | None:
+    if columns:
+        return f"column {columns[0]} is not on both sides"
+    if not table.key:
+        return "it has no handle key"
+    for column in (each.typed.definition for each in table.key):
+        rewritten = applying.noncanonical_key_digits and column.type.family in NONCANONICAL_KEY_DIGITS
+        if rewritten or (column.type.elements and column.by is None):
+            return f"how the feed writes keys of {column.type.text} is not known"
+    return "more rows differ than are listed" if rows.unlisted else None
+
+
+def _rows(lake: Lake, name: TableName, state: TableState) -> str:
+    """The live table at its published version, for a FROM."""
+    if id_of(lake, state.name) != state.data:
+        raise ConfigError(f"{'.'.join(name)}: its live table has not got its published name yet: run gold of the feed")
+    return f"{lake.table(Layer.LIVE, state.name)} VERSION AS OF {state.version}"
+
+
+def source_columns(source: Source, name: TableName) -> list[SourceColumn]:
+    """The columns that TiDB has of a table at the source's TSO, without the virtual ones; none if it has no table."""
+    found = source.ask(f"""
+        SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME FROM information_schema.columns
+        WHERE TABLE_SCHEMA = {source_text_literal(name.database)} AND TABLE_NAME = {source_text_literal(name.table)}
+        AND EXTRA NOT LIKE '%VIRTUAL GENERATED%' ORDER BY ORDINAL_POSITION""")
+    texts = (tuple(map(text_of, row)) for row in found)
+    return [
+        SourceColumn(name=column or "", type=parse_type(kind or ""), character_set=character_set, collation=collation)
+        for column, kind, character_set, collation in texts
+    ]

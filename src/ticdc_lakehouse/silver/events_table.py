@@ -1,0 +1,131 @@
+"""The events table of a feed in silver, and the views of it.
+
+    silver.<feed>_events       where an event came from (topic, partition, offset, index), and event.EVENTS
+    silver.<feed>_quarantine   view: the undecodable messages, with reason and position
+    silver.<feed>_accounting   view: per batch and partition, messages = decoded + quarantined + waiting
+
+Row changes, DDL, watermarks and quarantined messages are rows of one table, distinguished by ``kind``: one append is
+one Delta commit, so that a message is never in two places or in none, whatever fails, without a second stream over
+bronze.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+
+from ticdc_codec.event import Kind
+from ticdc_codec.tso import first_of
+from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.catalog import Lake, Layer, Reader
+from ticdc_lakehouse.silver import retention
+
+COMMIT_ORDER = "coalesce(commit_ts, shiftleft(unix_millis(commit_time), 18))"
+"""SQL: commit_ts, or the first TSO of the commit's millisecond where the wire has that alone."""
+_STATISTICS = "topic,partition,offset,index,batch,replayed_at,kind,commit_ts,database,table,reason"
+"""Columns by which readers skip files; the images would cost a write more than they could ever save."""
+
+EVENT_COLUMNS = """
+    topic STRING NOT NULL COMMENT 'Kafka topic of the message',
+    partition INT NOT NULL COMMENT 'Kafka partition',
+    offset BIGINT NOT NULL COMMENT 'Kafka offset',
+    index INT NOT NULL COMMENT 'number of the event in its message, from 0',
+    timestamp TIMESTAMP COMMENT 'Kafka record timestamp',
+    batch BIGINT NOT NULL COMMENT 'bronze batch of the message',
+    replayed_at TIMESTAMP COMMENT 'when the message was decoded again from quarantine; NULL for a first decoding',
+    kind STRING NOT NULL COMMENT 'row, ddl, resolved (a watermark), bootstrap, error (a quarantined message), or empty',
+    op STRING COMMENT 'insert, update or delete, as far as the wire tells',
+    commit_ts BIGINT COMMENT 'TSO of the commit, or the watermark',
+    commit_time TIMESTAMP COMMENT 'physical part of commit_ts',
+    database STRING COMMENT 'database in TiDB',
+    table STRING COMMENT 'table in TiDB',
+    table_id BIGINT COMMENT 'physical table (partition) id, where the protocol sends it',
+    handle_key STRING COMMENT 'JSON array of the handle key values; NULL if the protocol names no key',
+    old_handle_key STRING COMMENT 'handle key before an update that changed it',
+    before STRING COMMENT 'JSON object: column to MySQL text (binary as hex)',
+    after STRING COMMENT 'JSON object: column to MySQL text (binary as hex)',
+    columns STRING COMMENT 'JSON array of the columns: name, MySQL type, key, flags, as the wire gives them',
+    schema_version BIGINT COMMENT 'TSO of the last schema change, where the protocol sends it',
+    handle_only BOOLEAN COMMENT 'the images hold the handle key alone: the row was too large for a message',
+    query STRING COMMENT 'text of a DDL',
+    ddl_type STRING COMMENT 'type of a DDL as the wire writes it',
+    reason STRING COMMENT 'why a message is quarantined: one word to group by',
+    detail STRING COMMENT 'what was wanted and what was found',
+    error_offset BIGINT COMMENT 'byte position of the fault in the value'
+"""
+
+
+def table_name(feed: str) -> str:
+    """Name of a feed's events table in the schema of silver."""
+    return f"{feed}_events"
+
+
+def full_name(lake: Reader, feed: str) -> str:
+    """The quoted three-part name of a feed's events table."""
+    return lake.table(Layer.SILVER, table_name(feed))
+
+
+def exists(lake: Reader, feed: str) -> bool:
+    """Whether silver has ever run for the feed."""
+    return lake.exists(Layer.SILVER, table_name(feed))
+
+
+def events(lake: Lake, feed: str) -> DataFrame:
+    """All events of a feed: the columns ``EVENT_COLUMNS``."""
+    return lake.spark.table(full_name(lake, feed))
+
+
+def newest_commit(lake: Reader, feed: str, where: str) -> int:
+    """The highest commit_ts, as `COMMIT_ORDER` has it, of the events that meet an SQL condition; 0 if there is none."""
+    [row] = lake.rows(f"""
+        SELECT max(commit_ts) AS tso, max(CASE WHEN commit_ts IS NULL THEN commit_time END) AS time
+        FROM {full_name(lake, feed)} WHERE {where}""")
+    return max(row["tso"] or 0, 0 if row["time"] is None else first_of(round(row["time"].timestamp() * 1000)))
+
+
+def create_tables(lake: Lake, feed: str) -> None:
+    """Create a feed's events table and views where they are missing."""
+    lake.create(
+        Layer.SILVER,
+        table_name(feed),
+        EVENT_COLUMNS,
+        comment=f"Every event of changefeed {feed}, decoded",
+        properties=f"TBLPROPERTIES ('delta.dataSkippingStatsColumns' = '{_STATISTICS}')",
+    )
+    create_views(lake, feed)
+
+
+def create_views(lake: Lake, feed: str) -> None:
+    """Create a feed's views where they are missing; on a laptop a session has them to itself."""
+    if lake.exists(Layer.SILVER, f"{feed}_accounting"):
+        return
+    events = full_name(lake, feed)
+    lake.view(
+        Layer.SILVER,
+        f"{feed}_quarantine",
+        "SELECT topic, partition, offset, timestamp, batch, reason, detail, error_offset, database, table "
+        f"FROM {events} WHERE kind = '{Kind.ERROR}'",
+        comment=f"Messages of changefeed {feed} that could not be decoded; their bytes are in bronze",
+    )
+    renew_accounting(lake, feed, retention.kept(lake, feed, Layer.SILVER).first_batch)
+
+
+def renew_accounting(lake: Lake, feed: str, first_batch: int) -> None:
+    """Let the view of accounting show the batches from ``first_batch`` on: what came before is gone from silver."""
+    sql = _accounting_sql(lake.table(Layer.BRONZE, landing.offsets_table(feed)), full_name(lake, feed), first_batch)
+    comment = "Per batch and partition that silver keeps: messages = decoded + quarantined + waiting"
+    lake.keep_view(Layer.SILVER, f"{feed}_accounting", sql, comment=comment)
+
+
+def _accounting_sql(offsets: str, events: str, first_batch: int) -> str:
+    """A message has at least one line, so its line with index 0 counts it: once, also if it was decoded again because a
+    checkpoint was lost."""
+    return f"""
+        SELECT o.batch, o.topic, o.partition, o.messages,
+               coalesce(e.decoded, 0) AS decoded, coalesce(e.quarantined, 0) AS quarantined,
+               o.messages - coalesce(e.decoded, 0) - coalesce(e.quarantined, 0) AS waiting
+        FROM {offsets} o LEFT JOIN (
+            SELECT batch, topic, partition, count(DISTINCT CASE WHEN kind <> '{Kind.ERROR}' THEN offset END) AS decoded,
+                   count(DISTINCT CASE WHEN kind = '{Kind.ERROR}' THEN offset END) AS quarantined
+            FROM {events} WHERE index = 0 AND replayed_at IS NULL GROUP BY batch, topic, partition
+        ) e ON e.batch = o.batch AND e.topic = o.topic AND e.partition = o.partition
+        WHERE o.batch >= {first_batch}"""

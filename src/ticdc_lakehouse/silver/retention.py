@@ -1,0 +1,72 @@
+"""How far back a feed's bronze and silver go: rows of ``ops.retention``, one a layer and run of maintenance.
+
+Whatever reads changes from before the newest window (an export, a replay, a table that goes on) asks here, and is
+refused if they are gone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from pyspark.sql import functions as F
+
+from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.catalog import Lake, Layer, Reader
+from ticdc_lakehouse.sql.text import literal
+
+RETENTION = "retention"
+_COLUMNS = """
+    feed STRING NOT NULL COMMENT 'changefeed, as its file is named',
+    layer STRING NOT NULL COMMENT 'bronze: messages; silver: all events but DDLs',
+    first_batch BIGINT NOT NULL COMMENT 'what came with earlier bronze batches is gone',
+    tso BIGINT NOT NULL COMMENT 'every row change that is gone has a commit_ts up to this; 0 if none is, and in bronze',
+    held_by STRING NOT NULL COMMENT 'what needs the batch first_batch',
+    kept_at TIMESTAMP NOT NULL COMMENT 'when maintenance ran'
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What a layer still has of a feed."""
+
+    first_batch: int = 0
+    """What came with earlier bronze batches is gone."""
+    tso: int = 0
+    """Every row change that is gone has a commit_ts up to this."""
+    held_by: str = ""
+    """What needs the batch ``first_batch``."""
+    kept_at: datetime | None = None
+    """When maintenance last looked; None if it never did."""
+
+
+def kept(lake: Reader, feed: str, layer: Layer) -> Kept:
+    """What the layer still has of the feed: all, as long as maintenance deleted nothing. Creates nothing."""
+    if not lake.exists(Layer.OPS, RETENTION):
+        return Kept()
+    rows = lake.rows(f"""
+        SELECT first_batch, tso, held_by, kept_at FROM {lake.table(Layer.OPS, RETENTION)}
+        WHERE feed = {literal(feed)} AND layer = {literal(layer)} ORDER BY kept_at""")
+    if not rows:
+        return Kept()
+    first_batch, tso = max(row["first_batch"] for row in rows), max(row["tso"] for row in rows)
+    return Kept(first_batch=first_batch, tso=tso, held_by=rows[-1]["held_by"], kept_at=rows[-1]["kept_at"])
+
+
+def record(lake: Lake, feed: str, layer: Layer, found: Kept) -> None:
+    """Say what is kept, before anything goes: what is half gone must not be read."""
+    table = lake.create(Layer.OPS, RETENTION, _COLUMNS, comment="How far back bronze and silver of each feed go")
+    line = (feed, layer.value, found.first_batch, found.tso, found.held_by, datetime.now(UTC))
+    rows = lake.spark.createDataFrame([line], lake.spark.table(table).schema)
+    rows.write.format("delta").mode("append").saveAsTable(table)
+
+
+def first_offsets(lake: Lake, feed: str) -> dict[tuple[str, int], int]:
+    """By topic and partition the first offset whose message can be replayed: bronze has its bytes, and silver the
+    changes that came after it."""
+    first = max(kept(lake, feed, layer).first_batch for layer in (Layer.BRONZE, Layer.SILVER))
+    if first == 0:
+        return {}
+    offsets = lake.spark.table(lake.table(Layer.BRONZE, landing.offsets_table(feed))).where(F.col("batch") < first)
+    ends = offsets.groupBy("topic", "partition").agg(F.max("end_offset")).collect()
+    return {(topic, partition): end for topic, partition, end in ends}

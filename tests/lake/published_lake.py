@@ -1,0 +1,65 @@
+"""A lake whose live tables and published state are made by gold's own functions, out of texts: no Kafka, no silver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from ticdc_lakehouse.catalog import USER_METADATA, Lake, Layer
+from ticdc_lakehouse.gold import views, windows
+from ticdc_lakehouse.gold.live_table import Commits, create_live_table, version_of
+from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY, key_text_sql
+from ticdc_lakehouse.gold.state import publish
+from ticdc_lakehouse.ops import status
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.published_state import Definition, Published, TableState
+from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.sql.text import quoted
+from ticdc_lakehouse.sql.typed_columns import IRREGULAR, by_name, irregular_sql, lost_sql, typed_column, values_sql
+
+Texts = Sequence[str | None]
+
+
+def published_lake(
+    spark: SparkSession, folder: Path, config: GoldConfig, tables: Mapping[Table, Sequence[Texts]], tso: int
+) -> Lake:
+    """A lake with these rows at a watermark; a table to the MySQL texts of its rows."""
+    schemas = {layer: f"{config.feed}_{layer}" for layer in Layer}
+    lake = Lake(
+        spark=spark, catalog="spark_catalog", schemas=schemas, checkpoints=str(folder / "checkpoints"), root=folder
+    )
+    lake.register()
+    status.create_feed(lake, config.feed)
+    windows.create_tables(lake)
+    commits = Commits(lake=lake, feed=config.feed, run="made")
+    with closing(commits):
+        states = {table.name: _filled(commits.at(tso), config, table, rows, tso) for table, rows in tables.items()}
+    found = [
+        Definition(table=table, commit_ts=0, source="file", name=states[table.name].name, data=states[table.name].data)
+        for table in tables
+    ]
+    publish(lake, config.feed, Published(), Published(tso=tso, tables=states), found, 0)
+    views.refresh(lake, config)
+    return lake
+
+
+def _filled(lake: Lake, config: GoldConfig, table: Table, rows: Sequence[Texts], tso: int) -> TableState:
+    name = f"{config.feed}_{table.database}_{table.table}"
+    create_live_table(lake, name, table, data=name, feed=config.feed)
+    typed = tuple(typed_column(by_name(column)) for column in table.sent)
+    texts, values = [f"t{i}" for i in range(len(typed))], [f"v{i}" for i in range(len(typed))]
+    given = pa.table({text: pa.array([row[i] for row in rows], pa.string()) for i, text in enumerate(texts)})
+    inlined = f"inline(array({values_sql(typed, texts, config.time_zone)})) AS ({', '.join(values)})"
+    filled = lake.spark.createDataFrame(given).selectExpr("*", inlined)
+    lost = filled.selectExpr("*", f"{lost_sql(typed, texts, values)} AS lost")
+    key = key_text_sql([texts[[c.name for c in typed].index(column)] for column in table.key])
+    own = [f"{key} AS {KEY}", f"{tso}L AS {COMMIT_TS}", f"{irregular_sql('lost')} AS {IRREGULAR}"]
+    shown = [f"{value} AS {quoted(column.name)}" for column, value in zip(typed, values, strict=True)]
+    writer = lost.selectExpr(*own, *shown).write.format("delta").mode("append")
+    metadata = lake.spark.conf.get(USER_METADATA)
+    writer.option("userMetadata", metadata).saveAsTable(lake.table(Layer.LIVE, name))
+    return TableState(name=name, data=name, version=version_of(lake, name), applied_tso=tso)

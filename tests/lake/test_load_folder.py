@@ -1,0 +1,137 @@
+"""What is found wrong with an export's folder before anything is read, on this machine and without Spark."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from dumpling_export import write_metadata, write_table
+
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.ops.clock_turns import turned_back
+from ticdc_lakehouse.ops.dumpling.dialect import DumplingOptions
+from ticdc_lakehouse.ops.dumpling.export import Export, read_export
+from ticdc_lakehouse.ops.dumpling.folder import LocalFolder
+from ticdc_lakehouse.ops.load_options import LoadOptions, read_load_options
+from ticdc_lakehouse.ops.loadable import loadable_tables
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+
+ROOT = Path(__file__).parents[2]
+CREATE = "CREATE TABLE `t` (`id` BIGINT PRIMARY KEY, `v` VARCHAR(9))"
+WITHOUT_KEY = "CREATE TABLE `n` (`id` BIGINT)"
+WITH_STORED = "CREATE TABLE `g` (\n  `id` INT PRIMARY KEY,\n  `s` INT GENERATED ALWAYS AS (`id` + 1) STORED\n)"
+WITH_TIME = "CREATE TABLE `m` (`id` INT PRIMARY KEY, `at` TIMESTAMP NULL)"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_metadata(tmp_path, 1 << 40)
+    write_table(tmp_path, "shop.t", CREATE, ("id", "v"), [(1, "x")])
+    return tmp_path
+
+
+def read(folder: Path, options: DumplingOptions | None = None) -> Export:
+    return read_export(LocalFolder(path=str(folder)), options or DumplingOptions())
+
+
+def loadable(folder: Path, *options: str) -> list[str]:
+    given = read_load_options(" ".join(options))
+    return [str(name) for name in loadable_tables(read(folder), GoldConfig(feed="f", time_zone="UTC"), given)]
+
+
+def test_tables_views_and_sequences(folder: Path) -> None:
+    write_table(folder, "shop.v", "CREATE TABLE `v`(\n`id` int\n)ENGINE=MyISAM", ())
+    (folder / "shop.v-schema-view.sql").write_text("CREATE VIEW v AS SELECT 1;")
+    (folder / "shop.s-schema-sequence.sql").write_text("CREATE SEQUENCE s;")
+    (folder / "shop-schema-create.sql").write_text("CREATE DATABASE shop;")
+    assert loadable(folder) == ["shop.t"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("shop.t.000000001.sql", "", "files in CSV and in SQL"),
+        ("t.shop.000000000.csv", "", "--output-filename-template"),
+        ("t.csv", "", "--output-filename-template"),
+        ("shop.u.000000000.csv", "", r"rows of shop\.u without its CREATE TABLE"),
+        ("_x.u-schema.sql", "CREATE TABLE u (id INT)", "Spark does not read files whose names begin with _"),
+        ("shop.u-schema.sql", "CREATE TABLE w (id INT)", r"expected CREATE TABLE of shop\.u alone, found shop\.w"),
+        ("shop.u-schema.sql.gz", "CREATE", "cannot be decompressed"),
+        ("metadata", "", "the export has not finished"),
+        ("shop.t.000000000.csv", "1,2\n", 'expected the header "id","v", found 1,2: give load .*--no-header'),
+    ],
+)
+def test_a_file_that_an_export_cannot_have(folder: Path, name: str, content: str, message: str) -> None:
+    (folder / name).write_text(content)
+    with pytest.raises(ConfigError, match=message):
+        read(folder)
+
+
+def test_no_folder_and_no_export(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read: No such file"):
+        read(tmp_path / "nowhere")
+    with pytest.raises(ConfigError, match="found no file metadata"):
+        read(tmp_path)
+    write_metadata(tmp_path, 1 << 40)
+    with pytest.raises(ConfigError, match="expected tables"):
+        read(tmp_path)
+    with pytest.raises(ConfigError, match=r"--output-filename-template \{\{\.Table\}\}: expected"):
+        read(tmp_path, DumplingOptions(output_filename_template="{{.Table}}"))
+
+
+def test_a_name_with_a_quote_in_insert_statements_without_escapes(folder: Path) -> None:
+    (folder / "shop.t.000000000.csv").unlink()
+    write_table(folder, "shop.it's", "CREATE TABLE `it's` (id INT PRIMARY KEY)", ())
+    (folder / "shop.it's.000000000.sql").write_text("INSERT INTO `it's` VALUES\n(1);\n")
+    assert loadable(folder) == ["shop.it's", "shop.t"]
+    with pytest.raises(ConfigError, match=r"table shop\.it's: the name it's has a quote"):
+        read(folder, DumplingOptions(escape_backslash=False))
+
+
+def test_all_tables_that_have_no_place_in_gold_are_named_at_once(folder: Path) -> None:
+    write_table(folder, "shop.n", WITHOUT_KEY, ())
+    write_table(folder, "shop.g", WITH_STORED, ())
+    write_table(folder, "shop.m", WITH_TIME, ())
+    with pytest.raises(ConfigError) as error:
+        loadable(folder)
+    g, m, n = str(error.value).splitlines()
+    assert "table shop.g: column s is generated and stored" in g
+    assert "table shop.m: column at is a TIMESTAMP: give the time zone" in m
+    assert n.endswith(
+        "table shop.n has no handle key: nothing tells its rows apart; load the others alone with --table"
+    )
+    assert loadable(folder, "--table", "SHOP.T", "--table", "shop.m", "--time-zone UTC") == ["shop.t", "shop.m"]
+    with pytest.raises(ConfigError, match=r"--table shop\.x: expected one of shop\.g, shop\.m"):
+        loadable(folder, "--table", "shop.x")
+
+
+def test_options_of_the_notebook_are_those_of_the_command() -> None:
+    options = read_load_options("--no-header --csv-separator '\t' --escape-backslash=false", "Asia/Tokyo")
+    dumpling = DumplingOptions(no_header=True, csv_separator="\t", escape_backslash=False)
+    assert options == LoadOptions(time_zone="Asia/Tokyo", dumpling=dumpling)
+    for text in ("--nowhere", "--csv-output-dialect teradata", "--csv-separator '"):
+        with pytest.raises(ConfigError, match="options: "):
+            read_load_options(text)
+
+
+@pytest.mark.parametrize(
+    ("zone", "seconds"),
+    [("UTC", ()), ("Asia/Tokyo", ()), ("America/New_York", (3600,)), ("Australia/Lord_Howe", (1800, 3600))],
+)
+def test_zones_whose_clocks_were_turned_back(zone: str, seconds: tuple[int, ...]) -> None:
+    assert turned_back(zone) == seconds
+
+
+def test_the_command_refuses_a_folder_before_spark_starts(tmp_path: Path) -> None:
+    """One line, no traceback, no session."""
+    lake = str(tmp_path / "lake")
+    arguments = ["load", str(tmp_path), "--feed", "shop_craft", "--project", str(ROOT), "--lake", lake]
+    code = "import sys, pyspark.sql as sql; sql.SparkSession.builder = None; from ticdc_local.cli import main"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; sys.exit(main())", *arguments], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    message = f"ticdc-lake load: {tmp_path}: expected an export of Dumpling's, found no file metadata\n"
+    assert done.stderr == message

@@ -1,0 +1,217 @@
+"""Rows of Dumpling's files in every dialect, in whatever batches Spark hands them over. Without Spark."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from dumpling_export import Value, csv_line, sql_line
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ticdc_codec.compression import compress
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.options import Compression
+from ticdc_lakehouse.ops.dumpling import contents
+from ticdc_lakehouse.ops.dumpling.dialect import CSV, SQL, Dialect, DumplingOptions
+from ticdc_lakehouse.ops.dumpling.export import ExportedTable
+from ticdc_lakehouse.ops.dumpling.rows import RowReader
+from ticdc_lakehouse.schema.script import tables_from_sql
+
+(TABLE,) = tables_from_sql('CREATE TABLE `t` (id INT, `a"b` TEXT, raw BLOB)', "shop")
+NAMES = tuple(column.name for column in TABLE.columns)
+EXPORTED = ExportedTable(definition=TABLE, columns=TABLE.columns)
+READER = RowReader(dialect=CSV, table=EXPORTED)
+NO_BACKSLASH = replace(CSV, backslash=False)
+DIALECTS = (
+    CSV,
+    NO_BACKSLASH,
+    replace(CSV, quote=b"'", separator=b"\t", null=b"NULL"),
+    replace(CSV, quote=b"@@", separator=b"|+|", null=b""),
+    replace(CSV, quote=b""),
+    replace(CSV, quote=b"", separator=b"||"),
+    replace(NO_BACKSLASH, quote=b"'", separator=b";", null=b""),
+    replace(CSV, header=False),
+)
+AWKWARD = st.text(st.sampled_from("\0\n\r\t\\\",'@|+;abnqrzZNPQ0()x é😀\x1a"), max_size=8)
+ROWS = st.lists(
+    st.tuples(
+        st.integers(-9, 9),
+        st.none() | AWKWARD,
+        st.none() | st.binary(max_size=4) | AWKWARD.map(str.encode),
+    ),
+    max_size=9,
+)
+Row = tuple[Value, ...]
+
+
+def batches(*splits: tuple[str, int, Sequence[bytes]], size: int) -> list[pa.RecordBatch]:
+    """Lines of splits of files, some at a time."""
+    lines = [{"line": line, "file": file, "start": start} for file, start, split in splits for line in split]
+    schema = pa.schema({"line": pa.binary(), "file": pa.string(), "start": pa.int64()})
+    return [pa.RecordBatch.from_pylist(lines[at : at + size], schema) for at in range(0, len(lines), size)]
+
+
+def rows(found: Sequence[pa.RecordBatch]) -> list[Row]:
+    return [tuple(row.values()) for batch in found for row in batch.to_pylist()]
+
+
+def read(*splits: tuple[str, int, Sequence[bytes]], size: int = 100) -> list[Row]:
+    return rows([*READER.read_lines(batches(*splits, size=size))])
+
+
+def expected(written: Sequence[Row]) -> list[Row]:
+    return [(str(number), *rest) for number, *rest in written]
+
+
+@given(ROWS, ROWS, st.integers(1, 5))
+def test_what_was_written_is_read(first: list[Row], second: list[Row], size: int) -> None:
+    """Two files, the first in two splits: a header begins a file, not a split."""
+    lines, others = ([csv_line(row) for row in rows] for rows in (first, second))
+    header, half = csv_line(NAMES), len(lines) // 2
+    splits = ("a", 0, [header, *lines[:half]]), ("a", 4096, lines[half:]), ("b", 0, [header, *others])
+    assert read(*splits, size=size) == expected([*first, *second])
+
+
+@given(st.sampled_from(DIALECTS), ROWS, st.sampled_from((b"\n", b"\r\n")), st.integers(1, 40))
+def test_every_dialect_is_read_as_it_was_written(dialect: Dialect, written: list[Row], end: bytes, piece: int) -> None:
+    """Of a whole file, in pieces of a few bytes."""
+    header = [dialect.header_line(NAMES)] if dialect.header else []
+    content = b"".join(line + end for line in [*header, *(csv_line(row, dialect) for row in written)])
+    assert whole(content, dialect, piece) == expected(written)
+
+
+@given(st.booleans(), ROWS, st.integers(1, 5), st.integers(1, 40))
+def test_insert_statements_are_read(backslash: bool, written: list[Row], size: int, piece: int) -> None:
+    """In statements of some rows each, with and without the columns' names."""
+    dialect = replace(SQL, backslash=backslash)
+    lines = [b"/*!40014 SET FOREIGN_KEY_CHECKS=0*/;", b"/*!40101 SET NAMES binary*/;"]
+    for at in range(0, len(written), size):
+        *some, last = written[at : at + size]
+        lines.append((b"INSERT INTO `t` VALUES", b'INSERT INTO `t` (`id`,`a"b`,`raw`) VALUES')[at % 2])
+        lines += [*(sql_line(row, dialect) for row in some), sql_line(last, dialect, b";")]
+    digits = [(str(n), text, raw if raw is None else raw.hex().encode()) for n, text, raw in map(as_bytes, written)]
+    assert whole(b"".join(line + b"\n" for line in lines), dialect, piece) == digits
+
+
+def as_bytes(row: Row) -> tuple[Value, Value, bytes | None]:
+    number, text, raw = row
+    assert raw is None or isinstance(raw, bytes)
+    return number, text, raw
+
+
+def whole(content: bytes, dialect: Dialect, piece: int) -> list[Row]:
+    """A file's rows, read in pieces of this many bytes."""
+    reader = RowReader(dialect=dialect, table=EXPORTED)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(contents, "PIECE", piece)
+        return rows([*reader.read_file(content, "shop.t.000000000.csv")])
+
+
+def test_a_row_that_looks_like_the_header() -> None:
+    (table,) = tables_from_sql("CREATE TABLE t (v TEXT)", "shop")
+    reader = RowReader(dialect=CSV, table=ExportedTable(definition=table, columns=table.columns))
+    (batch,) = reader.read_lines(batches(("a", 0, [b'"v"', b'"v"']), size=9))
+    assert batch.to_pylist() == [{"v": "v"}]
+
+
+@pytest.mark.parametrize(
+    ("split", "message"),
+    [
+        ([b'"id","raw"'], 'a: expected the header "id","a\\\\"b","raw", found "id","raw": give load'),
+        ([csv_line(NAMES), b'1,"x"'], "a: expected 3 values, found 2"),
+        ([csv_line(NAMES), b'1,"x","","",'], "a: expected 3 values, found 5"),
+        ([csv_line(NAMES), b'1,"x'], "a: expected 1 rows, found 0: a value is not closed"),
+        ([csv_line(NAMES), b'1,"x"y"",""'], "a: column a\"b: the value's quotes are not as dumpling sets them"),
+        ([csv_line(NAMES), b'1,x"y","",'], "a: "),
+        ([csv_line(NAMES), b'1,"\xff",""'], 'a: column a"b: expected UTF-8'),
+        ([csv_line(NAMES), b'1,"\0",""'], "a: a NUL byte: .*--escape-backslash=false"),
+        ([csv_line(NAMES), rb'1,"\q",""'], "a: a backslash that escapes nothing: .*--escape-backslash=false"),
+        ([csv_line(NAMES), b'NULL,"",""'], "a: column id: found 'NULL' without quotes.*--csv-null-value"),
+        ([csv_line(NAMES), b'1,NULL,""'], "a: column a\"b: found 'NULL' without quotes.*--csv-null-value"),
+    ],
+)
+def test_a_line_that_these_files_cannot_have(split: list[bytes], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        read(("a", 0, split))
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        ([b"INSERT INTO `u` VALUES"], "expected INSERT INTO `t` VALUES or INSERT INTO `t` .*, found INSERT INTO `u`"),
+        ([b"INSERT INTO `t` (`raw`,`id`) VALUES"], "expected INSERT INTO `t` VALUES or"),
+        ([b"(1,'x',NULL)"], "a row that does not end"),
+        ([b"(1,'x',_binary'1');"], "column raw: the value's quotes are not as dumpling sets them"),
+        ([b"(1,'x',0x31);"], "column raw: found '0x31' without quotes"),
+        ([b"DELETE FROM t;"], "found DELETE FROM t"),
+    ],
+)
+def test_a_statement_that_these_files_cannot_have(lines: list[bytes], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        whole(b"\n".join(lines) + b"\n", SQL, 99)
+
+
+def test_a_quote_that_is_doubled_apart_is_no_quote() -> None:
+    with pytest.raises(ConfigError, match="column a\"b: the value's quotes"):
+        whole(b'"id","a""b","raw"\n1,"a"b"c",""\n', NO_BACKSLASH, 99)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (DumplingOptions(csv_separator=""), "--csv-separator"),
+        (DumplingOptions(csv_separator='"|'), "none in both"),
+        (DumplingOptions(csv_delimiter="", csv_null_value="NULL"), "--csv-null-value without --csv-delimiter"),
+        (DumplingOptions(csv_delimiter="", escape_backslash=False), "--escape-backslash=false without"),
+        (DumplingOptions(csv_delimiter="@@", escape_backslash=False), "of several bytes"),
+    ],
+)
+def test_settings_whose_files_cannot_be_read_back_are_refused(options: DumplingOptions, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        options.csv(None, ())
+
+
+def frame(*chunks: tuple[int, bytes]) -> bytes:
+    """A snappy frame of chunks of these kinds, without checksums."""
+    parts = (bytes([kind]) + len(data).to_bytes(3, "little") + data for kind, data in chunks)
+    return b"".join(parts)
+
+
+MAGIC = (0xFF, b"sNaPpY")
+BLOCK = (0x00, b"\0\0\0\0" + compress(b"some text " * 99, Compression.SNAPPY))
+
+
+def test_compressed_files_are_read_in_pieces() -> None:
+    text = b"some text " * 99
+    stored, padding = (0x01, b"\0\0\0\0and more"), (0xFE, b"\0\0")
+    assert contents.content(frame(MAGIC, BLOCK, padding, stored), "a.csv.snappy") == text + b"and more"
+    assert contents.content(gzip.compress(text), "a.csv.gz") == text
+    assert contents.content(pa.compress(text, "zstd", asbytes=True), "a.csv.zst") == text
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (frame(MAGIC, BLOCK)[:-1], "a.csv.snappy"),
+        (frame(MAGIC, (0x02, b"")), "a.csv.snappy"),
+        (frame(MAGIC, (0x00, b"\0\0\0\0\x05\xff")), "a.csv.snappy"),
+        (b"no gzip", "a.csv.gz"),
+        (gzip.compress(b"x" * 99, mtime=0)[:-9], "a.csv.gz"),
+        (b"no zstd", "a.csv.zst"),
+    ],
+    ids=[
+        "snappy cut short",
+        "snappy without a block",
+        "snappy with a broken block",
+        "not gzip",
+        "gzip cut short",
+        "not zstd",
+    ],
+)
+def test_a_damaged_file_is_an_error_that_names_it(data: bytes, name: str) -> None:
+    with pytest.raises(ConfigError, match=f"{name}: cannot be decompressed"):
+        contents.content(data, name)

@@ -1,0 +1,295 @@
+"""Gold compared with a running database: what is equal is equal for every type, and every difference is found.
+
+The database is MariaDB, which has the SQL but no TSO; ``make verify-test`` does the same with TiDB itself.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import mariadb
+import pytest
+from published_lake import published_lake
+from pyspark import cloudpickle
+
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.tso import first_of
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.state import published
+from ticdc_lakehouse.ops.verify.differences import Kind
+from ticdc_lakehouse.ops.verify.results import Result, TableResult, last_verification, verification_text
+from ticdc_lakehouse.ops.verify.source import Snapshot, address_of
+from ticdc_lakehouse.ops.verify.verification import Settings, verify
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_local.delta_reader import DeltaReader
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row, SparkSession
+
+MISSING = mariadb.missing()
+for module in (mariadb, sys.modules[__name__]):
+    cloudpickle.register_pickle_by_value(module)  # Spark's workers do not have the tests
+pytestmark = pytest.mark.skipif(MISSING is not None, reason=str(MISSING))
+
+SIXTY_FOUR = ",".join(f"'m{number}'" for number in range(64))
+# (column, type, text on the wire, another text)
+VALUES: list[tuple[str, str, str | None, str | None]] = [
+    ("tiny", "tinyint", "-128", "127"),
+    ("flag", "tinyint(1)", "2", "1"),
+    ("small", "smallint unsigned", "65535", "65534"),
+    ("medium", "mediumint", "-8388608", "0"),
+    ("whole", "int unsigned", "4294967295", "0"),
+    ("filled", "int(8) unsigned zerofill", "42", "43"),
+    ("big", "bigint", str(-(2**63)), str(2**63 - 1)),
+    ("huge", "bigint unsigned", str(2**64 - 1), str(2**63)),
+    ("amount", "decimal(12,4)", "-1.5000", "-1.5001"),
+    ("fine", "decimal(20,8)", "0.00000000", "0.00000001"),
+    ("wide", "decimal(65,30)", "1." + "0" * 29 + "1", "1." + "0" * 29 + "2"),
+    ("single", "float", "1.5", "1.25"),
+    ("real", "double", "-0.001", "-0.0010000000000000002"),
+    ("more", "double", "1234567.125", "1234567.25"),
+    ("year", "year", "2024", "0000"),
+    ("day", "date", "2024-02-29", "0000-00-00"),
+    ("moment", "datetime(6)", "9999-12-31 23:59:59.999999", "2024-05-00 00:00:00.000000"),
+    ("short", "datetime", "0001-01-01 00:00:00", "0000-00-00 00:00:00"),
+    ("noon", "timestamp(3)", "2024-01-01 20:00:00.500", "2024-01-01 20:00:00.501"),
+    ("span", "time", "-838:59:59", "00:00:00"),
+    ("pause", "time(6)", "10:00:00.500000", "10:00:00.500001"),
+    ("letters", "char(8)", "a b", "a B"),
+    ("empty", "varchar(99)", "", "N"),
+    ("commas", "varchar(99)", "a,1:b,N", "a,1:b,"),
+    ("odd", "text", "é😀'\\\n\x01中", "é😀'\\\n\x02中"),
+    ("raw", "varbinary(8)", "00ff", "00fe"),
+    ("fixed", "binary(4)", "61000000", "62000000"),
+    ("blob_", "blob", "", "00"),
+    ("kind", "enum('a','b''c')", "b'c", "a"),
+    ("flags", "set('x','y','z')", "x,z", ""),
+    ("full", f"set({SIXTY_FOUR})", SIXTY_FOUR.replace("'", ""), "m63"),
+    ("bits", "bit(64)", str(2**64 - 1), "0"),
+    ("few", "bit(8)", "129", "128"),
+    ("doc", "json", '{"a": 1.10, "b": [null]}', '{"a": 1.11, "b": [null]}'),
+    ("nothing", "int", None, "0"),
+]
+COLUMNS = [("k", "bigint", "", ""), ("t", "varchar(20)", "", ""), *VALUES]
+DECLARED = ", ".join(f"`{name}` {kind}" for name, kind, *_ in COLUMNS)
+CREATE = {
+    "typed": f"CREATE TABLE shop.typed ({DECLARED}, PRIMARY KEY (k, t)) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin",
+    "named": "CREATE TABLE shop.named (n varchar(20) COLLATE utf8mb4_general_ci PRIMARY KEY, v varchar(20))",
+}
+CONFIG = GoldConfig(feed="verified", time_zone="UTC")
+TSO = first_of(1_700_000_002_000)
+ROWS = 60
+"""Of each table; the first rows of ``typed`` have the other text in one column each, the next NULL."""
+
+
+def typed_row(number: int) -> list[str | None]:
+    texts = [other if at == number else text for at, (_, _, text, other) in enumerate(VALUES)]
+    if number >= len(VALUES):
+        texts[number % len(VALUES)] = None
+    return [str(number), f"key {number % 7} ", *texts]
+
+
+def sql_value(kind: str, text: str | None) -> str:
+    if text is None:
+        return "NULL"
+    if "binary" in kind or kind == "blob":
+        return f"x'{text}'"
+    number = re.match(r"(\w*int|bit|decimal|float|double|year)", kind)
+    return text if number else "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+@dataclass(frozen=True)
+class Sessions:
+    """Sessions in MariaDB, whatever the TSO."""
+
+    port: int
+
+    def __call__(self, tso: int) -> Sessions:
+        assert tso == TSO
+        return self
+
+    def connect(self) -> Any:
+        return mariadb.connect(self.port)
+
+
+@dataclass(frozen=True, slots=True)
+class Verification:
+    lake: Lake
+    port: int
+
+    def execute(self, *statements: str) -> None:
+        connection = mariadb.connect(self.port)
+        with connection.cursor() as cursor:
+            for statement in statements:
+                cursor.execute(statement)
+        connection.close()
+
+    def verify(self, *tables: str, **settings: Any) -> dict[str, TableResult]:
+        chosen = Settings(**{"tables": tables, "chunk_rows": 8, **settings})
+        verified = verify(self.lake, CONFIG, Sessions(self.port), chosen)  # type: ignore[arg-type]
+        return {table.name.table: table for table in verified.tables}
+
+    def fill(self) -> None:
+        """The database as the feed has it."""
+        typed = (
+            ", ".join(sql_value(kind, text) for (_, kind, *_), text in zip(COLUMNS, typed_row(i), strict=True))
+            for i in range(ROWS)
+        )
+        named = (f"'Name {i}', 'v{i}'" for i in range(ROWS))
+        self.execute(
+            "DROP DATABASE IF EXISTS shop",
+            "CREATE DATABASE shop",
+            *CREATE.values(),
+            *(f"INSERT INTO shop.typed VALUES ({row})" for row in typed),
+            *(f"INSERT INTO shop.named VALUES ({row})" for row in named),
+        )
+
+    @property
+    def state(self) -> Published:
+        return published(self.lake, CONFIG.feed)
+
+    def rows(self, layer: Layer, name: str) -> list[Row]:
+        return self.lake.spark.table(self.lake.table(layer, name)).collect()
+
+
+@pytest.fixture(scope="module")
+def verification(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Verification]:
+    typed, named = tables_from_sql(";".join(CREATE.values()), source="test")
+    rows = {typed: [typed_row(i) for i in range(ROWS)], named: [(f"Name {i}", f"v{i}") for i in range(ROWS)]}
+    lake = published_lake(spark, tmp_path_factory.mktemp("verified"), CONFIG, rows, TSO)
+    with mariadb.mariadb(tmp_path_factory.mktemp("mariadb")) as port:
+        yield Verification(lake, port)
+
+
+@pytest.fixture(autouse=True)
+def filled(verification: Verification) -> None:
+    verification.fill()
+
+
+def test_equal_tables_are_equal_for_every_type(verification: Verification) -> None:
+    found = verification.verify()
+    assert [str(each) for table in found.values() for each in table.differences] == []
+    assert {(name, table.result, table.rows) for name, table in found.items()} == {
+        ("typed", Result.EQUAL, ROWS),
+        ("named", Result.EQUAL, ROWS),
+    }
+    assert found["typed"].chunks > 4  # ranges of (k, t)
+    assert found["named"].chunks == 16  # buckets: no common order of a collation without case
+
+
+def test_every_changed_cell_is_found(verification: Verification) -> None:
+    """In row 50, which has a value in every column but one, each column in turn; and NULL for a value."""
+    kinds = {name: kind for name, kind, *_ in VALUES}
+    other = {name: sql_value(kinds[name], text) for name, _, _, text in VALUES}
+    nulls = {name: 51 + at % 9 for at, name in enumerate(kinds) if name != "nothing"}
+    verification.execute(
+        *(f"UPDATE shop.typed SET `{name}` = {value} WHERE k = 50" for name, value in other.items()),
+        *(f"UPDATE shop.typed SET `{name}` = NULL WHERE k = {row}" for name, row in nulls.items()),
+    )
+    differences = verification.verify("shop.typed")["typed"].differences
+    assert {each.kind for each in differences} == {Kind.CHANGED}
+    assert {each.column for each in differences if each.key == '["50","key 1 "]'} == set(other)
+    found = {(each.column, (each.key or "")[2:4]) for each in differences if each.source is None}
+    assert found == {(name, str(row)) for name, row in nulls.items()}
+
+
+def test_missing_and_extra_rows_are_found(verification: Verification) -> None:
+    verification.execute(
+        "DELETE FROM shop.typed WHERE k IN (0, 33)",
+        "INSERT INTO shop.typed (k, t) VALUES (-5, 'before all'), (1000, 'after all'), (33, 'another t')",
+        "DELETE FROM shop.named WHERE n = 'name 7'",
+        "INSERT INTO shop.named VALUES ('a name', NULL)",
+        "UPDATE shop.named SET n = 'NAME 8' WHERE n = 'Name 8'",
+        "UPDATE shop.named SET v = '' WHERE n = 'Name 9'",
+    )
+    found = verification.verify()
+    assert {(each.kind, each.key) for each in found["typed"].differences} == {
+        (Kind.EXTRA, '["0","key 0 "]'),
+        (Kind.EXTRA, '["33","key 5 "]'),
+        (Kind.MISSING, '["-5","before all"]'),
+        (Kind.MISSING, '["1000","after all"]'),
+        (Kind.MISSING, '["33","another t"]'),
+    }
+    assert {(each.kind, each.key, each.source, each.lake) for each in found["named"].differences} == {
+        (Kind.EXTRA, '["Name 7"]', None, None),
+        (Kind.MISSING, '["a name"]', None, None),
+        (Kind.EXTRA, '["Name 8"]', None, None),
+        (Kind.MISSING, '["NAME 8"]', None, None),
+        (Kind.CHANGED, '["Name 9"]', "", "v9"),
+    }
+    assert (found["typed"].different_rows, found["named"].different_rows) == (5, 5)
+
+
+def test_more_rows_than_are_listed_are_counted(verification: Verification) -> None:
+    rows = ", ".join(f"({number}, 'x')" for number in range(1000, 1100))
+    verification.execute(f"INSERT INTO shop.typed (k, t) VALUES {rows}")
+    typed = verification.verify("shop.typed")["typed"]
+    (many,) = typed.differences
+    assert (many.kind, typed.rows) == (Kind.MANY, ROWS + 100)
+    assert 90 <= typed.different_rows <= 100
+
+
+def test_columns_and_tables_of_one_side_are_found(verification: Verification) -> None:
+    verification.execute("ALTER TABLE shop.named ADD COLUMN w int, DROP COLUMN v", "DROP TABLE shop.typed")
+    found = verification.verify()
+    assert {(each.kind, each.column) for each in found["named"].differences} == {(Kind.COLUMN, "w"), (Kind.COLUMN, "v")}
+    assert [each.kind for each in found["typed"].differences] == [Kind.TABLE]
+
+
+def test_what_was_found_is_written_and_status_tells_it(verification: Verification) -> None:
+    verification.execute("UPDATE shop.named SET v = 'other' WHERE n = 'Name 3'")
+    verification.verify()
+    written = [row for row in verification.rows(Layer.OPS, "differences") if row["key"] == '["Name 3"]']
+    assert [(d["feed"], d["tso"], d["kind"], d["column"], d["source_value"], d["lake_value"]) for d in written] == [
+        (CONFIG.feed, TSO, "changed", "v", "other", "v3")
+    ]
+    said = verification_text(last_verification(verification.lake, CONFIG.feed))
+    assert said.endswith("tables 1 equal, 1 different")
+    assert verification.lake.root is not None
+    assert verification_text(last_verification(DeltaReader(verification.lake.root), CONFIG.feed)) == said
+    assert str(TSO) in said
+
+
+def test_what_cannot_be_compared_is_refused(verification: Verification) -> None:
+    with pytest.raises(ConfigError, match=r"table shop\.none: expected one of shop\.named, shop\.typed"):
+        verification.verify("shop.none")
+    address = address_of(f"mysql://root@127.0.0.1:{verification.port}", lambda scope, key: f"{scope}{key}")
+    with pytest.raises(ConfigError, match="expected a TiDB"):
+        Snapshot(address=address, tso=TSO).connect()
+
+
+def test_repair_puts_rows_in_place_in_one_commit(verification: Verification) -> None:
+    """The last test: it changes gold."""
+    kinds = {name: kind for name, kind, *_ in VALUES}
+    verification.execute(
+        *(f"UPDATE shop.typed SET `{n}` = {sql_value(kinds[n], text)} WHERE k = 50" for n, _, _, text in VALUES),
+        "DELETE FROM shop.typed WHERE k = 20",
+        "INSERT INTO shop.typed (k, t, day, kind) VALUES (2000, 'new', '0000-00-00', 'a')",
+        "UPDATE shop.named SET v = 'other' WHERE n = 'Name 3'",
+        "DELETE FROM shop.named WHERE n = 'Name 4'",
+    )
+    before = verification.state
+    found = verification.verify(repair=True)
+    assert {name: (table.result, table.different_rows) for name, table in found.items()} == {
+        "typed": (Result.REPAIRED, 3),
+        "named": (Result.REPAIRED, 2),
+    }
+    after = verification.state
+    assert (after.number, after.tso) == (before.number + 1, TSO)
+    assert {name: state.version for name, state in after.tables.items()} == {
+        name: state.version + 1 for name, state in before.tables.items()
+    }
+    again = verification.verify()
+    assert [str(each) for table in again.values() for each in table.differences] == []
+    shown = {row["n"]: row["v"] for row in verification.rows(Layer.GOLD, after.tables["shop", "named"].name)}
+    assert (shown["Name 3"], len(shown)) == ("other", ROWS - 1)
+    overrides = {(row["table"], row["action"], row["commit_ts"]) for row in verification.rows(Layer.OPS, "overrides")}
+    assert overrides == {("typed", "repair", TSO), ("named", "repair", TSO)}
+    keys = {row["_ticdc_key"] for row in verification.rows(Layer.LIVE, after.tables["shop", "typed"].name)}
+    assert '["2000","new"]' in keys

@@ -1,0 +1,197 @@
+"""Comparison with TiDB without either side: addresses, chunks, SQL texts, and what of two rows differs."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from ticdc_codec.errors import ApplyError, ConfigError
+from ticdc_codec.mysql_type import parse_type
+from ticdc_lakehouse.ops.verify.chunk import Chunk, has_common_order, key_ranges, range_number_sql, source_literal
+from ticdc_lakehouse.ops.verify.compared_table import Checksum, ComparedTable, compared_table
+from ticdc_lakehouse.ops.verify.comparison import (
+    DifferentRows,
+    bucket_digits,
+    quantiles,
+    together,
+    without_moved,
+)
+from ticdc_lakehouse.ops.verify.differences import Difference, Kind, column_differences, row_differences
+from ticdc_lakehouse.ops.verify.results import Result, TableResult, Verified
+from ticdc_lakehouse.ops.verify.source import Address, address_of
+from ticdc_lakehouse.ops.verify.value_text import SourceColumn
+from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.script import tables_from_sql
+
+
+def secret(scope: str, key: str) -> str:
+    return f"{scope}+{key}"
+
+
+def table(create: str, collation: str = "utf8mb4_bin", **more: str) -> ComparedTable:
+    """Of a CREATE TABLE, with TiDB's columns as it says."""
+    (defined,) = tables_from_sql(f"USE d; {create};", source="test")
+    types = {column.name: column.type for column in defined.sent} | {n: parse_type(t) for n, t in more.items()}
+    columns = [
+        SourceColumn(name=n, type=t, character_set="utf8mb4", collation=collation if "char" in t.name else None)
+        for n, t in types.items()
+    ]
+    return compared_table(defined, "lake.t VERSION AS OF 3", columns)[0]
+
+
+def test_a_dsn_refers_to_its_password() -> None:
+    found = address_of("mysql://the%20reader@db.example/?secret=lake/tidb&ca=/ca.pem", secret)
+    assert found == Address(host="db.example", port=4000, user="the reader", password="lake+tidb", ca="/ca.pem")
+    assert "lake+tidb" not in repr(found)
+    assert address_of("mysql://root@127.0.0.1:4001", secret).password == ""
+
+
+@pytest.mark.parametrize(
+    ("dsn", "said"),
+    [
+        ("mysql://root:hunter2@db/", "a reference"),
+        ("postgres://root@db/", "mysql://USER@HOST"),
+        ("mysql://db:4000/", "mysql://USER@HOST"),
+        ("mysql://root@db/?secret=one", "SCOPE/KEY"),
+        ("mysql://root@db/?password=hunter2", "unknown option"),
+    ],
+)
+def test_other_dsns_are_refused_without_showing_a_password(dsn: str, said: str) -> None:
+    with pytest.raises(ConfigError, match=said) as error:
+        address_of(dsn, secret)
+    assert "hunter2" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("kind", "collation", "ordered"),
+    [
+        ("bigint unsigned", "", True),
+        ("decimal(38,4)", "", True),
+        ("decimal(39,4)", "", False),  # a STRING in the lake
+        ("datetime(3)", "", True),
+        ("varbinary(9)", "", True),
+        ("varchar(9)", "utf8mb4_bin", True),
+        ("varchar(9)", "utf8mb4_0900_bin", True),
+        ("varchar(9)", "utf8mb4_general_ci", False),
+        ("varchar(9)", "utf8mb4_0900_ai_ci", False),
+        ("enum('b','a')", "", False),
+        ("double", "", False),
+        ("time", "", False),
+    ],
+)
+def test_keys_that_both_sides_order_alike(kind: str, collation: str, ordered: bool) -> None:
+    (column,) = table(f"CREATE TABLE t (k {kind} PRIMARY KEY)", collation).key
+    assert has_common_order(column) is ordered
+
+
+def test_a_column_whose_types_differ_has_no_common_order() -> None:
+    (column,) = table("CREATE TABLE t (k int PRIMARY KEY)", k="varchar(9)").key
+    assert not has_common_order(column)
+
+
+def test_ranges_of_a_composite_key_meet_without_a_gap() -> None:
+    key = table("CREATE TABLE t (a int, b varchar(9), PRIMARY KEY (a, b))").key
+    first, second = key_ranges(key, [("7", "it's")], Chunk())
+    after = "(`a` > 7 OR (`a` = 7 AND (`b` >= 'it''s')))"
+    assert (first.source, second.source) == (f"NOT {after}", after)
+    assert first.lake == f"NOT {second.lake}"
+    assert "rtrim(`b`)" in second.lake  # spaces at the end do not count in utf8mb4_bin
+
+
+def test_a_range_within_a_range() -> None:
+    key = table("CREATE TABLE t (a int PRIMARY KEY)").key
+    outer = key_ranges(key, [("5",)], Chunk())[1]
+    assert key_ranges(key, [("9",)], outer)[0].source == "(`a` >= 5) AND NOT (`a` >= 9)"
+
+
+def test_the_number_of_a_range_is_a_binary_search() -> None:
+    key = table("CREATE TABLE t (a varbinary(2) PRIMARY KEY)").key
+    found = range_number_sql(key, [("01",), ("02",), ("03",)])
+    assert [found.count(f" {number}") for number in range(4)] == [1, 1, 1, 1]
+    assert found.startswith("IF((`a` >= unhex('02'))")
+    assert source_literal(key[0], "02ff") == "x'02ff'"
+
+
+def test_bounds_out_of_a_sample() -> None:
+    sample = [(str(number),) for number in range(100)]
+    assert quantiles(sample, 4) == [("25",), ("50",), ("75",)]
+    assert quantiles([("1",)] * 9, 3) == [("1",)]
+    assert quantiles([], 3) == []
+
+
+def test_buckets() -> None:
+    assert [bucket_digits(rows, 100) for rows in (0, 1600, 1601, 10**9)] == [1, 1, 2, 4]
+    rows = {"a": 5, "b": 1, "c": 1}
+    assert together(["a", "b", "c"], rows, 3) == [["a"], ["b", "c"]]
+
+
+def test_hashes_of_both_engines_are_compared_without_their_sign() -> None:
+    assert Checksum.of(1, -1) == Checksum.of(1, 2**64 - 1)
+    assert Checksum.of(2, "-2") == Checksum.of(2, 2**65 - 2)  # sums of rows without a key
+    assert Checksum.of(0, None) == Checksum()
+
+
+def test_rows_without_a_key_are_summed_because_equal_ones_cancel_out() -> None:
+    keyless = table("CREATE TABLE t (a int)")
+    assert "SUM(" in keyless.source_checksum_sql(Chunk())
+    assert "sum(" in keyless.lake_checksums_sql("0", Chunk())
+    assert not keyless.has_key_order
+
+
+def test_rows_on_both_sides_of_a_bound_are_no_difference() -> None:
+    one = DifferentRows(chunk=Chunk(), lake=Counter({("k", "r"): 1}), source=Counter({("only", "here"): 1}))
+    other = DifferentRows(chunk=Chunk(), source=Counter({("k", "r"): 1}))
+    (left,) = without_moved([one, other])
+    assert (left.lake, left.source) == (Counter(), Counter({("only", "here"): 1}))
+
+
+CELLS = [  # of a type: TiDB's text, the lake's, whether they mean the same
+    ("float", "0.1", "0.10000000149011612", True),
+    ("float", "0.1", "0.10000001", False),
+    ("double", "1000000000000000000000", "1e+21", True),
+    ("decimal(10,2)", "1.50", "1.5", True),
+    ("datetime(3)", "2024-01-01 00:00:00.500", "2024-01-01 00:00:00.5", True),
+    ("datetime(3)", "2024-01-01 00:00:00.500", "2024-01-01 00:00:00.05", False),
+    ("json", '{"a": 1, "b": 2}', '{"b":2,"a":1}', True),
+    ("json", "[1, 2]", "[2, 1]", False),
+    ("varchar(9)", "a ", "a", False),
+    ("varchar(9)", "", None, False),
+    ("int", None, None, True),
+]
+
+
+@pytest.mark.parametrize(("kind", "source", "lake", "same"), CELLS)
+def test_cells_are_compared_by_value(kind: str, source: str | None, lake: str | None, same: bool) -> None:
+    compared = table(f"CREATE TABLE t (k int PRIMARY KEY, v {kind})")
+    found = list(row_differences(compared, [("1", source)], [("1", lake)]))
+    changed = Difference(
+        table=TableName("d", "t"), kind=Kind.CHANGED, key='["1"]', column="v", source=source, lake=lake
+    )
+    assert found == ([] if same else [changed])
+
+
+def test_missing_and_extra_rows() -> None:
+    keyed, keyless = table("CREATE TABLE t (k int PRIMARY KEY, v int)"), table("CREATE TABLE t (v int, w int)")
+    (missing,) = row_differences(keyed, [("1", "2")], [])
+    (extra,) = row_differences(keyed, [], [("1", "2")])
+    assert (missing.kind, extra.kind, extra.key) == (Kind.MISSING, Kind.EXTRA, '["1"]')
+    found = list(row_differences(keyless, [("1", None)] * 3, [("1", None)]))
+    assert [(each.kind, each.key) for each in found] == [(Kind.MISSING, '["1",null]')] * 2
+
+
+def test_columns_of_one_side() -> None:
+    (defined,) = tables_from_sql("USE d; CREATE TABLE t (k int PRIMARY KEY, `Own` int);", source="test")
+    there = [SourceColumn(name=name, type=parse_type("int")) for name in ("K", "more")]
+    compared, only_lake, only_source = compared_table(defined, "t", there)
+    assert [column.name for column in compared.columns] == ["k"]
+    kinds = [(d.column, d.source, d.lake) for d in column_differences(defined.name, only_lake, only_source)]
+    assert kinds == [("Own", None, "a column"), ("more", "a column", None)]
+
+
+def test_a_verification_that_found_something_fails() -> None:
+    result = TableResult(name=TableName("d", "t"), tso=7, version=1, result=Result.REPAIRED)
+    Verified(feed="f", tso=7, tables=(result,)).raise_if_different()
+    different = TableResult(name=TableName("d", "t"), tso=7, version=1, result=Result.DIFFERENT)
+    with pytest.raises(ApplyError, match=r"d\.t"):
+        Verified(feed="f", tso=7, tables=(result, different)).raise_if_different()
