@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import subprocess
 import sys
 import tomllib
@@ -46,8 +47,9 @@ def test_every_public_name_is_there() -> None:
         ticdc_lakehouse.decoded  # type: ignore[attr-defined]  # noqa: B018
 
 
-@pytest.mark.parametrize("command", ["status", "doctor"])
-@pytest.mark.parametrize("missing", ["pyspark", "py4j"])
+@pytest.mark.parametrize(
+    ("command", "missing"), [*itertools.product(["status", "doctor"], ["pyspark", "py4j"]), ("inspect", "rich")]
+)
 def test_a_command_that_needs_more_says_what_to_install(command: str, missing: str) -> None:
     script = f"import sys; sys.modules[{missing!r}] = None; from ticdc_local.cli import main; sys.exit(main())"
     done = subprocess.run([sys.executable, "-c", script, command], capture_output=True, text=True, check=False)

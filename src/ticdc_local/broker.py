@@ -73,11 +73,13 @@ broker.heartbeat.interval.ms=300
 class Broker:
     """``with Broker(folder) as broker``: a broker that keeps its data, and its ports, in ``folder``.
 
-    The folder is made if it is not there; a broker started on it again has the same topics and the same address.
+    The folder is made if it is not there; a broker started on it again has the same topics and the same address, but
+    for a ``port`` that is given.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, port: int | None = None) -> None:
         self.folder = folder.absolute()
+        self._port = port
         self._process: subprocess.Popen[bytes] | None = None
         self._watcher: subprocess.Popen[bytes] | None = None
 
@@ -109,6 +111,8 @@ class Broker:
         java = [str(find_java().executable), *JVM_OPTIONS, *serial_collector(), "-cp", class_path(Group.BROKER)]
         if not self._properties.exists():
             self._format(java)
+        elif self._port is not None:
+            self._write(self._properties, self._port)
         with self._log.open("ab") as log:
             self._process = _detached([*java, "kafka.Kafka", str(self._properties)], log)
         self._watcher = _watch(self._process.pid)
@@ -116,6 +120,12 @@ class Broker:
             unless_ready.callback(self.stop)
             self._wait_until_ready(self._process)
             unless_ready.pop_all()
+
+    def wait(self) -> None:
+        """Return when it has ended by itself. Raises ConfigError with the end of its log."""
+        if self._process is not None:
+            self._process.wait()
+            raise ConfigError(f"Kafka broker in {self.folder} ended:\n{self._log.read_text(errors='replace')[-3000:]}")
 
     def stop(self) -> None:
         """End it in order; harmless when it does not run."""
@@ -168,17 +178,8 @@ class Broker:
     def _format(self, java: list[str]) -> None:
         """Write the properties, with ports chosen once, and an empty log of metadata."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        port, controller = free_ports(2)
         draft = self._properties.with_suffix(".draft")
-        draft.write_text(
-            PROPERTIES.format(
-                port=port,
-                controller=controller,
-                data=str(self.folder / "data").replace("\\", "\\\\"),
-                largest=LARGEST_MESSAGE,
-                request=2 * LARGEST_MESSAGE,
-            )
-        )
+        self._write(draft, self._port)
         # Without -: an argument that begins with one is taken for an option.
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "_")
         command = [*java, "kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", cluster, "-c", str(draft)]
@@ -186,6 +187,13 @@ class Broker:
         if done.returncode:
             raise ConfigError(f"Kafka could not set up {self.folder}:\n{done.stdout}{done.stderr}")
         draft.replace(self._properties)
+
+    def _write(self, path: Path, port: int | None) -> None:
+        """Write the properties; ports that are not given are free ones."""
+        free, controller = free_ports(2)
+        data = str(self.folder / "data").replace("\\", "\\\\")
+        sizes = {"largest": LARGEST_MESSAGE, "request": 2 * LARGEST_MESSAGE}
+        path.write_text(PROPERTIES.format(port=port or free, controller=controller, data=data, **sizes))
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
         deadline = time.monotonic() + START_SECONDS
@@ -195,8 +203,9 @@ class Broker:
                 found = admin.list_topics(timeout=0.5)
             except KafkaException:
                 continue
-            # Another broker may sit on the port; then this one is about to end.
-            if found.cluster_id == self._cluster_id():
+            # Another broker may sit on the port; then this one is about to end. A broker that the controller still
+            # fences answers, names no broker and takes no topic.
+            if found.cluster_id == self._cluster_id() and found.brokers:
                 return
             time.sleep(0.1)
         tail = self._log.read_text(errors="replace")[-3000:]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import yaml
@@ -32,3 +32,65 @@ def write_feed_file(
     }
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(yaml.safe_dump(described, sort_keys=False), encoding="utf-8")
+
+
+_COMMENTED = """\
+# yaml-language-server: $schema=feed.schema.json
+# Every key is described in docs/feeds.md.
+protocol: {protocol}
+
+# Zone of the TiCDC server (cdc server --tz): Kafka messages do not tell it, and TIMESTAMP values depend on it.
+time_zone: {time_zone}
+
+# As in the changefeed's sink-uri, without its secrets.
+options: {options}
+
+kafka:
+  bootstrap_servers: {bootstrap_servers}
+  topics: {topics}
+  # A secret is always a reference; here kafka/jaas is the environment variable LAKEHOUSE_SECRET_KAFKA_JAAS.
+  # security:
+  #   security.protocol: SASL_SSL
+  #   sasl.mechanism: SCRAM-SHA-512
+  #   sasl.jaas.config: {{secret: kafka/jaas}}
+
+tables:
+  include: {include}
+
+# CREATE TABLE statements of the tables that existed before the changefeed; their exact types come from there.
+# schema_file: {name}.sql
+"""
+
+
+def commented(
+    name: str,
+    *,
+    protocol: str,
+    options: Mapping[str, object],
+    time_zone: str,
+    bootstrap_servers: str,
+    topics: Sequence[str],
+    include: Sequence[str],
+) -> str:
+    """The text of a feed's first file, with comments for who goes on with it."""
+    return _COMMENTED.format(
+        name=name,
+        protocol=_inline(protocol),
+        options=_inline(dict(options)),
+        time_zone=_inline(time_zone),
+        bootstrap_servers=_inline(bootstrap_servers),
+        topics=_inline(list(topics)),
+        include=_inline(list(include)),
+    )
+
+
+def _inline(value: object) -> str:
+    """A value as YAML writes it on one line."""
+    return yaml.safe_dump([value], default_flow_style=True, width=1 << 30)[1:-2]
+
+
+def yaml_value(text: str) -> object:
+    """An option's value as a person writes it into YAML: ``true`` and ``16`` bare, ``'null'`` as the word it is."""
+    if text in ("true", "false"):
+        return text == "true"
+    return int(text) if text.isdecimal() else text

@@ -10,8 +10,11 @@ import shutil
 import socket
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
@@ -22,7 +25,7 @@ from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.config.feed import Feed, security_options
 from ticdc_lakehouse.config.keys import suggestion
 from ticdc_lakehouse.entry import decoding_of
-from ticdc_lakehouse.silver.first_messages import MESSAGES, mistake
+from ticdc_lakehouse.silver.first_messages import MESSAGES, Pair, mistake
 from ticdc_local.kafka import SILENT, client_options
 
 FREE_BYTES = 256 * 1024**2
@@ -30,6 +33,16 @@ FREE_BYTES = 256 * 1024**2
 _CONNECT_SECONDS, _METADATA_SECONDS, _MESSAGE_SECONDS = 2.0, 3.0, 1.5
 _JAAS = re.compile(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _SAME_IN_BOTH_CLIENTS = {"security.protocol", "sasl.mechanism", "ssl.endpoint.identification.algorithm"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample:
+    """What a feed's topics hold, as far as a look shows."""
+
+    partitions: Mapping[str, int]
+    """By topic, their number."""
+    messages: list[Pair]
+    """Up to 48 of the first ones."""
 
 
 def check_lake(lake: Path) -> None:
@@ -99,14 +112,37 @@ def _client(feed: Feed, security: Mapping[str, str]) -> dict[str, object] | None
 
 def _check_kafka(feed: Feed, client: Mapping[str, object], lake: Path) -> None:
     """Raises ConfigError if a topic is not there, or the first messages are of another protocol."""
+    with _consumer(feed, client) as consumer:
+        partitions = _partitions(feed, consumer)
+        if not (lake / Layer.BRONZE / messages_table(feed.name) / "_delta_log").exists():
+            _check_protocol(feed, _messages(consumer, partitions))
+
+
+def look(feed: Feed, secret: Callable[[str, str], str]) -> Sample | None:
+    """The feed's partitions and first messages; None where its security is one that only Java can do.
+
+    Raises ConfigError if its brokers cannot be read, or a topic is not there.
+    """
+    options = security_options(feed, secret)
+    _check_brokers(feed)
+    client = _client(feed, options)
+    if client is None:
+        return None
+    with _consumer(feed, client) as consumer:
+        partitions = _partitions(feed, consumer)
+        counts = Counter(partition.topic for partition in partitions)
+        return Sample(partitions=counts, messages=_messages(consumer, partitions))
+
+
+@contextmanager
+def _consumer(feed: Feed, client: Mapping[str, object]) -> Iterator[Consumer]:
+    """Raises ConfigError where the broker does not let it read."""
     consumer = Consumer(
         {**client, "group.id": "ticdc-lake-preflight", "enable.auto.commit": False, "error_cb": lambda _: None},
         logger=SILENT,
     )
     try:
-        partitions = _partitions(feed, consumer)
-        if not (lake / Layer.BRONZE / messages_table(feed.name) / "_delta_log").exists():
-            _check_protocol(feed, consumer, partitions)
+        yield consumer
     except KafkaException as error:
         raise ConfigError(
             f"{', '.join(feed.bootstrap_servers)} does not answer as a Kafka broker: {error.args[0].str()}; "
@@ -132,15 +168,20 @@ def _partitions(feed: Feed, consumer: Consumer) -> list[TopicPartition]:
     return [TopicPartition(name, partition, OFFSET_BEGINNING) for name in names for partition in there[name].partitions]
 
 
-def _check_protocol(feed: Feed, consumer: Consumer, partitions: list[TopicPartition]) -> None:
+def _messages(consumer: Consumer, partitions: list[TopicPartition]) -> list[Pair]:
+    """The first messages, as far as they come in a moment."""
     consumer.assign(partitions)
     deadline = time.monotonic() + _MESSAGE_SECONDS
-    messages: list[tuple[bytes | None, bytes | None]] = []
+    messages: list[Pair] = []
     while len(messages) < MESSAGES and (left := deadline - time.monotonic()) > 0:
         got = consumer.consume(MESSAGES - len(messages), timeout=min(left, 0.5))
         messages += [(each.key(), each.value()) for each in got if each.error() is None]
         if messages and not got:  # what is there has been read
             break
+    return messages
+
+
+def _check_protocol(feed: Feed, messages: list[Pair]) -> None:
     said = mistake(decoding_of(feed, {}), messages) if messages else None
     if said is not None:
         raise ConfigError(said.removeprefix(f"feed {feed.name}: "))

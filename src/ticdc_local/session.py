@@ -80,6 +80,12 @@ def local_session(lake_root: Path, *, app_name: str = "ticdc-lake", scratch: Pat
         return builder.getOrCreate()
 
 
+def connect_settings(lake_root: Path) -> dict[str, str]:
+    """The settings of such a session for a server of Spark Connect, which names its own master."""
+    settings = SETTINGS | _places(lake_root.absolute(), None)
+    return {name: value for name, value in settings.items() if name != "spark.master"}
+
+
 @contextmanager
 def _signal_handler_kept() -> Iterator[None]:
     """PySpark puts its own in place of the process's handler of SIGINT."""

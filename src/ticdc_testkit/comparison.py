@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,35 @@ from pyspark.sql import DataFrame
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR
-from ticdc_testkit.known_losses import Lost
+
+Lost = Callable[[MysqlType, str, str | None], bool]
+"""Whether a protocol's wire, whoever reads it, makes a column's value (of this type, not NULL) into the other one."""
+
+
+def _by_debezium(kind: MysqlType, wanted: str, found: str | None) -> bool:
+    """docs/protocols/debezium.md, What this wire cannot carry."""
+    match kind.family:
+        case Family.DECIMAL if found is not None:
+            return float(wanted) == float(found)
+        case Family.DECIMAL:  # rounded to what the column cannot hold
+            whole_digits = kind.digits - sum(kind.size[1:])
+            return abs(float(wanted)) >= 10.0**whole_digits
+        case Family.DATE | Family.DATETIME:
+            return wanted < "0100" or not _is_day(wanted[:10])
+        case _:
+            return False
+
+
+def _is_day(text: str) -> bool:
+    try:
+        date.fromisoformat(text)
+    except ValueError:
+        return False
+    return True
+
+
+LOST: Mapping[str, Lost] = MappingProxyType({"debezium": _by_debezium})
+"""By protocol; the others carry every value."""
 
 Cell = str | None
 

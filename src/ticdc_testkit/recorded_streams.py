@@ -14,6 +14,7 @@ import msgspec
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.options import option_names
 from ticdc_codec.protocols import PROTOCOLS
+from ticdc_lakehouse.sql.text import quoted
 
 _DESCRIPTION = "stream.json"
 _ANSWERS = "answers.jsonl.gz"
@@ -52,7 +53,7 @@ class RecordedStream:
         start = described.tables_at_start
         if start is None and "create table" not in described.ddl_kinds:
             start = {name: table["create"] for name, table in next(answers(self.folder)).tables.items()}
-        return "".join(f"USE `{name.split('.')[0]}`;\n{create};\n" for name, create in (start or {}).items())
+        return "".join(f"USE {quoted(name.split('.')[0])};\n{create};\n" for name, create in (start or {}).items())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

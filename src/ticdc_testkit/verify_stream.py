@@ -18,8 +18,7 @@ from ticdc_local.broker import Broker, recorded_messages
 from ticdc_local.feed_file import write_feed_file
 from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.runner.job import local_parameters
-from ticdc_testkit.comparison import Cell, Difference, differences, gold_rows
-from ticdc_testkit.known_losses import LOST
+from ticdc_testkit.comparison import LOST, Cell, Difference, differences, gold_rows
 from ticdc_testkit.recorded_streams import Answer, RecordedStream, answers
 
 FEED = "recorded"

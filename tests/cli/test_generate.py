@@ -73,6 +73,29 @@ def test_options_reach_the_bytes_and_the_feed(tmp_path: Path, capsys: pytest.Cap
     assert feed.gold.mode is Mode.EVENTUAL
 
 
+def test_a_feed_file_that_is_there_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    feed_file = tmp_path / "shop.yml"
+    feed_file.write_text("# by hand")
+    given = ("--protocol", "craft", "--file", tmp_path / "f", "--feed-file", feed_file)
+    assert generate(*given) == 2
+    assert f"--feed-file: {feed_file}: is there already; --force writes over it" in capsys.readouterr().err
+    assert feed_file.read_text() == "# by hand"
+    assert generate(*given, "--force") == 0
+    assert capsys.readouterr().err.splitlines()[-1] == f"wrote {feed_file}"
+    assert load_feed(feed_file).protocol == "craft"
+
+
+def test_decode_fails_with_a_message_that_does_unless_it_is_lenient(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "lines").write_text('{"key": null, "value": "e30="}\n')
+    assert main(["decode", "--protocol", "craft", str(tmp_path / "lines")]) == 1
+    out, err = capsys.readouterr()
+    assert '"error":{' in out
+    assert err == "1 messages do not decode\n"
+    assert main(["decode", "--protocol", "craft", "--lenient", str(tmp_path / "lines")]) == 0
+
+
 def test_no_faster_than_the_rate() -> None:
     interval = Interval(events={0: [ROW] * 5}, messages={}, transactions=1)
     started = time.monotonic()

@@ -42,10 +42,10 @@ def printed(message: Message) -> bytes:
 
 
 FORMS = {
-    "JSON lines": (line(CRAFT) + b"\n\n" + line(OPEN) + b"\n", ["craft", "open_protocol"]),
-    "kcat -J": (printed(CANAL) + b"\n" + printed(CANAL), ["canal_json"] * 2),
-    "JSON values, one a line": ((CANAL.value or b"") + b"\n" + (CANAL.value or b"") + b"\n", ["canal_json"] * 2),
-    "one JSON value": (CANAL.value, ["canal_json"]),
+    "JSON lines": (line(CRAFT) + b"\n\n" + line(OPEN) + b"\n", ["craft", "open-protocol"]),
+    "kcat -J": (printed(CANAL) + b"\n" + printed(CANAL), ["canal-json"] * 2),
+    "JSON values, one a line": ((CANAL.value or b"") + b"\n" + (CANAL.value or b"") + b"\n", ["canal-json"] * 2),
+    "one JSON value": (CANAL.value, ["canal-json"]),
     "one binary value": (CRAFT.value, ["craft"]),
     "a value with line ends": (watermark("craft", 10).value, ["craft"]),
 }

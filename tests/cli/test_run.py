@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import AttentionError, ConfigError
 from ticdc_local.cli.job_text import first_line, progress_text, result_text
 from ticdc_local.runner.outcome import Event, JobResult, JobState, Progress, TaskResult, TaskState
 
@@ -76,6 +76,22 @@ def test_a_run_ends_with_each_feeds_first_cause_and_what_was_not_run_because_of_
         "  not run because of it: silver",
         "job j: failed in 2.0 s",
     ]
+
+
+def test_a_run_whose_alarms_alone_failed_ran_and_says_which_feed_needs_attention() -> None:
+    alarm = failed("alarm[shop]", AttentionError("feed shop needs attention: 1 table is blocked: a.b (why)"))
+    result = JobResult(job="j", state=JobState.FAILED, seconds=2.0, tasks=(alarm,))
+    assert result.needs_attention
+    assert result_text(result).splitlines() == [
+        "feed shop needs attention: 1 table is blocked: a.b (why)",
+        "job j: ran, but a feed needs attention, in 2.0 s",
+    ]
+    broken = TaskResult(task="feeds[x]", state=TaskState.FAILED, tasks=(failed("gold[x]", ConfigError("no")),))
+    shop = TaskResult(task="feeds[shop]", state=TaskState.FAILED, tasks=(alarm,))
+    feeds = TaskResult(task="feeds", state=TaskState.FAILED, iterations=(shop, broken))
+    both = JobResult(job="j", state=JobState.FAILED, seconds=2.0, tasks=(feeds,))
+    assert not both.needs_attention
+    assert result_text(both).splitlines()[-1] == "job j: failed in 2.0 s"
 
 
 @pytest.mark.parametrize(

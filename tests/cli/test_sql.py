@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import argparse
+
 import pytest
 
 from ticdc_lakehouse.catalog import Lake
+from ticdc_local.cli import sql
 from ticdc_local.cli.sql import MORE, PROMPT, complete, execute, run_all, typed
+from ticdc_local.cli.sql_result import Format, Printing, table_lines
 from ticdc_local.runner.notebook import sql_statements
 
 
@@ -60,3 +64,39 @@ def test_a_tso_that_is_too_large_is_one_line(capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize("text", ["select ';';", "select 1; ", "-- what\nselect 1;\n", ";"])
 def test_a_semicolon_outside_ends_it(text: str) -> None:
     assert complete(text)
+
+
+def test_a_table_is_a_box_in_full_width_unless_it_is_cut() -> None:
+    rows = [("1", "x" * 50), (None, "two\nlines")]
+    assert [*table_lines(["n", "long"], rows, None)] == [
+        "+----+" + "-" * 50 + "+",
+        "|   n|" + "long".rjust(50) + "|",
+        "+----+" + "-" * 50 + "+",
+        "|   1|" + "x" * 50 + "|",
+        "|NULL|" + "two\\nlines".rjust(50) + "|",
+        "+----+" + "-" * 50 + "+",
+    ]
+    assert [*table_lines(["n"], [("x" * 50,)], 10)][3] == "|xxxxxxx...|"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "is_script", "expected"),
+    [
+        ([], True, Printing(Format.TABLE, 20, None)),
+        ([], False, Printing(Format.TABLE, 20, 40)),
+        (["--rows", "all"], True, Printing(Format.TABLE, None, None)),
+        (["--format", "csv"], True, Printing(Format.CSV, None, None)),
+        (["--json", "--rows", "5"], True, Printing(Format.JSON, 5, None)),
+        (["--width", "9"], False, Printing(Format.TABLE, 20, 9)),
+    ],
+)
+def test_all_rows_are_printed_but_of_a_table(arguments: list[str], is_script: bool, expected: Printing) -> None:
+    parser = argparse.ArgumentParser()
+    sql.arguments(parser)
+    assert sql.printing_of(parser.parse_args(arguments), is_script=is_script) == expected
+
+
+def test_the_statements_after_one_that_fails_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    lake = Lake(spark=None, catalog="c", schemas={}, checkpoints="")  # type: ignore[arg-type]  # it is not asked
+    assert run_all(lake, iter([f"AS OF f {2**63}", "SELECT\n 2", "SELECT 3", "quit", "SELECT 4"])) == 1
+    assert capsys.readouterr().err.splitlines()[1:] == ["not run: SELECT 2", "not run: SELECT 3"]

@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from dataclasses import replace
+from io import StringIO
 
 import pytest
-from pyspark.sql import Row
+from rich.console import Console
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_of
-from ticdc_lakehouse.ops.status import FeedStatus
+from ticdc_lakehouse.ops.alarm import Thresholds
+from ticdc_lakehouse.ops.status import FeedStatus, Health
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.policy import Mode
-from ticdc_lakehouse.silver.quarantine import positions_of
-from ticdc_local.cli import doctor, quarantine
+from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.silver.quarantine import OpenHold, positions_of
+from ticdc_local.cli import doctor, main, quarantine
 from ticdc_local.cli.doctor import Finding
-from ticdc_local.cli.status import feed_text
+from ticdc_local.cli.status import checked_status, feed_text, status_object
+from ticdc_local.cli.watch import rates, watch_table
 
 TSO = 470613127470252033
 EARLIER = 470613127326072832
@@ -25,22 +30,23 @@ STATUS = FeedStatus(
     feed="shop",
     landed=100,
     waiting=10,
-    quarantined=3,
+    reasons={"bad_json": 2, "truncated": 1},
+    dismissed=2,
     tso=TSO,
     time=time_of(TSO),
     newest_change=time_of(TSO + (90_000 << 18)),
     asked_at=time_of(TSO + (3_600_000 << 18)),
     waits="partition shop/0 has sent no watermark yet",
     tables={
-        ("shop", "orders"): TableState(name="shop_shop_orders", data="o", version=3, applied_tso=TSO),
-        ("shop", "a"): TableState(
+        TableName("shop", "orders"): TableState(name="shop_shop_orders", data="o", version=3, applied_tso=TSO),
+        TableName("shop", "a"): TableState(
             name="shop_shop_a",
             data="a",
             version=2,
             applied_tso=EARLIER,
             stop=StopReason(kind=StopKind.LATE_ROWS, detail="a DDL", needs_override=True),
         ),
-        ("shop", "b"): TableState(
+        TableName("shop", "b"): TableState(
             name="",
             data="",
             version=-1,
@@ -52,7 +58,7 @@ STATUS = FeedStatus(
 
 
 def test_a_status_has_every_count_and_each_table() -> None:
-    assert feed_text(STATUS, 2).splitlines() == [
+    assert feed_text(STATUS).splitlines() == [
         "shop",
         "  landed       100 messages",
         "  decoded      85 messages",
@@ -68,13 +74,20 @@ def test_a_status_has_every_count_and_each_table() -> None:
     ]
 
 
+def test_a_status_names_the_columns_that_are_pending() -> None:
+    status = replace(STATUS, pending={("shop", "orders"): ("made", "seen")})
+    assert feed_text(status).splitlines()[-1] == (
+        "  shop.orders  at the watermark; value in old rows not known yet: made, seen"
+    )
+
+
 def test_a_feed_without_watermarks_says_what_is_not_promised() -> None:
-    (line,) = (line for line in feed_text(replace(STATUS, mode=Mode.EVENTUAL), 2).splitlines() if "mode" in line)
+    (line,) = (line for line in feed_text(replace(STATUS, mode=Mode.EVENTUAL)).splitlines() if "mode" in line)
     assert line.endswith("no consistent point in time")
 
 
 def test_a_feed_that_published_nothing_says_so() -> None:
-    lines = feed_text(replace(STATUS, tso=0, time=None, waits=None, tables={}), 0).splitlines()
+    lines = feed_text(replace(STATUS, tso=0, time=None, waits=None, tables={})).splitlines()
     assert lines[5:] == [
         "  watermark    none published yet",
         "  unapplied    unknown: nothing is published yet",
@@ -84,8 +97,8 @@ def test_a_feed_that_published_nothing_says_so() -> None:
 
 
 def test_a_feed_that_has_caught_up_is_waiting_on_nothing() -> None:
-    caught_up = replace(STATUS, newest_change=None, waiting=0, quarantined=0, waits=None)
-    lines = feed_text(caught_up, 0).splitlines()
+    caught_up = replace(STATUS, newest_change=None, waiting=0, reasons={}, waits=None)
+    lines = feed_text(caught_up).splitlines()
     assert lines[6:9] == [
         "  unapplied    0:00:00, from the watermark to the newest change that arrived",
         "  age of data  1:00:00, from the watermark to now",
@@ -93,17 +106,58 @@ def test_a_feed_that_has_caught_up_is_waiting_on_nothing() -> None:
     ]
 
 
-def test_a_position_is_read_as_it_is_printed() -> None:
-    line = Row(
-        topic="a.b-c",
-        partition=3,
-        offset=17,
-        reason="truncated",
-        detail="4 bytes",
-        error_offset=9,
-        database=None,
-        table=None,
+def test_a_monitor_is_told_the_worst_of_a_feed_and_why() -> None:
+    hold = OpenHold(topic="shop", partition=0, offset=17, reason="bad_json", database=None, table=None)
+    fine = replace(STATUS, newest_change=None, waiting=0, reasons={}, waits=None, tables={})
+    assert checked_status(fine, Thresholds()) == (Health.FINE, "fine: nothing: caught up")
+    assert checked_status(fine, Thresholds(behind_seconds=3600)) == (Health.FINE, "fine: nothing: caught up")
+    old = "attention: the published watermark is 3600 s old, more than 3599 s"
+    assert checked_status(fine, Thresholds(behind_seconds=3599)) == (Health.ATTENTION, old)
+    never = (Health.ATTENTION, "attention: bronze has not run for this feed")
+    assert checked_status(replace(fine, is_landed=False), Thresholds()) == never
+    left = (
+        "2 tables are blocked: shop.a (a DDL), shop.b (no key); 3 messages are in quarantine: 2 bad_json, 1 truncated"
     )
+    assert checked_status(STATUS, Thresholds()) == (Health.ATTENTION, f"attention: {left}")
+    assert checked_status(STATUS, Thresholds(blocked=False, quarantine=4))[0] is Health.FINE
+    held = f"broken: stands at the quarantined message shop/0/17; {left}"
+    assert checked_status(replace(STATUS, held_by=hold), Thresholds()) == (Health.BROKEN, held)
+
+
+def test_a_table_that_tidb_dropped_needs_no_attention() -> None:
+    stop = StopReason(kind=StopKind.DROPPED, commit_ts=TSO)
+    kept = TableState(name="shop_shop_a", data="a", version=2, applied_tso=EARLIER, stop=stop)
+    assert replace(STATUS, reasons={}, tables={TableName("shop", "a"): kept}).health() is Health.FINE
+
+
+def test_a_watched_feed_has_its_rate_and_what_needs_attention() -> None:
+    before: dict[str, tuple[float, int]] = {}
+    assert rates([STATUS], before, 10.0) == {}
+    faster = replace(STATUS, landed=130)
+    assert rates([faster], before, 12.0) == {"shop": 15.0}
+    console = Console(width=300, file=StringIO())
+    console.print(watch_table([faster], {"shop": 15.0}))
+    text = console.file.getvalue()  # type: ignore[attr-defined]
+    for shown in ("130", "15.0", "2026-11-21 07:36:50.528 UTC", "0:01:30", "1:00:00", "attention; 2 tables are"):
+        assert shown in text
+
+
+def test_watching_needs_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "--watch"]) == 2
+    assert "--watch: expected a terminal" in capsys.readouterr().err
+
+
+def test_a_status_as_json_has_the_figures_of_the_text() -> None:
+    found = status_object(STATUS, Health.ATTENTION, "attention: a table")
+    assert json.loads(json.dumps(found)) == found
+    assert (found["landed"], found["decoded"], found["unapplied_seconds"], found["age_seconds"]) == (100, 85, 90, 3600)
+    assert [table["blocked"] for table in found["tables"]] == [True, True, False]
+
+
+def test_a_position_is_read_as_it_is_printed() -> None:
+    position = {"topic": "a.b-c", "partition": 3, "offset": 17}
+    what = {"reason": "truncated", "detail": "4 bytes", "error_offset": 9, "database": None, "table": None}
+    line = position | what
     assert quarantine.message_text(line) == "  a.b-c/3/17  any table  truncated at byte 9: 4 bytes"
     assert positions_of(["a.b-c/3/17"]) == [("a.b-c", 3, 17)]
 

@@ -12,8 +12,7 @@ from ticdc_lakehouse.policy import Mode
 from ticdc_local.cli import main
 from ticdc_local.cli.verify_stream import Result, chosen, state, summary
 from ticdc_local.kafka import recorded_messages
-from ticdc_testkit.comparison import differences
-from ticdc_testkit.known_losses import LOST
+from ticdc_testkit.comparison import LOST, differences
 from ticdc_testkit.recorded_streams import RecordedStream, answers, recorded_streams
 from ticdc_testkit.verify_stream import Verdict, mode_of
 

@@ -142,6 +142,47 @@ def test_target_that_replaces_a_key_or_names_no_resource_is_refused(
         bundle_of(tmp_path, MAIN | {"targets": {"dev": {"default": True, "resources": added}}}, schema("s"))
 
 
+def test_an_included_file_adds_to_a_targets_tasks(tmp_path: Path) -> None:
+    nested = {"task_key": "each", "for_each_task": {"inputs": "[]", "task": {"task_key": "inner"}}}
+    jobs = {"jobs": {"j": {"name": "j", "tasks": [{"task_key": "a"}, nested]}}}
+    added = [
+        {"task_key": "each", "for_each_task": {"task": {"job_cluster_key": "main"}}},
+        {"task_key": "a", "libraries": [{"whl": "x.whl"}]},
+    ]
+    compute = {"targets": {"prod": {"resources": {"jobs": {"j": {"job_clusters": [], "tasks": added}}}}}}
+    (tmp_path / "compute.yml").write_text(yaml.safe_dump(compute))
+    main = MAIN | {"include": ["resources/*.yml", "compute.yml"]}
+    prod = bundle_of(tmp_path, main, jobs, "prod").resource("jobs", "j")
+    assert prod.file.name == "r.yml"
+    assert prod.definition == {
+        "name": "j",
+        "job_clusters": [],
+        "tasks": [
+            {"task_key": "a", "libraries": [{"whl": "x.whl"}]},
+            {
+                "task_key": "each",
+                "for_each_task": {"inputs": "[]", "task": {"task_key": "inner", "job_cluster_key": "main"}},
+            },
+        ],
+    }
+    assert load_bundle(tmp_path, "dev").resource("jobs", "j").definition == jobs["jobs"]["j"]
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ({"task_key": "b"}, r"tasks\[b\]: no such task"),
+        ({"job_cluster_key": "main"}, "tasks: Object missing required field `task_key`"),
+        ({"task_key": "a", "max_retries": 2}, r"tasks\[a\]: expected new keys, found max_retries"),
+    ],
+)
+def test_a_task_that_cannot_be_added_to_is_refused(tmp_path: Path, task: dict[str, Any], message: str) -> None:
+    jobs = {"jobs": {"j": {"name": "j", "tasks": [{"task_key": "a", "max_retries": 1}]}}}
+    added = {"dev": {"default": True, "resources": {"jobs": {"j": {"tasks": [task]}}}}}
+    with pytest.raises(ConfigError, match=message):
+        bundle_of(tmp_path, MAIN | {"targets": added}, jobs)
+
+
 def test_unknown_kinds_targets_and_resources(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="resources: Invalid enum value 'pipelines'"):
         bundle_of(tmp_path, MAIN, {"pipelines": {}})

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import pytest
 
 from ticdc_codec.errors import ConfigError
+from ticdc_local.broker import free_ports
 from ticdc_local.cli import doctor
 
 
@@ -31,3 +33,29 @@ def test_every_subject_is_looked_at_although_one_is_bad(tmp_path: Path, monkeypa
     assert "45 of 46 are not in" in findings["jars of broker"].detail
     assert f"free at {tmp_path}, found" in findings["disk"].detail
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_feeds_file_is_the_machines_matter_and_its_broker_is_not(tmp_path: Path) -> None:
+    feeds = tmp_path / "resources" / "feeds"
+    feeds.mkdir(parents=True)
+    (tmp_path / "databricks.yml").write_text("bundle: {name: b}\n")
+    servers = f"127.0.0.1:{free_ports(1)[0]}"
+    kafka = f"kafka: {{bootstrap_servers: '{servers}', topics: [t]}}"
+    (feeds / "away.yml").write_text(f"protocol: craft\ntime_zone: UTC\n{kafka}\n")
+    (feeds / "odd.yml").write_text("protocol: crafty\n")
+    secret = "security: {security.protocol: SASL_SSL, sasl.jaas.config: {secret: no/such}}"
+    (feeds / "secret.yml").write_text(f"protocol: craft\ntime_zone: UTC\n{kafka.replace(']}', f'], {secret}}}')}\n")
+    options = argparse.Namespace(project=tmp_path, lake=None)
+    away, odd, secret_missing = doctor.examine_feeds(options)
+    assert (away.good, away.is_of_machine, odd.good, odd.is_of_machine) == (False, False, False, True)
+    assert "brokers do not answer (127.0.0.1:" in away.detail
+    assert "odd.yml: protocol: expected one of" in odd.detail
+    assert "LAKEHOUSE_SECRET_NO_SUCH" in secret_missing.detail
+    assert doctor.text_of([away]).startswith("note  feed away  brokers do not answer")
+
+
+def test_a_java_home_without_java_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    [java] = (each for each in doctor.examine(tmp_path) if each.subject == "Java")
+    assert not java.good
+    assert f"JAVA_HOME is {tmp_path}, which has no bin/java" in java.detail

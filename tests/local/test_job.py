@@ -76,6 +76,7 @@ RUN_IF = {
     #                        both good  one bad            both bad
     "ALL_SUCCESS": ("success", "upstream_failed", "upstream_failed"),
     "AT_LEAST_ONE_FAILED": ("excluded", "success", "success"),
+    "ALL_DONE": ("success", "success", "success"),
 }
 
 
@@ -305,10 +306,10 @@ NOTEBOOK = {"notebook_path": "good.py"}
         ([task("t", run_job_task={"job_id": "j"}, notebook_task=NOTEBOOK)], "expected one of .* found 2"),
         ([task("t", new_key=1)], r"tasks\[t\].new_key: the local runner does not support this"),
         ([task("t", disabled=True)], r"tasks\[t\].disabled: the local runner does not support this"),
-        ([task("t", timeout_seconds=5)], r"tasks\[t\].timeout_seconds: the local runner does not support this"),
+        ([task("t", retry_on_timeout=True)], r"tasks\[t\].retry_on_timeout: the local runner does not support this"),
         ([task("t", max_retries=-1)], r"max_retries: Expected `int` >= 0"),
         ([task("t", max_retries="2")], r"max_retries: Expected `int`, got `str`"),
-        ([task("t", run_if="ALL_DONE")], "run_if: Invalid enum value 'ALL_DONE'"),
+        ([task("t", run_if="NONE_FAILED")], "run_if: Invalid enum value 'NONE_FAILED'"),
         ([task("t", "none")], r"notebook_path: .*none.py: there is no such notebook"),
         ([task("t", notebook_task={**NOTEBOOK, "warehouse_id": "x"})], "notebook_task.warehouse_id"),
         ([task("t", notebook_task={**NOTEBOOK, "source": "GIT"})], "notebook_task.source"),

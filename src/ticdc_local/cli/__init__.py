@@ -20,27 +20,33 @@ from ticdc_local.cli import interrupt
 
 COMMANDS = {
     "run": "run a job of the bundle on this machine",
+    "feed": "write a feed's file; check what a run of it needs, and its first messages",
+    "kafka": "the bundled Kafka broker, up until Ctrl-C",
     "status": "how far each feed is, and why a table is blocked",
-    "quarantine": "list, replay or dismiss messages that could not be decoded",
+    "report": "one HTML page about the lake: plots, blocked tables, the catalogue",
+    "quarantine": "list, show, replay or dismiss messages that could not be decoded",
     "table": "skip a DDL, or try again, where a table is blocked",
     "load": "rows from before the changefeed, out of an export of Dumpling's",
     "maintain": "delete what is older than the feeds' retention, compact what stays",
     "generate": "a made-up changefeed in any protocol, into Kafka or a file",
     "decode": "decode messages (JSON lines) to events (JSON lines)",
     "inspect": "what messages are: protocol, events, values, every byte",
+    "verify-source": "gold compared with TiDB itself, at the TSO that is published; --repair puts rows in place",
     "verify-stream": "recorded streams through the pipeline, gold compared with TiDB's answers",
     "demo": "Kafka, a feed of each protocol, the bundle's job, gold compared with TiDB's answers",
     "sql": "a Spark SQL prompt on the lake",
-    "doctor": "check Python, Java, jars and ports",
+    "dbx": "the bundle's jobs as a deployment file of dbx (for teams that still deploy with it)",
+    "doctor": "check Python, Java, jars, ports, and each feed's file, secrets, brokers and topics",
 }
-LOCAL = {"confluent_kafka", "delta", "pandas", "py4j", "pyspark"}
-"""What the extra ``local`` in pyproject.toml brings; ``decode`` and ``inspect`` do without."""
+LOCAL = {"confluent_kafka", "delta", "deltalake", "pandas", "py4j", "pyspark", "rich"}
+"""What the extra ``local`` in pyproject.toml brings; ``decode`` does without, ``inspect`` needs rich of it alone."""
 _READER_GONE = 128 + 13
 """As shells have it: ended by SIGPIPE."""
 EXIT_CODES = f"""exit codes:
   0    done
   1    done, and something failed or differs; or the machine refused, such as a full disk
   2    not begun: an argument, a setting, a file, a broker or the machine is not as needed
+  3    run: the job ran, but a feed needs attention, as section alarm of its feed file says
   {interrupt.INTERRUPTED}  ended by SIGINT or SIGTERM; what was published before stays, run it again
   {_READER_GONE}  the reader of the output is gone (… | head)"""
 
@@ -83,7 +89,8 @@ def _print_any_character() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def _parsed(given: list[str]) -> argparse.Namespace:
+def parsed(given: list[str]) -> argparse.Namespace:
+    """The options of a command line. Ends the process where it is wrong, or asks for help."""
     parser = argparse.ArgumentParser(
         prog="ticdc-lake", description="TiDB tables in the lakehouse.", epilog=EXIT_CODES, formatter_class=_Help
     )
@@ -91,17 +98,15 @@ def _parsed(given: list[str]) -> argparse.Namespace:
     choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary in COMMANDS.items():
         # Only the command that is called needs its arguments; the others are there for the list.
+        is_called = given[:1] == [name]
         added = choices.add_parser(
-            name,
-            help=summary,
-            description=summary,
-            add_help=given[:1] == [name],
-            epilog=EXIT_CODES,
-            formatter_class=_Help,
+            name, help=summary, description=summary, add_help=is_called, formatter_class=_Help, epilog=EXIT_CODES
         )
-        if given[:1] == [name]:
-            _module(name).arguments(added)
+        if is_called:
+            module = _module(name)
+            module.arguments(added)
             _log_arguments(added)
+            added.epilog = "\n\n".join([*filter(None, [getattr(module, "EXAMPLES", "")]), EXIT_CODES])
     return parser.parse_args(given)
 
 
@@ -112,12 +117,14 @@ def _log_arguments(parser: argparse.ArgumentParser) -> None:
         choices=("debug", "info", "warning", "error"),
         help="what is logged to stderr (default: warning)",
     )
+    parser.add_argument("--verbose", action="store_const", const="info", dest="log_level", help="--log-level info")
+    parser.add_argument("--quiet", action="store_true", help="no progress and no hints, the result alone")
     parser.add_argument("--log-format", type=log.Format, default=log.Format.TEXT, choices=tuple(log.Format))
 
 
 def _run(given: list[str]) -> int:
     try:
-        options = _parsed(given)
+        options = parsed(given)
         log.configure(options.log_level, options.log_format)
         return int(_module(options.command).run(options))
     except LakehouseError as error:

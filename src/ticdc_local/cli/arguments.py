@@ -62,6 +62,14 @@ def positive(text: str) -> int:
     return number
 
 
+def port(text: str) -> int:
+    """A TCP port. Raises argparse.ArgumentTypeError."""
+    number = positive(text)
+    if number > 65535:
+        raise argparse.ArgumentTypeError(f"expected a port, 65535 at most, found {text!r}")
+    return number
+
+
 def seconds(text: str) -> float:
     """A time to wait: ``10``, ``10s``, ``5m``, ``1h``. Raises argparse.ArgumentTypeError."""
     found = re.fullmatch(r"([0-9.]+)([smh]?)", text)

@@ -17,12 +17,13 @@ from typing import TextIO
 from pyspark.sql import SparkSession
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_codec.protocols import spelling
+from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.config.feed import Feed, load_feed
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.gold.time_travel import as_of
 from ticdc_lakehouse.ops import status
-from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.silver import events_table
 from ticdc_local.broker import Broker, recorded_messages
 from ticdc_local.cli.arguments import LAKE, lake_root, place_arguments, project_root, writing
 from ticdc_local.cli.job_text import progress_text, result_text
@@ -163,7 +164,7 @@ def _publish(demo: _Demo, broker: Broker, name: str) -> None:
     stream, topic = demo.streams[name], demo.feeds[name].topics[0]
     broker.create_topic(topic, stream.partitions)
     count = broker.produce(topic, recorded_messages(stream.messages))
-    demo.say(f"Changefeed {name}: {count} {stream.protocol} messages in topic {topic}")
+    demo.say(f"Changefeed {name}: {count} {spelling(stream.protocol)} messages in topic {topic}")
 
 
 def _apply(demo: _Demo, broker: Broker, known: list[Answer], verdicts: dict[str, list[Verdict]]) -> dict[str, Run]:
@@ -220,7 +221,7 @@ def _show_state(demo: _Demo, runs: Mapping[str, Run]) -> None:
         "gold rows",
         "watermark",
     )
-    lines = [(name, demo.feeds[name].protocol, *_layers(each, name)) for name, each in runs.items()]
+    lines = [(name, spelling(demo.feeds[name].protocol), *_layers(each, name)) for name, each in runs.items()]
     print(f"{table(heads, lines)}\n")
 
 
@@ -228,8 +229,8 @@ def _layers(run: Run, name: str) -> tuple[int, ...]:
     """The numbers of a feed's line."""
     lake, spark = run.lake, run.lake.spark
     found = status.feed_status(lake, name)
-    events = spark.table(lake.table(Layer.SILVER, decode_stream.events_table(name))).count()
-    rows = sum(spark.table(lake.table(Layer.GOLD, state.name)).count() for state in found.tables.values())
+    events = spark.table(events_table.full_name(lake, name)).count()
+    rows = sum(table.count() for table in as_of(spark, name, lake=lake).tables.values())
     return found.landed, found.quarantined, events, len(found.tables), rows, found.tso
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
 import shutil
 import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -16,10 +19,15 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.config.feed import Feed, load_feed
 from ticdc_local.broker import free_ports
 from ticdc_local.cli.arguments import lake_root, place_arguments
+from ticdc_local.cli.feed import topics_text
+from ticdc_local.cli.project import feeds_folder
 from ticdc_local.jars import Group, jars_folder, locked, missing
 from ticdc_local.java import find_java
+from ticdc_local.preflight import look
+from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.session import local_session
 
 PYTHONS = ((3, 11), (3, 12))
@@ -32,6 +40,8 @@ class Finding:
 
     subject: str
     good: bool
+    is_of_machine: bool = True
+    """Whether it is this machine's; a broker that does not answer is another one's matter."""
     detail: str
     """What was found; for what is not good, also what was expected or what to do."""
 
@@ -39,20 +49,27 @@ class Finding:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     place_arguments(parser)
+    parser.add_argument("--json", action="store_true", help="a JSON list, an object a finding")
     parser.add_argument("--spark", action="store_true", help="also start a Spark session and count to ten")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a line a finding; 1 if one is not good."""
-    findings = examine(lake_root(options), start_spark=options.spark)
-    print(text_of(findings))
-    return 0 if all(finding.good for finding in findings) else 1
+    """Print a line a finding; 1 if one of this machine, or a feed's file, is not good."""
+    findings = [*examine(lake_root(options), start_spark=options.spark), *examine_feeds(options)]
+    print(json.dumps([asdict(each) for each in findings]) if options.json else text_of(findings))
+    return 0 if all(finding.good or not finding.is_of_machine for finding in findings) else 1
 
 
 def text_of(findings: list[Finding]) -> str:
     """A line a finding: whether it is good, what was looked at, what was found."""
     width = max(len(finding.subject) for finding in findings)
-    return "\n".join(f"{'good' if f.good else 'BAD ':4}  {f.subject:{width}}  {f.detail}" for f in findings)
+    return "\n".join(f"{_word(f)}  {f.subject:{width}}  {f.detail}" for f in findings)
+
+
+def _word(finding: Finding) -> str:
+    if finding.good:
+        return "good"
+    return "BAD " if finding.is_of_machine else "note"
 
 
 def examine(folder: Path, *, start_spark: bool = False) -> list[Finding]:
@@ -72,6 +89,30 @@ def examine(folder: Path, *, start_spark: bool = False) -> list[Finding]:
     return [_finding(subject, check) for subject, check in checks.items()]
 
 
+def examine_feeds(options: argparse.Namespace) -> list[Finding]:
+    """Each feed of the project: its file, its secrets, its brokers, its topics; none where there is no project."""
+    if not (options.project / "databricks.yml").is_file():
+        return []
+    files = sorted(feeds_folder(options).glob("*.yml"))
+    with ThreadPoolExecutor(max(1, len(files))) as pool:  # a broker that does not answer takes two seconds
+        return [*pool.map(_feed, files)]
+
+
+def _feed(path: Path) -> Finding:
+    subject = f"feed {path.stem}"
+    try:
+        feed = load_feed(path)
+    except ConfigError as error:
+        return Finding(subject=subject, good=False, detail=str(error))
+    return replace(_finding(subject, partial(_source, feed)), is_of_machine=False)
+
+
+def _source(feed: Feed) -> str:
+    sample = look(feed, Secrets().get)
+    topics = "topics not looked at: its security is Java's own" if sample is None else topics_text(sample)
+    return f"brokers answer at {', '.join(feed.bootstrap_servers)}; {topics}"
+
+
 def _finding(subject: str, check: Callable[[], str]) -> Finding:
     try:
         return Finding(subject=subject, good=True, detail=check())
@@ -86,7 +127,9 @@ def _python() -> str:
 
 
 def _java() -> str:
-    java = find_java()
+    java, home = find_java(), os.environ.get("JAVA_HOME")
+    if home is not None and not (Path(home) / "bin" / "java").is_file():
+        raise ConfigError(f"JAVA_HOME is {home}, which has no bin/java; unset it or name a Java 17 or 21")
     return f"{java.version} at {java.executable}, from {java.source}"
 
 

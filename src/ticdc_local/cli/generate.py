@@ -18,20 +18,23 @@ from typing import TextIO
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.message import ClaimCheck, Message, StoredObject
 from ticdc_codec.options import LargeMessage, SinkOptions, option_names, sink_options
-from ticdc_codec.protocols import PROTOCOLS, protocol_named
+from ticdc_codec.protocols import PROTOCOLS, protocol_named, spelling
 from ticdc_local.cli.arguments import named_values, positive, writing
 from ticdc_testkit.workload import WORKLOADS, workload_named
-from ticdc_testkit.workload.dispatch import Dispatch
-from ticdc_testkit.workload.stream import Changefeed, Interval, intervals
+from ticdc_testkit.workload.stream import Changefeed, Dispatch, Interval, intervals
 
 _ROWS = 10_000
 _SERVERS = "localhost:9092"
+
+EXAMPLES = """examples:
+  ticdc-lake generate --workload shop --protocol canal-json --bootstrap-servers localhost:9092 --topic crm
+  ticdc-lake generate --workload sysbench --protocol simple --option encoding-format=avro --file - --rows 10"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("--workload", required=True, help=f"one of {', '.join(WORKLOADS)}")
-    parser.add_argument("--protocol", required=True, help=f"one of {', '.join(PROTOCOLS)}")
+    parser.add_argument("--protocol", required=True, help=f"one of {', '.join(map(spelling, PROTOCOLS))}")
     parser.add_argument(
         "--option",
         action="append",
@@ -48,7 +51,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--dispatch", type=Dispatch, choices=[*Dispatch], default=Dispatch.INDEX_VALUE, help="rows to partitions by"
     )
     parser.add_argument(
-        "--rows", type=positive, default=_ROWS, metavar="N", help=f"row changes, about (default: {_ROWS})"
+        "--rows",
+        type=positive,
+        default=_ROWS,
+        metavar="N",
+        help=f"row changes; the transaction with the last of them is whole (default: {_ROWS})",
     )
     parser.add_argument("--rate", type=positive, metavar="N", help="row changes a second, at most")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="the same seed gives the same bytes")
@@ -59,6 +66,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help="write CREATE TABLE here and not into the stream: the tables existed before the changefeed",
     )
     parser.add_argument("--feed-file", type=Path, metavar="FILE", help="write the feed that reads the stream")
+    parser.add_argument("--force", action="store_true", help="write over a feed file that is there")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -78,6 +86,7 @@ def run(options: argparse.Namespace) -> int:
     workload_named(feed.workload)
     protocol_named(protocol).encode([], feed.options)  # refuses options that cannot be encoded before a file is written
     topic = options.topic or feed.workload
+    _refuse_to_overwrite(options)
     _describe(options, feed, given, topic)
     written = Written()
     stream = written.counted(paced(stored(intervals(feed, options.rows), feed.options), options.rate))
@@ -87,7 +96,18 @@ def run(options: argparse.Namespace) -> int:
         with _opened(options.file) as file:
             file.writelines(lines(stream, topic))
     print(f"{written.text()} to {options.file or f'topic {topic}'}", file=sys.stderr)
+    for path in filter(None, (options.schema_file, options.feed_file)):
+        print(f"wrote {path}", file=sys.stderr)
+    if options.feed_file is not None and options.file is None:
+        print(f"Next: ticdc-lake run --feed {options.feed_file.stem}", file=sys.stderr)
     return 0
+
+
+def _refuse_to_overwrite(options: argparse.Namespace) -> None:
+    """Raises ConfigError for a feed file that is there already: somebody may have gone on with it."""
+    path = options.feed_file
+    if path is not None and path.is_file() and not options.force:
+        raise ConfigError(f"--feed-file: {path}: is there already; --force writes over it")
 
 
 def sink_values(protocol: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -99,7 +119,7 @@ def sink_values(protocol: str, given: Mapping[str, str]) -> dict[str, str]:
 def _describe(options: argparse.Namespace, feed: Changefeed, given: Mapping[str, str], topic: str) -> None:
     """Write the schema file and the feed file that were asked for."""
     from ticdc_lakehouse.policy import Mode
-    from ticdc_local.feed_file import write_feed_file
+    from ticdc_local.feed_file import write_feed_file, yaml_value
 
     if options.schema_file is not None:
         with writing("--schema-file", options.schema_file):
@@ -111,7 +131,7 @@ def _describe(options: argparse.Namespace, feed: Changefeed, given: Mapping[str,
             write_feed_file(
                 options.feed_file,
                 protocol=feed.protocol,
-                options={name: _yaml_value(text) for name, text in given.items() if name != "time-zone"},
+                options={name: yaml_value(text) for name, text in given.items() if name != "time-zone"},
                 time_zone=feed.options.time_zone.key,
                 bootstrap_servers=options.bootstrap_servers or _SERVERS,
                 topic=topic,
@@ -119,13 +139,6 @@ def _describe(options: argparse.Namespace, feed: Changefeed, given: Mapping[str,
                 mode=Mode.WATERMARKS if feed.has_watermarks else Mode.EVENTUAL,
             )
         _check_feed_file(options.feed_file)
-
-
-def _yaml_value(text: str) -> object:
-    """An option's value as a person writes it into YAML: ``true`` and ``16`` bare, ``'null'`` as the word it is."""
-    if text in ("true", "false"):
-        return text == "true"
-    return int(text) if text.isdecimal() else text
 
 
 def _check_feed_file(path: Path) -> None:

@@ -16,7 +16,7 @@ from rich.tree import Tree
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.inspection import Inspector
 from ticdc_codec.inspection.view import Node, Style
-from ticdc_codec.protocols import PROTOCOLS
+from ticdc_codec.protocols import PROTOCOLS, spelling
 from ticdc_codec.recognition import recognise
 from ticdc_local.cli.arguments import named_values
 from ticdc_local.cli.messages import Pair, messages_in, opened
@@ -41,7 +41,7 @@ _UNLIMITED_WIDTH = 1 << 16
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("--protocol", help=f"one of {', '.join(PROTOCOLS)}; without it the bytes tell")
+    parser.add_argument("--protocol", help=f"one of {', '.join(map(spelling, PROTOCOLS))}; without it the bytes tell")
     parser.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="a sink-uri option, or time-zone"
     )
@@ -70,11 +70,11 @@ def run(options: argparse.Namespace) -> int:
 
 def _show(inspector: Inspector, message: Pair, number: int) -> bool:
     found = inspector.inspect(message, f"message {number}")
-    _print(found.tree, sys.stdout)
+    print_tree(found.tree, sys.stdout)
     return found.decoded
 
 
-def _print(node: Node, file: TextIO) -> None:
+def print_tree(node: Node, file: TextIO) -> None:
     """Print the tree, wrapped at the terminal's width; in colours where rich finds a terminal without NO_COLOR."""
     Console(file=file, highlight=False, width=None if file.isatty() else _UNLIMITED_WIDTH).print(_branch(node))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
-from ticdc_codec.errors import LakehouseError
+from ticdc_codec.errors import AttentionError, LakehouseError
 from ticdc_local.runner.outcome import Event, Failure, JobResult, Progress
 
 _PLANS = ("=== Streaming Query ===", "== SQL", "== Parsed Logical Plan")
@@ -42,12 +42,15 @@ def first_line(error: BaseException | None) -> str:
 def result_text(result: JobResult) -> str:
     """The traceback of each failure that is nobody's setting, a list of the failures, and how the job ended."""
     traces = [trace_text(failure) for failure in result.failures if not _is_explained(failure.error)]
-    ended = f"job {result.job}: {result.state} in {result.seconds:.1f} s"
+    state = "ran, but a feed needs attention," if result.needs_attention else result.state
+    ended = f"job {result.job}: {state} in {result.seconds:.1f} s"
     return "\n".join([*traces, *map(failure_text, result.failures), ended])
 
 
 def failure_text(failure: Failure) -> str:
     """A failure on a line or two: the feed, the task, the cause; and what was not run because of it."""
+    if isinstance(failure.error, AttentionError):
+        return str(failure.error)
     task, feed = _parts(failure.task)
     own = str(failure.error) if isinstance(failure.error, LakehouseError) else first_line(failure.error)
     text = f"{f'{feed}: ' if feed else ''}{task} FAILED: {machine_cause(failure.error) or own}"

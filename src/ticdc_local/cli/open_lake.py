@@ -1,4 +1,4 @@
-"""Opens the lake that a command's arguments mean. Apart from ``place``, because this needs Spark."""
+"""Opens the lake that a command's arguments mean in Spark; what needs none is in ``project``."""
 
 from __future__ import annotations
 
@@ -6,18 +6,15 @@ import argparse
 import atexit
 import shutil
 import tempfile
-from collections.abc import Collection
 from pathlib import Path
 
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
-from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.bronze import landing
-from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.config.feed import Feed, load_feed, no_such_feed
+from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.entry import Run, lake_from
-from ticdc_local.cli.arguments import lake_root, project_root
+from ticdc_local.cli.arguments import project_root
+from ticdc_local.cli.project import existing_lake, feed_named
 from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.runner.job import local_parameters
 from ticdc_local.session import local_session
@@ -28,9 +25,7 @@ def open_lake(options: argparse.Namespace, *, reads_only: bool = False) -> Lake:
 
     Raises ConfigError if there is none in the folder.
     """
-    root = lake_root(options)
-    if not (root / Layer.BRONZE).is_dir():
-        raise ConfigError(f"{root}: expected a lake, found none; `ticdc-lake run` or `make demo` makes one")
+    root = existing_lake(options)
     scratch = _temporary_folder() if reads_only else None
     return lake_from(quiet_session(root, scratch), local_parameters(project_root(options), root))
 
@@ -54,35 +49,7 @@ def silence_query_log() -> None:
         PySparkLogger.getLogger(name).disabled = True
 
 
-def feed_files(options: argparse.Namespace) -> dict[str, Path]:
-    """The file of each feed, by the feed's name: those of the project, and those that verify-stream left in a lake."""
-    folders = (lake_root(options) / "feeds", _feeds_folder(options))
-    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yml"))}
-
-
-def _feeds_folder(options: argparse.Namespace) -> Path:
-    return project_root(options) / "resources" / "feeds"
-
-
-def check_feed(options: argparse.Namespace, name: str, known: Collection[str]) -> None:
-    """Raise ConfigError if a feed is not among the known ones: it names the one that was probably meant."""
-    if name not in known:
-        raise no_such_feed(_feeds_folder(options) / f"{name}.yml", known)
-
-
-def feed_named(options: argparse.Namespace, name: str) -> Feed:
-    """The feed of this name. Raises ConfigError for one that has no file, or whose file is wrong."""
-    files = feed_files(options)
-    check_feed(options, name, files)
-    return load_feed(files[name])
-
-
 def feed_run(options: argparse.Namespace, name: str, lake: Lake | None = None) -> Run:
     """One feed in an open lake, or in one that is opened when the feed is known to be right."""
     feed = feed_named(options, name)
     return Run(lake=lake or open_lake(options), feed=feed, secret=Secrets().get)
-
-
-def landed(lake: Lake, feed: str) -> bool:
-    """Whether bronze has run for a feed."""
-    return lake.exists(Layer.BRONZE, landing.offsets_table(feed))

@@ -3,29 +3,38 @@
 from __future__ import annotations
 
 import argparse
+import json
 from collections import Counter
-from functools import reduce
-from operator import or_
-
-from pyspark.sql import Column, Row
-from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.catalog import Layer, Values
+from ticdc_lakehouse.config.feed import Feed
 from ticdc_lakehouse.entry import Run
-from ticdc_lakehouse.silver import decode_stream, quarantine
+from ticdc_lakehouse.silver import events_table, quarantine
 from ticdc_lakehouse.silver.quarantine import ALL, Position, positions_of
 from ticdc_local.cli.arguments import place_arguments
-from ticdc_local.cli.open_lake import check_feed, feed_files, feed_run, landed, open_lake
+from ticdc_local.cli.open_lake import feed_run
+from ticdc_local.cli.project import check_feed, feed_files, feed_named, open_reader
+from ticdc_local.cli.quarantined import failure_text, show, trial
+from ticdc_local.delta_reader import DeltaReader
 
 _SHOWN = 20
+_TRIED = 1000
+"""Messages that a dry run decodes at most: the first."""
+
+EXAMPLES = """examples:
+  ticdc-lake quarantine list --feed crm
+  ticdc-lake quarantine show --feed crm --at crm-changes/0/17 --explain
+  ticdc-lake quarantine replay --feed crm --dry-run
+  ticdc-lake quarantine dismiss --feed crm --at crm-changes/0/17 --reason "sent by hand\""""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("action", choices=("list", "replay", "dismiss"))
+    parser.add_argument("action", choices=("list", "show", "replay", "dismiss"))
     place_arguments(parser)
-    parser.add_argument("--feed", help="list: this feed only; replay and dismiss: needed where there are several")
+    parser.add_argument("--feed", help="list: this feed only; else needed where there are several")
     parser.add_argument(
         "--at",
         action="append",
@@ -33,23 +42,33 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TOPIC/PARTITION/OFFSET",
         help=f"this message; may be repeated; {ALL}: every open one, which replay and list take without it, too",
     )
+    parser.add_argument("--json", action="store_true", help="list: a JSON list, an object an open message")
+    parser.add_argument("--explain", action="store_true", help="show: what each byte is, as far as it can be read")
+    parser.add_argument("--dry-run", action="store_true", help="replay: say what would decode now, change nothing")
     parser.add_argument("--reason", help="dismiss: why the message is not needed; it is recorded")
 
 
 def run(options: argparse.Namespace) -> int:
-    """List, replay or dismiss; 1 if a message that was to be acted on stays open, or is not open at all."""
+    """List, show, replay or dismiss; 1 if a message that was to be acted on stays open, or is not open at all."""
     dismisses = options.action == "dismiss"
-    messages = options.at or ([] if dismisses else [ALL])
+    messages = options.at or ([] if options.action in ("show", "dismiss") else [ALL])
     positions = positions_of(messages)
     if dismisses and not (options.reason or "").strip():
         raise ConfigError("--reason: expected a text that says why these messages are not needed, found none")
     feeds = _feeds(options)
     match options.action:
         case "list":
-            lake = open_lake(options, reads_only=True)
-            for feed in feeds:
-                print(list_text(lake, feed, positions))
+            lake = open_reader(options)
+            if options.json:
+                print(json.dumps([each for feed in feeds for each in open_objects(lake, feed, positions)]))
+                return 0
+            print("\n".join(list_text(lake, feed, positions) for feed in feeds))
             return 0
+        case "show":
+            feed = feed_named(options, _one(feeds))
+            return show(open_reader(options), feed, positions, explain=options.explain)
+        case "replay" if options.dry_run:
+            return _try_replay(open_reader(options), feed_named(options, _one(feeds)), positions)
         case "replay":
             return _replay(feed_run(options, _one(feeds)), messages)
         case _:
@@ -70,23 +89,23 @@ def _one(feeds: list[str]) -> str:
     return feeds[0]
 
 
-def list_text(lake: Lake, feed: str, positions: list[Position]) -> str:
+def list_text(lake: DeltaReader, feed: str, positions: list[Position]) -> str:
     """How many messages are open for which reason, and the first of them with position and detail."""
-    if not landed(lake, feed):
-        return f"{feed}: bronze has not run for this feed"
-    if not lake.exists(Layer.SILVER, decode_stream.events_table(feed)):
-        return f"{feed}: silver has not run for this feed"
-    opened = quarantine.open_messages(lake, feed)
-    if positions:
-        opened = opened.where(reduce(or_, map(_is_at, positions)))
-    reasons = Counter({line["reason"]: line["count"] for line in opened.groupBy("reason").count().collect()})
-    first = opened.orderBy("timestamp", "topic", "partition", F.col("offset")).limit(_SHOWN).collect()
-    return "\n".join([summary(feed, reasons), *(message_text(line) for line in first), *_rest(feed, reasons.total())])
+    if not lake.exists(Layer.BRONZE, landing.offsets_table(feed)):
+        return f"{feed}: bronze has not run for this feed: ticdc-lake run --feed {feed}"
+    if not events_table.exists(lake, feed):
+        return f"{feed}: silver has not run for this feed: ticdc-lake run --feed {feed}"
+    reasons = Counter(quarantine.reasons(lake, feed, positions))
+    first = quarantine.first_open(lake, feed, positions, _SHOWN)
+    return "\n".join([summary(feed, reasons), *map(message_text, first), *_rest(feed, reasons.total())])
 
 
-def _is_at(place: Position) -> Column:
-    topic, partition, offset = place
-    return (F.col("topic") == topic) & (F.col("partition") == partition) & (F.col("offset") == offset)
+def open_objects(lake: DeltaReader, feed: str, positions: list[Position]) -> list[dict[str, object]]:
+    """Every open message as a JSON object."""
+    if not events_table.exists(lake, feed):
+        return []
+    rows = quarantine.first_open(lake, feed, positions)
+    return [{"feed": feed, **row, "timestamp": row["timestamp"].isoformat()} for row in rows]
 
 
 def summary(feed: str, reasons: Counter[str]) -> str:
@@ -97,16 +116,27 @@ def summary(feed: str, reasons: Counter[str]) -> str:
     return f"{feed}: {reasons.total()} open ({counts})"
 
 
-def message_text(line: Row) -> str:
+def message_text(row: Values) -> str:
     """One open message: its position as ``--at`` takes it, whose rows it holds if that is known, what is wrong."""
-    table = "any table" if line["table"] is None else f"{line['database']}.{line['table']}"
-    byte = "" if line["error_offset"] is None else f" at byte {line['error_offset']}"
-    place = f"{line['topic']}/{line['partition']}/{line['offset']}"
-    return f"  {place}  {table}  {line['reason']}{byte}: {line['detail']}"
+    table = "any table" if row["table"] is None else f"{row['database']}.{row['table']}"
+    byte = "" if row["error_offset"] is None else f" at byte {row['error_offset']}"
+    place = f"{row['topic']}/{row['partition']}/{row['offset']}"
+    return f"  {place}  {table}  {row['reason']}{byte}: {row['detail']}"
 
 
 def _rest(feed: str, count: int) -> list[str]:
     return [f"  and {count - _SHOWN} more; silver.{feed}_quarantine has all that ever were"] if count > _SHOWN else []
+
+
+def _try_replay(lake: DeltaReader, feed: Feed, positions: list[Position]) -> int:
+    """Say how many messages would decode now, and why each of the others would not; 1 if there is such a one."""
+    tried = trial(lake, feed, positions, _TRIED)
+    failed = [message for message in tried if message.failure is not None]
+    print(f"{feed.name}: of {len(tried)} messages {len(tried) - len(failed)} would decode, {len(failed)} stay open")
+    print("\n".join(failure_text(message) for message in failed[:_SHOWN]), end="\n" if failed else "")
+    if len(tried) > len(failed):
+        print(f"Next: ticdc-lake quarantine replay --feed {feed.name}")
+    return 1 if failed else 0
 
 
 def _replay(run: Run, messages: list[str]) -> int:

@@ -20,10 +20,17 @@ from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.runner.graph import read_job
 from ticdc_local.runner.job import feed_parameters, local_parameters, run_job
 from ticdc_local.runner.notebook import Surroundings, read_notebook, run_notebook
-from ticdc_local.runner.outcome import JobState
+from ticdc_local.runner.outcome import JobState, Progress
 
 JOB = "ticdc_lake"
 LOOP = "ticdc_loop"
+NEEDS_ATTENTION = 3
+"""Exit code of a run whose layers did their work and that left more than a feed's section alarm tolerates."""
+EXAMPLES = """examples:
+  ticdc-lake run                              every feed of databricks.yml, once
+  ticdc-lake run --feed crm --feed erp        these feeds
+  ticdc-lake run --every 10s --feed crm       again and again, until Ctrl-C
+  ticdc-lake run notebooks/gold/as_of.py --feed crm"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,7 +48,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the job with progress, or the notebook; 1 if the job fails."""
+    """Run the job with progress, or the notebook; 1 if the job fails, 3 if a feed's alarm is all that failed."""
     given = named_values(options.param, "--param")
     if options.job is not None and options.job.endswith((".py", ".ipynb")):
         return _run_notebook(options, given)
@@ -68,12 +75,22 @@ def _run_job(options: argparse.Namespace, given: Mapping[str, str]) -> int:
         key,
         parameters,
         lambda: quiet_session(lake),
-        lambda progress: print(progress_text(progress), flush=True),
+        _silent if options.quiet else _print_progress,
         files_root=lake,
         retry_wait_seconds=options.retry_wait,
     )
     print("\n".join([*filter(None, [_refused_text(refused)]), result_text(result)]))
+    if result.needs_attention and not refused:
+        return NEEDS_ATTENTION
     return 0 if result.state is JobState.SUCCESS and not refused else 1
+
+
+def _print_progress(progress: Progress) -> None:
+    print(progress_text(progress), flush=True)
+
+
+def _silent(_: Progress) -> None:
+    """In place of `_print_progress`."""
 
 
 def _refused(feeds: Sequence[Feed], lake: Path) -> dict[str, str]:

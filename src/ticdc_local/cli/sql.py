@@ -5,24 +5,28 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import takewhile
+from pathlib import Path
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_of
-from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.entry import LARGEST
 from ticdc_lakehouse.gold import views
+from ticdc_lakehouse.gold.live_table import is_settled, live_names
 from ticdc_lakehouse.gold.state import published, published_feeds
 from ticdc_lakehouse.gold.time_travel import as_of
 from ticdc_lakehouse.ops import status
-from ticdc_lakehouse.silver import decode_stream
-from ticdc_local.cli.arguments import place_arguments
-from ticdc_local.cli.open_lake import feed_files, feed_run, open_lake
+from ticdc_lakehouse.silver import events_table
+from ticdc_local.cli.arguments import place_arguments, positive
+from ticdc_local.cli.open_lake import feed_run, open_lake
+from ticdc_local.cli.project import feed_files
+from ticdc_local.cli.sql_result import Format, Printing
 from ticdc_local.runner.notebook import sql_statements
 
 PROMPT, MORE = "sql> ", "  -> "
@@ -38,11 +42,30 @@ _HINT = (
 )
 
 
+_UNSETTLED = (
+    "its views are not made: a run that died published names which its live tables have not got yet. The next run of "
+    "gold finishes that:"
+)
+TABLE = Printing()
+EXAMPLES = """examples:
+  ticdc-lake sql                                     a prompt
+  ticdc-lake sql -e "SELECT * FROM ops.feeds" --format markdown
+  ticdc-lake sql --format csv --rows all < report.sql > report.csv"""
+
+
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     place_arguments(parser)
     parser.add_argument(
         "-e", dest="statements", action="append", default=[], metavar="STATEMENT", help="run this and end; repeatable"
+    )
+    parser.add_argument("--format", type=Format, choices=tuple(Format), default=Format.TABLE)
+    parser.add_argument("--json", action="store_const", const=Format.JSON, dest="format", help="--format json")
+    parser.add_argument(
+        "--rows", type=row_limit, metavar="N|all", help=f"of each result (default: {ROWS} of a table, else all)"
+    )
+    parser.add_argument(
+        "--width", type=positive, metavar="N", help=f"cut longer values of a table (at a prompt: {WIDTH})"
     )
 
 
@@ -50,13 +73,33 @@ def run(options: argparse.Namespace) -> int:
     """Run the statements of ``-e``, of standard input, or those typed at a prompt; 1 if one of a script fails."""
     lake = open_lake(options, reads_only=True)
     feeds = refresh_views(options, lake)
-    if options.statements or not sys.stdin.isatty():
+    is_script = bool(options.statements) or not sys.stdin.isatty()
+    printing = printing_of(options, is_script=is_script)
+    if is_script:
         text = ";\n".join(options.statements) or sys.stdin.read()
-        return run_all(lake, sql_statements(text))
+        return run_all(lake, sql_statements(text), printing)
     print("\n".join([*(feed_line(lake, feed) for feed in feeds), _HINT]))
-    for statement in typed(_read_line):
-        execute(lake, statement)
+    with line_editing(names(lake)):
+        for statement in typed(_read_line):
+            execute(lake, statement, printing)
     return 0
+
+
+def printing_of(options: argparse.Namespace, *, is_script: bool) -> Printing:
+    """How results are printed: a table's first rows, cut at a prompt; all rows of any other format."""
+    default = ROWS if options.format is Format.TABLE else None
+    rows = default if options.rows is None else options.rows or None
+    return Printing(options.format, rows, options.width or (None if is_script else WIDTH))
+
+
+def row_limit(text: str) -> int:
+    """A number of rows, 0 for ``all``. Raises argparse.ArgumentTypeError."""
+    return 0 if text == "all" else positive(text)
+
+
+def names(lake: Lake) -> list[str]:
+    """The tables and views that a statement may name."""
+    return [f"{schema}.{name}" for layer, schema in lake.schemas.items() for name in lake.tables(layer)]
 
 
 def refresh_views(options: argparse.Namespace, lake: Lake) -> list[str]:
@@ -67,25 +110,36 @@ def refresh_views(options: argparse.Namespace, lake: Lake) -> list[str]:
         if feed not in files:
             print(f"{feed}: no file in resources/feeds, so its views are not made", file=sys.stderr)
             continue
-        decode_stream.create_views(lake, feed)
+        events_table.create_views(lake, feed)
         status.create_views(lake, feed)
-        views.refresh(lake, feed_run(options, feed, lake).applying)
+        now = published(lake, feed)
+        if not is_settled(lake, live_names(now.tables.values())):
+            print(f"{feed}: {_UNSETTLED} ticdc-lake run --feed {feed}", file=sys.stderr)
+            continue
+        views.show(lake, feed_run(options, feed, lake).applying, now)
     return feeds
 
 
 def feed_line(lake: Lake, feed: str) -> str:
     """A feed's watermark and the names of its tables."""
     now = published(lake, feed)
-    names = ", ".join(f"gold.{state.name}" for state in now.tables.values() if state.version >= 0)
+    shown = [state.name for state in now.tables.values() if state.version >= 0]
+    layers = {name: Layer.GOLD if lake.exists(Layer.GOLD, name) else Layer.LIVE for name in shown}
+    names = ", ".join(lake.table(layer, name).replace("`", "").partition(".")[2] for name, layer in layers.items())
     return f"{feed} as of {time_of(now.tso):%Y-%m-%d %H:%M:%S} UTC: {names}"
 
 
-def run_all(lake: Lake, statements: Iterator[str]) -> int:
-    """Run statements up to ``quit`` or the first that fails; 1 if one does."""
-    return 0 if all(execute(lake, statement) for statement in takewhile(_is_sql, statements)) else 1
+def run_all(lake: Lake, statements: Iterator[str], printing: Printing = TABLE) -> int:
+    """Run statements up to ``quit`` or the first that fails; 1 if one does, and the rest is named."""
+    wanted = takewhile(_is_sql, statements)
+    if all(execute(lake, statement, printing) for statement in wanted):
+        return 0
+    for statement in wanted:
+        print(f"not run: {' '.join(statement.split())}", file=sys.stderr)
+    return 1
 
 
-def execute(lake: Lake, statement: str) -> bool:
+def execute(lake: Lake, statement: str, printing: Printing = TABLE) -> bool:
     """Run one statement and print its result, or its error as one line; gives whether it went well."""
     asked = _AS_OF.fullmatch(statement.strip())
     try:
@@ -94,7 +148,7 @@ def execute(lake: Lake, statement: str) -> bool:
             return True
         result = lake.spark.sql(statement)
         if result.columns:
-            result.show(ROWS, truncate=WIDTH)
+            printing.show(result)
         else:
             print("done")
     except (PySparkException, Py4JJavaError, ConfigError) as error:
@@ -143,9 +197,29 @@ def complete(text: str) -> bool:
     return rest.endswith(";") and not _OPENED.search(rest)
 
 
+@contextmanager
+def line_editing(known: Sequence[str]) -> Iterator[None]:
+    """Within it `input` has a history, also of earlier sessions, and Tab completes names, where Python has readline."""
+    try:
+        import readline
+    except ImportError:
+        yield
+        return
+    history = Path.home() / ".ticdc_lake_history"
+    with suppress(OSError):
+        readline.read_history_file(history)
+    readline.set_completer_delims(" \t\n,()=<>;")
+    readline.set_completer(lambda text, number: dict(enumerate(n for n in known if n.startswith(text))).get(number))
+    readline.parse_and_bind("tab: complete")
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            readline.set_history_length(1000)
+            readline.write_history_file(history)
+
+
 def _read_line(prompt: str) -> str | None:
-    with suppress(ImportError):
-        import readline  # noqa: F401 - gives `input` a history, where Python has it
     try:
         return input(prompt)
     except EOFError:

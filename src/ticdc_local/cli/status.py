@@ -1,70 +1,150 @@
-"""``ticdc-lake status``: how far each feed is, and why a table is blocked. Creates nothing."""
+"""``ticdc-lake status``: how far each feed is, and why a table is blocked. Starts no Spark and creates nothing."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 
-from pyspark.sql import functions as F
-
+from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_text
-from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.state import published_feeds
-from ticdc_lakehouse.ops import status
-from ticdc_lakehouse.ops.status import FeedStatus
+from ticdc_lakehouse.config.feed import load_feed
+from ticdc_lakehouse.entry import thresholds_of
+from ticdc_lakehouse.ops import retention
+from ticdc_lakehouse.ops.alarm import Thresholds
+from ticdc_lakehouse.ops.status import NOTHING_LEFT, FeedStatus, Health, feed_status
+from ticdc_lakehouse.ops.verify.results import last_verification, verification_text
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.silver import quarantine
-from ticdc_local.cli.arguments import place_arguments
-from ticdc_local.cli.open_lake import check_feed, feed_files, landed, open_lake
+from ticdc_local.cli.arguments import place_arguments, seconds
+from ticdc_local.cli.project import chosen_feeds, feed_files, open_reader
+from ticdc_local.cli.watch import watch
+from ticdc_local.delta_reader import DeltaReader
+
+EXAMPLES = """examples:
+  ticdc-lake status --feed crm
+  ticdc-lake status --check --max-age 1h     for a monitor: a line a feed, and the worst as exit code
+  ticdc-lake status --json | jq '.[].tables[] | select(.blocked)'
+
+exit codes of --check:
+  0    every feed is fine
+  1    attention: a feed never ran, or leaves more than section alarm of its file tolerates
+  2    broken: a feed stands until somebody acts; or the lake cannot be read"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     place_arguments(parser)
     parser.add_argument("--feed", help="this feed only")
+    parser.add_argument("--json", action="store_true", help="a JSON list, an object a feed")
+    parser.add_argument("--check", action="store_true", help="for monitors: a line a feed, exit code 0, 1 or 2")
+    parser.add_argument(
+        "--watch", nargs="?", type=seconds, const=2.0, metavar="TIME", help="on a terminal, again and again (2s)"
+    )
+    parser.add_argument(
+        "--max-age",
+        type=seconds,
+        metavar="TIME",
+        help="older data needs attention, in place of alarm.behind of the feed's file (10m, 1h)",
+    )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print each feed's status."""
-    lake = open_lake(options, reads_only=True)
-    print("\n\n".join(status_text(lake, feed) for feed in _chosen(options, lake)))
-    return 0
-
-
-def _chosen(options: argparse.Namespace, lake: Lake) -> list[str]:
-    known = sorted({*feed_files(options), *published_feeds(lake)})
-    if options.feed is None:
-        return known
-    check_feed(options, options.feed, known)
-    return [options.feed]
-
-
-def status_text(lake: Lake, feed: str) -> str:
-    """One feed's status as lines of text."""
-    if not landed(lake, feed):
-        return f"{feed}\n  bronze has not run for this feed"
-    return feed_text(status.feed_status(lake, feed), _dismissed(lake, feed))
-
-
-def _dismissed(lake: Lake, feed: str) -> int:
-    if not lake.exists(Layer.OPS, quarantine.ACTIONS):
+    """Print each feed's status; with ``--check`` the worst feed's `Health` is the exit code."""
+    if options.watch is not None:
+        _watch(options)
+    lake = open_reader(options)
+    found = [feed_status(lake, feed) for feed in chosen_feeds(options, lake)]
+    if not (options.json or options.check):
+        print("\n\n".join("\n".join([feed_text(each), *records_text(lake, each.feed)]) for each in found))
         return 0
-    actions = lake.spark.table(lake.table(Layer.OPS, quarantine.ACTIONS))
-    chosen = actions.where((F.col("feed") == feed) & (F.col("action") == quarantine.Action.DISMISSED.value))
-    return chosen.select("topic", "partition", "offset").distinct().count()
+    checked = [checked_status(each, _tolerated(options, each.feed)) for each in found]
+    if options.json:
+        print(json.dumps([status_object(each, *found) for each, found in zip(found, checked, strict=True)]))
+    else:
+        print("\n".join(f"{each.feed}: {text}" for each, (_, text) in zip(found, checked, strict=True)))
+    return max((health for health, _ in checked), default=Health.FINE) if options.check else 0
 
 
-def feed_text(status: FeedStatus, dismissed: int) -> str:
+def records_text(lake: DeltaReader, feed: str) -> list[str]:
+    """Lines that say how far back bronze and silver go, once maintenance has looked, and when the feed's tables were
+    last compared with TiDB's, if ever, at which TSO, with what result."""
+    kept = [f"  retention    {line}" for line in retention.lines(lake, feed)]
+    verified = last_verification(lake, feed)
+    return [*kept, f"  verified     {verification_text(verified)}"] if verified else kept
+
+
+def _watch(options: argparse.Namespace) -> None:
+    """Show the feeds until Ctrl-C. Raises ConfigError without a terminal."""
+    if not sys.stdout or not sys.stdout.isatty():
+        raise ConfigError("--watch: expected a terminal; --json or --check are for scripts")
+    feeds = chosen_feeds(options, open_reader(options))
+
+    def look() -> list[FeedStatus]:
+        lake = open_reader(options)  # a reader keeps the tables as it found them
+        return [feed_status(lake, feed) for feed in feeds]
+
+    watch(look, options.watch)
+
+
+def _tolerated(options: argparse.Namespace, feed: str) -> Thresholds:
+    """What the feed's file tolerates in its section ``alarm``, and ``--max-age``."""
+    files = feed_files(options)
+    tolerated = thresholds_of(load_feed(files[feed])) if feed in files else NOTHING_LEFT
+    return tolerated if options.max_age is None else replace(tolerated, behind_seconds=round(options.max_age))
+
+
+def checked_status(status: FeedStatus, tolerated: Thresholds) -> tuple[Health, str]:
+    """A feed's health, and a line that says it and why."""
+    health = status.health(tolerated)
+    return health, f"{health.name.lower()}: {'; '.join(status.concerns(tolerated)) or _next(status)}"
+
+
+def status_object(status: FeedStatus, health: Health, text: str) -> dict[str, object]:
+    """A feed's status as a JSON object; times in seconds."""
+    return {
+        "feed": status.feed,
+        "health": health.name.lower(),
+        "check": text,
+        "landed": status.landed,
+        "decoded": status.decoded,
+        "waiting": status.waiting,
+        "quarantined": status.quarantined,
+        "dismissed": status.dismissed,
+        "mode": status.mode.value,
+        "tso": status.tso or None,
+        "time": None if status.time is None else status.time.isoformat(),
+        "unapplied_seconds": status.unapplied_seconds,
+        "age_seconds": status.age_seconds,
+        "waiting_on": status.waits,
+        "caught_up": status.caught_up,
+        "tables": [_table_object(name, state) for name, state in sorted(status.tables.items())],
+    }
+
+
+def _table_object(name: TableName, state: TableState) -> dict[str, object]:
+    return {
+        "database": name[0],
+        "table": name[1],
+        "applied_tso": state.applied_tso,
+        "blocked": state.stop is not None,
+        "reason": None if state.stop is None else str(state.stop),
+    }
+
+
+def feed_text(status: FeedStatus) -> str:
     """A feed's name, its counts of messages, its watermark, and a line a table."""
-    decoded = status.landed - status.waiting - status.quarantined - dismissed
+    if not status.is_landed:
+        return f"{status.feed}\n  bronze has not run for this feed: ticdc-lake run --feed {status.feed}"
     facts = {
         "landed": f"{status.landed} messages",
-        "decoded": f"{decoded} messages",
+        "decoded": f"{status.decoded} messages",
         "waiting": f"{status.waiting} messages that silver has not decoded",
-        "quarantined": f"{status.quarantined} messages open, {dismissed} dismissed",
+        "quarantined": f"{status.quarantined} messages open, {status.dismissed} dismissed",
         "watermark": f"{status.tso}, {time_text(status.tso)}" if status.tso else "none published yet",
         **({"mode": _EVENTUAL} if status.mode is Mode.EVENTUAL else {}),
         "unapplied": _duration(status.unapplied_seconds, "from the watermark to the newest change that arrived"),
@@ -72,7 +152,7 @@ def feed_text(status: FeedStatus, dismissed: int) -> str:
         "next": _next(status),
     }
     lines = [f"  {name:11}  {value}" for name, value in facts.items()]
-    return "\n".join([status.feed, *lines, *tables_text(status.tables, status.tso)])
+    return "\n".join([status.feed, *lines, *tables_text(status.tables, status.tso, status.pending)])
 
 
 def _next(status: FeedStatus) -> str:
@@ -93,10 +173,17 @@ _EVENTUAL = (
 )
 
 
-def tables_text(tables: Mapping[TableName, TableState], tso: int) -> list[str]:
-    """A line a table: at the watermark, or since when it is blocked and why."""
+def tables_text(
+    tables: Mapping[TableName, TableState], tso: int, pending: Mapping[TableName, Sequence[str]]
+) -> list[str]:
+    """A line a table: at the watermark, or since when it is blocked and why; and its pending columns."""
     width = max((len(".".join(name)) for name in tables), default=0)
-    return [f"  {'.'.join(name):{width}}  {_state(state, tso)}" for name, state in sorted(tables.items())]
+    states = {name: f"{_state(state, tso)}{_pending(pending.get(name, ()))}" for name, state in sorted(tables.items())}
+    return [f"  {'.'.join(name):{width}}  {state}" for name, state in states.items()]
+
+
+def _pending(columns: Sequence[str]) -> str:
+    return f"; value in old rows not known yet: {', '.join(columns)}" if columns else ""
 
 
 def _state(state: TableState, tso: int) -> str:

@@ -5,9 +5,13 @@ from __future__ import annotations
 import argparse
 
 from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.config.keys import suggestion
 from ticdc_lakehouse.gold.overrides import Action
+from ticdc_lakehouse.gold.state import published
+from ticdc_lakehouse.schema.names import fold
 from ticdc_local.cli.arguments import place_arguments
 from ticdc_local.cli.open_lake import feed_run
+from ticdc_local.cli.project import feed_named, open_reader
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -25,10 +29,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Record the decision and say what comes next."""
+    """Record the override and print the next command."""
     if not options.reason.strip():
         raise ConfigError("--reason: expected a text that says why, found none")
+    feed_named(options, options.feed)
+    _check_table(options)
     state = feed_run(options, options.feed).decide(options.table, options.action, options.reason)
     print(f"{options.table} was blocked at TSO {state.applied_tso}: {state.stop}")
     print(f"The next run of gold goes on from there: ticdc-lake run --feed {options.feed}")
     return 0
+
+
+def _check_table(options: argparse.Namespace) -> None:
+    """Raises ConfigError for a table that the feed does not have, with the most similar name."""
+    known = sorted(".".join(name) for name in published(open_reader(options), options.feed).tables)
+    if fold(options.table) not in map(fold, known):
+        raise ConfigError(f"{options.table}: feed {options.feed} has no such table; {suggestion(options.table, known)}")

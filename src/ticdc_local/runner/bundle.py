@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+import msgspec
 from msgspec import UNSET, UnsetType, field
 
 from ticdc_codec.errors import ConfigError
@@ -19,6 +20,8 @@ from ticdc_local.runner.reference import STATIC, substitute
 from ticdc_local.runner.yaml_file import Definition, read_as, read_yaml
 
 FILE = "databricks.yml"
+OBSERVING = ("dashboards", "alerts")
+"""Kinds of resources that a target may have alone; a laptop has none of them."""
 
 
 class _Settings(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -53,8 +56,23 @@ class _Main(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
     variables: dict[str, Any] = field(default_factory=dict)
 
 
+class _Additions(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What an included file adds to a target: values of variables, keys of resources, or dashboards and alerts that are
+    of it alone."""
+
+    variables: dict[str, Any] = field(default_factory=dict)
+    resources: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
+
+
+class _Keyed(msgspec.Struct, frozen=True, kw_only=True):
+    """A task, of which its key alone is looked at."""
+
+    task_key: str
+
+
 class _Included(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    resources: dict[Literal["jobs", "schemas", "volumes"], dict[str, dict[str, Any]]]
+    resources: dict[Literal["jobs", "schemas", "volumes"], dict[str, dict[str, Any]]] = field(default_factory=dict)
+    targets: dict[str, _Additions] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,8 +116,15 @@ def load_bundle(root: Path, target: str | None = None, variables: Mapping[str, A
     target = _default(targets) if target is None else target
     if target not in targets:
         raise ConfigError(f"{FILE}: targets: no target {target!r}; there are: {', '.join(targets)}")
-    chosen = _variables(main.variables, {**targets[target].variables, **(variables or {})})
-    found = _with_additions(tuple(_resources(root, main.include)), targets[target], f"{FILE}: targets.{target}")
+    files = {file: read_as(_Included, read_yaml(file), str(file)) for file in _files(root, main.include)}
+    additions = {file: each.targets[target] for file, each in files.items() if target in each.targets}
+    given = dict(targets[target].variables)
+    for each in additions.values():
+        given |= each.variables
+    chosen = _variables(main.variables, {**given, **(variables or {})})
+    found = _with_additions(tuple(_resources(files)), targets[target].resources, f"{FILE}: targets.{target}")
+    for file, each in additions.items():
+        found = _with_file(found, each, file, target)
     references = _References(
         tree={
             "bundle": {"name": main.bundle.name, "target": target},
@@ -142,11 +167,15 @@ def _variables(declared: Mapping[str, Any], given: Mapping[str, Any]) -> dict[st
     return values
 
 
-def _resources(root: Path, patterns: list[str]) -> Iterator[Resource]:
+def _files(root: Path, patterns: list[str]) -> list[Path]:
+    return [file for pattern in patterns for file in _included(root, pattern)]
+
+
+def _resources(files: Mapping[Path, _Included]) -> Iterator[Resource]:
     """The resources of every included file. Raises: ConfigError for a key that two of them have."""
     seen: dict[str, Path] = {}
-    for file in (file for pattern in patterns for file in _included(root, pattern)):
-        for kind, resources in read_as(_Included, read_yaml(file), str(file)).resources.items():
+    for file, included in files.items():
+        for kind, resources in included.resources.items():
             for key, definition in resources.items():
                 if key in seen:
                     raise ConfigError(f"{file}: resources.{kind}.{key}: {seen[key]} has a resource of this key too")
@@ -154,17 +183,53 @@ def _resources(root: Path, patterns: list[str]) -> Iterator[Resource]:
                 yield Resource(kind=kind, key=key, file=file, definition=definition)
 
 
-def _with_additions(resources: tuple[Resource, ...], target: _Target, where: str) -> tuple[Resource, ...]:
-    """The resources with the keys that the target adds to them. Raises: ConfigError for a key that it replaces."""
-    definitions = {(resource.kind, resource.key): dict(resource.definition) for resource in resources}
-    for kind, additions in target.resources.items():
-        for key, added in additions.items():
+def _with_file(resources: tuple[Resource, ...], added: _Additions, file: Path, target: str) -> tuple[Resource, ...]:
+    """The resources with what an included file adds to them for a target."""
+    new = tuple(
+        Resource(kind=kind, key=key, file=file, definition=definition)
+        for kind in OBSERVING
+        for key, definition in added.resources.get(kind, {}).items()
+    )
+    known = {kind: each for kind, each in added.resources.items() if kind not in OBSERVING}
+    return _with_additions(resources, known, f"{file}: targets.{target}") + new
+
+
+def _with_additions(
+    resources: tuple[Resource, ...], added: Mapping[str, Mapping[str, Mapping[str, Any]]], where: str
+) -> tuple[Resource, ...]:
+    """The resources with the keys that a target adds to them. Raises: ConfigError for a key that it replaces."""
+    definitions = {(resource.kind, resource.key): resource.definition for resource in resources}
+    for kind, additions in added.items():
+        for key, addition in additions.items():
+            place = f"{where}.resources.{kind}.{key}"
             if (kind, key) not in definitions:
-                raise ConfigError(f"{where}.resources.{kind}.{key}: no such resource")
-            if both := added.keys() & definitions[kind, key].keys():
-                raise ConfigError(f"{where}.resources.{kind}.{key}: expected new keys, found {', '.join(sorted(both))}")
-            definitions[kind, key] |= added
+                raise ConfigError(f"{place}: no such resource")
+            definitions[kind, key] = _merged(definitions[kind, key], addition, place)
     return tuple(replace(resource, definition=definitions[resource.kind, resource.key]) for resource in resources)
+
+
+def _merged(given: Mapping[str, Any], added: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+    """A mapping with what another one adds to it, at any depth; tasks are identified by ``task_key``."""
+    merged = dict(given)
+    for name, value in added.items():
+        match merged.get(name), value:
+            case None, _:
+                merged[name] = value
+            case dict() as own, dict():
+                merged[name] = _merged(own, value, f"{where}.{name}")
+            case list() as tasks, list() if name == "tasks":
+                merged[name] = _merged_tasks(tasks, value, f"{where}.{name}")
+            case own, _ if name != "task_key" or own != value:
+                raise ConfigError(f"{where}: expected new keys, found {name}")
+    return merged
+
+
+def _merged_tasks(tasks: list[Any], added: list[Any], where: str) -> list[Any]:
+    additions = {read_as(_Keyed, task, where).task_key: task for task in added}
+    keys = [read_as(_Keyed, task, where).task_key for task in tasks]
+    for key in additions.keys() - set(keys):
+        raise ConfigError(f"{where}[{key}]: no such task")
+    return [_merged(task, additions.get(key, {}), f"{where}[{key}]") for key, task in zip(keys, tasks, strict=True)]
 
 
 def _included(root: Path, pattern: str) -> list[Path]:

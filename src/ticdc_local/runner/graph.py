@@ -28,6 +28,7 @@ class RunIf(StrEnum):
     """When a task starts, given how those it depends on ended."""
 
     ALL_SUCCESS = "ALL_SUCCESS"
+    ALL_DONE = "ALL_DONE"
     AT_LEAST_ONE_FAILED = "AT_LEAST_ONE_FAILED"
 
 
@@ -62,8 +63,10 @@ class _Attempts(Definition, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     min_retry_interval_millis: _Count = 0
     notebook_task: NotebookTask | None = None
     run_job_task: RunJobTask | None = None
+    environment_key: Any = None
     job_cluster_key: Any = None
     libraries: Any = None
+    timeout_seconds: Any = None
 
 
 class NestedTask(_Attempts, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -115,6 +118,7 @@ class _Job(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
     continuous: Any = None
     description: Any = None
     email_notifications: Any = None
+    environments: Any = None
     health: Any = None
     job_clusters: Any = None
     max_concurrent_runs: Any = None

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
+from ticdc_codec.errors import AttentionError
 from ticdc_local.runner.graph import Job, RunIf, Task
 
 
@@ -133,6 +134,11 @@ class JobResult:
         """The first failure of each chain of tasks."""
         return tuple(failures(self.tasks))
 
+    @property
+    def needs_attention(self) -> bool:
+        """Whether all layers did their work, and the run failed because a feed passes a threshold of its alarm."""
+        return bool(self.failures) and all(isinstance(each.error, AttentionError) for each in self.failures)
+
 
 def job_state(job: Job, results: Mapping[str, TaskResult]) -> JobState:
     """How a run ended whose tasks ended so."""
@@ -152,5 +158,7 @@ def skip_state(task: Task, results: Mapping[str, TaskResult]) -> TaskState | Non
     match task.run_if:
         case RunIf.ALL_SUCCESS:
             return TaskState.UPSTREAM_FAILED if failed else None
+        case RunIf.ALL_DONE:
+            return None
         case RunIf.AT_LEAST_ONE_FAILED:
             return None if failed else TaskState.EXCLUDED

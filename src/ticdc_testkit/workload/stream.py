@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from functools import cache
 from random import Random
+from zlib import crc32
 
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Resolved, RowChange
 from ticdc_codec.message import Message
@@ -16,7 +18,6 @@ from ticdc_codec.tso import Tso, first_of, milliseconds
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_testkit.workload import workload_named
 from ticdc_testkit.workload.database import Change, Database
-from ticdc_testkit.workload.dispatch import Dispatch, partition_of
 
 START_MS = 1_767_225_600_000
 """2026-01-01T00:00:00Z: the streams' own time, so that the same seed gives the same bytes on any day."""
@@ -27,6 +28,25 @@ WATERMARK_MS = 1000
 _LONGEST_PAUSE_MS = 100
 _CREATE_DATABASE, _CREATE_TABLE = "1", "3"
 """TiDB's numbers of DDL types (wire.md 3.1)."""
+
+
+class Dispatch(StrEnum):
+    """A dispatch rule's ``partition`` (wire.md 2.2)."""
+
+    INDEX_VALUE = "index-value"
+    """By the values of the handle key."""
+    TABLE = "table"
+
+
+def partition_of(row: RowChange, rule: Dispatch, partitions: int) -> int:
+    """The row's partition. Key values that are texts or whole numbers are hashed as TiCDC does."""
+    image = row.before if row.after is None else row.after
+    found = crc32(f"{row.database}{row.table}".encode())
+    if rule is Dispatch.INDEX_VALUE and image is not None:
+        for column in row.columns:
+            if column.key:
+                found ^= crc32(f"{column.name}{image[column.name] or ''}".encode())
+    return found % partitions
 
 
 _Sent = tuple[int, Event]

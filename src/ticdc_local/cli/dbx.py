@@ -1,0 +1,33 @@
+"""``ticdc-lake dbx``: the bundle's jobs as a deployment file of dbx."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ticdc_local.cli.arguments import named_values, project_root
+from ticdc_local.runner.dbx import FILE, deployment_text
+
+WORKSPACE = "/Repos/data/ticdc-lakehouse"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("--project", type=Path, default=Path(), help="folder with databricks.yml (default: this one)")
+    parser.add_argument(
+        "--workspace",
+        default=WORKSPACE,
+        metavar="PATH",
+        help=f"folder of the workspace that holds notebooks and feed files (default: {WORKSPACE})",
+    )
+    parser.add_argument("--var", action="append", default=[], metavar="NAME=VALUE", help="a variable of the bundle")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the file."""
+    root = project_root(options)
+    text = deployment_text(root, options.workspace, named_values(options.var, "--var"))
+    (root / FILE).parent.mkdir(exist_ok=True)
+    (root / FILE).write_text(text, encoding="utf-8")
+    print(f"{FILE}: written; `make dbx-check` reads it with dbx")
+    return 0

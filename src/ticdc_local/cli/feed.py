@@ -1,0 +1,138 @@
+"""``ticdc-lake feed``: writes a feed file, and looks at a feed's topics before anything runs."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.event import Ddl, Event, Failure, Resolved, RowChange
+from ticdc_codec.inspection.inspector import inspect
+from ticdc_codec.protocols import PROTOCOLS, protocol_named, spelling
+from ticdc_lakehouse.config.feed import Feed, load_feed
+from ticdc_lakehouse.entry import decoding_of
+from ticdc_lakehouse.silver.first_messages import events_in
+from ticdc_local.cli.arguments import lake_root, named_values, place_arguments, writing
+from ticdc_local.cli.generate import sink_values
+from ticdc_local.cli.inspect import print_tree
+from ticdc_local.cli.project import feed_named, feeds_folder, options_given
+from ticdc_local.cli.question import answer
+from ticdc_local.feed_file import commented, yaml_value
+from ticdc_local.preflight import Sample, look, problems
+from ticdc_local.runner.dbutils import Secrets
+
+EXAMPLES = """examples:
+  ticdc-lake feed new crm                   asks for what a feed needs, on a terminal
+  ticdc-lake feed new crm --protocol canal-json --topic crm --bootstrap-servers localhost:9092
+  ticdc-lake feed check crm"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument(
+        "action", choices=("new", "check"), help="new: write the feed's file; check: what a run needs, and its messages"
+    )
+    parser.add_argument("name", metavar="NAME", help="of the feed: letters a-z, digits and _; tables are named by it")
+    place_arguments(parser)
+    new = parser.add_argument_group("new")
+    new.add_argument("--protocol", help=f"one of {', '.join(map(spelling, PROTOCOLS))}")
+    new.add_argument("--topic", action="append", help="of the changefeed; may be repeated (default: NAME)")
+    new.add_argument("--bootstrap-servers", metavar="HOST:PORT,…", help="(default: localhost:9092)")
+    new.add_argument("--time-zone", help="of the TiCDC server (default: UTC)")
+    new.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of the sink-uri")
+    new.add_argument("--include", action="append", metavar="PATTERN", help="tables, as crm.* (default: all)")
+    new.add_argument("--force", action="store_true", help="write over a file that is there")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write or check, and say what comes next."""
+    return _new(options) if options.action == "new" else _check(options)
+
+
+def _new(options: argparse.Namespace) -> int:
+    path = feeds_folder(options) / f"{options.name}.yml"
+    if path.exists() and not options.force:
+        raise ConfigError(f"{path}: is there already; --force writes over it")
+    text = _described(options)
+    before = path.read_bytes() if path.exists() else None
+    with writing("feed new", path):
+        path.write_text(text, encoding="utf-8")
+    try:
+        load_feed(path)
+    except ConfigError:
+        path.unlink() if before is None else path.write_bytes(before)
+        raise
+    print(f"wrote {path}")
+    print(f"Next: ticdc-lake feed check {options.name}")
+    return 0
+
+
+def _described(options: argparse.Namespace) -> str:
+    """The file's text, of the flags and of what a person answers. Raises ConfigError where there is nobody to ask."""
+    protocol = options.protocol or answer("--protocol", f"protocol ({', '.join(map(spelling, PROTOCOLS))})")
+    protocol_named(protocol)
+    given = sink_values(protocol.replace("-", "_"), named_values(options.option, "--option"))
+    return commented(
+        options.name,
+        protocol=spelling(protocol),
+        options={name: yaml_value(text) for name, text in given.items()},
+        time_zone=options.time_zone or answer("--time-zone", "time zone of the TiCDC server", "UTC"),
+        bootstrap_servers=(
+            options.bootstrap_servers or answer("--bootstrap-servers", "Kafka's host:port", "localhost:9092")
+        ),
+        topics=options.topic or [answer("--topic", "topic", options.name)],
+        include=options.include or ["*.*"],
+    )
+
+
+def _check(options: argparse.Namespace) -> int:
+    feed = feed_named(options, options.name)
+    print(f"{feed.name}: the file is right: {spelling(feed.protocol)}, mode {feed.gold.mode}")
+    sample = look(feed, Secrets().get)
+    if sample is None:
+        print(f"{feed.name}: brokers answer; the feed's security is Java's own, so that only a run can read them")
+        return _next(feed)
+    print(f"{feed.name}: brokers answer at {', '.join(feed.bootstrap_servers)}; {topics_text(sample)}")
+    if problem := problems([feed], lake_root(options), Secrets().get).get(feed.name):
+        raise ConfigError(problem)
+    failed = 0
+    if sample.messages:
+        events = events_in(decoding_of(feed, {}), sample.messages)
+        failed = sum(isinstance(event, Failure) for _, event in events)
+        print(f"{feed.name}: first {len(sample.messages)} messages: {events_text([event for _, event in events])}")
+        first = next((number for number, event in events if isinstance(event, RowChange)), 0)
+        print_tree(inspect(sample.messages[first], feed.protocol, options_given(feed)).tree, sys.stdout)
+    else:
+        print(f"{feed.name}: the topics are empty; a run waits for messages")
+    return 1 if failed else _next(feed)
+
+
+def _next(feed: Feed) -> int:
+    print(f"Next: ticdc-lake run --feed {feed.name}")
+    return 0
+
+
+def topics_text(sample: Sample) -> str:
+    """The topics with their partitions, on a line."""
+    return ", ".join(f"topic {topic} has {count} partitions" for topic, count in sorted(sample.partitions.items()))
+
+
+def events_text(events: list[Event]) -> str:
+    """How many events of which kind, on a line; rows by table."""
+    counts = Counter(_kind(event) for event in events)
+    return ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items(), key=lambda item: -item[1]))
+
+
+def _kind(event: Event) -> str:
+    match event:
+        case RowChange():
+            return f"rows of {event.database}.{event.table}"
+        case Ddl():
+            return "DDLs"
+        case Resolved():
+            return "watermarks"
+        case Failure():
+            return f"do not decode ({event.reason})"
+        case _:
+            return "schemas"

@@ -1,0 +1,48 @@
+"""``ticdc-lake kafka``: the bundled Kafka broker, up until Ctrl-C."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+from pathlib import Path
+
+from ticdc_codec.errors import ConfigError
+from ticdc_local.broker import Broker
+from ticdc_local.cli.arguments import port
+
+FOLDER = ".kafka"
+PORT = 9092
+EXAMPLES = """examples:
+  ticdc-lake kafka                          at localhost:9092, where generated feeds look for it
+  ticdc-lake kafka --port 19092 --folder .lake/kafka      the topics of the demo"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("--port", type=port, default=PORT, help=f"where clients connect (default: {PORT})")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(FOLDER), help=f"where its topics stay (default: {FOLDER}); made if need be"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Keep the broker up; it ends with this process."""
+    _check_port(options.port)
+    with Broker(options.folder, options.port) as broker:
+        servers = f"localhost:{options.port}"
+        print(f"Kafka runs at {servers}; its topics stay in {options.folder}. Ctrl-C ends it.")
+        print("Next, in another terminal:")
+        print(f"  ticdc-lake generate --workload shop --protocol canal-json --bootstrap-servers {servers} --topic crm")
+        print(f"  ticdc-lake feed new crm --protocol canal-json --bootstrap-servers {servers} --topic crm", flush=True)
+        broker.wait()
+    return 1
+
+
+def _check_port(number: int) -> None:
+    """Raises ConfigError if somebody listens on the port."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", number))
+        except OSError as error:
+            raise ConfigError(f"--port: {number}: {error.strerror}; take another one, such as --port 19092") from None

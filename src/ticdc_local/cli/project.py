@@ -1,0 +1,71 @@
+"""What commands look at before Spark: the project's feeds, and the lake as its files have it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Collection
+from pathlib import Path
+
+from ticdc_codec.errors import ConfigError
+from ticdc_codec.options import option_names, sink_options
+from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.config.feed import Feed, load_feed, no_such_feed
+from ticdc_lakehouse.gold.state import published_feeds
+from ticdc_local.cli.arguments import lake_root, project_root
+from ticdc_local.delta_reader import DeltaReader
+
+
+def open_reader(options: argparse.Namespace) -> DeltaReader:
+    """Reads the lake's tables without Spark. Raises ConfigError if there is no lake in the folder."""
+    return DeltaReader(existing_lake(options))
+
+
+def existing_lake(options: argparse.Namespace) -> Path:
+    """The lake's folder. Raises ConfigError if there is no lake in it."""
+    root = lake_root(options)
+    if not (root / Layer.BRONZE).is_dir():
+        raise ConfigError(f"{root}: expected a lake, found none; `ticdc-lake run` or `make demo` makes one")
+    return root
+
+
+def feed_files(options: argparse.Namespace) -> dict[str, Path]:
+    """The file of each feed, by the feed's name: those of the project, and those that verify-stream left in a lake."""
+    folders = (lake_root(options) / "feeds", feeds_folder(options))
+    return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yml"))}
+
+
+def feeds_folder(options: argparse.Namespace) -> Path:
+    """Where the project has its feed files."""
+    return project_root(options) / "resources" / "feeds"
+
+
+def check_feed(options: argparse.Namespace, name: str, known: Collection[str]) -> None:
+    """Raise ConfigError if a feed is not among the known ones, with the most similar known name."""
+    if name not in known:
+        raise no_such_feed(feeds_folder(options) / f"{name}.yml", known)
+
+
+def feed_named(options: argparse.Namespace, name: str) -> Feed:
+    """The feed of this name. Raises ConfigError for one that has no file, or whose file is wrong."""
+    files = feed_files(options)
+    check_feed(options, name, files)
+    return load_feed(files[name])
+
+
+def options_given(feed: Feed) -> dict[str, object]:
+    """The options of a feed that are not their defaults, by the names that a sink-uri gives them."""
+    fields = {name: name.replace("-", "_") for name in option_names(feed.protocol)}
+    default = sink_options(feed.protocol, {})
+    values = {name: getattr(feed.sink_options, field) for name, field in fields.items()}
+    other = {name: value for name, value in values.items() if value != getattr(default, fields[name])}
+    return {**other, "time-zone": feed.sink_options.time_zone.key}
+
+
+def chosen_feeds(options: argparse.Namespace, lake: DeltaReader) -> list[str]:
+    """``--feed``, else all feeds: those with a file and those that gold has published. Raises ConfigError for one that
+    is neither."""
+    known = sorted({*feed_files(options), *published_feeds(lake)})
+    if options.feed is None:
+        return known
+    check_feed(options, options.feed, known)
+    return [options.feed]

@@ -1,0 +1,97 @@
+"""Quarantined messages by their bytes in bronze: shown, and decoded on trial, without Spark."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from ticdc_codec.event import Failure
+from ticdc_codec.inspection.inspector import Inspector
+from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.catalog import Layer, Values
+from ticdc_lakehouse.config.feed import Feed
+from ticdc_lakehouse.entry import decoding_of
+from ticdc_lakehouse.silver import external_schemas, quarantine
+from ticdc_lakehouse.silver.first_messages import events_in
+from ticdc_lakehouse.silver.quarantine import Position
+from ticdc_lakehouse.sql.text import literal
+from ticdc_local.cli.inspect import print_tree
+from ticdc_local.cli.project import options_given
+from ticdc_local.delta_reader import DeltaReader
+
+_LINE = 16
+"""Bytes on a line of a dump."""
+_AROUND = 4
+"""Lines of a dump before and after the one with the fault."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """A message that was decoded with today's code and options."""
+
+    position: str
+    failure: Failure | None
+    """Why it does not decode; None if it does."""
+
+
+def show(lake: DeltaReader, feed: Feed, positions: Sequence[Position], *, explain: bool) -> int:
+    """Print why each of these messages is in quarantine, its bytes, and what `inspect` makes of them. 1 if one of the
+    positions names no quarantined message."""
+    found = quarantine.first_open(lake, feed.name, positions)
+    for row, raw in _with_bytes(lake, feed, found):
+        place = f"{row['topic']}/{row['partition']}/{row['offset']}"
+        at = "" if row["error_offset"] is None else f" at byte {row['error_offset']}"
+        print(f"{place} of feed {feed.name}: {row['reason']}{at}: {row['detail']}")
+        print(f"  Kafka's time {row['timestamp']:%Y-%m-%d %H:%M:%S.%f} UTC, bronze batch {row['batch']}")
+        print("\n".join(f"  {line}" for line in dump(raw["value"] or b"", row["error_offset"])))
+        print_tree(_inspector(feed, explain=explain).inspect((raw["key"], raw["value"]), place).tree, sys.stdout)
+        print(f"Next: ticdc-lake quarantine replay --feed {feed.name} --at {place} --dry-run")
+    if absent := len(set(positions)) - len(found):
+        print(f"{absent} of the positions given with --at name no open message")
+    return 1 if absent else 0
+
+
+def trial(lake: DeltaReader, feed: Feed, positions: Sequence[Position], limit: int) -> list[Tried]:
+    """The first open messages (all, or those at these positions), decoded with today's code and options."""
+    decoding = decoding_of(feed, external_schemas.learned(lake, feed.name))
+    pairs = [*_with_bytes(lake, feed, quarantine.first_open(lake, feed.name, positions, limit))]
+    events = events_in(decoding, [(raw["key"], raw["value"]) for _, raw in pairs])
+    failures = {number: event for number, event in events if isinstance(event, Failure)}
+    return [
+        Tried(position=f"{row['topic']}/{row['partition']}/{row['offset']}", failure=failures.get(number))
+        for number, (row, _) in enumerate(pairs)
+    ]
+
+
+def failure_text(tried: Tried) -> str:
+    """A line for a message that does not decode."""
+    return f"  {tried.position}  {tried.failure and f'{tried.failure.reason}: {tried.failure.detail}'}"
+
+
+def _with_bytes(lake: DeltaReader, feed: Feed, rows: Sequence[Values]) -> Iterator[tuple[Values, Values]]:
+    """Each quarantined message with its key and value in bronze."""
+    messages = lake.table(Layer.BRONZE, landing.messages_table(feed.name)) if rows else ""
+    for row in rows:
+        [raw] = lake.rows(f"""
+            SELECT key, value FROM {messages} WHERE topic = {literal(row["topic"])}
+            AND partition = {row["partition"]} AND offset = {row["offset"]} AND batch = {row["batch"]} LIMIT 1""")
+        yield row, raw
+
+
+def dump(data: bytes, fault: int | None) -> list[str]:
+    """The bytes as lines of hexadecimal and text, those around the fault alone if there is one; it is marked ``>``."""
+    first = 0 if fault is None else max(0, fault // _LINE - _AROUND)
+    numbers = range(first, min(first + 2 * _AROUND + 1, -(-len(data) // _LINE)))
+    return [_dump_line(data, number * _LINE, fault) for number in numbers]
+
+
+def _dump_line(data: bytes, start: int, fault: int | None) -> str:
+    part = data[start : start + _LINE]
+    text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in part)
+    mark = ">" if fault is not None and start <= fault < start + _LINE else " "
+    return f"{mark} {start:08x}  {part.hex(' '):{3 * _LINE - 1}}  {text}"
+
+
+def _inspector(feed: Feed, *, explain: bool) -> Inspector:
+    return Inspector(feed.protocol, options_given(feed), explain=explain)

@@ -1,0 +1,33 @@
+"""``ticdc-lake report``: one HTML page about the lake, with plots; starts no Spark."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ticdc_local.cli.arguments import place_arguments, writing
+from ticdc_local.cli.project import chosen_feeds, open_reader
+from ticdc_local.report.facts import feed_facts, now
+from ticdc_local.report.page import page
+
+FILE = "report.html"
+EXAMPLES = """examples:
+  ticdc-lake report && xdg-open report.html
+  ticdc-lake report --feed crm --output /var/www/crm.html"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    place_arguments(parser)
+    parser.add_argument("--feed", help="this feed only")
+    parser.add_argument("--output", type=Path, default=Path(FILE), metavar="FILE", help=f"(default: {FILE})")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Write the page and say where it is."""
+    lake = open_reader(options)
+    feeds = [feed_facts(lake, feed) for feed in chosen_feeds(options, lake)]
+    with writing("--output", options.output):
+        options.output.write_text(page(lake.name, now(), feeds), encoding="utf-8")
+    print(f"wrote {options.output}")
+    return 0

@@ -1,0 +1,91 @@
+"""A statement's rows as a table, CSV, JSON lines or a Markdown table."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import islice
+
+import orjson
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import BinaryType
+
+Texts = Sequence[str | None]
+"""A row: each value as Spark writes it, binary as hexadecimal; None for NULL."""
+NULL = "NULL"
+
+
+class Format(StrEnum):
+    """How rows are printed."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSON = "json"
+    MARKDOWN = "markdown"
+
+
+@dataclass(frozen=True, slots=True)
+class Printing:
+    """How a result is printed."""
+
+    format: Format = Format.TABLE
+    rows: int | None = 20
+    """So many at most; None for all."""
+    width: int | None = None
+    """A table's longer values are cut to so many characters; None for none."""
+
+    def show(self, result: DataFrame) -> None:
+        """Print a result's rows."""
+        found = texts(result)
+        shown = found if self.rows is None else islice(found, self.rows)
+        match self.format:
+            case Format.CSV:
+                csv.writer(sys.stdout, lineterminator="\n").writerows([result.columns, *shown])
+            case Format.JSON:
+                for row in shown:
+                    print(orjson.dumps(dict(zip(result.columns, row, strict=True))).decode())
+            case Format.MARKDOWN:
+                print("\n".join(markdown_lines(result.columns, shown)))
+            case Format.TABLE:
+                print("\n".join(table_lines(result.columns, [*shown], self.width)))
+        if self.rows is not None and next(found, None) is not None:
+            print(f"only the first {self.rows} rows; --rows all prints all", file=sys.stderr)
+
+
+def texts(result: DataFrame) -> Iterator[Texts]:
+    """The rows one after the other, read partition by partition."""
+    # Names may stand twice; numbers do not.
+    numbered = result.toDF(*(f"c{i}" for i in range(len(result.columns))))
+    binary = {field.name for field in numbered.schema if isinstance(field.dataType, BinaryType)}
+    cells = [F.hex(name) if name in binary else F.col(name).cast("string") for name in numbered.columns]
+    return (tuple(row) for row in numbered.select(*cells).toLocalIterator())
+
+
+def table_lines(columns: Sequence[str], rows: Sequence[Texts], width: int | None) -> Iterator[str]:
+    """A box with the values to the right, as Spark's ``show`` prints it."""
+    lines = [[_cell(text, width) for text in row] for row in (columns, *rows)]
+    widths = [max(3, *(len(line[i]) for line in lines)) for i in range(len(columns))]
+    rule = "+" + "+".join("-" * each for each in widths) + "+"
+    boxed = ["|" + "|".join(text.rjust(each) for text, each in zip(line, widths, strict=True)) + "|" for line in lines]
+    yield from (rule, boxed[0], rule, *boxed[1:], rule)
+
+
+def _cell(text: str | None, width: int | None) -> str:
+    shown = NULL if text is None else text.replace("\n", "\\n").replace("\r", "\\r").replace("\t", "\\t")
+    return shown if width is None or len(shown) <= width else f"{shown[: width - 3]}..."
+
+
+def markdown_lines(columns: Sequence[str], rows: Iterator[Texts]) -> Iterator[str]:
+    """A table of Markdown."""
+    yield _markdown_line(columns)
+    yield _markdown_line(["---"] * len(columns))
+    yield from map(_markdown_line, rows)
+
+
+def _markdown_line(row: Texts) -> str:
+    cells = (NULL if text is None else text.replace("|", "\\|").replace("\n", "<br>") for text in row)
+    return f"| {' | '.join(cells)} |"

@@ -1,0 +1,58 @@
+"""``ticdc-lake verify-source``: gold compared with TiDB itself, at the TSO that gold has published."""
+
+from __future__ import annotations
+
+import argparse
+
+from ticdc_codec.tso import with_time
+from ticdc_lakehouse.ops.verify.results import TableResult, Verified
+from ticdc_local.cli.arguments import place_arguments, positive, seconds
+from ticdc_local.cli.open_lake import feed_run
+
+_SHOWN = 20
+"""Differences of a table that are printed; ``ops.differences`` has more."""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    place_arguments(parser)
+    parser.add_argument("--feed", required=True)
+    parser.add_argument(
+        "--dsn",
+        required=True,
+        help="mysql://USER@HOST:4000/?secret=SCOPE/KEY (more: tls=true, ca=FILE); the password is that secret, on a "
+        "laptop the environment variable LAKEHOUSE_SECRET_SCOPE_KEY",
+    )
+    parser.add_argument("--table", action="append", default=[], help="database.table; may be repeated (default: all)")
+    parser.add_argument("--threads", type=positive, default=4, help="queries that TiDB answers at once (default: 4)")
+    parser.add_argument("--sleep", type=seconds, default=0.0, help="rest of each thread after a query, such as 0.2s")
+    parser.add_argument("--repair", action="store_true", help="put the rows that differ in place, as TiDB has them")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Compare and print what differs; 1 if something does."""
+    verified = feed_run(options, options.feed).verify_source(
+        options.dsn, options.table, threads=options.threads, sleep=options.sleep, repair=options.repair
+    )
+    print("\n".join(verified_lines(verified)))
+    return int(verified.different)
+
+
+def verified_lines(verified: Verified) -> list[str]:
+    """A line for each table, and below it what differs."""
+    width = max((len(".".join(table.name)) for table in verified.tables), default=0)
+    lines = [f"{verified.feed} at {with_time(verified.tso)}"]
+    for table in verified.tables:
+        lines.append(f"  {'.'.join(table.name):{width}}  {_summary(table, verified.tso)}")
+        lines.extend(f"    {difference}" for difference in table.differences[:_SHOWN])
+        if len(table.differences) > _SHOWN:
+            lines.append(f"    … {len(table.differences) - _SHOWN} more are in ops.differences")
+    return lines
+
+
+def _summary(table: TableResult, tso: int) -> str:
+    at = "" if table.tso == tso else f" at {with_time(table.tso)}, where it is blocked"
+    counts = f"{table.rows} rows in {table.chunks} chunks"
+    differing = f", {table.different_rows} rows differ" if table.different_rows else ""
+    detail = f" ({table.detail})" if table.detail else ""
+    return f"{table.result}{at}: {counts}{differing}{detail}"

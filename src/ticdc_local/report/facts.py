@@ -1,0 +1,188 @@
+"""What the page says of a feed, read from the lake's tables: figures by window, rows by table, DDLs, the catalogue."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from ticdc_codec.event import Kind
+from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.catalog import Layer, Values
+from ticdc_lakehouse.gold.state import published
+from ticdc_lakehouse.gold.state_tables import WINDOWS, values_of
+from ticdc_lakehouse.ops.status import FeedStatus, feed_status
+from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.silver import events_table
+from ticdc_lakehouse.sql.typed_columns import typed_columns
+from ticdc_local.delta_reader import DeltaReader
+
+NEWEST_WINDOWS = 100
+"""Windows that are plotted."""
+NEWEST_DDLS = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowFacts:
+    """One published window."""
+
+    number: int
+    tso: int
+    time: datetime
+    """Of the watermark."""
+    published_at: datetime
+    row_changes: int
+    landed_at: datetime | None
+    """When the last of its bronze batches was landed."""
+    decoded_at: datetime | None
+    """When silver had committed last before it was published."""
+
+    @property
+    def age_seconds(self) -> float:
+        """Age of the newest data when it was published."""
+        return (self.published_at - self.time).total_seconds()
+
+    @property
+    def silver_seconds(self) -> float | None:
+        """From landed to decoded; None if a batch was landed meanwhile, or nobody knows."""
+        return _seconds(self.landed_at, self.decoded_at)
+
+    @property
+    def gold_seconds(self) -> float | None:
+        """From decoded to published."""
+        return _seconds(self.decoded_at, self.published_at)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DdlFacts:
+    """One DDL of the feed."""
+
+    tso: int
+    query: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ColumnFacts:
+    """One column of a table in gold."""
+
+    name: str
+    type: str
+    comment: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFacts:
+    """One table, and where its rows come from and go to."""
+
+    name: TableName
+    view: str
+    topics: tuple[str, ...]
+    source: str
+    """Where its definition comes from: ``file``, ``ddl`` or ``wire``."""
+    columns: tuple[ColumnFacts, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedFacts:
+    """All that the page shows of a feed."""
+
+    status: FeedStatus
+    windows: tuple[WindowFacts, ...]
+    """The newest ones, by number."""
+    rows: dict[tuple[int, TableName], int]
+    """Row changes by window and table, duplicates included."""
+    ddls: tuple[DdlFacts, ...]
+    """The newest ones, by commit_ts."""
+    tables: tuple[TableFacts, ...]
+
+
+def feed_facts(lake: DeltaReader, feed: str) -> FeedFacts:
+    """Read a feed's facts; one that never ran has none but its status."""
+    status = feed_status(lake, feed)
+    in_silver = events_table.exists(lake, feed)
+    windows = _windows(lake, feed) if status.tso else ()
+    return FeedFacts(
+        status=status,
+        windows=windows,
+        rows=_rows(lake, feed, windows) if windows and in_silver else {},
+        ddls=_ddls(lake, feed) if in_silver else (),
+        tables=_tables(lake, feed) if windows and in_silver else (),
+    )
+
+
+def _windows(lake: DeltaReader, feed: str) -> tuple[WindowFacts, ...]:
+    columns = "number, tso, time, published_at, row_changes, batch"
+    newest = values_of(lake, WINDOWS, feed, f"true ORDER BY number DESC LIMIT {NEWEST_WINDOWS}", columns)
+    landed = {
+        row["batch"]: row["at"]
+        for row in lake.rows(f"""
+            SELECT batch, max(ingest_time) AS at FROM {lake.table(Layer.BRONZE, landing.offsets_table(feed))}
+            GROUP BY batch""")
+    }
+    decoded = sorted(lake.commit_times(Layer.SILVER, events_table.table_name(feed)))
+    return tuple(_window(row, landed.get(row["batch"]), decoded) for row in reversed(newest))
+
+
+def _window(row: Values, landed_at: datetime | None, decoded: Sequence[datetime]) -> WindowFacts:
+    before = bisect_right(decoded, row["published_at"])
+    return WindowFacts(
+        number=row["number"],
+        tso=row["tso"],
+        time=row["time"],
+        published_at=row["published_at"],
+        row_changes=row["row_changes"],
+        landed_at=landed_at,
+        decoded_at=decoded[before - 1] if before else None,
+    )
+
+
+def _seconds(since: datetime | None, until: datetime | None) -> float | None:
+    if since is None or until is None or until < since:
+        return None
+    return (until - since).total_seconds()
+
+
+def _rows(lake: DeltaReader, feed: str, windows: Sequence[WindowFacts]) -> dict[tuple[int, TableName], int]:
+    found = lake.rows(f"""
+        SELECT w.number, e.database, e.table, count(*) AS changes
+        FROM {events_table.full_name(lake, feed)} AS e JOIN {lake.table(Layer.OPS, WINDOWS)} AS w
+          ON e.commit_ts > w.from_tso AND e.commit_ts <= w.tso
+        WHERE e.kind = '{Kind.ROW}' AND w.feed = '{feed}' AND w.number >= {windows[0].number}
+        GROUP BY w.number, e.database, e.table""")
+    return {(row["number"], TableName(row["database"], row["table"])): row["changes"] for row in found}
+
+
+def _ddls(lake: DeltaReader, feed: str) -> tuple[DdlFacts, ...]:
+    found = lake.rows(f"""
+        SELECT DISTINCT commit_ts, query FROM {events_table.full_name(lake, feed)}
+        WHERE kind = '{Kind.DDL}' AND commit_ts IS NOT NULL ORDER BY commit_ts DESC, query LIMIT {NEWEST_DDLS}""")
+    return tuple(DdlFacts(tso=row["commit_ts"], query=row["query"]) for row in found)
+
+
+def _tables(lake: DeltaReader, feed: str) -> tuple[TableFacts, ...]:
+    topics: dict[TableName, set[str]] = {}
+    for row in lake.rows(f"""
+        SELECT DISTINCT topic, database, table FROM {events_table.full_name(lake, feed)} WHERE kind = '{Kind.ROW}'"""):
+        topics.setdefault(TableName(row["database"], row["table"]), set()).add(row["topic"])
+    now = published(lake, feed)
+    definitions = {name: now.definitions.get(state.data) for name, state in now.tables.items()}
+    return tuple(
+        TableFacts(
+            name=name,
+            view=now.tables[name].name,
+            topics=tuple(sorted(topics.get(name, ()))),
+            source=definition.source,
+            columns=tuple(
+                ColumnFacts(name=column.name, type=column.spark_type, comment=column.comment)
+                for column in typed_columns(definition.table)
+            ),
+        )
+        for name, definition in sorted(definitions.items())
+        if definition is not None
+    )
+
+
+def now() -> datetime:
+    """When the page is made."""
+    return datetime.now(UTC)

@@ -1,0 +1,151 @@
+"""The page as HTML: one file, no script, nothing fetched; light or dark as the browser is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from html import escape
+
+from ticdc_codec.tso import time_text
+from ticdc_lakehouse.ops.status import FeedStatus, Health
+from ticdc_local.report.facts import FeedFacts, TableFacts
+from ticdc_local.report.plots import Line, bars, lines, stacks
+
+STYLE = """
+:root { color-scheme: light dark; --ink: #1b2733; --soft: #5b6b7b; --line: #d9e0e7; --paper: #fff; --card: #f5f7fa;
+  --good: #1a7f4b; --warn: #b26a00; --bad: #c0282d; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --soft: #9aa8b5; --line: #2f3b47; --paper: #0f151b;
+  --card: #18212a; --good: #4cc38a; --warn: #e0a33e; --bad: #ff6b6b; } }
+body { margin: 0 auto; max-width: 1120px; padding: 24px; background: var(--paper); color: var(--ink);
+  font: 15px/1.45 system-ui, sans-serif; }
+h1 { font-size: 22px; margin: 0 0 4px; } h2 { font-size: 18px; margin: 36px 0 8px; } h3.broken { margin-top: 16px; }
+h3 { font-size: 14px; margin: 0 0 8px; } .card h3 { color: var(--soft); font-weight: 600; }
+p { margin: 0 0 12px; } .soft { color: var(--soft); } code { font-size: 13px; overflow-wrap: anywhere; }
+.cards, .plots { display: grid; gap: 12px; grid-template-columns: repeat(auto-fit, minmax(200px, 1fr)); }
+.plots { grid-template-columns: repeat(auto-fill, minmax(460px, 1fr)); margin: 12px 0; }
+.card { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 12px 14px; }
+.card b { display: block; font-size: 16px; } .fine { color: var(--good); } .attention { color: var(--warn); }
+.broken { color: var(--bad); } a { color: inherit; } svg { width: 100%; height: auto; display: block; }
+svg text { font-size: 11px; fill: var(--soft); } .grid { stroke: var(--line); stroke-width: 1; }
+.line { fill: none; stroke-width: 2; } .legend { margin: 6px 0 0; font-size: 12px; color: var(--soft); }
+.legend span { margin-right: 14px; white-space: nowrap; }
+.legend i { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 5px; }
+table { border-collapse: collapse; width: 100%; font-size: 13px; } th { text-align: left; color: var(--soft); }
+th, td { border-bottom: 1px solid var(--line); padding: 4px 10px 4px 0; vertical-align: top; }
+details { border-top: 1px solid var(--line); padding: 8px 0; } summary { cursor: pointer; }
+"""
+_PALETTE = ("#3b7dd8", "#e08b3a", "#2f9e6e", "#b65fc2", "#d0494f", "#4aa9b8", "#8c7a2f", "#7a8794")
+COLOURS = "\n".join(
+    f"rect.c{number}, circle.c{number} {{ fill: {colour}; }} .line.c{number} {{ stroke: {colour}; }} "
+    f"i.c{number} {{ background: {colour}; }}"
+    for number, colour in enumerate(_PALETTE)
+)
+
+
+def page(lake: str, made_at: datetime, feeds: Sequence[FeedFacts]) -> str:
+    """The whole page."""
+    cards = "".join(_card(each.status) for each in feeds)
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>Lake {escape(lake)}</title><style>{STYLE}{COLOURS}</style></head><body>"
+        f"<h1>Lake {escape(lake)}</h1>"
+        f'<p class="soft">{len(feeds)} feeds, as of {made_at:%Y-%m-%d %H:%M:%S} UTC</p>'
+        f'<div class="cards">{cards}</div>{"".join(map(_feed, feeds))}</body></html>\n'
+    )
+
+
+def _card(status: FeedStatus) -> str:
+    health = status.health()
+    concerns = "; ".join(status.concerns()) or ("caught up" if status.caught_up else "nothing is blocking it")
+    return (
+        f'<div class="card"><b><a href="#{escape(status.feed)}">{escape(status.feed)}</a></b>'
+        f'<span class="{health.name.lower()}">{_MARKS[health]} {health.name.lower()}</span>: {escape(concerns)}</div>'
+    )
+
+
+_MARKS = {Health.FINE: "●", Health.ATTENTION: "▲", Health.BROKEN: "■"}
+
+
+def _feed(facts: FeedFacts) -> str:
+    status = facts.status
+    sections = "".join(
+        f'<div class="card"><h3>{title}</h3>{content}</div>' for title, content in _plots(facts) if content
+    )
+    return (
+        f'<h2 id="{escape(status.feed)}">{escape(status.feed)}</h2>{_figures(status)}{_blocked(status)}'
+        f'<div class="plots">{sections}</div>{_ddls(facts)}{_catalogue(facts)}'
+    )
+
+
+def _figures(status: FeedStatus) -> str:
+    figures = {
+        "watermark": f"{status.tso} ({time_text(status.tso)})" if status.tso else "none published yet",
+        "unapplied": _duration(status.unapplied_seconds),
+        "age of data": _duration(status.age_seconds),
+        "messages": f"{status.landed:,} landed, {status.decoded:,} decoded, {status.waiting:,} waiting, "
+        f"{status.quarantined:,} quarantined, {status.dismissed:,} dismissed",
+    }
+    cards = "".join(f'<div class="card"><h3>{name}</h3>{value}</div>' for name, value in figures.items())
+    return f'<div class="cards">{cards}</div>'
+
+
+def _duration(seconds: float | None) -> str:
+    return "unknown" if seconds is None else str(timedelta(seconds=round(seconds)))
+
+
+def _plots(facts: FeedFacts) -> Iterable[tuple[str, str]]:
+    windows = facts.windows
+    age = Line(
+        "age of the newest data when it was published", [(each.published_at, each.age_seconds) for each in windows]
+    )
+    yield "Age when published, seconds", lines([age], "s")
+    layers = [
+        Line("silver: landed to decoded", _points(facts, "silver_seconds")),
+        Line("gold: decoded to published", _points(facts, "gold_seconds")),
+    ]
+    yield "Durations by layer, seconds", lines([line for line in layers if line.points], "s")
+    names = sorted({name for _, name in facts.rows})
+    columns = [f"window {each.number}" for each in windows]
+    parts = {".".join(name): [facts.rows.get((each.number, name), 0) for each in windows] for name in names}
+    yield "Row changes by table and window", stacks(columns, parts, "row changes") if parts else ""
+    yield "Open messages in quarantine by reason", bars(facts.status.reasons, "messages")
+
+
+def _points(facts: FeedFacts, name: str) -> list[tuple[datetime, float]]:
+    found = ((each.published_at, getattr(each, name)) for each in facts.windows)
+    return [(at, seconds) for at, seconds in found if seconds is not None]
+
+
+def _blocked(status: FeedStatus) -> str:
+    if not status.blocked:
+        return ""
+    rows = [(".".join(name), str(state.applied_tso), str(state.stop)) for name, state in sorted(status.blocked.items())]
+    return f'<h3 class="broken">Blocked tables</h3>{_table(("table", "at TSO", "why"), rows)}'
+
+
+def _ddls(facts: FeedFacts) -> str:
+    if not facts.ddls:
+        return ""
+    rows = [(time_text(ddl.tso), ddl.query) for ddl in facts.ddls]
+    return f"<details><summary>Schema changes ({len(rows)})</summary>{_table(('committed', 'DDL'), rows)}</details>"
+
+
+def _catalogue(facts: FeedFacts) -> str:
+    return "".join(_table_entry(facts.status.feed, table) for table in facts.tables)
+
+
+def _table_entry(feed: str, table: TableFacts) -> str:
+    topics = ", ".join(table.topics) or "no row yet"
+    lineage = f"topic {topics} → bronze.{feed}_messages → silver.{feed}_events → live.{table.view} → gold.{table.view}"
+    columns = [(column.name, column.type, column.comment) for column in table.columns]
+    return (
+        f"<details><summary>{escape('.'.join(table.name))}: {len(columns)} columns, by {table.source}</summary>"
+        f"<p><code>{escape(lineage)}</code></p>{_table(('column', 'type', 'comment'), columns)}</details>"
+    )
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    head = "".join(f"<th>{escape(text)}</th>" for text in heads)
+    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
+    return f"<table><tr>{head}</tr>{body}</table>"

@@ -1,0 +1,102 @@
+"""``quarantine list``, ``show`` and ``replay --dry-run``, which start no Spark."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from delta_lake import NOW, write
+
+from ticdc_codec.event import Resolved
+from ticdc_codec.options import sink_options
+from ticdc_codec.protocols import PROTOCOLS
+from ticdc_local.cli import main
+from ticdc_local.cli.quarantined import dump
+
+PROJECT = Path(__file__).parents[2]
+EXTENSION = {"enable-tidb-extension": True}
+FEED = """
+protocol: canal-json
+time_zone: UTC
+options: {enable-tidb-extension: true}
+kafka: {bootstrap_servers: "h:1", topics: [t]}
+"""
+POISON = b'{"database": "shop", "table": "\x00 not JSON'
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A feed with a message that decodes by now, and one that does not."""
+    shutil.copy(PROJECT / "databricks.yml", tmp_path)
+    (tmp_path / "resources" / "feeds").mkdir(parents=True)
+    (tmp_path / "resources" / "feeds" / "crm.yml").write_text(FEED)
+    [good] = PROTOCOLS["canal_json"].encode(
+        [Resolved(commit_ts=470_000_000_000 << 18)], sink_options("canal_json", EXTENSION)
+    )
+    place = {"topic": "t", "partition": 0, "timestamp": NOW, "batch": 0}
+    lake = tmp_path / ".lake"
+    write(
+        lake / "bronze" / "crm_messages",
+        "messages",
+        [{**place, "offset": 1, "value": good.value}, {**place, "offset": 2, "value": POISON}],
+    )
+    write(lake / "bronze" / "crm_offsets", "offsets", [{"batch": 0, "topic": "t", "partition": 0, "messages": 2}])
+    error = {**place, "index": 0, "kind": "error", "reason": "bad_json", "detail": "no value", "error_offset": 31}
+    write(lake / "silver" / "crm_events", "events", [{**error, "offset": 1}, {**error, "offset": 2}])
+    return tmp_path
+
+
+def quarantine(project: Path, *arguments: str) -> int:
+    return main(["quarantine", *arguments, "--project", str(project)])
+
+
+def test_open_messages_are_listed_as_text_and_as_json(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert quarantine(project, "list") == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "crm: 2 open (2 bad_json)",
+        "  t/0/1  any table  bad_json at byte 31: no value",
+        "  t/0/2  any table  bad_json at byte 31: no value",
+    ]
+    assert quarantine(project, "list", "--json", "--at", "t/0/2") == 0
+    [message] = json.loads(capsys.readouterr().out)
+    assert (message["feed"], message["offset"], message["reason"]) == ("crm", 2, "bad_json")
+    assert message["timestamp"] == "2026-11-21T08:00:00+00:00"
+
+
+def test_a_message_is_shown_with_its_bytes_and_what_inspect_makes_of_them(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert quarantine(project, "show", "--at", "t/0/2") == 0
+    out = capsys.readouterr().out
+    assert out.startswith("t/0/2 of feed crm: bad_json at byte 31: no value\n  Kafka's time 2026-11-21 08:00:00")
+    assert f"  > 00000010  {POISON[16:32].hex(' ')}  " in out
+    assert "protocol canal-json as given" in out
+    assert out.endswith("Next: ticdc-lake quarantine replay --feed crm --at t/0/2 --dry-run\n")
+    assert quarantine(project, "show", "--at", "t/0/7") == 1
+    assert capsys.readouterr().out == "1 of the positions given with --at name no open message\n"
+    assert quarantine(project, "show") == 2
+    assert "expected topic/partition/offset of each" in capsys.readouterr().err
+
+
+def test_a_dry_run_says_what_would_decode_and_changes_nothing(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = sorted(project.rglob("*"))
+    assert quarantine(project, "replay", "--dry-run") == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "crm: of 2 messages 1 would decode, 1 stay open"
+    assert lines[1].startswith("  t/0/2  ")
+    assert lines[2] == "Next: ticdc-lake quarantine replay --feed crm"
+    assert quarantine(project, "replay", "--dry-run", "--at", "t/0/1") == 0
+    assert capsys.readouterr().out.startswith("crm: of 1 messages 1 would decode, 0 stay open\n")
+    assert sorted(project.rglob("*")) == before
+
+
+def test_a_dump_shows_the_bytes_around_the_fault() -> None:
+    assert dump(b"", None) == []
+    assert dump(b"ab\n", None) == ["  00000000  61 62 0a" + " " * 39 + "  ab."]
+    lines = dump(bytes(4096), 1000)
+    assert [line[2:10] for line in lines] == [f"{number * 16:08x}" for number in range(58, 67)]
+    assert [line[0] for line in lines].index(">") == 4

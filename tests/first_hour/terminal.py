@@ -1,0 +1,78 @@
+"""Commands as a person types them: each in a process of its own."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+PROJECT = Path(__file__).parents[2]
+COMMAND = (sys.executable, "-u", "-c", "import sys; from ticdc_local.cli import main; sys.exit(main())")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A command that ended."""
+
+    code: int
+    out: str
+    err: str
+    cpu_seconds: float
+    """Its own time, whatever else keeps the cores busy."""
+
+    @property
+    def last_line(self) -> str:
+        """Of standard output, else of standard error."""
+        return (self.out.strip() or self.err.strip()).splitlines()[-1]
+
+
+def clone(folder: Path) -> Path:
+    """A checkout without a lake and without feeds of its own, as somebody has it after ``git clone``."""
+    for name in ("databricks.yml", "Makefile", "README.md"):
+        shutil.copy(PROJECT / name, folder)
+    for name in ("resources", "notebooks", "compute"):
+        if (PROJECT / name).is_dir():
+            shutil.copytree(PROJECT / name, folder / name)
+    return folder
+
+
+def type_in(folder: Path, line: str, environment: Mapping[str, str] | None = None) -> Ended:
+    """Run a line ``ticdc-lake …`` in a folder."""
+    began = cpu_seconds_of_children()
+    done = subprocess.run(
+        [*COMMAND, *shlex.split(line)[1:]],
+        cwd=folder,
+        env={**os.environ, **(environment or {})},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return Ended(code=done.returncode, out=done.stdout, err=done.stderr, cpu_seconds=cpu_seconds_of_children() - began)
+
+
+def cpu_seconds_of_children() -> float:
+    """Time that the processes which this one started and waited for have used."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@contextmanager
+def kept_up(folder: Path, line: str) -> Iterator[str]:
+    """Within it a command that does not end by itself runs; gives its first line."""
+    with subprocess.Popen(
+        [*COMMAND, *shlex.split(line)[1:]], cwd=folder, stdout=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True
+    ) as process:
+        assert process.stdout is not None
+        try:
+            yield process.stdout.readline()
+        finally:
+            process.terminate()
+            process.wait(30)
