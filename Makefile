@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup jars demo test kill-test kill-ddl-test fuzz check docs sql bench lock clean
+.PHONY: help setup jars demo test test-connect test-dbr test-long verify-test kill-test kill-ddl-test fuzz check dbx-check docs sql bench lock clean
 
 BIN := .venv/bin
 READY := .venv/ready
@@ -12,9 +12,16 @@ PYTHON ?=
 # Kills of make kill-test and make kill-ddl-test
 RUNS ?= 10
 DDL_STREAMS := $(addprefix tests/data/streams/,tiflow-ddl/craft.jsonl.gz ticdc-ddl/open_protocol.jsonl.gz)
+TIDB := github.com/pingcap/tidb/cmd/tidb-server
 # Time of each decoder in make fuzz, and which one
 SECONDS ?= 60
 PROTOCOL ?=
+# Of make test-dbr: its Python, the tests without Spark, and one stream
+DBR_PYTHON ?= python3.12
+PURE := tests/codec tests/config tests/ddl tests/inspection tests/lake_pure tests/planning tests/workload
+STREAM ?= ticdc-types
+# Of make dbx-check
+DBX_PYTHON ?= python3.11
 # More arguments for the command: make test ARGS="-k craft"
 ARGS ?=
 SUPPORTED := import sys; sys.exit(not ((3, 11) <= sys.version_info < (3, 13)))
@@ -32,8 +39,32 @@ demo: jars ## Real Kafka, a feed of each protocol, the bundle's job, gold compar
 
 # In two processes, file by file: tests/conftest.py says why. In the order of their names, which has the longest of them
 # (tests/lake/test_crash.py) early; by their number of tests it would come last, to one process alone.
-test: jars ## All tests
+test: jars ## All tests but the long campaigns
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-long: jars ## Long campaigns: every recorded stream through Spark, 60 kills, fuzzing for SECONDS a decoder (hours)
+	@$(BIN)/python -m pytest -m long -n 2 --dist load $(ARGS)
+	@$(BIN)/python tests/codec/fuzz.py --seconds $(SECONDS)
+
+test-dbr: jars ## Pure tests and one stream with what Databricks Runtime 18 LTS has (Python 3.12), in .venv-dbr
+	@test -f .venv-dbr/ready || { $(DBR_PYTHON) -m venv .venv-dbr && \
+	    sed -n '/^setuptools==/,/[^\\]$$/p' requirements.lock > .venv-dbr/setuptools.lock && \
+	    .venv-dbr/bin/python -m pip install --quiet --require-hashes -r .venv-dbr/setuptools.lock && \
+	    .venv-dbr/bin/python -m pip install --quiet --use-pep517 --no-build-isolation -r tests/dbr-18.txt && \
+	    touch .venv-dbr/ready; }
+	@PYTHONPATH=src .venv-dbr/bin/python -m pytest $(PURE) $(ARGS)
+	@PYTHONPATH=src .venv-dbr/bin/python -m pytest tests/lake/test_streams.py -k "$(STREAM)"
+
+test-connect: jars ## A feed through Spark Connect, with what a client needs in .venv-connect
+	@test -d .venv-connect/grpc || $(BIN)/python -m pip install --quiet --target .venv-connect \
+	    'grpcio>=1.76' 'grpcio-status>=1.76' 'googleapis-common-protos>=1.71' 'zstandard>=0.25'
+	@PYTHONPATH=.venv-connect $(BIN)/python -m pytest tests/connect $(ARGS)
+
+verify-test: jars ## Gold compared with a real TiDB, which Go builds from its modules the first time (an hour on 2 cores, 3 GB)
+	@if command -v go >/dev/null; then \
+	    echo "Building TiDB v8.5.6"; mkdir -p build; (cd tests/tidb && GOTOOLCHAIN=go1.25.8 go build -o ../../build/tidb-server -ldflags "-s -w" $(TIDB)); \
+	fi
+	@TIDB_SERVER=build/tidb-server $(BIN)/python -m pytest tests/tidb $(ARGS)
 
 kill-test: jars ## Kill -9 of the job at RUNS random moments (default 10), then gold compared with TiDB's answer
 	@$(BIN)/python tests/lake/kill.py --runs $(RUNS)
@@ -50,6 +81,12 @@ check: $(READY) ## Format, lint, types, import contracts
 	@$(BIN)/python -m mypy
 	@$(BIN)/lint-imports
 
+# dbx needs a virtual environment of its own: Python 3.11 at most, an older click, pydantic 1. Never a dependency of the wheel.
+dbx-check: ## conf/deployment.yml read with dbx's own reader, in .venv-dbx (needs Python 3.11 or 3.10)
+	@test -x .venv-dbx/bin/dbx || { $(DBX_PYTHON) -m venv .venv-dbx && \
+	    .venv-dbx/bin/python -m pip install --quiet 'dbx==0.8.19' 'click==8.1.8' 'setuptools<81'; }
+	@.venv-dbx/bin/python tests/bundle/dbx_check.py
+
 docs: $(READY) ## The pages that are made: docs/types-by-protocol.md from TiCDC's recorded bytes, docs/feeds.md and its schema
 	@$(BIN)/python tests/codec/type_table.py
 	@$(BIN)/python -m ticdc_lakehouse.config.reference
@@ -65,7 +102,7 @@ lock: ## Resolve requirements.lock anew (needs uv)
 	    --no-annotate --no-header --quiet --upgrade --extra local --extra dev -o requirements.lock pyproject.toml
 
 clean: ## Delete .venv, the demo's lake and caches inside the project (not the jars' cache folder)
-	rm -rf .venv .lake build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
+	rm -rf .venv .venv-connect .venv-dbr .venv-dbx .lake build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .coverage
 
 # setuptools goes in first, also from the lock: pyspark comes as source, and built in isolation pip would fetch whatever
 # setuptools is newest, unchecked.

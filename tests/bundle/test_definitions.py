@@ -12,7 +12,9 @@ from typing import Any
 import pytest
 import yaml
 from databricks.sdk.service.catalog import Privilege, PrivilegeAssignment, SchemaInfo, VolumeInfo
+from databricks.sdk.service.dashboards import Dashboard as PlatformDashboard
 from databricks.sdk.service.jobs import JobSettings
+from databricks.sdk.service.sql import AlertV2
 
 from ticdc_local.runner.bundle import Bundle, Resource, load_bundle
 from ticdc_local.runner.graph import ForEachTask, Job, NotebookTask, RunJobTask, read_job
@@ -22,13 +24,17 @@ from ticdc_local.runner.reference import DYNAMIC, STATIC, names_in
 from ticdc_local.runner.yaml_file import read_yaml
 
 ROOT = Path(__file__).parents[2]
-FILES = [ROOT / "databricks.yml", *sorted((ROOT / "resources").glob("*.yml"))]
+RESOURCES = sorted((ROOT / "resources").glob("*.yml"))
+COMPUTE = sorted((ROOT / "resources" / "compute").glob("*.yml"))
+FILES = [ROOT / "databricks.yml", *RESOURCES, *COMPUTE]
 MAIN = read_yaml(ROOT / "databricks.yml")
 GIVEN = {
     "service_principal": "app-id",
     "analysts": "analysts",
     "operators": "operators",
     "alert_emails": ["ops@example.com"],
+    "warehouse_id": "475b94ddc7cd5211",
+    "alert_subscriptions": [{"user_email": "ops@example.com"}],
 }
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.py"))
 LAYERS = {"bronze", "silver", "gold"}
@@ -37,10 +43,15 @@ TASKS = {
     "ticdc_feed": ["bronze", "silver", "gold", "alarm"],
     "ticdc_loop": ["loop"],
     "ticdc_maintenance": ["maintain"],
-    "ticdc_ops": ["replay", "dismiss", "decide", "load"],
+    "ticdc_selftest": ["checks"],
+    "ticdc_ops": ["replay", "dismiss", "decide", "load", "verify"],
+}
+OBSERVING = {
+    "dashboards": ["ticdc_lake"],
+    "alerts": ["ticdc_behind", "ticdc_blocked", "ticdc_quarantine", "ticdc_no_watermark"],
 }
 STARTED_BY_A_JOB = {"ticdc_feed"}
-STARTED_BY_PEOPLE = {"ticdc_ops"}
+STARTED_BY_PEOPLE = {"ticdc_ops", "ticdc_selftest"}
 TRIGGERED = TASKS.keys() - STARTED_BY_A_JOB - STARTED_BY_PEOPLE
 FEEDS = ["shop_craft", "shop_canal", "shop_open", "shop_simple", "shop_debezium"]
 
@@ -96,17 +107,24 @@ def scalars(value: Any) -> Iterator[tuple[str, Any]]:
 
 def test_the_bundle_is_what_was_agreed(bundle: Bundle) -> None:
     assert bundle.name == "ticdc_lakehouse"
-    assert list(MAIN["targets"]) == ["dev", "prod"]
+    assert sorted(MAIN["targets"]) == ["dev", "dev_serverless", "prod", "prod_serverless"]
     assert {(r.kind, r.key) for r in bundle.resources} == {
         *(("jobs", name) for name in TASKS),
         ("volumes", "checkpoints"),
+        *((kind, name) for kind, names in OBSERVING.items() for name in names if bundle.target.startswith("prod")),
         *(("schemas", name) for name in ("bronze", "silver", "live", "gold", "ops")),
     }
 
 
-@pytest.mark.parametrize("file", FILES[1:], ids=lambda file: file.name)
+@pytest.mark.parametrize("file", RESOURCES, ids=lambda file: file.name)
 def test_one_resource_a_file_named_after_it(file: Path) -> None:
-    ((kind, resources),) = read_yaml(file)["resources"].items()
+    values = read_yaml(file)
+    if "targets" in values:
+        prod, serverless = (values["targets"].pop(name) for name in ("prod", "prod_serverless"))
+        assert values == {"targets": {}}
+        assert prod == serverless
+        values = prod
+    ((kind, resources),) = values["resources"].items()
     assert file.name in {f"{key}.{kind.removesuffix('s')}.yml" for key in resources}
     assert len(resources) == 1
 
@@ -125,23 +143,32 @@ def test_every_variable_is_described_and_used() -> None:
 def test_targets() -> None:
     dev, prod = MAIN["targets"]["dev"], MAIN["targets"]["prod"]
     assert dev["mode"] == "development"
-    assert dev["default"] is True
+    assert [name for name, target in MAIN["targets"].items() if target.get("default")] == ["dev"]
     assert prod["mode"] == "production"
     assert prod["workspace"]["root_path"].startswith("/Workspace/")
     assert prod["run_as"]["service_principal_name"]
     assert prod["permissions"] == [
         {"service_principal_name": "${var.service_principal}", "level": "CAN_MANAGE"},
         {"group_name": "${var.operators}", "level": "CAN_RUN"},
+        {"group_name": "${var.operators}", "level": "CAN_VIEW"},
     ]
-    for name in ("service_principal", "analysts", "operators"):
+    for name in ("service_principal", "analysts", "operators", "warehouse_id"):
         assert "default" not in MAIN["variables"][name], "forgetting it must stop a deployment to prod"
+
+
+def test_targets_differ_in_their_compute_alone() -> None:
+    targets = MAIN["targets"]
+    assert targets["dev"] == targets["dev_serverless"] | {"default": True}
+    assert targets["prod"] == targets["prod_serverless"]
+    for target in targets.values():
+        assert "${bundle.target}" not in target["workspace"]["root_path"], "another target would be another deployment"
 
 
 THE_JOB = {"principal": "app-id", "privileges": ["USE_SCHEMA", "CREATE_TABLE", "SELECT", "MODIFY"]}
 ANALYSTS = {"principal": "analysts", "privileges": ["USE_SCHEMA", "SELECT"]}
 GRANTS = {
     "bronze": [THE_JOB],
-    "ops": [THE_JOB],
+    "ops": [THE_JOB, {"principal": "operators", "privileges": ["USE_SCHEMA", "SELECT"]}],
     "silver": [THE_JOB, ANALYSTS],
     "live": [THE_JOB, ANALYSTS],
     "gold": [THE_JOB, ANALYSTS],
@@ -150,7 +177,7 @@ GRANTS = {
 
 
 def test_prod_grants_the_job_what_it_needs_and_analysts_nothing_of_bronze_and_ops() -> None:
-    resources = {each.key: each for each in load_bundle(ROOT, "prod", GIVEN).resources if each.kind != "jobs"}
+    resources = {r.key: r for r in load_bundle(ROOT, "prod", GIVEN).resources if r.kind in ("schemas", "volumes")}
     assert {key: each.definition["grants"] for key, each in resources.items()} == GRANTS
     names = {privilege for grants in GRANTS.values() for grant in grants for privilege in grant["privileges"]}
     assert names <= {privilege.value for privilege in Privilege}
@@ -158,7 +185,8 @@ def test_prod_grants_the_job_what_it_needs_and_analysts_nothing_of_bronze_and_op
 
 def test_prod_never_drops_a_schema_or_the_volume() -> None:
     for resource in load_bundle(ROOT, "prod", GIVEN).resources:
-        assert resource.definition.get("lifecycle") == (None if resource.kind == "jobs" else {"prevent_destroy": True})
+        kept = resource.kind in ("schemas", "volumes")
+        assert resource.definition.get("lifecycle") == ({"prevent_destroy": True} if kept else None)
 
 
 def test_dev_grants_nothing_and_can_be_destroyed() -> None:
@@ -222,6 +250,17 @@ def test_schemas_and_volumes_are_what_the_sdk_knows(bundle: Bundle) -> None:
                 assert PrivilegeAssignment.from_dict(grant).as_dict() == grant
 
 
+def test_alerts_and_dashboards_are_what_the_sdk_knows() -> None:
+    # file_path, dataset_catalog and the like are the bundle's own.
+    own = {"file_path", "dataset_catalog", "dataset_schema", "embed_credentials"}
+    for resource in load_bundle(ROOT, "prod", GIVEN).resources:
+        definition = {key: value for key, value in resource.definition.items() if key not in own}
+        if resource.kind == "alerts":
+            assert AlertV2.from_dict(definition).as_dict() == definition
+        if resource.kind == "dashboards":
+            assert PlatformDashboard.from_dict(definition).as_dict() == definition
+
+
 def test_the_sdk_drops_what_it_does_not_know(bundle: Bundle) -> None:
     for job in jobs(bundle):
         wrong = deployed(job.definition)
@@ -230,7 +269,7 @@ def test_the_sdk_drops_what_it_does_not_know(bundle: Bundle) -> None:
         assert JobSettings.from_dict(wrong).as_dict() != wrong
 
 
-def test_the_clis_schema_takes_the_bundle() -> None:
+def test_the_clis_schema_takes_the_bundle(bundle: Bundle) -> None:
     file = os.environ.get("DATABRICKS_BUNDLE_SCHEMA")
     if file is None:
         pytest.skip("set DATABRICKS_BUNDLE_SCHEMA to a file written by `databricks bundle schema`")
@@ -238,10 +277,15 @@ def test_the_clis_schema_takes_the_bundle() -> None:
     text = Path(file).read_text()
     text = text.replace(r"\\p{L}\\p{N}", "A-Za-z0-9").replace(r"\\p{L}", "[A-Za-z]")  # Python's re has no \p
     validator = jsonschema.Draft202012Validator(json.loads(text))
-    whole = {**MAIN, "resources": {}}
-    for path in FILES[1:]:
-        for kind, resources in read_yaml(path)["resources"].items():
-            whole["resources"].setdefault(kind, {}).update(resources)
+    # What targets add is looked at where it was added: alone it lacks the keys that a resource must have.
+    targets = {
+        name: {key: value for key, value in target.items() if key != "resources"}
+        for name, target in MAIN["targets"].items()
+    }
+    whole = {**MAIN, "targets": targets, "resources": {}}
+    for resource in bundle.resources:
+        definition = deployed(resource.definition) if resource.kind == "jobs" else resource.definition
+        whole["resources"].setdefault(resource.kind, {})[resource.key] = definition
     assert [error.message for error in validator.iter_errors(whole)] == []
 
 
@@ -254,30 +298,68 @@ def test_jobs_hold_together(bundle: Bundle) -> None:
         assert [task.task_key for task in job.tasks] == TASKS[resource.key]
 
 
-def test_every_task_has_compute_that_is_defined(bundle: Bundle) -> None:
+def notebooks_of(job: Resource) -> Iterator[tuple[dict[str, Any], bool]]:
+    """The tasks of a job that run notebooks, each with whether its notebook imports the package."""
+    for task in all_tasks(job.definition):
+        if "notebook_task" in task:
+            path = job.file.parent / task["notebook_task"]["notebook_path"]
+            yield task, "ticdc_lakehouse" in path.read_text()
+
+
+@pytest.mark.parametrize("target", ["dev", "prod"])
+def test_classic_every_task_has_its_jobs_cluster_and_the_wheel_where_it_imports_it(target: str) -> None:
+    bundle = load_bundle(ROOT, target, GIVEN)
     for job in jobs(bundle):
-        clusters = {cluster["job_cluster_key"] for cluster in job.definition.get("job_clusters", [])}
-        used = {task["job_cluster_key"] for task in all_tasks(job.definition) if "notebook_task" in task}
-        assert used == clusters
+        tasks = list(notebooks_of(job))
+        assert [c["job_cluster_key"] for c in job.definition.get("job_clusters", [])] == ["main"] * bool(tasks)
+        for task, imports in tasks:
+            assert task["job_cluster_key"] == "main"
+            assert task.get("libraries", []) == ([{"whl": "../../dist/*.whl"}] if imports else [])
+            assert "environment_key" not in task
 
 
-def test_a_cluster_without_workers_would_need_single_node_settings(bundle: Bundle) -> None:
-    for job in jobs(bundle):
-        for cluster in job.definition.get("job_clusters", []):
-            assert "num_workers" not in cluster["new_cluster"]
-            assert cluster["new_cluster"]["autoscale"]["min_workers"] >= 1
-            assert cluster["new_cluster"]["spark_conf"]["spark.sql.session.timeZone"] == "UTC"
+@pytest.mark.parametrize("target", ["dev_serverless", "prod_serverless"])
+def test_serverless_tasks_have_no_cluster_and_the_environment_with_the_wheel_where_they_import_it(target: str) -> None:
+    for job in jobs(load_bundle(ROOT, target, GIVEN)):
+        tasks = list(notebooks_of(job))
+        assert "job_clusters" not in job.definition
+        specs = [(each["environment_key"], each["spec"]) for each in job.definition.get("environments", [])]
+        assert specs == [("main", {"environment_version": "5", "dependencies": ["../../dist/*.whl"]})] * bool(tasks)
+        for task, imports in tasks:
+            assert not {"job_cluster_key", "libraries"} & task.keys()
+            assert task.get("environment_key") == ("main" if imports else None)
 
 
-def test_tasks_that_import_the_package_have_the_wheel(bundle: Bundle) -> None:
+def test_a_cluster_is_one_variable_with_engine_access_mode_and_workers(bundle: Bundle) -> None:
     assert [a["type"] for a in MAIN["artifacts"].values()] == ["whl"]
     for job in jobs(bundle):
+        for cluster in job.definition.get("job_clusters", []):
+            assert cluster["new_cluster"] == bundle.variables["cluster"]
+    cluster = bundle.variables["cluster"]
+    assert "num_workers" not in cluster, "without workers it would need single-node settings"
+    assert cluster["autoscale"] == {"min_workers": 1, "max_workers": 4}
+    assert cluster["runtime_engine"] == "STANDARD"
+    assert cluster["spark_conf"]["spark.sql.session.timeZone"] == "UTC"
+    assert "" not in cluster.values(), "the platform is sent it as it stands"
+
+
+def test_policy_pool_and_tags_come_by_variable() -> None:
+    cluster = {"spark_version": "18.x-scala2.13", "policy_id": "p", "instance_pool_id": "i", "num_workers": 1}
+    bundle = load_bundle(ROOT, "prod", {**GIVEN, "cluster": cluster, "tags": {"team": "data"}})
+    for job in jobs(bundle):
+        assert job.definition["tags"] == {"team": "data"}
+        for each in job.definition.get("job_clusters", []):
+            assert each["new_cluster"] == cluster
+
+
+def test_every_notebook_task_has_a_timeout_but_the_loop(bundle: Bundle) -> None:
+    for job in jobs(bundle):
         for task in all_tasks(job.definition):
-            if "notebook_task" not in task:
-                continue
-            notebook = (job.file.parent / task["notebook_task"]["notebook_path"]).read_text()
-            wheel = [{"whl": "../dist/*.whl"}] if "ticdc_lakehouse" in notebook else []
-            assert task.get("libraries", []) == wheel, task["task_key"]
+            if "notebook_task" in task:
+                assert task["timeout_seconds"] == (0 if task["task_key"] == "loop" else 14400)
+                assert "retry_on_timeout" not in task
+            else:
+                assert "timeout_seconds" not in task, "it ends with what it starts"
 
 
 def test_runs_do_not_overlap_and_wait_for_each_other(bundle: Bundle) -> None:
@@ -315,7 +397,7 @@ def test_a_layer_waits_for_the_one_before_it_and_the_alarm_is_the_only_leaf(bund
     depended_on = {key for task in tasks.values() for key in task.upstream}
     assert set(tasks) - depended_on == {"alarm"}, "the leaf decides how the run ends"
     assert tasks["alarm"].upstream == LAYERS
-    assert tasks["alarm"].run_if == "AT_LEAST_ONE_FAILED"
+    assert tasks["alarm"].run_if == "ALL_DONE", "a feed may need attention although nothing failed"
 
 
 def test_each_feed_has_a_chain_of_its_own_and_a_failed_one_fails_the_run_that_notifies(bundle: Bundle) -> None:
@@ -350,7 +432,7 @@ def test_work_is_retried_but_for_the_alarm_and_tasks_of_continuous_jobs(bundle: 
 def test_what_people_do_is_one_task_each_that_does_nothing_by_default(bundle: Bundle) -> None:
     job = read_job(bundle, "ticdc_ops")
     notebooks = {path.stem for path in (ROOT / "notebooks" / "ops").glob("*.py")}
-    assert {task.task_key for task in job.tasks} == notebooks - {"alarm", "loop"}
+    assert {task.task_key for task in job.tasks} == notebooks - {"alarm", "loop", "selftest"}
     assert not any(task.upstream for task in job.tasks)
     assert {job.parameters[name] for name in ("feed", "messages", "table", "action", "reason", "folder")} == {""}
 
@@ -368,7 +450,8 @@ def test_names_of_schemas_come_by_reference() -> None:
 
 def test_the_laptop_sets_only_parameters_that_there_are(bundle: Bundle, tmp_path: Path) -> None:
     for resource in jobs(bundle):
-        assert local_parameters(ROOT, tmp_path).keys() <= read_job(bundle, resource.key).parameters.keys()
+        own = local_parameters(ROOT, tmp_path).keys() - {"feeds_root"}
+        assert own <= read_job(bundle, resource.key).parameters.keys()
 
 
 def test_the_default_feeds_are_a_list_of_names(bundle: Bundle) -> None:
@@ -413,7 +496,7 @@ def test_notebooks_are_thin(path: Path) -> None:
         assert not any(isinstance(node, ast.FunctionDef | ast.ClassDef | ast.Lambda) for node in nodes), cell.where
         assert not any(alias.name == "*" for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names)
     imports = re.findall(r"^(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
-    assert imports == ([] if path.stem == "alarm" else ["ticdc_lakehouse"])
+    assert imports == ["ticdc_lakehouse"]
 
 
 def test_no_two_notebooks_get_one_name() -> None:

@@ -1,0 +1,53 @@
+"""The dashboard's file holds together. Its queries and those of the alerts run in tests/lake/test_run_command.py."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import sqlglot
+from sqlglot import exp
+
+FILE = Path(__file__).parents[2] / "resources" / "ticdc_lake.lvdash.json"
+DASHBOARD: dict[str, Any] = json.loads(FILE.read_text())
+QUERIES = {each["name"]: "".join(each["queryLines"]) for each in DASHBOARD["datasets"]}
+WIDGETS = [placed for page in DASHBOARD["pages"] for placed in page["layout"]]
+COLUMNS = 6
+"""Of the platform's grid."""
+
+
+def encoded_fields(encodings: Any) -> set[str]:
+    return set(re.findall(r'"fieldName": "(\w+)"', json.dumps(encodings)))
+
+
+def test_a_widget_asks_its_dataset_for_the_fields_that_it_shows() -> None:
+    names = [placed["widget"]["name"] for placed in WIDGETS]
+    assert len(set(names)) == len(names)
+    used = set()
+    for placed in WIDGETS:
+        (query,) = placed["widget"]["queries"]
+        asked = {field["name"] for field in query["query"]["fields"]}
+        assert all(field["expression"] == f"`{field['name']}`" for field in query["query"]["fields"])
+        assert encoded_fields(placed["widget"]["spec"]["encodings"]) == asked
+        columns = sqlglot.parse_one(QUERIES[query["query"]["datasetName"]], dialect="databricks").named_selects
+        assert asked <= set(columns), placed["widget"]["name"]
+        used.add(query["query"]["datasetName"])
+    assert used == QUERIES.keys()
+
+
+def test_widgets_lie_on_the_grid_and_do_not_overlap() -> None:
+    taken: set[tuple[int, int]] = set()
+    for placed in WIDGETS:
+        x, y, width, height = (placed["position"][key] for key in ("x", "y", "width", "height"))
+        cells = {(column, row) for column in range(x, x + width) for row in range(y, y + height)}
+        assert not cells & taken, placed["widget"]["name"]
+        assert x + width <= COLUMNS
+        taken |= cells
+
+
+def test_queries_name_tables_of_ops_alone() -> None:
+    for name, query in QUERIES.items():
+        for table in sqlglot.parse_one(query, dialect="databricks").find_all(exp.Table):
+            assert not table.db, f"{name}: the dashboard's own default schema, which has a prefix in no other place"

@@ -1,0 +1,91 @@
+"""What ``databricks bundle init ./template`` writes: a feed file that is right, and the bundle that carries the feed.
+
+The CLI renders Go templates; here the few forms that these templates have are rendered, and any other is refused.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ticdc_lakehouse.config.feed import load_feed
+from ticdc_local.runner.bundle import load_bundle
+from ticdc_local.runner.graph import read_job
+from ticdc_local.runner.yaml_file import read_yaml
+
+ROOT = Path(__file__).parents[2]
+TEMPLATE = ROOT / "template"
+PROPERTIES: dict[str, Any] = json.loads((TEMPLATE / "databricks_template_schema.json").read_text())["properties"]
+_IF = re.compile(
+    r'(?P<trim>\s*)\{\{(?P<dash>-?) ?if eq \.(?P<name>\w+) "(?P<value>[^"]*)"\}\}(?P<yes>.*?)'
+    r"(?:\s*\{\{- else\}\}(?P<no>.*?))?\s*\{\{-? ?end\}\}",
+    re.DOTALL,
+)
+
+
+def answers(**given: str) -> dict[str, str]:
+    """A person's answers; where one gives none, the default."""
+    found: dict[str, str] = {}
+    for name, described in sorted(PROPERTIES.items(), key=lambda item: item[1]["order"]):
+        found[name] = given.get(name, described["default"]).replace("{{.feed}}", found.get("feed", ""))
+        assert re.fullmatch(described.get("pattern", ".*"), found[name]), name
+        assert found[name] in described.get("enum", [found[name]]), name
+    assert given.keys() <= found.keys()
+    return found
+
+
+def rendered(text: str, values: dict[str, str]) -> str:
+    def branch(found: re.Match[str]) -> str:
+        chosen = found["yes"] if values[found["name"]] == found["value"] else found["no"] or ""
+        return chosen if found["dash"] else found["trim"] + chosen
+
+    text = re.sub(r"\{\{\.(\w+)\}\}", lambda found: values[found[1]], _IF.sub(branch, text))
+    assert "{{" not in text, text
+    return text
+
+
+def initialised(folder: Path, **given: str) -> dict[str, str]:
+    """The project with what the template writes into it; gives the answers."""
+    values = answers(**given)
+    for name in ("databricks.yml", "resources", "notebooks"):
+        source = ROOT / name
+        shutil.copytree(source, folder / name) if source.is_dir() else shutil.copy(source, folder)
+    for file in (TEMPLATE / "template").rglob("*.yml.tmpl"):
+        name = rendered(str(file.relative_to(TEMPLATE / "template")), values).removesuffix(".tmpl")
+        assert not (folder / name).exists(), "the CLI would refuse to write it"
+        (folder / name).write_text(rendered(file.read_text(), values))
+    return values
+
+
+@pytest.mark.parametrize(
+    ("protocol", "security"),
+    list(itertools.product(PROPERTIES["protocol"]["enum"], PROPERTIES["security"]["enum"])),
+)
+def test_the_feed_file_is_right(tmp_path: Path, protocol: str, security: str) -> None:
+    initialised(tmp_path, feed="crm", protocol=protocol, security=security, brokers="a:9092,b:9093", topic="crm.x")
+    feed = load_feed(tmp_path / "resources" / "feeds" / "crm.yml")
+    assert feed.protocol == protocol.replace("-", "_")
+    assert feed.bootstrap_servers == ("a:9092", "b:9093")
+    assert feed.topics == ("crm.x",)
+    assert bool(feed.security) == (security == "sasl-scram")
+
+
+def test_the_bundle_carries_the_feed_in_its_catalog(tmp_path: Path) -> None:
+    initialised(tmp_path, feed="crm", catalog="lake")
+    for target in read_yaml(tmp_path / "databricks.yml")["targets"]:
+        given = dict.fromkeys(("service_principal", "analysts", "operators", "warehouse_id"), "x")
+        parameters = read_job(load_bundle(tmp_path, target, given), "ticdc_lake").parameters
+        assert (parameters["feeds"], parameters["catalog"]) == ('["crm"]', "lake")
+
+
+def test_the_list_of_feeds_is_written_for_the_first_feed_alone() -> None:
+    preamble = (TEMPLATE / "template" / "__preamble.tmpl").read_text()
+    assert preamble.startswith('{{skip "__preamble"}}'), "else the CLI writes it, empty"
+    (skipped,) = re.findall(r'\{\{if eq \.only_feed "no"\}\}\{\{skip "([^"]+)"\}\}\{\{end\}\}', preamble)
+    assert (TEMPLATE / "template" / f"{skipped}.tmpl").is_file()
