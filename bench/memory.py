@@ -22,8 +22,8 @@ from bench.place import java_pid, processes_below
 from bench.recorded import recorded
 from bench.report import Target, table
 from ticdc_lakehouse.bronze import landing
-from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.silver import decode_stream, events_table
 
 WORKER_LIMIT_MB = 400
 HEAP_LIMIT_MB = 1024
@@ -145,7 +145,7 @@ def large(lake: Lake, copies: int = 4) -> MemoryResult:
     )
     append(lake, feed, 0, lines.select("offset", F.lit(None).cast("binary").alias("key"), value.alias("value")))
     found = _scenario(lake, f"{len(sizes)} messages up to 16 MB", partial(_decode, lake, feed))
-    reasons = lake.spark.table(lake.table(Layer.SILVER, decode_stream.events_table(feed))).where("kind = 'error'")
+    reasons = events_table.events(lake, feed).where("kind = 'error'")
     named = [(line["offset"], line["reason"]) for line in reasons.collect()]
     if named != [(len(sizes) - 1, decode_stream.TOO_LARGE)]:
         raise RuntimeError(

@@ -24,7 +24,7 @@ from bench.report import Target, table
 from bench.timing import Times, interleaved, wall
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.silver import decode_stream
+from ticdc_lakehouse.silver import decode_stream, events_table
 
 MESSAGES = 1_000_000
 REPETITIONS = 3
@@ -88,7 +88,7 @@ def _silver(lake: Lake, made: Made) -> None:
     done = decode_stream.decode(lake, decoding)
     if (done.events, done.quarantined) != (made.rows + 1, 0):
         raise RuntimeError(f"expected {made.rows + 1} events, found {done}")
-    _forget(lake, decode_stream.events_table(made.feed), f"silver_{made.feed}")
+    _forget(lake, events_table.table_name(made.feed), f"silver_{made.feed}")
 
 
 def _stream(lake: Lake, made: Made, name: str, change: Callable[[DataFrame], DataFrame]) -> None:
