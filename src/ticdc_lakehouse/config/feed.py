@@ -97,7 +97,7 @@ def feed_file(folder: Path, name: str) -> Path:
 
 
 def no_such_feed(path: Path, known: Iterable[str]) -> ConfigError:
-    """The error for a feed whose file is not there: it names the feed that was probably meant, or all there are."""
+    """The error for a feed whose file is not there. It asks "did you mean" the nearest name, or lists all feeds."""
     names = sorted(known)
     return ConfigError(
         f"{path}: no such feed; {suggestion(path.stem, names) if names else 'no feed files in this folder'}"
