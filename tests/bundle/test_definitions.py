@@ -129,6 +129,12 @@ def test_one_resource_a_file_named_after_it(file: Path) -> None:
     assert len(resources) == 1
 
 
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_decisions_cite_the_documentation(file: Path) -> None:
+    comments = [line.strip() for line in file.read_text().splitlines() if line.lstrip().startswith("#")]
+    assert any("https://docs.databricks.com/" in line for line in comments)
+
+
 def test_the_bundles_name_holds_no_reference() -> None:
     assert not STATIC.search(MAIN["bundle"]["name"])
 
