@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup jars demo test test-connect test-dbr test-long verify-test kill-test kill-ddl-test fuzz check dbx-check docs sql bench lock clean
+.PHONY: help setup jars demo test test-cluster test-connect test-dbr test-long verify-test kill-test kill-ddl-test fuzz check dbx-check docs sql bench lock clean
 
 BIN := .venv/bin
 READY := .venv/ready
@@ -59,6 +59,10 @@ test-connect: jars ## A feed through Spark Connect, with what a client needs in 
 	@test -d .venv-connect/grpc || $(BIN)/python -m pip install --quiet --target .venv-connect \
 	    'grpcio>=1.76' 'grpcio-status>=1.76' 'googleapis-common-protos>=1.71' 'zstandard>=0.25'
 	@PYTHONPATH=.venv-connect $(BIN)/python -m pytest tests/connect $(ARGS)
+
+# Its session is a cluster's: alone in its process.
+test-cluster: jars ## The demo's job and a stream on executors of their own, some of them killed at work
+	@$(BIN)/python -m pytest -m cluster tests/cluster $(ARGS)
 
 verify-test: jars ## Gold compared with a real TiDB, which Go builds from its modules the first time (an hour on 2 cores, 3 GB)
 	@if command -v go >/dev/null; then \

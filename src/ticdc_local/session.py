@@ -80,8 +80,8 @@ def local_session(lake_root: Path, *, app_name: str = "ticdc-lake", scratch: Pat
         return builder.getOrCreate()
 
 
-def connect_settings(lake_root: Path) -> dict[str, str]:
-    """The settings of such a session for a server of Spark Connect, which names its own master."""
+def session_settings(lake_root: Path) -> dict[str, str]:
+    """The settings of such a session but its master: for a server of Spark Connect, or for executors of their own."""
     settings = SETTINGS | _places(lake_root.absolute(), None)
     return {name: value for name, value in settings.items() if name != "spark.master"}
 

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from ticdc_lakehouse import as_of
 from ticdc_local.java import find_java
 from ticdc_local.launch import spark_environment
-from ticdc_local.session import connect_settings
+from ticdc_local.session import session_settings
 
 if TYPE_CHECKING:
     from ticdc_local.broker import Broker
@@ -31,7 +31,7 @@ ORDERS = Source(table="orders")
 def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     """A client of a server of its own. The server is a JVM of this process, which can have no other."""
     builder = SparkSession.builder.remote("local[2]")
-    for name, value in connect_settings(tmp_path_factory.mktemp("connect")).items():
+    for name, value in session_settings(tmp_path_factory.mktemp("connect")).items():
         builder = builder.config(name, value)
     with pytest.MonkeyPatch.context() as patch, spark_environment(find_java()):
         patch.setenv("SPARK_TESTING", "1")  # the server takes any free port

@@ -8,7 +8,7 @@ import io
 import shutil
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -80,6 +80,7 @@ class _Demo:
 
     project: Path
     lake: Path
+    open_session: Callable[[Path], SparkSession]
     bundle: Bundle
     feeds: Mapping[str, Feed]
     streams: Mapping[str, RecordedStream]
@@ -92,7 +93,7 @@ class _Demo:
 
     def session(self) -> SparkSession:
         """The process's session."""
-        return quiet_session(self.lake)
+        return self.open_session(self.lake)
 
     def parameters(self, broker: Broker, feeds: Iterable[str]) -> dict[str, str]:
         """The job's parameters for these feeds, but for until_tso."""
@@ -112,11 +113,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace) -> int:
-    """Make the lake anew and show it; 1 if gold differs from TiDB anywhere."""
+def run(options: argparse.Namespace, open_session: Callable[[Path], SparkSession] = quiet_session) -> int:
+    """Make the lake anew and show it; 1 if gold differs from TiDB anywhere. ``open_session`` gives the session of the
+    lake's folder."""
     if options.steps < 1:
         raise ConfigError(f"--steps: expected 1 or more, found {options.steps}")
-    demo = _prepared(options)
+    demo = _prepared(options, open_session)
     verdicts: dict[str, list[Verdict]] = {name: [] for name in FEEDS}
     with Broker(demo.lake / "kafka") as broker:
         demo.say(f"Kafka runs at {broker.bootstrap_servers}")
@@ -131,13 +133,13 @@ def run(options: argparse.Namespace) -> int:
     return 0 if equal else 1
 
 
-def _prepared(options: argparse.Namespace) -> _Demo:
+def _prepared(options: argparse.Namespace, open_session: Callable[[Path], SparkSession]) -> _Demo:
     project, lake = project_root(options), lake_root(options)
     feeds = {name: load_feed(project / "resources" / "feeds" / f"{name}.yml") for name in FEEDS}
     streams = {name: recorded_stream(project / STREAM, file, {}) for name, file in FEEDS.items()}
     bundle = load_bundle(project)
     clean(lake)
-    return _Demo(project=project, lake=lake, bundle=bundle, feeds=feeds, streams=streams)
+    return _Demo(project=project, lake=lake, open_session=open_session, bundle=bundle, feeds=feeds, streams=streams)
 
 
 def clean(lake: Path) -> None:
