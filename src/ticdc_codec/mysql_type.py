@@ -59,6 +59,8 @@ _OTHER_NAMES = {
     "real": "double",
 }
 _USUAL_SIZES = {"decimal": (10, 0), "bit": (1,), "char": (1,), "binary": (1,)}
+_FLOAT_BITS = 24
+"""Most bits that FLOAT(bits) may ask for and be a FLOAT."""
 
 _TYPE = re.compile(r"\s*(?P<name>[a-zA-Z]+)\b\s*(?:\((?P<inside>.*)\))?(?P<rest>[^()]*)$", re.DOTALL)
 _KNOWN = re.compile(r"[a-z]+(\(.+\)|<float>)?( unsigned)?( zerofill)?", re.DOTALL)
@@ -130,14 +132,22 @@ def same_type(one: MysqlType, other: MysqlType) -> bool:
 
 
 def sized(kind: MysqlType) -> MysqlType:
-    """The type of a column that a DDL calls so: ``DECIMAL`` and ``DECIMAL(0)`` are ``DECIMAL(10,0)`` there."""
+    """The type of a column that a DDL calls so: ``DECIMAL`` and ``DECIMAL(0)`` are ``DECIMAL(10,0)`` there, and
+    ``FLOAT(25)`` is ``DOUBLE``."""
+    if kind.family is Family.FLOAT and len(kind.size) == 1:
+        name = "float" if kind.digits <= _FLOAT_BITS else "double"
+        return parse_type(name + _without_size(kind.text)[len(kind.name) :])
     size = _USUAL_SIZES.get(_OTHER_NAMES.get(kind.name, kind.name))
     given = any(kind.size) if kind.family is Family.DECIMAL else kind.size
     if given or size is None:
         return kind
-    text = re.sub(r"\s*\(.*\)", "", kind.text)
+    text = _without_size(kind.text)
     word = text.split()[0]
     return parse_type(f"{word}({','.join(map(str, size))}){text[len(word) :]}")
+
+
+def _without_size(text: str) -> str:
+    return re.sub(r"\s*\(.*\)", "", text)
 
 
 def _meaning(kind: MysqlType) -> tuple[object, ...]:

@@ -207,6 +207,12 @@ def create_of(query: str) -> Table:
     return created.table
 
 
+def test_float_of_so_many_bits_is_float_or_double() -> None:
+    """TiDB's parser makes it so, and no size is left."""
+    table = create_of("CREATE TABLE d.t (a FLOAT(24), b float (25) unsigned, c FLOAT(53), d FLOAT(7,3))")
+    assert [c.type.text for c in table.columns] == ["float", "double unsigned", "double", "FLOAT(7,3)"]
+
+
 def test_a_type_without_size_has_the_usual_one() -> None:
     types = (
         "a DECIMAL, b NUMERIC UNSIGNED, c BINARY, e BIT, f DECIMAL(5), g DECIMAL(0,0) UNSIGNED, h DEC (0), i CHAR(0)"

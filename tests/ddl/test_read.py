@@ -194,6 +194,7 @@ RANGE = Partitioning(
             ),
         ),
         ("ADD CONSTRAINT c UNIQUE INDEX (a)", (AddKey(primary=False, index="c", columns=("a",)),)),
+        ("ADD CONSTRAINT c UNIQUE d (a)", (AddKey(primary=False, index="c", columns=("a",)),)),
         ("DROP PARTITION p0, `p 1`", (DropPartitions(names=("p0", "p 1"), keep=False),)),
         ("DROP PARTITION IF EXISTS p0", (DropPartitions(names=("p0",), keep=False, lenient=True),)),
         ("TRUNCATE PARTITION p0", (DropPartitions(names=("p0",), keep=True),)),

@@ -21,7 +21,10 @@ def is_key(tokens: Tokens) -> bool:
 
 
 def read_key(tokens: Tokens) -> AddKey | None:
-    """Passes a key, index or constraint up to a comma or the end; None for a foreign key and a CHECK."""
+    """Passes a key, index or constraint up to a comma or the end; None for a foreign key and a CHECK.
+
+    Of ``CONSTRAINT x UNIQUE y`` TiDB takes the name x, unlike MySQL.
+    """
     name = _read_constraint(tokens)
     word = tokens.take_any("PRIMARY", "UNIQUE", *_INDEXES)
     if not word:
@@ -29,10 +32,10 @@ def read_key(tokens: Tokens) -> AddKey | None:
         return None
     tokens.take_any("KEY", "INDEX")
     lenient = tokens.take("IF", "NOT", "EXISTS")
-    index = _read_name(tokens) or name
+    index = _read_name(tokens)
     unique = word in ("PRIMARY", "UNIQUE")
     return read_key_columns(
-        tokens, AddKey(primary=word == "PRIMARY", index=index, columns=(), unique=unique, lenient=lenient)
+        tokens, AddKey(primary=word == "PRIMARY", index=name or index, columns=(), unique=unique, lenient=lenient)
     )
 
 
