@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -58,13 +58,14 @@ class Planner:
             mode=mode_of(self.stream),
         )
 
-    def windows(self) -> Iterator[tuple[int, tuple[TablePlan, ...]]]:
-        """The plans of each window: one an answer, or a single one of a stream without watermarks."""
+    def windows(self, others: Iterable[int] = ()) -> Iterator[tuple[int, tuple[TablePlan, ...]]]:
+        """The plans of each window: one an answer, and one that ends at each of ``others`` up to the last answer; or a
+        single one of a stream without watermarks."""
         if mode_of(self.stream) is Mode.EVENTUAL:
             ends = [max(map(commit_order, self.rows))]
         else:
             ends = [answer.watermark for answer in answers(self.stream.folder)]
-        for end in ends:
+        for end in sorted({*ends, *(other for other in others if other < ends[-1])}):
             yield end, self._plan(end)
 
     def _plan(self, tso: int) -> tuple[TablePlan, ...]:

@@ -418,8 +418,10 @@ def test_renamed_table_keeps_its_rows_under_the_new_name() -> None:
     assert [(found.data, found.table.table) for found in made.found] == [(DATA, "u")]
 
 
-def test_swapped_names() -> None:
-    ddls = tuple(ddl(16, f"RENAME TABLE {a} TO {b};") for a, b in (("t", "tmp"), ("u", "t"), ("tmp", "u")))
+@pytest.mark.parametrize("commit_ts", [16, 20])
+def test_swapped_names_are_swapped_once(commit_ts: int) -> None:
+    """The next window sees DDLs at exactly the watermark again."""
+    ddls = tuple(ddl(commit_ts, f"RENAME TABLE {a} TO {b};") for a, b in (("t", "tmp"), ("u", "t"), ("tmp", "u")))
     other = replace(definition(), table=replace(table(), table="u"), name="f_d_u", data="f_d_u__data")
     now = situation(known=KNOWN, state=STATE, ddls=ddls)
     before = replace(now.before, tables={NAME: STATE, U: replace(STATE, name="f_d_u", data="f_d_u__data")})
@@ -433,6 +435,23 @@ def test_swapped_names() -> None:
     }
     found = {p.definition.data: p.definition for p in plan_tables(now).tables if p.definition}
     again = replace(now, before=Published(tso=20, tables=seen), known=found, tso=30)
+    assert {p.name: p.state.data for p in plan_tables(again).tables if p.state} == {
+        NAME: "f_d_u__data",
+        U: DATA,
+    }
+
+
+def test_rename_of_a_swap_that_arrives_after_its_watermark_is_applied() -> None:
+    ddls = tuple(ddl(20, f"RENAME TABLE {a} TO {b};") for a, b in (("t", "tmp"), ("u", "t"), ("tmp", "u")))
+    other = replace(definition(), table=replace(table(), table="u"), name="f_d_u", data="f_d_u__data")
+    now = situation(known=KNOWN, state=STATE, ddls=ddls[:1])
+    before = replace(now.before, tables={NAME: STATE, U: replace(STATE, name="f_d_u", data="f_d_u__data")})
+    now = replace(now, before=before, known={DATA: KNOWN, "f_d_u__data": other})
+    made = [each for each in plan_tables(now).tables if each.state and each.definition]
+    seen = {p.name: replace(p.state, name=p.view, ddls=p.ddls, applied_tso=20) for p in made if p.state}
+    found = {p.definition.data: p.definition for p in made if p.definition}
+    again = replace(now, before=Published(tso=20, tables=seen), known=found, tso=30)
+    again = replace(again, window=replace(now.window, ddls=ddls))
     assert {p.name: p.state.data for p in plan_tables(again).tables if p.state} == {
         NAME: "f_d_u__data",
         U: DATA,

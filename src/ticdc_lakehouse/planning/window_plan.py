@@ -78,9 +78,11 @@ def plan_tables(now: PlanningInput) -> WindowPlan:
     planner = WindowPlanner(now)
     for commit_ts, ddls in groupby(now.window.ddls, key=attrgetter("commit_ts")):
         planner.infer_tables(commit_ts)
-        for ddl in _in_execution_order([*ddls], (builder.name for builder in planner.builders)):
+        ordered = _in_execution_order([*ddls], (builder.name for builder in planner.builders))
+        for ddl in ordered:
             for statement in ddl.statements:
                 planner.apply_ddl(ddl, statement)
+        planner.record_renames(ordered)
     planner.infer_tables(now.tso)
     planner.finish()
     return WindowPlan(

@@ -113,6 +113,16 @@ class WindowPlanner:
             case Unread():
                 self._block_unread(ddl, statement)
 
+    def record_renames(self, ddls: Sequence[DdlEvent]) -> None:
+        """Records all renames of one commit_ts for every table that one of them renamed. In a swap its new name is
+        another rename's old name, and the window after one that ends here sees them all again."""
+        renames = [ddl for ddl in ddls if any(isinstance(statement, RenameTables) for statement in ddl.statements)]
+        for builder in self.builders if len(renames) > 1 else ():
+            missing = [ddl for ddl in renames if not builder.includes(ddl)]
+            if len(missing) < len(renames):
+                for ddl in missing:
+                    builder.record_ddl(ddl)
+
     def _alter(self, ddl: DdlEvent, statement: AlterTable) -> None:
         for builder in self._affected(ddl, (statement.name,)):
             if not statement.of_indexes:
