@@ -441,6 +441,27 @@ def test_swapped_names_are_swapped_once(commit_ts: int) -> None:
     }
 
 
+@pytest.mark.parametrize("commit_ts", [16, 20])
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("RENAME TABLE t TO tmp, tmp TO x", "x"),
+        ("RENAME TABLE t TO tmp, tmp TO t", "t"),
+        ("ALTER TABLE t ADD w BIGINT, RENAME TO x", "x"),
+        ("ALTER TABLE t COMMENT 'a'; RENAME TABLE t TO x; ALTER TABLE x ADD w BIGINT; RENAME TABLE x TO y", "y"),
+    ],
+)
+def test_one_text_changes_a_table_several_times(query: str, name: str, commit_ts: int) -> None:
+    now = situation(known=KNOWN, state=STATE, ddls=(ddl(commit_ts, query),))
+    (made,) = plan_tables(now).tables
+    assert (made.name, block_reason(made), made.definition and made.definition.table.table) == (("d", name), None, name)
+    assert made.definition is not None
+    state = replace(STATE, name=made.view, applied_tso=20, ddls=made.ddls)
+    again = replace(now, before=Published(tso=20, tables={made.name: state}), known={DATA: made.definition}, tso=30)
+    (unchanged,) = plan_tables(again).tables
+    assert (unchanged.name, block_reason(unchanged), unchanged.definition) == (made.name, None, made.definition)
+
+
 def test_rename_of_a_swap_that_arrives_after_its_watermark_is_applied() -> None:
     ddls = tuple(ddl(20, f"RENAME TABLE {a} TO {b};") for a, b in (("t", "tmp"), ("u", "t"), ("tmp", "u")))
     other = replace(definition(), table=replace(table(), table="u"), name="f_d_u", data="f_d_u__data")

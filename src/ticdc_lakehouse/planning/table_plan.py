@@ -130,6 +130,8 @@ class TablePlanBuilder:
     """The last commit_ts with applied DDLs, and their texts."""
     dropped_at: int | None = None
     """commit_ts of the DROP or TRUNCATE; None if the table exists."""
+    _recorded: DdlEvent | None = None
+    """The DDL that was recorded last."""
 
     @property
     def defined(self) -> bool:
@@ -151,10 +153,17 @@ class TablePlanBuilder:
                 return self.after
 
     def includes(self, ddl: DdlEvent) -> bool:
-        """True if the table's state already includes this DDL, or the DDL is older than the table."""
-        if ddl.commit_ts == self.seen[0] and ddl.query in self.seen[1]:
+        """True if the table's state already includes this DDL, or the DDL is older than the table. A DDL that is being
+        applied may have more to do: ``RENAME TABLE a TO b, b TO c``."""
+        if ddl is self._recorded:
+            return False
+        if self.has_recorded(ddl):
             return True
         return ddl.commit_ts < (self.named_at if ddl.late else self.at)
+
+    def has_recorded(self, ddl: DdlEvent) -> bool:
+        """True if this DDL is among those at the last commit_ts."""
+        return ddl.commit_ts == self.seen[0] and ddl.query in self.seen[1]
 
     def may_include(self, ddl: DdlEvent) -> bool:
         """True if the table is of an export that was taken so shortly before the DDL that it may have its effect."""
@@ -167,7 +176,8 @@ class TablePlanBuilder:
     def record_ddl(self, ddl: DdlEvent) -> None:
         """Records that the table's state includes this DDL."""
         texts = self.seen[1] if self.seen[0] == ddl.commit_ts else ()
-        self.seen = (ddl.commit_ts, (*texts, ddl.query))
+        self.seen = (ddl.commit_ts, texts if ddl.query in texts else (*texts, ddl.query))
+        self._recorded = ddl
 
     def block(self, stop: StopReason) -> None:
         """Blocks the table; an earlier reason stays."""

@@ -118,7 +118,7 @@ class WindowPlanner:
         another rename's old name, and the window after one that ends here sees them all again."""
         renames = [ddl for ddl in ddls if any(isinstance(statement, RenameTables) for statement in ddl.statements)]
         for builder in self.builders if len(renames) > 1 else ():
-            missing = [ddl for ddl in renames if not builder.includes(ddl)]
+            missing = [ddl for ddl in renames if not builder.has_recorded(ddl)]
             if len(missing) < len(renames):
                 for ddl in missing:
                     builder.record_ddl(ddl)
