@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import argparse
+import re
+import shlex
+from importlib import import_module
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local.cli import COMMANDS, arguments, main
+from ticdc_local.cli import COMMANDS, arguments, full_parser, main, parsed
 from ticdc_local.cli.arguments import lake_root, named_values, project_root, seconds
 from ticdc_local.cli.run import notebook_named
 from ticdc_local.session import local_session, own_folder
 
 PROJECT = Path(__file__).parents[2]
+TABLES = ("status", "quarantine", "sql", "doctor", "verify-source", "verify-stream", "load", "maintain")
+"""Commands whose result is a table."""
 BUNDLE = "bundle: {name: b}\ntargets: {dev: {default: true}}\ninclude: [j.yml]\n"
 JOB_WITHOUT_PARAMETERS = """
 resources:
@@ -23,12 +29,44 @@ resources:
 """
 
 
-@pytest.mark.parametrize("command", [name for name in COMMANDS if name != "bench"])
+@pytest.mark.parametrize("command", [*COMMANDS])
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ending:
         main([command, "--help"])
     assert ending.value.code == 0
-    assert f"usage: ticdc-lake {command}" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert f"usage: ticdc-lake {command}" in shown
+    assert shown.index("examples:\n  ") < shown.index("exit codes:\n  0 ")
+    for flag in ("--quiet", "--verbose", "--log-level"):
+        assert flag in shown
+
+
+@pytest.mark.parametrize("command", [*COMMANDS])
+def test_the_examples_of_a_command_are_understood(command: str) -> None:
+    examples: str = import_module(f"ticdc_local.cli.{command.replace('-', '_')}").EXAMPLES
+    lines = [part.strip() for line in examples.splitlines() for part in re.split(r"[|&;]|<\(|\)|\s{4,}", line)]
+    found = [re.sub(r" [<>] .*", "", line) for line in lines if line.startswith("ticdc-lake ")]
+    assert any(line.startswith(f"ticdc-lake {command}") for line in found)
+    for line in found:
+        assert parsed(shlex.split(line)[1:]).command == line.split()[1]
+
+
+def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ending:
+        main(["--version"])
+    assert (ending.value.code, capsys.readouterr().out) == (0, f"ticdc-lake {version('ticdc-lakehouse')}\n")
+
+
+@pytest.mark.parametrize("command", TABLES)
+def test_what_prints_a_table_prints_json_too(command: str) -> None:
+    [action] = [each for each in command_parser(command)._actions if "--json" in each.option_strings]
+    assert action.help
+
+
+def command_parser(command: str) -> argparse.ArgumentParser:
+    [choices] = [each for each in full_parser([command])._actions if isinstance(each, argparse._SubParsersAction)]
+    parser: argparse.ArgumentParser = choices.choices[command]
+    return parser
 
 
 def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:

@@ -69,11 +69,11 @@ def test_a_message_is_shown_with_its_bytes_and_what_inspect_makes_of_them(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert quarantine(project, "show", "--at", "t/0/2") == 0
-    out = capsys.readouterr().out
+    out, notes = capsys.readouterr()
     assert out.startswith("t/0/2 of feed crm: bad_json at byte 31: no value\n  Kafka's time 2026-11-21 08:00:00")
     assert f"  > 00000010  {POISON[16:32].hex(' ')}  " in out
     assert "protocol canal-json as given" in out
-    assert out.endswith("Next: ticdc-lake quarantine replay --feed crm --at t/0/2 --dry-run\n")
+    assert notes == "Next: ticdc-lake quarantine replay --feed crm --at t/0/2 --dry-run\n"
     assert quarantine(project, "show", "--at", "t/0/7") == 1
     assert capsys.readouterr().out == "1 of the positions given with --at name no open message\n"
     assert quarantine(project, "show") == 2
@@ -85,10 +85,14 @@ def test_a_dry_run_says_what_would_decode_and_changes_nothing(
 ) -> None:
     before = sorted(project.rglob("*"))
     assert quarantine(project, "replay", "--dry-run") == 1
-    lines = capsys.readouterr().out.splitlines()
+    out, notes = capsys.readouterr()
+    lines = out.splitlines()
     assert lines[0] == "crm: of 2 messages 1 would decode, 1 stay open"
     assert lines[1].startswith("  t/0/2  ")
-    assert lines[2] == "Next: ticdc-lake quarantine replay --feed crm"
+    assert (len(lines), notes) == (2, "Next: ticdc-lake quarantine replay --feed crm\n")
+    assert quarantine(project, "replay", "--dry-run", "--json") == 1
+    tried = json.loads(capsys.readouterr().out)
+    assert [(each["position"], each["decodes"]) for each in tried] == [("t/0/1", True), ("t/0/2", False)]
     assert quarantine(project, "replay", "--dry-run", "--at", "t/0/1") == 0
     assert capsys.readouterr().out.startswith("crm: of 1 messages 1 would decode, 0 stay open\n")
     assert sorted(project.rglob("*")) == before

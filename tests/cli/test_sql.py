@@ -83,11 +83,11 @@ def test_a_table_is_a_box_in_full_width_unless_it_is_cut() -> None:
     ("arguments", "is_script", "expected"),
     [
         ([], True, Printing(Format.TABLE, 20, None)),
-        ([], False, Printing(Format.TABLE, 20, 40)),
+        ([], False, Printing(Format.TABLE, 20, 40, pages=True)),
         (["--rows", "all"], True, Printing(Format.TABLE, None, None)),
         (["--format", "csv"], True, Printing(Format.CSV, None, None)),
         (["--json", "--rows", "5"], True, Printing(Format.JSON, 5, None)),
-        (["--width", "9"], False, Printing(Format.TABLE, 20, 9)),
+        (["--width", "9"], False, Printing(Format.TABLE, 20, 9, pages=True)),
     ],
 )
 def test_all_rows_are_printed_but_of_a_table(arguments: list[str], is_script: bool, expected: Printing) -> None:

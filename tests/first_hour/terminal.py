@@ -8,6 +8,7 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from pathlib import Path
 
 PROJECT = Path(__file__).parents[2]
 COMMAND = (sys.executable, "-u", "-c", "import sys; from ticdc_local.cli import main; sys.exit(main())")
+OWN_MOUNTS = ("unshare", "--user", "--map-root-user", "--mount", "sh", "-c")
+"""Runs a shell that may mount what no other process sees."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,13 +27,14 @@ class Ended:
     code: int
     out: str
     err: str
+    seconds: float
     cpu_seconds: float
     """Its own time, whatever else keeps the cores busy."""
 
     @property
     def last_line(self) -> str:
-        """Of standard output, else of standard error."""
-        return (self.out.strip() or self.err.strip()).splitlines()[-1]
+        """Of the result; empty if it has none."""
+        return (self.out.splitlines() or [""])[-1]
 
 
 def clone(folder: Path) -> Path:
@@ -43,11 +47,12 @@ def clone(folder: Path) -> Path:
     return folder
 
 
-def type_in(folder: Path, line: str, environment: Mapping[str, str] | None = None) -> Ended:
-    """Run a line ``ticdc-lake …`` in a folder."""
-    began = cpu_seconds_of_children()
+def type_in(folder: Path, line: str, environment: Mapping[str, str] | None = None, mount: str = "") -> Ended:
+    """Run a line ``ticdc-lake …`` in a folder; ``mount`` is a command that mounts something for this process alone."""
+    command = [*COMMAND, *shlex.split(line)[1:]]
+    began, used = time.monotonic(), cpu_seconds_of_children()
     done = subprocess.run(
-        [*COMMAND, *shlex.split(line)[1:]],
+        [*OWN_MOUNTS, f'{mount} && exec "$@"', "sh", *command] if mount else command,
         cwd=folder,
         env={**os.environ, **(environment or {})},
         stdin=subprocess.DEVNULL,
@@ -55,7 +60,13 @@ def type_in(folder: Path, line: str, environment: Mapping[str, str] | None = Non
         text=True,
         check=False,
     )
-    return Ended(code=done.returncode, out=done.stdout, err=done.stderr, cpu_seconds=cpu_seconds_of_children() - began)
+    return Ended(
+        code=done.returncode,
+        out=done.stdout,
+        err=done.stderr,
+        seconds=time.monotonic() - began,
+        cpu_seconds=cpu_seconds_of_children() - used,
+    )
 
 
 def cpu_seconds_of_children() -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,23 +13,25 @@ from ticdc_local.broker import free_ports
 
 START = (PROJECT / "docs" / "start.md").read_text(encoding="utf-8")
 LAST_LINES = {
-    "generate": r"10\d\d\d row changes, .* to topic crm|[\d, a-z.]+ to topic crm",
-    "feed new": r"Next: ticdc-lake feed check crm",
-    "feed check": r"Next: ticdc-lake run --feed crm",
+    "generate": "",
+    "feed new": r"wrote .*/resources/feeds/crm\.yml",
+    "feed check": r"[ │└─]+ .*",
     "run": r"job ticdc_lake: success in .* s",
     "status": r"  shop\.stock +at the watermark",
     "sql": r"\+-+\+-+\+",
     "report": r"wrote report\.html",
 }
-"""What each command ends with."""
+"""What each command's result ends with."""
+STEPS = ("generate", "feed new", "feed check", "run")
+"""Commands that print the next one beside it."""
 
 
-def own_feed() -> list[str]:
+def own_feed(port: int = 9092) -> list[str]:
     """The commands of the page's section, without ``kafka``, which stays up beside them."""
     section = START[START.index("## A feed of your own") : START.index("## Generate test data")]
     found = re.findall(r"^ {4}(ticdc-lake .*)$", section, re.MULTILINE)
     assert found[0] == "ticdc-lake kafka"
-    return found[1:]
+    return [line.replace("localhost:9092", f"localhost:{port}") for line in found[1:]]
 
 
 def key(line: str) -> str:
@@ -36,8 +39,25 @@ def key(line: str) -> str:
     return " ".join(words[1:3]) if words[1] == "feed" else words[1]
 
 
+def type_all(folder: Path, lines: list[str], then: str) -> None:
+    """Run the commands one after the other; each ends as is known, and prints the one after it if it is a step."""
+    for line, after in pairwise([*lines, then]):
+        ended = type_in(folder, line)
+        print(f"{ended.seconds:6.1f} s, {ended.cpu_seconds:6.1f} s of CPU  {line}  →  {ended.last_line}")
+        assert ended.code == 0, ended.err[-2000:]
+        assert re.fullmatch(LAST_LINES[key(line)], ended.last_line), ended.last_line
+        if key(line) in STEPS:
+            assert ended.err.endswith(f"Next: {after}\n"), ended.err
+
+
 def test_the_page_has_the_commands_whose_ends_are_known() -> None:
     assert [key(line) for line in own_feed()] == [*LAST_LINES]
+
+
+def test_the_readme_has_them_in_the_same_order() -> None:
+    readme = re.findall(r"^ {4}(ticdc-lake .*)$", (PROJECT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    own = readme[readme.index("ticdc-lake kafka") + 1 :]
+    assert own[: len(LAST_LINES) - 1] == [line for line in own_feed() if key(line) != "sql"]
 
 
 @pytest.mark.long
@@ -45,19 +65,12 @@ def test_the_first_hour(tmp_path: Path) -> None:
     folder, port = clone(tmp_path), free_ports(1)[0]
     with kept_up(folder, f"ticdc-lake kafka --port {port}") as first_line:
         assert first_line.startswith(f"Kafka runs at localhost:{port}")
-        for line in own_feed():
-            ended = type_in(folder, line.replace("localhost:9092", f"localhost:{port}"))
-            print(f"{ended.cpu_seconds:6.1f} s of CPU  {line}  →  {ended.last_line}")
-            assert ended.code == 0, ended.err[-2000:]
-            assert re.fullmatch(LAST_LINES[key(line)], ended.last_line), ended.last_line
+        type_all(folder, own_feed(port), then="")
 
 
 def test_a_feed_of_ones_own_up_to_its_first_run(tmp_path: Path) -> None:
     """The same without what starts Spark."""
     folder, port = clone(tmp_path), free_ports(1)[0]
-    quick = [line for line in own_feed() if key(line) in ("generate", "feed new", "feed check")]
+    *quick, run = own_feed(port)[: len(STEPS)]
     with kept_up(folder, f"ticdc-lake kafka --port {port}"):
-        for line in quick:
-            ended = type_in(folder, line.replace("localhost:9092", f"localhost:{port}"))
-            assert ended.code == 0, ended.err[-2000:]
-            assert re.fullmatch(LAST_LINES[key(line)], ended.last_line), ended.last_line
+        type_all(folder, quick, then=run)

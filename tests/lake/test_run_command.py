@@ -39,10 +39,10 @@ def test_a_feed_without_brokers_holds_no_other_and_fails_the_run(
     out, logged = capsys.readouterr()
     lines = out.splitlines()
     assert code == 1
-    assert lines[0].startswith("unreachable: not begun: brokers do not answer (127.0.0.1:")
-    assert f"gold[{feed.name}]: started" in lines
+    assert lines[-2].startswith("unreachable: not begun: brokers do not answer (127.0.0.1:")
+    assert logged.splitlines()[0] == lines[-2], "said as the run begins, too"
+    assert f"gold[{feed.name}]: started" in logged.splitlines()
     assert "FAILED" not in out
-    assert lines[-2] == lines[0], "said again at the end"
     assert lines[-1].startswith("job ticdc_lake: success in ")
     events = [line.split("ticdc_lakehouse.")[1] for line in logged.splitlines() if "ticdc_lakehouse." in line]
     assert any(event.startswith(f"bronze landed feed={feed.name} batches=1 messages=2 ") for event in events)
@@ -78,8 +78,9 @@ def test_a_poison_message_ends_a_run_that_worked_with_code_3_unless_the_feed_tol
     feed.write_file()
     given = ["run", "--project", str(PROJECT), "--lake", str(feed.folder), "--feed", feed.name]
     assert main([*given, "--param", f"feeds_root={feed.folder}"]) == 3
-    lines = capsys.readouterr().out.splitlines()
-    assert f"gold[{feed.name}]: finished" in "\n".join(lines)
+    out, notes = capsys.readouterr()
+    lines = out.splitlines()
+    assert f"gold[{feed.name}]: finished" in notes
     assert lines[-2] == f"feed {feed.name} needs attention: 1 message is in quarantine: 1 bad_json"
     assert lines[-1].startswith("job ticdc_lake: ran, but a feed needs attention, in ")
 
@@ -102,7 +103,9 @@ def test_a_poison_message_ends_a_run_that_worked_with_code_3_unless_the_feed_tol
     feed.described = {"alarm": {"quarantine": 2, "blocked": True}}
     feed.write_file()
     assert main([*given, "--param", f"feeds_root={feed.folder}"]) == 0
-    assert capsys.readouterr().out.splitlines()[-1].startswith("job ticdc_lake: success in ")
+    out, notes = capsys.readouterr()
+    assert out.splitlines()[-1].startswith("job ticdc_lake: success in ")
+    assert notes.splitlines()[-1] == f"Next: ticdc-lake status --feed {feed.name}"
 
 
 def test_the_selftest_finds_all_that_applies_on_a_laptop(

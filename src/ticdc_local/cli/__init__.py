@@ -1,7 +1,7 @@
 """``ticdc-lake``: the command line. One module a command; ``COMMANDS`` names them.
 
-A command's module has ``arguments(parser)`` and ``run(options) -> exit code``. Each is imported when it is asked
-for, so that ``decode`` does not wait for Spark.
+A command's module has ``arguments(parser)``, ``run(options) -> exit code`` and ``EXAMPLES`` for its help. Each is
+imported when it is asked for, so that ``decode`` does not wait for Spark.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib.metadata import version
 from io import TextIOWrapper
 
 from ticdc_codec.errors import LakehouseError
 from ticdc_lakehouse import log
-from ticdc_local.cli import interrupt
+from ticdc_local.cli import interrupt, notice
 
 COMMANDS = {
     "run": "run a job of the bundle on this machine",
@@ -42,6 +42,10 @@ LOCAL = {"confluent_kafka", "delta", "deltalake", "pandas", "py4j", "pyspark", "
 """What the extra ``local`` in pyproject.toml brings; ``decode`` does without, ``inspect`` needs rich of it alone."""
 _READER_GONE = 128 + 13
 """As shells have it: ended by SIGPIPE."""
+EXAMPLES = """examples:
+  ticdc-lake doctor                 is this machine ready?
+  ticdc-lake feed new crm           a feed of your own; every step prints the next command
+  ticdc-lake run --help             each command's arguments, examples and exit codes"""
 EXIT_CODES = f"""exit codes:
   0    done
   1    done, and something failed or differs; or the machine refused, such as a full disk
@@ -91,14 +95,22 @@ def _print_any_character() -> None:
 
 def parsed(given: list[str]) -> argparse.Namespace:
     """The options of a command line. Ends the process where it is wrong, or asks for help."""
+    # Only the command that is called needs its arguments; the others are there for the list.
+    return full_parser(given[:1]).parse_args(given)
+
+
+def full_parser(called: Collection[str]) -> argparse.ArgumentParser:
+    """The parser of all commands; of those in ``called`` with their arguments."""
     parser = argparse.ArgumentParser(
-        prog="ticdc-lake", description="TiDB tables in the lakehouse.", epilog=EXIT_CODES, formatter_class=_Help
+        prog="ticdc-lake",
+        description="TiDB tables in the lakehouse.",
+        epilog=f"{EXAMPLES}\n\n{EXIT_CODES}",
+        formatter_class=_Help,
     )
     parser.add_argument("--version", action="version", version=f"ticdc-lake {version('ticdc-lakehouse')}")
     choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, summary in COMMANDS.items():
-        # Only the command that is called needs its arguments; the others are there for the list.
-        is_called = given[:1] == [name]
+        is_called = name in called
         added = choices.add_parser(
             name, help=summary, description=summary, add_help=is_called, formatter_class=_Help, epilog=EXIT_CODES
         )
@@ -106,8 +118,8 @@ def parsed(given: list[str]) -> argparse.Namespace:
             module = _module(name)
             module.arguments(added)
             _log_arguments(added)
-            added.epilog = "\n\n".join([*filter(None, [getattr(module, "EXAMPLES", "")]), EXIT_CODES])
-    return parser.parse_args(given)
+            added.epilog = f"{module.EXAMPLES}\n\n{EXIT_CODES}"
+    return parser
 
 
 def _log_arguments(parser: argparse.ArgumentParser) -> None:
@@ -126,6 +138,7 @@ def _run(given: list[str]) -> int:
     try:
         options = parsed(given)
         log.configure(options.log_level, options.log_format)
+        notice.configure(quiet=options.quiet)
         return int(_module(options.command).run(options))
     except LakehouseError as error:
         problem = str(error)

@@ -10,6 +10,10 @@ from ticdc_local.runner.dbx import FILE, deployment_text
 
 WORKSPACE = "/Repos/data/ticdc-lakehouse"
 
+EXAMPLES = """examples:
+  ticdc-lake dbx
+  ticdc-lake dbx --workspace /Repos/data/lake --var catalog=lab"""
+
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""

@@ -27,6 +27,7 @@ from ticdc_lakehouse.silver import events_table
 from ticdc_local.broker import Broker, recorded_messages
 from ticdc_local.cli.arguments import LAKE, lake_root, place_arguments, project_root, writing
 from ticdc_local.cli.job_text import progress_text, result_text
+from ticdc_local.cli.notice import note
 from ticdc_local.cli.open_lake import quiet_session
 from ticdc_local.cli.run import JOB
 from ticdc_local.runner.bundle import Bundle, load_bundle
@@ -73,6 +74,10 @@ _THEN_AND_NOW = """
     FULL JOIN (SELECT status, count(*) AS orders, sum(qty) AS pieces FROM gold.shop_craft_shop_orders GROUP BY status) n
     ON n.status <=> t.status ORDER BY status"""
 
+EXAMPLES = """examples:
+  ticdc-lake demo                        what `make demo` runs
+  ticdc-lake demo --steps 8 --lake /tmp/lake"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Demo:
@@ -88,8 +93,8 @@ class _Demo:
     terminal: TextIO = field(default_factory=lambda: sys.stdout)
 
     def say(self, text: str) -> None:
-        """Print a line with the seconds since the start, also while notebooks' output is held back."""
-        print(f"[{time.monotonic() - self.started:5.1f} s] {text}", file=self.terminal, flush=True)
+        """Note a line with the seconds since the start, also while notebooks' output is held back."""
+        note(f"[{time.monotonic() - self.started:5.1f} s] {text}", self.terminal)
 
     def session(self) -> SparkSession:
         """The process's session."""

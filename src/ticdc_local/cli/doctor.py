@@ -23,6 +23,7 @@ from ticdc_lakehouse.config.feed import Feed, load_feed
 from ticdc_local.broker import free_ports
 from ticdc_local.cli.arguments import lake_root, place_arguments
 from ticdc_local.cli.feed import topics_text
+from ticdc_local.cli.notice import progress
 from ticdc_local.cli.project import feeds_folder
 from ticdc_local.jars import Group, jars_folder, locked, missing
 from ticdc_local.java import find_java
@@ -32,6 +33,9 @@ from ticdc_local.session import local_session
 
 PYTHONS = ((3, 11), (3, 12))
 FREE_BYTES = 2 * 1024**3
+EXAMPLES = """examples:
+  ticdc-lake doctor
+  ticdc-lake doctor --spark --json"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +59,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Print a line a finding; 1 if one of this machine, or a feed's file, is not good."""
-    findings = [*examine(lake_root(options), start_spark=options.spark), *examine_feeds(options)]
+    with progress("looking"):
+        findings = [*examine(lake_root(options), start_spark=options.spark), *examine_feeds(options)]
     print(json.dumps([asdict(each) for each in findings]) if options.json else text_of(findings))
     return 0 if all(finding.good or not finding.is_of_machine for finding in findings) else 1
 

@@ -16,6 +16,7 @@ from ticdc_lakehouse.silver.first_messages import events_in
 from ticdc_local.cli.arguments import lake_root, named_values, place_arguments, writing
 from ticdc_local.cli.generate import sink_values
 from ticdc_local.cli.inspect import print_tree
+from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.project import feed_named, feeds_folder, options_given
 from ticdc_local.cli.question import answer
 from ticdc_local.feed_file import commented, yaml_value
@@ -64,7 +65,7 @@ def _new(options: argparse.Namespace) -> int:
         path.unlink() if before is None else path.write_bytes(before)
         raise
     print(f"wrote {path}")
-    print(f"Next: ticdc-lake feed check {options.name}")
+    note(f"Next: ticdc-lake feed check {options.name}")
     return 0
 
 
@@ -89,12 +90,15 @@ def _described(options: argparse.Namespace) -> str:
 def _check(options: argparse.Namespace) -> int:
     feed = feed_named(options, options.name)
     print(f"{feed.name}: the file is right: {spelling(feed.protocol)}, mode {feed.gold.mode}")
-    sample = look(feed, Secrets().get)
+    with progress("asking the brokers"):
+        sample = look(feed, Secrets().get)
     if sample is None:
         print(f"{feed.name}: brokers answer; the feed's security is Java's own, so that only a run can read them")
         return _next(feed)
     print(f"{feed.name}: brokers answer at {', '.join(feed.bootstrap_servers)}; {topics_text(sample)}")
-    if problem := problems([feed], lake_root(options), Secrets().get).get(feed.name):
+    with progress("asking the brokers"):
+        problem = problems([feed], lake_root(options), Secrets().get).get(feed.name)
+    if problem:
         raise ConfigError(problem)
     failed = 0
     if sample.messages:
@@ -109,7 +113,7 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _next(feed: Feed) -> int:
-    print(f"Next: ticdc-lake run --feed {feed.name}")
+    note(f"Next: ticdc-lake run --feed {feed.name}")
     return 0
 
 

@@ -6,6 +6,7 @@ import argparse
 import base64
 import json
 import os
+import re
 import sys
 import time
 from collections import Counter
@@ -20,6 +21,7 @@ from ticdc_codec.message import ClaimCheck, Message, StoredObject
 from ticdc_codec.options import LargeMessage, SinkOptions, option_names, sink_options
 from ticdc_codec.protocols import PROTOCOLS, protocol_named, spelling
 from ticdc_local.cli.arguments import named_values, positive, writing
+from ticdc_local.cli.notice import note, progress
 from ticdc_testkit.workload import WORKLOADS, workload_named
 from ticdc_testkit.workload.stream import Changefeed, Dispatch, Interval, intervals
 
@@ -91,16 +93,26 @@ def run(options: argparse.Namespace) -> int:
     written = Written()
     stream = written.counted(paced(stored(intervals(feed, options.rows), feed.options), options.rate))
     if options.file is None:
-        _to_kafka(options.bootstrap_servers, topic, options.partitions, stream)
+        with progress(f"writing {options.rows:,} row changes"):
+            _to_kafka(options.bootstrap_servers, topic, options.partitions, stream)
     else:
         with _opened(options.file) as file:
             file.writelines(lines(stream, topic))
-    print(f"{written.text()} to {options.file or f'topic {topic}'}", file=sys.stderr)
+    note(f"{written.text()} to {options.file or f'topic {topic}'}")
     for path in filter(None, (options.schema_file, options.feed_file)):
-        print(f"wrote {path}", file=sys.stderr)
-    if options.feed_file is not None and options.file is None:
-        print(f"Next: ticdc-lake run --feed {options.feed_file.stem}", file=sys.stderr)
+        note(f"wrote {path}")
+    if options.file is None:
+        note(f"Next: {_next_command(options, topic)}")
     return 0
+
+
+def _next_command(options: argparse.Namespace, topic: str) -> str:
+    """What makes tables of the stream: a run, once there is a feed file."""
+    if options.feed_file is not None:
+        return f"ticdc-lake run --feed {options.feed_file.stem}"
+    name = re.sub("[^a-z0-9_]", "_", topic.lower())
+    source = f"--topic {topic} --bootstrap-servers {options.bootstrap_servers}"
+    return f"ticdc-lake feed new {name} --protocol {options.protocol} {source}"
 
 
 def _refuse_to_overwrite(options: argparse.Namespace) -> None:

@@ -37,6 +37,10 @@ _COLOURS = {
 }
 _UNLIMITED_WIDTH = 1 << 16
 """Columns of an output that is not a terminal, so that no line is wrapped."""
+EXAMPLES = """examples:
+  ticdc-lake generate --workload shop --protocol craft --file - --rows 5 | ticdc-lake inspect
+  kcat -b localhost:9092 -t crm -C -c 1 -e -q -f %s | ticdc-lake inspect --explain
+  ticdc-lake inspect value.bin --key @key.bin --protocol simple"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

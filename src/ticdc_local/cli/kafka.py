@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import socket
+from contextlib import ExitStack
 from pathlib import Path
 
 from ticdc_codec.errors import ConfigError
 from ticdc_local.broker import Broker
 from ticdc_local.cli.arguments import port
+from ticdc_local.cli.notice import note, progress
 
 FOLDER = ".kafka"
 PORT = 9092
@@ -28,12 +30,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Keep the broker up; it ends with this process."""
     _check_port(options.port)
-    with Broker(options.folder, options.port) as broker:
+    with ExitStack() as stack:
+        with progress("starting Kafka"):
+            broker = stack.enter_context(Broker(options.folder, options.port))
         servers = f"localhost:{options.port}"
-        print(f"Kafka runs at {servers}; its topics stay in {options.folder}. Ctrl-C ends it.")
-        print("Next, in another terminal:")
-        print(f"  ticdc-lake generate --workload shop --protocol canal-json --bootstrap-servers {servers} --topic crm")
-        print(f"  ticdc-lake feed new crm --protocol canal-json --bootstrap-servers {servers} --topic crm", flush=True)
+        print(f"Kafka runs at {servers}; its topics stay in {options.folder}. Ctrl-C ends it.", flush=True)
+        note("Next, in another terminal:")
+        note(f"  ticdc-lake generate --workload shop --protocol canal-json --bootstrap-servers {servers} --topic crm")
+        note(f"  ticdc-lake feed new crm --protocol canal-json --bootstrap-servers {servers} --topic crm")
         broker.wait()
     return 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.entry import applying_of
@@ -11,8 +12,13 @@ from ticdc_lakehouse.ops.dumpling.folder import LocalFolder
 from ticdc_lakehouse.ops.load_options import add_load_options, load_options
 from ticdc_lakehouse.ops.loadable import loadable_tables
 from ticdc_local.cli.arguments import place_arguments
+from ticdc_local.cli.notice import progress
 from ticdc_local.cli.open_lake import feed_run
 from ticdc_local.cli.project import feed_named
+
+EXAMPLES = """examples:
+  ticdc-lake load export/ --feed crm
+  ticdc-lake load export/ --feed crm --table crm.orders --json"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -20,6 +26,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("folder", help="where dumpling wrote, or a URI that Spark reads")
     place_arguments(parser)
     parser.add_argument("--feed", required=True)
+    parser.add_argument("--json", action="store_true", help="a JSON object: the export's tso, rows by table")
     add_load_options(parser)
 
 
@@ -29,7 +36,12 @@ def run(options: argparse.Namespace) -> int:
     if ":/" not in options.folder:
         export = read_export(LocalFolder(path=options.folder), given.dumpling)
         loadable_tables(export, applying_of(feed), given)
-    loaded = feed_run(options, options.feed).load(options.folder, given)
+    opened = feed_run(options, options.feed)
+    with progress(f"loading {options.folder}"):
+        loaded = opened.load(options.folder, given)
+    if options.json:
+        print(json.dumps({"tso": loaded.tso, "rows": {".".join(name): rows for name, rows in loaded.rows.items()}}))
+        return 0
     for name, rows in loaded.rows.items():
         print(f"{'.'.join(name)}: {rows} rows as of {with_time(loaded.tso)}, and what the changefeed sent since")
     return 0

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import json
 
+from ticdc_lakehouse.gold.maintenance import Maintained
 from ticdc_lakehouse.gold.state import published_feeds
 from ticdc_lakehouse.ops import retention
 from ticdc_local.cli.arguments import place_arguments
+from ticdc_local.cli.notice import progress
 from ticdc_local.cli.open_lake import feed_run, open_lake
 from ticdc_local.cli.project import feed_named
+
+EXAMPLES = """examples:
+  ticdc-lake maintain                   every feed that has published
+  ticdc-lake maintain --feed crm --json"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     place_arguments(parser)
     parser.add_argument("--feed", help="this feed only")
+    parser.add_argument("--json", action="store_true", help="a JSON list, an object a feed")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -22,10 +30,29 @@ def run(options: argparse.Namespace) -> int:
     if options.feed is not None:
         feed_named(options, options.feed)
     lake = open_lake(options)
-    for feed in [options.feed] if options.feed else published_feeds(lake):
-        done = feed_run(options, feed, lake).maintain()
-        print(f"{feed}: readable since {done.since:%Y-%m-%d %H:%M} UTC; {done.kept} tables compacted", end="")
-        print(f", dropped {', '.join(done.dropped)}" if done.dropped else "")
-        for line in retention.lines(lake, feed):
-            print(f"{feed}: {line}")
+    feeds = [options.feed] if options.feed else published_feeds(lake)
+    found = []
+    for feed in feeds:
+        run = feed_run(options, feed, lake)
+        with progress(f"{feed}: compacting"):
+            done = run.maintain()
+        found.append(_object(feed, done))
+        if not options.json:
+            print("\n".join([_text(feed, done), *(f"{feed}: {line}" for line in retention.lines(lake, feed))]))
+    if options.json:
+        print(json.dumps(found))
     return 0
+
+
+def _object(feed: str, done: Maintained) -> dict[str, object]:
+    return {
+        "feed": feed,
+        "readable_since": done.since.isoformat(),
+        "tables_compacted": done.kept,
+        "tables_dropped": [*done.dropped],
+    }
+
+
+def _text(feed: str, done: Maintained) -> str:
+    dropped = f", dropped {', '.join(done.dropped)}" if done.dropped else ""
+    return f"{feed}: readable since {done.since:%Y-%m-%d %H:%M} UTC; {done.kept} tables compacted{dropped}"

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.entry import Run, lake_from
 from ticdc_local.cli.arguments import project_root
+from ticdc_local.cli.notice import progress
 from ticdc_local.cli.project import existing_lake, feed_named
 from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.runner.job import local_parameters
@@ -40,7 +41,8 @@ def _temporary_folder() -> Path:
 def quiet_session(lake: Path, scratch: Path | None = None) -> SparkSession:
     """The process's session, with PySpark's own log of failed queries off."""
     silence_query_log()
-    return local_session(lake, scratch=scratch)
+    with progress("starting Spark"):
+        return local_session(lake, scratch=scratch)
 
 
 def silence_query_log() -> None:

@@ -14,9 +14,10 @@ from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.silver import events_table, quarantine
 from ticdc_lakehouse.silver.quarantine import ALL, Position, positions_of
 from ticdc_local.cli.arguments import place_arguments
+from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run
 from ticdc_local.cli.project import check_feed, feed_files, feed_named, open_reader
-from ticdc_local.cli.quarantined import failure_text, show, trial
+from ticdc_local.cli.quarantined import failure_text, show, trial, tried_object
 from ticdc_local.delta_reader import DeltaReader
 
 _SHOWN = 20
@@ -42,7 +43,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="TOPIC/PARTITION/OFFSET",
         help=f"this message; may be repeated; {ALL}: every open one, which replay and list take without it, too",
     )
-    parser.add_argument("--json", action="store_true", help="list: a JSON list, an object an open message")
+    parser.add_argument(
+        "--json", action="store_true", help="list and replay --dry-run: a JSON list, an object an open message"
+    )
     parser.add_argument("--explain", action="store_true", help="show: what each byte is, as far as it can be read")
     parser.add_argument("--dry-run", action="store_true", help="replay: say what would decode now, change nothing")
     parser.add_argument("--reason", help="dismiss: why the message is not needed; it is recorded")
@@ -68,7 +71,7 @@ def run(options: argparse.Namespace) -> int:
             feed = feed_named(options, _one(feeds))
             return show(open_reader(options), feed, positions, explain=options.explain)
         case "replay" if options.dry_run:
-            return _try_replay(open_reader(options), feed_named(options, _one(feeds)), positions)
+            return _try_replay(options, feed_named(options, _one(feeds)), positions)
         case "replay":
             return _replay(feed_run(options, _one(feeds)), messages)
         case _:
@@ -128,29 +131,36 @@ def _rest(feed: str, count: int) -> list[str]:
     return [f"  and {count - _SHOWN} more; silver.{feed}_quarantine has all that ever were"] if count > _SHOWN else []
 
 
-def _try_replay(lake: DeltaReader, feed: Feed, positions: list[Position]) -> int:
+def _try_replay(options: argparse.Namespace, feed: Feed, positions: list[Position]) -> int:
     """Say how many messages would decode now, and why each of the others would not; 1 if there is such a one."""
-    tried = trial(lake, feed, positions, _TRIED)
+    lake = open_reader(options)
+    with progress("decoding"):
+        tried = trial(lake, feed, positions, _TRIED)
     failed = [message for message in tried if message.failure is not None]
+    if options.json:
+        print(json.dumps([*map(tried_object, tried)]))
+        return 1 if failed else 0
     print(f"{feed.name}: of {len(tried)} messages {len(tried) - len(failed)} would decode, {len(failed)} stay open")
     print("\n".join(failure_text(message) for message in failed[:_SHOWN]), end="\n" if failed else "")
     if len(tried) > len(failed):
-        print(f"Next: ticdc-lake quarantine replay --feed {feed.name}")
+        note(f"Next: ticdc-lake quarantine replay --feed {feed.name}")
     return 1 if failed else 0
 
 
 def _replay(run: Run, messages: list[str]) -> int:
     feed = run.feed.name
-    done = run.replay(messages)
+    with progress("decoding again"):
+        done = run.replay(messages)
     print(f"{feed}: {done.decoded} decoded, {done.still_open} still open")
     if done.decoded:
-        print(f"The next run of gold puts their rows in place: ticdc-lake run --feed {feed}")
+        note(f"The next run of gold puts their rows in place: ticdc-lake run --feed {feed}")
     absent = _not_open(messages, done.decoded + done.still_open)
     return 1 if done.still_open or absent else 0
 
 
 def _dismiss(run: Run, messages: list[str], reason: str) -> int:
-    count = run.dismiss(messages, reason)
+    with progress("dismissing"):
+        count = run.dismiss(messages, reason)
     print(f"{run.feed.name}: {count} dismissed")
     return 1 if _not_open(messages, count) else 0
 

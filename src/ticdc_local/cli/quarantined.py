@@ -17,6 +17,7 @@ from ticdc_lakehouse.silver.first_messages import events_in
 from ticdc_lakehouse.silver.quarantine import Position
 from ticdc_lakehouse.sql.text import literal
 from ticdc_local.cli.inspect import print_tree
+from ticdc_local.cli.notice import note
 from ticdc_local.cli.project import options_given
 from ticdc_local.delta_reader import DeltaReader
 
@@ -46,7 +47,7 @@ def show(lake: DeltaReader, feed: Feed, positions: Sequence[Position], *, explai
         print(f"  Kafka's time {row['timestamp']:%Y-%m-%d %H:%M:%S.%f} UTC, bronze batch {row['batch']}")
         print("\n".join(f"  {line}" for line in dump(raw["value"] or b"", row["error_offset"])))
         print_tree(_inspector(feed, explain=explain).inspect((raw["key"], raw["value"]), place).tree, sys.stdout)
-        print(f"Next: ticdc-lake quarantine replay --feed {feed.name} --at {place} --dry-run")
+        note(f"Next: ticdc-lake quarantine replay --feed {feed.name} --at {place} --dry-run")
     if absent := len(set(positions)) - len(found):
         print(f"{absent} of the positions given with --at name no open message")
     return 1 if absent else 0
@@ -62,6 +63,12 @@ def trial(lake: DeltaReader, feed: Feed, positions: Sequence[Position], limit: i
         Tried(position=f"{row['topic']}/{row['partition']}/{row['offset']}", failure=failures.get(number))
         for number, (row, _) in enumerate(pairs)
     ]
+
+
+def tried_object(tried: Tried) -> dict[str, object]:
+    """A message that was decoded on trial, as a JSON object."""
+    reason, detail = (None, None) if tried.failure is None else (tried.failure.reason, tried.failure.detail)
+    return {"position": tried.position, "decodes": tried.failure is None, "reason": reason, "detail": detail}
 
 
 def failure_text(tried: Tried) -> str:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from ticdc_local.cli.arguments import place_arguments, writing
+from ticdc_local.cli.notice import progress
 from ticdc_local.cli.project import chosen_feeds, open_reader
 from ticdc_local.report.facts import feed_facts, now
 from ticdc_local.report.page import page
@@ -26,7 +27,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Write the page and say where it is."""
     lake = open_reader(options)
-    feeds = [feed_facts(lake, feed) for feed in chosen_feeds(options, lake)]
+    with progress("reading the lake"):
+        feeds = [feed_facts(lake, feed) for feed in chosen_feeds(options, lake)]
     with writing("--output", options.output):
         options.output.write_text(page(lake.name, now(), feeds), encoding="utf-8")
     print(f"wrote {options.output}")

@@ -6,6 +6,8 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 from ticdc_codec.errors import ConfigError
@@ -13,6 +15,7 @@ from ticdc_lakehouse.config.feed import Feed, load_feeds
 from ticdc_lakehouse.entry import lake_from
 from ticdc_local.cli.arguments import lake_root, named_values, place_arguments, project_root, seconds
 from ticdc_local.cli.job_text import progress_text, result_text
+from ticdc_local.cli.notice import note
 from ticdc_local.cli.open_lake import quiet_session
 from ticdc_local.preflight import check_lake, problems
 from ticdc_local.runner.bundle import load_bundle
@@ -20,7 +23,7 @@ from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.runner.graph import read_job
 from ticdc_local.runner.job import feed_parameters, local_parameters, run_job
 from ticdc_local.runner.notebook import Surroundings, read_notebook, run_notebook
-from ticdc_local.runner.outcome import JobState, Progress
+from ticdc_local.runner.outcome import JobState
 
 JOB = "ticdc_lake"
 LOOP = "ticdc_loop"
@@ -48,7 +51,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the job with progress, or the notebook; 1 if the job fails, 3 if a feed's alarm is all that failed."""
+    """Run the job with progress, or the notebook; 1 if the job fails, 3 if a feed's alarm is all that failed. What
+    notebooks print comes before the job's result, or with ``--quiet`` not at all."""
     given = named_values(options.param, "--param")
     if options.job is not None and options.job.endswith((".py", ".ipynb")):
         return _run_notebook(options, given)
@@ -68,29 +72,26 @@ def _run_job(options: argparse.Namespace, given: Mapping[str, str]) -> int:
     if refused and (len(refused) == len(feeds) or options.every is not None):
         raise ConfigError(_refused_text(refused))
     if refused:
-        print(_refused_text(refused), flush=True)
+        note(_refused_text(refused))
         parameters |= feed_parameters(*(feed.name for feed in feeds if feed.name not in refused))
-    result = run_job(
-        bundle,
-        key,
-        parameters,
-        lambda: quiet_session(lake),
-        _silent if options.quiet else _print_progress,
-        files_root=lake,
-        retry_wait_seconds=options.retry_wait,
-    )
+    with redirect_stdout(StringIO()) if options.quiet else nullcontext():  # what notebooks print and display
+        result = run_job(
+            bundle,
+            key,
+            parameters,
+            lambda: quiet_session(lake),
+            lambda event: note(progress_text(event)),
+            files_root=lake,
+            retry_wait_seconds=options.retry_wait,
+        )
     print("\n".join([*filter(None, [_refused_text(refused)]), result_text(result)]))
     if result.needs_attention and not refused:
         return NEEDS_ATTENTION
-    return 0 if result.state is JobState.SUCCESS and not refused else 1
-
-
-def _print_progress(progress: Progress) -> None:
-    print(progress_text(progress), flush=True)
-
-
-def _silent(_: Progress) -> None:
-    """In place of `_print_progress`."""
+    if result.state is not JobState.SUCCESS or refused:
+        return 1
+    if feeds:
+        note(" ".join(["Next: ticdc-lake status", *(f"--feed {feed.name}" for feed in feeds if len(feeds) == 1)]))
+    return 0
 
 
 def _refused(feeds: Sequence[Feed], lake: Path) -> dict[str, str]:

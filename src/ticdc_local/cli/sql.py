@@ -24,6 +24,7 @@ from ticdc_lakehouse.gold.time_travel import as_of
 from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.silver import events_table
 from ticdc_local.cli.arguments import place_arguments, positive
+from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run, open_lake
 from ticdc_local.cli.project import feed_files
 from ticdc_local.cli.sql_result import Format, Printing
@@ -50,7 +51,8 @@ TABLE = Printing()
 EXAMPLES = """examples:
   ticdc-lake sql                                     a prompt
   ticdc-lake sql -e "SELECT * FROM ops.feeds" --format markdown
-  ticdc-lake sql --format csv --rows all < report.sql > report.csv"""
+  ticdc-lake sql --format csv < report.sql > report.csv
+  PAGER='less -S' ticdc-lake sql --rows all          a prompt that shows all rows, page by page"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -72,13 +74,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Run the statements of ``-e``, of standard input, or those typed at a prompt; 1 if one of a script fails."""
     lake = open_lake(options, reads_only=True)
-    feeds = refresh_views(options, lake)
+    with progress("making the views"):
+        feeds = refresh_views(options, lake)
     is_script = bool(options.statements) or not sys.stdin.isatty()
     printing = printing_of(options, is_script=is_script)
     if is_script:
         text = ";\n".join(options.statements) or sys.stdin.read()
         return run_all(lake, sql_statements(text), printing)
-    print("\n".join([*(feed_line(lake, feed) for feed in feeds), _HINT]))
+    note("\n".join([*(feed_line(lake, feed) for feed in feeds), _HINT]))
     with line_editing(names(lake)):
         for statement in typed(_read_line):
             execute(lake, statement, printing)
@@ -86,10 +89,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def printing_of(options: argparse.Namespace, *, is_script: bool) -> Printing:
-    """How results are printed: a table's first rows, cut at a prompt; all rows of any other format."""
+    """How results are printed: a table's first rows, at a prompt cut and paged; all rows of any other format."""
     default = ROWS if options.format is Format.TABLE else None
     rows = default if options.rows is None else options.rows or None
-    return Printing(options.format, rows, options.width or (None if is_script else WIDTH))
+    return Printing(options.format, rows, options.width or (None if is_script else WIDTH), pages=not is_script)
 
 
 def row_limit(text: str) -> int:
@@ -98,8 +101,18 @@ def row_limit(text: str) -> int:
 
 
 def names(lake: Lake) -> list[str]:
-    """The tables and views that a statement may name."""
-    return [f"{schema}.{name}" for layer, schema in lake.schemas.items() for name in lake.tables(layer)]
+    """The tables and views that a statement may name, without those that gold keeps for itself."""
+    found = (f"{schema}.{name}" for layer, schema in lake.schemas.items() for name in lake.tables(layer))
+    return [name for name in found if not is_internal(name)]
+
+
+def is_internal(name: str) -> bool:
+    """Whether it is a table while it is created or after its DROP, or the mark that all views agree.
+
+    >>> [is_internal(name) for name in ("live.shop_orders", "live.shop_orders__dropped_7", "ops.shop_views_in_place")]
+    [False, True, True]
+    """
+    return bool(re.search(r"__(data|dropped)(_[0-9]+)?$|_views_in_place$", name))
 
 
 def refresh_views(options: argparse.Namespace, lake: Lake) -> list[str]:
@@ -108,13 +121,13 @@ def refresh_views(options: argparse.Namespace, lake: Lake) -> list[str]:
     feeds = published_feeds(lake)
     for feed in feeds:
         if feed not in files:
-            print(f"{feed}: no file in resources/feeds, so its views are not made", file=sys.stderr)
+            note(f"{feed}: no file in resources/feeds, so its views are not made")
             continue
         events_table.create_views(lake, feed)
         status.create_views(lake, feed)
         now = published(lake, feed)
         if not is_settled(lake, live_names(now.tables.values())):
-            print(f"{feed}: {_UNSETTLED} ticdc-lake run --feed {feed}", file=sys.stderr)
+            note(f"{feed}: {_UNSETTLED} ticdc-lake run --feed {feed}")
             continue
         views.show(lake, feed_run(options, feed, lake).applying, now)
     return feeds
@@ -210,7 +223,8 @@ def line_editing(known: Sequence[str]) -> Iterator[None]:
         readline.read_history_file(history)
     readline.set_completer_delims(" \t\n,()=<>;")
     readline.set_completer(lambda text, number: dict(enumerate(n for n in known if n.startswith(text))).get(number))
-    readline.parse_and_bind("tab: complete")
+    # macOS has another library under the same name.
+    readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")
     try:
         yield
     finally:

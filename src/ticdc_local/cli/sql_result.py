@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import csv
+import os
+import pydoc
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -37,6 +40,8 @@ class Printing:
     """So many at most; None for all."""
     width: int | None = None
     """A table's longer values are cut to so many characters; None for none."""
+    pages: bool = False
+    """Whether a table that is larger than the terminal is shown by the pager."""
 
     def show(self, result: DataFrame) -> None:
         """Print a result's rows."""
@@ -51,7 +56,8 @@ class Printing:
             case Format.MARKDOWN:
                 print("\n".join(markdown_lines(result.columns, shown)))
             case Format.TABLE:
-                print("\n".join(table_lines(result.columns, [*shown], self.width)))
+                lines = [*table_lines(result.columns, [*shown], self.width)]
+                (show_paged if self.pages else print)("\n".join(lines))
         if self.rows is not None and next(found, None) is not None:
             print(f"only the first {self.rows} rows; --rows all prints all", file=sys.stderr)
 
@@ -63,6 +69,18 @@ def texts(result: DataFrame) -> Iterator[Texts]:
     binary = {field.name for field in numbered.schema if isinstance(field.dataType, BinaryType)}
     cells = [F.hex(name) if name in binary else F.col(name).cast("string") for name in numbered.columns]
     return (tuple(row) for row in numbered.select(*cells).toLocalIterator())
+
+
+def show_paged(text: str) -> None:
+    """Print a text, or give it to the pager (``$PAGER``, else less) if it is larger than the terminal."""
+    size, lines = shutil.get_terminal_size(), text.splitlines()
+    if len(lines) < size.lines and max(map(len, lines), default=0) <= size.columns:
+        print(text)
+        return
+    os.environ.setdefault(
+        "LESS", "FSX"
+    )  # else it folds a box's lines, and a table that is read is gone from the screen
+    pydoc.pager(text)
 
 
 def table_lines(columns: Sequence[str], rows: Sequence[Texts], width: int | None) -> Iterator[str]:

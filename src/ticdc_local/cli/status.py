@@ -21,6 +21,7 @@ from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_local.cli.arguments import place_arguments, seconds
+from ticdc_local.cli.notice import progress
 from ticdc_local.cli.project import chosen_feeds, feed_files, open_reader
 from ticdc_local.cli.watch import watch
 from ticdc_local.delta_reader import DeltaReader
@@ -58,7 +59,8 @@ def run(options: argparse.Namespace) -> int:
     if options.watch is not None:
         _watch(options)
     lake = open_reader(options)
-    found = [feed_status(lake, feed) for feed in chosen_feeds(options, lake)]
+    with progress("reading the lake"):
+        found = [feed_status(lake, feed) for feed in chosen_feeds(options, lake)]
     if not (options.json or options.check):
         print("\n\n".join("\n".join([feed_text(each), *records_text(lake, each.feed)]) for each in found))
         return 0

@@ -10,8 +10,13 @@ from ticdc_lakehouse.gold.overrides import Action
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.schema.names import fold
 from ticdc_local.cli.arguments import place_arguments
+from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run
 from ticdc_local.cli.project import feed_named, open_reader
+
+EXAMPLES = """examples:
+  ticdc-lake table skip-ddl shop.orders --feed crm --reason "a column that nobody reads"
+  ticdc-lake table resume shop.orders --feed crm --reason "the schema file is mended\""""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,9 +39,11 @@ def run(options: argparse.Namespace) -> int:
         raise ConfigError("--reason: expected a text that says why, found none")
     feed_named(options, options.feed)
     _check_table(options)
-    state = feed_run(options, options.feed).decide(options.table, options.action, options.reason)
+    run = feed_run(options, options.feed)
+    with progress("recording the override"):
+        state = run.decide(options.table, options.action, options.reason)
     print(f"{options.table} was blocked at TSO {state.applied_tso}: {state.stop}")
-    print(f"The next run of gold goes on from there: ticdc-lake run --feed {options.feed}")
+    note(f"The next run of gold goes on from there: ticdc-lake run --feed {options.feed}")
     return 0
 
 

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import json
 
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.ops.verify.results import TableResult, Verified
 from ticdc_local.cli.arguments import place_arguments, positive, seconds
+from ticdc_local.cli.notice import progress
 from ticdc_local.cli.open_lake import feed_run
 
 _SHOWN = 20
 """Differences of a table that are printed; ``ops.differences`` has more."""
+
+EXAMPLES = """examples:
+  export LAKEHOUSE_SECRET_TIDB_READER=…     its password
+  ticdc-lake verify-source --feed crm --dsn 'mysql://reader@tidb:4000/?secret=tidb/reader'
+  ticdc-lake verify-source --feed crm --dsn … --table crm.orders --repair"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,16 +33,40 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--table", action="append", default=[], help="database.table; may be repeated (default: all)")
     parser.add_argument("--threads", type=positive, default=4, help="queries that TiDB answers at once (default: 4)")
     parser.add_argument("--sleep", type=seconds, default=0.0, help="rest of each thread after a query, such as 0.2s")
+    parser.add_argument("--json", action="store_true", help="a JSON object, with one for each table")
     parser.add_argument("--repair", action="store_true", help="put the rows that differ in place, as TiDB has them")
 
 
 def run(options: argparse.Namespace) -> int:
     """Compare and print what differs; 1 if something does."""
-    verified = feed_run(options, options.feed).verify_source(
-        options.dsn, options.table, threads=options.threads, sleep=options.sleep, repair=options.repair
-    )
-    print("\n".join(verified_lines(verified)))
+    opened = feed_run(options, options.feed)
+    with progress("comparing with TiDB"):
+        verified = opened.verify_source(
+            options.dsn, options.table, threads=options.threads, sleep=options.sleep, repair=options.repair
+        )
+    print(json.dumps(verified_object(verified)) if options.json else "\n".join(verified_lines(verified)))
     return int(verified.different)
+
+
+def verified_object(verified: Verified) -> dict[str, object]:
+    """What was compared as a JSON object."""
+    return {
+        "feed": verified.feed,
+        "tso": verified.tso,
+        "tables": [
+            {
+                "table": ".".join(table.name),
+                "tso": table.tso,
+                "result": table.result.value,
+                "detail": table.detail,
+                "rows": table.rows,
+                "chunks": table.chunks,
+                "different_rows": table.different_rows,
+                "differences": [str(each) for each in table.differences[:_SHOWN]],
+            }
+            for table in verified.tables
+        ],
+    }
 
 
 def verified_lines(verified: Verified) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 from ticdc_codec.errors import ConfigError
 from ticdc_local.cli.arguments import named_values, writing
 from ticdc_local.cli.interrupt import temporary_folder
+from ticdc_local.cli.notice import note
 from ticdc_testkit.recorded_streams import RecordedStream, recorded_streams
 
 if TYPE_CHECKING:
@@ -36,6 +38,9 @@ _HEADS = (
     "seconds",
     "remark",
 )
+EXAMPLES = """examples:
+  ticdc-lake verify-stream tests/data/streams/tiflow-basic --every 8
+  ticdc-lake verify-stream tests/data/streams --file craft.jsonl.gz --json"""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -80,8 +85,8 @@ class _Task:
     started: float = field(default_factory=time.monotonic)
 
     def say(self, text: str) -> None:
-        """Print a line with the seconds since the start."""
-        print(f"[{time.monotonic() - self.started:6.1f} s] {text}", flush=True)
+        """Note a line with the seconds since the start."""
+        note(f"[{time.monotonic() - self.started:6.1f} s] {text}")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -97,11 +102,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--option", action="append", default=[], metavar="NAME=VALUE", help="a further option of the feeds that have it"
     )
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the summary into this file")
+    parser.add_argument("--json", action="store_true", help="a JSON list, an object a file, in place of the table")
     parser.add_argument("--lake", type=Path, help="folder to leave the lake in (default: a temporary one)")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print each watermark of a single file, or one line each of several, and a summary; 1 if any cell differs."""
+    """Print a summary, and note each watermark of a single file, or one line each of several; 1 if any cell
+    differs."""
     if options.every < 1:
         raise ConfigError(f"--every: expected 1 or more, found {options.every}")
     streams = chosen(recorded_streams(options.folder, named_values(options.option, "--option")), options.file)
@@ -111,7 +118,7 @@ def run(options: argparse.Namespace) -> int:
     with temporary_folder() as folder:
         results = _verify(_Task(streams=streams, lake=options.lake or folder, every=options.every))
     text = summary(results)
-    print(f"\n{text}")
+    print(json.dumps([*map(result_object, results)]) if options.json else text)
     if options.markdown is not None:
         options.markdown.write_text(f"{text}\n", encoding="utf-8")
     return 0 if all(result.good for result in results) else 1
@@ -172,9 +179,9 @@ def _show(task: _Task, verdict: Verdict) -> None:
         found = "equal" if not verdict.differences else f"{len(verdict.differences)} differences"
         task.say(f"watermark {verdict.watermark}: {verdict.tables} tables, {verdict.rows} rows: {found}")
     for difference in verdict.differences[:_SHOWN]:
-        print(f"  {difference}")
+        note(f"  {difference}")
     if len(verdict.differences) > _SHOWN:
-        print(f"  and {len(verdict.differences) - _SHOWN} more")
+        note(f"  and {len(verdict.differences) - _SHOWN} more")
 
 
 def state(result: Result) -> str:
@@ -183,6 +190,23 @@ def state(result: Result) -> str:
         return f"FAILED: {result.remark}" if result.failed else f"not compared: {result.remark}"
     compared = f"gold equals TiDB at {result.equal} of {result.watermarks} watermarks ({result.seconds:.1f} s)"
     return f"{compared}, then FAILED: {result.remark}" if result.failed else compared
+
+
+def result_object(result: Result) -> dict[str, object]:
+    """One file's outcome as a JSON object."""
+    return {
+        "stream": result.stream.folder.name,
+        "file": result.stream.file,
+        "protocol": result.stream.protocol,
+        "good": result.good,
+        "watermarks": result.watermarks,
+        "equal": result.equal,
+        "rows": result.rows,
+        "differing_cells": result.differences,
+        "lost_on_the_wire": result.lost,
+        "seconds": round(result.seconds, 1),
+        "remark": result.remark,
+    }
 
 
 def summary(results: Sequence[Result]) -> str:

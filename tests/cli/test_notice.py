@@ -1,0 +1,53 @@
+"""Notes, progress and the pager: what a terminal is shown beside a command's result."""
+
+from __future__ import annotations
+
+import pytest
+from pseudo_terminal import on_a_terminal
+
+from ticdc_local.cli import main, notice
+
+PROGRESS = """
+import time
+from ticdc_local.cli import notice
+notice.DELAY_SECONDS = 0.1
+with notice.progress("starting Spark"):
+    time.sleep(0.4)
+print("result")
+"""
+PAGED = "from ticdc_local.cli.sql_result import show_paged; show_paged({!r})"
+
+
+def test_a_terminal_shows_what_takes_long_and_then_the_result_alone() -> None:
+    shown = on_a_terminal(PROGRESS)
+    assert shown.startswith("\rstarting Spark: 0 s\x1b[K")
+    assert shown.endswith("\r\x1b[Kresult\r\n")
+
+
+def test_what_takes_no_longer_than_two_seconds_shows_nothing() -> None:
+    assert on_a_terminal(PROGRESS.replace("DELAY_SECONDS = 0.1", "DELAY_SECONDS = 9")) == "result\r\n"
+
+
+def test_a_file_gets_no_progress(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(notice, "DELAY_SECONDS", 0)
+    with notice.progress("starting Spark"):
+        pass
+    assert capsys.readouterr() == ("", "")
+
+
+def test_quiet_leaves_the_result_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    generate = ["generate", "--workload", "shop", "--protocol", "craft", "--file", "-", "--rows", "1"]
+    assert main(generate) == 0
+    loud = capsys.readouterr()
+    assert main([*generate, "--quiet"]) == 0
+    assert capsys.readouterr() == (loud.out, "")
+    assert "row changes" in loud.err
+
+
+@pytest.mark.parametrize("text", ["x\n" * 40, "x" * 100], ids=["too many lines", "a line that is too long"])
+def test_what_is_larger_than_the_terminal_is_paged(text: str) -> None:
+    assert on_a_terminal(PAGED.format(text), PAGER="sed 's/^/page: /'").startswith("page: x")
+
+
+def test_what_fits_is_printed() -> None:
+    assert on_a_terminal(PAGED.format("x\ny"), PAGER="sed 's/^/page: /'") == "x\r\ny\r\n"
