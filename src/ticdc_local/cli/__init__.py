@@ -36,9 +36,10 @@ COMMANDS = {
     "demo": "Kafka, a feed of each protocol, the bundle's job, gold compared with TiDB's answers",
     "sql": "a Spark SQL prompt on the lake",
     "dbx": "the bundle's jobs as a deployment file of dbx (for teams that still deploy with it)",
+    "completion": "what a shell completes after Tab: a script for bash, zsh or fish",
     "doctor": "check Python, Java, jars, ports, and each feed's file, secrets, brokers and topics",
 }
-LOCAL = {"confluent_kafka", "delta", "deltalake", "pandas", "py4j", "pyspark", "rich"}
+LOCAL = {"confluent_kafka", "delta", "deltalake", "pandas", "py4j", "pyspark", "rich", "shtab"}
 """What the extra ``local`` in pyproject.toml brings; ``decode`` does without, ``inspect`` needs rich of it alone."""
 _READER_GONE = 128 + 13
 """As shells have it: ended by SIGPIPE."""

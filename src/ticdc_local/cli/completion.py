@@ -1,0 +1,45 @@
+"""``ticdc-lake completion``: what a shell completes after Tab, as a script for it."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from pathlib import Path
+
+import shtab
+
+from ticdc_local.cli import COMMANDS, full_parser
+
+SHELLS = ("bash", "zsh", "fish")
+FEEDS = "ls resources/feeds 2>/dev/null | sed -n 's/[.]yml$//p'"
+"""A shell's own command, since one of Python would keep whoever presses Tab waiting for its imports."""
+EXAMPLES = """examples:
+  source <(ticdc-lake completion bash)                   in ~/.bashrc
+  ticdc-lake completion zsh > ~/.zfunc/_ticdc-lake       with fpath+=~/.zfunc before compinit in ~/.zshrc
+  ticdc-lake completion fish > ~/.config/fish/completions/ticdc-lake.fish"""
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """The command's arguments."""
+    parser.add_argument("shell", choices=SHELLS)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Print the script."""
+    parser = full_parser([*COMMANDS])
+    for action in _actions(parser):
+        if action.dest == "feed":
+            action.complete = shtab.cmd(FEEDS)  # type: ignore[attr-defined]
+        elif action.type is Path or action.dest in ("file", "folder"):
+            action.complete = shtab.FILE  # type: ignore[attr-defined]
+    print(shtab.complete(parser, options.shell))
+    return 0
+
+
+def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    """The arguments of a parser, and of its commands."""
+    for action in parser._actions:
+        yield action
+        if isinstance(action, argparse._SubParsersAction):
+            for command in action.choices.values():
+                yield from _actions(command)
