@@ -129,4 +129,5 @@ def test_other_values() -> None:
 
 
 def test_html_becomes_text() -> None:
+    assert html_text("<svg><text>0</text></svg><p>orders</p>") == "orders"
     assert html_text("<style>p {}</style><h1>One</h1><p>a <b>b</b><br>c&amp;d</p>") == "One\na b\nc&d"

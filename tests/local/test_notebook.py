@@ -1,6 +1,9 @@
 """Notebooks are read as Databricks reads them and run as they stand, without Spark."""
 
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import nbformat
@@ -8,6 +11,7 @@ import pytest
 
 from ticdc_codec.errors import ConfigError
 from ticdc_local.runner.notebook import (
+    Cell,
     CellKind,
     Surroundings,
     read_notebook,
@@ -128,6 +132,23 @@ def test_cells_share_one_namespace(tmp_path: Path, capsys: pytest.CaptureFixture
     )
     assert run(path, feed="ab") is None
     assert capsys.readouterr().out == "abab\npage\n4\n"
+
+
+def test_who_runs_a_notebook_may_catch_what_each_cell_shows(tmp_path: Path) -> None:
+    path = notebook(tmp_path, "# MAGIC %md\n# MAGIC # T", "print('text')", "displayHTML('<svg/>')")
+    pages: list[str] = []
+    printed: list[tuple[CellKind, str]] = []
+
+    @contextmanager
+    def around(cell: Cell) -> Iterator[None]:
+        with redirect_stdout(StringIO()) as out:
+            yield
+        printed.append((cell.kind, out.getvalue()))
+
+    own = Surroundings(spark=Session(), files_root=tmp_path, show_html=pages.append, around=around)
+    assert run_notebook(path, {}, own) is None
+    assert pages == ["<svg/>"]
+    assert printed == [(CellKind.MARKDOWN, ""), (CellKind.PYTHON, "text\n"), (CellKind.PYTHON, "")]
 
 
 def test_the_runners_future_imports_stay_out(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from html import escape
 
 from ticdc_codec.tso import time_text
 from ticdc_lakehouse.ops.status import FeedStatus, Health
+from ticdc_local.report import plots
 from ticdc_local.report.facts import FeedFacts, TableFacts
 from ticdc_local.report.plots import Line, bars, lines, stacks
 
@@ -25,21 +26,11 @@ p { margin: 0 0 12px; } .soft { color: var(--soft); } code { font-size: 13px; ov
 .plots { grid-template-columns: repeat(auto-fill, minmax(460px, 1fr)); margin: 12px 0; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 12px 14px; }
 .card b { display: block; font-size: 16px; } .fine { color: var(--good); } .attention { color: var(--warn); }
-.broken { color: var(--bad); } a { color: inherit; } svg { width: 100%; height: auto; display: block; }
-svg text { font-size: 11px; fill: var(--soft); } .grid { stroke: var(--line); stroke-width: 1; }
-.line { fill: none; stroke-width: 2; } .legend { margin: 6px 0 0; font-size: 12px; color: var(--soft); }
-.legend span { margin-right: 14px; white-space: nowrap; }
-.legend i { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 5px; }
+.broken { color: var(--bad); } a { color: inherit; }
 table { border-collapse: collapse; width: 100%; font-size: 13px; } th { text-align: left; color: var(--soft); }
 th, td { border-bottom: 1px solid var(--line); padding: 4px 10px 4px 0; vertical-align: top; }
 details { border-top: 1px solid var(--line); padding: 8px 0; } summary { cursor: pointer; }
 """
-_PALETTE = ("#3b7dd8", "#e08b3a", "#2f9e6e", "#b65fc2", "#d0494f", "#4aa9b8", "#8c7a2f", "#7a8794")
-COLOURS = "\n".join(
-    f"rect.c{number}, circle.c{number} {{ fill: {colour}; }} .line.c{number} {{ stroke: {colour}; }} "
-    f"i.c{number} {{ background: {colour}; }}"
-    for number, colour in enumerate(_PALETTE)
-)
 
 
 def page(lake: str, made_at: datetime, feeds: Sequence[FeedFacts]) -> str:
@@ -48,7 +39,7 @@ def page(lake: str, made_at: datetime, feeds: Sequence[FeedFacts]) -> str:
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>Lake {escape(lake)}</title><style>{STYLE}{COLOURS}</style></head><body>"
+        f"<title>Lake {escape(lake)}</title><style>{STYLE}{plots.STYLE}</style></head><body>"
         f"<h1>Lake {escape(lake)}</h1>"
         f'<p class="soft">{len(feeds)} feeds, as of {made_at:%Y-%m-%d %H:%M:%S} UTC</p>'
         f'<div class="cards">{cards}</div>{"".join(map(_feed, feeds))}</body></html>\n'

@@ -1,4 +1,4 @@
-"""Plots as SVG text: lines over time, stacked bars by window, bars by name. Colours are CSS classes of the page."""
+"""Plots as SVG text: lines over time, stacked bars by window, bars by name. Their style is `STYLE`."""
 
 from __future__ import annotations
 
@@ -10,8 +10,26 @@ from html import escape
 
 WIDTH, HEIGHT = 720, 220
 LEFT, RIGHT, TOP, BOTTOM = 64, 12, 12, 28
-COLOURS = 8
+_PALETTE = ("#3b7dd8", "#e08b3a", "#2f9e6e", "#b65fc2", "#d0494f", "#4aa9b8", "#8c7a2f", "#7a8794")
+COLOURS = len(_PALETTE)
 """Classes ``c0`` to ``c7``."""
+STYLE = """
+svg { width: 100%; height: auto; display: block; } svg text { font-size: 11px; fill: var(--soft, #6b7b8b); }
+.grid { stroke: var(--line, #8fa0b0); stroke-width: 1; } .line { fill: none; stroke-width: 2; }
+.legend { margin: 6px 0 0; font-size: 12px; color: var(--soft, #6b7b8b); }
+.legend span { margin-right: 14px; white-space: nowrap; }
+.legend i { display: inline-block; width: 10px; height: 10px; border-radius: 2px; margin-right: 5px; }
+""" + "\n".join(
+    f"rect.c{number}, circle.c{number} {{ fill: {colour}; }} .line.c{number} {{ stroke: {colour}; }} "
+    f"i.c{number} {{ background: {colour}; }}"
+    for number, colour in enumerate(_PALETTE)
+)
+"""Of every plot; a page may set the colours ``--soft`` of texts and ``--line`` of the grid."""
+
+
+def figure(plot: str) -> str:
+    """A plot with its style, for what is no page of its own: ``displayHTML`` of a notebook."""
+    return f'<style>{STYLE}</style><div style="max-width: {WIDTH}px; font-family: sans-serif">{plot}</div>'
 
 
 @dataclass(frozen=True, slots=True)

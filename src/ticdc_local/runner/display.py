@@ -68,7 +68,7 @@ def _cell(value: Any) -> str:
 
 
 def html_text(html: str) -> str:
-    """The text of an HTML page, a line a block, without scripts and styles."""
+    """The text of an HTML page, a line a block, without scripts, styles and drawings."""
     parser = _Text()
     parser.feed(html)
     parser.close()
@@ -78,7 +78,7 @@ def html_text(html: str) -> str:
 
 class _Text(HTMLParser):
     _BLOCKS = frozenset(("p", "div", "br", "li", "tr", "table", "h1", "h2", "h3", "h4", "pre", "ul", "ol"))
-    _SILENT = frozenset(("script", "style"))
+    _SILENT = frozenset(("script", "style", "svg"))
 
     def __init__(self) -> None:
         super().__init__()

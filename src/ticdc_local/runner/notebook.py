@@ -11,7 +11,8 @@ from __future__ import annotations
 import ast
 import linecache
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -67,6 +68,9 @@ class Notebook:
     cells: tuple[Cell, ...]
 
 
+Around = Callable[[Cell], AbstractContextManager[object]]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
     """What a notebook finds when it runs."""
@@ -75,6 +79,10 @@ class Surroundings:
     """The session; typed as what a notebook may do with it."""
     files_root: Path
     """The folder that ``/Volumes`` and ``dbfs:/`` are in."""
+    show_html: Callable[[str], None] = display_html
+    """What ``displayHTML`` does."""
+    around: Around = nullcontext
+    """Entered while a cell runs, such as to catch what it prints."""
 
 
 def run_notebook(path: Path, parameters: Mapping[str, str], surroundings: Surroundings) -> str | None:
@@ -93,26 +101,31 @@ def run_notebook(path: Path, parameters: Mapping[str, str], surroundings: Surrou
         "spark": surroundings.spark,
         "dbutils": dbutils,
         "display": display,
-        "displayHTML": display_html,
+        "displayHTML": surroundings.show_html,
     }
     try:
-        _run_cells(notebook, namespace, (path,))
+        _run_cells(notebook, namespace, (path,), surroundings.around)
     except NotebookExit as ending:
         return ending.value
     return None
 
 
-def _run_cells(notebook: Notebook, namespace: dict[str, Any], trail: tuple[Path, ...]) -> None:
+def _run_cells(notebook: Notebook, namespace: dict[str, Any], trail: tuple[Path, ...], around: Around) -> None:
     for cell in notebook.cells:
-        match cell.kind:
-            case CellKind.PYTHON:
-                _run_python(cell, namespace)
-            case CellKind.SQL:
-                _run_sql(cell, namespace)
-            case CellKind.RUN:
-                _run_inline(cell, namespace, trail)
-            case CellKind.MARKDOWN:
-                pass
+        with around(cell):
+            _run_cell(cell, namespace, trail)
+
+
+def _run_cell(cell: Cell, namespace: dict[str, Any], trail: tuple[Path, ...]) -> None:
+    match cell.kind:
+        case CellKind.PYTHON:
+            _run_python(cell, namespace)
+        case CellKind.SQL:
+            _run_sql(cell, namespace)
+        case CellKind.RUN:
+            _run_inline(cell, namespace, trail)
+        case CellKind.MARKDOWN:
+            pass
 
 
 def _run_python(cell: Cell, namespace: dict[str, Any]) -> None:
@@ -186,7 +199,7 @@ def _run_inline(cell: Cell, namespace: dict[str, Any], trail: tuple[Path, ...]) 
     path = _other(trail[-1], words[0].strip("\"'"))
     if path in trail:
         raise ConfigError(f"{cell.where}: %run goes in a circle: {' -> '.join(p.name for p in (*trail, path))}")
-    _run_cells(read_notebook(path), namespace, (*trail, path))
+    _run_cells(read_notebook(path), namespace, (*trail, path), nullcontext)
 
 
 def _other(path: Path, other: str) -> Path:
