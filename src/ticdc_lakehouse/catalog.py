@@ -16,6 +16,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.session_settings import set_if_allowed, setting_of
 from ticdc_lakehouse.sql.text import literal, quoted
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
@@ -169,7 +170,7 @@ class Lake:
         inherited = session.conf.getAll
         for name, value in self.spark.conf.getAll.items():
             if inherited.get(name) != value and session.conf.isModifiable(name):
-                session.conf.set(name, value)
+                set_if_allowed(session, name, value)
         session.conf.set(USER_METADATA, metadata)
         return replace(self, spark=session)
 
@@ -182,9 +183,9 @@ class Lake:
     def committed(self, commit: Callable[[], object]) -> int | None:
         """Run what commits to one table in this session; gives the version that it made, None if it made none or Delta
         does not say. Nothing else may commit in the session meanwhile."""
-        self.spark.conf.unset(_LAST_COMMIT)
+        set_if_allowed(self.spark, _LAST_COMMIT, None)
         commit()
-        version = self.spark.conf.get(_LAST_COMMIT, None)
+        version = setting_of(self.spark, _LAST_COMMIT)
         return None if version is None else int(version)
 
     def property(self, table: str, name: str) -> str | None:
@@ -255,9 +256,9 @@ class Lake:
         """Make the session fit. On a laptop: make the schemas and register every Delta table found under ``root`` with
         the session's catalog."""
         # Else Spark puts settings and environment variables in place of ${…}, also within the quotes of a name.
-        self.spark.conf.set("spark.sql.variable.substitute", "false")
+        set_if_allowed(self.spark, "spark.sql.variable.substitute", "false")
         # Else TIMESTAMP may mean a time without zone, in tables that others have made with one.
-        self.spark.conf.set("spark.sql.timestampType", "TIMESTAMP_LTZ")
+        set_if_allowed(self.spark, "spark.sql.timestampType", "TIMESTAMP_LTZ")
         if self.root is None:
             return
         for layer in self.schemas:

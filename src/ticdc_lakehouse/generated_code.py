@@ -11,25 +11,14 @@ from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
 
+from ticdc_lakehouse.session_settings import settings
+
 MANY_ROWS = 50_000
 _ON = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
 
 
 @contextmanager
 def generated_code(spark: SparkSession, rows: int) -> Iterator[None]:
-    """Queries and streams that begin within have generated code if about so many ``rows`` wait for them. A stream keeps
-    the settings that it was started with."""
-    before = {name: spark.conf.get(name, None) for name in _ON}
-    if rows < MANY_ROWS or before == _ON:
+    """Queries and streams that begin within have generated code if about so many ``rows`` wait for them."""
+    with settings(spark, _ON if rows >= MANY_ROWS else {}):
         yield
-        return
-    for name, value in _ON.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, former in before.items():
-            if former is None:
-                spark.conf.unset(name)
-            else:
-                spark.conf.set(name, former)

@@ -1,9 +1,10 @@
-"""A feed's layers through Spark Connect, which standard access mode and serverless compute are built on: `make
-test-connect`. The session is a client: what needs a JVM beside it fails here."""
+"""The demo, recorded streams and a feed's layers through Spark Connect, which standard access mode and serverless
+compute are built on: `make test-connect`. The session is a client: what needs a JVM beside it fails here."""
 
 from __future__ import annotations
 
 import sys
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,13 +18,21 @@ from changefeed import Changefeed, Source, at  # type: ignore[import-not-found]
 from pyspark.sql import SparkSession
 
 from ticdc_lakehouse import as_of
+from ticdc_lakehouse.entry import ROOT_CONF
+from ticdc_lakehouse.ops.selftest import Environment, Outcome, selftest
+from ticdc_lakehouse.silver.quarantine import Replayed
+from ticdc_local.cli import demo
 from ticdc_local.java import find_java
 from ticdc_local.launch import spark_environment
 from ticdc_local.session import session_settings
+from ticdc_testkit.recorded_streams import recorded_stream
+from ticdc_testkit.verify_stream import load_stream, verify
 
 if TYPE_CHECKING:
     from ticdc_local.broker import Broker
 
+PROJECT = Path(__file__).parents[2]
+STREAMS = PROJECT / "tests" / "data" / "streams"
 ORDERS = Source(table="orders")
 
 
@@ -53,3 +62,48 @@ def test_all_layers_of_a_feed(client: SparkSession, broker: Broker, tmp_path: Pa
     then = as_of(client, feed.name, at(2), lake=feed.lake)["shop.orders"].collect()
     assert sorted((row["id"], row["v"]) for row in then) == [(1, "a"), (2, "b")]
     feed.run.alarm()
+
+
+def test_quarantine(client: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    feed = Changefeed(client, broker, tmp_path / "lake", described={"max_message_bytes": 2_000})
+    feed.send(0, ORDERS.insert(at(1), 1, "a" * 3_000), b"no message")
+    feed.resolve(at(2))
+    feed.load()
+    assert feed.run.quarantined().count() == 2
+    feed.described = {}
+    assert feed.run.replay(["all"]) == Replayed(decoded=1, still_open=1)
+    assert feed.run.dismiss(["all"], "sent by a test") == 1
+    assert feed.apply().tso == at(2)
+    assert feed.rows("orders") == {1: ("a" * 3_000,)}
+
+
+def test_the_selftest(client: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    lake = Changefeed(client, broker, tmp_path / "lake").lake
+    found = {each.check: each.detail for each in selftest(Environment(lake=lake)) if each.outcome is Outcome.FAILED}
+    assert found == {}
+
+
+@pytest.mark.parametrize(
+    ("stream", "file", "options", "every"),
+    [
+        ("ticdc-types", "canal_json.jsonl.gz", {}, 60),
+        ("tiflow-bank", "craft.jsonl.gz", {"craft-float": "trust"}, 60),
+    ],
+)
+def test_gold_is_what_tidb_held(
+    client: SparkSession, broker: Broker, stream: str, file: str, options: dict[str, str], every: int, tmp_path: Path
+) -> None:
+    recorded = recorded_stream(STREAMS / stream, file, options)
+    client.conf.set(ROOT_CONF, str(tmp_path))
+    run = load_stream(client, broker, recorded, tmp_path, name=f"c_{stream.replace('-', '_')}")
+    verdicts = list(verify(run, recorded, every))
+    assert len(verdicts) >= 2
+    assert all(verdict.rows > 0 for verdict in verdicts[1:])
+    assert [str(difference) for verdict in verdicts for difference in verdict.differences] == []
+
+
+def test_the_demo(client: SparkSession, tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    client.conf.set(ROOT_CONF, str(lake))
+    options = Namespace(project=PROJECT, lake=lake, steps=demo.STEPS)
+    assert demo.run(options, lambda _: client) == 0

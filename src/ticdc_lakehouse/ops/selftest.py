@@ -117,9 +117,12 @@ def _identity(env: Environment) -> str:
 
 
 def _session_settings(env: Environment) -> str:
-    for name in ("spark.sql.variable.substitute", "spark.sql.timestampType", "spark.sql.session.timeZone"):
-        env.lake.spark.conf.set(name, env.lake.spark.conf.get(name) or "")
-    return "can be set"
+    """What the settings are for that `Lake.register` sets where it may."""
+    text = "${spark.sql.session.timeZone}"
+    row = env.lake.spark.sql(f"SELECT '{text}', typeof(TIMESTAMP'2026-01-01 00:00:00')").first()
+    assert row is not None
+    _expect(tuple(row), (text, "timestamp"))
+    return "texts are taken as they are, times have a zone"
 
 
 def _commit_metadata(env: Environment) -> str:
@@ -232,7 +235,8 @@ _CHECKS: dict[str, tuple[Callable[[Environment], str], str]] = {
     "identity": (_identity, "No SQL runs at all: look at the cluster's log."),
     "session settings": (
         _session_settings,
-        "Standard access mode and serverless refuse settings that this package sets: use dedicated access mode.",
+        "The session refuses a setting whose default is another one: texts with ${...} in TiDB's names and comments "
+        "would be replaced, or times lose their zone. Use dedicated access mode.",
     ),
     "commit metadata": (
         _commit_metadata,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.generated_code import generated_code
+from ticdc_lakehouse.session_settings import settings
 from ticdc_lakehouse.silver import events_table
 
 TOO_LARGE = "message_too_large"
@@ -107,17 +108,10 @@ def stream(lake: Lake, feed: str) -> str:
     return lake.checkpoint(f"silver_{feed}")
 
 
-@contextmanager
-def row_by_row(spark: SparkSession) -> Iterator[None]:
+def row_by_row(spark: SparkSession) -> AbstractContextManager[None]:
     """Streams started and tables read within read Parquet by rows: the vectorized reader holds thousands of values of a
-    column at once, and those of bronze may be 16 MB each. (A stream keeps the settings it was started with.)"""
-    name = "spark.sql.parquet.enableVectorizedReader"
-    before = spark.conf.get(name)
-    spark.conf.set(name, "false")
-    try:
-        yield
-    finally:
-        spark.conf.set(name, before or "true")
+    column at once, and those of bronze may be 16 MB each."""
+    return settings(spark, {"spark.sql.parquet.enableVectorizedReader": "false"})
 
 
 def _counted_by_progress(feed: str, progress: Sequence[StreamingQueryProgress], batches: range) -> Decoded | None:

@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
@@ -195,15 +196,16 @@ def replay(
         return Replayed(decoded=0, still_open=0)
     messages = lake.spark.table(lake.table(Layer.BRONZE, landing.messages_table(feed)))
     raw = messages.join(F.broadcast(waiting), [*_POSITION, "batch"])
-    lines = decode_stream.decoded(raw, decoding).withColumn("replayed_at", F.current_timestamp()).localCheckpoint()
-    good = lines.where(F.col("kind") != Kind.ERROR.value)
-    done = good.select(*_POSITION).distinct()
-    count = done.count()
-    if count:
-        # Events first: a crash before the action leaves the message open, and a second replay adds only repeats.
-        _append(good, events_table.full_name(lake, feed))
-        _record(lake, feed, done, Action.REPLAYED, "decoded again")
-    return Replayed(decoded=count, still_open=waiting.count())
+    at, events = F.lit(datetime.now(UTC)), events_table.full_name(lake, feed)
+    good = decode_stream.decoded(raw, decoding).where(F.col("kind") != Kind.ERROR.value).withColumn("replayed_at", at)
+    if not good.head(1):
+        return Replayed(decoded=0, still_open=waiting.count())
+    # Events first: a crash before the action leaves the message open, and a second replay adds only repeats.
+    _append(good, events)
+    # Of what was appended: meanwhile other messages may have come into quarantine.
+    done = lake.spark.table(events).where(F.col("replayed_at") == at).select(*_POSITION).distinct()
+    _record(lake, feed, done, Action.REPLAYED, "decoded again", at)
+    return Replayed(decoded=done.count(), still_open=waiting.count())
 
 
 def _check_kept(lake: Lake, feed: str, positions: Sequence[Position]) -> None:
@@ -225,11 +227,13 @@ def dismiss(lake: Lake, feed: str, positions: Sequence[Position], note: str) -> 
     """
     if not note.strip():
         raise ConfigError("reason: expected a text that says why these messages are not needed, found none")
-    chosen = _selected(lake, open_messages(lake, feed), positions).select(*_POSITION).localCheckpoint()
-    count = chosen.count()
-    if count:
-        _record(lake, feed, chosen, Action.DISMISSED, note)
-    return count
+    chosen = _selected(lake, open_messages(lake, feed), positions).select(*_POSITION)
+    if not chosen.head(1):
+        return 0
+    at = F.lit(datetime.now(UTC))
+    _record(lake, feed, chosen, Action.DISMISSED, note, at)
+    recorded = lake.spark.table(lake.table(Layer.OPS, ACTIONS))
+    return recorded.where((F.col("feed") == feed) & (F.col("acted_at") == at)).count()
 
 
 def _selected(lake: Lake, messages: DataFrame, positions: Sequence[Position]) -> DataFrame:
@@ -239,13 +243,13 @@ def _selected(lake: Lake, messages: DataFrame, positions: Sequence[Position]) ->
     return messages.join(F.broadcast(chosen), _POSITION, "left_semi")
 
 
-def _record(lake: Lake, feed: str, positions: DataFrame, action: Action, note: str) -> None:
+def _record(lake: Lake, feed: str, positions: DataFrame, action: Action, note: str, at: Column) -> None:
     lines = positions.select(
         F.lit(feed).alias("feed"),
         *_POSITION,
         F.lit(action.value).alias("action"),
         F.lit(note).alias("note"),
-        F.current_timestamp().alias("acted_at"),
+        at.alias("acted_at"),
     )
     _append(lines, lake.table(Layer.OPS, ACTIONS))
 

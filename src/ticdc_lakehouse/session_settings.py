@@ -1,0 +1,52 @@
+"""Settings of the session that are good to have: standard access mode and serverless compute refuse most of them, and
+a session goes on with the platform's own there (https://docs.databricks.com/spark/conf#serverless)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+_REFUSED = {"CONFIG_NOT_AVAILABLE", "CANNOT_MODIFY_CONFIG", "CANNOT_MODIFY_STATIC_CONFIG"}
+"""Error conditions of a setting that the session has not, or may not change."""
+
+
+def setting_of(spark: SparkSession, name: str) -> str | None:
+    """A setting's value; None where it is not set, or must not be asked for."""
+    with _unless_refused():
+        return spark.conf.get(name, None)
+    return None
+
+
+def set_if_allowed(spark: SparkSession, name: str, value: str | None) -> None:
+    """Set a setting, or unset it (None), where the session may."""
+    with _unless_refused():
+        if value is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, value)
+
+
+@contextmanager
+def settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
+    """Queries and streams that begin within have these settings, where the session may set them. A stream keeps those
+    that it was started with."""
+    before = {name: setting_of(spark, name) for name in wanted}
+    for name, value in wanted.items():
+        set_if_allowed(spark, name, value)
+    try:
+        yield
+    finally:
+        for name, former in before.items():
+            set_if_allowed(spark, name, former)
+
+
+@contextmanager
+def _unless_refused() -> Iterator[None]:
+    try:
+        yield
+    except PySparkException as error:
+        if error.getCondition() not in _REFUSED:
+            raise
