@@ -113,7 +113,7 @@ def prepare_bare(lake: Lake, applying: GoldConfig, after: int, through: int, *, 
     for number, definition in enumerate(applying.tables):
         if create:
             bare = _bare(applying.feed, number)
-            create_live_table(lake, bare, definition, data=bare, feed=applying.feed)
+            create_live_table(lake, bare, definition, data=bare, config=applying)
         name = f"{_bare(applying.feed, number)}_source"
         rows = MergeRows(table=definition, after=after, through=through, groups=())
         newest = latest_typed_sql(lake, applying.feed, rows, applying.time_zone)

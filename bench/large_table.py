@@ -20,6 +20,7 @@ from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.gold.merge import merge
+from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.table_plan import MergeRows
 from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.schema.names import TableName
@@ -62,7 +63,7 @@ def main(lake: Lake, rows: int) -> list[Target]:
 def measure(lake: Lake, rows: int) -> Result:
     """Lay the table and the changes down, merge, and count."""
     (definition,) = tables_from_sql(_CREATE)
-    create_live_table(lake, _NAME, definition, data=_NAME, feed=FEED)
+    create_live_table(lake, _NAME, definition, data=_NAME, config=GoldConfig(feed=FEED, time_zone="UTC"))
     live = lake.table(Layer.LIVE, _NAME)
     lake.spark.sql(f"""
         INSERT INTO {live} SELECT id, id % 1000, CAST(id % 999 AS DECIMAL(12,2)), concat('note ', id), 1L, NULL,

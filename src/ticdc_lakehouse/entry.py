@@ -282,6 +282,7 @@ def applying_of(feed: Feed) -> GoldConfig:
         views=feed.gold.views,
         ddl_time_zone=None if feed.gold.ddl_time_zone is None else feed.gold.ddl_time_zone.key,
         policy=feed.gold.policy,
+        table_properties=feed.live.properties,
     )
 
 

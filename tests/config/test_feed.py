@@ -213,6 +213,41 @@ MISTAKES = {
         "alarm: {quarantine: -1}\nkafka:",
         "alarm.quarantine: expected 0 or a positive whole number, found -1",
     ),
+    "live key": (
+        "kafka:",
+        "live: {properties: {}}\nkafka:",
+        "live.properties: unknown key; did you mean ",
+    ),
+    "property without a dot": (
+        "kafka:",
+        "live: {table_properties: {owner: me}}\nkafka:",
+        "live.table_properties.owner: expected a property's name with a dot in it, such as delta.",
+    ),
+    "property that finds tables": (
+        "kafka:",
+        "live: {table_properties: {ticdc.id: t}}\nkafka:",
+        "live.table_properties.ticdc.id: expected another property than those by which gold finds its tables, found ",
+    ),
+    "property of another key": (
+        "kafka:",
+        "live: {tables: {a.b: {table_properties: {delta.logRetentionDuration: interval 1 day}}}}\nkafka:",
+        "live.tables.a.b.table_properties.delta.logRetentionDuration: expected gold.retention_days in its place",
+    ),
+    "property in another case": (
+        "kafka:",
+        "live: {table_properties: {DELTA.appendonly: true}}\nkafka:",
+        "live.table_properties.DELTA.appendonly: expected another property: live tables are merged into, found ",
+    ),
+    "property of a list": (
+        "kafka:",
+        "live: {table_properties: {delta.checkpointInterval: [1]}}\nkafka:",
+        "live.table_properties.delta.checkpointInterval: expected a text, a number, true or false, found [1]",
+    ),
+    "property without a value": (
+        "kafka:",
+        "live: {table_properties: {delta.checkpointInterval: }}\nkafka:",
+        "live.table_properties.delta.checkpointInterval: expected a text, a number, true or false, found None",
+    ),
     "gold key": ("kafka:", "gold: {modes: x}\nkafka:", "gold.modes: unknown key; did you mean mode?"),
     "gold no mapping": (
         "kafka:",
@@ -427,6 +462,20 @@ def test_first_pattern_that_fits_decides_the_policy_of_a_table(tmp_path: Path) -
         (OnDrop.KEEP, OnUnsupportedDdl.BLOCK),
         (OnDrop.KEEP, OnUnsupportedDdl.BLOCK),
     ], "the first pattern that fits counts; what it leaves open is as of the feed"
+
+
+def test_properties_of_a_table_are_the_feeds_and_those_of_the_first_pattern_that_fits(tmp_path: Path) -> None:
+    described = """
+live:
+  table_properties: {delta.checkpointInterval: 20, delta.autoOptimize.autoCompact: true}
+  tables:
+    shop.tmp_*: {table_properties: {delta.checkpointInterval: 100, team.owner: "me, too"}}
+    shop.*: {table_properties: {team.owner: nobody}}
+"""
+    properties = load_feed(written(tmp_path, RIGHT + described)).live.properties
+    ours = {"delta.checkpointInterval": "20", "delta.autoOptimize.autoCompact": "true"}
+    assert properties("bank", "accounts") == ours
+    assert properties("Shop", "TMP_1") == {**ours, "delta.checkpointInterval": "100", "team.owner": "me, too"}
 
 
 def test_name_template_is_a_setting_of_the_feed(tmp_path: Path) -> None:

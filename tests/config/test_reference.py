@@ -37,6 +37,7 @@ FOUND_BY_THE_LOADER_ALONE = {
     "no watermarks",
     "no views of an eventual feed",
     "no views with texts",
+    "property in another case",
     "one name for two tables",
     "claim-check without a place",
     "schema file",

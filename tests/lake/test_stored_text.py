@@ -16,6 +16,7 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.alter_table import alter
 from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.gold.merge import key_text_sql
+from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.table_plan import AlterRows
 from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.definition import ColumnDefinition
@@ -145,7 +146,7 @@ def lake(spark: SparkSession, lake_root: Path) -> Iterator[Lake]:
 def altered(lake: Lake, create: str, values: str, ddl: str) -> str:
     """A live table with one row, after a DDL; gives its name."""
     (table,) = tables_from_sql(create)
-    create_live_table(lake, "t", table, data="t__data", feed="f")
+    create_live_table(lake, "t", table, data="t__data", config=GoldConfig(feed="f", time_zone="UTC"))
     name = lake.table(Layer.LIVE, "t")
     lake.spark.sql(f"INSERT INTO {name} VALUES {values}")
     (statement,) = read_ddl(ddl, "d", "t")

@@ -19,6 +19,7 @@ from ticdc_lakehouse.config.feed_file import LARGEST_MESSAGE, FeedFile
 from ticdc_lakehouse.config.gold import Gold
 from ticdc_lakehouse.config.kafka import Kafka, Servers
 from ticdc_lakehouse.config.keys import Key, read_struct, suggestion
+from ticdc_lakehouse.config.live import Live
 from ticdc_lakehouse.config.names import clashes, known_names
 from ticdc_lakehouse.config.retention import Bronze, Silver
 from ticdc_lakehouse.config.security import SecretReference, client_options, read_security
@@ -51,6 +52,7 @@ class Feed:
     bronze: Bronze = field(default_factory=Bronze)
     silver: Silver = field(default_factory=Silver)
     gold: Gold = field(default_factory=Gold)
+    live: Live = field(default_factory=Live)
     alarm: Alarm = field(default_factory=Alarm)
     schema_tables: tuple[Table, ...] = ()
     """The tables that existed before the feed."""
@@ -159,6 +161,7 @@ def _feed(values: Mapping[str, object], root: Key) -> Feed:
         bronze=file.bronze,
         silver=file.silver,
         gold=file.gold,
+        live=file.live,
         alarm=file.alarm,
         schema_tables=tables,
         starting_offsets=file.starting_offsets,

@@ -11,6 +11,7 @@ from ticdc_codec.typed_value import Text, Zone
 from ticdc_lakehouse.config.alarm import Alarm
 from ticdc_lakehouse.config.gold import Gold
 from ticdc_lakehouse.config.kafka import Kafka
+from ticdc_lakehouse.config.live import Live
 from ticdc_lakehouse.config.retention import Bronze, Silver
 from ticdc_lakehouse.config.table_filter import TableFilter
 
@@ -61,6 +62,7 @@ class FeedFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     )
     silver: Annotated[Silver, Meta(description="[How long events are kept](#silver).")] = field(default_factory=Silver)
     gold: Annotated[Gold, Meta(description="[Gold's tables](#gold).")] = field(default_factory=Gold)
+    live: Annotated[Live, Meta(description="[Properties of the live tables](#live).")] = field(default_factory=Live)
     alarm: Annotated[Alarm, Meta(description="[When a run ends with an alarm](#alarm).")] = field(default_factory=Alarm)
     schema_file: Annotated[
         Text | None,

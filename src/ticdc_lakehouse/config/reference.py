@@ -23,6 +23,7 @@ from ticdc_lakehouse.config.feed_file import FeedFile
 from ticdc_lakehouse.config.gold import Gold
 from ticdc_lakehouse.config.kafka import Kafka
 from ticdc_lakehouse.config.keys import default_of
+from ticdc_lakehouse.config.live import Live
 from ticdc_lakehouse.config.retention import Bronze, Silver
 from ticdc_lakehouse.config.security import PREFIXES, is_secret
 from ticdc_lakehouse.config.sink_uri import OF_TICDC_ALONE, SECRETS
@@ -63,6 +64,10 @@ gold:
   on_irregular: "null"
   tables:
     crm.archive: {on_drop: keep}
+live:
+  table_properties: {delta.autoOptimize.autoCompact: false}
+  tables:
+    crm.orders: {table_properties: {delta.autoOptimize.optimizeWrite: true}}
 alarm: {behind: 30m, blocked: true, quarantine: 1}
 schema_file: crm.sql
 starting_offsets: earliest
@@ -119,6 +124,7 @@ def page() -> str:
         *_section("bronze", Bronze),
         *_section("silver", Silver),
         *_section("gold", Gold),
+        *_section("live", Live),
         *_section("alarm", Alarm),
     ]
     return "".join(parts)

@@ -391,8 +391,5 @@ class _LiveTable:
             # Of a run that died before it published: the table may have had other columns then.
             run.lake.drop(Layer.LIVE, self.name)
         lake = run.commits.at(self.tso)
-        days = config.retention_days
-        create_live_table(
-            lake, self.name, self.table, data=self.data, feed=config.feed, mode=config.mode, retention_days=days
-        )
+        create_live_table(lake, self.name, self.table, data=self.data, config=config)
         self.version = 0

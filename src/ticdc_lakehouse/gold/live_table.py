@@ -26,14 +26,26 @@ from ticdc_lakehouse.catalog import USER_METADATA, Lake, Layer
 from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.log import warn
 from ticdc_lakehouse.planning.naming import dropped_name, schema_part
+from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import TableState
-from ticdc_lakehouse.policy import RETENTION_DAYS, Mode
+from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, TypedColumn, typed_columns
 
-UPKEEP = ("OPTIMIZE", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "COMPUTE STATS", "CLUSTER BY")
+UPKEEP = (
+    "OPTIMIZE",
+    "VACUUM START",
+    "VACUUM END",
+    "SET TBLPROPERTIES",
+    "UNSET TBLPROPERTIES",
+    "COMPUTE STATS",
+    "CLUSTER BY",
+    "REORG",
+    "REORG TABLE UPGRADE UNIFORM",
+    "ROW TRACKING BACKFILL",
+)
 """Operations that change no row."""
 ID, FEED = "ticdc.id", "ticdc.feed"
 """Properties of a live table: its stable id (``TableState.data``) and its feed, whatever its name is now."""
@@ -47,7 +59,12 @@ _OWN_COMMENTS = {
     KEY: ("STRING", "handle key: JSON array of its values"),
     DELETED: ("BOOLEAN", "a tombstone: the row was deleted"),
 }
-_DERIVED_PROPERTIES = ("delta.columnMapping.maxColumnId", "delta.dataSkippingStatsColumns")
+_DERIVED_PROPERTIES = (
+    "delta.columnMapping.maxColumnId",
+    "delta.dataSkippingStatsColumns",
+    "delta.rowTracking.materializedRowCommitVersionColumnName",
+    "delta.rowTracking.materializedRowIdColumnName",
+)
 """Properties that Delta derives, or that follow from the key."""
 
 
@@ -96,8 +113,7 @@ def layout_sql(table: Table, properties: Mapping[str, str]) -> str:
     """The clauses of CREATE and REPLACE TABLE after the columns: comment, clustering, properties."""
     columns = clustering(table)
     with_statistics = ",".join(quoted(name) for name in dict.fromkeys((*columns, COMMIT_TS, KEY)))
-    given = {**properties, "delta.dataSkippingStatsColumns": with_statistics}
-    listed = ", ".join(f"{literal(name)} = {literal(value)}" for name, value in given.items())
+    listed = properties_sql({**properties, "delta.dataSkippingStatsColumns": with_statistics})
     comment = literal(f"TiDB table {table.database}.{table.table}; each version is the table at its commit's TSO")
     return f"COMMENT {comment} CLUSTER BY ({', '.join(map(quoted, columns))}) TBLPROPERTIES ({listed})"
 
@@ -108,9 +124,7 @@ def create_live_table(
     table: Table,
     *,
     data: str,
-    feed: str,
-    mode: Mode = Mode.WATERMARKS,
-    retention_days: int = RETENTION_DAYS,
+    config: GoldConfig,
     rows: DataFrame | None = None,
 ) -> None:
     """Create a table's live table in one commit: with these rows, which have its columns, or empty."""
@@ -120,11 +134,12 @@ def create_live_table(
         "delta.enableTypeWidening": "true",
         # An ALTER TABLE may add the first DATETIME, and Delta enables TIMESTAMP_NTZ only for tables that declare it.
         "delta.feature.timestampNtz": "supported",
-        **retention_properties(retention_days),
+        **config.table_properties(table.database, table.table),
+        **retention_properties(config.retention_days),
         ID: data,
-        FEED: feed,
+        FEED: config.feed,
     }
-    columns, clauses = live_columns(table, tombstones=mode is Mode.EVENTUAL), layout_sql(table, properties)
+    columns, clauses = live_columns(table, tombstones=config.mode is Mode.EVENTUAL), layout_sql(table, properties)
     created, where = f"CREATE TABLE {lake.table(Layer.LIVE, name)}", lake.location(Layer.LIVE, name)
     if rows is None:
         declared = ", ".join(column.declaration for column in columns)
@@ -134,7 +149,7 @@ def create_live_table(
         with temporary_view(lake, commented(typed, columns)) as source:
             lake.spark.sql(f"{created} USING delta {clauses} {where} AS SELECT * FROM {source}")
     if lake.root is None:
-        _tag(lake, lake.table(Layer.LIVE, name), feed, table)
+        _tag(lake, lake.table(Layer.LIVE, name), config.feed, table)
 
 
 def commented(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:
@@ -191,9 +206,9 @@ def retention_properties(retention_days: int) -> dict[str, str]:
     return dict.fromkeys(names, f"interval {kept_days(retention_days)} days")
 
 
-def retention_sql(retention_days: int) -> str:
-    """``retention_properties`` as SQL lists them."""
-    return ", ".join(f"'{name}' = '{value}'" for name, value in retention_properties(retention_days).items())
+def properties_sql(properties: Mapping[str, str]) -> str:
+    """Table properties as SQL lists them."""
+    return ", ".join(f"{literal(name)} = {literal(value)}" for name, value in properties.items())
 
 
 @dataclass(slots=True, kw_only=True)

@@ -24,8 +24,9 @@ from ticdc_lakehouse.gold.live_table import (
     live_name,
     live_names,
     own_version,
+    properties_sql,
     restore,
-    retention_sql,
+    retention_properties,
 )
 from ticdc_lakehouse.gold.state import data_tables, forget_states, publish, published, published_in
 from ticdc_lakehouse.gold.state_tables import TABLE_STATES, WINDOWS, rows_of
@@ -63,16 +64,19 @@ def maintain(lake: Lake, applying: GoldConfig, now: datetime | None = None) -> M
     first = _first_shown(lake, feed, since)
     needed = _needed(lake, feed, first, days)
     unneeded = sorted(data_tables(lake, feed) - needed)
-    names = live_names(published(lake, feed).tables.values())
+    tables = published(lake, feed).tables
+    names = live_names(tables.values())
+    given = {state.data: applying.table_properties(*name) for name, state in tables.items()}
     unreadable = [name for data in unneeded if lake.exists(Layer.LIVE, name := live_name(names, data))]
     _record(lake, feed, since)  # before anything goes: what is half gone must not be read
     for name in unreadable:
         lake.drop(Layer.LIVE, name)
     for data in sorted(needed):
         table = lake.table(Layer.LIVE, live_name(names, data))
-        # The feed file may say another number of days than when the table was made. It is a version of its own, too:
-        # Delta refuses to read versions older than that, even if nothing came after them.
-        lake.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({retention_sql(days)})")
+        # The feed file may say something else than when the table was made. It is a version of its own, too: Delta
+        # refuses to read versions older than that, even if nothing came after them.
+        properties = {**given.get(data, {}), **retention_properties(days)}
+        lake.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({properties_sql(properties)})")
         lake.spark.sql(f"OPTIMIZE {table}")
         lake.spark.sql(f"VACUUM {table} RETAIN {kept_days(days) * 24} HOURS")
     _pin(lake, applying)

@@ -146,16 +146,7 @@ class _Loading:
                 texts = exported_rows(lake.spark, self.export, exported)
                 rows = self._keyed(table, _typed(texts, table, self.time_zone or applying.time_zone))
             # Under its id until it is published: the table whose place it takes has the name.
-            create_live_table(
-                lake,
-                data,
-                table,
-                data=data,
-                feed=applying.feed,
-                mode=applying.mode,
-                retention_days=applying.retention_days,
-                rows=rows,
-            )
+            create_live_table(lake, data, table, data=data, config=applying, rows=rows)
         return self._checked(definition)
 
     def _keyed(self, table: Table, rows: DataFrame) -> DataFrame:

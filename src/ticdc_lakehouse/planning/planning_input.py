@@ -49,6 +49,8 @@ class GoldConfig:
     """Time zone of the sessions that run DDL; None if it is not known."""
     policy: Callable[[str, str], Policy] = lambda _database, _table: Policy()
     """The feed's policy for a table."""
+    table_properties: Callable[[str, str], Mapping[str, str]] = lambda _database, _table: {}
+    """What else than gold needs is set of a live table in Delta."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
