@@ -27,7 +27,7 @@ ARGS ?=
 SUPPORTED := import sys; sys.exit(not ((3, 11) <= sys.version_info < (3, 13)))
 
 help: ## This list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / {printf "make %-13s %s\n", $$1, $$2}' Makefile
 
 setup: $(READY) ## Virtual environment .venv from requirements.lock (every other target does it when needed)
 

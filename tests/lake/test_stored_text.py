@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import orjson
+import pyarrow as pa
 import pytest
 
 from ticdc_codec.errors import ApplyError
+from ticdc_codec.json_column import shortest
 from ticdc_codec.mysql_type import parse_type
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.alter_table import alter
@@ -23,6 +27,7 @@ from ticdc_lakehouse.schema.definition import ColumnDefinition
 from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.schema.statement import AlterTable
+from ticdc_lakehouse.sql.float_text import number_text_sql
 from ticdc_lakehouse.sql.text import literal
 from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,
@@ -63,9 +68,13 @@ STORED = [
     ("double", "-1000000000000000"),
     ("double", "1e+21"),
     ("double", "1.7976931348623157e+308"),
+    ("double", "2e+23"),  # Java 17 writes 1.9999999999999998E23
+    ("double", "5e-324"),  # every Java 4.9E-324
     ("float", "0.1"),
     ("float", "16777216"),
     ("float", "3.4028235e+38"),
+    ("float", "1.1754944e-38"),  # Java 17 writes 1.17549435E-38
+    ("float", "3e-45"),
 ]
 SENT = [  # of columns whose type messages leave open (Debezium)
     ("datetime", "1710037800000", NO_HOUR),
@@ -114,6 +123,20 @@ def test_texts_are_mysqls(spark: SparkSession, session: dict[str, str]) -> None:
         whole = answers(spark, [*sent, lost])
     assert found == [text for _, text in STORED]
     assert whole == [*(text for _, _, text in SENT), None]
+
+
+@pytest.mark.parametrize(("kind", "bits", "of_numpy"), [("FLOAT", 32, np.float32), ("DOUBLE", 64, np.float64)])
+def test_any_number_has_the_codecs_text(
+    spark: SparkSession, kind: str, bits: int, of_numpy: type[np.floating[Any]]
+) -> None:
+    chance = random.Random(bits)
+    bytes_of = (chance.getrandbits(bits).to_bytes(bits // 8, "little") for _ in range(2_000))
+    short = [float(f"{chance.randint(1, 999)}e{chance.randint(-30, 30)}") for _ in range(2_000)]
+    numbers = np.concatenate([np.frombuffer(b"".join(bytes_of), of_numpy), np.array(short, of_numpy)])
+    numbers = numbers[np.isfinite(numbers)]
+    rows = spark.createDataFrame(pa.table({"number": numbers, "expected": shortest(numbers)}))
+    found = rows.selectExpr("expected", f"{number_text_sql('number', kind)} AS found").where("NOT expected <=> found")
+    assert [tuple(row) for row in found.collect()] == []
 
 
 def wire_key(*texts: str) -> str:

@@ -31,6 +31,7 @@ CONVERTED: list[tuple[str, str, str, str | None]] = [
     ("decimal(10,4)", "decimal(10,2)", "-0.0050", "-0.01"),
     ("decimal", "decimal(10,2)", "1.5", "1.50"),
     ("float", "bigint", "123456790", "123456792"),
+    ("double", "decimal(30,2)", "2e+23", "200000000000000000000000.00"),
     ("double(10,2)", "double(12,3)", "1.25", "1.25"),
     ("varchar(9)", "enum('x','y')", "y", "y"),
     ("varchar(9)", "enum('x','y')", "1", None),

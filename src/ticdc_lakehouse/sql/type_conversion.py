@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family, MysqlType
+from ticdc_lakehouse.sql.float_text import shortest_sql
 from ticdc_lakehouse.sql.text import literal
 
 Conversion = Callable[[MysqlType, MysqlType, str], str]
@@ -68,7 +69,7 @@ def _double(before: MysqlType, text: str) -> str:
 
 def _real_to_decimal(before: MysqlType, after: MysqlType, text: str) -> str:
     _fits_decimal(after)
-    return _rounded_to(after, f"CAST({_double(before, text)} AS STRING)")
+    return _rounded_to(after, shortest_sql(_double(before, text), "DOUBLE"))
 
 
 def _real_to_whole(before: MysqlType, _after: MysqlType, text: str) -> str:

@@ -14,6 +14,7 @@ from ticdc_codec import writer_defects
 from ticdc_codec.mysql_type import Family, MysqlType
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.names import fold
+from ticdc_lakehouse.sql.float_text import number_text_sql
 from ticdc_lakehouse.sql.text import literal, quoted
 
 IRREGULAR = "_ticdc_irregular"
@@ -239,7 +240,7 @@ def _text_of_sql(kind: MysqlType, value: str, spark_type: str, time_zone: str) -
         case Family.TIMESTAMP:
             return moment_text_sql(f"convert_timezone('UTC', {literal(time_zone)}, {_in_utc(value)})", kind.digits)
         case Family.FLOAT | Family.DOUBLE:
-            return _number_text_sql(value)
+            return number_text_sql(value, spark_type)
         case _:
             return f"CAST({value} AS STRING)"
 
@@ -255,20 +256,3 @@ def moment_text_sql(moment: str, digits: int) -> str:
     text = f"CAST({moment} AS STRING)"
     seconds = f"left({text}, 19)"
     return f"concat({seconds}, '.', rpad(substring({text}, 21), {digits}, '0'))" if digits else seconds
-
-
-def _number_text_sql(value: str) -> str:
-    """Plain digits from 1e-6 up to below 1e21, else an exponent (`event` docstring), of Java's digits."""
-    text, size = f"CAST({value} AS STRING)", f"abs({value})"
-    power = f"CAST(split_part({text}, 'E', 2) AS INT)"
-    digits = f"regexp_replace(split_part({text}, 'E', 1), '[.]0$', '')"
-    return (
-        f"CASE WHEN {value} = 0 THEN regexp_replace({text}, '[.]0$', '') "
-        f"WHEN {size} >= 1e-6 AND {size} < 1 THEN {_plain_sql(text, 22)} "
-        f"WHEN {size} >= 1 AND {size} < 1e21 THEN {_plain_sql(text, 16)} "
-        f"ELSE concat({digits}, format_string('e%s%02d', IF({power} < 0, '-', '+'), abs({power}))) END"
-    )
-
-
-def _plain_sql(number: str, scale: int) -> str:
-    return f"regexp_replace(CAST(CAST({number} AS DECIMAL(38,{scale})) AS STRING), '[.]?0+$', '')"
