@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,9 +50,19 @@ def clone(folder: Path) -> Path:
 def type_in(folder: Path, line: str, environment: Mapping[str, str] | None = None, mount: str = "") -> Ended:
     """Run a line ``ticdc-lake …`` in a folder; ``mount`` is a command that mounts something for this process alone."""
     command = [*COMMAND, *shlex.split(line)[1:]]
+    return end_of([*OWN_MOUNTS, f'{mount} && exec "$@"', "sh", *command] if mount else command, folder, environment)
+
+
+def make(folder: Path, line: str) -> Ended:
+    """Run a line ``make …`` in a checkout, with the virtual environment of these tests in place of one of its own."""
+    return end_of(["make", f"BIN={Path(sys.executable).parent}", "-o", ".venv/ready", *shlex.split(line)[1:]], folder)
+
+
+def end_of(command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None) -> Ended:
+    """Run a command to its end."""
     began, used = time.monotonic(), cpu_seconds_of_children()
     done = subprocess.run(
-        [*OWN_MOUNTS, f'{mount} && exec "$@"', "sh", *command] if mount else command,
+        command,
         cwd=folder,
         env={**os.environ, **(environment or {})},
         stdin=subprocess.DEVNULL,

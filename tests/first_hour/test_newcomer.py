@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from terminal import PROJECT, clone, kept_up, type_in
+from terminal import PROJECT, clone, kept_up, make, type_in
 
 from ticdc_local.broker import free_ports
 
@@ -22,6 +23,12 @@ LAST_LINES = {
     "report": r"wrote report\.html",
 }
 """What each command's result ends with."""
+DEMO = {
+    "make demo": r"\[ *[\d.]+ s\] Kafka is stopped\. The lake stays in \.lake; a Spark SQL prompt on it: make sql",
+    """make sql ARGS='-e "SELECT count(*) AS orders FROM gold.shop_craft_shop_orders"'""": r"\+-+\+",
+    "ticdc-lake run notebooks/tour.ipynb --feed shop_craft": r"TSO \d+: 3 tables, \d+ rows, 0 differences",
+}
+"""What the README begins with, and the tour of the lake that it leaves."""
 STEPS = ("generate", "feed new", "feed check", "run")
 """Commands that print the next one beside it."""
 
@@ -66,6 +73,17 @@ def test_the_first_hour(tmp_path: Path) -> None:
     with kept_up(folder, f"ticdc-lake kafka --port {port}") as first_line:
         assert first_line.startswith(f"Kafka runs at localhost:{port}")
         type_all(folder, own_feed(port), then="")
+
+
+@pytest.mark.long
+def test_the_demo_its_prompt_and_the_tour_of_its_lake(tmp_path: Path) -> None:
+    subprocess.run(["git", "clone", "--quiet", PROJECT, tmp_path / "clone"], check=True)
+    for line, last_line in DEMO.items():
+        run = make if line.startswith("make ") else type_in
+        ended = run(tmp_path / "clone", line)
+        print(f"{ended.seconds:6.1f} s, {ended.cpu_seconds:6.1f} s of CPU  {line}  →  {ended.last_line}")
+        assert ended.code == 0, ended.err[-2000:]
+        assert re.fullmatch(last_line, ended.last_line), ended.out[-2000:]
 
 
 def test_a_feed_of_ones_own_up_to_its_first_run(tmp_path: Path) -> None:
