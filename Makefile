@@ -95,6 +95,9 @@ docs: $(READY) ## The pages that are made: docs/types-by-protocol.md from TiCDC'
 	@$(BIN)/python tests/codec/type_table.py
 	@$(BIN)/python -m ticdc_lakehouse.config.reference
 
+tour: jars ## notebooks/tour.ipynb from docs/tour.py, and docs/tour.md from a run of it
+	@PYTHONPATH=src $(BIN)/python tests/tour/tour_pages.py
+
 sql: jars ## Spark SQL prompt on the lake that the demo left
 	@$(BIN)/ticdc-lake sql $(ARGS)
 

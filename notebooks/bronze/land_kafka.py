@@ -6,6 +6,7 @@
 # MAGIC   offset read to in every partition, also silent ones.
 # MAGIC - **Contract**: each message lands exactly once, whatever is killed when. Messages that Kafka deleted before
 # MAGIC   they were read stop the feed with `OffsetGapError`.
+# MAGIC - **See**: <a href="$../tour">the tour</a>, which goes through all layers of a feed.
 
 # COMMAND ----------
 

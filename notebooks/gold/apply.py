@@ -6,6 +6,7 @@
 # MAGIC - **Out**: one MERGE per changed table, then W published; the views read the tables as of W.
 # MAGIC - **Contract**: at every published W the tables equal what TiDB held at that TSO. Running it again changes
 # MAGIC   nothing.
+# MAGIC - **See**: <a href="$../tour">the tour</a>, which goes through all layers of a feed.
 
 # COMMAND ----------
 

@@ -5,6 +5,7 @@
 # MAGIC - **Out**: the feed's tables as DataFrames, all at the newest published watermark that is not after the TSO.
 # MAGIC - **Contract**: reads only. The tables belong together: no transaction shows in one and is missing in
 # MAGIC   another.
+# MAGIC - **See**: <a href="$../tour">the tour</a>, which goes through all layers of a feed.
 
 # COMMAND ----------
 

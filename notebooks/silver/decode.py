@@ -6,6 +6,7 @@
 # MAGIC   messages.
 # MAGIC - **Contract**: messages in = messages decoded + messages quarantined, per batch and partition. A message
 # MAGIC   decodes whole or goes to quarantine whole, with the reason, and the rest flows on.
+# MAGIC - **See**: <a href="$../tour">the tour</a>, which goes through all layers of a feed.
 
 # COMMAND ----------
 
