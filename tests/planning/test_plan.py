@@ -599,6 +599,19 @@ def test_two_tables_that_are_routed_to_one_name_are_blocked(other: RowGroup, rea
     assert made.through == (20 if reason is None else 10)
 
 
+def test_restart_after_a_rename_sends_rows_again_in_the_spelling_of_the_create() -> None:
+    """tiflow takes the database's name from the RENAME's job, and after a restart from TiDB (wire.md 8.14)."""
+    capital = replace(KNOWN, table=replace(KNOWN.table, database="Shop"))
+    renamed = ddl(12, "RENAME TABLE `Shop`.`t` TO `Shop`.`new`", "new", "shop")
+    before = replace(MIXED_ROWS, name=TableName("shop", "new"), first=14, last=17)
+    again = replace(MIXED_ROWS, name=TableName("Shop", "new"), first=15, last=19)
+    now = situation(known=capital, ddls=(renamed,))
+    now = replace(now, before=replace(now.before, tables={TableName("Shop", "t"): STATE}))
+    now = replace(now, window=replace(now.window, rows={before.name: (before, again)}))
+    (made,) = plan_tables(now).tables
+    assert (str(made.name), block_reason(made), steps(made)) == ("Shop.new", None, [("M", 12), ("M", 20)])
+
+
 def test_renamed_table_keeps_the_spelling_of_its_database() -> None:
     """In the message of a RENAME, and sometimes in its text, tiflow has the database in lower case."""
     capital = replace(KNOWN, table=replace(KNOWN.table, database="Shop"))

@@ -105,7 +105,7 @@ def _blocking_points(
         reason = refusal(table, group, now.applying, defined=builder.defined)
         if reason is not None:
             yield _incompatible(group.first - 1, reason)
-    conflict = _spelling_conflict(now, groups)
+    conflict = _spelling_conflict(now, builder, groups)
     if conflict is not None:
         yield _incompatible(builder.at, conflict)
     mixed = None if table is None else inconsistent_declarations(table, groups)
@@ -119,10 +119,13 @@ def _incompatible(tso: int, detail: str) -> BlockingPoint:
     return BlockingPoint(tso=tso, stop=StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail=detail))
 
 
-def _spelling_conflict(now: PlanningInput, groups: Sequence[RowGroup]) -> str | None:
+def _spelling_conflict(now: PlanningInput, builder: TablePlanBuilder, groups: Sequence[RowGroup]) -> str | None:
     """Returns why rows under two spellings of a name belong to two tables; None if they belong to one. TiDB has one
     table of a name, but topic routes may join two. The spelling of one table changes at a DDL (wire.md 8.14); the
     spellings of two tables interleave."""
+    # Eventual mode merges rows from before and after several DDLs together. And where a DDL gave the table its name, a
+    # changefeed that starts anew may send rows again in the database's spelling of the CREATE.
+    one_database = now.batches is not None or builder.named_at > 0
     spans: dict[tuple[str, str], tuple[int, int]] = {}
     for group in groups:
         spelled = group.name.database, group.name.table
@@ -130,8 +133,7 @@ def _spelling_conflict(now: PlanningInput, groups: Sequence[RowGroup]) -> str | 
         spans[spelled] = min(first, group.first), max(last, group.last)
     for (one, (first, last)), (other, span) in combinations(spans.items(), 2):
         mixed = first < span[1] and span[0] < last
-        # Eventual mode merges rows from before and after several DDLs together.
-        if mixed and (now.batches is None or one[1] != other[1]):
+        if mixed and not (one_database and one[1] == other[1]):
             names = f"{'.'.join(one)} and {'.'.join(other)}"
             return f"rows come under {names}, one name in TiDB: route the two tables to names of their own"
     return None
