@@ -84,6 +84,14 @@ def test_a_ddl_that_comes_late_is_followed_once(feed: Changefeed) -> None:
     assert {key: row[-1] for key, row in feed.rows("t").items()} == {1: 1, 3: 1, 5: 1, 6: 1, 7: 9}
 
 
+def test_repeats_from_before_a_ddl_change_nothing(feed: Changefeed) -> None:
+    """A changefeed that starts anew sends rows since its checkpoint again."""
+    before = feed.rows("t")
+    feed.produce(list(feed.sent))
+    feed.go()
+    assert (feed.state.tables["shop", "t"].stop, feed.rows("t")) == (None, before)
+
+
 def test_upsert_wins_over_a_delete_of_the_same_commit_that_comes_in_a_later_batch(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:

@@ -375,6 +375,12 @@ def test_rows_from_before_an_alter_table_cannot_be_put_in_their_place() -> None:
     assert block_reason(made) == "a late row cannot be merged: a later DDL changed the table"
 
 
+def test_repeats_from_before_an_alter_table_are_not_merged_beside_new_rows() -> None:
+    """The window has no group of them (``gold.window_reader``), and the MERGE reads the batches by itself."""
+    made = plan(arriving(ROWS, known=replace(KNOWN, commit_ts=7)))
+    assert [(step.after, step.through) for step in made.steps if isinstance(step, MergeRows)] == [(7, 20)]
+
+
 def test_rows_under_a_former_name_are_missed_by_the_table_that_had_it() -> None:
     now = arriving(OLD)
     renamed = replace(KNOWN, table=replace(KNOWN.table, table="u"), named_at=7)

@@ -7,6 +7,7 @@ and their table is blocked until somebody looks.
 
 from __future__ import annotations
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ticdc_codec.event import Kind
@@ -29,26 +30,34 @@ shuffled with every row of the time span."""
 def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[TableName, BlockingPoint]:
     """The tables that got such rows in bronze batches up to ``batch`` since the published state, each with the TSO up
     to which it is right."""
-    events = events_table.events(lake, feed)
-    rows = events.where((F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= before.tso))
-    # A duplicate may spell its names otherwise (wire.md 8.14).
-    rows = rows.withColumns({name: F.expr(folded_sql(name)) for name in _NAME})
-    rows = rows.withColumns({name: F.expr(sql) for name, sql in _IDENTITY.items()})
-    # What quarantine gave back came in time, and gold knows it (``Window.replays_seen``).
-    new = rows.where((F.col("batch") > before.batch) & (F.col("batch") <= batch) & F.col("replayed_at").isNull())
-    ends = new.agg(F.min("commit_ts"), F.max("commit_ts")).first()
-    if ends is None or ends[0] is None:
+    events = events_table.events(lake, feed).where(F.col("batch") <= batch)
+    firsts = first_deliveries(events, before, before.tso)
+    if firsts is None:
         return {}
-    earlier = rows.where((F.col("batch") <= before.batch) & F.col("commit_ts").between(*ends))
-    same = ["commit_ts", "change", "change_too"]
     found = (
-        new.join(earlier.select(*same), same, "left_anti")
-        .groupBy(*_NAME)
+        firsts.groupBy(*_NAME)
         .agg(F.count("*").alias("rows"), F.min_by(F.struct("commit_ts", "topic", "partition", "offset"), "commit_ts"))
         .collect()
     )
     gone = kept(lake, feed, Layer.SILVER).tso if found else 0
     return {TableName(*name): _hold(rows, tuple(first), before.tso, gone) for *name, rows, first in found}
+
+
+def first_deliveries(events: DataFrame, before: Published, through: int) -> DataFrame | None:
+    """The rows up to commit_ts ``through`` that came since the published state and never before, with folded names;
+    None if no row up to there came since."""
+    rows = events.where((F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= through))
+    # A duplicate may spell its names otherwise (wire.md 8.14).
+    rows = rows.withColumns({name: F.expr(folded_sql(name)) for name in _NAME})
+    rows = rows.withColumns({name: F.expr(sql) for name, sql in _IDENTITY.items()})
+    # What quarantine gave back came in time, and gold knows it (``Window.replays_seen``).
+    new = rows.where((F.col("batch") > before.batch) & F.col("replayed_at").isNull())
+    ends = new.agg(F.min("commit_ts"), F.max("commit_ts")).first()
+    if ends is None or ends[0] is None:
+        return None
+    earlier = rows.where((F.col("batch") <= before.batch) & F.col("commit_ts").between(*ends))
+    same = ["commit_ts", "change", "change_too"]
+    return new.join(earlier.select(*same), same, "left_anti")
 
 
 def _hold(rows: int, first: tuple[int, str, int, int], published: int, gone: int) -> BlockingPoint:

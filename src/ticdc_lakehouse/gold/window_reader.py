@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from ticdc_codec.event import Kind, Op, columns_from
 from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.gold.late_rows import first_deliveries
 from ticdc_lakehouse.gold.retired_topics import tables_of
 from ticdc_lakehouse.planning.barriers import Barriers, barriers, lagging_names
 from ticdc_lakehouse.planning.published_state import Definition, Published
@@ -19,6 +20,7 @@ from ticdc_lakehouse.schema.statement import names_of
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import folded_sql, is_table_sql, time_literal
 
+_EVENT = ("topic", "partition", "offset", "index")
 _DDL_IDENTITY = ("commit_ts", "database", "table", "query")
 _GROUPED_BY = ("database", "table", "columns", "whole", "handle_only", "keyed", "passed")
 
@@ -40,8 +42,21 @@ def read_arrivals(
     commit_ts. Rows are also parted at the DDLs that the ``known`` definitions come from."""
     events = events_table.events(lake, feed)
     ordered = events.withColumn("commit_ts", F.expr(events_table.COMMIT_ORDER)).where(F.col("batch") <= batch)
-    new, replays = F.col("batch") > before.batch, F.expr(replayed_since(before))
-    return _window(ordered, before, tso, new, replays, past=tuple(known), seen=before.batch)
+    past, replays = tuple(known), F.expr(replayed_since(before))
+    arrived, repeated = _with_repeated(ordered, before, max((max(d.since, d.named_at) for d in past), default=0))
+    new = (F.col("batch") > before.batch) & ~repeated
+    return _window(arrived, before, tso, new, replays, past=past, seen=before.batch)
+
+
+def _with_repeated(events: DataFrame, before: Published, through: int) -> tuple[DataFrame, SparkColumn]:
+    """The events with a column that says whether a row up to commit_ts ``through`` came before, as after a restart. A
+    DDL up to there may have changed its table, so that nobody can merge it again."""
+    firsts = first_deliveries(events, before, through) if through else None
+    if firsts is None:
+        return events, F.lit(False)
+    marked = events.join(F.broadcast(firsts.select(*_EVENT, F.lit(True).alias("_first"))), [*_EVENT], "left")
+    is_row = (F.col("kind") == Kind.ROW.value) & F.col("replayed_at").isNull()
+    return marked, is_row & (F.col("commit_ts") <= through) & F.col("_first").isNull()
 
 
 def _window(

@@ -187,9 +187,9 @@ class TablePlanBuilder:
         self, through: int, groups: Sequence[RowGroup], table: Table, batches: tuple[int, int] | None = None
     ) -> None:
         """Adds a step that merges the row groups up to ``through``. With ``batches``, the first step also merges late
-        rows."""
+        rows that have this definition."""
         since = 0 if self.definition is None else self.definition.since
-        after = self.at if batches is None or self.steps else self.named_at
+        after = self.at if batches is None or self.steps else max(self.named_at, since)
         if through > self.at or groups:
             rows = MergeRows(
                 table=table, after=after, through=through, groups=tuple(groups), since=since, batches=batches
