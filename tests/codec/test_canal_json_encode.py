@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from canal_json_messages import (
     EXTENSION,
@@ -16,6 +18,7 @@ from well_typed import handle_key_text
 from ticdc_codec.canal_json import encode
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Bootstrap, Column, Event, Op, Resolved, RowChange, events_of
+from ticdc_codec.mysql_type import parse_type
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import Decoder
 
@@ -72,6 +75,21 @@ def test_what_is_encoded_decodes_to_the_same(events: list[RowChange]) -> None:
     batch = Decoder("canal_json", options).decode([m.key for m in messages], [m.value for m in messages])
     found = [event for _, event in events_of(batch)]
     assert [as_whole(event) for event in found] == events
+
+
+def test_backslashes_in_the_names_of_an_enum_stand_for_themselves() -> None:
+    """TiDB's own text of a type, which ``content-compatible`` has, doubles quotes alone."""
+    wire = r"enum('k\l','it''s','\')"
+    columns = (Column(name="id", type="int", key=True), Column(name="e", type=r"enum('k\\l','it''s','\\')", by="index"))
+    change = RowChange(
+        op=Op.INSERT, database="d", table="t", commit_ts=1 << 18, commit_ms=1, before=None,
+        after={"id": "1", "e": "3"}, columns=columns, handle_key='["1"]',
+    )  # fmt: skip
+    options = EXTENSION | {"content-compatible": True}
+    (message,) = encode([change], sink_options("canal_json", options))
+    assert json.loads(message.value or b"")["mysqlType"]["e"] == wire
+    found = row(message.value or b"", **options)
+    assert (found, parse_type(found.columns[1].type).elements) == (change, ("k\\l", "it's", "\\"))
 
 
 def as_whole(event: Event) -> Event:

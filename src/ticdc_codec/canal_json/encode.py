@@ -169,7 +169,8 @@ class RowTemplates:
     def _template(self, row: RowChange, names: tuple[str, ...], *, old: bool, claimed: bool) -> RowTemplate:
         kinds = {column.name: _kind(column.type, column.by) for column in row.columns}
         types = {name: (sql_type(kinds[name][0]), promoted(kinds[name][0])) for name in names}
-        mysql_types = {c.name: c.type if self._options.content_compatible else kinds[c.name][1] for c in row.columns}
+        whole = self._options.content_compatible
+        mysql_types = {c.name: _whole_type(c.type) if whole else kinds[c.name][1] for c in row.columns}
         members = {
             "id": 0,
             "database": row.database,
@@ -199,6 +200,11 @@ def _extension(*, handle_only: bool, claimed: bool) -> dict[str, Any]:
     if claimed:
         return {"claimCheckLocation": JSON}
     return {"onlyHandleKey": True} if handle_only else {}
+
+
+def _whole_type(text: str) -> str:
+    """A type as ``content-compatible`` has it, with the backslashes of an ENUM's names as they are."""
+    return text.replace("\\\\", "\\")
 
 
 _Kind = tuple[MysqlType, str, Convert | None]
