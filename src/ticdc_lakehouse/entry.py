@@ -33,6 +33,7 @@ from ticdc_lakehouse.ops.verify.verification import Settings, verify
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.run_lock import exclusive_run
+from ticdc_lakehouse.session_settings import setting_of
 from ticdc_lakehouse.silver import external_schemas, quarantine
 from ticdc_lakehouse.silver.decode_stream import Decoded, Decoding, decode
 from ticdc_lakehouse.silver.first_messages import check_protocol
@@ -349,7 +350,7 @@ def deployed_lake(spark: SparkSession, catalog: str, prefix: str = "") -> Lake:
 
 def lake_from(spark: SparkSession, parameters: Mapping[str, str]) -> Lake:
     """The lake that job parameters describe, with its tables registered where the catalog forgets them."""
-    root = spark.conf.get(ROOT_CONF, "") or ""
+    root = setting_of(spark, ROOT_CONF)
     lake = Lake(
         spark=spark,
         catalog=_given(parameters, "catalog"),
