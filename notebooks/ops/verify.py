@@ -20,7 +20,7 @@ dbutils.widgets.text("feeds_root", "../../resources/feeds", "Folder of feed file
 
 # COMMAND ----------
 
-dbutils.widgets.text("dsn", "", "TiDB: mysql://USER@HOST:4000/?secret=SCOPE/KEY")
+dbutils.widgets.text("dsn", "", "TiDB: mysql://USER@HOST:4000/?secret=SCOPE/KEY (empty: the feed's source)")
 dbutils.widgets.text("table", "", "Table: database.table (empty: all)")
 dbutils.widgets.text("threads", "4", "Queries that TiDB answers at once")
 dbutils.widgets.text("sleep", "0", "Seconds that a thread rests after a query")

@@ -28,7 +28,6 @@ from ticdc_lakehouse.ops.load import Loaded, load
 from ticdc_lakehouse.ops.load_options import LoadOptions, read_load_options
 from ticdc_lakehouse.ops.selftest import Environment, Outcome, selftest
 from ticdc_lakehouse.ops.verify.results import Verified
-from ticdc_lakehouse.ops.verify.source import Snapshot, address_of
 from ticdc_lakehouse.ops.verify.verification import Settings, verify
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
@@ -38,6 +37,7 @@ from ticdc_lakehouse.silver import external_schemas, quarantine
 from ticdc_lakehouse.silver.decode_stream import Decoded, Decoding, decode
 from ticdc_lakehouse.silver.first_messages import check_protocol
 from ticdc_lakehouse.silver.quarantine import Replayed, positions_of
+from ticdc_lakehouse.tidb.session import DSN_FORM, Sessions, Snapshot, address_of
 
 ROOT_CONF = "spark.ticdc_lake.root"
 """Session setting that names the folder of the lake on a laptop; absent on Databricks."""
@@ -125,7 +125,9 @@ class Run:
         """Apply what is complete. ``known`` is the state that this process published last (`Applied.state`), if
         no run failed since."""
         with self._exclusive(Layer.GOLD), timed("gold", "applied", feed=self.feed.name) as found:
-            applied = apply(self.lake, self.applying, until_tso=self.until_tso, known=known)
+            applied = apply(
+                self.lake, self.applying, until_tso=self.until_tso, known=known, source=self._row_sessions()
+            )
             status.create_views(self.lake, self.feed.name)
             found |= {"from_tso": applied.from_tso, "tso": applied.tso, "row_changes": applied.row_changes}
             found |= {"tables": applied.merged, "blocked": len(applied.stopped), "waiting_on": applied.waits}
@@ -204,36 +206,57 @@ class Run:
         """
         status.create_feed(self.lake, self.feed.name)
         with self._exclusive(Layer.GOLD), timed("ops", "loaded", feed=self.feed.name, folder=folder) as found:
-            loaded = load(self.lake, self.applying, folder, options, until_tso=self.until_tso)
+            until, source = self.until_tso, self._row_sessions()
+            loaded = load(self.lake, self.applying, folder, options, until_tso=until, source=source)
             found |= {"tso": loaded.tso, "tables": len(loaded.rows), "rows": sum(loaded.rows.values())}
             return loaded
 
     def verify_source(
-        self, dsn: str, tables: Sequence[str] = (), *, threads: int = 4, sleep: float = 0.0, repair: bool = False
+        self,
+        dsn: str | None = None,
+        tables: Sequence[str] = (),
+        *,
+        threads: int = 4,
+        sleep: float = 0.0,
+        repair: bool = False,
     ) -> Verified:
         """Compare the feed's tables, or some (``database.table``), with TiDB at the TSO that gold has published.
 
-        ``dsn``: ``mysql://USER@HOST:4000/?secret=SCOPE/KEY``. What differs is written into ``ops.differences``;
-        ``repair`` puts it in place as TiDB has it. Raises ConfigError as `ops.verify.verification.verify`.
+        ``dsn``: ``mysql://USER@HOST:4000/?secret=SCOPE/KEY``, the feed's `source` by default. What differs is written
+        into ``ops.differences``; ``repair`` puts it in place as TiDB has it. Raises ConfigError as
+        `ops.verify.verification.verify`, and if no TiDB is named.
         """
         settings = Settings(tables=tuple(tables), threads=threads, sleep=sleep, repair=repair)
-        address = address_of(dsn, self.secret)
+        sessions = self._sessions(dsn, "UTC")
         alone = self._exclusive(Layer.GOLD) if repair else nullcontext()
         with alone, timed("ops", "verified", feed=self.feed.name, repair=repair) as found:
-            verified = verify(self.lake, self.applying, lambda tso: Snapshot(address=address, tso=tso), settings)
+            verified = verify(self.lake, self.applying, sessions, settings)
             found |= {"tso": verified.tso, "tables": len(verified.tables), "different": verified.different}
             return verified
 
     def verify_from_parameters(self, parameters: Mapping[str, str]) -> Verified:
-        """`verify_source` with a notebook's parameters: dsn, table (empty: all), threads, sleep, repair."""
-        dsn, table = _given(parameters, "dsn"), parameters.get("table", "")
+        """`verify_source` with a notebook's parameters: dsn (empty: the feed's), table (empty: all), threads, sleep,
+        repair."""
+        table = parameters.get("table", "")
         return self.verify_source(
-            dsn,
+            parameters.get("dsn") or None,
             [table] if table else [],
             threads=_number(parameters, "threads") or 4,
             sleep=float(_number(parameters, "sleep") or 0),
             repair=_choice(parameters, "repair", ("no", "repair")) == "repair",
         )
+
+    def _row_sessions(self) -> Sessions | None:
+        """Sessions that read rows as messages would have them, if the feed wants any read."""
+        return self._sessions(None, self.applying.time_zone) if self.feed.gold.reads_source else None
+
+    def _sessions(self, dsn: str | None, time_zone: str) -> Sessions:
+        """Sessions in the TiDB that ``dsn`` or the feed names. Raises ConfigError if none is named."""
+        given = dsn or self.feed.source
+        if given is None:
+            raise ConfigError(f"feed {self.feed.name}: no TiDB is named: give its DSN, {DSN_FORM}, or the key source")
+        address = address_of(given, self.secret)
+        return lambda tso: Snapshot(address=address, tso=tso, time_zone=time_zone)
 
     def _exclusive(self, layer: Layer) -> AbstractContextManager[None]:
         return exclusive_run(self.lake, self.feed.name, layer)

@@ -70,6 +70,8 @@ class OnHandleKeyOnly(StrEnum):
     """Its table is blocked before it."""
     NULL = "null"
     """Its other columns are NULL until a whole image comes."""
+    SOURCE = "source"
+    """It is read from TiDB as it was at its commit_ts."""
 
 
 class OnComputedDefault(StrEnum):

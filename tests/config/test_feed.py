@@ -359,8 +359,18 @@ MISTAKES = {
     ),
     "on_handle_key_only": (
         "kafka:",
-        "gold: {on_handle_key_only: source}\nkafka:",
-        "gold.on_handle_key_only: expected one of block, null, found 'source'",
+        "gold: {on_handle_key_only: skip}\nkafka:",
+        "gold.on_handle_key_only: expected one of block, null, source, found 'skip'",
+    ),
+    "on_handle_key_only: source without a source": (
+        "kafka:",
+        "gold: {tables: {a.b: {on_handle_key_only: source}}}\nkafka:",
+        "source: required key is missing beside on_handle_key_only: source: mysql://USER@HOST:4000/?secret=SCOPE/KEY",
+    ),
+    "source with a password": (
+        "kafka:",
+        "source: mysql://reader:hidden@tidb:4000/\nkafka:",
+        "source: expected a reference to the password, mysql://USER@HOST:4000/?secret=SCOPE/KEY, found a password",
     ),
     "on_irregular": (
         "kafka:",

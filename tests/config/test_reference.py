@@ -40,6 +40,8 @@ FOUND_BY_THE_LOADER_ALONE = {
     "property in another case",
     "one name for two tables",
     "claim-check without a place",
+    "on_handle_key_only: source without a source",
+    "source with a password",
     "schema file",
     "schema file that is no path",
     "schema statement",

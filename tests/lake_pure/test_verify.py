@@ -8,7 +8,7 @@ import pytest
 
 from ticdc_codec.errors import ApplyError, ConfigError
 from ticdc_codec.mysql_type import parse_type
-from ticdc_lakehouse.ops.verify.chunk import Chunk, has_common_order, key_ranges, range_number_sql, source_literal
+from ticdc_lakehouse.ops.verify.chunk import Chunk, has_common_order, key_ranges, range_number_sql
 from ticdc_lakehouse.ops.verify.compared_table import Checksum, ComparedTable, compared_table
 from ticdc_lakehouse.ops.verify.comparison import (
     DifferentRows,
@@ -19,10 +19,10 @@ from ticdc_lakehouse.ops.verify.comparison import (
 )
 from ticdc_lakehouse.ops.verify.differences import Difference, Kind, column_differences, row_differences
 from ticdc_lakehouse.ops.verify.results import Result, TableResult, Verified
-from ticdc_lakehouse.ops.verify.source import Address, address_of
-from ticdc_lakehouse.ops.verify.value_text import SourceColumn
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_lakehouse.tidb.columns import SourceColumn, source_literal
+from ticdc_lakehouse.tidb.session import Address, address_of
 
 
 def secret(scope: str, key: str) -> str:
@@ -110,7 +110,7 @@ def test_the_number_of_a_range_is_a_binary_search() -> None:
     found = range_number_sql(key, [("01",), ("02",), ("03",)])
     assert [found.count(f" {number}") for number in range(4)] == [1, 1, 1, 1]
     assert found.startswith("IF((`a` >= unhex('02'))")
-    assert source_literal(key[0], "02ff") == "x'02ff'"
+    assert source_literal(key[0].source, "02ff") == "x'02ff'"
 
 
 def test_bounds_out_of_a_sample() -> None:

@@ -23,10 +23,11 @@ from ticdc_codec.mysql_type import Family, parse_type
 from ticdc_lakehouse.ops.verify.chunk import Chunk, key_ranges
 from ticdc_lakehouse.ops.verify.compared_table import ComparedTable, compared_table
 from ticdc_lakehouse.ops.verify.results import Result, TableResult, Verified
-from ticdc_lakehouse.ops.verify.source import Source as AskedTiDB
-from ticdc_lakehouse.ops.verify.source import text_of
-from ticdc_lakehouse.ops.verify.verification import Settings, source_columns, verify
+from ticdc_lakehouse.ops.verify.verification import Settings, verify
 from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_lakehouse.tidb.columns import source_columns
+from ticdc_lakehouse.tidb.session import Source as AskedTiDB
+from ticdc_lakehouse.tidb.session import text_of
 from ticdc_testkit.recorded_streams import answers, recorded_stream
 from ticdc_testkit.verify_stream import load_stream
 

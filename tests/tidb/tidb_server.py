@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 import pymysql
 
-from ticdc_lakehouse.ops.verify.source import Address, Snapshot
+from ticdc_lakehouse.tidb.session import Address, Snapshot
 
 _SECONDS = 180
 _NO_GC = "INSERT INTO mysql.tidb VALUES ('tikv_gc_safe_point', '20200101-00:00:00.000 +0000', '')"

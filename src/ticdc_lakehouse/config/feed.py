@@ -28,6 +28,7 @@ from ticdc_lakehouse.config.table_filter import TableFilter
 from ticdc_lakehouse.policy import Mode, Views
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_lakehouse.tidb.session import DSN_FORM, address_of
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
@@ -56,6 +57,8 @@ class Feed:
     alarm: Alarm = field(default_factory=Alarm)
     schema_tables: tuple[Table, ...] = ()
     """The tables that existed before the feed."""
+    source: str | None = None
+    """DSN of the TiDB that the changefeed is of."""
     starting_offsets: str = "earliest"
     """Where the first run begins: ``earliest`` or ``latest``."""
     max_message_bytes: int = LARGEST_MESSAGE
@@ -164,6 +167,7 @@ def _feed(values: Mapping[str, object], root: Key) -> Feed:
         live=file.live,
         alarm=file.alarm,
         schema_tables=tables,
+        source=file.source,
         starting_offsets=file.starting_offsets,
         max_message_bytes=file.max_message_bytes,
     )
@@ -172,8 +176,12 @@ def _feed(values: Mapping[str, object], root: Key) -> Feed:
 def _check_together(values: Mapping[str, object], file: FeedFile, options: SinkOptions, root: Key) -> None:
     """Notes settings that are right one by one, but not beside each other."""
     gold = values.get("gold")
+    _check_source(file, root / "source")
     if file.gold.views is Views.NONE:
         _check_without_views(file.gold, root / "gold.views")
+    if file.gold.reads_source and file.gold.mode is Mode.EVENTUAL:
+        expected = "expected watermarks beside on_handle_key_only: source, which reads a row at its commit_ts"
+        (root / "gold.mode").note(f"{expected}; found {file.gold.mode}")
     if file.gold.mode is Mode.WATERMARKS:
         if "enable-tidb-extension" in option_names(file.protocol) and not options.enable_tidb_extension:
             extension = "options.enable-tidb-extension: true"
@@ -187,6 +195,18 @@ def _check_together(values: Mapping[str, object], file: FeedFile, options: SinkO
         (root / "options.claim-check-storage-uri").note(
             "required key is missing: the folder or URI of the claim-check objects"
         )
+
+
+def _check_source(file: FeedFile, source: Key) -> None:
+    """Notes an address of TiDB that is none, and one that is missing. What was found is not shown whole: it may hold a
+    password."""
+    if file.source is not None:
+        try:
+            address_of(file.source, lambda _scope, _key: "")
+        except ConfigError as error:
+            source.note(str(error).removeprefix("dsn: "))
+    elif file.gold.reads_source:
+        source.note(f"required key is missing beside on_handle_key_only: source: {DSN_FORM}")
 
 
 def _check_without_views(gold: Gold, views: Key) -> None:

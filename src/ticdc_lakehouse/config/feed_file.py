@@ -71,6 +71,13 @@ class FeedFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             "SHOW CREATE TABLE's or Dumpling's, after `USE <database>;`."
         ),
     ] = None
+    source: Annotated[
+        Text | None,
+        Meta(
+            description="The TiDB that the changefeed is of: `mysql://USER@HOST:4000/?secret=SCOPE/KEY`, for "
+            "[`verify-source`](verification.md) and `on_handle_key_only: source`. The user needs SELECT alone."
+        ),
+    ] = None
     starting_offsets: Annotated[
         Literal["earliest", "latest"], Meta(description="Where the first run begins in the topics.")
     ] = "earliest"

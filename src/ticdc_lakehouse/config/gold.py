@@ -88,8 +88,9 @@ class TableKeys(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         OnHandleKeyOnly | None,
         Meta(
             description="What happens to a row that was too large for a message, which holds its handle key columns "
-            "only (`large-message-handle-option: handle-key-only`). `block`: the table is blocked before it; `null`: "
-            "its other columns are NULL until a whole image comes (`handle_only` in silver's events)."
+            "only (`large-message-handle-option: handle-key-only`). `block`: the table is blocked before it; `source`: "
+            "it is read from TiDB, the feed's `source`, as it was at its commit_ts; `null`: its other columns are NULL "
+            "until a whole image comes (`handle_only` in silver's events)."
         ),
     ] = None
 
@@ -156,6 +157,14 @@ class Gold(TableKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
             extra_json_schema={"propertyNames": TablePattern.json_schema},
         ),
     ] = field(default_factory=dict)
+
+    @property
+    def reads_source(self) -> bool:
+        """Whether the policy of some table is that rows are read from TiDB."""
+        return OnHandleKeyOnly.SOURCE in (
+            self.on_handle_key_only,
+            *(keys.on_handle_key_only for keys in self.tables.values()),
+        )
 
     @property
     def shows_texts(self) -> bool:

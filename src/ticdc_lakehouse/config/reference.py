@@ -70,6 +70,7 @@ live:
     crm.orders: {table_properties: {delta.autoOptimize.optimizeWrite: true}}
 alarm: {behind: 30m, blocked: true, quarantine: 1}
 schema_file: crm.sql
+source: mysql://reader@tidb.crm.internal:4000/?secret=lake/tidb
 starting_offsets: earliest
 max_message_bytes: 16777216
 """

@@ -23,6 +23,7 @@ from ticdc_lakehouse.gold.live_table import (
 )
 from ticdc_lakehouse.gold.merge import changes_sql, merge
 from ticdc_lakehouse.gold.plain_bytes import first_lost_sql, lost_point
+from ticdc_lakehouse.gold.source_rows import needs_source, read_whole
 from ticdc_lakehouse.log import log
 from ticdc_lakehouse.planning.naming import dropped_name
 from ticdc_lakehouse.planning.planning_input import GoldConfig
@@ -34,6 +35,7 @@ from ticdc_lakehouse.policy import Mode, OnIrregular
 from ticdc_lakehouse.schema.computed_default import pending_columns, settled
 from ticdc_lakehouse.schema.definition import PendingDefault, Table
 from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.tidb.session import Sessions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +47,8 @@ class GoldRun:
     commits: Commits
     names: Mapping[str, str]
     """Stable id to name of the live tables that are published, or about to be out of an export."""
+    source: Sessions | None = None
+    """Sessions in TiDB, for rows that no message has whole."""
     undisturbed: bool = False
     """Whether this process wrote the published state and nothing failed since: then no run has died on a live table, or
     the first commit to it shows that one has (`own_version`)."""
@@ -326,8 +330,16 @@ class _LiveTable:
         return _outcome(plan, self)
 
     def _take_rows(self, rows: MergeRows) -> _Stop | None:
+        if not needs_source(self.run.config, rows):
+            return self._merge(rows, None)
+        assert self.run.source is not None, "a feed that reads from TiDB has its address (config.feed)"
+        with read_whole(self.run.lake, self.run.config, self.run.source, rows) as (whole, unread):
+            return self._merge(whole, unread)
+
+    def _merge(self, rows: MergeRows, unread: BlockingPoint | None) -> _Stop | None:
+        """Merge rows up to the first that the table must not take, or that could not be read (``unread``)."""
         config = self.run.config
-        point = self._unmergeable(rows)
+        point = self._unmergeable(rows, unread)
         self._make()
         # Late rows are not merged in part: their table is blocked until a person decides.
         late = point is not None and point.tso < rows.after
@@ -342,9 +354,9 @@ class _LiveTable:
         stop = replace(point.stop, needs_override=late)
         return _Stop(point=BlockingPoint(tso=max(point.tso, rows.after), stop=stop), first=point.tso + 1)
 
-    def _unmergeable(self, rows: MergeRows) -> BlockingPoint | None:
+    def _unmergeable(self, rows: MergeRows, unread: BlockingPoint | None) -> BlockingPoint | None:
         """The point before the first row that the table must not take."""
-        points = [point for point in (self._irregular(rows), self._lost(rows)) if point is not None]
+        points = [point for point in (unread, self._irregular(rows), self._lost(rows)) if point is not None]
         return min(points, key=lambda point: point.tso, default=None)
 
     def _irregular(self, rows: MergeRows) -> BlockingPoint | None:

@@ -8,7 +8,7 @@ they are in the order in which they arrived.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
@@ -34,6 +34,8 @@ COMMIT_TS = "_ticdc_commit_ts"
 DELETED = "_ticdc_deleted"
 _EXACT = "_ticdc_exact"
 """Mode eventual: whether the wire has a change's commit_ts, rather than its millisecond."""
+WHOLE_COLUMNS = f"{KEY} STRING, commit_ts BIGINT, image STRING, error STRING"
+"""SQL: what is written of a row that TiDB was asked for: its image, or why there is none."""
 STAGE_COLUMNS = f"segment INT, {KEY} STRING, commit_ts BIGINT, image STRING"
 """SQL: the columns of staged files (`Stage`)."""
 _BACKSLASH = "\\\\"
@@ -53,7 +55,7 @@ def merge(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> 
     newer = f"s.{COMMIT_TS} >= t.{COMMIT_TS}"
     if tombstones:  # the upsert of the same commit may have come in an earlier batch
         newer += f" AND NOT (s.{COMMIT_TS} = t.{COMMIT_TS} AND s.{DELETED} AND s.{_EXACT})"
-    _show_stage(lake, rows)
+    show_files(lake, rows)
     lake.spark.sql(f"""
         MERGE INTO {lake.table(Layer.LIVE, name)} t
         USING ({latest_typed_sql(lake, feed, rows, time_zone)}) s
@@ -62,17 +64,34 @@ def merge(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> 
         WHEN MATCHED AND {newer} THEN UPDATE SET {assignments}
         WHEN NOT MATCHED {inserted} THEN
             INSERT ({", ".join(stored)}) VALUES ({", ".join(f"s.{column}" for column in stored)})""")
-    if rows.stage is not None:
-        lake.spark.catalog.dropTempView(_stage_view(rows.stage))
+    hide_files(lake, rows)
 
 
-def _show_stage(lake: Lake, rows: MergeRows) -> None:
-    """Make the session's view of the staged files, with columns that Spark need not look for in them."""
-    if rows.stage is not None:
+def show_files(lake: Lake, rows: MergeRows) -> None:
+    """Make the session's views of the files that the step reads, with columns that Spark need not look for in them."""
+    for view, columns, path in _views_of_files(rows):
         lake.spark.sql(
-            f"CREATE OR REPLACE TEMPORARY VIEW {_stage_view(rows.stage)} ({STAGE_COLUMNS}) USING parquet "
-            f"OPTIONS (path {literal(rows.stage.path)})"
+            f"CREATE OR REPLACE TEMPORARY VIEW {view} ({columns}) USING parquet OPTIONS (path {literal(path)})"
         )
+
+
+def hide_files(lake: Lake, rows: MergeRows) -> None:
+    """Drop the session's views of the files that the step reads."""
+    for view, _, _ in _views_of_files(rows):
+        lake.spark.catalog.dropTempView(view)
+
+
+def _views_of_files(rows: MergeRows) -> Iterator[tuple[str, str, str]]:
+    """Name, columns and folder of each."""
+    if rows.stage is not None:
+        yield _stage_view(rows.stage), STAGE_COLUMNS, rows.stage.path
+    if rows.whole_rows is not None:
+        yield whole_rows_view(rows.whole_rows), WHOLE_COLUMNS, rows.whole_rows
+
+
+def whole_rows_view(path: str) -> str:
+    """The view of the rows that TiDB gave whole: named as their folder."""
+    return path.rpartition("/")[2]
 
 
 def _stage_view(stage: Stage) -> str:
@@ -101,10 +120,10 @@ def latest_typed_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> 
                      inline(array({values_sql(typed, whole, time_zone)})) AS ({", ".join(values)})
         FROM (SELECT {KEY}, {COMMIT_TS}, image IS NULL AS {DELETED}{exact},
                      inline(array({image_sql(rows.table, "coalesce(image, '{}')")})) AS ({", ".join(texts)})
-        FROM ({_latest_sql(lake, feed, rows, time_zone)}))))"""
+        FROM ({latest_sql(lake, feed, rows, time_zone)}))))"""
 
 
-def _latest_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
+def latest_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
     """The latest change of each key: key, commit_ts, image; staged, or out of the window's changes."""
     if rows.stage is not None:
         staged = f"FROM {_stage_view(rows.stage)} WHERE segment = {rows.stage.segment}"
@@ -117,7 +136,7 @@ def _latest_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
 
 def _keys_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
     """The keys of the changes, some more than once."""
-    return (_latest_sql if rows.stage is not None else changes_sql)(lake, feed, rows, time_zone)
+    return (latest_sql if rows.stage is not None else changes_sql)(lake, feed, rows, time_zone)
 
 
 def _reduced_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
@@ -135,6 +154,19 @@ def _reduced_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
 def changes_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
     """Each change of a key: {KEY}, commit_ts, image (NULL for a delete); in mode eventual also {_EXACT}. An update that
     moved the key is two changes."""
+    changes = _sent_changes_sql(lake, feed, rows, time_zone)
+    if rows.whole_rows is None:
+        return changes
+    image = "CASE WHEN sent.image IS NULL THEN NULL ELSE coalesce(whole.image, sent.image) END AS image"
+    whole = f"{whole_rows_view(rows.whole_rows)} whole"
+    return (
+        f"SELECT sent.{KEY}, sent.commit_ts, {image} FROM ({changes}) sent LEFT JOIN {whole} "
+        f"ON sent.{KEY} = whole.{KEY} AND sent.commit_ts = whole.commit_ts"
+    )
+
+
+def _sent_changes_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
+    """The changes with the images that messages have."""
     events = events_table.full_name(lake, feed)
     key, old_key = row_keys_sql(rows, time_zone)
     commit_ts, exact, arrivals = "commit_ts", "", ""

@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold.merge import KEY, changed_keys_sql
+from ticdc_lakehouse.gold.source_rows import needs_source
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.table_plan import MergeRows, Stage, Step
 from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan
@@ -56,13 +57,14 @@ def is_stageable(config: GoldConfig, step: Step) -> bool:
     """Whether the pass can serve a step: rows whose keys are on the wire, in the order of commit_ts.
 
     Read otherwise: keys that are made from a definition's columns; replays from quarantine, which look again at keys
-    below the segment; the eventual mode, which has an order of its own; rows with plain texts for bytes, and tables
-    with ``on_irregular: block``, which may merge only a part of the segment.
+    below the segment; the eventual mode, which has an order of its own; rows with plain texts for bytes, rows that TiDB
+    has whole, and tables with ``on_irregular: block``, which may merge only a part of the segment.
     """
     if not isinstance(step, MergeRows) or not step.groups or step.batches is not None:
         return False
     may_block = config.policy(step.table.database, step.table.table).on_irregular is OnIrregular.BLOCK
-    return step.wire_keys and not step.replayed and not may_block and not step.plain_bytes
+    may_block = may_block or bool(step.plain_bytes) or needs_source(config, step)
+    return step.wire_keys and not step.replayed and not may_block
 
 
 def _with_stages(config: GoldConfig, plan: WindowPlan, path: str) -> WindowPlan:

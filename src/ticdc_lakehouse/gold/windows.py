@@ -39,6 +39,7 @@ from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import quarantine
+from ticdc_lakehouse.tidb.session import Sessions
 
 _TOGETHER = 4
 """Tables that are merged at the same time."""
@@ -77,12 +78,14 @@ def apply(
     until_tso: int | None = None,
     restart: Restart = _NO_RESTART,
     known: Published | None = None,
+    source: Sessions | None = None,
 ) -> Applied:
     """Apply what is complete, up to ``until_tso`` at most, and publish it. Repeating it changes nothing.
 
     Tables of ``restart`` go on from there, in the place of what was published of them. ``known`` is the state that an
     earlier run of this process published (`Applied.state`), after which none failed: it is not read again if it is
-    still the newest. Raises ConfigError if nothing can be published at all.
+    still the newest. ``source`` opens sessions in TiDB, for ``on_handle_key_only: source``. Raises ConfigError if
+    nothing can be published at all.
     """
     feed = applying.feed
     if known is None:
@@ -101,7 +104,8 @@ def apply(
     situation = _situation(lake, applying, start, tso, complete, restart.definitions)
     names = {**live_names(before.tables.values()), **{state.data: state.data for state in restart.tables.values()}}
     commits = Commits(lake=lake, feed=feed, run=str(uuid4()))
-    run = GoldRun(lake=lake, config=applying, commits=commits, names=names, undisturbed=before is known)
+    undisturbed = before is known
+    run = GoldRun(lake=lake, config=applying, commits=commits, names=names, source=source, undisturbed=undisturbed)
     window = situation.window
     plan = plan_tables(situation)
     lake.make_schemas(table.view for table in plan.tables)

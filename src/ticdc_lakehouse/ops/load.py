@@ -44,6 +44,7 @@ from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.silver.retention import kept
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, by_name, irregular_sql, lost_sql, typed_columns, values_sql
+from ticdc_lakehouse.tidb.session import Sessions
 
 _AGAIN = "export it again"
 
@@ -58,12 +59,18 @@ class Loaded:
 
 
 def load(
-    lake: Lake, applying: GoldConfig, folder: str, options: LoadOptions | None = None, *, until_tso: int | None = None
+    lake: Lake,
+    applying: GoldConfig,
+    folder: str,
+    options: LoadOptions | None = None,
+    *,
+    until_tso: int | None = None,
+    source: Sessions | None = None,
 ) -> Loaded:
     """A run of gold with the tables of Dumpling's export in ``folder`` in the place of what it had of them.
 
-    Tables that the feed's filter leaves out are passed over. The changefeed must have begun at the export's TSO or
-    before: no message says when it did.
+    Tables that the feed's filter leaves out are passed over. ``source`` is as in `gold.windows.apply`. The changefeed
+    must have begun at the export's TSO or before: no message says when it did.
 
     Raises ConfigError for an export that is not whole or not written as ``options`` say, that gold has not reached, or
     that is older than a table's last CREATE, RENAME or TRUNCATE, and ApplyError for rows that gold cannot have. Nothing
@@ -83,7 +90,8 @@ def load(
     lake.make_schemas(definition.name for definition in found)
     rows = {d.table.name: loading.fill(d) for d in found}
     states = {name: loading.state(definition) for name, definition in zip(rows, found, strict=True)}
-    windows.apply(lake, applying, until_tso=until_tso, restart=Restart(tables=states, definitions=tuple(found)))
+    restart = Restart(tables=states, definitions=tuple(found))
+    windows.apply(lake, applying, until_tso=until_tso, restart=restart, source=source)
     return Loaded(tso=export.tso, rows=rows)
 
 

@@ -35,7 +35,7 @@ def refusal(table: Table | None, group: RowGroup, applying: GoldConfig, *, defin
     if group.handle_only and applying.policy(*group.name).on_handle_key_only is OnHandleKeyOnly.BLOCK:
         return (
             "a row was too large for a message, which holds its handle key columns only (large-message-handle-option): "
-            "`ticdc-lake load` an export taken since, or set gold.on_handle_key_only to null"
+            "`ticdc-lake load` an export taken since, or set gold.on_handle_key_only to source or null"
         )
     if table is None:
         return UNKNOWN_COLUMNS

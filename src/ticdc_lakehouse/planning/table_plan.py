@@ -52,6 +52,8 @@ class MergeRows:
     """Eventual mode: the bronze batches (after, through] whose rows are merged, of any commit_ts."""
     stage: Stage | None = None
     """The staged latest changes of these rows; None if the step reads the window's events."""
+    whole_rows: str | None = None
+    """Folder of files with the rows that TiDB gave whole; None if none was asked for."""
 
     @property
     def wire_keys(self) -> bool:
@@ -69,6 +71,11 @@ class MergeRows:
         sent = {column for group in self.groups for column in group.columns if column.name in types}
         plain = [column for column in sent if is_plain_bytes(column, types[column.name])]
         return {each.name: frozenset(c.type for c in plain if c.name == each.name) for each in plain}
+
+    @property
+    def has_cut_rows(self) -> bool:
+        """True if messages hold the handle key of some rows alone."""
+        return any(group.handle_only and group.whole for group in self.groups)
 
     @property
     def replayed(self) -> bool:

@@ -26,9 +26,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--feed", required=True)
     parser.add_argument(
         "--dsn",
-        required=True,
-        help="mysql://USER@HOST:4000/?secret=SCOPE/KEY (more: tls=true, ca=FILE); the password is that secret, on a "
-        "laptop the environment variable LAKEHOUSE_SECRET_SCOPE_KEY",
+        help="mysql://USER@HOST:4000/?secret=SCOPE/KEY (more: tls=true, ca=FILE; default: the feed's source); the "
+        "password is that secret, on a laptop the environment variable LAKEHOUSE_SECRET_SCOPE_KEY",
     )
     parser.add_argument("--table", action="append", default=[], help="database.table; may be repeated (default: all)")
     parser.add_argument("--threads", type=positive, default=4, help="queries that TiDB answers at once (default: 4)")

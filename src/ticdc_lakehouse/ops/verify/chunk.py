@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.ops.verify.value_text import ZONE, ComparedColumn
 from ticdc_lakehouse.sql.text import literal, quoted
+from ticdc_lakehouse.tidb.columns import NUMBERS, source_literal
 
 Bound = tuple[str, ...]
 """MySQL's texts of the key columns' values."""
 
 EVERYTHING = "true"
-_NUMBERS = (Family.INTEGER, Family.DECIMAL, Family.YEAR, Family.BIT)
 _MOMENTS = (Family.DATE, Family.DATETIME, Family.TIMESTAMP)
 _PADDED = ("utf8mb4_bin", "utf8_bin", "utf8mb3_bin", "latin1_bin", "ascii_bin")
 """Collations that order by bytes, spaces at the end not counted (TiDB cuts them from the sort key)."""
@@ -41,7 +41,7 @@ def has_common_order(column: ComparedColumn) -> bool:
         return False
     if kind.family is Family.TEXT:
         return column.source.collation in (*_PADDED, *_UNPADDED)
-    is_number = kind.family in _NUMBERS and column.typed.spark_type != "STRING"
+    is_number = kind.family in NUMBERS and column.typed.spark_type != "STRING"
     return is_number or kind.family in _MOMENTS or kind.family is Family.BINARY
 
 
@@ -90,7 +90,7 @@ def lake_from_sql(key: Sequence[ComparedColumn], bound: Bound) -> str:
 
 
 def _source_from_sql(key: Sequence[ComparedColumn], bound: Bound) -> str:
-    given = [source_literal(column, text) for column, text in zip(key, bound, strict=True)]
+    given = [source_literal(column.source, text) for column, text in zip(key, bound, strict=True)]
     return _from_sql([quoted(column.source.name) for column in key], given)
 
 
@@ -104,22 +104,6 @@ def _from_sql(values: Sequence[str], bound: Sequence[str]) -> str:
 
 def _trimmed(column: ComparedColumn, value: str) -> str:
     return f"rtrim({value})" if column.source.collation in _PADDED else value
-
-
-def source_literal(column: ComparedColumn, text: str) -> str:
-    """A key value's text as TiDB's literal (sql_mode empty)."""
-    match column.source.type.family:
-        case family if family in _NUMBERS:
-            return text
-        case Family.BINARY:
-            return f"x'{text}'"
-        case _:
-            return source_text_literal(text)
-
-
-def source_text_literal(text: str) -> str:
-    """A text as TiDB's literal (sql_mode empty)."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 def bucket(lake_hash: str, source_hash: str, prefixes: Sequence[str]) -> Chunk:

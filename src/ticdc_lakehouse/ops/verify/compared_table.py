@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from ticdc_lakehouse.gold.merge import KEY
 from ticdc_lakehouse.ops.verify.chunk import Chunk, has_common_order, prefix_sql
-from ticdc_lakehouse.ops.verify.value_text import ComparedColumn, SourceColumn, lake_hash_sql, source_hash_sql
+from ticdc_lakehouse.ops.verify.value_text import ComparedColumn, lake_hash_sql, source_hash_sql
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.sql.typed_columns import typed_columns
+from ticdc_lakehouse.tidb.columns import SourceColumn
 
 HASH_BITS = 64
 _HASH_DIGITS = HASH_BITS // 4

@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 
 from ticdc_lakehouse.ops.verify.chunk import Bound, Chunk, bucket, key_ranges, lake_order, prefix_sql, range_number_sql
 from ticdc_lakehouse.ops.verify.compared_table import Checksum, ComparedTable
-from ticdc_lakehouse.ops.verify.source import Source, text_of
+from ticdc_lakehouse.tidb.session import Source, text_of
 
 CHUNK_ROWS = 20_000
 """Rows of a chunk whose rows are hashed one by one where it differs."""

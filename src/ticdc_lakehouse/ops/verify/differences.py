@@ -13,9 +13,9 @@ from pyspark.sql import SparkSession
 
 from ticdc_lakehouse.ops.verify.compared_table import ComparedTable
 from ticdc_lakehouse.ops.verify.comparison import Comparison, DifferentRows, Unlisted
-from ticdc_lakehouse.ops.verify.source import Source, text_of
 from ticdc_lakehouse.ops.verify.value_text import ComparedColumn
 from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.tidb.session import Source, text_of
 
 Texts = tuple[str | None, ...]
 """The texts of a row's columns."""

@@ -26,7 +26,6 @@ from ticdc_lakehouse.gold.state import publish
 from ticdc_lakehouse.gold.state_tables import OVERRIDES, Identity, append
 from ticdc_lakehouse.ops.verify.compared_table import ComparedTable
 from ticdc_lakehouse.ops.verify.differences import DifferentKeys, parts
-from ticdc_lakehouse.ops.verify.source import Snapshot, Source, text_of
 from ticdc_lakehouse.ops.verify.value_text import ZONE
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
@@ -41,6 +40,7 @@ from ticdc_lakehouse.sql.typed_columns import (
     typed_column,
     values_sql,
 )
+from ticdc_lakehouse.tidb.session import Snapshot, Source, text_of
 
 _KEY_HASH, _STORED_KEY = "_ticdc_key_hash", "_ticdc_stored_key"
 _VIEW = "_ticdc_repair"

@@ -1,8 +1,6 @@
 """A value's one text on both sides: the same bytes out of TiDB and out of the live table, for every type.
 
-It is MySQL's own text in UTF-8 as silver has it (`ticdc_codec.event`), but for FLOAT and DOUBLE: TiDB casts them to the
-shortest digits without an exponent, and so does the lake's side here. Only functions that TiDB pushes down to TiKV are
-used (``scalarExprSupportedByTiKV`` in its ``pkg/expression/infer_pushdown.go``).
+It is the text that `tidb.columns` makes of a value, also of FLOAT and DOUBLE.
 """
 
 from __future__ import annotations
@@ -17,23 +15,13 @@ import numpy as np
 from ticdc_codec.mysql_type import Family, MysqlType
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, TypedColumn, stored_text_sql
+from ticdc_lakehouse.tidb.columns import SourceColumn, source_text_sql
 
 ZONE = "UTC"
 """Time zone of TIMESTAMP texts on both sides."""
 _FREE_TEXT = (Family.TEXT, Family.ENUM, Family.SET, Family.JSON, Family.VECTOR, Family.OTHER)
 """Families whose texts may hold any character."""
-_UTF8 = ("utf8mb4", "utf8", "utf8mb3", "ascii")
 _REAL = (Family.FLOAT, Family.DOUBLE)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceColumn:
-    """A column as TiDB's information_schema has it at the TSO."""
-
-    name: str
-    type: MysqlType
-    character_set: str | None = None
-    collation: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +47,7 @@ class ComparedColumn:
     @property
     def source_text(self) -> str:
         """TiDB's SQL of the value's text."""
-        return _source_text_sql(self.source, by_name=self._by_name)
+        return source_text_sql(self.source, by_name=self._by_name)
 
     @property
     def _by_name(self) -> bool:
@@ -94,35 +82,6 @@ def _part_sql(column: ComparedColumn, text: str) -> str:
     """
     free = column.source.type.family in _FREE_TEXT
     return f"COALESCE({f'HEX({text})' if free else text}, 'N')"
-
-
-def _source_text_sql(column: SourceColumn, *, by_name: bool) -> str:
-    name, kind = quoted(column.name), column.type
-    match kind.family:
-        case Family.FLOAT | Family.DOUBLE:
-            return f"IF({name} = 0, '0', CAST({name} AS CHAR))"  # zero may have a sign
-        case Family.INTEGER | Family.DECIMAL if "zerofill" in kind.text:
-            return f"CAST(CAST({name} AS {_number_type(kind)}) AS CHAR)"
-        case Family.BIT:
-            return f"CAST(CAST({name} AS UNSIGNED) AS CHAR)"
-        case Family.ENUM | Family.SET if not by_name:
-            return f"CAST(CAST({name} AS UNSIGNED) AS CHAR)"
-        case Family.YEAR:
-            return f"RIGHT(CONCAT('000', CAST({name} AS SIGNED)), 4)"
-        case Family.BINARY:
-            return f"LOWER(HEX({name}))"
-        case Family.TEXT if column.character_set in _UTF8:
-            return name
-        case Family.TEXT | Family.ENUM | Family.SET if column.character_set not in _UTF8:
-            return f"CONVERT({name} USING utf8mb4)"
-        case _:
-            return f"CAST({name} AS CHAR)"
-
-
-def _number_type(kind: MysqlType) -> str:
-    if kind.family is Family.DECIMAL:
-        return f"DECIMAL({kind.digits}, {kind.scale})"
-    return "UNSIGNED"
 
 
 def _plain_number_sql(value: str) -> str:

@@ -2,38 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
 from ticdc_codec.errors import ConfigError
-from ticdc_codec.mysql_type import parse_type
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.live_table import id_of
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.log import log
 from ticdc_lakehouse.ops.verify import results
-from ticdc_lakehouse.ops.verify.chunk import source_text_literal
 from ticdc_lakehouse.ops.verify.compared_table import ComparedTable, compared_table
 from ticdc_lakehouse.ops.verify.comparison import CHUNK_ROWS, compare
 from ticdc_lakehouse.ops.verify.differences import Difference, Differences, Kind, column_differences, differences
 from ticdc_lakehouse.ops.verify.repair import Repair, repair
 from ticdc_lakehouse.ops.verify.results import Result, TableResult, Verified
-from ticdc_lakehouse.ops.verify.source import Snapshot, Source, text_of
-from ticdc_lakehouse.ops.verify.value_text import SourceColumn
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.table_plan import NONCANONICAL_KEY_DIGITS
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.tidb.columns import source_columns
+from ticdc_lakehouse.tidb.session import Sessions, Source
 
 MOST_DIFFERENCES = 1_000
 """Differences of a table that are written down."""
-
-Sessions = Callable[[int], Snapshot]
-"""Opens sessions that read at a TSO."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -148,16 +143,3 @@ def _rows(lake: Lake, name: TableName, state: TableState) -> str:
     if id_of(lake, state.name) != state.data:
         raise ConfigError(f"{'.'.join(name)}: its live table has not got its published name yet: run gold of the feed")
     return f"{lake.table(Layer.LIVE, state.name)} VERSION AS OF {state.version}"
-
-
-def source_columns(source: Source, name: TableName) -> list[SourceColumn]:
-    """The columns that TiDB has of a table at the source's TSO, without the virtual ones; none if it has no table."""
-    found = source.ask(f"""
-        SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME FROM information_schema.columns
-        WHERE TABLE_SCHEMA = {source_text_literal(name.database)} AND TABLE_NAME = {source_text_literal(name.table)}
-        AND EXTRA NOT LIKE '%VIRTUAL GENERATED%' ORDER BY ORDINAL_POSITION""")
-    texts = (tuple(map(text_of, row)) for row in found)
-    return [
-        SourceColumn(name=column or "", type=parse_type(kind or ""), character_set=character_set, collation=collation)
-        for column, kind, character_set, collation in texts
-    ]

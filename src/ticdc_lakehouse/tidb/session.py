@@ -1,4 +1,4 @@
-"""TiDB as a source to compare with: sessions that read at one exact TSO and write nothing."""
+"""TiDB as a source of rows: sessions that read at one exact TSO and write nothing."""
 
 from __future__ import annotations
 
@@ -25,9 +25,12 @@ DSN_FORM = "mysql://USER@HOST:4000/?secret=SCOPE/KEY"
 _REFERENCE = re.compile(r"[^/\s]+/[^/\s]+")
 _SESSION = (
     "SET NAMES utf8mb4",
-    "SET SESSION time_zone = '+00:00', sql_mode = '', tidb_read_staleness = ''",
+    "SET SESSION time_zone = '{zone}', sql_mode = '', tidb_read_staleness = ''",
+    "SET SESSION tidb_snapshot = {tso}",
 )
 """Else TIMESTAMPs are in the server's zone, zero dates are NULL in conditions, and tidb_snapshot is refused."""
+_UTC = "+00:00"
+"""Every server knows it by this name."""
 _NO_SUCH_VARIABLE, _GC, _NO_SUCH_TABLE = 1193, 8055, 1146
 _MISTAKES = (1044, 1045, 1142, 1143, 2003)
 """Access denied, to the database, a table or a column; no connection."""
@@ -88,14 +91,17 @@ class Snapshot:
 
     address: Address
     tso: int
+    time_zone: str = "UTC"
+    """Of TIMESTAMP texts."""
 
     def connect(self) -> Connection[Any]:
         """A session at the TSO. Raises ConfigError if TiDB has no versions that old, or does not know the TSO."""
         connection = _connected(self.address)
         try:
             with connection.cursor() as cursor:
-                for statement in (*_SESSION, f"SET SESSION tidb_snapshot = {self.tso}"):
-                    cursor.execute(statement)
+                zone = _UTC if self.time_zone == "UTC" else self.time_zone
+                for statement in _SESSION:
+                    cursor.execute(statement.format(zone=zone, tso=self.tso))
                 # After an error the session would go on to read the newest data.
                 cursor.execute("SELECT @@tidb_snapshot")
                 found = cursor.fetchone()
@@ -106,6 +112,10 @@ class Snapshot:
             connection.close()
             raise ApplyError(f"TiDB: tidb_snapshot: expected {self.tso}, found {found}: nothing is compared")
         return connection
+
+
+Sessions = Callable[[int], Snapshot]
+"""Opens sessions that read at a TSO."""
 
 
 def _connected(address: Address) -> Connection[Any]:

@@ -1,0 +1,156 @@
+"""Rows that were too large for a message, read whole from TiDB (``gold.on_handle_key_only: source``).
+
+Such a message holds the row's handle key alone. TiDB has the row as it was at the message's commit_ts for as long as
+its garbage collection lets it (``tidb_gc_life_time``); Spark's workers read it there, one session for each commit_ts.
+A row that TiDB cannot give blocks its table before it: the next run asks again.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from itertools import groupby
+from pathlib import Path
+from uuid import uuid4
+
+import orjson
+import pyarrow as pa
+
+from ticdc_codec.errors import ApplyError, ConfigError
+from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.gold.merge import (
+    COMMIT_TS,
+    KEY,
+    WHOLE_COLUMNS,
+    hide_files,
+    latest_sql,
+    show_files,
+    whole_rows_view,
+)
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.planning.window import BlockingPoint
+from ticdc_lakehouse.policy import OnHandleKeyOnly
+from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.names import fold
+from ticdc_lakehouse.sql.text import quoted
+from ticdc_lakehouse.tidb.columns import SourceColumn, source_columns, source_literal, source_text_sql
+from ticdc_lakehouse.tidb.session import Sessions, Source, text_of
+
+_READ = pa.schema({KEY: pa.string(), "commit_ts": pa.int64(), "image": pa.string(), "error": pa.string()})
+"""`WHOLE_COLUMNS`."""
+_READERS = 4
+"""Workers that ask TiDB at the same time."""
+_Cut = tuple[str, int, str]
+"""A row's key, its commit_ts, and its image with the handle key alone."""
+
+
+def needs_source(config: GoldConfig, rows: MergeRows) -> bool:
+    """Whether rows of the step are to be read from TiDB."""
+    policy = config.policy(rows.table.database, rows.table.table)
+    return rows.has_cut_rows and policy.on_handle_key_only is OnHandleKeyOnly.SOURCE
+
+
+@contextmanager
+def read_whole(
+    lake: Lake, config: GoldConfig, sessions: Sessions, rows: MergeRows
+) -> Iterator[tuple[MergeRows, BlockingPoint | None]]:
+    """The step whose cut rows are whole, and the point before the first that TiDB could not give; within.
+
+    Of each key only the newest change is read: no older one is merged.
+    """
+    folder = str(Path(lake.checkpoint(f"gold_{config.feed}")) / "source" / f"_ticdc_source_{uuid4().hex}")
+    whole = replace(rows, whole_rows=folder)
+    try:
+        _read(lake, config, sessions, rows, folder)
+        show_files(lake, whole)
+        yield whole, _unread(lake, whole_rows_view(folder))
+    finally:
+        hide_files(lake, whole)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _read(lake: Lake, config: GoldConfig, sessions: Sessions, rows: MergeRows, folder: str) -> None:
+    latest = latest_sql(lake, config.feed, rows, config.time_zone)
+    is_cut = f"image IS NOT NULL AND size(json_object_keys(image)) < {len(rows.table.sent)}"
+    cut = lake.spark.sql(f"SELECT {KEY}, {COMMIT_TS} AS commit_ts, image FROM ({latest}) WHERE {is_cut}")
+    ordered = cut.repartitionByRange(_READERS, "commit_ts").sortWithinPartitions("commit_ts")
+    ordered.mapInArrow(_reader(sessions, rows.table), WHOLE_COLUMNS).write.parquet(folder)
+
+
+def _unread(lake: Lake, view: str) -> BlockingPoint | None:
+    first = lake.spark.sql(f"SELECT min(struct(commit_ts, error)) AS first FROM {view} WHERE error IS NOT NULL").first()
+    if first is None or first["first"] is None:
+        return None
+    commit_ts, error = first["first"]
+    detail = (
+        f"a row at {commit_ts} was too large for a message, which holds its handle key columns only, and could not be "
+        f"read from TiDB: {error}; gold asks again, or `ticdc-lake load` an export taken since"
+    )
+    return BlockingPoint(tso=commit_ts - 1, stop=StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail=detail))
+
+
+def _reader(sessions: Sessions, table: Table) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        cut = (row for batch in batches for row in zip(*map(pa.Array.to_pylist, batch.columns), strict=True))
+        for commit_ts, some in groupby(cut, key=lambda row: row[1]):
+            yield from _rows_at(sessions, table, commit_ts, some)
+
+    return read
+
+
+def _rows_at(sessions: Sessions, table: Table, commit_ts: int, cut: Iterable[_Cut]) -> Iterator[pa.RecordBatch]:
+    """The rows of one commit_ts; a batch for each, since they are large."""
+    source = Source(connect=sessions(commit_ts).connect, threads=1)
+    with closing(source):
+        reader = None
+        for key, _, image in cut:
+            whole, error = None, None
+            try:
+                reader = reader or _TableReader.at(source, table)
+                whole = reader.image(orjson.loads(image))
+            except (ConfigError, ApplyError) as found:
+                error = str(found)
+            row = {KEY: key, "commit_ts": commit_ts, "image": whole, "error": error}
+            yield pa.RecordBatch.from_pylist([row], _READ)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _TableReader:
+    """A table at a TSO."""
+
+    source: Source
+    table: Table
+    columns: Sequence[SourceColumn]
+    """Those of the definition, in its order."""
+
+    @classmethod
+    def at(cls, source: Source, table: Table) -> _TableReader:
+        """Raises ApplyError if TiDB has other columns than the definition."""
+        there = {fold(column.name): column for column in source_columns(source, table.name)}
+        missing = [column.name for column in table.sent if fold(column.name) not in there]
+        if missing:
+            raise ApplyError(f"TiDB has no column {missing[0]} of {'.'.join(table.name)} at that time")
+        return cls(source=source, table=table, columns=[there[fold(column.name)] for column in table.sent])
+
+    def image(self, key: dict[str, str | None]) -> str:
+        """The image of the row with this key as messages have it. Raises ApplyError if there is not exactly one."""
+        texts, conditions = [], []
+        for column, defined in zip(self.columns, self.table.sent, strict=True):
+            by_name = defined.by == "name"
+            texts.append(source_text_sql(column, by_name=by_name))
+            value = key.get(defined.name)
+            if value is not None:
+                conditions.append(f"{quoted(column.name)} = {source_literal(column, value, by_name=by_name)}")
+        found = self.source.ask(
+            f"SELECT {', '.join(texts)} FROM {quoted(self.table.database)}.{quoted(self.table.table)} "
+            f"WHERE {' AND '.join(conditions)}"
+        )
+        if len(found) != 1:
+            raise ApplyError(f"TiDB has {len(found)} rows with the key {json.dumps(key, ensure_ascii=False)}")
+        names = (column.name for column in self.table.sent)
+        return orjson.dumps(dict(zip(names, map(text_of, found[0]), strict=True))).decode()

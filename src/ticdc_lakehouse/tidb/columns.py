@@ -1,0 +1,89 @@
+"""A table's columns as TiDB has them at a TSO: their values' texts, and texts as literals, in TiDB's SQL.
+
+A text is MySQL's own in UTF-8, as silver has it (`ticdc_codec.event`), but for FLOAT and DOUBLE: TiDB casts them to the
+shortest digits without an exponent. Only functions that TiDB pushes down to TiKV are used
+(``scalarExprSupportedByTiKV`` in its ``pkg/expression/infer_pushdown.go``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ticdc_codec.mysql_type import Family, MysqlType, parse_type
+from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.sql.text import quoted
+from ticdc_lakehouse.tidb.session import Source, text_of
+
+NUMBERS = (Family.INTEGER, Family.DECIMAL, Family.YEAR, Family.BIT)
+_UTF8 = ("utf8mb4", "utf8", "utf8mb3", "ascii")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceColumn:
+    """A column as TiDB's information_schema has it at the TSO."""
+
+    name: str
+    type: MysqlType
+    character_set: str | None = None
+    collation: str | None = None
+
+
+def source_columns(source: Source, name: TableName) -> list[SourceColumn]:
+    """The columns that TiDB has of a table at the source's TSO, without the virtual ones; none if it has no table."""
+    found = source.ask(f"""
+        SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME FROM information_schema.columns
+        WHERE TABLE_SCHEMA = {text_literal(name.database)} AND TABLE_NAME = {text_literal(name.table)}
+        AND EXTRA NOT LIKE '%VIRTUAL GENERATED%' ORDER BY ORDINAL_POSITION""")
+    texts = (tuple(map(text_of, row)) for row in found)
+    return [
+        SourceColumn(name=column or "", type=parse_type(kind or ""), character_set=character_set, collation=collation)
+        for column, kind, character_set, collation in texts
+    ]
+
+
+def source_text_sql(column: SourceColumn, *, by_name: bool) -> str:
+    """SQL of the text of a column's value. ``by_name``: ENUM and SET are names, else numbers."""
+    name, kind = quoted(column.name), column.type
+    match kind.family:
+        case Family.FLOAT | Family.DOUBLE:
+            return f"IF({name} = 0, '0', CAST({name} AS CHAR))"  # zero may have a sign
+        case Family.INTEGER | Family.DECIMAL if "zerofill" in kind.text:
+            return f"CAST(CAST({name} AS {_number_type(kind)}) AS CHAR)"
+        case Family.BIT:
+            return f"CAST(CAST({name} AS UNSIGNED) AS CHAR)"
+        case Family.ENUM | Family.SET if not by_name:
+            return f"CAST(CAST({name} AS UNSIGNED) AS CHAR)"
+        case Family.YEAR:
+            return f"RIGHT(CONCAT('000', CAST({name} AS SIGNED)), 4)"
+        case Family.BINARY:
+            return f"LOWER(HEX({name}))"
+        case Family.TEXT if column.character_set in _UTF8:
+            return name
+        case Family.TEXT | Family.ENUM | Family.SET if column.character_set not in _UTF8:
+            return f"CONVERT({name} USING utf8mb4)"
+        case _:
+            return f"CAST({name} AS CHAR)"
+
+
+def _number_type(kind: MysqlType) -> str:
+    if kind.family is Family.DECIMAL:
+        return f"DECIMAL({kind.digits}, {kind.scale})"
+    return "UNSIGNED"
+
+
+def source_literal(column: SourceColumn, text: str, *, by_name: bool = True) -> str:
+    """A value's text as a literal (sql_mode empty). ``by_name`` as in `source_text_sql`."""
+    match column.type.family:
+        case family if family in NUMBERS:
+            return text
+        case Family.ENUM | Family.SET if not by_name:
+            return text
+        case Family.BINARY:
+            return f"x'{text}'"
+        case _:
+            return text_literal(text)
+
+
+def text_literal(text: str) -> str:
+    """A text as a literal (sql_mode empty)."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
