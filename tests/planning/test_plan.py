@@ -645,6 +645,19 @@ def test_a_swap_through_several_topics_is_done_in_the_order_that_is_possible(arr
     assert made == {U: DATA, NAME: other.data}
 
 
+def test_blocked_table_without_columns_keeps_the_name_that_it_got_in_a_swap() -> None:
+    """A window reads the DDLs again since any table was blocked. This one's state has its newest name alone."""
+    unknown = TableState(name="", data="", version=-1, applied_tso=5, stop=DDL_STOP)
+    rows = replace(ROWS, name=U)
+    now = situation(known=KNOWN, state=STATE, ddls=tuple(ddl(8, query) for query in SWAP))
+    now = replace(now, before=replace(now.before, tables={NAME: STATE, U: unknown}))
+    now = replace(now, window=replace(now.window, rows={U: (rows,)}))
+    assert {each.name: (each.definition and each.definition.data, each.stop) for each in plan_tables(now).tables} == {
+        NAME: (DATA, None),
+        U: (None, DDL_STOP),
+    }
+
+
 def test_a_row_that_the_table_has_yet_to_take_is_not_late() -> None:
     """It stood still below what the feed published, and takes all rows since."""
     lagging = replace(STATE, applied_tso=4)

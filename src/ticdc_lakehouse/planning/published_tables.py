@@ -17,6 +17,7 @@ def published_builder(now: PlanningInput, name: TableName, state: TableState) ->
         name = definition.table.name
     builder = TablePlanBuilder(name=name, definition=definition, start=definition, state=state, after=state.applied_tso)
     builder.seen = (state.applied_tso, state.ddls)
+    builder.named_until = now.before.tso if definition is None else 0
     late = now.late.get(name)
     if state.stop is not None and state.stop.needs_override:
         builder.block(state.stop)

@@ -137,6 +137,9 @@ class TablePlanBuilder:
     """The last commit_ts with applied DDLs, and their texts."""
     dropped_at: int | None = None
     """commit_ts of the DROP or TRUNCATE; None if the table exists."""
+    named_until: int = 0
+    """Published table without definition: the commit_ts up to which renames have led to its name. (Any other table has
+    the name of its definition, and is followed from there.)"""
     _recorded: DdlEvent | None = None
     """The DDL that was recorded last."""
 
@@ -164,7 +167,7 @@ class TablePlanBuilder:
         applied may have more to do: ``RENAME TABLE a TO b, b TO c``."""
         if ddl is self._recorded:
             return False
-        if self.has_recorded(ddl):
+        if self.has_recorded(ddl) or (ddl.commit_ts <= self.named_until and not ddl.late and not ddl.replayed):
             return True
         return ddl.commit_ts < (self.named_at if ddl.late else self.at)
 
