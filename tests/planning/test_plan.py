@@ -463,20 +463,30 @@ def test_one_text_changes_a_table_several_times(query: str, name: str, commit_ts
 
 
 def test_rename_of_a_swap_that_arrives_after_its_watermark_is_applied() -> None:
+    """Also to a table that a message in quarantine blocks meanwhile."""
     ddls = tuple(ddl(20, f"RENAME TABLE {a} TO {b};") for a, b in (("t", "tmp"), ("u", "t"), ("tmp", "u")))
     other = replace(definition(), table=replace(table(), table="u"), name="f_d_u", data="f_d_u__data")
     now = situation(known=KNOWN, state=STATE, ddls=ddls[:1])
     before = replace(now.before, tables={NAME: STATE, U: replace(STATE, name="f_d_u", data="f_d_u__data")})
-    now = replace(now, before=before, known={DATA: KNOWN, "f_d_u__data": other})
+    first = replace(now, before=before, known={DATA: KNOWN, "f_d_u__data": other})
+    second = replace(after_window(first, 30), window=replace(now.window, ddls=ddls))
+    blocked = replace(second, holds={TableName("d", "tmp"): quarantined(19)})
+    third = replace(after_window(blocked, 40), window=second.window)
+    for last in (second, third):
+        assert {p.name: p.state.data for p in plan_tables(last).tables if p.state} == {NAME: "f_d_u__data", U: DATA}
+    assert {str(p.name): block_reason(p) for p in plan_tables(blocked).tables} == {"d.t": None, "d.u": "in quarantine"}
+    assert [block_reason(p) for p in plan_tables(third).tables] == [None, None]
+    assert [p.definition.table.name for p in plan_tables(third).tables if p.definition] == [NAME, U]
+
+
+def after_window(now: PlanningInput, tso: int) -> PlanningInput:
+    """The window up to ``tso`` that follows one in which every step succeeded."""
     made = [each for each in plan_tables(now).tables if each.state and each.definition]
-    seen = {p.name: replace(p.state, name=p.view, ddls=p.ddls, applied_tso=20) for p in made if p.state}
-    found = {p.definition.data: p.definition for p in made if p.definition}
-    again = replace(now, before=Published(tso=20, tables=seen), known=found, tso=30)
-    again = replace(again, window=replace(now.window, ddls=ddls))
-    assert {p.name: p.state.data for p in plan_tables(again).tables if p.state} == {
-        NAME: "f_d_u__data",
-        U: DATA,
+    tables = {
+        p.name: replace(p.state, name=p.view, ddls=p.ddls, applied_tso=p.through, stop=p.stop) for p in made if p.state
     }
+    known = {p.definition.data: p.definition for p in made if p.definition}
+    return replace(now, before=Published(tso=now.tso, tables=tables), known=known, holds={}, tso=tso)
 
 
 @pytest.mark.parametrize("query", ["DROP TABLE t", "DROP DATABASE d", "RENAME TABLE t TO hidden"])

@@ -115,11 +115,12 @@ class WindowPlanner:
 
     def record_renames(self, ddls: Sequence[DdlEvent]) -> None:
         """Records all renames of one commit_ts for every table that one of them renamed. In a swap its new name is
-        another rename's old name, and the window after one that ends here sees them all again."""
+        another rename's old name, and the window after one that ends here sees them all again. A blocked table has its
+        old definition, and is renamed again when it goes on."""
         renames = [ddl for ddl in ddls if any(isinstance(statement, RenameTables) for statement in ddl.statements)]
         for builder in self.builders if len(renames) > 1 else ():
             missing = [ddl for ddl in renames if not builder.has_recorded(ddl)]
-            if len(missing) < len(renames):
+            if builder.stop is None and len(missing) < len(renames):
                 for ddl in missing:
                     builder.record_ddl(ddl)
 
