@@ -1,0 +1,89 @@
+"""Random scripts in random windows: wherever a window ends, and whichever of the DDLs at its end are in, the tables
+are those of TiDB."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from functools import partial
+from random import Random
+
+import pytest
+from planned import Planner
+from random_script import Script, Tables
+
+from ticdc_lakehouse.planning.naming import Naming
+from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
+from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.planning.window import DdlEvent
+from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
+from ticdc_lakehouse.schema.names import TableName
+
+
+class ScriptPlanner(Planner):
+    """Plans a script's windows, and does with row numbers what gold does with rows."""
+
+    def __init__(self, script: Script) -> None:
+        self.before, self.known, self.taken = Published(), {}, []
+        self.rows, self.ddls = script.rows, []
+        self.merged: dict[str, set[int]] = defaultdict(set)
+
+    def play(self, tso: int, ddls: list[DdlEvent]) -> None:
+        self.ddls = ddls
+        now = PlanningInput(
+            applying=GoldConfig(feed="f", time_zone="UTC"), before=self.before, known=self.known,
+            window=self._window(tso), holds={}, tso=tso, naming=Naming(feed="f", history=partial(list, self.taken)),
+        )  # fmt: skip
+        plan = plan_tables(now)
+        for each in (*plan.tables, *plan.recoverable):
+            self._merge(each)
+        tables = {each.name: self._publish(each) for each in plan.tables}
+        recoverable = tuple(map(self._remember, plan.recoverable))
+        self.before = Published(tso=tso, tables=tables, recoverable=recoverable)
+
+    def _merge(self, plan: TablePlan) -> None:
+        for step in plan.steps:
+            if isinstance(step, MergeRows) and plan.definition is not None:
+                rows = (row for row in self.rows if step.after < (row.commit_ts or 0) <= step.through)
+                own = (row for row in rows if TableName(row.database, row.table) == step.table.name)
+                self.merged[plan.definition.data] |= {int((row.after or {})["id"] or 0) for row in own}
+
+    def held(self) -> dict[str, tuple[list[str], set[int], str]]:
+        """Columns, rows, and why it is blocked."""
+        return {
+            name.table: (
+                [column.name for column in self.known[state.data].table.columns],
+                self.merged[state.data],
+                str(state.stop or ""),
+            )
+            for name, state in self.before.tables.items()
+        }
+
+
+def assert_windows(seed: int) -> None:
+    random = Random(seed)
+    script = Script(random)
+    script.play(random.choice((15, 40)))
+    planner, at = ScriptPlanner(script), sorted(script.states)
+    for end in sorted({*random.sample(at, random.randint(1, len(at) // 2)), random.choice(at) - 1, at[-1] + 1}):
+        last = [ddl for ddl in script.ddls if ddl.commit_ts == end]
+        arrived = random.choice((len(last), random.randint(0, len(last))))
+        planner.play(end, [ddl for ddl in script.ddls if ddl.commit_ts < end] + last[:arrived])
+        if arrived == len(last):
+            assert planner.held() == told(script, end), (seed, end)
+
+
+def told(script: Script, end: int) -> dict[str, tuple[list[str], set[int], str]]:
+    tables: Tables = next((script.states[at] for at in sorted(script.states, reverse=True) if at <= end), {})
+    return {name: (table.columns, table.rows, "") for name, table in tables.items()}
+
+
+def test_tables_of_random_scripts_are_those_of_tidb() -> None:
+    for seed in range(100):
+        assert_windows(seed)
+
+
+@pytest.mark.long
+def test_tables_of_many_random_scripts_are_those_of_tidb() -> None:
+    for seed in range(100, 5000):
+        assert_windows(seed)
