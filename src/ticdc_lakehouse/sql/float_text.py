@@ -3,6 +3,9 @@ of those the nearest.
 
 ``CAST(… AS STRING)`` gives Java's digits. Before Java 19 these are too many for one FLOAT in ten (JDK-4511638), and no
 Java writes less than two: 5e-324 is 4.9E-324.
+
+Compared with the codec over 200,000 random values of each type: on Java 21 none differs, on Java 17 no FLOAT and 4
+DOUBLEs above 1e18: they read back to the number, but another text with as many digits is nearer to it.
 """
 
 from __future__ import annotations
