@@ -193,6 +193,7 @@ def test_bronze_dies_between_its_two_appends(
         feed.check_nothing_lost_or_doubled()
 
 
+@pytest.mark.long
 def test_kill_9(broker: Broker, tmp_path: Path) -> None:
     result = kill.run(tmp_path, broker, kills=1, seed=1)
     assert result.mistakes == ()

@@ -133,7 +133,6 @@ def test_silver_reads_on_in_a_process_of_its_own(feed: Changefeed) -> None:
     assert ended.stdout.split() == ["2", str(day(31))]
 
 
-@pytest.mark.long
 def test_the_blocked_table_goes_on_and_late_rows_are_named(feed: Changefeed) -> None:
     feed.lake.register()
     feed.run.decide("shop.stuck", "skip-ddl", "not needed")
