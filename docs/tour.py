@@ -221,7 +221,10 @@ display(run.status())
 
 # COMMAND ----------
 
+from ticdc_lakehouse.silver import events_table
+
 counted = ("messages", "decoded", "quarantined", "waiting")
+events_table.create_views(lake, feed)  # a laptop's session has views of its own
 accounting = spark.table(lake.table(Layer.SILVER, f"{feed}_accounting"))
 display(accounting.selectExpr(*(f"sum({count}) AS {count}" for count in counted)))
 
