@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import nbformat
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from ticdc_local.report.plots import WIDTH
+from ticdc_local.report.plots import LEFT, STYLE, WIDTH
 from ticdc_local.runner.notebook import Cell, CellKind, Surroundings, read_notebook, run_notebook
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ FIRST_WINDOW = 8
 """The first of TiDB's answers that gold is applied up to; the second window ends at the message in quarantine."""
 TOO_LARGE = 3600
 """Bytes; one message of the recording has more."""
-LEGEND_HEIGHT = 30
+LEGEND_HEIGHT, LEGEND_WIDTH = 30, 120
 
 
 def ipynb_text() -> str:
@@ -103,11 +103,19 @@ class Page:
 
 
 def svg_file(html: str) -> str:
-    """HTML around one plot as a drawing of its own, which pages of Markdown can show."""
-    [drawn] = re.findall(rf'viewBox="0 0 {WIDTH} (\d+)"', html)
-    size = f'width="{WIDTH}" height="{int(drawn) + LEGEND_HEIGHT}"'
-    body = f'<div xmlns="http://www.w3.org/1999/xhtml">{html}</div>'
-    return f'<svg xmlns="http://www.w3.org/2000/svg" {size}><foreignObject {size}>{body}</foreignObject></svg>\n'
+    """The one plot in HTML as a drawing of its own, which pages of Markdown can show."""
+    [(plot, drawn)] = re.findall(rf'(<svg viewBox="0 0 {WIDTH} (\d+)".*?</svg>)', html, re.DOTALL)
+    height = int(drawn) + LEGEND_HEIGHT
+    legend = (
+        f'<g transform="translate({LEFT + number * LEGEND_WIDTH} {height - 8})">'
+        f'<rect class="c{colour}" y="-10" width="10" height="10"/><text x="15">{name}</text></g>'
+        for number, (colour, name) in enumerate(re.findall(r'<i class="c(\d)"></i>(.*?)</span>', html))
+    )
+    # The plot's style makes every drawing as wide as its page.
+    root = f'width="{WIDTH}" height="{height}" style="width: {WIDTH}px; height: {height}px" font-family="sans-serif"'
+    sized = plot.replace("<svg ", f'<svg style="width: {WIDTH}px; height: {drawn}px" ', 1)
+    style = f"<style>{STYLE}</style>"
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {root}>{style}{sized}{"".join(legend)}</svg>\n'
 
 
 def main() -> None:
