@@ -72,9 +72,12 @@ def test_a_key_beside_the_value(tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "but its key is missing" in capsys.readouterr().out
 
 
-def test_standard_input(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("named", [(), ("-",)], ids=["not named", "as -"])
+def test_standard_input(
+    named: tuple[str, ...], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(CRAFT.value or b"")))
-    assert main(["inspect", "--explain"]) == 0
+    assert main(["inspect", *named, "--explain"]) == 0
     assert " version = 1 uvarint\n" in capsys.readouterr().out
 
 

@@ -28,7 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--option", action="append", default=[], metavar="NAME=VALUE", help="a sink-uri option, or time-zone"
     )
     parser.add_argument("--lenient", action="store_true", help="exit code 0 also if a message does not decode")
-    parser.add_argument("file", nargs="?", help="JSON lines with key and value (base64 or null); default stdin")
+    parser.add_argument("file", nargs="?", help="JSON lines with key and value (base64 or null); default, and -: stdin")
 
 
 def run(options: argparse.Namespace) -> int:

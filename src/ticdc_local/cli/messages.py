@@ -18,8 +18,8 @@ Pair = tuple[bytes | None, bytes | None]
 
 
 def opened(file: str | None) -> AbstractContextManager[BinaryIO]:
-    """The file, or standard input if none is named. Raises ConfigError."""
-    if file is None:
+    """The file, or standard input if none is named, or ``-``. Raises ConfigError."""
+    if file is None or file == "-":
         return nullcontext(sys.stdin.buffer)
     try:
         return Path(file).open("rb")
