@@ -206,8 +206,9 @@ class Run:
         """
         status.create_feed(self.lake, self.feed.name)
         with self._exclusive(Layer.GOLD), timed("ops", "loaded", feed=self.feed.name, folder=folder) as found:
-            until, source = self.until_tso, self._row_sessions()
-            loaded = load(self.lake, self.applying, folder, options, until_tso=until, source=source)
+            loaded = load(
+                self.lake, self.applying, folder, options, until_tso=self.until_tso, source=self._row_sessions()
+            )
             found |= {"tso": loaded.tso, "tables": len(loaded.rows), "rows": sum(loaded.rows.values())}
             return loaded
 

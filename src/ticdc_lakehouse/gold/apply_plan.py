@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
@@ -330,29 +331,35 @@ class _LiveTable:
         return _outcome(plan, self)
 
     def _take_rows(self, rows: MergeRows) -> _Stop | None:
-        if not needs_source(self.run.config, rows):
-            return self._merge(rows, None)
-        assert self.run.source is not None, "a feed that reads from TiDB has its address (config.feed)"
-        with read_whole(self.run.lake, self.run.config, self.run.source, rows) as (whole, unread):
-            return self._merge(whole, unread)
-
-    def _merge(self, rows: MergeRows, unread: BlockingPoint | None) -> _Stop | None:
-        """Merge rows up to the first that the table must not take, or that could not be read (``unread``)."""
-        config = self.run.config
-        point = self._unmergeable(rows, unread)
-        self._make()
+        """Merge rows up to the first that the table must not take."""
+        with self._whole(rows) as (whole, unread):
+            point = self._unmergeable(whole, unread)
+            self._make()
+            if point is None:
+                self._merge(whole)
+                return None
         # Late rows are not merged in part: their table is blocked until a person decides.
-        late = point is not None and point.tso < rows.after
-        if not late:
-            through = rows.through if point is None else point.tso
-            lake, segment = self.run.commits.at(through), replace(rows, through=through)
-            self._commit(lake, lambda: merge(lake, config.feed, self.name, segment, config.time_zone))
-            if config.mode is Mode.EVENTUAL:
-                self._commit(lake, lambda: purge(lake, self.name, config.tombstone_days))
-        if point is None:
-            return None
+        late = point.tso < rows.after
+        # Below the point an older change may be the newest of its key: it is looked at anew.
+        earlier = None if late else self._take_rows(replace(rows, through=point.tso))
+        if earlier is not None:
+            return earlier
         stop = replace(point.stop, needs_override=late)
         return _Stop(point=BlockingPoint(tso=max(point.tso, rows.after), stop=stop), first=point.tso + 1)
+
+    def _whole(self, rows: MergeRows) -> AbstractContextManager[tuple[MergeRows, BlockingPoint | None]]:
+        """The step with the rows whole that are to be read from TiDB, and the point before the first that cannot be."""
+        run = self.run
+        if not needs_source(run.config, rows):
+            return nullcontext((rows, None))
+        assert run.source is not None, "a feed that reads from TiDB has its address (config.feed)"
+        return read_whole(run.lake, run.config, run.source, rows)
+
+    def _merge(self, rows: MergeRows) -> None:
+        config, lake = self.run.config, self.run.commits.at(rows.through)
+        self._commit(lake, lambda: merge(lake, config.feed, self.name, rows, config.time_zone))
+        if config.mode is Mode.EVENTUAL:
+            self._commit(lake, lambda: purge(lake, self.name, config.tombstone_days))
 
     def _unmergeable(self, rows: MergeRows, unread: BlockingPoint | None) -> BlockingPoint | None:
         """The point before the first row that the table must not take."""

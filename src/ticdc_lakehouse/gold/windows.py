@@ -106,24 +106,29 @@ def apply(
     commits = Commits(lake=lake, feed=feed, run=str(uuid4()))
     undisturbed = before is known
     run = GoldRun(lake=lake, config=applying, commits=commits, names=names, source=source, undisturbed=undisturbed)
-    window = situation.window
-    plan = plan_tables(situation)
+    plan, window = plan_tables(situation), situation.window
     lake.make_schemas(table.view for table in plan.tables)
     with closing(commits), generated_code(lake.spark, window.row_changes):
         outcomes = _defined(_apply_plans(run, plan), restart.definitions)
-    now = replace(
+    now = _after(before, situation, complete.batch, outcomes)
+    if now != before:
+        now = _publish(lake, applying, before, now, outcomes, window.row_changes)
+    return _summary(applying, before, now, window.row_changes, sum(o.merged for o in outcomes), complete.waits)
+
+
+def _after(before: Published, situation: PlanningInput, batch: int, outcomes: Sequence[Outcome]) -> Published:
+    """What is to be published after a window; ``batch`` is the newest bronze batch that it looked at."""
+    window = situation.window
+    return replace(
         before,
-        tso=tso,
-        mode=applying.mode,
-        batch=complete.batch,
+        tso=situation.tso,
+        mode=situation.applying.mode,
+        batch=batch,
         replays_seen=window.replays_seen,
         tables={outcome.name: outcome.state for outcome in outcomes if outcome.dropped_at is None},
         recoverable=tuple(_recoverable(o, o.dropped_at) for o in outcomes if o.dropped_at is not None),
         topics=_tables_by_topic(before.topics, window.topics),
     )
-    if now != before:
-        now = _publish(lake, applying, before, now, outcomes, window.row_changes)
-    return _summary(applying, before, now, window.row_changes, sum(o.merged for o in outcomes), complete.waits)
 
 
 def _begin(lake: Lake, applying: GoldConfig, known: Published, until_tso: int | None) -> tuple[Published, Completeness]:
