@@ -335,6 +335,7 @@ def test_unread_names_what_it_may_touch(query: str, names: list[TableName]) -> N
     unread = read(query)
     assert isinstance(unread, Unread)
     assert (list(unread.names), unread.database) == (names, None)
+    assert all(isinstance(name, TableName) for name in unread.names), "else its spelling would count"
     assert unread.reason
 
 

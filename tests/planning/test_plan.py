@@ -333,6 +333,18 @@ STOPS = {
         20,
         None,
     ),
+    "a DDL that nobody can read": (
+        situation(
+            known=KNOWN, state=STATE, ddls=(ddl(12, "ALTER TABLE d.T SOME NEW THING", name="T", database="D"),)
+        ),
+        12,
+        "expected an action of ALTER TABLE",
+    ),
+    "a DDL that nobody can read, of a table that nobody knows": (
+        situation(ddls=(ddl(12, "ALTER TABLE t SOME NEW THING"),)),
+        12,
+        "expected an action of ALTER TABLE",
+    ),
     "blocked until a person decides": (
         situation(ROWS, known=KNOWN, state=replace(STATE, applied_tso=5, stop=DDL_STOP)),
         5,
