@@ -7,12 +7,11 @@ Knows no Spark, no YAML and no SQL parser, and can be used alone: docs/codec.md 
 
 from __future__ import annotations
 
-from ticdc_codec.decoding import MessageDecoder, decode
 from ticdc_codec.errors import ConfigError, DecodeError
 from ticdc_codec.event import EVENTS, Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange
 from ticdc_codec.inspection import Inspection, inspect
 from ticdc_codec.message import ClaimCheck, Message, StoredObject
-from ticdc_codec.protocols import encode
+from ticdc_codec.protocols import MessageDecoder, decode, encode
 
 __all__ = [
     "EVENTS",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -79,17 +78,3 @@ def digits_of(slices: pa.Array) -> pa.Array:
     digits = data.to_pybytes().hex().encode() if data is not None else b""
     buffers = [None, pa.py_buffer(2 * starts), pa.py_buffer(digits)]
     return pa.Array.from_buffers(pa.large_string(), len(slices), buffers).cast(pa.string())
-
-
-def shortest(numbers: npt.NDArray[Any]) -> list[str]:
-    """The shortest texts that read back to the same float32 or float64 (``event`` docstring)."""
-    texts = orjson.dumps(numbers, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].decode().split(",") if len(numbers) else []
-    return [text[:-2] if text.endswith(".0") else _plain(text) if "e" in text else text for text in texts]
-
-
-def _plain(text: str) -> str:
-    """A number in exponent form as ``event`` wants it: digits from 1e-6 to below 1e21, else an exponent."""
-    mantissa, exponent = text.split("e")
-    if -6 <= int(exponent) < 21:
-        return format(Decimal(text), "f").removesuffix(".0")
-    return f"{mantissa.removesuffix('.0')}e{int(exponent):+03d}"

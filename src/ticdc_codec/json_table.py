@@ -6,6 +6,7 @@ column that the message leaves out (what an update has not changed).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any
@@ -14,7 +15,7 @@ import msgspec
 from msgspec import UNSET, Raw
 
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.json_text import is_odd, names_of, object_type, quotes_of
+from ticdc_codec.json_text import names_of, quotes_of
 
 Image = Any
 """A row's values (module docstring)."""
@@ -24,6 +25,7 @@ Conversion = tuple[Callable[[list[Any]], bool], Callable[[Any], str]]
 """Whether values of the wire are all the texts of ``event`` as they are; and what makes any of them so, which raises
 DecodeError."""
 
+_UNNAMEABLE = re.compile(r'["\\\x00-\x1f]')
 _ENCODE = msgspec.json.Encoder().encode
 _ENCODE_LINES = msgspec.json.Encoder().encode_lines
 _MEMBERS = msgspec.json.Decoder(dict[str, Raw]).decode
@@ -42,7 +44,7 @@ class ImageTypes:
     def __init__(self, names: Sequence[str]) -> None:
         self.names = names
         self.fields = [f"c{at}" for at in range(len(names))]
-        self.has_odd_names = is_odd(names)
+        self.has_odd_names = _is_odd(names)
         """Whether a column has a name that no Struct field can have."""
         self.make: Callable[..., Any] = (
             self._dict_of if self.has_odd_names else self.type_of([(Any, UNSET)] * len(names))
@@ -51,7 +53,7 @@ class ImageTypes:
 
     def type_of(self, kinds: list[tuple[Any, ...]]) -> Any:
         """The Struct type of images that have for each column a type, and a default value if it may be left out."""
-        return object_type(self.fields if self.has_odd_names else self.names, kinds)
+        return _object_type(self.fields if self.has_odd_names else self.names, kinds)
 
     def reader(self, row: Any, members: Collection[str]) -> Callable[[bytes], Any]:
         """Reads rows of this Struct type, in which ``members`` are images, or are null, or have one image in a list.
@@ -88,6 +90,18 @@ class ImageTypes:
 
     def _dict_of(self, *values: Any) -> dict[str, Any]:
         return {name: value for name, value in zip(self.names, values, strict=True) if value is not UNSET}
+
+
+def _is_odd(names: Iterable[str]) -> bool:
+    """Whether msgspec takes a name for no Struct: it has a quote, a backslash or a control character."""
+    return any(_UNNAMEABLE.search(name) for name in names)
+
+
+def _object_type(names: Iterable[str], fields: list[tuple[Any, ...]]) -> type:
+    """A Struct type of objects with these names: fields c0, c1 … of these types, with defaults where they have any."""
+    rename = {f"c{at}": name for at, name in enumerate(names)}
+    named: list[Any] = [(name, *field) for name, field in zip(rename, fields, strict=True)]
+    return msgspec.defstruct("Object", named, rename=rename, forbid_unknown_fields=True, gc=False)
 
 
 def _renamed(text: bytes, members: Collection[str], names: Mapping[str, str]) -> bytes:

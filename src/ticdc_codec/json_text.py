@@ -17,7 +17,6 @@ from msgspec import Raw
 from ticdc_codec.errors import DecodeError
 
 _BYTE = re.compile(r"\(byte (\d+)\)")
-_UNNAMEABLE = re.compile(r'["\\\x00-\x1f]')
 
 _QUOTE = b'"'
 
@@ -92,18 +91,6 @@ def _without_escapes(value: bytes) -> bytes:
         # A run of backslashes begins with an escape, so pairs from its left are escaped backslashes.
         return value.replace(b"\\\\", b"").replace(b'\\"', b"")
     return value
-
-
-def is_odd(names: Iterable[str]) -> bool:
-    """Whether msgspec takes a name for no Struct: it has a quote, a backslash or a control character."""
-    return any(_UNNAMEABLE.search(name) for name in names)
-
-
-def object_type(names: Iterable[str], fields: list[tuple[Any, ...]]) -> type:
-    """A Struct type of objects with these names: fields c0, c1 … of these types, with defaults where they have any."""
-    rename = {f"c{at}": name for at, name in enumerate(names)}
-    named: list[Any] = [(name, *field) for name, field in zip(rename, fields, strict=True)]
-    return msgspec.defstruct("Object", named, rename=rename, forbid_unknown_fields=True, gc=False)
 
 
 # What opens a gap stands in no JSON text.

@@ -7,6 +7,10 @@ from collections.abc import Callable, Mapping
 from decimal import Decimal
 from math import isinf
 from types import MappingProxyType
+from typing import Any
+
+import numpy.typing as npt
+import orjson
 
 from ticdc_codec.errors import ConfigError, DecodeError
 from ticdc_codec.mysql_type import Family, MysqlType
@@ -59,6 +63,22 @@ def single_text(text: str) -> str:
     if abs(float(found)) >= _BEYOND_SINGLE or (found.strip("-") != "0" and abs(float(found)) <= _BELOW_SINGLE):
         raise DecodeError("out_of_range", f"expected a float32, found {text[:40]}")
     return found
+
+
+def shortest_texts(numbers: npt.NDArray[Any]) -> list[str]:
+    """The shortest texts that read back to the same float32s or float64s (``event`` docstring)."""
+    texts = orjson.dumps(numbers, option=orjson.OPT_SERIALIZE_NUMPY)[1:-1].decode().split(",") if len(numbers) else []
+    return [
+        text[:-2] if text.endswith(".0") else _float_text_of_shortest(text) if "e" in text else text for text in texts
+    ]
+
+
+def _float_text_of_shortest(text: str) -> str:
+    """``float_text`` of a number in exponent form that is a float64's shortest text, in a quarter of the time."""
+    mantissa, exponent = text.split("e")
+    if -6 <= int(exponent) < 21:
+        return format(Decimal(text), "f").removesuffix(".0")
+    return f"{mantissa.removesuffix('.0')}e{int(exponent):+03d}"
 
 
 def _rendered(sign: int, digits: str, exponent: int) -> str:

@@ -6,14 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ticdc_codec.decoding import MessageDecoder, decode
     from ticdc_codec.inspection import inspect
+    from ticdc_codec.protocols import MessageDecoder, decode
     from ticdc_lakehouse.gold.time_travel import as_of
 
 _HOMES = {
-    "MessageDecoder": "ticdc_codec.decoding",
+    "MessageDecoder": "ticdc_codec.protocols",
     "as_of": "ticdc_lakehouse.gold.time_travel",
-    "decode": "ticdc_codec.decoding",
+    "decode": "ticdc_codec.protocols",
     "inspect": "ticdc_codec.inspection",
 }
 

@@ -10,9 +10,9 @@ import orjson
 import pytest
 import yaml
 
-from ticdc_codec.decoding import MessageDecoder
 from ticdc_codec.event import Op, RowChange
 from ticdc_codec.options import CraftFloat
+from ticdc_codec.protocols import MessageDecoder
 from ticdc_lakehouse.config.feed import load_feed
 from ticdc_lakehouse.policy import Mode
 from ticdc_local.cli import main

@@ -34,7 +34,6 @@ from ticdc_codec import (
     Resolved,
     RowChange,
     decode,
-    decoding,
     encode,
     protocols,
 )
@@ -167,7 +166,7 @@ def test_every_public_name_of_the_library_exists() -> None:
     assert all(hasattr(ticdc_codec, name) for name in ticdc_codec.__all__)
 
 
-@pytest.mark.parametrize("module", [decoding, protocols, inspector])
+@pytest.mark.parametrize("module", [protocols, inspector])
 def test_the_examples_in_docstrings_run(module: ModuleType) -> None:
     result = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
     assert result.attempted > 0

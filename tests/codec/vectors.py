@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ticdc_codec.batch import DecoderContext
-from ticdc_codec.canonical import canonical
 from ticdc_codec.event import Column, Event
+from ticdc_local.cli.decode import canonical
 
 FOLDER = Path(__file__).parent.parent / "data" / "vectors"
 

@@ -14,8 +14,8 @@ import pyarrow as pa
 import pytest
 
 from ticdc_codec.errors import ApplyError
-from ticdc_codec.json_column import shortest
 from ticdc_codec.mysql_type import parse_type
+from ticdc_codec.number_text import shortest_texts
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.alter_table import alter
 from ticdc_lakehouse.gold.live_table import create_live_table
@@ -134,7 +134,7 @@ def test_any_number_has_the_codecs_text(
     short = [float(f"{chance.randint(1, 999)}e{chance.randint(-30, 30)}") for _ in range(2_000)]
     numbers = np.concatenate([np.frombuffer(b"".join(bytes_of), of_numpy), np.array(short, of_numpy)])
     numbers = numbers[np.isfinite(numbers)]
-    rows = spark.createDataFrame(pa.table({"number": numbers, "expected": shortest(numbers)}))
+    rows = spark.createDataFrame(pa.table({"number": numbers, "expected": shortest_texts(numbers)}))
     found = rows.selectExpr("expected", f"{number_text_sql('number', kind)} AS found").where("NOT expected <=> found")
     assert [tuple(row) for row in found.collect()] == []
 

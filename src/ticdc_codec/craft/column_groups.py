@@ -12,10 +12,9 @@ import pyarrow as pa
 from ticdc_codec.craft.frame import GroupType
 from ticdc_codec.craft.group import ValueEncoding, encoding_of
 from ticdc_codec.event import Column, Image
-from ticdc_codec.json_column import shortest
 from ticdc_codec.mysql_type import parse_type
 from ticdc_codec.number import Int64s, octets_of, uvarint, zigzagged
-from ticdc_codec.number_text import number_of_names
+from ticdc_codec.number_text import number_of_names, shortest_texts
 from ticdc_codec.tidb_codes import code_of, flags_of
 
 
@@ -150,7 +149,7 @@ def _floats(texts: pa.Array) -> pa.Array:
     with np.errstate(over="ignore"):
         narrow = wide.astype(np.float32)
     finite = np.flatnonzero(np.isfinite(narrow))
-    single = finite[np.array(shortest(narrow[finite]), np.float64) == wide[finite]]
+    single = finite[np.array(shortest_texts(narrow[finite]), np.float64) == wide[finite]]
     wide[single] = narrow[single]
     return _joined(wide.view(np.uint8), np.full(len(texts), 8))
 

@@ -17,8 +17,9 @@ import pyarrow.compute as pc
 from ticdc_codec.craft.group import ColumnGroups, GroupLayout, ValueEncoding
 from ticdc_codec.craft.messages import MessageBatch
 from ticdc_codec.event import Column
-from ticdc_codec.json_column import digits_of, escaped, joined, not_utf8, shortest, slices_of
+from ticdc_codec.json_column import digits_of, escaped, joined, not_utf8, slices_of
 from ticdc_codec.number import PAD, Int64s, UInt64s, uvarints_at, zigzags
+from ticdc_codec.number_text import shortest_texts
 
 _NULL_LENGTH = -1
 _MAX_LENGTH = (1 << 31) - 1
@@ -169,7 +170,7 @@ class ValueReader:
         return numbers
 
     def doubles(self, chosen: Int64s) -> pa.Array:
-        return pa.array(shortest(self._float64s(chosen)), pa.string())
+        return pa.array(shortest_texts(self._float64s(chosen)), pa.string())
 
     def floats(self, chosen: Int64s) -> pa.Array:
         """The shortest float32 text where the float64 is one; other numbers, which TiCDC 8.2 writes, keep all digits.
@@ -181,8 +182,8 @@ class ValueReader:
             narrow = wide.astype(np.float32)
         is_narrow = narrow == wide
         texts = np.empty(len(wide), object)
-        texts[is_narrow] = shortest(narrow[is_narrow])
-        texts[~is_narrow] = shortest(wide[~is_narrow])
+        texts[is_narrow] = shortest_texts(narrow[is_narrow])
+        texts[~is_narrow] = shortest_texts(wide[~is_narrow])
         return pa.array(texts, pa.string())
 
     def _slices(self, chosen: Int64s) -> pa.Array:

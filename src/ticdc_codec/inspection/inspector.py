@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ticdc_codec.byte_map import ByteMap
-from ticdc_codec.decoding import MessageDecoder, MessageEvents, OneMessage, pair_of
 from ticdc_codec.event import Failure
 from ticdc_codec.inspection.view import Node, html, plain_text, tree
 from ticdc_codec.options import sink_options
-from ticdc_codec.protocols import protocol_named
+from ticdc_codec.protocols import MessageDecoder, MessageEvents, OneMessage, pair_of, protocol_named
 from ticdc_codec.recognition import DECIDING, Recognised, recognise_one
 
 

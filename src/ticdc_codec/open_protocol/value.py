@@ -23,8 +23,8 @@ import orjson
 from msgspec import Meta, Raw
 
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.json_column import shortest
 from ticdc_codec.mysql_type import Family, parse_type
+from ticdc_codec.number_text import shortest_texts
 from ticdc_codec.tidb_codes import type_of
 
 Texts = list[str | None]
@@ -86,7 +86,7 @@ def _floats(values: list[Raw], size: type[np.float32 | np.float64]) -> Texts:
         array: npt.NDArray[Any] = np.array(given, np.float64).astype(size)
     if not np.isfinite(array).all():
         raise DecodeError("out_of_range", f"expected numbers of a {size.__name__}")
-    texts = shortest(array)
+    texts = shortest_texts(array)
     if len(texts) == len(numbers):
         return [*texts]
     following = iter(texts)

@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column
-from ticdc_codec.json_column import digits_of, escaped, not_utf8, shortest, slices_of
+from ticdc_codec.json_column import digits_of, escaped, not_utf8, slices_of
 from ticdc_codec.mysql_type import Family, parse_type
 from ticdc_codec.number import Bools, Int64s
-from ticdc_codec.number_text import count_text, numbers_of_names_or_digits
+from ticdc_codec.number_text import count_text, numbers_of_names_or_digits, shortest_texts
 from ticdc_codec.simple.avro_cursors import Cursors
 from ticdc_codec.simple.zone import in_zone
 
@@ -148,7 +148,7 @@ class Values:
         numbers = octets.view(kind)[:, 0]
         bad = ~np.isfinite(numbers)
         self._refuse(bad, chosen, "a finite number", numbers)
-        return pa.array(shortest(np.where(bad, 0, numbers)), pa.string())
+        return pa.array(shortest_texts(np.where(bad, 0, numbers)), pa.string())
 
     def floats(self, chosen: Int64s) -> pa.Array:
         return self._floating(chosen, "<f4")

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from ticdc_codec.canonical import canonical
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange
+from ticdc_local.cli.decode import canonical
 
 COLUMNS = (
     Column(name="i", type="int"),
