@@ -143,9 +143,7 @@ def test_an_export_and_the_changes_after_it_meet(feed: Changefeed, tmp_path: Pat
         feed.run.load(again)
 
 
-def test_ddl_after_the_export_is_followed_and_a_table_that_stood_still_goes_on(
-    feed: Changefeed, tmp_path: Path
-) -> None:
+def test_ddl_after_the_export_is_followed_and_a_blocked_table_goes_on(feed: Changefeed, tmp_path: Path) -> None:
     feed.run.load(exported(tmp_path / "wide", (1, "first"), (5, "old"), table="wide"))
     assert feed.rows("wide") == {1: ("first", 7), 5: ("new", 7), 8: ("wider", 9)}
     assert feed.state.tables["shop", "stuck"].needs_override

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from test_plan import KNOWN, NAME, STATE, U, ddl
+from one_table import KNOWN, NAME, STATE, U, ddl
 
 from ticdc_lakehouse.planning.barriers import barriers, lagging_names
 from ticdc_lakehouse.planning.published_state import Published

@@ -5,7 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from test_plan import DATA, NAME, ROWS, STATE, block_reason, ddl, definition, needs_override, plan, situation, table
+from one_table import (
+    DATA,
+    NAME,
+    ROWS,
+    STATE,
+    block_reason,
+    ddl,
+    definition,
+    needs_override,
+    plan,
+    planning_input,
+    table,
+)
 
 from ticdc_codec.event import Column
 from ticdc_codec.options import sink_options
@@ -81,10 +93,10 @@ def test_milliseconds_are_no_microseconds() -> None:
 def test_rows_of_both_kinds_are_not_read_together() -> None:
     known = replace(definition(0, SQL), data=DATA)
     later = replace(NOTHING_TOLD, first=18, last=18)
-    made = plan(situation(rows("bigint", n="decimal"), later, known=known, state=STATE))
+    made = plan(planning_input(rows("bigint", n="decimal"), later, known=known, state=STATE))
     assert (made.through, needs_override(made)) == (10, False)
     assert "e, id, n, v" in (block_reason(made) or "")
     between = ddl(16, "ALTER TABLE t ADD w INT")
     wider = replace(later, columns=(*later.columns, Column(name="w", type="unknown")))
-    made = plan(situation(rows("bigint", n="decimal"), wider, known=known, state=STATE, ddls=(between,)), NAME)
+    made = plan(planning_input(rows("bigint", n="decimal"), wider, known=known, state=STATE, ddls=(between,)), NAME)
     assert (made.through, block_reason(made)) == (20, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from test_plan import (
+from one_table import (
     DATA,
     DDL_STOP,
     ID,
@@ -22,8 +22,8 @@ from test_plan import (
     late_point,
     needs_override,
     plan,
+    planning_input,
     quarantined,
-    situation,
     steps,
 )
 
@@ -57,13 +57,13 @@ IGNORE = applying(Policy(on_unsupported_ddl=OnUnsupportedDdl.IGNORE))
 
 @pytest.mark.parametrize("query", ["DROP TABLE t", "DROP DATABASE d"])
 def test_a_table_that_is_kept_stands_still_as_it_was_dropped(query: str) -> None:
-    made = plan(situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, query),), applying=KEEP))
+    made = plan(planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, query),), applying=KEEP))
     assert (made.through, needs_override(made), steps(made)) == (16, True, [("M", 16)])
     assert block_reason(made) == "TiDB dropped it at 16 (on_drop: keep)"
 
 
 def test_a_table_that_is_kept_gives_way_to_another_of_its_name() -> None:
-    now = situation(ROWS, LATER, known=KNOWN, state=STATE, ddls=(DROP, CREATE), applying=KEEP)
+    now = planning_input(ROWS, LATER, known=KNOWN, state=STATE, ddls=(DROP, CREATE), applying=KEEP)
     now.naming.history = lambda: [Taken(feed="f", table=NAME, name="f_d_t", data=DATA)]
     (made,) = plan_tables(now).tables
     assert (made.state, block_reason(made), made.through) == (None, None, 20)
@@ -73,7 +73,7 @@ def test_a_table_that_is_kept_gives_way_to_another_of_its_name() -> None:
 
 def test_only_the_table_of_the_policy_is_kept() -> None:
     ddls = (ddl(12, "CREATE TABLE u (id INT)", "u"), ddl(16, "DROP TABLE u, t", None))
-    now = situation(known=KNOWN, state=STATE, ddls=ddls, applying=KEEP)
+    now = planning_input(known=KNOWN, state=STATE, ddls=ddls, applying=KEEP)
     assert [each.name for each in plan_tables(now).tables] == [NAME]
 
 
@@ -87,7 +87,7 @@ def test_only_the_table_of_the_policy_is_kept() -> None:
     ],
 )
 def test_an_ignored_ddl_changes_nothing(query: str) -> None:
-    now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(14, query),), applying=IGNORE)
+    now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(14, query),), applying=IGNORE)
     made = plan(now)
     assert (made.through, block_reason(made), made.definition) == (20, None, KNOWN)
     assert block_reason(plan(replace(now, applying=KEEP))) is not None
@@ -95,19 +95,21 @@ def test_an_ignored_ddl_changes_nothing(query: str) -> None:
 
 def test_an_ignored_ddl_does_not_keep_rows_that_do_not_fit() -> None:
     wider = replace(LATER, columns=(*ROWS.columns, replace(V, name="w")))
-    made = plan(situation(ROWS, wider, known=KNOWN, state=STATE, ddls=(ddl(17, UNFOLLOWED),), applying=IGNORE))
+    made = plan(planning_input(ROWS, wider, known=KNOWN, state=STATE, ddls=(ddl(17, UNFOLLOWED),), applying=IGNORE))
     assert (made.through, needs_override(made)) == (18, False)
     assert block_reason(made) is not None
     assert "lacks: w" in block_reason(made)
 
 
 def test_a_ddl_that_can_be_followed_is_not_ignored() -> None:
-    now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "ALTER TABLE t DROP COLUMN v"),), applying=IGNORE)
+    now = planning_input(
+        ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "ALTER TABLE t DROP COLUMN v"),), applying=IGNORE
+    )
     assert steps(plan(now)) == [("M", 17), ("A", 17), ("M", 20)]
 
 
 def skipping(commit_ts: int, data: str = DATA, query: str = UNFOLLOWED) -> PlanningInput:
-    now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(14, query),))
+    now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(14, query),))
     return replace(now, skipped=frozenset({(data, commit_ts)}))
 
 
@@ -129,7 +131,7 @@ def test_a_skipped_ddl_is_passed_over(query: str) -> None:
 def test_a_rename_to_a_name_that_is_taken_stops_both_tables_until_it_is_skipped() -> None:
     other = replace(definition(), data="f_d_u__data", name="f_d_u", table=replace(KNOWN.table, table="u"))
     renamed = ddl(14, "RENAME TABLE u TO t", None)
-    now = situation(ROWS, known=KNOWN, state=STATE, ddls=(renamed,))
+    now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(renamed,))
     tables = {**now.before.tables, U: replace(STATE, name=other.name, data=other.data)}
     now = replace(now, before=replace(now.before, tables=tables), known={**now.known, other.data: other})
     stopped = {
@@ -157,37 +159,37 @@ def late(now: PlanningInput, tso: int) -> PlanningInput:
 
 
 def test_rows_that_came_late_stop_their_table_before_them() -> None:
-    made = plan(late(situation(ROWS, known=KNOWN, state=STATE), 5))
+    made = plan(late(planning_input(ROWS, known=KNOWN, state=STATE), 5))
     assert (made.through, block_reason(made), needs_override(made), made.steps) == (5, "came late", True, ())
 
 
 def test_rows_of_a_table_that_gold_never_had_stop_it_too() -> None:
-    made = plan(late(situation(ROWS), 5))
+    made = plan(late(planning_input(ROWS), 5))
     assert (made.through, block_reason(made), needs_override(made), made.steps) == (5, "came late", True, ())
 
 
 def test_rows_that_came_before_a_ddl_cannot_be_read_again() -> None:
     known = replace(definition(7), source="ddl")
-    made = plan(late(situation(ROWS, known=known, state=STATE), 5))
+    made = plan(late(planning_input(ROWS, known=known, state=STATE), 5))
     assert (made.through, block_reason(made), needs_override(made)) == (10, "came late", True)
 
 
 def test_blocked_table_keeps_its_reason() -> None:
     state = replace(STATE, applied_tso=6, stop=DDL_STOP)
-    made = plan(late(situation(ROWS, known=KNOWN, state=state), 5))
+    made = plan(late(planning_input(ROWS, known=KNOWN, state=state), 5))
     assert (made.through, made.stop) == (6, DDL_STOP)
 
 
 def test_a_late_table_is_dropped_and_renamed_as_any() -> None:
-    now = late(situation(ROWS, known=KNOWN, state=STATE, ddls=(DROP,)), 5)
+    now = late(planning_input(ROWS, known=KNOWN, state=STATE, ddls=(DROP,)), 5)
     assert plan_tables(now).tables == ()
     renamed = replace(now, window=replace(now.window, ddls=(ddl(16, "RENAME TABLE t TO u"),)))
     assert [(each.name, block_reason(each)) for each in plan_tables(renamed).tables] == [(U, "came late")]
 
 
-def test_a_table_that_was_renamed_while_it_stood_still_goes_on_from_its_old_name() -> None:
+def test_a_table_that_was_renamed_while_it_was_blocked_goes_on_from_its_old_name() -> None:
     rename = ddl(16, "RENAME TABLE t TO u")
-    held = situation(ROWS, known=KNOWN, state=STATE, ddls=(rename,), hold=quarantined(12))
+    held = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(rename,), hold=quarantined(12))
     (stopped,) = plan_tables(held).tables
     assert (stopped.name, stopped.through, block_reason(stopped)) == (U, 12, "in quarantine")
     state = replace(STATE, name=stopped.view, applied_tso=12, stop=quarantined(12).stop)
@@ -202,7 +204,9 @@ def lagging(name: TableName, other: TableName, *ddls: DdlEvent) -> PlanningInput
         definition(8, f"CREATE TABLE {other} (id BIGINT PRIMARY KEY, v VARCHAR(9))"), data="other", named_at=8
     )
     old = replace(STATE, applied_tso=4, stop=quarantined(4).stop)
-    now = situation(known=KNOWN, ddls=(*ddls, ddl(8, f"CREATE TABLE {other} (id BIGINT PRIMARY KEY, v VARCHAR(9))")))
+    now = planning_input(
+        known=KNOWN, ddls=(*ddls, ddl(8, f"CREATE TABLE {other} (id BIGINT PRIMARY KEY, v VARCHAR(9))"))
+    )
     rows = {name: (LATER,), other: (replace(ROWS, first=9, last=9), LATER)}
     return replace(
         now,
@@ -231,13 +235,13 @@ def test_lagging_table_leaves_a_name_that_another_table_has_since() -> None:
 
 def test_rows_that_were_cut_to_their_handle_key() -> None:
     cut = replace(ROWS, columns=(ID,), handle_only=True)
-    blocked = plan(situation(cut, known=KNOWN, state=STATE))
+    blocked = plan(planning_input(cut, known=KNOWN, state=STATE))
     assert (blocked.through, needs_override(blocked)) == (14, False)
     assert "gold.on_handle_key_only" in (block_reason(blocked) or "")
     config = applying(Policy(on_handle_key_only=OnHandleKeyOnly.NULL))
-    made = plan(situation(cut, known=KNOWN, state=STATE, applying=config))
+    made = plan(planning_input(cut, known=KNOWN, state=STATE, applying=config))
     assert (block_reason(made), steps(made)) == (None, [("M", 20)])
-    keyless = plan(situation(replace(cut, columns=(V,)), known=KNOWN, state=STATE, applying=config))
+    keyless = plan(planning_input(replace(cut, columns=(V,)), known=KNOWN, state=STATE, applying=config))
     assert "rows lack columns of the table's definition: id" in (block_reason(keyless) or "")
 
 
@@ -249,12 +253,12 @@ UNFLAGGED = replace(ROWS, columns=(ID, replace(V, defect="open-flags")))
 def test_bytes_may_come_as_plain_texts_where_flags_are_missing() -> None:
     """wire.md 8.4: the definition knows that they are bytes."""
     flagged = replace(ROWS, columns=(ID, replace(V, type="varbinary")), first=12)
-    made = plan(situation(flagged, UNFLAGGED, known=definition(sql=BYTES), state=STATE, applying=OPEN))
+    made = plan(planning_input(flagged, UNFLAGGED, known=definition(sql=BYTES), state=STATE, applying=OPEN))
     assert (block_reason(made), steps(made)) == (None, [("M", 20)])
     (rows,) = made.steps
     assert isinstance(rows, MergeRows)
     assert rows.plain_bytes == {"v": {"varchar"}}
-    (rows,) = plan(situation(flagged, known=definition(sql=BYTES), state=STATE, applying=OPEN)).steps
+    (rows,) = plan(planning_input(flagged, known=definition(sql=BYTES), state=STATE, applying=OPEN)).steps
     assert isinstance(rows, MergeRows)
     assert rows.plain_bytes == {}
 
@@ -268,7 +272,7 @@ def test_bytes_may_come_as_plain_texts_where_flags_are_missing() -> None:
     ],
 )
 def test_texts_that_are_no_bytes_for_certain_block_the_table(group: RowGroup, sql: str) -> None:
-    made = plan(situation(group, known=definition(sql=sql), state=STATE, applying=OPEN))
+    made = plan(planning_input(group, known=definition(sql=sql), state=STATE, applying=OPEN))
     assert "column v is" in (block_reason(made) or "")
 
 
@@ -287,7 +291,7 @@ def pending(made: TablePlan) -> list[PendingDefault | None]:
 )
 def test_computed_default_is_followed_as_the_policy_says(policy: OnComputedDefault, expected: PendingDefault) -> None:
     config = applying(Policy(on_computed_default=policy))
-    made = plan(situation(known=KNOWN, state=STATE, ddls=(ADD_CLOCK,), applying=config))
+    made = plan(planning_input(known=KNOWN, state=STATE, ddls=(ADD_CLOCK,), applying=config))
     assert (block_reason(made), pending(made)) == (None, [None, None, expected])
     (alter,) = (step for step in made.steps if isinstance(step, AlterRows))
     (added,) = alter.effects
@@ -297,18 +301,18 @@ def test_computed_default_is_followed_as_the_policy_says(policy: OnComputedDefau
 
 def test_computed_default_may_block_the_table() -> None:
     config = applying(Policy(on_computed_default=OnComputedDefault.BLOCK))
-    made = plan(situation(known=KNOWN, state=STATE, ddls=(ADD_CLOCK,), applying=config))
+    made = plan(planning_input(known=KNOWN, state=STATE, ddls=(ADD_CLOCK,), applying=config))
     assert (made.through, needs_override(made)) == (14, True)
     assert "DEFAULT NOW() is computed by TiDB" in (block_reason(made) or "")
 
 
 def test_a_table_that_begins_empty_has_no_old_rows() -> None:
     ddls = (ADD_CLOCK, ddl(15, "CREATE TABLE u LIKE t", "u"), ddl(16, "TRUNCATE TABLE t"))
-    now = situation(known=KNOWN, state=STATE, ddls=ddls)
+    now = planning_input(known=KNOWN, state=STATE, ddls=ddls)
     now.naming.history = lambda: [Taken(feed="f", table=NAME, name="f_d_t", data=DATA)]
     assert pending(plan(now)) == pending(plan(now, U)) == [None, None, None]
     restored = (ADD_CLOCK, ddl(15, "DROP TABLE t"), ddl(16, "RECOVER TABLE t"))
-    assert pending(plan(situation(known=KNOWN, state=STATE, ddls=restored))) == [None, None, CLOCK]
+    assert pending(plan(planning_input(known=KNOWN, state=STATE, ddls=restored))) == [None, None, CLOCK]
 
 
 WIDER = replace(ROWS, columns=(*ROWS.columns, Column(name="w", type="int")))
@@ -320,7 +324,7 @@ def after_dismissal(*ddls: DdlEvent, known: Definition | None = KNOWN, stop: Sto
     """The plan of a table that was blocked at 8, by rows after a DDL at 5 that was dismissed and is replayed."""
     state = replace(STATE, applied_tso=8, stop=stop, data=STATE.data if known else "", version=4 if known else -1)
     deleted = replace(ROWS, whole=False, first=7, last=7)
-    return plan(situation(deleted, replace(WIDER, first=9, last=9), WIDER, known=known, state=state, ddls=ddls))
+    return plan(planning_input(deleted, replace(WIDER, first=9, last=9), WIDER, known=known, state=state, ddls=ddls))
 
 
 def test_a_dismissed_ddl_that_is_replayed_is_followed_where_rows_after_it_blocked_the_table() -> None:
@@ -345,9 +349,9 @@ def test_a_dismissed_ddl_changes_nothing_that_went_on_without_it() -> None:
     """A table that later DDLs changed is not the one that the statement found; one that was dropped does not return."""
     assert "lacks: w" in (block_reason(after_dismissal(ADD_W, known=definition(7))) or "")
     assert after_dismissal(ADD_W, known=definition(7)).through == 8
-    fitting = situation(ROWS, known=KNOWN, state=STATE, ddls=(ADD_W,))
+    fitting = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ADD_W,))
     assert (block_reason(plan(fitting)), steps(plan(fitting))) == (None, [("M", 20)])
-    assert plan_tables(situation(ddls=(replace(CREATE, commit_ts=5, replayed=True),))).tables == ()
+    assert plan_tables(planning_input(ddls=(replace(CREATE, commit_ts=5, replayed=True),))).tables == ()
 
 
 EVENTUAL = GoldConfig(feed="f", time_zone="UTC", mode=Mode.EVENTUAL)
@@ -357,7 +361,7 @@ OLD = replace(ROWS, first=5, last=5)
 def arriving(*groups: RowGroup, known: Definition | None = KNOWN, ddls: tuple[DdlEvent, ...] = ()) -> PlanningInput:
     """Rows of the eventual mode, of a table that was published under this definition."""
     state = None if known is None else STATE
-    return replace(situation(*groups, known=known, state=state, ddls=ddls, applying=EVENTUAL), batches=(3, 4))
+    return replace(planning_input(*groups, known=known, state=state, ddls=ddls, applying=EVENTUAL), batches=(3, 4))
 
 
 def test_rows_of_a_table_that_had_the_name_before_are_not_its_successors() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from test_plan import (
+from one_table import (
     DATA,
     DDL_STOP,
     KNOWN,
@@ -18,8 +18,8 @@ from test_plan import (
     definition,
     needs_override,
     plan,
+    planning_input,
     quarantined,
-    situation,
     steps,
     table,
 )
@@ -47,7 +47,7 @@ def dropped(
     *ddls: DdlEvent, gone: tuple[Recoverable, ...] = (DELETED,), applying: GoldConfig | None = None
 ) -> PlanningInput:
     """A window before which the table was dropped."""
-    now = situation(known=KNOWN, ddls=ddls, applying=applying)
+    now = planning_input(known=KNOWN, ddls=ddls, applying=applying)
     return replace(now, before=replace(now.before, recoverable=gone))
 
 
@@ -75,12 +75,12 @@ def test_rows_of_its_name_in_between_are_another_table_s() -> None:
 
 
 def test_dropped_and_back_within_a_window() -> None:
-    now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"), ddl(18, "RECOVER TABLE t")))
+    now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"), ddl(18, "RECOVER TABLE t")))
     assert steps(plan(now)) == [("M", 16), ("A", 18), ("M", 20)]
 
 
 def test_truncated_table_comes_back_beside_the_new_one() -> None:
-    now = situation(
+    now = planning_input(
         ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "TRUNCATE TABLE t"), ddl(18, "FLASHBACK TABLE t TO u"))
     )
     assert plan(now).state is None
@@ -95,17 +95,17 @@ def test_the_last_one_comes_back() -> None:
 
 
 def test_a_table_of_that_name_is_in_the_way() -> None:
-    now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "RECOVER TABLE t"),))
+    now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "RECOVER TABLE t"),))
     now = replace(now, before=replace(now.before, recoverable=(replace(DELETED, data="f_d_t__data_5"),)))
     made = plan(now)
     assert "the table exists already" in (block_reason(made) or "")
 
 
 @pytest.mark.parametrize("ending", ["DROP TABLE t", "TRUNCATE TABLE t"])
-def test_table_that_stood_still_does_not_come_back(ending: str) -> None:
+def test_table_that_was_blocked_does_not_come_back(ending: str) -> None:
     """Nor does an older one of its name."""
     state = replace(STATE, applied_tso=5, stop=DDL_STOP)
-    now = situation(known=KNOWN, state=state, ddls=(ddl(15, ending), ddl(16, "FLASHBACK TABLE t TO u")))
+    now = planning_input(known=KNOWN, state=state, ddls=(ddl(15, ending), ddl(16, "FLASHBACK TABLE t TO u")))
     now = replace(now, before=replace(now.before, recoverable=(DELETED,)))
     assert "rows of the restored table" in (block_reason(plan(now, U)) or "")
     assert [each.dropped_at for each in plan_tables(now).recoverable] == [9]
@@ -113,32 +113,32 @@ def test_table_that_stood_still_does_not_come_back(ending: str) -> None:
     assert [each.dropped_at for each in plan_tables(again).recoverable] == [9, 15]
 
 
-def test_one_that_stood_still_in_an_earlier_window_does_not_come_back() -> None:
+def test_one_that_was_blocked_in_an_earlier_window_does_not_come_back() -> None:
     made = plan(dropped(ddl(12, "RECOVER TABLE t"), gone=(replace(DELETED, version=-1),)))
     assert "rows of the restored table" in (block_reason(made) or "")
 
 
 def test_columns_that_are_not_known_are_no_better_known_after_a_truncate() -> None:
     ddls = (ddl(15, UNFOLLOWED), ddl(16, "TRUNCATE TABLE t"))
-    made = plan(situation(ROWS, known=KNOWN, state=STATE, ddls=ddls))
+    made = plan(planning_input(ROWS, known=KNOWN, state=STATE, ddls=ddls))
     assert (made.state, made.through) == (STATE, 15)
     assert UNFOLLOWED in (block_reason(made) or "")
 
 
 def test_rows_that_cannot_be_taken_are_gone_with_a_truncate() -> None:
-    now = situation(replace(ROWS, handle_only=True), known=KNOWN, state=STATE, ddls=(ddl(16, "TRUNCATE TABLE t"),))
+    now = planning_input(replace(ROWS, handle_only=True), known=KNOWN, state=STATE, ddls=(ddl(16, "TRUNCATE TABLE t"),))
     assert (block_reason(plan(now)), plan(now).through) == (None, 20)
     assert [gone.start for gone in plan_tables(now).recoverable] == [None]
 
 
 def test_nothing_is_remembered_in_mode_eventual() -> None:
-    now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"),))
+    now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"),))
     assert plan_tables(replace(now, batches=(-1, 0))).recoverable == ()
 
 
 def test_kept_table_goes_on_when_it_comes_back() -> None:
     applying = GoldConfig(feed="f", time_zone="UTC", policy=lambda _database, _table: Policy(on_drop=OnDrop.KEEP))
-    now = situation(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"),), applying=applying)
+    now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"),), applying=applying)
     kept = plan(now)
     assert (needs_override(kept), kept.dropped_at) == (True, None), "it is shown"
     state = replace(STATE, applied_tso=kept.through, stop=kept.stop)
@@ -162,7 +162,7 @@ def test_forgotten_after_the_retention() -> None:
 def exchange(sql: str = PARTED, plain: Definition = PLAIN, query: str = EXCHANGED, **more: object) -> PlanningInput:
     """The window (10, 20] of a partitioned table t and a plain one, u, whose rows they exchange at 17."""
     other = TableState(name="f_d_u", data=plain.data, version=2, applied_tso=10)
-    now = situation(ROWS, known=definition(sql=sql), state=STATE, ddls=(ddl(17, query),), **more)  # type: ignore[arg-type]
+    now = planning_input(ROWS, known=definition(sql=sql), state=STATE, ddls=(ddl(17, query),), **more)  # type: ignore[arg-type]
     return replace(
         now,
         before=replace(now.before, tables={NAME: STATE, U: other}),
@@ -187,7 +187,7 @@ def test_row_from_before_an_exchange_is_not_put_into_the_other_table() -> None:
     made = plan(exchange())
     assert made.definition is not None
     late = replace(ROWS, first=15, replayed=True)
-    changed = plan(situation(late, known=made.definition, state=replace(STATE, applied_tso=20)))
+    changed = plan(planning_input(late, known=made.definition, state=replace(STATE, applied_tso=20)))
     assert "a later DDL changed" in (block_reason(changed) or "")
 
 
@@ -217,7 +217,7 @@ def test_row_from_before_a_truncated_partition_is_not_put_in_again() -> None:
     made = plan(exchange(query="ALTER TABLE t TRUNCATE PARTITION p"))
     assert made.definition is not None
     late = replace(ROWS, first=15, replayed=True)
-    changed = plan(situation(late, known=made.definition, state=replace(STATE, applied_tso=20)))
+    changed = plan(planning_input(late, known=made.definition, state=replace(STATE, applied_tso=20)))
     assert "a later DDL changed" in (block_reason(changed) or "")
 
 

@@ -1,0 +1,206 @@
+"""Renames, swaps, and names that differ in case alone or are routed to one, in the plans of a window."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from one_table import (
+    DATA,
+    DDL_STOP,
+    KNOWN,
+    NAME,
+    ROWS,
+    STATE,
+    U,
+    after_window,
+    block_reason,
+    ddl,
+    definition,
+    needs_override,
+    plan,
+    planning_input,
+    quarantined,
+    steps,
+    table,
+)
+
+from ticdc_lakehouse.planning.naming import Naming
+from ticdc_lakehouse.planning.planning_input import PlanningInput
+from ticdc_lakehouse.planning.published_state import Published, TableState
+from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
+from ticdc_lakehouse.planning.window_plan import plan_tables
+from ticdc_lakehouse.schema.names import TableName
+
+
+def test_renamed_table_keeps_its_rows_under_the_new_name() -> None:
+    now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "RENAME TABLE t TO u"),))
+    later = replace(ROWS, first=18, last=18)
+    now = replace(now, window=replace(now.window, rows={NAME: (ROWS,), U: (later,)}))
+    made = plan(now, U)
+    assert [each.name for each in plan_tables(now).tables] == [U]
+    assert (made.state, made.view) == (STATE, "f_d_u")
+    assert [(s.table.table, s.groups) for s in made.steps if isinstance(s, MergeRows)] == [
+        ("t", (ROWS,)),
+        ("u", (later,)),
+    ]
+    assert [(found.data, found.table.table) for found in made.found] == [(DATA, "u")]
+
+
+@pytest.mark.parametrize("commit_ts", [16, 20])
+def test_swapped_names_are_swapped_once(commit_ts: int) -> None:
+    """The next window sees DDLs at exactly the watermark again."""
+    ddls = tuple(ddl(commit_ts, f"RENAME TABLE {a} TO {b};") for a, b in (("t", "tmp"), ("u", "t"), ("tmp", "u")))
+    other = replace(definition(), table=replace(table(), table="u"), name="f_d_u", data="f_d_u__data")
+    now = planning_input(known=KNOWN, state=STATE, ddls=ddls)
+    before = replace(now.before, tables={NAME: STATE, U: replace(STATE, name="f_d_u", data="f_d_u__data")})
+    now = replace(now, before=before, known={DATA: KNOWN, "f_d_u__data": other})
+    assert {p.name: p.state.data for p in plan_tables(now).tables if p.state} == {
+        NAME: "f_d_u__data",
+        U: DATA,
+    }
+    seen = {
+        p.name: replace(p.state, name=p.view, ddls=p.ddls, applied_tso=20) for p in plan_tables(now).tables if p.state
+    }
+    found = {p.definition.data: p.definition for p in plan_tables(now).tables if p.definition}
+    again = replace(now, before=Published(tso=20, tables=seen), known=found, tso=30)
+    assert {p.name: p.state.data for p in plan_tables(again).tables if p.state} == {
+        NAME: "f_d_u__data",
+        U: DATA,
+    }
+
+
+def test_rename_of_a_swap_that_arrives_after_its_watermark_is_applied() -> None:
+    """Also to a table that a message in quarantine blocks meanwhile."""
+    ddls = tuple(ddl(20, f"RENAME TABLE {a} TO {b};") for a, b in (("t", "tmp"), ("u", "t"), ("tmp", "u")))
+    other = replace(definition(), table=replace(table(), table="u"), name="f_d_u", data="f_d_u__data")
+    now = planning_input(known=KNOWN, state=STATE, ddls=ddls[:1])
+    before = replace(now.before, tables={NAME: STATE, U: replace(STATE, name="f_d_u", data="f_d_u__data")})
+    first = replace(now, before=before, known={DATA: KNOWN, "f_d_u__data": other})
+    second = replace(after_window(first, 30), window=replace(now.window, ddls=ddls))
+    blocked = replace(second, holds={TableName("d", "tmp"): quarantined(19)})
+    third = replace(after_window(blocked, 40), window=second.window)
+    for last in (second, third):
+        assert {p.name: p.state.data for p in plan_tables(last).tables if p.state} == {NAME: "f_d_u__data", U: DATA}
+    assert {str(p.name): block_reason(p) for p in plan_tables(blocked).tables} == {"d.t": None, "d.u": "in quarantine"}
+    assert [block_reason(p) for p in plan_tables(third).tables] == [None, None]
+    assert [p.definition.table.name for p in plan_tables(third).tables if p.definition] == [NAME, U]
+
+
+def by_database(*ddls: DdlEvent) -> PlanningInput:
+    """A window of a feed with one schema a database."""
+    now = planning_input(ROWS, ddls=ddls, known=replace(KNOWN, name="d.t"), state=replace(STATE, name="d.t"))
+    return replace(now, naming=Naming(feed="f", history=list, template="{table}", schema_template="{database}"))
+
+
+def test_a_table_keeps_its_rows_while_its_schema_is_the_same() -> None:
+    renamed = plan(by_database(ddl(12, "RENAME TABLE t TO u")), U)
+    assert (renamed.view, renamed.start, renamed.stop) == ("d.u", replace(KNOWN, name="d.t"), None)
+
+
+@pytest.mark.parametrize("query", ["RENAME TABLE t TO other.t", "ALTER TABLE t RENAME other.t"])
+def test_a_table_that_goes_to_another_schema_has_no_rows_there(query: str) -> None:
+    """No catalog moves a table; TiDB may make another one in its place."""
+    create = "CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(9))"
+    now = by_database(ddl(12, query), ddl(13, create))
+    moved, new = plan(now, TableName("other", "t")), plan(now)
+    assert (moved.start, moved.through) == (None, 12)
+    assert needs_override(moved)
+    assert "`ticdc-lake load` an export taken since" in str(block_reason(moved))
+    assert (new.view, new.stop, new.start and new.start.commit_ts) == ("d.t", None, 13)
+    again = replace(now, before=replace(now.before, tso=20), window=replace(now.window, rows={}, ddls=()))
+    state = TableState(name="", data="", version=-1, applied_tso=12, stop=moved.stop)
+    later = {moved.name: (replace(ROWS, name=moved.name, first=25),)}
+    again = replace(again, before=replace(again.before, tables={moved.name: state}), tso=30)
+    assert plan(replace(again, window=replace(again.window, rows=later)), moved.name).start is None
+
+
+@pytest.mark.parametrize("other", [TableName("d", "T"), TableName("D", "t"), TableName("D", "T")])
+def test_names_that_differ_in_case_alone_are_one_table(other: TableName) -> None:
+    now = planning_input(ROWS, known=KNOWN, state=STATE)
+    now = replace(now, window=replace(now.window, rows={other: (ROWS,)}))
+    assert steps(plan(now, other)) == steps(plan(now)) == [("M", 20)]
+    assert [str(each.name) for each in plan_tables(now).tables] == ["d.t"], "spelled as it was made"
+    dropped = replace(now, window=replace(now.window, ddls=(ddl(16, f"DROP TABLE {other}"),)))
+    assert plan_tables(dropped).tables == ()
+
+
+MIXED_ROWS = replace(ROWS, first=14, last=18)
+
+
+@pytest.mark.parametrize(
+    ("other", "reason"),
+    [
+        (replace(MIXED_ROWS, name=TableName("d", "T")), "rows come under d.t and d.T, one name in TiDB: route"),
+        (replace(MIXED_ROWS, name=TableName("D", "t"), first=12), "rows come under D.t and d.t"),
+        (replace(MIXED_ROWS, name=TableName("D", "t"), first=18), None),
+        (replace(MIXED_ROWS, name=NAME), None),
+    ],
+)
+def test_two_tables_that_are_routed_to_one_name_are_blocked(other: RowGroup, reason: str | None) -> None:
+    """The rows of one table change their spelling at a DDL, and not back and forth."""
+    groups = sorted((replace(MIXED_ROWS, last=16), other), key=lambda group: group.first)
+    made = plan(planning_input(*groups, known=KNOWN, state=STATE))
+    assert (block_reason(made) or "").startswith(reason or "")
+    assert (block_reason(made) is None) == (reason is None)
+    assert made.through == (20 if reason is None else 10)
+
+
+def test_restart_after_a_rename_sends_rows_again_in_the_spelling_of_the_create() -> None:
+    """tiflow takes the database's name from the RENAME's job, and after a restart from TiDB (wire.md 8.14)."""
+    capital = replace(KNOWN, table=replace(KNOWN.table, database="Shop"))
+    renamed = ddl(12, "RENAME TABLE `Shop`.`t` TO `Shop`.`new`", "new", "shop")
+    before = replace(MIXED_ROWS, name=TableName("shop", "new"), first=14, last=17)
+    again = replace(MIXED_ROWS, name=TableName("Shop", "new"), first=15, last=19)
+    now = planning_input(known=capital, ddls=(renamed,))
+    now = replace(now, before=replace(now.before, tables={TableName("Shop", "t"): STATE}))
+    now = replace(now, window=replace(now.window, rows={before.name: (before, again)}))
+    (made,) = plan_tables(now).tables
+    assert (str(made.name), block_reason(made), steps(made)) == ("Shop.new", None, [("M", 12), ("M", 20)])
+
+
+def test_renamed_table_keeps_the_spelling_of_its_database() -> None:
+    """In the message of a RENAME, and sometimes in its text, tiflow has the database in lower case."""
+    capital = replace(KNOWN, table=replace(KNOWN.table, database="Shop"))
+    renamed = ddl(14, "RENAME TABLE `shop`.`t` TO `shop`.`New`", "New", "shop")
+    state = {TableName("Shop", "t"): STATE}
+    now = planning_input(known=capital, ddls=(renamed, ddl(16, "CREATE TABLE SHOP.other (id INT KEY)", None)))
+    rows = {name: (replace(ROWS, name=name),) for name in (TableName("shop", "New"),)}
+    now = replace(now, before=replace(now.before, tables=state), window=replace(now.window, rows=rows))
+    assert {str(made.name): steps(made) for made in plan_tables(now).tables} == {
+        "Shop.New": [("M", 14), ("M", 20)],
+        "Shop.other": [("M", 20)],
+    }
+
+
+SWAP = ("RENAME TABLE `d`.`t` TO `d`.`aaa`", "RENAME TABLE `d`.`u` TO `d`.`t`", "RENAME TABLE `d`.`aaa` TO `d`.`u`")
+
+
+@pytest.mark.parametrize("arrived", [(0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0)])
+def test_a_swap_through_several_topics_is_done_in_the_order_that_is_possible(arrived: tuple[int, ...]) -> None:
+    other = replace(KNOWN, table=table("CREATE TABLE d.u (id BIGINT PRIMARY KEY)"), name="f_d_u", data="f_d_u__data")
+    now = planning_input(known=KNOWN, state=STATE)
+    ddls = tuple(replace(ddl(15, SWAP[number]), topic=f"topic {number}") for number in arrived)
+    tables = {NAME: STATE, U: replace(STATE, name="f_d_u", data=other.data)}
+    now = replace(
+        now,
+        known={DATA: KNOWN, other.data: other},
+        before=replace(now.before, tables=tables),
+        window=replace(now.window, ddls=ddls),
+    )
+    made = {each.name: each.definition.data for each in plan_tables(now).tables if each.definition is not None}
+    assert made == {U: DATA, NAME: other.data}
+
+
+def test_blocked_table_without_columns_keeps_the_name_that_it_got_in_a_swap() -> None:
+    """A window reads the DDLs again since any table was blocked. This one's state has its newest name alone."""
+    unknown = TableState(name="", data="", version=-1, applied_tso=5, stop=DDL_STOP)
+    rows = replace(ROWS, name=U)
+    now = planning_input(known=KNOWN, state=STATE, ddls=tuple(ddl(8, query) for query in SWAP))
+    now = replace(now, before=replace(now.before, tables={NAME: STATE, U: unknown}))
+    now = replace(now, window=replace(now.window, rows={U: (rows,)}))
+    assert {each.name: (each.definition and each.definition.data, each.stop) for each in plan_tables(now).tables} == {
+        NAME: (DATA, None),
+        U: (None, DDL_STOP),
+    }
