@@ -10,7 +10,8 @@ import pytest
 import yaml
 from feed_file import RIGHT, written
 from jsonschema import Draft202012Validator
-from test_feed import GOLD, MISTAKES
+from test_feed import GOLD
+from test_feed_mistakes import MISTAKES
 from test_security import RIGHT_ONES
 from test_sink_uri import DOCUMENTED
 
