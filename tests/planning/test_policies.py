@@ -233,6 +233,15 @@ def test_lagging_table_leaves_a_name_that_another_table_has_since() -> None:
     assert [each.name for each in plan_tables(dropped).tables] == [NAME]
 
 
+def test_rows_that_are_read_again_for_a_lagging_table_bring_no_table_back() -> None:
+    """The table of these rows was itself blocked when TiDB dropped it, so that gold never had it under this name."""
+    now = lagging(W, U, ddl(5, "RENAME TABLE t TO u"), ddl(7, "RENAME TABLE u TO w"))
+    rows, ddls = {U: (replace(ROWS, first=9, last=9),)}, (*now.window.ddls, ddl(9, "DROP TABLE u"))
+    now = replace(now, before=replace(now.before, tables={W: now.before.tables[W]}))
+    now = replace(now, window=replace(now.window, rows=rows, ddls=ddls))
+    assert [each.name for each in plan_tables(now).tables] == [W]
+
+
 def test_rows_that_were_cut_to_their_handle_key() -> None:
     cut = replace(ROWS, columns=(ID,), handle_only=True)
     blocked = plan(planning_input(cut, known=KNOWN, state=STATE))

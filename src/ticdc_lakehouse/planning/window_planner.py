@@ -74,12 +74,14 @@ class WindowPlanner:
             self._begin(name, table, 0 if from_file else first, "file" if from_file else "wire")
 
     def _is_of_former_name(self, name: TableName, first: int) -> bool:
-        """True if late rows belong to a table that had this name before. A renamed table lacks these rows and is
-        blocked, unless it has them: rows below the watermark are also read again for a blocked table that got this
-        name since. A dropped table does not need them."""
-        data_of_name = self.now.naming.data_of_name(name) if first <= self.now.before.tso else ()
+        """True if rows at or below the watermark belong to a table that had this name before. They are read again for
+        a blocked table that had or got this name, too: whatever table they are of has them, or is gone. A renamed
+        table lacks rows that arrived late and is blocked; a dropped one does not need them."""
+        if first > self.now.before.tso:
+            return False
         if self.now.batches is None and not any(g.replayed for g in self.now.window.rows[name] if g.first <= first):
-            return bool(data_of_name)
+            return True
+        data_of_name = self.now.naming.data_of_name(name)
         for builder in self.builders if data_of_name else ():
             if builder.definition is not None and builder.definition.data in data_of_name:
                 detail = f"rows arrived late under the name that it had before, {name}"
