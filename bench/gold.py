@@ -45,7 +45,7 @@ class Case:
     columns: int = COLUMNS
 
     @property
-    def applying(self) -> GoldConfig:
+    def config(self) -> GoldConfig:
         """How gold applies it."""
         return GoldConfig(feed=self.feed, time_zone="UTC", tables=definitions(self.tables, self.columns))
 
@@ -79,7 +79,7 @@ def measure(lake: Lake, case: Case, *, bare: bool) -> GoldResult:
     for made in case.batches():
         _land(lake, made)
         if bare:
-            prepare_bare(lake, case.applying, before, made.tso, create=before == 0)
+            prepare_bare(lake, case.config, before, made.tso, create=before == 0)
         gold_seconds, bare_seconds = _apply(lake, case, made), merge_bare(lake, case) if bare else 0.0
         if before > 0:
             seconds["gold"].append(gold_seconds)
@@ -87,7 +87,7 @@ def measure(lake: Lake, case: Case, *, bare: bool) -> GoldResult:
             print(f"  {case.feed}: gold {gold_seconds:.1f} s, bare {bare_seconds:.1f} s", flush=True)
         before = made.tso
     if bare:
-        _check_equal(lake, case.applying)
+        _check_equal(lake, case.config)
     times = {name: Times(tuple(found)) for name, found in seconds.items()}
     return GoldResult(case=case, gold=times["gold"], bare=times["bare"] if bare else None)
 
@@ -101,22 +101,22 @@ def _land(lake: Lake, made: Made) -> None:
 
 def _apply(lake: Lake, case: Case, made: Made) -> float:
     start = time.perf_counter()
-    done = windows.apply(lake, case.applying)
+    done = windows.apply(lake, case.config)
     seconds = time.perf_counter() - start
     if (done.tso, done.merged, done.stopped) != (made.tso, case.tables, {}):
         raise RuntimeError(f"expected {case.tables} tables merged up to {made.tso}, found {done}")
     return seconds
 
 
-def prepare_bare(lake: Lake, applying: GoldConfig, after: int, through: int, *, create: bool) -> None:
+def prepare_bare(lake: Lake, config: GoldConfig, after: int, through: int, *, create: bool) -> None:
     """Lay down what the bare MERGEs read: a window's newest change of each key, typed."""
-    for number, definition in enumerate(applying.tables):
+    for number, definition in enumerate(config.tables):
         if create:
-            bare = _bare(applying.feed, number)
-            create_live_table(lake, bare, definition, data=bare, config=applying)
-        name = f"{_bare(applying.feed, number)}_source"
+            bare = _bare(config.feed, number)
+            create_live_table(lake, bare, definition, data=bare, config=config)
+        name = f"{_bare(config.feed, number)}_source"
         rows = MergeRows(table=definition, after=after, through=through, groups=())
-        newest = latest_typed_sql(lake, applying.feed, rows, applying.time_zone)
+        newest = latest_typed_sql(lake, config.feed, rows, config.time_zone)
         lake.spark.sql(
             f"CREATE OR REPLACE TABLE {lake.table(Layer.GOLD, name)} USING delta "
             f"{lake.location(Layer.GOLD, name)} AS {newest}"
@@ -148,10 +148,10 @@ def _merge_one(lake: Lake, feed: str, number: int) -> None:
             INSERT ({", ".join(stored)}) VALUES ({", ".join(f"s.{column}" for column in stored)})""")
 
 
-def _check_equal(lake: Lake, applying: GoldConfig) -> None:
+def _check_equal(lake: Lake, config: GoldConfig) -> None:
     """Both have done the same work."""
-    for number, definition in enumerate(applying.tables):
-        names = (object_name(applying.feed, definition.database, definition.table), _bare(applying.feed, number))
+    for number, definition in enumerate(config.tables):
+        names = (object_name(config.feed, definition.database, definition.table), _bare(config.feed, number))
         ours, bare = (
             lake.spark.table(lake.table(Layer.LIVE, name)).selectExpr("count(*)", f"sum({COMMIT_TS} % 1000003)").first()
             for name in names

@@ -63,7 +63,7 @@ def measure(lake: Lake, rows: int, tables: int, columns: int) -> PipelineResult:
             made = Made(feed=feed, protocol="canal_json", rows=rows, batch=batch, tables=tables, columns=columns)
             broker.produce(feed, kafka_messages(made, PARTITIONS))
             layers = {layer: _seconds(getattr(run, layer)) for layer in LAYERS}
-            prepare_bare(lake, case.applying, before, made.tso, create=batch == 0)
+            prepare_bare(lake, case.config, before, made.tso, create=batch == 0)
             bare = {
                 "copy": _seconds(partial(_copy, lake, made, broker.bootstrap_servers)),
                 "mapInArrow": _seconds(partial(_pass_through, lake, made)),

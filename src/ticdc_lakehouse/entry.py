@@ -17,11 +17,13 @@ from ticdc_codec.protocols import protocol_named
 from ticdc_lakehouse.bronze.landing import Landed, Source, land
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.config.feed import Feed, feed_file, load_feed, security_options
+from ticdc_lakehouse.config.layer_settings import decoding_of, gold_config_of, thresholds_of
 from ticdc_lakehouse.gold.maintenance import Maintained, maintain
 from ticdc_lakehouse.gold.naming import check_feed_name
 from ticdc_lakehouse.gold.overrides import Action, decide
 from ticdc_lakehouse.gold.time_travel import AsOf, as_of
 from ticdc_lakehouse.gold.windows import Applied, apply
+from ticdc_lakehouse.job_parameters import choice, given, lake_from, number
 from ticdc_lakehouse.log import configure_unless_done, timed
 from ticdc_lakehouse.ops import alarm, retention, status
 from ticdc_lakehouse.ops.load import Loaded, load
@@ -32,18 +34,11 @@ from ticdc_lakehouse.ops.verify.verification import Settings, verify
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.run_lock import exclusive_run
-from ticdc_lakehouse.session_settings import setting_of
 from ticdc_lakehouse.silver import external_schemas, quarantine
 from ticdc_lakehouse.silver.decode_stream import Decoded, Decoding, decode
 from ticdc_lakehouse.silver.first_messages import check_protocol
 from ticdc_lakehouse.silver.quarantine import Replayed, positions_of
 from ticdc_lakehouse.tidb.session import DSN_FORM, Sessions, Snapshot, address_of
-
-ROOT_CONF = "spark.ticdc_lake.root"
-"""Session setting that names the folder of the lake on a laptop; absent on Databricks."""
-
-LARGEST = 2**63 - 1
-"""Spark's largest whole number; no TSO is larger."""
 
 Secret = Callable[[str, str], str]
 
@@ -68,16 +63,16 @@ class Run:
     @classmethod
     def from_parameters(cls, spark: SparkSession, parameters: Mapping[str, str], secret: Secret) -> Run:
         """The run that job parameters describe: the names of ``resources/ticdc_lake.job.yml``, and ``feed``."""
-        path = feed_file(Path(_given(parameters, "feeds_root")), _given(parameters, "feed"))
+        path = feed_file(Path(given(parameters, "feeds_root")), given(parameters, "feed"))
         feed = load_feed(path, bootstrap_servers=parameters.get("bootstrap_servers") or None)
         lake = lake_from(spark, parameters)
         return cls(
             lake=lake,
             feed=feed,
             secret=secret,
-            continuous=_choice(parameters, "trigger", ("available_now", "continuous")) == "continuous",
-            max_offsets_per_trigger=_number(parameters, "max_offsets_per_trigger"),
-            until_tso=_number(parameters, "until_tso"),
+            continuous=choice(parameters, "trigger", ("available_now", "continuous")) == "continuous",
+            max_offsets_per_trigger=number(parameters, "max_offsets_per_trigger"),
+            until_tso=number(parameters, "until_tso"),
         )
 
     def bronze(self) -> Landed:
@@ -126,7 +121,7 @@ class Run:
         no run failed since."""
         with self._exclusive(Layer.GOLD), timed("gold", "applied", feed=self.feed.name) as found:
             applied = apply(
-                self.lake, self.applying, until_tso=self.until_tso, known=known, source=self._row_sessions()
+                self.lake, self.gold_config, until_tso=self.until_tso, known=known, source=self._row_sessions()
             )
             status.create_views(self.lake, self.feed.name)
             found |= {"from_tso": applied.from_tso, "tso": applied.tso, "row_changes": applied.row_changes}
@@ -142,7 +137,7 @@ class Run:
     def maintain(self) -> Maintained:
         """Delete what is older than the feed's retention, compact what stays."""
         with self._exclusive(Layer.GOLD), timed("ops", "maintained", feed=self.feed.name) as found:
-            maintained = maintain(self.lake, self.applying)
+            maintained = maintain(self.lake, self.gold_config)
             self._retain()
             found |= {"since": maintained.since, "tables": maintained.kept, "dropped": len(maintained.dropped)}
             return maintained
@@ -207,7 +202,7 @@ class Run:
         status.create_feed(self.lake, self.feed.name)
         with self._exclusive(Layer.GOLD), timed("ops", "loaded", feed=self.feed.name, folder=folder) as found:
             loaded = load(
-                self.lake, self.applying, folder, options, until_tso=self.until_tso, source=self._row_sessions()
+                self.lake, self.gold_config, folder, options, until_tso=self.until_tso, source=self._row_sessions()
             )
             found |= {"tso": loaded.tso, "tables": len(loaded.rows), "rows": sum(loaded.rows.values())}
             return loaded
@@ -231,7 +226,7 @@ class Run:
         sessions = self._sessions(dsn, "UTC")
         alone = self._exclusive(Layer.GOLD) if repair else nullcontext()
         with alone, timed("ops", "verified", feed=self.feed.name, repair=repair) as found:
-            verified = verify(self.lake, self.applying, sessions, settings)
+            verified = verify(self.lake, self.gold_config, sessions, settings)
             found |= {"tso": verified.tso, "tables": len(verified.tables), "different": verified.different}
             return verified
 
@@ -242,14 +237,14 @@ class Run:
         return self.verify_source(
             parameters.get("dsn") or None,
             [table] if table else [],
-            threads=_number(parameters, "threads") or 4,
-            sleep=float(_number(parameters, "sleep") or 0),
-            repair=_choice(parameters, "repair", ("no", "repair")) == "repair",
+            threads=number(parameters, "threads") or 4,
+            sleep=float(number(parameters, "sleep") or 0),
+            repair=choice(parameters, "repair", ("no", "repair")) == "repair",
         )
 
     def _row_sessions(self) -> Sessions | None:
         """Sessions that read rows as messages would have them, if the feed wants any read."""
-        return self._sessions(None, self.applying.time_zone) if self.feed.gold.reads_source else None
+        return self._sessions(None, self.gold_config.time_zone) if self.feed.gold.reads_source else None
 
     def _sessions(self, dsn: str | None, time_zone: str) -> Sessions:
         """Sessions in the TiDB that ``dsn`` or the feed names. Raises ConfigError if none is named."""
@@ -282,50 +277,9 @@ class Run:
         return decoding_of(self.feed, self._schemas)
 
     @property
-    def applying(self) -> GoldConfig:
+    def gold_config(self) -> GoldConfig:
         """How the feed's changes become tables."""
-        return applying_of(self.feed)
-
-
-def applying_of(feed: Feed) -> GoldConfig:
-    """How a feed's changes become tables."""
-    protocol = protocol_named(feed.protocol)
-    return GoldConfig(
-        feed=feed.name,
-        time_zone=feed.sink_options.time_zone.key,
-        tables=feed.schema_tables,
-        matches=feed.tables.matches,
-        options=feed.sink_options,
-        external_schemas=protocol.external_schemas,
-        flags_may_be_stale=protocol.flags_may_be_stale,
-        noncanonical_key_digits=protocol.noncanonical_key_digits,
-        mode=feed.gold.mode,
-        tombstone_days=feed.gold.tombstone_days,
-        retention_days=feed.gold.retention_days,
-        name_template=feed.gold.name,
-        schema_template=feed.gold.schema,
-        views=feed.gold.views,
-        ddl_time_zone=None if feed.gold.ddl_time_zone is None else feed.gold.ddl_time_zone.key,
-        policy=feed.gold.policy,
-        table_properties=feed.live.properties,
-    )
-
-
-def thresholds_of(feed: Feed) -> alarm.Thresholds:
-    """What a feed's section ``alarm`` tolerates."""
-    given = feed.alarm
-    return alarm.Thresholds(behind_seconds=given.behind, blocked=given.blocked, quarantine=given.quarantine)
-
-
-def decoding_of(feed: Feed, schemas: Mapping[SchemaName, tuple[Column, ...]]) -> Decoding:
-    """How a feed's messages are decoded; ``schemas`` are those that were learned of tables whose rows name none."""
-    return Decoding(
-        feed=feed.name,
-        protocol=feed.protocol,
-        options=feed.sink_options,
-        schemas=schemas,
-        max_message_bytes=feed.max_message_bytes,
-    )
+        return gold_config_of(self.feed)
 
 
 def load_options_from_widgets(dbutils: Any) -> LoadOptions:
@@ -340,19 +294,19 @@ def snapshot_from_widgets(spark: SparkSession, dbutils: Any) -> AsOf:
     Reads the lake alone: the widgets need name no feed files and no checkpoints.
     """
     parameters = {"checkpoint_root": "", **dbutils.widgets.getAll()}
-    return as_of(spark, _given(parameters, "feed"), _number(parameters, "tso"), lake=lake_from(spark, parameters))
+    return as_of(spark, given(parameters, "feed"), number(parameters, "tso"), lake=lake_from(spark, parameters))
 
 
 def selftest_from_widgets(spark: SparkSession, dbutils: Any) -> DataFrame:
     """The checks of `ops.selftest` in the lake that a notebook's widgets describe: check, outcome, detail, meaning."""
-    given = dbutils.widgets.getAll()
+    parameters = dbutils.widgets.getAll()
     env = Environment(
-        lake=lake_from(spark, given),
-        principal=given.get("principal", ""),
-        secret=given.get("secret", ""),
+        lake=lake_from(spark, parameters),
+        principal=parameters.get("principal", ""),
+        secret=parameters.get("secret", ""),
         read_secret=dbutils.secrets.get,
-        job_parameter=given.get("job_parameter", ""),
-        nested_parameter=given.get("nested_parameter", ""),
+        job_parameter=parameters.get("job_parameter", ""),
+        nested_parameter=parameters.get("nested_parameter", ""),
     )
     rows = [(each.check, each.outcome.value, each.detail, each.meaning) for each in selftest(env)]
     return spark.createDataFrame(rows, "check STRING, outcome STRING, detail STRING, meaning STRING")
@@ -370,41 +324,3 @@ def selftest_verdict(results: DataFrame) -> str:
 def deployed_lake(spark: SparkSession, catalog: str, prefix: str = "") -> Lake:
     """A deployed lake, to read from: ``prefix`` is what target ``dev`` puts before the schemas' names."""
     return Lake(spark=spark, catalog=catalog, schemas={layer: f"{prefix}{layer}" for layer in Layer}, checkpoints="")
-
-
-def lake_from(spark: SparkSession, parameters: Mapping[str, str]) -> Lake:
-    """The lake that job parameters describe, with its tables registered where the catalog forgets them."""
-    root = setting_of(spark, ROOT_CONF)
-    lake = Lake(
-        spark=spark,
-        catalog=_given(parameters, "catalog"),
-        schemas={layer: _given(parameters, f"{layer}_schema") for layer in Layer},
-        checkpoints=_given(parameters, "checkpoint_root"),
-        root=Path(root) if root else None,
-    )
-    lake.register()
-    return lake
-
-
-def _given(parameters: Mapping[str, str], name: str) -> str:
-    if name not in parameters:
-        raise ConfigError(f"parameter {name}: missing; there are {', '.join(parameters) or 'none'}")
-    return parameters[name]
-
-
-def _choice(parameters: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:
-    value = parameters.get(name, "") or allowed[0]
-    if value not in allowed:
-        raise ConfigError(f"parameter {name}: expected one of {', '.join(allowed)}, found {value!r}")
-    return value
-
-
-def _number(parameters: Mapping[str, str], name: str) -> int | None:
-    value = parameters.get(name, "").strip()
-    if not value:
-        return None
-    if not value.isdecimal():
-        raise ConfigError(f"parameter {name}: expected a whole number or nothing, found {value!r}")
-    if len(value) > len(str(LARGEST)) or int(value) > LARGEST:
-        raise ConfigError(f"parameter {name}: expected at most {LARGEST}, found {value}")
-    return int(value)

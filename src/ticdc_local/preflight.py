@@ -24,7 +24,7 @@ from ticdc_lakehouse.bronze.landing import messages_table
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.config.feed import Feed, security_options
 from ticdc_lakehouse.config.keys import suggestion
-from ticdc_lakehouse.entry import decoding_of
+from ticdc_lakehouse.config.layer_settings import decoding_of
 from ticdc_lakehouse.silver.first_messages import MESSAGES, Pair, mistake
 from ticdc_local.kafka import SILENT, client_options
 

@@ -18,7 +18,7 @@ from changefeed import Changefeed, Source, at  # type: ignore[import-not-found]
 from pyspark.sql import SparkSession
 
 from ticdc_lakehouse import as_of
-from ticdc_lakehouse.entry import ROOT_CONF
+from ticdc_lakehouse.job_parameters import ROOT_CONF
 from ticdc_lakehouse.ops.selftest import Environment, Outcome, selftest
 from ticdc_lakehouse.silver.quarantine import Replayed
 from ticdc_local.cli import demo

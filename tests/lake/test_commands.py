@@ -15,7 +15,7 @@ from dumpling_export import write_metadata, write_table
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.catalog import Layer
-from ticdc_lakehouse.entry import ROOT_CONF
+from ticdc_lakehouse.job_parameters import ROOT_CONF
 from ticdc_lakehouse.ops.status import FeedStatus, feed_status
 from ticdc_local.cli import main, project, quarantine, sql, status
 from ticdc_local.cli import open_lake as opened

@@ -13,7 +13,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column
 from ticdc_lakehouse.bronze import micro_batch
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold import apply_plan, views, windows
+from ticdc_lakehouse.gold import planned_table, views, windows
 from ticdc_lakehouse.gold.maintenance import maintain
 from ticdc_lakehouse.gold.state_tables import DEFINITIONS
 
@@ -79,7 +79,7 @@ def test_gold_dies_anywhere(
 
     # In the very first window: a table is made and merged into, and nobody knows.
     with monkeypatch.context() as patch:
-        dies(patch, apply_plan, "merge", after=1)
+        dies(patch, planned_table, "merge", after=1)
         with pytest.raises(PowerCutError):
             feed.apply()
     assert feed.state.tso == 0
@@ -91,7 +91,7 @@ def test_gold_dies_anywhere(
     write(feed, 3)
     feed.load()
     with monkeypatch.context() as patch:
-        dies(patch, apply_plan, "merge", after=1)
+        dies(patch, planned_table, "merge", after=1)
         with pytest.raises(PowerCutError):
             feed.apply()
     check(feed, 1)
@@ -134,18 +134,18 @@ def test_a_run_that_finds_the_writes_of_another_publishes_nothing(
     feed.go()
     write(feed, 2)
     feed.load()
-    merge = apply_plan.merge
+    merge = planned_table.merge
 
     def merge_beside_another(lake: Lake, name: str, data: str, *others: Any) -> None:
         spark.newSession().sql(f"DELETE FROM {lake.table(Layer.LIVE, data)}")
         merge(lake, name, data, *others)
 
     with monkeypatch.context() as patch:
-        patch.setattr(apply_plan, "merge", merge_beside_another)
+        patch.setattr(planned_table, "merge", merge_beside_another)
         with pytest.raises(ConfigError, match=r"another run wrote version \d+ \(DELETE"):
             feed.apply()
     check(feed, 1)
-    maintain(feed.lake, feed.run.applying)  # else VACUUM would some day delete what the views show
+    maintain(feed.lake, feed.run.gold_config)  # else VACUUM would some day delete what the views show
     check(feed, 1)
     assert {state.data: state.version for state in feed.state.tables.values()} == feed.data_versions()
     feed.apply()

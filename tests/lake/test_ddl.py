@@ -188,8 +188,8 @@ def test_what_is_older_than_the_retention_goes_and_is_refused(feed: Changefeed) 
     """Last but one: it deletes what the others read. A dropped table is kept as long as it may come back."""
     feed.resolve(at(12 + 8 * 24 * 60 * 60))
     feed.go()
-    applying, base = replace(feed.run.applying, retention_days=7), feed.state.base
-    done = maintain(feed.lake, applying, now=datetime.now(UTC) + timedelta(days=8))
+    config, base = replace(feed.run.gold_config, retention_days=7), feed.state.base
+    done = maintain(feed.lake, config, now=datetime.now(UTC) + timedelta(days=8))
     assert done.dropped == (f"{feed.name}_shop_gone__dropped", f"{feed.name}_shop_late__dropped")
     with pytest.raises(ConfigError, match="keeps no state at or before TSO"):
         as_of(feed.spark, feed.name, at(10), lake=feed.lake)

@@ -13,7 +13,7 @@ from changefeed import ID, Changefeed, Source, V, at, ddl
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold import apply_plan, windows
+from ticdc_lakehouse.gold import planned_table, windows
 from ticdc_lakehouse.gold.live_table import UPKEEP, is_settled, live_names
 from ticdc_lakehouse.gold.maintenance import maintain
 from ticdc_lakehouse.gold.time_travel import as_of
@@ -220,7 +220,7 @@ def test_no_view_shows_another_tables_rows_while_tables_change_places(
 
 @pytest.mark.parametrize(
     ("module", "function"),
-    [(apply_plan, "merge"), (windows.state, "publish")],
+    [(planned_table, "merge"), (windows.state, "publish")],
     ids=["after a DDL", "before publishing"],
 )
 def test_a_ddl_of_a_run_that_died_is_not_done_again(
@@ -255,7 +255,7 @@ def test_a_ddl_of_a_run_that_died_is_not_done_again(
     assert [v.operation for v in found] == [*dead, "MERGE"]
     assert [v.tso for v in found] == sorted(v.tso for v in found)
     assert feed.rows("altered") == {1: ("7", 5), 2: ("8", 6)}
-    maintain(feed.lake, feed.run.applying)
+    maintain(feed.lake, feed.run.gold_config)
     assert feed.rows("altered") == {1: ("7", 5), 2: ("8", 6)}
 
 

@@ -97,7 +97,7 @@ def asked(port: int) -> set[int]:
 
 
 def apply(feed: Changefeed, sessions: Sessions) -> Applied:
-    return windows.apply(feed.lake, feed.run.applying, source=sessions)
+    return windows.apply(feed.lake, feed.run.gold_config, source=sessions)
 
 
 def cut(change: RowChange, key: Sequence[str]) -> RowChange:

@@ -161,7 +161,7 @@ def test_recorded_types(
         database.execute(*inserted(name, table, stream.time_zone))
     settings = Settings(chunk_rows=8)
     now = database.tso()
-    equal = by_name(verify(run.lake, run.applying, lambda _: database.at(now), settings))
+    equal = by_name(verify(run.lake, run.gold_config, lambda _: database.at(now), settings))
     assert [str(each) for table in equal.values() for each in table.differences] == []
     assert {table: result.result for table, result in equal.items()} == dict.fromkeys(equal, Result.EQUAL)
     changed = {}
@@ -174,11 +174,11 @@ def test_recorded_types(
             where = f"`{table['columns'][0]['name']}` = {cell(table['columns'][0]['type'], value[0])}"
             database.execute(f"UPDATE {name.replace('.', '.`')}` SET `{column}` = NULL WHERE {where}")
     then = database.tso()
-    found = by_name(verify(run.lake, run.applying, lambda _: database.at(then), settings))
+    found = by_name(verify(run.lake, run.gold_config, lambda _: database.at(then), settings))
     # A generated column changes with what it is made of.
     made = {column for table in last.tables.values() for column in generated(table)}
     assert {n: {each.column for each in t.differences} - made for n, t in found.items()} == changed
-    again = verify(run.lake, run.applying, lambda _: database.at(now), settings)
+    again = verify(run.lake, run.gold_config, lambda _: database.at(now), settings)
     assert not again.different
 
 

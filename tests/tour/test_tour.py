@@ -11,7 +11,7 @@ import nbformat
 import pytest
 from tour_pages import NOTEBOOK, PAGE, SOURCE, ipynb_text, made_lake, svg_file
 
-from ticdc_lakehouse.entry import ROOT_CONF
+from ticdc_lakehouse.job_parameters import ROOT_CONF
 from ticdc_local.runner.notebook import CellKind, Surroundings, read_notebook, run_notebook
 
 if TYPE_CHECKING:

@@ -25,17 +25,17 @@ from ticdc_lakehouse.sql.undeclared_types import whole_text_sql
 _NONE = "SELECT '' AS database, '' AS table, '' AS column, 0L AS rows WHERE false"
 
 
-def create_view(lake: Lake, applying: GoldConfig, tables: Iterable[tuple[Table, TableState]]) -> None:
+def create_view(lake: Lake, config: GoldConfig, tables: Iterable[tuple[Table, TableState]]) -> None:
     """Create or replace the feed's view over what analysts read of these tables, but for those that show dates as
     texts."""
-    counted, layer = (each for each in tables if _counted(applying, *each)), analysts_layer(applying)
+    counted, layer = (each for each in tables if _counted(config, *each)), analysts_layer(config)
     counts = [_count_sql(table, lake.table(layer, state.name)) for table, state in counted]
-    comment = f"Values of changefeed {applying.feed} that their columns' types cannot hold: exact in {IRREGULAR}"
-    lake.view(Layer.OPS, f"{applying.feed}_irregular", " UNION ALL ".join(counts) or _NONE, comment=comment)
+    comment = f"Values of changefeed {config.feed} that their columns' types cannot hold: exact in {IRREGULAR}"
+    lake.view(Layer.OPS, f"{config.feed}_irregular", " UNION ALL ".join(counts) or _NONE, comment=comment)
 
 
-def _counted(applying: GoldConfig, table: Table, state: TableState) -> bool:
-    as_text = applying.policy(table.database, table.table).on_irregular is OnIrregular.TEXT
+def _counted(config: GoldConfig, table: Table, state: TableState) -> bool:
+    as_text = config.policy(table.database, table.table).on_irregular is OnIrregular.TEXT
     return state.version >= 0 and has_dates(table) and not as_text
 
 

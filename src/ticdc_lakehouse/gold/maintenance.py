@@ -57,16 +57,16 @@ class Maintained:
     """Delta tables that no readable state has any more."""
 
 
-def maintain(lake: Lake, applying: GoldConfig, now: datetime | None = None) -> Maintained:
+def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Maintained:
     """Keep what was the state within the retention time (before ``now``), compact it, and delete the rest."""
-    feed, days = applying.feed, applying.retention_days
+    feed, days = config.feed, config.retention_days
     since = (now or datetime.now(UTC)) - timedelta(days=days)
     first = _first_shown(lake, feed, since)
     needed = _needed(lake, feed, first, days)
     unneeded = sorted(data_tables(lake, feed) - needed)
     tables = published(lake, feed).tables
     names = live_names(tables.values())
-    given = {state.data: applying.table_properties(*name) for name, state in tables.items()}
+    given = {state.data: config.table_properties(*name) for name, state in tables.items()}
     unreadable = [name for data in unneeded if lake.exists(Layer.LIVE, name := live_name(names, data))]
     _record(lake, feed, since)  # before anything goes: what is half gone must not be read
     for name in unreadable:
@@ -79,7 +79,7 @@ def maintain(lake: Lake, applying: GoldConfig, now: datetime | None = None) -> M
         lake.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({properties_sql(properties)})")
         lake.spark.sql(f"OPTIMIZE {table}")
         lake.spark.sql(f"VACUUM {table} RETAIN {kept_days(days) * 24} HOURS")
-    _pin(lake, applying)
+    _pin(lake, config)
     forget_states(lake, feed, first)
     for name in (WINDOWS, TABLE_STATES):  # each run adds a small file
         lake.spark.sql(f"OPTIMIZE {lake.table(Layer.OPS, name)} WHERE feed = {literal(feed)}")
@@ -87,13 +87,13 @@ def maintain(lake: Lake, applying: GoldConfig, now: datetime | None = None) -> M
     return Maintained(feed=feed, since=since, kept=len(needed), dropped=tuple(unreadable))
 
 
-def _pin(lake: Lake, applying: GoldConfig) -> None:
-    before = published(lake, applying.feed)
-    commits = Commits(lake=lake, feed=applying.feed, run=str(uuid4()))
+def _pin(lake: Lake, config: GoldConfig) -> None:
+    before = published(lake, config.feed)
+    commits = Commits(lake=lake, feed=config.feed, run=str(uuid4()))
     tables = {name: _newest(commits, state) for name, state in before.tables.items()}
     if tables != before.tables:
-        publish(lake, applying.feed, before, replace(before, tables=tables), (), 0)
-        views.refresh(lake, applying)
+        publish(lake, config.feed, before, replace(before, tables=tables), (), 0)
+        views.refresh(lake, config)
 
 
 def _newest(commits: Commits, state: TableState) -> TableState:

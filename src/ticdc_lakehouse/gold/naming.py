@@ -31,20 +31,20 @@ def naming(lake: Lake, feed: str, template: str = NAME_TEMPLATE, schema_template
     return Naming(feed=feed, history=history, template=template, schema_template=schema_template, is_feed=is_feed)
 
 
-def check_schemas(applying: GoldConfig, before: Published) -> None:
+def check_schemas(config: GoldConfig, before: Published) -> None:
     """Raise ConfigError if the feed's tables were published in other schemas than ``gold.schema`` says now."""
     for table, state in before.tables.items():
-        wanted = templated_part(applying.schema_template, applying.feed, table.database)
+        wanted = templated_part(config.schema_template, config.feed, table.database)
         if state.name and (found := schema_part(state.name)) != wanted:
             raise ConfigError(
-                f"feed {applying.feed}: gold.schema: table {table} was published with {found!r}, and no catalog moves "
-                f"a table to another schema; use a new feed name for {applying.schema_template!r}"
+                f"feed {config.feed}: gold.schema: table {table} was published with {found!r}, and no catalog moves "
+                f"a table to another schema; use a new feed name for {config.schema_template!r}"
             )
 
 
-def analysts_layer(applying: GoldConfig) -> Layer:
+def analysts_layer(config: GoldConfig) -> Layer:
     """Where analysts read a feed's tables: views of gold, or without views the live tables."""
-    return Layer.GOLD if applying.views is Views.PINNED else Layer.LIVE
+    return Layer.GOLD if config.views is Views.PINNED else Layer.LIVE
 
 
 def check_feed_name(lake: Lake, feed: str) -> None:

@@ -43,7 +43,7 @@ _SHOWN = {
 
 def gold_view(
     lake: Lake,
-    applying: GoldConfig,
+    config: GoldConfig,
     table: Table,
     state: TableState,
     *,
@@ -53,23 +53,23 @@ def gold_view(
     """Let the view of one table show the Delta version of its published state, if the feed has such views. It is made
     once and altered from then on, so that it keeps its privileges; columns have the comments of the live table's.
     ``live`` is the name that the live table has for the moment, if it is not the published one yet."""
-    if applying.views is Views.NONE:
+    if config.views is Views.NONE:
         return
-    as_text = _dates_as_text(applying, table)
-    columns = [_shown(column, applying.time_zone, as_text=as_text) for column in typed_columns(table)]
+    as_text = _dates_as_text(config, table)
+    columns = [_shown(column, config.time_zone, as_text=as_text) for column in typed_columns(table)]
     if has_dates(table) and not as_text:
         columns.append(IRREGULAR)
     source = lake.table(Layer.LIVE, live or state.name)
-    comment = f"TiDB table {table.database}.{table.table} {_SHOWN[applying.mode]}"
+    comment = f"TiDB table {table.database}.{table.table} {_SHOWN[config.mode]}"
     if state.stop is not None:
         comment += f"; BLOCKED at TSO {state.applied_tso}: {state.stop}"
-    present = "" if applying.mode is Mode.WATERMARKS else f" WHERE NOT {DELETED}"
+    present = "" if config.mode is Mode.WATERMARKS else f" WHERE NOT {DELETED}"
     query = f"SELECT {', '.join(columns)} FROM {source} VERSION AS OF {state.version}{present}"
     lake.keep_view(Layer.GOLD, state.name, query, comment=comment, same_comment=same_comment)
 
 
-def _dates_as_text(applying: GoldConfig, table: Table) -> bool:
-    return applying.policy(table.database, table.table).on_irregular is OnIrregular.TEXT
+def _dates_as_text(config: GoldConfig, table: Table) -> bool:
+    return config.policy(table.database, table.table).on_irregular is OnIrregular.TEXT
 
 
 def _shown(column: TypedColumn, time_zone: str, *, as_text: bool) -> str:
@@ -87,20 +87,20 @@ def _commented_sql(text: str, name: str, comment: str) -> str:
     return f"CAST(named_struct({literal(name)}, {text}) AS STRUCT<{field}>).{quoted(name)}"
 
 
-def silver_view(lake: Lake, applying: GoldConfig, name: str, table: Table) -> None:
+def silver_view(lake: Lake, config: GoldConfig, name: str, table: Table) -> None:
     """Let the view of one table show its changes: after (or the deleted row) as typed columns, before as a
     struct. Changes from before an ALTER TABLE are shown in today's columns; `ops.definitions` has those of then."""
     typed = typed_columns(table)
     images = (
-        [whole_text_sql(c.definition, f"{image}.{quoted(c.name)}", applying.time_zone) for c in typed]
+        [whole_text_sql(c.definition, f"{image}.{quoted(c.name)}", config.time_zone) for c in typed]
         for image in ("image", "old")
     )
-    as_text = _dates_as_text(applying, table)
-    (own, lost), (old, _) = (_read(typed, texts, applying.time_zone, as_text=as_text) for texts in images)
+    as_text = _dates_as_text(config, table)
+    (own, lost), (old, _) = (_read(typed, texts, config.time_zone, as_text=as_text) for texts in images)
     taken = {fold(c.name) for c in typed}
     about = ", ".join(f"{name} AS {_free(name, taken)}" for name in _ABOUT)
     rest = f", {irregular_sql(lost)} AS {_free(IRREGULAR, taken)}" if has_dates(table) and not as_text else ""
-    events = events_table.full_name(lake, applying.feed)
+    events = events_table.full_name(lake, config.feed)
     query = f"""
         SELECT {about}, {own},
                CASE WHEN old IS NOT NULL THEN struct({old}) END AS {_free("_before", taken)}{rest}
@@ -126,13 +126,13 @@ def _free(name: str, taken: set[str]) -> str:
     return name
 
 
-def in_place(lake: Lake, applying: GoldConfig) -> bool:
+def in_place(lake: Lake, config: GoldConfig) -> bool:
     """Whether all views of a feed show its published state; no more after a run died on them, after ``gold.views``
     changed, and in a new session of a laptop, which knows no views."""
-    if not lake.exists(Layer.OPS, _in_place(applying.feed)):
+    if not lake.exists(Layer.OPS, _in_place(config.feed)):
         return False
-    row = lake.spark.table(lake.table(Layer.OPS, _in_place(applying.feed))).first()
-    return row is not None and row[0] == applying.views.value
+    row = lake.spark.table(lake.table(Layer.OPS, _in_place(config.feed))).first()
+    return row is not None and row[0] == config.views.value
 
 
 def leave_place(lake: Lake, feed: str) -> None:
@@ -140,37 +140,37 @@ def leave_place(lake: Lake, feed: str) -> None:
     lake.spark.sql(f"DROP VIEW IF EXISTS {lake.table(Layer.OPS, _in_place(feed))}")
 
 
-def take_place(lake: Lake, applying: GoldConfig) -> None:
+def take_place(lake: Lake, config: GoldConfig) -> None:
     """Say that all views show the published state."""
-    comment = f"Is there while all views of changefeed {applying.feed} show its published watermark"
-    lake.view(Layer.OPS, _in_place(applying.feed), f"SELECT {literal(applying.views.value)} AS views", comment=comment)
+    comment = f"Is there while all views of changefeed {config.feed} show its published watermark"
+    lake.view(Layer.OPS, _in_place(config.feed), f"SELECT {literal(config.views.value)} AS views", comment=comment)
 
 
 def _in_place(feed: str) -> str:
     return f"{feed}_views_in_place"
 
 
-def refresh(lake: Lake, applying: GoldConfig) -> None:
+def refresh(lake: Lake, config: GoldConfig) -> None:
     """Let live tables have the names, and views show the versions, that are published: in a new session, or after a run
     that died."""
-    now = published(lake, applying.feed)
-    settle(lake, applying.feed, live_names(now.tables.values()), data_tables(lake, applying.feed))
-    show(lake, applying, now)
+    now = published(lake, config.feed)
+    settle(lake, config.feed, live_names(now.tables.values()), data_tables(lake, config.feed))
+    show(lake, config, now)
 
 
-def show(lake: Lake, applying: GoldConfig, now: Published) -> None:
+def show(lake: Lake, config: GoldConfig, now: Published) -> None:
     """Let views show what is published. Live tables must have their published names (`live_table.is_settled`)."""
     lake.make_schemas(state.name for state in now.tables.values())
     shown = [(now.definitions[state.data].table, state) for state in now.tables.values() if state.version >= 0]
     for table, state in shown:
-        gold_view(lake, applying, table, state)
-        silver_view(lake, applying, state.name, table)
-    irregular.create_view(lake, applying, shown)
-    ever = names_ever(lake, applying.feed)
+        gold_view(lake, config, table, state)
+        silver_view(lake, config, state.name, table)
+    irregular.create_view(lake, config, shown)
+    ever = names_ever(lake, config.feed)
     drop(lake, ever - {state.name for state in now.tables.values()})
-    if applying.views is Views.NONE:
+    if config.views is Views.NONE:
         drop(lake, ever, layers=(Layer.GOLD,))
-    take_place(lake, applying)
+    take_place(lake, config)
 
 
 def drop(lake: Lake, names: Collection[str], *, layers: Collection[Layer] = (Layer.GOLD, Layer.SILVER)) -> None:

@@ -6,7 +6,7 @@
 ``apply`` takes the window (W_prev, W] as a whole: each table's newest change per handle key in one MERGE, a DDL in one
 commit. Then W and the Delta version of every table are published (``state.publish``), then live tables get their new
 names and views their new versions. A run that dies in between leaves the published state as it was; the next run goes
-on from what the dead one wrote (``apply_plan.steps_done``), or puts it back.
+on from what the dead one wrote (``planned_table.steps_done``), or puts it back.
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.generated_code import generated_code
 from ticdc_lakehouse.gold import irregular, state, state_tables, views
-from ticdc_lakehouse.gold.apply_plan import GoldRun, Outcome, apply_plans
+from ticdc_lakehouse.gold.apply_plan import Outcome, apply_plans
 from ticdc_lakehouse.gold.eventual import arrived
 from ticdc_lakehouse.gold.late_rows import late_rows
 from ticdc_lakehouse.gold.live_table import Commits, live_name, live_names
 from ticdc_lakehouse.gold.naming import check_schemas, naming
 from ticdc_lakehouse.gold.overrides import skipped
+from ticdc_lakehouse.gold.planned_table import GoldRun
 from ticdc_lakehouse.gold.staging import staged
 from ticdc_lakehouse.gold.watermark import Completeness, completeness
 from ticdc_lakehouse.gold.window_reader import read_arrivals, read_window
@@ -73,7 +74,7 @@ def create_tables(lake: Lake) -> None:
 
 def apply(
     lake: Lake,
-    applying: GoldConfig,
+    config: GoldConfig,
     *,
     until_tso: int | None = None,
     restart: Restart = _NO_RESTART,
@@ -87,42 +88,42 @@ def apply(
     still the newest. ``source`` opens sessions in TiDB, for ``on_handle_key_only: source``. Raises ConfigError if
     nothing can be published at all.
     """
-    feed = applying.feed
+    feed = config.feed
     if known is None:
         create_tables(lake)
-    before, complete = _begin(lake, applying, known or Published(), until_tso)
-    if before.tables and not views.in_place(lake, applying):
-        views.refresh(lake, applying)
+    before, complete = _begin(lake, config, known or Published(), until_tso)
+    if before.tables and not views.in_place(lake, config):
+        views.refresh(lake, config)
     tso = complete.tso if until_tso is None else min(complete.tso, until_tso)
     if tso < before.tso or tso == 0:
         if restart.tables:
             raise ConfigError(f"feed {feed}: gold cannot publish now: {complete.waits}")
-        return _summary(applying, before, before, 0, 0, complete.waits)
+        return _summary(config, before, before, 0, 0, complete.waits)
     start = replace(before, tables={**before.tables, **restart.tables})
     if restart.tables:  # completeness was asked of the published tables
         complete = replace(complete, has_ddls=True, has_replays=True)
-    situation = _situation(lake, applying, start, tso, complete, restart.definitions)
+    planning_input = _planning_input(lake, config, start, tso, complete, restart.definitions)
     names = {**live_names(before.tables.values()), **{state.data: state.data for state in restart.tables.values()}}
     commits = Commits(lake=lake, feed=feed, run=str(uuid4()))
     undisturbed = before is known
-    run = GoldRun(lake=lake, config=applying, commits=commits, names=names, source=source, undisturbed=undisturbed)
-    plan, window = plan_tables(situation), situation.window
+    run = GoldRun(lake=lake, config=config, commits=commits, names=names, source=source, undisturbed=undisturbed)
+    plan, window = plan_tables(planning_input), planning_input.window
     lake.make_schemas(table.view for table in plan.tables)
     with closing(commits), generated_code(lake.spark, window.row_changes):
         outcomes = _defined(_apply_plans(run, plan), restart.definitions)
-    now = _after(before, situation, complete.batch, outcomes)
+    now = _after(before, planning_input, complete.batch, outcomes)
     if now != before:
-        now = _publish(lake, applying, before, now, outcomes, window.row_changes)
-    return _summary(applying, before, now, window.row_changes, sum(o.merged for o in outcomes), complete.waits)
+        now = _publish(lake, config, before, now, outcomes, window.row_changes)
+    return _summary(config, before, now, window.row_changes, sum(o.merged for o in outcomes), complete.waits)
 
 
-def _after(before: Published, situation: PlanningInput, batch: int, outcomes: Sequence[Outcome]) -> Published:
+def _after(before: Published, planning_input: PlanningInput, batch: int, outcomes: Sequence[Outcome]) -> Published:
     """What is to be published after a window; ``batch`` is the newest bronze batch that it looked at."""
-    window = situation.window
+    window = planning_input.window
     return replace(
         before,
-        tso=situation.tso,
-        mode=situation.applying.mode,
+        tso=planning_input.tso,
+        mode=planning_input.applying.mode,
         batch=batch,
         replays_seen=window.replays_seen,
         tables={outcome.name: outcome.state for outcome in outcomes if outcome.dropped_at is None},
@@ -131,46 +132,46 @@ def _after(before: Published, situation: PlanningInput, batch: int, outcomes: Se
     )
 
 
-def _begin(lake: Lake, applying: GoldConfig, known: Published, until_tso: int | None) -> tuple[Published, Completeness]:
+def _begin(lake: Lake, config: GoldConfig, known: Published, until_tso: int | None) -> tuple[Published, Completeness]:
     """The published state, and how far the feed is complete: asked at once where the state is most likely known."""
     with ThreadPoolExecutor() as pool:
-        asked = pool.submit(state.newest, lake, applying.feed, known)
-        complete = _completeness(lake, applying, known, until_tso) if known.number else None
+        asked = pool.submit(state.newest, lake, config.feed, known)
+        complete = _completeness(lake, config, known, until_tso) if known.number else None
         before = asked.result()
-    _check_mode(applying, before)
-    check_schemas(applying, before)
+    _check_mode(config, before)
+    check_schemas(config, before)
     if complete is None or before is not known:
-        complete = _completeness(lake, applying, before, until_tso)
+        complete = _completeness(lake, config, before, until_tso)
     return before, complete
 
 
-def _check_mode(applying: GoldConfig, before: Published) -> None:
-    if before.tso and before.mode is not applying.mode:
+def _check_mode(config: GoldConfig, before: Published) -> None:
+    if before.tso and before.mode is not config.mode:
         raise ConfigError(
-            f"feed {applying.feed}: gold.mode: it was published in mode {before.mode.value}, and a feed's mode cannot "
-            f"change; use a new feed name for mode {applying.mode.value}"
+            f"feed {config.feed}: gold.mode: it was published in mode {before.mode.value}, and a feed's mode cannot "
+            f"change; use a new feed name for mode {config.mode.value}"
         )
 
 
-def _situation(
+def _planning_input(
     lake: Lake,
-    applying: GoldConfig,
+    config: GoldConfig,
     before: Published,
     tso: int,
     complete: Completeness,
     more: Sequence[Definition],
 ) -> PlanningInput:
-    feed, names = applying.feed, naming(lake, applying.feed, applying.name_template, applying.schema_template)
+    feed, names = config.feed, naming(lake, config.feed, config.name_template, config.schema_template)
     for definition in more:
         names.reserve(definition.data)
-    eventual = applying.mode is Mode.EVENTUAL
+    eventual = config.mode is Mode.EVENTUAL
     if eventual:
         window = read_arrivals(lake, feed, before, tso, complete.batch, before.definitions.values())
     else:
         has = {"has_ddls": complete.has_ddls, "has_replays": complete.has_replays}
         window = read_window(lake, feed, before, tso, **has)
     return PlanningInput(
-        applying=applying,
+        applying=config,
         before=before,
         known={**before.definitions, **{definition.data: definition for definition in more}},
         window=window,
@@ -183,14 +184,14 @@ def _situation(
     )
 
 
-def _completeness(lake: Lake, applying: GoldConfig, before: Published, until_tso: int | None) -> Completeness:
-    if applying.mode is Mode.WATERMARKS:
-        return completeness(lake, applying.feed, before)
+def _completeness(lake: Lake, config: GoldConfig, before: Published, until_tso: int | None) -> Completeness:
+    if config.mode is Mode.WATERMARKS:
+        return completeness(lake, config.feed, before)
     if until_tso is not None:
         raise ConfigError(
-            f"feed {applying.feed}: until_tso stops at a watermark, and gold mode eventual has none: leave it out"
+            f"feed {config.feed}: until_tso stops at a watermark, and gold mode eventual has none: leave it out"
         )
-    return arrived(lake, applying.feed, before)
+    return arrived(lake, config.feed, before)
 
 
 def _apply_plans(run: GoldRun, plan: WindowPlan) -> list[Outcome]:
@@ -232,7 +233,7 @@ def _tables_by_topic(*some: Mapping[str, frozenset[TableName]]) -> dict[str, fro
 
 
 def _publish(
-    lake: Lake, applying: GoldConfig, before: Published, now: Published, outcomes: list[Outcome], row_changes: int
+    lake: Lake, config: GoldConfig, before: Published, now: Published, outcomes: list[Outcome], row_changes: int
 ) -> Published:
     """Publish, then rename live tables and renew the views that must change; gives what is published. A run that dies
     in between leaves them not ``in_place``."""
@@ -243,19 +244,19 @@ def _publish(
     gone = {s.name for s in before.tables.values()} - {s.name for s in now.tables.values()}
     changes = bool(shown or gone or renames)
     if changes:
-        views.leave_place(lake, applying.feed)
-    after = state.publish(lake, applying.feed, before, now, found, row_changes)
-    log("gold", "window published", feed=applying.feed, from_tso=before.tso, tso=now.tso, row_changes=row_changes)
+        views.leave_place(lake, config.feed)
+    after = state.publish(lake, config.feed, before, now, found, row_changes)
+    log("gold", "window published", feed=config.feed, from_tso=before.tso, tso=now.tso, row_changes=row_changes)
     arriving = lake.leave_names(Layer.LIVE, renames)
-    _show_between(lake, applying, shown, arriving)
+    _show_between(lake, config, shown, arriving)
     lake.take_names(Layer.LIVE, arriving)
     with ThreadPoolExecutor(_TOGETHER) as pool:  # a view waits for the catalog more than it works
-        list(pool.map(lambda outcome: _renew_views(lake, applying, before, outcome), shown))
+        list(pool.map(lambda outcome: _renew_views(lake, config, before, outcome), shown))
     if gone or any(o.found or o.name not in before.tables for o in outcomes):
-        irregular.create_view(lake, applying, ((o.definition.table, o.state) for o in outcomes if o.definition))
+        irregular.create_view(lake, config, ((o.definition.table, o.state) for o in outcomes if o.definition))
     views.drop(lake, gone)
     if changes:
-        views.take_place(lake, applying)
+        views.take_place(lake, config)
     return after
 
 
@@ -268,7 +269,7 @@ def _renames(before: Published, now: Published, outcomes: Iterable[Outcome]) -> 
     return {name: new for data, name in current.items() if (new := live_name(published, data)) != name}
 
 
-def _show_between(lake: Lake, applying: GoldConfig, shown: Iterable[Outcome], arriving: Mapping[str, str]) -> None:
+def _show_between(lake: Lake, config: GoldConfig, shown: Iterable[Outcome], arriving: Mapping[str, str]) -> None:
     """Let views read live tables under the names that these have in between, so that none reads a name which another
     table takes next: a view may fail for moments, but never show another table's rows."""
     between = {name: old for old, name in arriving.items()}
@@ -276,18 +277,18 @@ def _show_between(lake: Lake, applying: GoldConfig, shown: Iterable[Outcome], ar
         live = between.get(outcome.state.name)
         if live is not None and outcome.definition is not None:
             table = _as_named(outcome.definition.table, outcome.name)
-            views.gold_view(lake, applying, table, outcome.state, live=live)
+            views.gold_view(lake, config, table, outcome.state, live=live)
 
 
-def _renew_views(lake: Lake, applying: GoldConfig, before: Published, outcome: Outcome) -> None:
+def _renew_views(lake: Lake, config: GoldConfig, before: Published, outcome: Outcome) -> None:
     if outcome.definition is None:
         return
     name, table = outcome.state.name, _as_named(outcome.definition.table, outcome.name)
     old = before.tables.get(outcome.name)
     same = old is not None and (old.name, old.stop) == (name, outcome.state.stop) and not outcome.found
-    views.gold_view(lake, applying, table, outcome.state, same_comment=same)
+    views.gold_view(lake, config, table, outcome.state, same_comment=same)
     if outcome.found or old is None:
-        views.silver_view(lake, applying, name, table)
+        views.silver_view(lake, config, name, table)
 
 
 def _as_named(table: Table, name: TableName) -> Table:
@@ -300,10 +301,10 @@ def _view_changes(old: TableState | None, new: TableState) -> bool:
 
 
 def _summary(
-    applying: GoldConfig, before: Published, now: Published, row_changes: int, merged: int, waits: str | None
+    config: GoldConfig, before: Published, now: Published, row_changes: int, merged: int, waits: str | None
 ) -> Applied:
     return Applied(
-        feed=applying.feed,
+        feed=config.feed,
         from_tso=before.tso,
         tso=now.tso,
         row_changes=row_changes,

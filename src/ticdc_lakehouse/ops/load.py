@@ -60,7 +60,7 @@ class Loaded:
 
 def load(
     lake: Lake,
-    applying: GoldConfig,
+    config: GoldConfig,
     folder: str,
     options: LoadOptions | None = None,
     *,
@@ -78,20 +78,20 @@ def load(
     """
     options = options or LoadOptions()
     export = read_export(SparkFolder(spark=lake.spark, path=folder), options.dumpling)
-    tables = loadable_tables(export, applying, options)
+    tables = loadable_tables(export, config, options)
     windows.create_tables(lake)
-    before = published(lake, applying.feed)
-    commits = Commits(lake=lake, feed=applying.feed, run=str(uuid4()))
-    loading = _Loading(lake=lake, applying=applying, export=export, time_zone=options.time_zone, commits=commits)
+    before = published(lake, config.feed)
+    commits = Commits(lake=lake, feed=config.feed, run=str(uuid4()))
+    loading = _Loading(lake=lake, config=config, export=export, time_zone=options.time_zone, commits=commits)
     loading.check_reached(before)
-    taken = data_tables(lake, applying.feed)
-    names = naming(lake, applying.feed, applying.name_template, applying.schema_template)
+    taken = data_tables(lake, config.feed)
+    names = naming(lake, config.feed, config.name_template, config.schema_template)
     found = all_problems(tables, lambda name: loading.definition(name, _newest(before, name), taken, names))
     lake.make_schemas(definition.name for definition in found)
     rows = {d.table.name: loading.fill(d) for d in found}
     states = {name: loading.state(definition) for name, definition in zip(rows, found, strict=True)}
     restart = Restart(tables=states, definitions=tuple(found))
-    windows.apply(lake, applying, until_tso=until_tso, restart=restart, source=source)
+    windows.apply(lake, config, until_tso=until_tso, restart=restart, source=source)
     return Loaded(tso=export.tso, rows=rows)
 
 
@@ -103,7 +103,7 @@ def _newest(before: Published, name: TableName) -> Definition | None:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Loading:
     lake: Lake
-    applying: GoldConfig
+    config: GoldConfig
     export: Export
     time_zone: str | None
     commits: Commits
@@ -114,13 +114,13 @@ class _Loading:
         if before.tso < tso:
             reached = with_time(before.tso) if before.tso else "published nothing"
             raise ConfigError(
-                f"{self.export.folder}: exported at {with_time(tso)}, gold of feed {self.applying.feed} has {reached}: "
+                f"{self.export.folder}: exported at {with_time(tso)}, gold of feed {self.config.feed} has {reached}: "
                 "load it when gold has passed the export's TSO"
             )
-        gone = kept(self.lake, self.applying.feed, Layer.SILVER).tso
+        gone = kept(self.lake, self.config.feed, Layer.SILVER).tso
         if tso < gone:
             raise ConfigError(
-                f"{self.export.folder}: exported at {with_time(tso)}, but of feed {self.applying.feed} silver no "
+                f"{self.export.folder}: exported at {with_time(tso)}, but of feed {self.config.feed} silver no "
                 f"longer has all changes up to {with_time(gone)} (silver.retention_days): {_AGAIN}"
             )
 
@@ -145,21 +145,21 @@ class _Loading:
     def fill(self, definition: Definition) -> int:
         """Make the Delta table and write the rows; gives their number. Raises ApplyError for rows that it cannot
         have."""
-        applying, data, table = self.applying, definition.data, definition.table
+        config, data, table = self.config, definition.data, definition.table
         self.lake.drop(Layer.LIVE, data)  # of a run that died before it published
         lake = self.commits.at(self.export.tso)
         rows, exported = None, self.export.tables[table.name]
         with _worker_errors():
             if exported.files:
                 texts = exported_rows(lake.spark, self.export, exported)
-                rows = self._keyed(table, _typed(texts, table, self.time_zone or applying.time_zone))
+                rows = self._keyed(table, _typed(texts, table, self.time_zone or config.time_zone))
             # Under its id until it is published: the table whose place it takes has the name.
-            create_live_table(lake, data, table, data=data, config=applying, rows=rows)
+            create_live_table(lake, data, table, data=data, config=config, rows=rows)
         return self._checked(definition)
 
     def _keyed(self, table: Table, rows: DataFrame) -> DataFrame:
         columns = {fold(column.name): column for column in table.columns}
-        key = key_text_sql([wire_text_sql(columns[fold(name)], self.applying.time_zone) for name in table.key])
+        key = key_text_sql([wire_text_sql(columns[fold(name)], self.config.time_zone) for name in table.key])
         return rows.selectExpr(f"{key} AS {KEY}", f"{self.export.tso}L AS {COMMIT_TS}", "*")
 
     def _checked(self, definition: Definition) -> int:
@@ -171,7 +171,7 @@ class _Loading:
                 f"{what}: {counted['rows']} rows with {counted['keys']} different keys: is there more than one export?"
             )
         self._check_times(definition.table, rows, what)
-        policy = self.applying.policy(definition.table.database, definition.table.table)
+        policy = self.config.policy(definition.table.database, definition.table.table)
         odd = rows.where(F.col(IRREGULAR).isNotNull()).select(KEY, IRREGULAR).first()
         if odd is not None and policy.on_irregular is OnIrregular.BLOCK:
             raise ApplyError(f"{what}: row {odd[KEY]} has {odd[IRREGULAR]}, which is no date (on_irregular: block)")
@@ -191,7 +191,7 @@ class _Loading:
 
     def state(self, definition: Definition) -> TableState:
         """Applied up to the export's TSO, with the DDLs of exactly that TSO."""
-        events = events_table.events(self.lake, self.applying.feed)
+        events = events_table.events(self.lake, self.config.feed)
         ddls = events.where((F.col("kind") == Kind.DDL.value) & (F.col("commit_ts") == self.export.tso))
         return TableState(
             name=definition.name,

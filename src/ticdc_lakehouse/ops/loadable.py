@@ -18,16 +18,14 @@ from ticdc_lakehouse.schema.names import TableName, fold
 _T = TypeVar("_T")
 
 
-def loadable_tables(export: Export, applying: GoldConfig, options: LoadOptions) -> list[TableName]:
+def loadable_tables(export: Export, config: GoldConfig, options: LoadOptions) -> list[TableName]:
     """The tables to load. Raises ConfigError with everything that is wrong with them."""
-    if applying.mode is not Mode.WATERMARKS:
-        raise ConfigError(
-            f"feed {applying.feed}: in gold mode eventual nothing tells which changes came after an export"
-        )
+    if config.mode is not Mode.WATERMARKS:
+        raise ConfigError(f"feed {config.feed}: in gold mode eventual nothing tells which changes came after an export")
     if options.time_zone is not None:
         _check_time_zone(options.time_zone)
-    names = _chosen(export, applying, options.tables)
-    all_problems(names, lambda name: _check(export, name, applying, options))
+    names = _chosen(export, config, options.tables)
+    all_problems(names, lambda name: _check(export, name, config, options))
     return names
 
 
@@ -45,11 +43,11 @@ def all_problems(names: Iterable[TableName], check: Callable[[TableName], _T]) -
     return found
 
 
-def _chosen(export: Export, applying: GoldConfig, wanted: Iterable[str]) -> list[TableName]:
-    taken = [name for name in export.tables if applying.matches(*name)]
+def _chosen(export: Export, config: GoldConfig, wanted: Iterable[str]) -> list[TableName]:
+    taken = [name for name in export.tables if config.matches(*name)]
     if not taken:
         exported = ", ".join(map(str, export.tables))
-        raise ConfigError(f"{export.folder}: feed {applying.feed} takes none of its tables: {exported}")
+        raise ConfigError(f"{export.folder}: feed {config.feed} takes none of its tables: {exported}")
     by_name = {fold(str(name)): name for name in taken}
     unknown = [text for text in wanted if fold(text) not in by_name]
     if unknown:
@@ -57,16 +55,16 @@ def _chosen(export: Export, applying: GoldConfig, wanted: Iterable[str]) -> list
     return [by_name[fold(text)] for text in wanted] or taken
 
 
-def _check(export: Export, name: TableName, applying: GoldConfig, options: LoadOptions) -> None:
+def _check(export: Export, name: TableName, config: GoldConfig, options: LoadOptions) -> None:
     what, exported = f"{export.folder}: table {name}", export.tables[name]
     if not exported.definition.key:
         raise ConfigError(f"{what} has no handle key: nothing tells its rows apart")
     if (clash := name_clash(exported.definition)) is not None:
         raise ConfigError(f"{what}: {clash}")
-    _check_columns(what, exported, applying, options)
+    _check_columns(what, exported, config, options)
 
 
-def _check_columns(what: str, exported: ExportedTable, applying: GoldConfig, options: LoadOptions) -> None:
+def _check_columns(what: str, exported: ExportedTable, config: GoldConfig, options: LoadOptions) -> None:
     key = {fold(name) for name in exported.definition.key}
     there = {column.name for column in exported.columns}
     for column in exported.definition.sent:
@@ -79,7 +77,7 @@ def _check_columns(what: str, exported: ExportedTable, applying: GoldConfig, opt
                 f"{what}: column {column.name} is a TIMESTAMP: give the time zone of the session that exported, "
                 "UTC with Dumpling's --params time_zone=+00:00"
             )
-        rewritten = applying.noncanonical_key_digits and column.type.family in NONCANONICAL_KEY_DIGITS
+        rewritten = config.noncanonical_key_digits and column.type.family in NONCANONICAL_KEY_DIGITS
         if rewritten and fold(column.name) in key:
             raise ConfigError(unknown_key(what, column.name, column.type.text))
 

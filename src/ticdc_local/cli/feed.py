@@ -11,7 +11,7 @@ from ticdc_codec.event import Ddl, Event, Failure, Resolved, RowChange
 from ticdc_codec.inspection.inspector import inspect
 from ticdc_codec.protocols import PROTOCOLS, protocol_named, spelling
 from ticdc_lakehouse.config.feed import Feed, load_feed
-from ticdc_lakehouse.entry import decoding_of
+from ticdc_lakehouse.config.layer_settings import decoding_of
 from ticdc_lakehouse.silver.first_messages import events_in
 from ticdc_local.cli.arguments import lake_root, named_values, place_arguments, writing
 from ticdc_local.cli.generate import sink_values

@@ -6,7 +6,7 @@ import argparse
 import json
 
 from ticdc_codec.tso import with_time
-from ticdc_lakehouse.entry import applying_of
+from ticdc_lakehouse.config.layer_settings import gold_config_of
 from ticdc_lakehouse.ops.dumpling.export import read_export
 from ticdc_lakehouse.ops.dumpling.folder import LocalFolder
 from ticdc_lakehouse.ops.load_options import add_load_options, load_options
@@ -35,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     given, feed = load_options(options), feed_named(options, options.feed)
     if ":/" not in options.folder:
         export = read_export(LocalFolder(path=options.folder), given.dumpling)
-        loadable_tables(export, applying_of(feed), given)
+        loadable_tables(export, gold_config_of(feed), given)
     opened = feed_run(options, options.feed)
     with progress(f"loading {options.folder}"):
         loaded = opened.load(options.folder, given)

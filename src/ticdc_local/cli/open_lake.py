@@ -12,7 +12,8 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from ticdc_lakehouse.catalog import Lake
-from ticdc_lakehouse.entry import Run, lake_from
+from ticdc_lakehouse.entry import Run
+from ticdc_lakehouse.job_parameters import lake_from
 from ticdc_local.cli.arguments import project_root
 from ticdc_local.cli.notice import progress
 from ticdc_local.cli.project import existing_lake, feed_named

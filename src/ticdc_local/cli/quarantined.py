@@ -11,7 +11,7 @@ from ticdc_codec.inspection.inspector import Inspector
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Layer, Values
 from ticdc_lakehouse.config.feed import Feed
-from ticdc_lakehouse.entry import decoding_of
+from ticdc_lakehouse.config.layer_settings import decoding_of
 from ticdc_lakehouse.silver import external_schemas, quarantine
 from ticdc_lakehouse.silver.first_messages import events_in
 from ticdc_lakehouse.silver.quarantine import Position

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.config.feed import Feed, load_feeds
-from ticdc_lakehouse.entry import lake_from
+from ticdc_lakehouse.job_parameters import lake_from
 from ticdc_local.cli.arguments import lake_root, named_values, place_arguments, project_root, seconds
 from ticdc_local.cli.job_text import progress_text, result_text
 from ticdc_local.cli.notice import note

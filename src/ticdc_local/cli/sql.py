@@ -16,11 +16,11 @@ from pyspark.errors import PySparkException
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_of
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.entry import LARGEST
 from ticdc_lakehouse.gold import views
 from ticdc_lakehouse.gold.live_table import is_settled, live_names
 from ticdc_lakehouse.gold.state import published, published_feeds
 from ticdc_lakehouse.gold.time_travel import as_of
+from ticdc_lakehouse.job_parameters import LARGEST
 from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.silver import events_table
 from ticdc_local.cli.arguments import place_arguments, positive
@@ -129,7 +129,7 @@ def refresh_views(options: argparse.Namespace, lake: Lake) -> list[str]:
         if not is_settled(lake, live_names(now.tables.values())):
             note(f"{feed}: {_UNSETTLED} ticdc-lake run --feed {feed}")
             continue
-        views.show(lake, feed_run(options, feed, lake).applying, now)
+        views.show(lake, feed_run(options, feed, lake).gold_config, now)
     return feeds
 
 

@@ -12,7 +12,7 @@ from datetime import timedelta
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_text
 from ticdc_lakehouse.config.feed import load_feed
-from ticdc_lakehouse.entry import thresholds_of
+from ticdc_lakehouse.config.layer_settings import thresholds_of
 from ticdc_lakehouse.ops import retention
 from ticdc_lakehouse.ops.alarm import Thresholds
 from ticdc_lakehouse.ops.status import NOTHING_LEFT, FeedStatus, Health, feed_status

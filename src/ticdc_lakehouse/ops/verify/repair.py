@@ -62,18 +62,18 @@ class Repair:
 
 
 def repair(
-    lake: Lake, applying: GoldConfig, before: Published, sessions: Callable[[int], Snapshot], repairs: Sequence[Repair]
+    lake: Lake, config: GoldConfig, before: Published, sessions: Callable[[int], Snapshot], repairs: Sequence[Repair]
 ) -> None:
     """Merge the rows and publish; ``before`` is the newest published state. Nobody else may write to the feed's live
     tables. Raises ConfigError if a run of gold that died has left a table ahead of its published version."""
     for each in repairs:
         _check_published(lake, each)
-    commits = Commits(lake=lake, feed=applying.feed, run=str(uuid4()))
+    commits = Commits(lake=lake, feed=config.feed, run=str(uuid4()))
     with closing(commits):
         versions = {
-            each.table.name: _merge(commits, applying, sessions(each.state.applied_tso), each) for each in repairs
+            each.table.name: _merge(commits, config, sessions(each.state.applied_tso), each) for each in repairs
         }
-    _publish(lake, applying, before, commits.run, repairs, versions)
+    _publish(lake, config, before, commits.run, repairs, versions)
 
 
 def _check_published(lake: Lake, work: Repair) -> None:
@@ -85,10 +85,10 @@ def _check_published(lake: Lake, work: Repair) -> None:
         )
 
 
-def _merge(commits: Commits, applying: GoldConfig, snapshot: Snapshot, work: Repair) -> int:
+def _merge(commits: Commits, config: GoldConfig, snapshot: Snapshot, work: Repair) -> int:
     """The rows as TiDB has them take the place of those in the live table; gives its new version."""
     lake, name = commits.at(work.state.applied_tso), work.state.name
-    rows = _source_rows(lake, applying, snapshot, work).join(_lake_keys(lake, work), _KEY_HASH, "full")
+    rows = _source_rows(lake, config, snapshot, work).join(_lake_keys(lake, work), _KEY_HASH, "full")
     stored = [COMMIT_TS, IRREGULAR, *(quoted(column.name) for column in work.table.sent)]
     rows.selectExpr(
         f"coalesce({_STORED_KEY}, {KEY}) AS {KEY}", f"{KEY} IS NULL AS {DELETED}", *stored
@@ -114,7 +114,7 @@ def _lake_keys(lake: Lake, work: Repair) -> DataFrame:
     return there.join(lake.spark.createDataFrame(hashes), F.col(_KEY_HASH) == F.col("wanted"), "left_semi")
 
 
-def _source_rows(lake: Lake, applying: GoldConfig, snapshot: Snapshot, work: Repair) -> DataFrame:
+def _source_rows(lake: Lake, config: GoldConfig, snapshot: Snapshot, work: Repair) -> DataFrame:
     """Hash of the key, then the columns of a live table, of the rows as TiDB has them; read by Spark's workers."""
     queries = [
         work.compared.source_texts_sql(each.rows.chunk, hashes) for each in work.keys for hashes in parts(each.keys)
@@ -125,7 +125,7 @@ def _source_rows(lake: Lake, applying: GoldConfig, snapshot: Snapshot, work: Rep
     answered = asked.repartition(min(len(queries), 4)).mapInArrow(
         _reader(snapshot, [_KEY_HASH, *texts]), ", ".join(f"{name} STRING" for name in [_KEY_HASH, *texts])
     )
-    return _keyed(_typed(answered, work), applying, work)
+    return _keyed(_typed(answered, work), config, work)
 
 
 def _reader(snapshot: Snapshot, names: list[str]) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
@@ -151,21 +151,21 @@ def _typed(texts: DataFrame, work: Repair) -> DataFrame:
     return lost.selectExpr(_KEY_HASH, f"{irregular_sql('lost')} AS {IRREGULAR}", *shown)
 
 
-def _keyed(rows: DataFrame, applying: GoldConfig, work: Repair) -> DataFrame:
+def _keyed(rows: DataFrame, config: GoldConfig, work: Repair) -> DataFrame:
     columns = {fold(column.name): column for column in work.table.columns}
-    key = key_text_sql([wire_text_sql(columns[fold(name)], applying.time_zone) for name in work.table.key])
+    key = key_text_sql([wire_text_sql(columns[fold(name)], config.time_zone) for name in work.table.key])
     return rows.selectExpr("*", f"{key} AS {KEY}", f"{work.state.applied_tso}L AS {COMMIT_TS}")
 
 
 def _publish(
     lake: Lake,
-    applying: GoldConfig,
+    config: GoldConfig,
     before: Published,
     run: str,
     repairs: Sequence[Repair],
     versions: dict[TableName, int],
 ) -> None:
-    identity, now = Identity(applying.feed, before.number + 1, run), datetime.now(UTC)
+    identity, now = Identity(config.feed, before.number + 1, run), datetime.now(UTC)
     append(
         lake,
         OVERRIDES,
@@ -175,6 +175,6 @@ def _publish(
         ],
     )
     tables = {name: replace(state, version=versions.get(name, state.version)) for name, state in before.tables.items()}
-    views.leave_place(lake, applying.feed)
-    publish(lake, applying.feed, before, replace(before, tables=tables), (), 0, run=run)
-    views.refresh(lake, applying)
+    views.leave_place(lake, config.feed)
+    publish(lake, config.feed, before, replace(before, tables=tables), (), 0, run=run)
+    views.refresh(lake, config)

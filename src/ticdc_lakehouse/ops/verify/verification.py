@@ -45,13 +45,13 @@ class Settings:
     chunk_rows: int = CHUNK_ROWS
 
 
-def verify(lake: Lake, applying: GoldConfig, sessions: Sessions, settings: Settings) -> Verified:
+def verify(lake: Lake, config: GoldConfig, sessions: Sessions, settings: Settings) -> Verified:
     """Compare, write what differs into ``ops.differences``, and repair it if that is asked for.
 
     Raises ConfigError for a feed or table that has no TSO to compare at, and where TiDB cannot be read.
     """
-    before = published(lake, applying.feed)
-    chosen = _chosen(before, applying, settings.tables)
+    before = published(lake, config.feed)
+    chosen = _chosen(before, config, settings.tables)
     results.create_tables(lake)
     run, began = str(uuid4()), datetime.now(UTC)
     tables, repairs = [], []
@@ -59,28 +59,28 @@ def verify(lake: Lake, applying: GoldConfig, sessions: Sessions, settings: Setti
         session = sessions(state.applied_tso)
         source = Source(connect=session.connect, threads=settings.threads, sleep=settings.sleep)
         with closing(source):
-            result, work = _verify_table(lake, applying, source, before, name, settings)
+            result, work = _verify_table(lake, config, source, before, name, settings)
         tables.append(result)
         if work is not None:
             repairs.append(work)
-        log("ops", "verified", feed=applying.feed, table=".".join(name), tso=state.applied_tso, result=result.result)
+        log("ops", "verified", feed=config.feed, table=".".join(name), tso=state.applied_tso, result=result.result)
     if repairs:
-        repair(lake, applying, before, sessions, repairs)
+        repair(lake, config, before, sessions, repairs)
         rows = {each.table.name: each.rows for each in repairs}
         tables = [_repaired(table, rows[table.name]) if table.name in rows else table for table in tables]
-    results.record(lake, applying.feed, run, began, tables)
-    return Verified(feed=applying.feed, tso=before.tso, tables=tuple(tables))
+    results.record(lake, config.feed, run, began, tables)
+    return Verified(feed=config.feed, tso=before.tso, tables=tuple(tables))
 
 
 def _repaired(table: TableResult, rows: int) -> TableResult:
     return replace(table, result=Result.REPAIRED, detail=f"{rows} rows read again")
 
 
-def _chosen(before: Published, applying: GoldConfig, wanted: Sequence[str]) -> dict[TableName, TableState]:
-    if applying.mode is not Mode.WATERMARKS:
-        raise ConfigError(f"feed {applying.feed}: in gold mode eventual no table is at one TSO, to compare it at")
+def _chosen(before: Published, config: GoldConfig, wanted: Sequence[str]) -> dict[TableName, TableState]:
+    if config.mode is not Mode.WATERMARKS:
+        raise ConfigError(f"feed {config.feed}: in gold mode eventual no table is at one TSO, to compare it at")
     if not before.tso:
-        raise ConfigError(f"feed {applying.feed}: gold has published nothing yet")
+        raise ConfigError(f"feed {config.feed}: gold has published nothing yet")
     by_name = {fold(".".join(name)): name for name in before.tables}
     if unknown := [table for table in wanted if fold(table) not in by_name]:
         there = ", ".join(".".join(name) for name in sorted(before.tables))
@@ -91,7 +91,7 @@ def _chosen(before: Published, applying: GoldConfig, wanted: Sequence[str]) -> d
 
 def _verify_table(
     lake: Lake,
-    applying: GoldConfig,
+    config: GoldConfig,
     source: Source,
     before: Published,
     name: TableName,
@@ -120,19 +120,19 @@ def _verify_table(
     )
     if not (settings.repair and all_of_it):
         return result, None
-    if (reason := _unrepairable(applying, compared, rows, only_lake or only_source)) is not None:
+    if (reason := _unrepairable(config, compared, rows, only_lake or only_source)) is not None:
         return replace(result, detail=f"not repaired: {reason}; load an export"), None
     work = Repair(table=table, state=state, compared=compared, keys=rows.keys)
     return result, work
 
 
-def _unrepairable(applying: GoldConfig, table: ComparedTable, rows: Differences, columns: Sequence[str]) -> str | None:
+def _unrepairable(config: GoldConfig, table: ComparedTable, rows: Differences, columns: Sequence[str]) -> str | None:
     if columns:
         return f"column {columns[0]} is not on both sides"
     if not table.key:
         return "it has no handle key"
     for column in (each.typed.definition for each in table.key):
-        rewritten = applying.noncanonical_key_digits and column.type.family in NONCANONICAL_KEY_DIGITS
+        rewritten = config.noncanonical_key_digits and column.type.family in NONCANONICAL_KEY_DIGITS
         if rewritten or (column.type.elements and column.by is None):
             return f"how the feed writes keys of {column.type.text} is not known"
     return "more rows differ than are listed" if rows.unlisted else None

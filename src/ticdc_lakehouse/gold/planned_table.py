@@ -1,0 +1,328 @@
+"""A live table on its way through the steps of its plan: each step that changes it is one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+
+from ticdc_codec.errors import ApplyError
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.alter_table import alter
+from ticdc_lakehouse.gold.eventual import purge
+from ticdc_lakehouse.gold.irregular import first_irregular
+from ticdc_lakehouse.gold.learned_defaults import fills
+from ticdc_lakehouse.gold.live_table import (
+    Commit,
+    Commits,
+    commits_since,
+    create_live_table,
+    live_name,
+    own_version,
+    restore,
+)
+from ticdc_lakehouse.gold.merge import changes_sql, merge
+from ticdc_lakehouse.gold.plain_bytes import first_lost_sql, lost_point
+from ticdc_lakehouse.gold.source_rows import needs_source, read_whole
+from ticdc_lakehouse.log import log
+from ticdc_lakehouse.planning.naming import dropped_name
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.published_state import Definition
+from ticdc_lakehouse.planning.table_plan import AlterRows, ExchangeRows, MergeRows, Step, unsupported_ddl
+from ticdc_lakehouse.planning.window import BlockingPoint
+from ticdc_lakehouse.planning.window_plan import TablePlan
+from ticdc_lakehouse.policy import Mode, OnIrregular
+from ticdc_lakehouse.schema.computed_default import pending_columns, settled
+from ticdc_lakehouse.schema.definition import PendingDefault, Table
+from ticdc_lakehouse.tidb.session import Sessions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoldRun:
+    """One run of gold at work on live tables."""
+
+    lake: Lake
+    config: GoldConfig
+    commits: Commits
+    names: Mapping[str, str]
+    """Stable id to name of the live tables that are published, or about to be out of an export."""
+    source: Sessions | None = None
+    """Sessions in TiDB, for rows that no message has whole."""
+    undisturbed: bool = False
+    """Whether this process wrote the published state and nothing failed since: then no run has died on a live table, or
+    the first commit to it shows that one has (`own_version`)."""
+
+    def live(self, plan: TablePlan, data: str) -> str:
+        """The name of a plan's live table until the window is published. One whose name another table has now is made
+        under its id."""
+        if data in self.names or (plan.state is not None and plan.state.version >= 0):
+            return live_name(self.names, data)
+        if plan.dropped_at is not None:
+            return dropped_name(data)
+        return data if plan.view in self.names.values() else plan.view
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """Why a step was not done, or not whole."""
+
+    point: BlockingPoint
+    first: int
+    """commit_ts of the first change that is not in."""
+
+
+def ddl_stop(step: AlterRows | ExchangeRows, reason: str) -> Stop:
+    """Blocks the table at a DDL that cannot be followed, for a reason."""
+    point = BlockingPoint(tso=step.commit_ts, stop=unsupported_ddl(step.commit_ts, step.query, reason))
+    return Stop(point=point, first=step.commit_ts)
+
+
+def begin(run: GoldRun, plan: TablePlan, start: Definition, *, alone: bool) -> PlannedTable:
+    """The table as it was published, or as a run that died left it after a DDL. ``alone``: no other table takes part in
+    its steps."""
+    version = -1 if plan.state is None else plan.state.version
+    table = PlannedTable(
+        run=run,
+        plan=plan,
+        data=start.data,
+        name=run.live(plan, start.data),
+        table=start.table,
+        version=version,
+        tso=start.commit_ts - (start.source == "wire"),
+    )
+    if version >= 0 and any(map(_writes, plan.steps)) and not run.undisturbed:
+        table.resume(alone=alone)
+    return table
+
+
+@dataclass(slots=True, kw_only=True)
+class PlannedTable:
+    """A live table on its way through the steps of its plan."""
+
+    run: GoldRun
+    plan: TablePlan
+    data: str
+    """Its stable id."""
+    name: str
+    table: Table
+    version: int
+    """-1 while the table is not made: what changes before its first row only changes its definition."""
+    tso: int
+    """The TSO at which it is: of the last step that was done."""
+    written: bool = False
+    """Whether the table has versions after ``version`` that are to be looked up."""
+    done: list[Step] = field(default_factory=list)
+    learned: set[PendingDefault] = field(default_factory=set)
+    """Values of old rows that became known on the way: the plan's definitions have them as pending."""
+    stop: Stop | None = None
+
+    def resume(self, *, alone: bool) -> None:
+        """Go on from what a run that died did, or put the table back to its published version."""
+        state, feed = self.plan.state, self.run.config.feed
+        assert state is not None
+        newest, commits = commits_since(self.run.lake, self.name, self.version)
+        restored = [at for at, c in enumerate(commits) if c.restored and (c.feed, c.tso) == (feed, state.applied_tso)]
+        commits = commits[restored[-1] + 1 :] if restored else commits
+        done = steps_done(self.plan, commits, feed) if alone and self.run.config.mode is Mode.WATERMARKS else None
+        if done is None and commits:
+            restore(self.run.commits.at(state.applied_tso), self.name, self.version)
+            newest = own_version(self.run.lake, self.name, newest, self.run.commits.run)
+        self.version = newest
+        for step in self.plan.steps[: done or 0]:
+            self._finish(step)
+
+    def _finish(self, step: Step) -> None:
+        match step:
+            case AlterRows(table=table):
+                self.table = table
+        self.tso = turn_of(step)[0]
+        self.done.append(step)
+
+    def apply(self, step: MergeRows | AlterRows) -> None:
+        """Do one step, or as much of it as can be done."""
+        if self.stop is not None or any(step is done for done in self.done):
+            return
+        match step:
+            case MergeRows() if step.groups:
+                self.stop = self._merge_rows(self._learn(step))
+            case AlterRows() if self.version >= 0:
+                self.stop = self._alter(replace(step, table=settled(step.table, self.learned)))
+        if self.stop is None:
+            self._finish(step)
+
+    def _learn(self, rows: MergeRows) -> MergeRows:
+        """Fill pending columns of old rows with the values that these rows show; gives them with the definition that
+        holds then. In mode eventual a row's changes may overtake each other, so the first that comes shows nothing."""
+        config, rows = self.run.config, replace(rows, table=settled(rows.table, self.learned))
+        if self.version < 0 or config.mode is Mode.EVENTUAL or not pending_columns(rows.table):
+            return rows
+        effects = fills(self.run.lake, config.feed, self.name, rows, config.time_zone)
+        if not effects:
+            return rows
+        learned = {effect.column.pending for effect in effects if effect.column.pending is not None}
+        rows = replace(rows, table=settled(rows.table, learned))
+        stop = self._alter(AlterRows(commit_ts=rows.after, query="", effects=effects, table=rows.table))
+        assert stop is None, "a learned value needs no conversion"
+        self.learned |= learned
+        names = ", ".join(effect.column.name for effect in effects)
+        log("gold", "default learned", feed=config.feed, table=rows.table.name, tso=rows.after, columns=names)
+        return rows
+
+    def begin_exchange(self) -> int:
+        """The version that the other table reads."""
+        self._make()
+        self._look_up()
+        return self.version
+
+    def end_exchange(self, step: ExchangeRows, reason: str | None) -> None:
+        """Rows were exchanged, or were not for a reason."""
+        if self.stop is not None:
+            return
+        if reason is None:
+            self.written = True
+            self._finish(step)
+        else:
+            self.stop = ddl_stop(step, reason)
+
+    def end(self) -> TablePlan:
+        """The plan as far as it was done. A table without a row is made now, and ``version`` is its newest one."""
+        self._make()
+        self._look_up()
+        return self.plan if self.stop is None else _done_part(self.plan, self.done, self.stop)
+
+    def _merge_rows(self, rows: MergeRows) -> Stop | None:
+        """Merge rows up to the first that the table must not take."""
+        with self._whole(rows) as (whole, unread):
+            point = self._unmergeable(whole, unread)
+            self._make()
+            if point is None:
+                self._merge(whole)
+                return None
+        # Late rows are not merged in part: their table is blocked until a person decides.
+        late = point.tso < rows.after
+        # Below the point an older change may be the newest of its key: it is looked at anew.
+        earlier = None if late else self._merge_rows(replace(rows, through=point.tso))
+        if earlier is not None:
+            return earlier
+        stop = replace(point.stop, needs_override=late)
+        return Stop(point=BlockingPoint(tso=max(point.tso, rows.after), stop=stop), first=point.tso + 1)
+
+    def _whole(self, rows: MergeRows) -> AbstractContextManager[tuple[MergeRows, BlockingPoint | None]]:
+        """The step with the rows whole that are to be read from TiDB, and the point before the first that cannot be."""
+        run = self.run
+        if not needs_source(run.config, rows):
+            return nullcontext((rows, None))
+        assert run.source is not None, "a feed that reads from TiDB has its address (config.feed)"
+        return read_whole(run.lake, run.config, run.source, rows)
+
+    def _merge(self, rows: MergeRows) -> None:
+        config, lake = self.run.config, self.run.commits.at(rows.through)
+        self._commit(lake, lambda: merge(lake, config.feed, self.name, rows, config.time_zone))
+        if config.mode is Mode.EVENTUAL:
+            self._commit(lake, lambda: purge(lake, self.name, config.tombstone_days))
+
+    def _unmergeable(self, rows: MergeRows, unread: BlockingPoint | None) -> BlockingPoint | None:
+        """The point before the first row that the table must not take."""
+        points = [point for point in (unread, self._irregular(rows), self._lost(rows)) if point is not None]
+        return min(points, key=lambda point: point.tso, default=None)
+
+    def _irregular(self, rows: MergeRows) -> BlockingPoint | None:
+        config = self.run.config
+        if config.policy(rows.table.database, rows.table.table).on_irregular is not OnIrregular.BLOCK:
+            return None
+        return first_irregular(self.run.lake, config.feed, rows, config.time_zone)
+
+    def _lost(self, rows: MergeRows) -> BlockingPoint | None:
+        if not rows.plain_bytes:
+            return None
+        lake, config = self.run.lake, self.run.config
+        changes = changes_sql(lake, config.feed, rows, config.time_zone)
+        (first,) = lake.spark.sql(first_lost_sql(rows, changes)).collect()[0]
+        return None if first is None else lost_point(rows, first)
+
+    def _alter(self, step: AlterRows) -> Stop | None:
+        self._look_up()
+        lake = self.run.commits.at(step.commit_ts)
+        try:
+            self._commit(lake, lambda: alter(lake, self.name, step, self.version, self.run.config.time_zone))
+        except ApplyError as error:
+            return ddl_stop(step, str(error))
+        return None
+
+    def _commit(self, lake: Lake, commit: Callable[[], object]) -> None:
+        """Do what commits. If its version is the next one, nobody else wrote to the table; else its history tells."""
+        version = lake.committed(commit)
+        if version == self.version + 1 and not self.written:
+            self.version = version
+        else:
+            self.written = True
+
+    def _look_up(self) -> None:
+        if self.written:
+            self.version = own_version(self.run.lake, self.name, self.version, self.run.commits.run)
+            self.written = False
+
+    def _make(self) -> None:
+        if self.version >= 0:
+            return
+        run, config = self.run, self.run.config
+        if run.lake.exists(Layer.LIVE, self.name):
+            # Of a run that died before it published: the table may have had other columns then.
+            run.lake.drop(Layer.LIVE, self.name)
+        lake = run.commits.at(self.tso)
+        create_live_table(lake, self.name, self.table, data=self.data, config=config)
+        self.version = 0
+
+
+def _done_part(plan: TablePlan, done: list[Step], stop: Stop) -> TablePlan:
+    """The plan as far as it was done."""
+    through = stop.point.tso
+    return replace(
+        plan,
+        through=through,
+        ddls=tuple(step.query for step in done if not isinstance(step, MergeRows) and step.commit_ts == through),
+        stop=stop.point.stop,
+        found=tuple(definition for definition in plan.found if definition.commit_ts < stop.first),
+    )
+
+
+def turn_of(step: Step) -> tuple[int, bool]:
+    """An exchange is after all that either table does up to its commit_ts."""
+    match step:
+        case MergeRows(through=tso) | AlterRows(commit_ts=tso):
+            return tso, False
+        case ExchangeRows(commit_ts=tso):
+            return tso, True
+
+
+def merges_rows(step: Step) -> bool:
+    return isinstance(step, MergeRows) and bool(step.groups)
+
+
+def _writes(step: Step) -> bool:
+    return not isinstance(step, MergeRows) or merges_rows(step)
+
+
+def steps_done(plan: TablePlan, commits: Sequence[Commit], feed: str) -> int | None:
+    """How many of a plan's steps the commits of runs that died have done for good: those up to their last DDL. Rows
+    merged after it are merged again, which changes nothing.
+
+    None if the table must go back to its published version: something else was written, or more than the plan does.
+    """
+    done = 0
+    for commit in commits:
+        if commit.feed != feed or commit.tso is None or commit.tso > plan.through:
+            return None
+        if commit.merged:
+            continue
+        later = (number for number, step in enumerate(plan.steps) if number >= done and _follows(step, commit.tso))
+        found = next(later, None)
+        if found is None:
+            return None
+        done = found + 1
+    replayed = any(isinstance(step, MergeRows) and step.replayed for step in plan.steps[:done])
+    return None if replayed else done
+
+
+def _follows(step: Step, tso: int) -> bool:
+    return isinstance(step, AlterRows) and step.commit_ts == tso

@@ -1,0 +1,60 @@
+"""Parameters of a job, which are texts, as values: the lake that they describe, words, whole numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.session_settings import setting_of
+
+ROOT_CONF = "spark.ticdc_lake.root"
+"""Session setting that names the folder of the lake on a laptop; absent on Databricks."""
+
+LARGEST = 2**63 - 1
+"""Spark's largest whole number; no TSO is larger."""
+
+
+def lake_from(spark: SparkSession, parameters: Mapping[str, str]) -> Lake:
+    """The lake that job parameters describe, with its tables registered where the catalog forgets them."""
+    root = setting_of(spark, ROOT_CONF)
+    lake = Lake(
+        spark=spark,
+        catalog=given(parameters, "catalog"),
+        schemas={layer: given(parameters, f"{layer}_schema") for layer in Layer},
+        checkpoints=given(parameters, "checkpoint_root"),
+        root=Path(root) if root else None,
+    )
+    lake.register()
+    return lake
+
+
+def given(parameters: Mapping[str, str], name: str) -> str:
+    """The value of a parameter, which may be empty. Raises ConfigError if there is none of this name."""
+    if name not in parameters:
+        raise ConfigError(f"parameter {name}: missing; there are {', '.join(parameters) or 'none'}")
+    return parameters[name]
+
+
+def choice(parameters: Mapping[str, str], name: str, allowed: tuple[str, ...]) -> str:
+    """The value of a parameter, the first of those that are allowed if it is empty. Raises ConfigError for others."""
+    value = parameters.get(name, "") or allowed[0]
+    if value not in allowed:
+        raise ConfigError(f"parameter {name}: expected one of {', '.join(allowed)}, found {value!r}")
+    return value
+
+
+def number(parameters: Mapping[str, str], name: str) -> int | None:
+    """The whole number that a parameter gives, None if it is empty. Raises ConfigError for other texts, and above
+    LARGEST."""
+    value = parameters.get(name, "").strip()
+    if not value:
+        return None
+    if not value.isdecimal():
+        raise ConfigError(f"parameter {name}: expected a whole number or nothing, found {value!r}")
+    if len(value) > len(str(LARGEST)) or int(value) > LARGEST:
+        raise ConfigError(f"parameter {name}: expected at most {LARGEST}, found {value}")
+    return int(value)
