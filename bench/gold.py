@@ -103,7 +103,7 @@ def _apply(lake: Lake, case: Case, made: Made) -> float:
     start = time.perf_counter()
     done = windows.apply(lake, case.config)
     seconds = time.perf_counter() - start
-    if (done.tso, done.merged, done.stopped) != (made.tso, case.tables, {}):
+    if (done.tso, done.merged, done.blocked) != (made.tso, case.tables, {}):
         raise RuntimeError(f"expected {case.tables} tables merged up to {made.tso}, found {done}")
     return seconds
 

@@ -125,7 +125,7 @@ class Run:
             )
             status.create_views(self.lake, self.feed.name)
             found |= {"from_tso": applied.from_tso, "tso": applied.tso, "row_changes": applied.row_changes}
-            found |= {"tables": applied.merged, "blocked": len(applied.stopped), "waiting_on": applied.waits}
+            found |= {"tables": applied.merged, "blocked": len(applied.blocked), "waiting_on": applied.waiting_on}
             return applied
 
     def alarm(self) -> None:

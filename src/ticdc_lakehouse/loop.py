@@ -38,7 +38,7 @@ class Round:
     """Tables that were merged into."""
     tso: int
     """The published watermark; 0 before the first."""
-    waits: str | None
+    waiting_on: str | None
     behind_seconds: float | None
     """Age of the data, from the watermark to now; None before the first watermark."""
     seconds: float
@@ -86,7 +86,7 @@ class _Feed:
             row_changes=applied.row_changes,
             tables=applied.merged,
             tso=applied.tso,
-            waits=applied.waits,
+            waiting_on=applied.waiting_on,
             behind_seconds=None if age is None else max(0.0, age),
             seconds=time.monotonic() - started,
         )
@@ -165,6 +165,6 @@ def round_text(done: Round | FailedRound) -> str:
             else:
                 parts.append(f"watermark {with_time(done.tso)}, {done.behind_seconds:.1f} s behind")
             parts.append(f"took {done.seconds:.1f} s")
-            if done.waits:
-                parts.append(f"waiting on: {done.waits}")
+            if done.waiting_on:
+                parts.append(f"waiting on: {done.waiting_on}")
             return f"{done.feed} round {done.number}: {', '.join(parts)}"

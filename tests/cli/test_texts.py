@@ -18,7 +18,7 @@ from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.silver.quarantine import OpenHold, positions_of
+from ticdc_lakehouse.silver.quarantine import BlockingMessage, positions_of
 from ticdc_local.cli import doctor, main, quarantine
 from ticdc_local.cli.doctor import Finding
 from ticdc_local.cli.status import checked_status, feed_text, status_object
@@ -36,7 +36,7 @@ STATUS = FeedStatus(
     time=time_of(TSO),
     newest_change=time_of(TSO + (90_000 << 18)),
     asked_at=time_of(TSO + (3_600_000 << 18)),
-    waits="partition shop/0 has sent no watermark yet",
+    waiting_on="partition shop/0 has sent no watermark yet",
     tables={
         TableName("shop", "orders"): TableState(name="shop_shop_orders", data="o", version=3, applied_tso=TSO),
         TableName("shop", "a"): TableState(
@@ -87,7 +87,7 @@ def test_a_feed_without_watermarks_says_what_is_not_promised() -> None:
 
 
 def test_a_feed_that_published_nothing_says_so() -> None:
-    lines = feed_text(replace(STATUS, tso=0, time=None, waits=None, tables={})).splitlines()
+    lines = feed_text(replace(STATUS, tso=0, time=None, waiting_on=None, tables={})).splitlines()
     assert lines[5:] == [
         "  watermark    none published yet",
         "  unapplied    unknown: nothing is published yet",
@@ -97,7 +97,7 @@ def test_a_feed_that_published_nothing_says_so() -> None:
 
 
 def test_a_feed_that_has_caught_up_is_waiting_on_nothing() -> None:
-    caught_up = replace(STATUS, newest_change=None, waiting=0, reasons={}, waits=None)
+    caught_up = replace(STATUS, newest_change=None, waiting=0, reasons={}, waiting_on=None)
     lines = feed_text(caught_up).splitlines()
     assert lines[6:9] == [
         "  unapplied    0:00:00, from the watermark to the newest change that arrived",
@@ -107,8 +107,8 @@ def test_a_feed_that_has_caught_up_is_waiting_on_nothing() -> None:
 
 
 def test_a_monitor_is_told_the_worst_of_a_feed_and_why() -> None:
-    hold = OpenHold(topic="shop", partition=0, offset=17, reason="bad_json", database=None, table=None)
-    fine = replace(STATUS, newest_change=None, waiting=0, reasons={}, waits=None, tables={})
+    hold = BlockingMessage(topic="shop", partition=0, offset=17, reason="bad_json", database=None, table=None)
+    fine = replace(STATUS, newest_change=None, waiting=0, reasons={}, waiting_on=None, tables={})
     assert checked_status(fine, Thresholds()) == (Health.FINE, "fine: nothing: caught up")
     assert checked_status(fine, Thresholds(behind_seconds=3600)) == (Health.FINE, "fine: nothing: caught up")
     old = "attention: the published watermark is 3600 s old, more than 3599 s"
@@ -120,8 +120,8 @@ def test_a_monitor_is_told_the_worst_of_a_feed_and_why() -> None:
     )
     assert checked_status(STATUS, Thresholds()) == (Health.ATTENTION, f"attention: {left}")
     assert checked_status(STATUS, Thresholds(blocked=False, quarantine=4))[0] is Health.FINE
-    held = f"broken: stands at the quarantined message shop/0/17; {left}"
-    assert checked_status(replace(STATUS, held_by=hold), Thresholds()) == (Health.BROKEN, held)
+    held = f"broken: waiting on the quarantined message shop/0/17; {left}"
+    assert checked_status(replace(STATUS, blocked_by=hold), Thresholds()) == (Health.BROKEN, held)
 
 
 def test_a_table_that_tidb_dropped_needs_no_attention() -> None:

@@ -19,7 +19,14 @@ from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition, Published, TableState
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.sql.text import quoted
-from ticdc_lakehouse.sql.typed_columns import IRREGULAR, by_name, irregular_sql, lost_sql, typed_column, values_sql
+from ticdc_lakehouse.sql.typed_columns import (
+    IRREGULAR,
+    by_name,
+    irregular_sql,
+    irregular_texts_sql,
+    typed_column,
+    values_sql,
+)
 
 Texts = Sequence[str | None]
 
@@ -55,11 +62,11 @@ def _filled(lake: Lake, config: GoldConfig, table: Table, rows: Sequence[Texts],
     given = pa.table({text: pa.array([row[i] for row in rows], pa.string()) for i, text in enumerate(texts)})
     inlined = f"inline(array({values_sql(typed, texts, config.time_zone)})) AS ({', '.join(values)})"
     filled = lake.spark.createDataFrame(given).selectExpr("*", inlined)
-    lost = filled.selectExpr("*", f"{lost_sql(typed, texts, values)} AS lost")
+    converted = filled.selectExpr("*", f"{irregular_texts_sql(typed, texts, values)} AS irregular_texts")
     key = key_text_sql([texts[[c.name for c in typed].index(column)] for column in table.key])
-    own = [f"{key} AS {KEY}", f"{tso}L AS {COMMIT_TS}", f"{irregular_sql('lost')} AS {IRREGULAR}"]
+    own = [f"{key} AS {KEY}", f"{tso}L AS {COMMIT_TS}", f"{irregular_sql('irregular_texts')} AS {IRREGULAR}"]
     shown = [f"{value} AS {quoted(column.name)}" for column, value in zip(typed, values, strict=True)]
-    writer = lost.selectExpr(*own, *shown).write.format("delta").mode("append")
+    writer = converted.selectExpr(*own, *shown).write.format("delta").mode("append")
     metadata = lake.spark.conf.get(USER_METADATA)
     writer.option("userMetadata", metadata).saveAsTable(lake.table(Layer.LIVE, name))
     return TableState(name=name, data=name, version=version_of(lake, name), applied_tso=tso)

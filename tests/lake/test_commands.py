@@ -78,7 +78,7 @@ def test_a_poison_message_from_status_to_dismissal(
 
     place = f"{feed.topic}/0/2"
     assert told("status", "--check", code=2) == (
-        f"{feed.name}: broken: stands at the quarantined message {place}; 1 message is in quarantine: 1 bad_json\n"
+        f"{feed.name}: broken: waiting on the quarantined message {place}; 1 message is in quarantine: 1 bad_json\n"
     )
     assert without_time(feed_status(DeltaReader(tmp_path / "lake"), feed.name)) == without_time(feed.status)
     standing = told("status", "--feed", feed.name)

@@ -33,11 +33,11 @@ def test_rows_under_both_names_are_taken_once_it_goes_on(spark: SparkSession, br
         feed.send(0, ddl(at(5), f"RENAME TABLE `{source.table}` TO `{name}`", "shop", source.table, "RENAME"))
     feed.send(0, slower.insert(at(6), 4, DAY), quicker.insert(at(6), 2, "b"))
     feed.resolve(at(7))
-    assert set(feed.go().stopped) == {("shop", "slower")}
+    assert set(feed.go().blocked) == {("shop", "slower")}
     feed.send(0, quicker.insert(at(8), 3, "c"))
     feed.resolve(at(9))
     feed.go()
     assert feed.rows("quicker") == {1: ("a",), 2: ("b",), 3: ("c",)}
     feed.described = {}
-    assert feed.apply().stopped == {}
+    assert feed.apply().blocked == {}
     assert sorted(feed.rows("slower")) == [1, 2, 3, 4]

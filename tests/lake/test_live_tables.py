@@ -14,7 +14,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import planned_table, windows
-from ticdc_lakehouse.gold.live_table import UPKEEP, is_settled, live_names
+from ticdc_lakehouse.gold.live_table import UPKEEP, has_published_names, live_names
 from ticdc_lakehouse.gold.maintenance import maintain
 from ticdc_lakehouse.gold.time_travel import as_of
 
@@ -180,7 +180,7 @@ def test_live_tables_are_renamed_with_their_tables_and_stay_when_they_are_droppe
         with pytest.raises(InterruptedError):
             feed.apply()
     assert feed.state.tso == at(20)
-    assert not is_settled(feed.lake, live_names(feed.state.tables.values()))
+    assert not has_published_names(feed.lake, live_names(feed.state.tables.values()))
     with pytest.raises(ConfigError, match=r"live table \S+ has not got its published name yet: run gold"):
         as_of(feed.spark, feed.name, lake=feed.lake)
     feed.apply()

@@ -107,13 +107,13 @@ def test_a_feed_that_fails_is_tried_again_later_and_holds_no_other(feed: Changef
 
 def test_a_round_is_one_line() -> None:
     done = Round(
-        feed="shop", number=7, messages=9, row_changes=8, tables=2, tso=0, waits="the first watermark",
+        feed="shop", number=7, messages=9, row_changes=8, tables=2, tso=0, waiting_on="the first watermark",
         behind_seconds=None, seconds=1.25,
     )  # fmt: skip
     assert round_text(done) == (
         "shop round 7: 9 messages, 8 changes, 2 tables, no watermark yet, took 1.2 s, waiting on: the first watermark"
     )
-    published = replace(done, tso=at(1), waits=None, behind_seconds=3.21)
+    published = replace(done, tso=at(1), waiting_on=None, behind_seconds=3.21)
     assert round_text(published).endswith(f"watermark {at(1)} (2023-11-14 22:13:21.000 UTC), 3.2 s behind, took 1.2 s")
     failed = FailedRound(feed="shop", number=8, error=ConfigError("no broker\nmore"), next_try_seconds=20)
     assert round_text(failed) == "shop round 8: FAILED, next try in 20 s: no broker"

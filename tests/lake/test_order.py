@@ -129,7 +129,7 @@ RULES = {
 @pytest.mark.parametrize(("table", "expected"), RULES.values(), ids=RULES)
 def test_rule(stages: dict[str, Stage], table: str, expected: dict[Any, tuple[Any, ...]]) -> None:
     assert stages["first"].applied.tso == W
-    assert stages["first"].applied.stopped == {}
+    assert stages["first"].applied.blocked == {}
     assert stages["first"].rows[table] == expected
 
 

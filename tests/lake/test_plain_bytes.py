@@ -41,13 +41,13 @@ def test_plain_texts_are_bytes_until_some_are_lost(spark: SparkSession, broker: 
     feed.produce([message(at(2), 2, "é\0", flags=UNFLAGGED), message(at(2), 3, "ff", flags=UNFLAGGED)])
     feed.produce([message(at(2), 4, None, flags=UNFLAGGED)])
     feed.resolve(at(3))
-    assert feed.go().stopped == {}
+    assert feed.go().blocked == {}
     shown = {1: b"\xff\0a", 2: "é\0".encode(), 3: b"ff", 4: None}
     assert feed.rows("t") == {key: (value, "text") for key, value in shown.items()}
 
     feed.produce([message(at(4), 5, "whole", flags=UNFLAGGED), message(at(5), 1, "a�", flags=UNFLAGGED)])
     feed.resolve(at(6))
-    (reason,) = feed.go().stopped.values()
+    (reason,) = feed.go().blocked.values()
     assert "column b: a row at" in reason
     assert feed.state.tables["shop", "t"].applied_tso == at(5) - 1
     assert feed.rows("t") == {key: (value, "text") for key, value in {**shown, 5: b"whole"}.items()}

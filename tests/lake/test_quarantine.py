@@ -94,7 +94,7 @@ def test_rows_of_a_known_table(spark: SparkSession, broker: Broker, tmp_path: Pa
     assert quarantine.replay(feed.lake, feed.run.decoding) == quarantine.Replayed(decoded=1, still_open=3)
     places = [(feed.topic, 0, offset) for offset in (5, 6, 7)]
     assert quarantine.dismiss(feed.lake, feed.name, places, "the bucket is lost") == 3
-    assert feed.apply().stopped == {}
+    assert feed.apply().blocked == {}
     assert feed.rows("mended") == {1: ("b",), 2: ("c",)}
     assert feed.rows("dismissed") == {1: ("c",)}
     actions = spark.table(feed.lake.table(Layer.OPS, quarantine.ACTIONS)).collect()
@@ -122,12 +122,12 @@ def test_a_dismissed_ddl_is_followed_when_it_is_replayed(spark: SparkSession, br
     feed.resolve(at(5))
     feed.load()
     quarantine.dismiss(feed.lake, feed.name, [(feed.topic, 0, 3)], "looked like a comment")
-    assert set(feed.apply().stopped) == {("shop", "fine")}
+    assert set(feed.apply().blocked) == {("shop", "fine")}
     assert feed.rows("fine") == {1: ("a",), 3: ("c",)}
 
     feed.described = {}
     quarantine.replay(feed.lake, feed.run.decoding, [(feed.topic, 0, 3)])
-    assert feed.apply().stopped == {}
+    assert feed.apply().blocked == {}
     assert feed.rows("fine") == {1: ("a", 7), 3: ("c", 7), 4: ("d", 8)}
 
 
@@ -139,10 +139,10 @@ def test_rows_that_were_cut_to_their_handle_key(spark: SparkSession, broker: Bro
     feed.send(0, replace(cut.update(at(2), (1,), (1,)), handle_only=True))
     feed.send(0, replace(cut.delete(at(2), 2), handle_only=True), replace(cut.insert(at(2), 4), handle_only=True))
     feed.resolve(at(3))
-    assert set(feed.go().stopped) == {("shop", "fine")}
+    assert set(feed.go().blocked) == {("shop", "fine")}
     assert feed.rows("fine") == {1: ("a",), 2: ("b",), 3: ("c",)}
     feed.described = {"gold": {"on_handle_key_only": "null"}}
-    assert feed.apply().stopped == {}
+    assert feed.apply().blocked == {}
     assert feed.rows("fine") == {1: (None,), 3: ("c",), 4: (None,)}
 
 
@@ -164,18 +164,18 @@ def test_what_may_have_been_anything_holds_the_feed(spark: SparkSession, broker:
     # A partition without a message in quarantine does not wait for itself.
     applied = feed.apply()
     assert applied.tso == at(2)
-    assert applied.waits is not None
-    assert f"{feed.topic}/0 offset 2 is in quarantine (message_too_large)" in applied.waits
+    assert applied.waiting_on is not None
+    assert f"{feed.topic}/0 offset 2 is in quarantine (message_too_large)" in applied.waiting_on
 
     # Too large: raised and replayed, the row takes its place before the newer one.
     feed.described = {}
     assert quarantine.replay(feed.lake, feed.run.decoding) == quarantine.Replayed(decoded=1, still_open=1)
     assert feed.apply().tso == at(5)
     assert feed.rows("fine") == {1: ("c",)}
-    assert feed.status.waits is not None
-    assert f"{feed.topic}/1 offset 2 is in quarantine (bad_json)" in feed.status.waits
+    assert feed.status.waiting_on is not None
+    assert f"{feed.topic}/1 offset 2 is in quarantine (bad_json)" in feed.status.waiting_on
 
     # Garbage: dismissed with a reason, the feed goes on.
     assert quarantine.dismiss(feed.lake, feed.name, [(feed.topic, 1, 2)], "written by hand") == 1
     applied = feed.apply()
-    assert (applied.tso, applied.waits) == (at(6), None)
+    assert (applied.tso, applied.waiting_on) == (at(6), None)

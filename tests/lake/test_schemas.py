@@ -58,7 +58,7 @@ def test_rows_before_their_schema(spark: SparkSession, broker: Broker, tmp_path:
     # Rows that were finished late are no news when they come again.
     feed.send(1, row(at(1), 1, "early"))
     feed.resolve(at(7))
-    assert feed.go().stopped == {}
+    assert feed.go().blocked == {}
 
 
 def test_silver_of_simple_is_not_continuous(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_a_row_that_was_cut_is_whole_for_every_type(
     feed.send(0, whole, cut(too_large, KEY))
     feed.resolve(at(3))
     feed.load()
-    assert apply(feed, Sessions(port)).stopped == {}
+    assert apply(feed, Sessions(port)).blocked == {}
     rows = feed.rows("typed")
     assert rows[2] == rows[1]
     assert asked(port) == {at(2)}
@@ -164,7 +164,7 @@ def test_only_the_newest_change_of_a_key_is_read(notes: Changefeed, port: int) -
     notes.send(0, NOTES.update(at(6), (5, "large", 0), (5, "small", 5)))
     notes.resolve(at(7))
     notes.load()
-    assert apply(notes, Sessions(port)).stopped == {}
+    assert apply(notes, Sessions(port)).blocked == {}
     assert notes.rows("notes") == {1: ("new", 1), 3: ("three", 3), 5: ("small", 5)}
     assert asked(port) == {at(3)}
     assert list((notes.folder / "checkpoints").glob("gold_*/source/*")) == []
@@ -182,12 +182,12 @@ def test_a_row_that_cannot_be_read_blocks_its_table_before_it_until_it_can(
     notes.send(0, NOTES.insert(at(3), 10, "later", 10))
     notes.resolve(at(4))
     notes.load()
-    stopped = apply(notes, versions(port)).stopped
+    stopped = apply(notes, versions(port)).blocked
     assert set(stopped) == {("shop", "notes")}
     assert notes.rows("notes") == {1: ("old", 0)}
     assert re.search(reason, stopped["shop", "notes"])
     execute(port, "INSERT INTO shop.notes VALUES (9, 'nine', 9)")
-    assert apply(notes, Sessions(port)).stopped == {}
+    assert apply(notes, Sessions(port)).blocked == {}
     assert notes.rows("notes") == {1: ("old", 0), 9: ("nine", 9), 10: ("later", 10)}
 
 
@@ -197,5 +197,5 @@ def test_what_is_newest_below_a_row_that_cannot_be_read_is_whole(notes: Changefe
     notes.send(0, cut(NOTES.insert(at(3), 9, "nine", 9), ["id"]), NOTES.update(at(4), (1, "new", 1), (1, "newer", 2)))
     notes.resolve(at(5))
     notes.load()
-    assert set(apply(notes, Sessions(port)).stopped) == {("shop", "notes")}
+    assert set(apply(notes, Sessions(port)).blocked) == {("shop", "notes")}
     assert notes.rows("notes") == {1: ("new", 1)}

@@ -33,7 +33,7 @@ from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,
     TypedColumn,
     irregular_sql,
-    lost_sql,
+    irregular_texts_sql,
     stored_text_sql,
     typed_column,
 )
@@ -117,7 +117,7 @@ def test_texts_are_mysqls(spark: SparkSession, session: dict[str, str]) -> None:
         whole_text_sql(ColumnDefinition(name="v", type=parse_type(kind), open=True), literal(text), "UTC")
         for kind, text, _ in SENT
     ]
-    lost = irregular_sql(lost_sql(tuple(columns), [literal(text) for _, text in STORED], values))
+    lost = irregular_sql(irregular_texts_sql(tuple(columns), [literal(text) for _, text in STORED], values))
     with settings(spark, session):
         found = answers(spark, texts, f"FROM (SELECT {rows}, CAST(NULL AS MAP<STRING, STRING>) AS {IRREGULAR})")
         whole = answers(spark, [*sent, lost])
@@ -152,7 +152,7 @@ def test_nothing_is_rounded(spark: SparkSession) -> None:
     columns = [typed(kind, kind) for kind, _ in TOO_LONG]
     texts = [literal(text) for _, text in TOO_LONG]
     values = [column.sql(text, "UTC") for column, text in zip(columns, texts, strict=True)]
-    *found, lost = answers(spark, [*values, irregular_sql(lost_sql(tuple(columns), texts, values))])
+    *found, lost = answers(spark, [*values, irregular_sql(irregular_texts_sql(tuple(columns), texts, values))])
     assert found == [None, None, None, "10:00:00.123456"]
     assert lost == dict(TOO_LONG[:3])
 

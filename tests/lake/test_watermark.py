@@ -30,7 +30,7 @@ def test_slowest_partition_decides(spark: SparkSession, broker: Broker, tmp_path
     feed.resolve(at(5), 0)
     applied = feed.go()
     assert (applied.tso, feed.state.tables) == (0, {})
-    assert applied.waits == f"partition {feed.topic}/1 has sent no watermark yet"
+    assert applied.waiting_on == f"partition {feed.topic}/1 has sent no watermark yet"
 
     # until_tso stops between watermarks; the rest follows.
     feed.send(1, T.insert(at(2), 2, "b"), T.insert(at(4), 4, "d"))
@@ -39,7 +39,7 @@ def test_slowest_partition_decides(spark: SparkSession, broker: Broker, tmp_path
     assert feed.rows("t") == {1: ("a",), 2: ("b",)}
     assert feed.apply(until_tso=at(2)).tso == at(3), "an earlier until_tso never takes gold back"
     applied = feed.apply()
-    assert (applied.tso, applied.waits) == (at(5), None)
+    assert (applied.tso, applied.waiting_on) == (at(5), None)
     assert feed.rows("t") == {1: ("a",), 2: ("b",), 4: ("d",)}
 
     # Bronze has the watermark, silver has not.
@@ -48,7 +48,7 @@ def test_slowest_partition_decides(spark: SparkSession, broker: Broker, tmp_path
     feed.run.bronze()
     applied = feed.apply()
     assert applied.tso == at(5)
-    assert applied.waits == "silver has 0 of the 3 messages of bronze batch 2: run silver"
+    assert applied.waiting_on == "silver has 0 of the 3 messages of bronze batch 2: run silver"
     feed.run.silver()
     assert feed.apply().tso == at(7)
 
@@ -59,7 +59,7 @@ def test_slowest_partition_decides(spark: SparkSession, broker: Broker, tmp_path
     feed.resolve(at(9), 0, 1)
     applied = feed.go()
     assert applied.tso == at(7)
-    assert applied.waits == (
+    assert applied.waiting_on == (
         f"partition {feed.topic}/2 has sent no watermark newer than the published {with_time(at(7))}; "
         "check that the changefeed is running"
     )
@@ -84,7 +84,7 @@ def test_a_topic_whose_tables_are_gone_is_not_waited_for(spark: SparkSession, br
     feed.send(0, ddl(at(4), "DROP TABLE `shop`.`own`", "shop", "own", "ERASE"))
     feed.resolve(at(5))
     applied = feed.go()
-    assert (applied.tso, applied.waits) == (at(5), None)
+    assert (applied.tso, applied.waiting_on) == (at(5), None)
     assert ("shop", "own") not in feed.state.tables
 
     # That it is gone is known from the state, not from its events, of which there may be any number.
@@ -120,7 +120,7 @@ def test_topics_without_a_row_do_not_hold_the_watermark(spark: SparkSession, bro
     broker.create_topic(stray, 1)
     feed.resolve(at(8))
     applied = feed.go()
-    assert (applied.tso, applied.waits) == (
+    assert (applied.tso, applied.waiting_on) == (
         at(7),
         f"partition {stray}/0 has sent no watermark newer than the published {with_time(at(7))}; "
         "check that the changefeed is running",
@@ -150,5 +150,5 @@ def test_topics_without_a_row_do_not_hold_the_watermark(spark: SparkSession, bro
         feed.resolve(at(second))
         applied = feed.go()
     assert applied.tso == at(10)
-    assert applied.waits is not None
-    assert applied.waits.startswith(f"the message at {broken}/0 offset 0 is in quarantine")
+    assert applied.waiting_on is not None
+    assert applied.waiting_on.startswith(f"the message at {broken}/0 offset 0 is in quarantine")

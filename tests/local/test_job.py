@@ -314,7 +314,7 @@ NOTEBOOK = {"notebook_path": "good.py"}
         ([task("t", notebook_task={**NOTEBOOK, "warehouse_id": "x"})], "notebook_task.warehouse_id"),
         ([task("t", notebook_task={**NOTEBOOK, "source": "GIT"})], "notebook_task.source"),
         ([task("t", notebook_task={**NOTEBOOK, "base_parameters": {"a": 1}})], "base_parameters.*Expected `str`"),
-        ([task("t"), task("t")], "a task_key stands twice"),
+        ([task("t"), task("t")], "a task_key is listed twice"),
         ([task("a", after=("b",)), task("b", after=("a",))], "depends_on goes in a circle among a, b"),
         ([task("a", after=("z",))], "no task 'z'; there are: a"),
         ([task("b", depends_on=[{"task_key": "a", "outcome": "true"}])], r"depends_on\[0\].outcome: the local runner"),
@@ -351,7 +351,7 @@ def test_a_reference_that_is_not_known_is_refused(tmp_path: Path, text: str, mes
     [
         ({"git_source": {}}, "resources.jobs.j.git_source: the local runner does not support this"),
         ({"timeout_seconds": 5}, "resources.jobs.j.timeout_seconds"),
-        ({"parameters": [{"name": "a", "default": "1"}] * 2}, "a name stands twice among a"),
+        ({"parameters": [{"name": "a", "default": "1"}] * 2}, "a name is listed twice among a"),
         ({"parameters": [{"name": "a", "default": 5}]}, r"parameters\[0\].default: Expected `str`, got `int`"),
         ({"parameters": [{"name": "a", "default": "{{job.parameters.b}}"}]}, "parameters.a: .*is not a reference"),
         ({"parameters": [{"name": "a", "default": "", "type": "x"}]}, r"parameters\[0\].type"),

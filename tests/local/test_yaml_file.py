@@ -41,8 +41,8 @@ def test_what_is_read(text: str, content: object, tmp_path: Path) -> None:
         ("a: 2026-99-99", "expected a value of YAML's type timestamp; what is text needs quotes (line 1"),
         (f"a: {'1' * 5000}", "expected a value of YAML's type int"),
         ("a: " + "[" * 2000, "it nests too deeply"),
-        ("r: &r\n  jobs: *r", "r.jobs: an alias stands within what it names"),
-        ("a: &a [{b: *a}]", "a[0].b: an alias stands within what it names"),
+        ("r: &r\n  jobs: *r", "r.jobs: an alias is inside what it names"),
+        ("a: &a [{b: *a}]", "a[0].b: an alias is inside what it names"),
     ],
 )
 def test_what_is_refused(text: str, message: str, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def arrived(lake: Reader, feed: str, since: Published) -> Completeness:
     """What has arrived: up to the newest commit, and the last bronze batch that silver has decoded whole."""
     batch, gap = decoded_batches(lake, feed, since)
     newest = events_table.newest_commit(lake, feed, f"batch > {since.batch} AND batch <= {batch}")
-    return Completeness(tso=max(since.tso, newest), batch=batch, waits=gap)
+    return Completeness(tso=max(since.tso, newest), batch=batch, waiting_on=gap)
 
 
 def purge(lake: Lake, name: str, days: int) -> None:

@@ -52,14 +52,17 @@ def first_irregular(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> B
     for column in typed_columns(rows.table):
         if column.has_dates:
             text = whole_text_sql(column.definition, f"image.{quoted(column.name)}", time_zone)
-            raw, lost = f"image.{quoted(column.name)} AS text", f"{column.sql(text, time_zone)} IS NULL AS lost"
-            fields.append(f"struct({literal(column.name)} AS name, {raw}, {lost})")
+            raw, unfit = (
+                f"image.{quoted(column.name)} AS text",
+                f"{column.sql(text, time_zone)} IS NULL AS unfit",
+            )
+            fields.append(f"struct({literal(column.name)} AS name, {raw}, {unfit})")
     if not fields:
         return None
-    lost_values = f"inline(filter(array({', '.join(fields)}), value -> value.lost AND value.text IS NOT NULL))"
+    irregular_values = f"inline(filter(array({', '.join(fields)}), value -> value.unfit AND value.text IS NOT NULL))"
     changes = changes_sql(lake, feed, rows, time_zone)
     found = lake.spark.sql(f"""
-        SELECT min(struct(commit_ts, name, text)) AS first FROM (SELECT commit_ts, {lost_values}
+        SELECT min(struct(commit_ts, name, text)) AS first FROM (SELECT commit_ts, {irregular_values}
         FROM (SELECT commit_ts, {image_sql(rows.table, "image")} AS image FROM ({changes}) WHERE image IS NOT NULL))""")
     first = found.collect()[0]["first"]
     if first is None:

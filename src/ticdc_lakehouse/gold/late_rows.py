@@ -1,8 +1,8 @@
 """Rows that arrive only after the watermark covering them was published.
 
-TiCDC promises that a watermark comes after every change below it, so such a row is a repeat, as after a restart. One
-that never came before breaks the promise: its table was published without it. Such rows are distinguished from repeats,
-and their table is blocked until somebody looks.
+TiCDC promises that a watermark comes after every change below it, so such a row is a duplicate, as after a restart.
+One that never came before breaks the promise: its table was published without it. Such late rows are distinguished from
+duplicates, and their table is blocked until somebody looks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[Tabl
         .collect()
     )
     gone = kept(lake, feed, Layer.SILVER).tso if found else 0
-    return {TableName(*name): _hold(rows, tuple(first), before.tso, gone) for *name, rows, first in found}
+    return {TableName(*name): _blocking_point(rows, tuple(first), before.tso, gone) for *name, rows, first in found}
 
 
 def first_deliveries(events: DataFrame, before: Published, through: int) -> DataFrame | None:
@@ -60,7 +60,7 @@ def first_deliveries(events: DataFrame, before: Published, through: int) -> Data
     return new.join(earlier.select(*same), same, "left_anti")
 
 
-def _hold(rows: int, first: tuple[int, str, int, int], published: int, gone: int) -> BlockingPoint:
+def _blocking_point(rows: int, first: tuple[int, str, int, int], published: int, gone: int) -> BlockingPoint:
     """``gone``: the commit_ts up to which silver has deleted changes, which may have been the same."""
     commit_ts, topic, partition, offset = first
     way_out = (

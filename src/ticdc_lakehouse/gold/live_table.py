@@ -319,13 +319,13 @@ def live_name(names: Mapping[str, str], data: str) -> str:
     return names.get(data, dropped_name(data))
 
 
-def settle(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[str]) -> None:
+def restore_names(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[str]) -> None:
     """Give the live tables of a feed their published names, after a run that died between publishing and renaming.
 
     ``names`` are the published ones; ``known`` all ids that were ever published: another table was never published, and
     goes.
     """
-    if is_settled(lake, names):
+    if has_published_names(lake, names):
         return
     published = set(known)
     parts = {schema_part(name) for name in (*names.values(), *published)}
@@ -338,7 +338,7 @@ def settle(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[str]
     lake.rename(Layer.LIVE, {old: new for old, new in renames.items() if old != new})
 
 
-def is_settled(lake: Lake, names: Mapping[str, str]) -> bool:
+def has_published_names(lake: Lake, names: Mapping[str, str]) -> bool:
     """Whether the live tables have their published names; not after a run that died between publishing and renaming."""
     return all(id_of(lake, name) == data for data, name in names.items())
 

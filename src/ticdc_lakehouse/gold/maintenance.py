@@ -128,13 +128,13 @@ def _needed(lake: Lake, feed: str, first: int, days: int) -> set[str]:
 
 def _record(lake: Lake, feed: str, since: datetime) -> None:
     table = lake.create(Layer.OPS, KEPT, _COLUMNS, comment="How far back each feed's gold can be read")
-    line = lake.spark.createDataFrame([(feed, since, datetime.now(UTC))], lake.spark.table(table).schema)
-    line.write.format("delta").mode("append").saveAsTable(table)
+    row = lake.spark.createDataFrame([(feed, since, datetime.now(UTC))], lake.spark.table(table).schema)
+    row.write.format("delta").mode("append").saveAsTable(table)
 
 
 def kept_since(lake: Lake, feed: str) -> datetime | None:
     """States that another one replaced before this are gone; None if maintenance never ran."""
     if not lake.exists(Layer.OPS, KEPT):
         return None
-    line = lake.spark.table(lake.table(Layer.OPS, KEPT)).where(F.col("feed") == feed).agg(F.max("since")).first()
-    return None if line is None or line[0] is None else line[0].astimezone(UTC)
+    row = lake.spark.table(lake.table(Layer.OPS, KEPT)).where(F.col("feed") == feed).agg(F.max("since")).first()
+    return None if row is None or row[0] is None else row[0].astimezone(UTC)

@@ -20,10 +20,10 @@ from ticdc_lakehouse.sql.text import is_table_sql, literal, quoted
 from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,
     LONG_TEXTS,
+    has_irregular_sql,
     image_sql,
     irregular_sql,
-    is_lost_sql,
-    lost_sql,
+    irregular_texts_sql,
     typed_columns,
     values_sql,
 )
@@ -110,12 +110,14 @@ def latest_typed_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> 
     columns = "".join(f", {v} AS {quoted(c.name)}" for v, c in zip(values, typed, strict=True))
     whole = [whole_text_sql(c.definition, text, time_zone) for c, text in zip(typed, texts, strict=True)]
     shown = [text if full == text else f"coalesce({full}, {text})" for full, text in zip(whole, texts, strict=True)]
-    lost = f"CASE WHEN {is_lost_sql(typed, shown, values)} THEN {lost_sql(typed, shown, values)} END"
+    irregular_texts = (
+        f"CASE WHEN {has_irregular_sql(typed, shown, values)} THEN {irregular_texts_sql(typed, shown, values)} END"
+    )
     exact = "" if rows.batches is None else f", {_EXACT}"
     own = f"{KEY}, {COMMIT_TS}, {DELETED}{exact}"
     return f"""
-        SELECT {own}, {irregular_sql("lost")} AS {IRREGULAR}{columns}
-        FROM (SELECT {own}, {", ".join(values)}, {lost} AS lost
+        SELECT {own}, {irregular_sql("irregular_texts")} AS {IRREGULAR}{columns}
+        FROM (SELECT {own}, {", ".join(values)}, {irregular_texts} AS irregular_texts
         FROM (SELECT {own}, {", ".join(texts)},
                      inline(array({values_sql(typed, whole, time_zone)})) AS ({", ".join(values)})
         FROM (SELECT {KEY}, {COMMIT_TS}, image IS NULL AS {DELETED}{exact},

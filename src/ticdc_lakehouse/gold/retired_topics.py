@@ -82,7 +82,7 @@ def retired_topics(lake: Reader, feed: str, since: Published, partitions: Collec
     lowest = {topic: min(tso for place, tso in watermarks.items() if place[0] == topic) for topic in topics}
     used = {topic for topic, tables in last.items() if tables}
     ddls.sort(key=itemgetter(0))
-    return Topics(retired=finished(last, lowest, since, ddls), empty=topics - used)
+    return Topics(retired=retired_among(last, lowest, since, ddls), empty=topics - used)
 
 
 def _new_events(lake: Reader, feed: str, since: Published, topics: Collection[str], batch: int) -> list[Values]:
@@ -116,10 +116,10 @@ def tables_of(statement: Statement) -> list[TableName]:
         case TruncateTable(name=name) | AlterTable(name=name) | ExchangePartition(partitioned=name):
             return [name]
         case _:
-            return _made(statement)
+            return _created(statement)
 
 
-def finished(
+def retired_among(
     last: LastRows, watermarks: MinWatermarkByTopic, since: Published, ddls: Iterable[tuple[int, Statement]]
 ) -> set[str]:
     """The topics without a table that may still change: each went after its last row or DDL, or is in gold no more.
@@ -128,9 +128,9 @@ def finished(
     """
     gone: dict[TableName, tuple[int, Statement]] = {}
     for tso, statement in _with_one_rename(ddls):
-        for name in _made(statement):
+        for name in _created(statement):
             gone.pop(name, None)
-        for name in _unmade(statement, {name for tables in last.values() for name in tables}):
+        for name in _removed(statement, {name for tables in last.values() for name in tables}):
             gone[name] = tso, statement
 
     def is_gone(topic: str, name: TableName, tso: int) -> bool:
@@ -159,7 +159,7 @@ def _with_one_rename(ddls: Iterable[tuple[int, Statement]]) -> Iterator[tuple[in
             yield tso, RenameTables(pairs=pairs)
 
 
-def _made(statement: Statement) -> list[TableName]:
+def _created(statement: Statement) -> list[TableName]:
     match statement:
         case CreateTable(table=table):
             return [table.name]
@@ -173,7 +173,7 @@ def _made(statement: Statement) -> list[TableName]:
             return []
 
 
-def _unmade(statement: Statement, names: Collection[TableName]) -> list[TableName]:
+def _removed(statement: Statement, names: Collection[TableName]) -> list[TableName]:
     match statement:
         case DropTables(names=dropped):
             return list(dropped)

@@ -2,7 +2,7 @@
 
     ops.windows        one short row a window: the commit point. Rows of the other tables count only if the window of
                        their number and run is here
-    ops.table_states   how a table stands: a row in the window in which its state changed; the window ``base`` has all
+    ops.table_states   a table's state: a row in the window in which it changed; the window ``base`` has all
     ops.definitions    a table's definition, in the window that made it known
     ops.topics         which tables a topic ever brought a row change or DDL of
     ops.overrides      what a person decided about a blocked table (`overrides`)
@@ -95,7 +95,7 @@ _TOPIC_COLUMNS = """
 """
 _TABLES = {
     WINDOWS: (_WINDOW_COLUMNS, "Published windows of every feed: the commit point of gold"),
-    TABLE_STATES: (_STATE_COLUMNS, "How each table stands, a row for each window in which that changed"),
+    TABLE_STATES: (_STATE_COLUMNS, "The state of each table, a row for each window in which it changed"),
     DEFINITIONS: (_DEFINITION_COLUMNS, "Definitions of every feed's tables, by commit_ts"),
     OVERRIDES: (_OVERRIDE_COLUMNS, "What people decided about blocked tables, and rows that they had repaired"),
     TOPICS: (_TOPIC_COLUMNS, "The tables that each topic ever brought something of"),

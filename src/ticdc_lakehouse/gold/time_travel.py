@@ -94,11 +94,11 @@ def _earliest_kept(lake: Lake, feed: str) -> int:
     windows = lake.spark.table(lake.table(Layer.OPS, WINDOWS)).where(F.col("tso") > 0)
     replacing = F.col("published_at") < F.lit(kept_since(lake, feed))  # the last of them took the place of all before
     kept = F.coalesce(F.max(F.when(replacing, F.col("tso"))), F.min("tso"))
-    line = windows.where(F.col("feed") == feed).agg(kept).first()
-    if line is None or line[0] is None:
+    row = windows.where(F.col("feed") == feed).agg(kept).first()
+    if row is None or row[0] is None:
         there = sorted(found["feed"] for found in windows.select("feed").distinct().collect())
         raise ConfigError(f"as_of: no feed {feed!r} has published; there are: {', '.join(there) or 'none'}")
-    return int(line[0])
+    return int(row[0])
 
 
 def _rows(lake: Lake, feed: str, live: str, state: TableState) -> DataFrame:

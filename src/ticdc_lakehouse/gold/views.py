@@ -11,7 +11,7 @@ from collections.abc import Collection
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import irregular
-from ticdc_lakehouse.gold.live_table import live_names, settle
+from ticdc_lakehouse.gold.live_table import live_names, restore_names
 from ticdc_lakehouse.gold.merge import DELETED
 from ticdc_lakehouse.gold.state import data_tables, names_ever, published
 from ticdc_lakehouse.planning.planning_input import GoldConfig
@@ -27,7 +27,7 @@ from ticdc_lakehouse.sql.typed_columns import (
     has_dates,
     image_sql,
     irregular_sql,
-    lost_sql,
+    irregular_texts_sql,
     pending_remark,
     stored_text_sql,
     typed_columns,
@@ -96,17 +96,19 @@ def silver_view(lake: Lake, config: GoldConfig, name: str, table: Table) -> None
         for image in ("image", "old")
     )
     as_text = _dates_as_text(config, table)
-    (own, lost), (old, _) = (_read(typed, texts, config.time_zone, as_text=as_text) for texts in images)
+    (own, irregular_texts), (old, _) = (_read(typed, texts, config.time_zone, as_text=as_text) for texts in images)
     taken = {fold(c.name) for c in typed}
     about = ", ".join(f"{name} AS {_free(name, taken)}" for name in _ABOUT)
-    rest = f", {irregular_sql(lost)} AS {_free(IRREGULAR, taken)}" if has_dates(table) and not as_text else ""
+    rest = (
+        f", {irregular_sql(irregular_texts)} AS {_free(IRREGULAR, taken)}" if has_dates(table) and not as_text else ""
+    )
     events = events_table.full_name(lake, config.feed)
     query = f"""
         SELECT {about}, {own},
                CASE WHEN old IS NOT NULL THEN struct({old}) END AS {_free("_before", taken)}{rest}
         FROM (SELECT *, {image_sql(table, "coalesce(after, before)")} AS image, {image_sql(table, "before")} AS old
               FROM {events} WHERE kind = '{Kind.ROW}' AND {is_table_sql(table.name)})"""
-    comment = f"Every change of TiDB table {table.database}.{table.table}, repeats included"
+    comment = f"Every change of TiDB table {table.database}.{table.table}, duplicates included"
     lake.keep_view(Layer.SILVER, name, query, comment=comment)
 
 
@@ -115,8 +117,10 @@ def _read(columns: tuple[TypedColumn, ...], texts: list[str], time_zone: str, *,
     values = [t if as_text and c.has_dates else c.sql(t, time_zone) for c, t in zip(columns, texts, strict=True)]
     shown = ", ".join(f"{value} AS {quoted(c.name)}" for c, value in zip(columns, values, strict=True))
     dates = [at for at, column in enumerate(columns) if column.has_dates]
-    lost = lost_sql(tuple(columns[at] for at in dates), [texts[at] for at in dates], [values[at] for at in dates])
-    return shown, lost
+    irregular_texts = irregular_texts_sql(
+        tuple(columns[at] for at in dates), [texts[at] for at in dates], [values[at] for at in dates]
+    )
+    return shown, irregular_texts
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -126,27 +130,27 @@ def _free(name: str, taken: set[str]) -> str:
     return name
 
 
-def in_place(lake: Lake, config: GoldConfig) -> bool:
+def are_current(lake: Lake, config: GoldConfig) -> bool:
     """Whether all views of a feed show its published state; no more after a run died on them, after ``gold.views``
     changed, and in a new session of a laptop, which knows no views."""
-    if not lake.exists(Layer.OPS, _in_place(config.feed)):
+    if not lake.exists(Layer.OPS, _marker_view(config.feed)):
         return False
-    row = lake.spark.table(lake.table(Layer.OPS, _in_place(config.feed))).first()
+    row = lake.spark.table(lake.table(Layer.OPS, _marker_view(config.feed))).first()
     return row is not None and row[0] == config.views.value
 
 
-def leave_place(lake: Lake, feed: str) -> None:
+def mark_stale(lake: Lake, feed: str) -> None:
     """Say that views are about to fall behind the published state."""
-    lake.spark.sql(f"DROP VIEW IF EXISTS {lake.table(Layer.OPS, _in_place(feed))}")
+    lake.spark.sql(f"DROP VIEW IF EXISTS {lake.table(Layer.OPS, _marker_view(feed))}")
 
 
-def take_place(lake: Lake, config: GoldConfig) -> None:
+def mark_current(lake: Lake, config: GoldConfig) -> None:
     """Say that all views show the published state."""
     comment = f"Is there while all views of changefeed {config.feed} show its published watermark"
-    lake.view(Layer.OPS, _in_place(config.feed), f"SELECT {literal(config.views.value)} AS views", comment=comment)
+    lake.view(Layer.OPS, _marker_view(config.feed), f"SELECT {literal(config.views.value)} AS views", comment=comment)
 
 
-def _in_place(feed: str) -> str:
+def _marker_view(feed: str) -> str:
     return f"{feed}_views_in_place"
 
 
@@ -154,12 +158,13 @@ def refresh(lake: Lake, config: GoldConfig) -> None:
     """Let live tables have the names, and views show the versions, that are published: in a new session, or after a run
     that died."""
     now = published(lake, config.feed)
-    settle(lake, config.feed, live_names(now.tables.values()), data_tables(lake, config.feed))
+    restore_names(lake, config.feed, live_names(now.tables.values()), data_tables(lake, config.feed))
     show(lake, config, now)
 
 
 def show(lake: Lake, config: GoldConfig, now: Published) -> None:
-    """Let views show what is published. Live tables must have their published names (`live_table.is_settled`)."""
+    """Let views show what is published. Live tables must have their published names
+    (`live_table.has_published_names`)."""
     lake.make_schemas(state.name for state in now.tables.values())
     shown = [(now.definitions[state.data].table, state) for state in now.tables.values() if state.version >= 0]
     for table, state in shown:
@@ -170,7 +175,7 @@ def show(lake: Lake, config: GoldConfig, now: Published) -> None:
     drop(lake, ever - {state.name for state in now.tables.values()})
     if config.views is Views.NONE:
         drop(lake, ever, layers=(Layer.GOLD,))
-    take_place(lake, config)
+    mark_current(lake, config)
 
 
 def drop(lake: Lake, names: Collection[str], *, layers: Collection[Layer] = (Layer.GOLD, Layer.SILVER)) -> None:

@@ -32,11 +32,11 @@ class Completeness:
     """W; not above the published watermark if nothing new is complete."""
     batch: int
     """Last bronze batch that silver has decoded whole."""
-    waits: str | None
+    waiting_on: str | None
     """What keeps W where it is, None if nothing but the source does."""
-    held_by: quarantine.OpenHold | None = None
+    blocked_by: quarantine.BlockingMessage | None = None
     """The quarantined message that keeps W where it is, None if it is something else."""
-    table_holds: dict[TableName, BlockingPoint] = field(default_factory=dict)
+    blocking_points: dict[TableName, BlockingPoint] = field(default_factory=dict)
     """Tables that must stop below W."""
     old_rows: int = 0
     """Row changes that arrived when their commit_ts was published already: duplicates, if TiCDC keeps its promise."""
@@ -74,22 +74,24 @@ def completeness(lake: Reader, feed: str, since: Published) -> Completeness:
         asked = pool.submit(_landed, lake, feed, since.batch)
         progress = _progress(lake, feed, since, [])
         landed = asked.result()
-    holds = quarantine.open_holds(lake, feed) if any(entry.errors for entry in progress) else []
-    if any(hold.table is None for hold in holds):
-        progress = _progress(lake, feed, since, [hold for hold in holds if hold.table is None])
+    blocking = quarantine.blocking_messages(lake, feed) if any(entry.errors for entry in progress) else []
+    of_tables = [message for message in blocking if message.table is not None]
+    if of_any_table := [message for message in blocking if message.table is None]:
+        progress = _progress(lake, feed, since, of_any_table)
     batch, gap = _decoded_through(since.batch, landed, progress)
     confirmed = _confirmed(landed, progress, batch)
-    shown = _awaited(lake, feed, since, batch, _shown(landed, progress, batch), confirmed, holds)
-    lowest = min(shown, key=lambda partition: shown[partition], default=None)
-    tso = max(since.tso, shown[lowest] if lowest is not None else UNSEEN)
-    stands = gap is None and tso == since.tso
-    held_by = _held_by(lowest, holds) if stands else None
+    highest = _highest_watermarks(landed, progress, batch)
+    highest = _without_retired(lake, feed, since, batch, highest, confirmed, blocking)
+    lowest = min(highest, key=lambda partition: highest[partition], default=None)
+    tso = max(since.tso, highest[lowest] if lowest is not None else UNSEEN)
+    is_unchanged = gap is None and tso == since.tso
+    blocked_by = _blocking_watermark(lowest, blocking) if is_unchanged else None
     return Completeness(
         tso=tso,
         batch=batch,
-        waits=_waits(lowest, since.tso, held_by) if stands else gap,
-        held_by=held_by,
-        table_holds=_table_holds(lake, feed, since.tso, [hold for hold in holds if hold.table is not None]),
+        waiting_on=_waiting_on(lowest, since.tso, blocked_by) if is_unchanged else gap,
+        blocked_by=blocked_by,
+        blocking_points=_blocking_points(lake, feed, since.tso, of_tables),
         old_rows=sum(entry.old_rows for entry in progress if entry.batch <= batch),
         has_ddls=any(entry.ddls for entry in progress),
         has_replays=any(entry.replays for entry in progress),
@@ -116,8 +118,8 @@ def _landed(lake: Reader, feed: str, since: int) -> dict[int, _Batch]:
     return found
 
 
-def _progress(lake: Reader, feed: str, since: Published, holds: list[quarantine.OpenHold]) -> list[_Progress]:
-    """One scan of what is new: messages decoded, and watermarks, but none that come after a held message; how many
+def _progress(lake: Reader, feed: str, since: Published, blocking: list[quarantine.BlockingMessage]) -> list[_Progress]:
+    """One scan of what is new: messages decoded, and watermarks, but none that come after a blocking message; how many
     DDLs and replays. And of all batches, with file skipping, how many errors."""
     resolved = f"(kind = '{Kind.RESOLVED}' AND commit_ts > {since.tso})"
     arrived = f"(batch > {since.batch} AND replayed_at IS NULL)"
@@ -125,7 +127,7 @@ def _progress(lake: Reader, feed: str, since: Published, holds: list[quarantine.
     replay = f"({replayed_since(since)})"
     ddl = f"(kind = '{Kind.DDL}' AND (commit_ts >= {first_unapplied(since)} OR {replay}))"
     error = f"(reason IS NOT NULL AND kind = '{Kind.ERROR}')"
-    counts = " AND NOT ".join([resolved, *map(_behind, holds)])
+    counts = " AND NOT ".join([resolved, *map(_behind, blocking)])
     # A message is decoded twice if silver's checkpoint was lost.
     rows = lake.rows(f"""
         SELECT batch, topic, partition,
@@ -153,9 +155,9 @@ def _progress(lake: Reader, feed: str, since: Published, holds: list[quarantine.
     ]
 
 
-def _behind(hold: quarantine.OpenHold) -> str:
-    """SQL: whether an event is a held message of its partition or comes after it."""
-    return f"(topic = {literal(hold.topic)} AND partition = {hold.partition} AND offset >= {hold.offset})"
+def _behind(message: quarantine.BlockingMessage) -> str:
+    """SQL: whether an event is a blocking message of its partition or comes after it."""
+    return f"(topic = {literal(message.topic)} AND partition = {message.partition} AND offset >= {message.offset})"
 
 
 def _decoded_through(since: int, landed: dict[int, _Batch], progress: list[_Progress]) -> tuple[int, str | None]:
@@ -170,13 +172,13 @@ def _decoded_through(since: int, landed: dict[int, _Batch], progress: list[_Prog
     return last, None
 
 
-def _shown(landed: dict[int, _Batch], progress: list[_Progress], batch: int) -> dict[Partition, int]:
+def _highest_watermarks(landed: dict[int, _Batch], progress: list[_Progress], batch: int) -> dict[Partition, int]:
     """The highest watermark of each partition that the newest decoded batch knows."""
-    shown = dict.fromkeys(landed[batch].messages if batch in landed else (), UNSEEN)
+    highest = dict.fromkeys(landed[batch].messages if batch in landed else (), UNSEEN)
     for entry in progress:
-        if entry.partition in shown and entry.batch <= batch:
-            shown[entry.partition] = max(shown[entry.partition], entry.resolved)
-    return shown
+        if entry.partition in highest and entry.batch <= batch:
+            highest[entry.partition] = max(highest[entry.partition], entry.resolved)
+    return highest
 
 
 def _confirmed(landed: dict[int, _Batch], progress: list[_Progress], batch: int) -> int:
@@ -189,42 +191,45 @@ def _confirmed(landed: dict[int, _Batch], progress: list[_Progress], batch: int)
     return max((entry.resolved for entry in progress if entry.batch < listing), default=UNSEEN)
 
 
-def _awaited(
+def _without_retired(
     lake: Reader,
     feed: str,
     since: Published,
     batch: int,
-    shown: dict[Partition, int],
+    highest: dict[Partition, int],
     confirmed: int,
-    holds: list[quarantine.OpenHold],
+    blocking: list[quarantine.BlockingMessage],
 ) -> dict[Partition, int]:
-    """The partitions without those of retired topics, looked up only if topics differ in what they showed. A topic that
-    never had a row nor a DDL, nor a message that may have been one, counts with the watermark that is confirmed by the
-    others: it may never get its own."""
-    behind = {topic for (topic, _), tso in shown.items() if tso <= since.tso}
-    ahead = {topic for topic, _ in shown} - behind
+    """The partitions without those of retired topics, looked up only if some topics have a new watermark and others
+    have none. A topic that never had a row nor a DDL, nor a message that may have been one, counts with the watermark
+    that is confirmed by the others: it may never get its own."""
+    behind = {topic for (topic, _), tso in highest.items() if tso <= since.tso}
+    ahead = {topic for topic, _ in highest} - behind
     if not (behind and ahead):
-        return shown
-    partitions = [partition for partition in shown if partition[0] in behind]
+        return highest
+    partitions = [partition for partition in highest if partition[0] in behind]
     topics = retired_topics(lake, feed, since, partitions, batch)
-    empty = topics.empty - {hold.topic for hold in holds}
-    raised = {place: max(tso, confirmed) if place[0] in empty else tso for place, tso in shown.items()}
-    return {place: tso for place, tso in raised.items() if place[0] not in topics.retired}
+    empty = topics.empty - {message.topic for message in blocking}
+    raised = {partition: max(tso, confirmed) if partition[0] in empty else tso for partition, tso in highest.items()}
+    return {partition: tso for partition, tso in raised.items() if partition[0] not in topics.retired}
 
 
-def _held_by(lowest: Partition | None, holds: list[quarantine.OpenHold]) -> quarantine.OpenHold | None:
+def _blocking_watermark(
+    lowest: Partition | None, blocking: list[quarantine.BlockingMessage]
+) -> quarantine.BlockingMessage | None:
     """The message of the partition that is behind all others which may have been its watermark."""
-    return next((hold for hold in holds if hold.table is None and (hold.topic, hold.partition) == lowest), None)
+    of_partition = (each for each in blocking if each.table is None and (each.topic, each.partition) == lowest)
+    return next(of_partition, None)
 
 
-def _waits(lowest: Partition | None, since: int, held_by: quarantine.OpenHold | None) -> str:
+def _waiting_on(lowest: Partition | None, since: int, blocked_by: quarantine.BlockingMessage | None) -> str:
     if lowest is None:
         return "silver has decoded no message yet"
     place = f"{lowest[0]}/{lowest[1]}"
-    if held_by is not None:
+    if blocked_by is not None:
         return (
-            f"the message at {place} offset {held_by.offset} is in quarantine ({held_by.reason}) and may have been a "
-            "watermark or DDL: `ticdc-lake quarantine` lists, replays or dismisses it"
+            f"the message at {place} offset {blocked_by.offset} is in quarantine ({blocked_by.reason}) and may have "
+            "been a watermark or DDL: `ticdc-lake quarantine` lists, replays or dismisses it"
         )
     if since == 0:
         return f"partition {place} has sent no watermark yet"
@@ -234,29 +239,29 @@ def _waits(lowest: Partition | None, since: int, held_by: quarantine.OpenHold | 
     )
 
 
-def _table_holds(
-    lake: Reader, feed: str, since: int, holds: list[quarantine.OpenHold]
+def _blocking_points(
+    lake: Reader, feed: str, since: int, blocking: list[quarantine.BlockingMessage]
 ) -> dict[TableName, BlockingPoint]:
     """For each table with a quarantined message: the highest watermark before that message in its partition."""
     events = events_table.full_name(lake, feed)
     found: dict[TableName, BlockingPoint] = {}
-    for hold in holds:
+    for message in blocking:
         [row] = lake.rows(f"""
             SELECT max(commit_ts) AS tso FROM {events}
             WHERE kind = '{Kind.RESOLVED}' AND commit_ts > {since}
-              AND topic = {literal(hold.topic)} AND partition = {hold.partition} AND offset < {hold.offset}""")
-        stop = StopReason(kind=StopKind.QUARANTINED, detail=_table_reason(hold))
+              AND topic = {literal(message.topic)} AND partition = {message.partition} AND offset < {message.offset}""")
+        stop = StopReason(kind=StopKind.QUARANTINED, detail=_table_reason(message))
         point = BlockingPoint(tso=row["tso"] or UNSEEN, stop=stop)
-        name = TableName(str(hold.database), str(hold.table))
+        name = TableName(str(message.database), str(message.table))
         found[name] = min(found.get(name, point), point, key=lambda each: each.tso)
     return found
 
 
-def _table_reason(hold: quarantine.OpenHold) -> str:
+def _table_reason(message: quarantine.BlockingMessage) -> str:
     way_out = (
         "nothing to do: the run that brings its schema decodes it"
-        if hold.reason == external_schemas.MISSING
+        if message.reason == external_schemas.MISSING
         else "`ticdc-lake quarantine` lists, replays or dismisses it"
     )
-    place = f"{hold.topic}/{hold.partition} offset {hold.offset}"
-    return f"a message of this table at {place} is in quarantine ({hold.reason}); {way_out}"
+    place = f"{message.topic}/{message.partition} offset {message.offset}"
+    return f"a message of this table at {place} is in quarantine ({message.reason}); {way_out}"

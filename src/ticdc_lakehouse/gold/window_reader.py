@@ -73,19 +73,19 @@ def _window(
     """``seen`` is the bronze batch after which a DDL is new, whatever its commit_ts."""
     due = (F.col("commit_ts") >= first_unapplied(before)) | replays
     ddls = events.where((F.col("kind") == Kind.DDL.value) & (F.col("commit_ts") <= tso))
-    lines = _ddl_lines(ddls.where(due if seen is None else due | new)) if has_ddls else []
-    new_below = _new_below(ddls, lines, before.tso, replays, seen)
-    found = tuple(_ddl_event(line, new_below, is_arrival=seen is not None) for line in lines)
+    ddl_rows = _ddl_rows(ddls.where(due if seen is None else due | new)) if has_ddls else []
+    new_below = _new_below(ddls, ddl_rows, before.tso, replays, seen)
+    found = tuple(_ddl_event(row, new_below, is_arrival=seen is not None) for row in ddl_rows)
     unapplied = new | _unapplied(before, found) | _after_replayed(found) | replays
     rows = (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso) & unapplied
-    groups = _row_lines(events.where(rows), barriers(found, before, past))
-    replayed = [line["newest_replay"] for line in (*groups, *lines) if line["newest_replay"] is not None]
+    groups = _grouped_rows(events.where(rows), barriers(found, before, past))
+    replayed = [row["newest_replay"] for row in (*groups, *ddl_rows) if row["newest_replay"] is not None]
     return Window(
         rows=_by_table(groups),
         ddls=found,
         replays_seen=max(replayed, default=before.replays_seen),
-        row_changes=sum(line["rows"] for line in groups),
-        topics=_topics(groups, lines, found),
+        row_changes=sum(row["rows"] for row in groups),
+        topics=_topics(groups, ddl_rows, found),
     )
 
 
@@ -127,7 +127,7 @@ def _any(conditions: Sequence[SparkColumn]) -> SparkColumn:
     return result
 
 
-def _row_lines(rows: DataFrame, parted: Barriers) -> list[Row]:
+def _grouped_rows(rows: DataFrame, parted: Barriers) -> list[Row]:
     """Rows by topic, table, layout and the barriers that they lie between."""
     rows_of_groups = (
         with_passed(rows, parted)
@@ -173,11 +173,11 @@ def with_passed(rows: DataFrame, parted: Barriers) -> DataFrame:
     return rows.withColumn("passed", below)
 
 
-def _by_table(lines: list[Row]) -> dict[TableName, tuple[RowGroup, ...]]:
+def _by_table(groups: list[Row]) -> dict[TableName, tuple[RowGroup, ...]]:
     """The row groups; rows of one that came through several topics are together."""
     parts: dict[tuple[object, ...], list[Row]] = {}
-    for line in lines:
-        parts.setdefault(tuple(line[name] for name in _GROUPED_BY), []).append(line)
+    for row in groups:
+        parts.setdefault(tuple(row[name] for name in _GROUPED_BY), []).append(row)
     found: dict[TableName, list[RowGroup]] = {}
     for group in map(_row_group, parts.values()):
         found.setdefault(group.name, []).append(group)
@@ -185,13 +185,13 @@ def _by_table(lines: list[Row]) -> dict[TableName, tuple[RowGroup, ...]]:
 
 
 def _row_group(parts: Sequence[Row]) -> RowGroup:
-    line = parts[0]
+    row = parts[0]
     return RowGroup(
-        name=TableName(line["database"], line["table"]),
-        columns=columns_from(line["columns"]),
-        whole=line["whole"],
-        handle_only=line["handle_only"],
-        keyed=line["keyed"],
+        name=TableName(row["database"], row["table"]),
+        columns=columns_from(row["columns"]),
+        whole=row["whole"],
+        handle_only=row["handle_only"],
+        keyed=row["keyed"],
         first=min(part["first"] for part in parts),
         last=max(part["last"] for part in parts),
         rows=sum(part["rows"] for part in parts),
@@ -199,18 +199,20 @@ def _row_group(parts: Sequence[Row]) -> RowGroup:
     )
 
 
-def _topics(groups: Iterable[Row], lines: Iterable[Row], ddls: Iterable[DdlEvent]) -> dict[str, frozenset[TableName]]:
+def _topics(
+    groups: Iterable[Row], ddl_rows: Iterable[Row], ddls: Iterable[DdlEvent]
+) -> dict[str, frozenset[TableName]]:
     """By topic, the tables of its rows and of its DDLs."""
     found: dict[str, set[TableName]] = {}
     for group in groups:
         found.setdefault(group["topic"], set()).add(TableName(group["database"], group["table"]))
-    for line, ddl in zip(lines, ddls, strict=True):
-        for topic in line["topics"]:
+    for row, ddl in zip(ddl_rows, ddls, strict=True):
+        for topic in row["topics"]:
             found.setdefault(topic, set()).update(name for each in ddl.statements for name in tables_of(each))
     return {topic: frozenset(names) for topic, names in found.items()}
 
 
-def _ddl_lines(ddls: DataFrame) -> list[Row]:
+def _ddl_rows(ddls: DataFrame) -> list[Row]:
     """Each DDL once, in commit order, equal commit_ts in the order of arrival."""
     arrival = F.min(F.struct("topic", "partition", "offset", "index")).alias("arrival")
     newest_replay, topics = F.max("replayed_at").alias("newest_replay"), F.collect_set("topic").alias("topics")
@@ -218,33 +220,33 @@ def _ddl_lines(ddls: DataFrame) -> list[Row]:
     return sorted(rows, key=lambda row: (row["commit_ts"], row["arrival"]))
 
 
-def _identity(line: Row) -> tuple[object, ...]:
-    return tuple(line[name] for name in _DDL_IDENTITY)
+def _identity(row: Row) -> tuple[object, ...]:
+    return tuple(row[name] for name in _DDL_IDENTITY)
 
 
 def _new_below(
-    ddls: DataFrame, lines: Sequence[Row], tso: int, replays: SparkColumn, seen: int | None
+    ddls: DataFrame, ddl_rows: Sequence[Row], tso: int, replays: SparkColumn, seen: int | None
 ) -> Set[tuple[object, ...]]:
     """Those of the DDLs below ``tso`` of which gold has seen no copy: in eventual mode none up to the bronze batch
     ``seen``, else none but replays since the published state."""
-    with_copies = (line for line in lines if seen is not None or line["newest_replay"] is not None)
-    below = {_identity(line) for line in with_copies if line["commit_ts"] < tso}
+    with_copies = (row for row in ddl_rows if seen is not None or row["newest_replay"] is not None)
+    below = {_identity(row) for row in with_copies if row["commit_ts"] < tso}
     if not below:
         return below
     copies = ddls.where(F.col("commit_ts").isin([identity[0] for identity in below]))
     earlier = copies.where(~replays if seen is None else F.col("batch") <= seen)
-    return below - {tuple(line) for line in earlier.select(*_DDL_IDENTITY).distinct().collect()}
+    return below - {tuple(row) for row in earlier.select(*_DDL_IDENTITY).distinct().collect()}
 
 
-def _ddl_event(line: Row, new_below: Set[tuple[object, ...]], *, is_arrival: bool) -> DdlEvent:
-    is_new_below = _identity(line) in new_below
+def _ddl_event(row: Row, new_below: Set[tuple[object, ...]], *, is_arrival: bool) -> DdlEvent:
+    is_new_below = _identity(row) in new_below
     return DdlEvent(
-        commit_ts=line["commit_ts"],
-        database=line["database"],
-        table=line["table"],
-        query=line["query"],
-        statements=statements_of(line["query"], line["database"], line["table"]),
-        topic=line["arrival"]["topic"],
+        commit_ts=row["commit_ts"],
+        database=row["database"],
+        table=row["table"],
+        query=row["query"],
+        statements=statements_of(row["query"], row["database"], row["table"]),
+        topic=row["arrival"]["topic"],
         late=is_new_below and is_arrival,
         replayed=is_new_below and not is_arrival,
     )

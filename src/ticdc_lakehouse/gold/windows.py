@@ -42,7 +42,7 @@ from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import quarantine
 from ticdc_lakehouse.tidb.session import Sessions
 
-_TOGETHER = 4
+_PARALLEL = 4
 """Tables that are merged at the same time."""
 _NO_RESTART = Restart(tables={}, definitions=())
 
@@ -58,9 +58,9 @@ class Applied:
     row_changes: int
     merged: int
     """Tables that were merged into."""
-    stopped: dict[TableName, str]
+    blocked: dict[TableName, str]
     """Tables that are blocked, and why."""
-    waits: str | None
+    waiting_on: str | None
     """What keeps the watermark where it is, None if nothing but the source does."""
     state: Published = field(repr=False)
     """What is published now."""
@@ -91,14 +91,14 @@ def apply(
     feed = config.feed
     if known is None:
         create_tables(lake)
-    before, complete = _begin(lake, config, known or Published(), until_tso)
-    if before.tables and not views.in_place(lake, config):
+    before, complete = _state_and_completeness(lake, config, known or Published(), until_tso)
+    if before.tables and not views.are_current(lake, config):
         views.refresh(lake, config)
     tso = complete.tso if until_tso is None else min(complete.tso, until_tso)
     if tso < before.tso or tso == 0:
         if restart.tables:
-            raise ConfigError(f"feed {feed}: gold cannot publish now: {complete.waits}")
-        return _summary(config, before, before, 0, 0, complete.waits)
+            raise ConfigError(f"feed {feed}: gold cannot publish now: {complete.waiting_on}")
+        return _summary(config, before, before, 0, 0, complete.waiting_on)
     start = replace(before, tables={**before.tables, **restart.tables})
     if restart.tables:  # completeness was asked of the published tables
         complete = replace(complete, has_ddls=True, has_replays=True)
@@ -110,14 +110,16 @@ def apply(
     plan, window = plan_tables(planning_input), planning_input.window
     lake.make_schemas(table.view for table in plan.tables)
     with closing(commits), generated_code(lake.spark, window.row_changes):
-        outcomes = _defined(_apply_plans(run, plan), restart.definitions)
-    now = _after(before, planning_input, complete.batch, outcomes)
+        outcomes = _with_definitions(_apply_plans(run, plan), restart.definitions)
+    now = _state_after(before, planning_input, complete.batch, outcomes)
     if now != before:
         now = _publish(lake, config, before, now, outcomes, window.row_changes)
-    return _summary(config, before, now, window.row_changes, sum(o.merged for o in outcomes), complete.waits)
+    return _summary(config, before, now, window.row_changes, sum(o.merged for o in outcomes), complete.waiting_on)
 
 
-def _after(before: Published, planning_input: PlanningInput, batch: int, outcomes: Sequence[Outcome]) -> Published:
+def _state_after(
+    before: Published, planning_input: PlanningInput, batch: int, outcomes: Sequence[Outcome]
+) -> Published:
     """What is to be published after a window; ``batch`` is the newest bronze batch that it looked at."""
     window = planning_input.window
     return replace(
@@ -132,7 +134,9 @@ def _after(before: Published, planning_input: PlanningInput, batch: int, outcome
     )
 
 
-def _begin(lake: Lake, config: GoldConfig, known: Published, until_tso: int | None) -> tuple[Published, Completeness]:
+def _state_and_completeness(
+    lake: Lake, config: GoldConfig, known: Published, until_tso: int | None
+) -> tuple[Published, Completeness]:
     """The published state, and how far the feed is complete: asked at once where the state is most likely known."""
     with ThreadPoolExecutor() as pool:
         asked = pool.submit(state.newest, lake, config.feed, known)
@@ -175,7 +179,7 @@ def _planning_input(
         before=before,
         known={**before.definitions, **{definition.data: definition for definition in more}},
         window=window,
-        holds=complete.table_holds,
+        holds=complete.blocking_points,
         tso=tso,
         naming=names,
         batches=(before.batch, complete.batch) if eventual else None,
@@ -196,7 +200,7 @@ def _completeness(lake: Lake, config: GoldConfig, before: Published, until_tso: 
 
 def _apply_plans(run: GoldRun, plan: WindowPlan) -> list[Outcome]:
     """Some at a time: much of a MERGE is planning, which keeps one core busy and the others idle."""
-    with staged(run.lake, run.config, plan) as plan_with_stages, ThreadPoolExecutor(_TOGETHER) as pool:
+    with staged(run.lake, run.config, plan) as plan_with_stages, ThreadPoolExecutor(_PARALLEL) as pool:
         outcomes = pool.map(lambda together: _apply_group(run, together), plan_with_stages.groups())
         return [outcome for each in outcomes for outcome in each]
 
@@ -215,7 +219,7 @@ def _apply_group(run: GoldRun, plans: Sequence[TablePlan]) -> list[Outcome]:
     return outcomes
 
 
-def _defined(outcomes: list[Outcome], definitions: Iterable[Definition]) -> list[Outcome]:
+def _with_definitions(outcomes: list[Outcome], definitions: Iterable[Definition]) -> list[Outcome]:
     """Outcomes, with definitions that are new though the window did not find them."""
     by_data = {definition.data: (definition,) for definition in definitions}
     return [replace(o, found=(*by_data.get(o.state.data, ()), *o.found)) for o in outcomes]
@@ -244,19 +248,19 @@ def _publish(
     gone = {s.name for s in before.tables.values()} - {s.name for s in now.tables.values()}
     changes = bool(shown or gone or renames)
     if changes:
-        views.leave_place(lake, config.feed)
+        views.mark_stale(lake, config.feed)
     after = state.publish(lake, config.feed, before, now, found, row_changes)
     log("gold", "window published", feed=config.feed, from_tso=before.tso, tso=now.tso, row_changes=row_changes)
     arriving = lake.leave_names(Layer.LIVE, renames)
     _show_between(lake, config, shown, arriving)
     lake.take_names(Layer.LIVE, arriving)
-    with ThreadPoolExecutor(_TOGETHER) as pool:  # a view waits for the catalog more than it works
+    with ThreadPoolExecutor(_PARALLEL) as pool:  # a view waits for the catalog more than it works
         list(pool.map(lambda outcome: _renew_views(lake, config, before, outcome), shown))
     if gone or any(o.found or o.name not in before.tables for o in outcomes):
         irregular.create_view(lake, config, ((o.definition.table, o.state) for o in outcomes if o.definition))
     views.drop(lake, gone)
     if changes:
-        views.take_place(lake, config)
+        views.mark_current(lake, config)
     return after
 
 
@@ -301,7 +305,7 @@ def _view_changes(old: TableState | None, new: TableState) -> bool:
 
 
 def _summary(
-    config: GoldConfig, before: Published, now: Published, row_changes: int, merged: int, waits: str | None
+    config: GoldConfig, before: Published, now: Published, row_changes: int, merged: int, waiting_on: str | None
 ) -> Applied:
     return Applied(
         feed=config.feed,
@@ -309,7 +313,7 @@ def _summary(
         tso=now.tso,
         row_changes=row_changes,
         merged=merged,
-        stopped={name: str(t.stop) for name, t in now.tables.items() if t.stop is not None},
-        waits=waits,
+        blocked={name: str(t.stop) for name, t in now.tables.items() if t.stop is not None},
+        waiting_on=waiting_on,
         state=now,
     )

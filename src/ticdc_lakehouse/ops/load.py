@@ -43,7 +43,14 @@ from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.silver.retention import kept
 from ticdc_lakehouse.sql.text import quoted
-from ticdc_lakehouse.sql.typed_columns import IRREGULAR, by_name, irregular_sql, lost_sql, typed_columns, values_sql
+from ticdc_lakehouse.sql.typed_columns import (
+    IRREGULAR,
+    by_name,
+    irregular_sql,
+    irregular_texts_sql,
+    typed_columns,
+    values_sql,
+)
 from ticdc_lakehouse.tidb.session import Sessions
 
 _AGAIN = "export it again"
@@ -198,7 +205,7 @@ class _Loading:
             data=definition.data,
             version=version_of(self.lake, definition.data),
             applied_tso=self.export.tso,
-            ddls=tuple(line["query"] for line in ddls.select("query").distinct().collect()),
+            ddls=tuple(row["query"] for row in ddls.select("query").distinct().collect()),
         )
 
 
@@ -214,9 +221,11 @@ def _typed(texts: DataFrame, table: Table, time_zone: str) -> DataFrame:
     names, values = [f"t{i}" for i in range(len(typed))], [f"v{i}" for i in range(len(typed))]
     whole = texts.selectExpr(*(f"{quoted(c.definition.name)} AS {t}" for c, t in zip(typed, names, strict=True)))
     inlined = f"inline(array({values_sql(typed, names, time_zone)})) AS ({', '.join(values)})"
-    lost = whole.selectExpr(*names, inlined).selectExpr(*values, f"{lost_sql(typed, names, values)} AS lost")
+    converted = whole.selectExpr(*names, inlined).selectExpr(
+        *values, f"{irregular_texts_sql(typed, names, values)} AS irregular_texts"
+    )
     shown = (f"{value} AS {quoted(column.name)}" for column, value in zip(typed, values, strict=True))
-    return lost.selectExpr(f"{irregular_sql('lost')} AS {IRREGULAR}", *shown)
+    return converted.selectExpr(f"{irregular_sql('irregular_texts')} AS {IRREGULAR}", *shown)
 
 
 @contextmanager

@@ -36,7 +36,7 @@ from ticdc_lakehouse.sql.text import literal
 
 _CHANGES = f"kind IN ('{Kind.ROW}', '{Kind.DDL}')"
 NOTHING_LEFT = Thresholds()
-_NO_SILVER = Completeness(tso=0, batch=-1, waits="silver: it has not run for this feed")
+_NO_SILVER = Completeness(tso=0, batch=-1, waiting_on="silver: it has not run for this feed")
 
 
 class Health(IntEnum):
@@ -68,7 +68,7 @@ class FeedStatus:
     newest_change: datetime | None
     """Commit time of the newest row change or DDL above the watermark that silver has, None if there is none."""
     asked_at: datetime
-    waits: str | None
+    waiting_on: str | None
     """What the watermark is waiting on; None if nothing, or if there is nothing to apply."""
     tables: dict[TableName, TableState]
     mode: Mode = Mode.WATERMARKS
@@ -76,7 +76,7 @@ class FeedStatus:
     """Columns whose value in rows from before their ADD COLUMN is not known yet, of the tables that have any."""
     is_landed: bool = True
     """Whether bronze has run for the feed."""
-    held_by: quarantine.OpenHold | None = None
+    blocked_by: quarantine.BlockingMessage | None = None
     """The quarantined message that the watermark cannot pass."""
 
     @property
@@ -113,7 +113,7 @@ class FeedStatus:
 
     def health(self, tolerated: Thresholds = NOTHING_LEFT) -> Health:
         """The feed's health, given what its file tolerates."""
-        if self.held_by is not None:
+        if self.blocked_by is not None:
             return Health.BROKEN
         return Health.ATTENTION if self.concerns(tolerated) else Health.FINE
 
@@ -121,9 +121,11 @@ class FeedStatus:
         """What somebody has to look at, a phrase each; none if the feed is fine."""
         if not self.is_landed:
             return ["bronze has not run for this feed"]
-        standing = [] if self.held_by is None else [f"stands at the quarantined message {self.held_by.position}"]
+        waiting_on = (
+            [] if self.blocked_by is None else [f"waiting on the quarantined message {self.blocked_by.position}"]
+        )
         now = Published(tso=self.tso, tables=self.tables)
-        return [*standing, *problems_of(now, self.reasons, tolerated, self.asked_at)]
+        return [*waiting_on, *problems_of(now, self.reasons, tolerated, self.asked_at)]
 
 
 def create_views(lake: Lake, feed: str) -> None:
@@ -191,7 +193,7 @@ def create_feed(lake: Lake, feed: str) -> None:
 
 
 def feed_status(lake: Reader, feed: str) -> FeedStatus:
-    """Where ``feed`` stands now. Creates nothing."""
+    """The status of ``feed`` now. Creates nothing."""
     now = published(lake, feed)
     is_landed = lake.exists(Layer.BRONZE, landing.offsets_table(feed))
     in_silver = events_table.exists(lake, feed)
@@ -207,14 +209,14 @@ def feed_status(lake: Reader, feed: str) -> FeedStatus:
         time=time_of(now.tso) if now.tso else None,
         newest_change=_newest_change(lake, feed, now.tso) if in_silver else None,
         asked_at=datetime.now(UTC),
-        waits=complete.waits,
+        waiting_on=complete.waiting_on,
         tables=now.tables,
         mode=now.mode,
         pending=_pending(now),
         is_landed=is_landed,
-        held_by=complete.held_by,
+        blocked_by=complete.blocked_by,
     )
-    return replace(status, waits=None) if status.caught_up else status
+    return replace(status, waiting_on=None) if status.caught_up else status
 
 
 def _pending(now: Published) -> dict[TableName, tuple[str, ...]]:

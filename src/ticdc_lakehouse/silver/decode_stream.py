@@ -209,23 +209,23 @@ def _decode_slice(decoder: Decoder, batch: pa.RecordBatch, limit: int) -> pa.Rec
 
 
 def _with_empty(events: pa.RecordBatch, messages: int) -> pa.RecordBatch:
-    """A message without any event, which Open Protocol allows, gets a line too: each has one by which it is counted."""
+    """A message without any event, which Open Protocol allows, gets a row too: each has one by which it is counted."""
     silent = np.flatnonzero(np.bincount(events.column("message").to_numpy(), minlength=messages) == 0)
     if not len(silent):
         return events
-    lines = [{"message": number, "index": 0, "kind": EMPTY} for number in silent.tolist()]
-    return pa.concat_batches([events, pa.RecordBatch.from_pylist(lines, schema=EVENTS)])
+    rows = [{"message": number, "index": 0, "kind": EMPTY} for number in silent.tolist()]
+    return pa.concat_batches([events, pa.RecordBatch.from_pylist(rows, schema=EVENTS)])
 
 
 def _name_too_large(events: pa.RecordBatch, too_large: pa.Array, limit: int) -> pa.RecordBatch:
-    """The lines of messages whose value was withheld because of its size say so (the codec saw an empty value)."""
+    """The rows of messages whose value was withheld because of its size say so (the codec saw an empty value)."""
     sizes = too_large.take(events.column("message")).to_pylist()
     reasons = events.column("reason").to_pylist()
     details = events.column("detail").to_pylist()
-    for line, size in enumerate(sizes):
+    for row, size in enumerate(sizes):
         if size is not None:
-            reasons[line] = TOO_LARGE
-            details[line] = f"expected at most {limit} bytes (max_message_bytes), found {size}"
+            reasons[row] = TOO_LARGE
+            details[row] = f"expected at most {limit} bytes (max_message_bytes), found {size}"
     names = events.schema.names
     events = events.set_column(names.index("reason"), "reason", pa.array(reasons, pa.string()))
     return events.set_column(names.index("detail"), "detail", pa.array(details, pa.string()))

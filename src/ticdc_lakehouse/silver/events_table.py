@@ -117,7 +117,7 @@ def renew_accounting(lake: Lake, feed: str, first_batch: int) -> None:
 
 
 def _accounting_sql(offsets: str, events: str, first_batch: int) -> str:
-    """A message has at least one line, so its line with index 0 counts it: once, also if it was decoded again because a
+    """A message has at least one row, so its row with index 0 counts it: once, also if it was decoded again because a
     checkpoint was lost."""
     return f"""
         SELECT o.batch, o.topic, o.partition, o.messages,

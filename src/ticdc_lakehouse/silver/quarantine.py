@@ -1,6 +1,6 @@
 """Messages that could not be decoded: which are open, decoding them again, dismissing them with a reason.
 
-    ops.quarantine_actions   one line an action (replayed or dismissed): message, note, acted_at
+    ops.quarantine_actions   one row an action (replayed or dismissed): message, note, acted_at
 
 A message is open until an action names it; a dismissed one can still be replayed by its position. Replaying decodes
 the raw bytes of bronze again, with today's code and options, and appends what comes out to silver at the message's old
@@ -63,7 +63,7 @@ class Replayed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenHold:
+class BlockingMessage:
     """The first open message of one partition that is of one table, or of none that is known."""
 
     topic: str
@@ -143,16 +143,16 @@ def _errors(lake: Reader, feed: str) -> str:
     return f"{events} WHERE reason IS NOT NULL AND kind = '{Kind.ERROR}' AND replayed_at IS NULL"
 
 
-def open_holds(lake: Reader, feed: str) -> list[OpenHold]:
+def blocking_messages(lake: Reader, feed: str) -> list[BlockingMessage]:
     """The first open message of each partition and table."""
     if not lake.rows(f"SELECT 1 AS error FROM {_errors(lake, feed)} LIMIT 1"):  # as it should be, and quickly seen
         return []
-    lines = lake.rows(f"""
+    rows = lake.rows(f"""
         SELECT topic, partition, offset, reason, database, table FROM (
             SELECT *, row_number() OVER (PARTITION BY topic, partition, database, table ORDER BY offset) AS place
             FROM ({open_messages_sql(lake, feed)}) AS open) AS placed
         WHERE place = 1""")
-    return [OpenHold(**line) for line in lines]
+    return [BlockingMessage(**row) for row in rows]
 
 
 def reasons(lake: Reader, feed: str, positions: Sequence[Position] = ()) -> dict[str, int]:
@@ -244,15 +244,15 @@ def _selected(lake: Lake, messages: DataFrame, positions: Sequence[Position]) ->
 
 
 def _record(lake: Lake, feed: str, positions: DataFrame, action: Action, note: str, at: Column) -> None:
-    lines = positions.select(
+    rows = positions.select(
         F.lit(feed).alias("feed"),
         *_POSITION,
         F.lit(action.value).alias("action"),
         F.lit(note).alias("note"),
         at.alias("acted_at"),
     )
-    _append(lines, lake.table(Layer.OPS, ACTIONS))
+    _append(rows, lake.table(Layer.OPS, ACTIONS))
 
 
-def _append(lines: DataFrame, table: str) -> None:
-    lines.write.format("delta").mode("append").saveAsTable(table)
+def _append(rows: DataFrame, table: str) -> None:
+    rows.write.format("delta").mode("append").saveAsTable(table)

@@ -56,8 +56,8 @@ def kept(lake: Reader, feed: str, layer: Layer) -> Kept:
 def record(lake: Lake, feed: str, layer: Layer, found: Kept) -> None:
     """Say what is kept, before anything goes: what is half gone must not be read."""
     table = lake.create(Layer.OPS, RETENTION, _COLUMNS, comment="How far back bronze and silver of each feed go")
-    line = (feed, layer.value, found.first_batch, found.tso, found.held_by, datetime.now(UTC))
-    rows = lake.spark.createDataFrame([line], lake.spark.table(table).schema)
+    row = (feed, layer.value, found.first_batch, found.tso, found.held_by, datetime.now(UTC))
+    rows = lake.spark.createDataFrame([row], lake.spark.table(table).schema)
     rows.write.format("delta").mode("append").saveAsTable(table)
 
 

@@ -88,20 +88,21 @@ def values_sql(columns: tuple[TypedColumn, ...], texts: Sequence[str], time_zone
     return f"struct({', '.join(values)})"
 
 
-def lost_sql(columns: tuple[TypedColumn, ...], texts: Sequence[str], values: Sequence[str]) -> str:
+def irregular_texts_sql(columns: tuple[TypedColumn, ...], texts: Sequence[str], values: Sequence[str]) -> str:
     """Those texts that their typed values could not hold, as a JSON object text: ``{}`` where they hold all."""
-    lost = (
+    texts_of = (
         f"CASE WHEN {value} IS NULL THEN {text} END AS {quoted(column.name)}"
         for column, text, value in zip(columns, texts, values, strict=True)
         if _may_lose(column)
     )
-    members = ", ".join(lost)
-    # Else a session may have to_json write what was not lost, as null.
+    members = ", ".join(texts_of)
+    # Else a session may have to_json write columns without an irregular value, as null.
     return f"to_json(struct({members}), map('ignoreNullFields', 'true'))" if members else "'{}'"
 
 
-def is_lost_sql(columns: tuple[TypedColumn, ...], texts: Sequence[str], values: Sequence[str]) -> str:
-    """Condition that ``lost_sql`` has something to give: cheaper than it where next to nothing is ever lost."""
+def has_irregular_sql(columns: tuple[TypedColumn, ...], texts: Sequence[str], values: Sequence[str]) -> str:
+    """Condition that ``irregular_texts_sql`` has something to give: cheaper than it where almost no value
+    is irregular."""
     conditions = (
         f"({value} IS NULL AND {text} IS NOT NULL)"
         for column, text, value in zip(columns, texts, values, strict=True)
@@ -114,9 +115,9 @@ def _may_lose(column: TypedColumn) -> bool:
     return column.spark_type != "STRING" or bool(column.definition.type.elements)
 
 
-def irregular_sql(lost: str) -> str:
-    """What ``lost_sql`` gave as a map, NULL where nothing was lost."""
-    return f"CASE WHEN {lost} <> '{{}}' THEN from_json({lost}, 'map<string,string>') END"
+def irregular_sql(texts: str) -> str:
+    """What ``irregular_texts_sql`` gave as a map; NULL if no value is irregular."""
+    return f"CASE WHEN {texts} <> '{{}}' THEN from_json({texts}, 'map<string,string>') END"
 
 
 def typed_column(column: ColumnDefinition) -> TypedColumn:

@@ -156,7 +156,7 @@ def check_feeds(parameters: Mapping[str, str]) -> tuple[Feed, ...]:
     names = [parameters["feed"]] if "feed" in parameters else _names(parameters.get("feeds", "[]"))
     for name, count in Counter(names).items():
         if count > 1:
-            raise ConfigError(f"parameter feeds: {name} stands {count} times; expected once")
+            raise ConfigError(f"parameter feeds: {name} is listed {count} times; expected once")
     servers = parameters.get("bootstrap_servers") or None
     return load_feeds(Path(parameters["feeds_root"]), names, bootstrap_servers=servers)
 

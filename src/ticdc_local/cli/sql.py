@@ -17,7 +17,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_of
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import views
-from ticdc_lakehouse.gold.live_table import is_settled, live_names
+from ticdc_lakehouse.gold.live_table import has_published_names, live_names
 from ticdc_lakehouse.gold.state import published, published_feeds
 from ticdc_lakehouse.gold.time_travel import as_of
 from ticdc_lakehouse.job_parameters import LARGEST
@@ -126,7 +126,7 @@ def refresh_views(options: argparse.Namespace, lake: Lake) -> list[str]:
         events_table.create_views(lake, feed)
         status.create_views(lake, feed)
         now = published(lake, feed)
-        if not is_settled(lake, live_names(now.tables.values())):
+        if not has_published_names(lake, live_names(now.tables.values())):
             note(f"{feed}: {_UNSETTLED} ticdc-lake run --feed {feed}")
             continue
         views.show(lake, feed_run(options, feed, lake).gold_config, now)

@@ -34,7 +34,7 @@ EXAMPLES = """examples:
 exit codes of --check:
   0    every feed is fine
   1    attention: a feed never ran, or leaves more than section alarm of its file tolerates
-  2    broken: a feed stands until somebody acts; or the lake cannot be read"""
+  2    broken: a feed is stopped until somebody acts; or the lake cannot be read"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -122,7 +122,7 @@ def status_object(status: FeedStatus, health: Health, text: str) -> dict[str, ob
         "time": None if status.time is None else status.time.isoformat(),
         "unapplied_seconds": status.unapplied_seconds,
         "age_seconds": status.age_seconds,
-        "waiting_on": status.waits,
+        "waiting_on": status.waiting_on,
         "caught_up": status.caught_up,
         "tables": [_table_object(name, state) for name, state in sorted(status.tables.items())],
     }
@@ -158,8 +158,8 @@ def feed_text(status: FeedStatus) -> str:
 
 
 def _next(status: FeedStatus) -> str:
-    if status.waits is not None:
-        return f"waiting on: {status.waits}"
+    if status.waiting_on is not None:
+        return f"waiting on: {status.waiting_on}"
     return "nothing: caught up" if status.caught_up else "nothing is blocking gold: run the job"
 
 

@@ -152,7 +152,7 @@ def _read(bundle: Bundle, key: str, trail: tuple[str, ...]) -> Job:
     definition = read_as(_Job, resource.definition, where)
     parameters = {each.name: each.default for each in definition.parameters}
     if len(parameters) < len(definition.parameters):
-        raise ConfigError(f"{where}.parameters: a name stands twice among {', '.join(parameters)}")
+        raise ConfigError(f"{where}.parameters: a name is listed twice among {', '.join(parameters)}")
     tasks = _in_order(
         [_task(values, resource, f"{where}.tasks[{i}]") for i, values in enumerate(definition.tasks)], where
     )
@@ -209,7 +209,7 @@ def _in_order(tasks: list[Task], where: str) -> tuple[Task, ...]:
     if not tasks:
         raise ConfigError(f"{where}.tasks: expected one task or more")
     if len(set(keys)) < len(keys):
-        raise ConfigError(f"{where}.tasks: a task_key stands twice among {', '.join(keys)}")
+        raise ConfigError(f"{where}.tasks: a task_key is listed twice among {', '.join(keys)}")
     for task in tasks:
         for absent in sorted(task.upstream - set(keys)):
             raise ConfigError(

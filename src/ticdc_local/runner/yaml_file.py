@@ -49,7 +49,7 @@ def read_yaml(file: Path) -> dict[str, Any]:
 def _plain(value: Any, where: str, around: tuple[Any, ...]) -> Any:
     """The value with texts as keys; ``around`` are the mappings and lists that it lies in."""
     if any(value is each for each in around):
-        raise ConfigError(f"{where}: an alias stands within what it names")
+        raise ConfigError(f"{where}: an alias is inside what it names")
     match value:
         case dict():
             return {_key(name): _plain(item, f"{where}.{_key(name)}", (*around, value)) for name, item in value.items()}

@@ -36,7 +36,7 @@ from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,
     by_name,
     irregular_sql,
-    lost_sql,
+    irregular_texts_sql,
     typed_column,
     values_sql,
 )
@@ -144,11 +144,11 @@ def _typed(texts: DataFrame, work: Repair) -> DataFrame:
     typed = [typed_column(by_name(column.typed.definition)) for column in work.compared.columns]
     names, values = [f"t{i}" for i in range(len(typed))], [f"v{i}" for i in range(len(typed))]
     inlined = f"inline(array({values_sql(tuple(typed), names, ZONE)})) AS ({', '.join(values)})"
-    lost = texts.selectExpr(_KEY_HASH, *names, inlined).selectExpr(
-        _KEY_HASH, *values, f"{lost_sql(tuple(typed), names, values)} AS lost"
+    converted = texts.selectExpr(_KEY_HASH, *names, inlined).selectExpr(
+        _KEY_HASH, *values, f"{irregular_texts_sql(tuple(typed), names, values)} AS irregular_texts"
     )
     shown = (f"{value} AS {quoted(column.name)}" for column, value in zip(typed, values, strict=True))
-    return lost.selectExpr(_KEY_HASH, f"{irregular_sql('lost')} AS {IRREGULAR}", *shown)
+    return converted.selectExpr(_KEY_HASH, f"{irregular_sql('irregular_texts')} AS {IRREGULAR}", *shown)
 
 
 def _keyed(rows: DataFrame, config: GoldConfig, work: Repair) -> DataFrame:
@@ -175,6 +175,6 @@ def _publish(
         ],
     )
     tables = {name: replace(state, version=versions.get(name, state.version)) for name, state in before.tables.items()}
-    views.leave_place(lake, config.feed)
+    views.mark_stale(lake, config.feed)
     publish(lake, config.feed, before, replace(before, tables=tables), (), 0, run=run)
     views.refresh(lake, config)

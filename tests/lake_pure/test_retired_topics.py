@@ -1,10 +1,10 @@
-"""Topics that fall silent because their tables are gone."""
+"""Topics that are retired because their tables are gone."""
 
 from __future__ import annotations
 
 import pytest
 
-from ticdc_lakehouse.gold.retired_topics import finished, tables_of
+from ticdc_lakehouse.gold.retired_topics import retired_among, tables_of
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.schema.names import TableName
@@ -41,32 +41,34 @@ def statements(*texts: tuple[int, str]) -> list[tuple[int, Statement]]:
         ([], 9, False),
     ],
 )
-def test_a_topic_ends_with_its_table(ddls: list[tuple[int, str]], last: int, gone: bool) -> None:
+def test_topic_is_retired_with_its_last_table(ddls: list[tuple[int, str]], last: int, gone: bool) -> None:
     now = Published(tso=10, tables={T: LIVE, U: LIVE})
-    assert finished({"topic": {T: last}}, {"topic": 11}, now, statements(*ddls)) == ({"topic"} if gone else set())
+    assert retired_among({"topic": {T: last}}, {"topic": 11}, now, statements(*ddls)) == ({"topic"} if gone else set())
 
 
 def test_rows_of_a_renamed_table_are_waited_for() -> None:
     now = Published(tso=10, tables={T: LIVE})
-    for heard, gone in ((10, set()), (11, {"topic"})):
-        assert finished({"topic": {T: 9}}, {"topic": heard}, now, statements((12, "RENAME TABLE t TO u"))) == gone
+    for watermark, gone in ((10, set()), (11, {"topic"})):
+        assert (
+            retired_among({"topic": {T: 9}}, {"topic": watermark}, now, statements((12, "RENAME TABLE t TO u"))) == gone
+        )
 
 
-def test_it_stays_ended() -> None:
-    assert finished({"topic": {T: 9}}, {}, Published(tso=10, tables={U: LIVE}), []) == {"topic"}
-    assert finished({"topic": {T: 5}}, {}, Published(tso=10, tables={T: KEPT}), []) == {"topic"}
+def test_retired_topic_stays_retired() -> None:
+    assert retired_among({"topic": {T: 9}}, {}, Published(tso=10, tables={U: LIVE}), []) == {"topic"}
+    assert retired_among({"topic": {T: 5}}, {}, Published(tso=10, tables={T: KEPT}), []) == {"topic"}
 
 
 def test_a_table_that_gold_does_not_know_yet_may_go_on() -> None:
-    assert finished({"topic": {T: 11}}, {}, Published(tso=10, tables={}), []) == set()
-    assert finished({"topic": {T: 9}}, {}, Published(), []) == set()
+    assert retired_among({"topic": {T: 11}}, {}, Published(tso=10, tables={}), []) == set()
+    assert retired_among({"topic": {T: 9}}, {}, Published(), []) == set()
 
 
 def test_all_its_tables_must_be_gone() -> None:
     now = Published(tso=10, tables={T: LIVE, U: LIVE})
     both = {"one": {T: 9, U: 9}, "other": {T: 9}}
-    assert finished(both, {}, now, statements((12, "DROP TABLE t"))) == {"other"}
-    assert finished(both, {}, now, statements((12, "DROP TABLE t, u"))) == {"one", "other"}
+    assert retired_among(both, {}, now, statements((12, "DROP TABLE t"))) == {"other"}
+    assert retired_among(both, {}, now, statements((12, "DROP TABLE t, u"))) == {"one", "other"}
 
 
 def test_tables_of_a_topic_are_those_of_its_ddls_too() -> None:
@@ -75,6 +77,6 @@ def test_tables_of_a_topic_are_those_of_its_ddls_too() -> None:
     renamed = statements((11, "RENAME TABLE t TO u"))[0][1]
     assert tables_of(created) == tables_of(renamed) == [T]
     now = Published(tso=10, tables={U: LIVE})
-    assert finished({"topic": {T: 11}}, {}, now, statements((12, "DROP TABLE t"))) == {"topic"}
-    assert finished({"topic": {T: 11}}, {}, now, []) == set(), "its first row may come"
-    assert finished({"topic": {}}, {}, now, []) == set()
+    assert retired_among({"topic": {T: 11}}, {}, now, statements((12, "DROP TABLE t"))) == {"topic"}
+    assert retired_among({"topic": {T: 11}}, {}, now, []) == set(), "its first row may come"
+    assert retired_among({"topic": {}}, {}, now, []) == set()
