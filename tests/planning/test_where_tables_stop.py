@@ -311,7 +311,7 @@ def test_where_a_table_stops(now: PlanningInput, through: int, reason: str | Non
     else:
         assert block_reason(made) is not None
         assert reason in block_reason(made)
-    waits = any(word in (block_reason(made) or "") for word in ("nobody", "hidden"))
+    waits = any(word in (block_reason(made) or "") for word in ("nobody",))
     unsupported = made.stop is not None and made.stop.kind is StopKind.UNSUPPORTED_DDL
     assert needs_override(made) == (unsupported and not waits)
 

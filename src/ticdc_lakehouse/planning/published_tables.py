@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind
 from ticdc_lakehouse.planning.table_plan import TablePlanBuilder
+from ticdc_lakehouse.planning.undefined_tables import lacks_former_rows
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import names_of
 
@@ -17,10 +20,12 @@ def published_builder(now: PlanningInput, name: TableName, state: TableState) ->
         name = definition.table.name
     builder = TablePlanBuilder(name=name, definition=definition, start=definition, state=state, after=state.applied_tso)
     builder.seen = (state.applied_tso, state.ddls)
-    builder.named_until = now.before.tso if definition is None else 0
+    if state.stop is not None and state.stop.kind is StopKind.AWAITS_ROWS:
+        builder.awaits_rows = state.stop
     late = now.late.get(name)
-    if state.stop is not None and state.stop.needs_override:
-        builder.block(state.stop)
+    if state.stop is not None and (state.stop.needs_override or lacks_former_rows(builder, state)):
+        builder.named_until = now.before.tso if definition is None else 0
+        builder.block(replace(state.stop, needs_override=True))
         builder.dropped_at = state.applied_tso if state.dropped else None
     elif (
         late is not None and late.tso < state.applied_tso

@@ -65,6 +65,18 @@ def merge_until(now: PlanningInput, builder: TablePlanBuilder, through: int) -> 
         builder.merge_rows(until, [group for group in groups if group.first <= until], table, _batches(now, builder))
     if stop is not None:
         builder.block(stop.stop)
+    elif table is None:  # and it has no rows
+        builder.after = through
+
+
+def merge_rest(now: PlanningInput, builder: TablePlanBuilder) -> None:
+    """Merges the remaining rows of the window. A table that has neither columns nor rows is blocked where it is, until
+    its first rows tell its columns."""
+    at = builder.at
+    merge_until(now, builder, now.tso)
+    if builder.definition is None and builder.stop is None:
+        builder.after = at
+        builder.block(builder.awaits_rows or _incompatible(at, UNKNOWN_COLUMNS).stop)
 
 
 def _define_with_wire_types(builder: TablePlanBuilder, groups: Sequence[RowGroup]) -> Table | None:
@@ -111,8 +123,6 @@ def _blocking_points(
     mixed = None if table is None else inconsistent_declarations(table, groups)
     if mixed is not None:
         yield _incompatible(builder.at, mixed)
-    if table is None:
-        yield _incompatible(through, UNKNOWN_COLUMNS)
 
 
 def _incompatible(tso: int, detail: str) -> BlockingPoint:

@@ -15,6 +15,8 @@ class StopKind(StrEnum):
 
     UNSUPPORTED_DDL = "unsupported_ddl"
     """A DDL that gold does not support."""
+    AWAITS_ROWS = "awaits_rows"
+    """A DDL made the table, empty, with columns that are unknown: its first rows tell them."""
     DROPPED = "dropped"
     """TiDB dropped it, and the policy is to keep its last rows (``on_drop: keep``)."""
     QUARANTINED = "quarantined"
@@ -60,7 +62,7 @@ class StopReason:
     def __str__(self) -> str:
         """One line for people: what happened, and the ways out unless the detail names them."""
         match self.kind:
-            case StopKind.UNSUPPORTED_DDL:
+            case StopKind.UNSUPPORTED_DDL | StopKind.AWAITS_ROWS:
                 return _unsupported_ddl(self)
             case StopKind.DROPPED:
                 return f"TiDB dropped it at {self.commit_ts} (on_drop: keep)"

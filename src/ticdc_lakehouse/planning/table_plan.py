@@ -138,8 +138,10 @@ class TablePlanBuilder:
     dropped_at: int | None = None
     """commit_ts of the DROP or TRUNCATE; None if the table exists."""
     named_until: int = 0
-    """Published table without definition: the commit_ts up to which renames have led to its name. (Any other table has
-    the name of its definition, and is followed from there.)"""
+    """Published table whose columns and rows are unknown: DDLs below this commit_ts have led to its name. (A table with
+    a definition has the name of that one, and is followed from there.)"""
+    awaits_rows: StopReason | None = None
+    """Why the columns of an empty table are unknown: its first rows tell them."""
     _recorded: DdlEvent | None = None
     """The DDL that was recorded last."""
 
@@ -167,7 +169,7 @@ class TablePlanBuilder:
         applied may have more to do: ``RENAME TABLE a TO b, b TO c``."""
         if ddl is self._recorded:
             return False
-        if self.has_recorded(ddl) or (ddl.commit_ts <= self.named_until and not ddl.late and not ddl.replayed):
+        if self.has_recorded(ddl) or (ddl.commit_ts < self.named_until and not ddl.late and not ddl.replayed):
             return True
         return ddl.commit_ts < (self.named_at if ddl.late else self.at)
 
@@ -225,9 +227,13 @@ class TablePlanBuilder:
             self.define(replace(self.definition, table=changed.table, commit_ts=ddl.commit_ts, source="ddl"))
 
     def rename(self, ddl: DdlEvent, view: str) -> None:
-        """Gives the definition the builder's new name, from the DDL on."""
+        """Gives the definition the builder's new name, from the DDL on. A blocked table keeps the name of its
+        definition, from which it is followed again; the state of one without columns has its newest name alone."""
         to = self.name
-        if self.definition is not None and self.stop is None:
+        if self.definition is None:
+            self.after = ddl.commit_ts
+            self.record_ddl(ddl)
+        elif self.stop is None:
             table = replace(self.definition.table, database=to[0], table=to[1])
             renamed = replace(self.definition, table=table, commit_ts=ddl.commit_ts, name=view, named_at=ddl.commit_ts)
             self.define(renamed)

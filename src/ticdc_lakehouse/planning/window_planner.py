@@ -11,10 +11,11 @@ from ticdc_lakehouse.planning.naming import schema_part
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_tables import published_builder
 from ticdc_lakehouse.planning.recovery import end_table, last_recoverable, recoverable_builders
-from ticdc_lakehouse.planning.segments import define, merge_until, remaining_groups
+from ticdc_lakehouse.planning.segments import define, merge_rest, merge_until, remaining_groups
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import TablePlanBuilder, exchange_step, unsupported_ddl
 from ticdc_lakehouse.planning.table_plans import TablePlans
+from ticdc_lakehouse.planning.undefined_tables import await_rows, leave_former_rows
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.policy import OnDrop, OnUnsupportedDdl
 from ticdc_lakehouse.schema.computed_default import OldRows, with_old_rows, without_old_rows
@@ -91,7 +92,7 @@ class WindowPlanner:
     def finish(self) -> None:
         """Merges the remaining rows of all tables."""
         for builder in self.builders:
-            merge_until(self.now, builder, self.now.tso)
+            merge_rest(self.now, builder)
 
     def apply_ddl(self, ddl: DdlEvent, statement: Statement) -> None:
         """Updates the plans of all tables that the statement affects."""
@@ -118,11 +119,12 @@ class WindowPlanner:
     def record_renames(self, ddls: Sequence[DdlEvent]) -> None:
         """Records all renames of one commit_ts for every table that one of them renamed. In a swap its new name is
         another rename's old name, and the window after one that ends here sees them all again. A blocked table has its
-        old definition, and is renamed again when it goes on."""
+        old definition, if any, and is renamed again when it goes on."""
         renames = [ddl for ddl in ddls if any(isinstance(statement, RenameTables) for statement in ddl.statements)]
         for builder in self.builders if len(renames) > 1 else ():
             missing = [ddl for ddl in renames if not builder.has_recorded(ddl)]
-            if builder.stop is None and len(missing) < len(renames):
+            follows = builder.stop is None or builder.definition is None
+            if follows and len(missing) < len(renames):
                 for ddl in missing:
                     builder.record_ddl(ddl)
 
@@ -255,19 +257,21 @@ class WindowPlanner:
         self.builders.add(builder)
         return builder
 
-    def _create(self, ddl: DdlEvent, name: TableName, table: Table | None, reason: str = "") -> None:
-        """Begins a table, unless the CREATE TABLE is applied already or an existing table contradicts it."""
+    def _create(self, ddl: DdlEvent, name: TableName, table: Table | None) -> TablePlanBuilder | None:
+        """Begins and returns a table; None if the CREATE TABLE is applied already, or if an existing table contradicts
+        it."""
         existing = self.builders.named(name)
         if existing is not None and (existing.includes(ddl) or not self._replaced(ddl, existing)):
-            return
+            return None
         if existing is None and not self._is_new(ddl):
-            return
+            return None
+        return self._begin_at(ddl, name, table)
+
+    def _begin_at(self, ddl: DdlEvent, name: TableName, table: Table | None) -> TablePlanBuilder | None:
         builder = self._begin(name, table, ddl.commit_ts, "ddl")
-        if builder is None:
-            return
-        builder.record_ddl(ddl)
-        if table is None:
-            builder.block(_unsupported(ddl, reason, can_skip=False, needs_override=False))
+        if builder is not None:
+            builder.record_ddl(ddl)
+        return builder
 
     def _replaced(self, ddl: DdlEvent, existing: TablePlanBuilder) -> bool:
         """True if a created, renamed or restored table replaces the existing table of its name. It replaces a blocked
@@ -290,7 +294,7 @@ class WindowPlanner:
     def _create_like(self, ddl: DdlEvent, name: TableName, source: TableName) -> None:
         builder = self.builders.named(source)
         if builder is None or builder.stop is not None or builder.definition is None:
-            self._create(ddl, name, None, f"{'.'.join(source)} is unknown")
+            await_rows(ddl, self._create(ddl, name, None), f"{'.'.join(source)} is unknown")
         else:
             self._create(ddl, name, replace(builder.definition.table, database=name[0], table=name[1]))
 
@@ -312,11 +316,10 @@ class WindowPlanner:
             was_blocked = builder.stop is not None
             merge_until(self.now, builder, ddl.commit_ts)
             self._keep_recoverable(end_table(builder, ddl))
-            if not was_blocked and builder.definition is not None:  # rows that could not be merged are deleted now
+            if builder.definition is None or not was_blocked:  # rows that could not be merged are deleted now
                 self.builders.remove(builder)
-                new = self._begin(builder.name, builder.definition.table, ddl.commit_ts, "ddl")
-                assert new is not None
-                new.record_ddl(ddl)
+                table = None if builder.definition is None else builder.definition.table
+                await_rows(ddl, self._begin_at(ddl, builder.name, table), "the table's columns are unknown")
 
     def _rename(self, ddl: DdlEvent, pairs: Sequence[tuple[TableName, TableName]]) -> None:
         for old, new in pairs:
@@ -334,21 +337,24 @@ class WindowPlanner:
                 if _leaves_schema(builder, view):
                     self._leave_schema(ddl, builder, new)
                     return
+                leave_former_rows(ddl, builder)
                 self.builders.rename(builder, self.builders.spelled(new))
                 builder.rename(ddl, view)
             else:
                 self._block_unless_skipped(ddl, builder, f"table {'.'.join(new)} exists already")
             return
         if not self.now.applying.matches(*old) and self._is_new(ddl):
-            self._create(ddl, new, None, f"the feed's filter excludes {'.'.join(old)}, so its rows are unknown")
+            moved = self._create(ddl, new, None)
+            if moved is not None:
+                reason = f"the feed's filter excludes {'.'.join(old)}, so its rows are unknown"
+                moved.block(_unsupported(ddl, reason, can_skip=False))
 
     def _leave_schema(self, ddl: DdlEvent, builder: TablePlanBuilder, new: TableName) -> None:
         """Ends a table whose new name lies in another schema of the lake, since no catalog moves a table; the table of
         the new name has no rows."""
         self.builders.remove(builder)
-        moved = self._begin(new, None, ddl.commit_ts, "ddl")
+        moved = self._begin_at(ddl, new, None)
         if moved is not None:
-            moved.record_ddl(ddl)
             moved.block(_unsupported(ddl, MOVED, can_skip=False))
 
     def _block_named(self, ddl: DdlEvent, names: Sequence[TableName], reason: str) -> None:
@@ -358,7 +364,7 @@ class WindowPlanner:
             if builder is not None and not builder.includes(ddl):
                 merge_until(self.now, builder, ddl.commit_ts)
             elif builder is None and self._is_new(ddl):
-                builder = self._begin(name, None, ddl.commit_ts, "ddl")
+                builder = self._begin_at(ddl, name, None)
             if builder is not None and not builder.includes(ddl):
                 self._block_unless_ignored(ddl, builder, reason)
 

@@ -1,0 +1,139 @@
+"""Tables without columns: whose rows tell them, and which stay blocked because nobody can tell their former rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from one_table import (
+    DATA,
+    KNOWN,
+    NAME,
+    ROWS,
+    STATE,
+    block_reason,
+    ddl,
+    needs_override,
+    plan,
+    planning_input,
+    steps,
+)
+
+from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
+from ticdc_lakehouse.planning.published_state import Published, Recoverable, TableState
+from ticdc_lakehouse.planning.stop_reason import StopKind
+from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
+from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
+from ticdc_lakehouse.schema.names import TableName
+
+U, TMP = TableName("d", "u"), TableName("d", "tmp")
+LIKE = ddl(12, "CREATE TABLE t LIKE nobody")
+RENAME = ddl(16, "RENAME TABLE t TO u")
+RECOVER = ddl(20, "RECOVER TABLE t")
+
+
+def group(name: TableName, at: int) -> RowGroup:
+    return replace(ROWS, name=name, first=at, last=at)
+
+
+def window(
+    *ddls: DdlEvent, rows: tuple[RowGroup, ...] = (), tables: dict[TableName, TableState] | None = None
+) -> PlanningInput:
+    now = planning_input(ddls=ddls)
+    by_name = {name: tuple(each for each in rows if each.name == name) for name in {each.name for each in rows}}
+    return replace(now, before=replace(now.before, tables=tables or {}), window=replace(now.window, rows=by_name))
+
+
+def published(made: TablePlan, *, resumed: bool = False) -> TableState:
+    assert made.stop
+    stop = replace(made.stop, needs_override=made.stop.needs_override and not resumed)
+    return TableState(name="", data="", version=-1, applied_tso=made.through, ddls=made.ddls, stop=stop)
+
+
+def following(
+    now: PlanningInput, *made: TablePlan, resumed: bool = False, rows: tuple[RowGroup, ...] = ()
+) -> PlanningInput:
+    """The window up to 30, in which all DDLs are read again."""
+    tables = {each.name: published(each, resumed=resumed) for each in made}
+    by_name = {**now.window.rows, **window(rows=rows).window.rows}
+    return replace(now, before=Published(tso=20, tables=tables), window=replace(now.window, rows=by_name), tso=30)
+
+
+def merged(made: TablePlan) -> list[RowGroup]:
+    return [each for step in made.steps if isinstance(step, MergeRows) for each in step.groups]
+
+
+def test_rows_tell_the_columns_of_a_new_table() -> None:
+    made = plan(window(LIKE, rows=(group(NAME, 15),)))
+    assert (block_reason(made), merged(made)) == (None, [group(NAME, 15)])
+
+
+def test_table_that_awaits_rows_keeps_those_under_its_former_name() -> None:
+    """And takes none of a table that had its new name before."""
+    rows = group(U, 11), group(NAME, 15), group(U, 18)
+    made = plan(window(ddl(10, "CREATE TABLE u (id BIGINT KEY)"), LIKE, ddl(14, "DROP TABLE u"), RENAME, rows=rows), U)
+    assert (block_reason(made), merged(made)) == (None, [*rows[1:]])
+
+
+def test_table_that_awaits_rows_is_renamed_and_altered_meanwhile() -> None:
+    now = window(LIKE, ddl(14, "ALTER TABLE t ADD w INT"), RENAME)
+    waiting = plan(now, U)
+    assert waiting.stop
+    assert (waiting.stop.kind, waiting.through, needs_override(waiting)) == (StopKind.AWAITS_ROWS, 16, False)
+    again = plan(following(now, waiting, rows=(group(U, 15), group(U, 25))), U)
+    assert (block_reason(again), merged(again)) == (None, [group(U, 25)])
+
+
+def test_truncated_table_without_columns_has_the_rows_since() -> None:
+    cut = replace(group(NAME, 15), handle_only=True)
+    made = plan(window(LIKE, ddl(16, "TRUNCATE TABLE t"), rows=(cut, group(NAME, 18))))
+    assert (block_reason(made), merged(made)) == (None, [group(NAME, 18)])
+
+
+def test_blocked_table_without_columns_is_not_followed_through_a_rename() -> None:
+    """Its rows so far came under its former name, those of its new name may be another table's."""
+    now = window(LIKE, RENAME, rows=(replace(group(NAME, 15), handle_only=True),))
+    blocked = plan(now, U)
+    assert needs_override(blocked)
+    assert "its columns are unknown (a row was too large" in (block_reason(blocked) or "")
+    again = plan(following(now, blocked, resumed=True, rows=(group(U, 25),)), U)
+    assert (block_reason(again), steps(again)) == (block_reason(blocked), [])
+
+
+def hidden_renamed() -> PlanningInput:
+    config = GoldConfig(feed="f", time_zone="UTC", matches=lambda _, name: name != "hidden")
+    return replace(window(ddl(12, "RENAME TABLE hidden TO t")), applying=config)
+
+
+@pytest.mark.parametrize("resumed", [False, True])
+@pytest.mark.parametrize("now", [window(RECOVER), hidden_renamed()])
+def test_table_with_unknown_rows_does_not_begin_with_the_next_ones(now: PlanningInput, resumed: bool) -> None:
+    again = plan(following(now, plan(now), resumed=resumed, rows=(group(NAME, 25),)))
+    assert (needs_override(again), steps(again)) == (True, [])
+
+
+def test_recover_at_the_watermark_restores_no_older_table() -> None:
+    older = Recoverable(name=NAME, data=DATA, version=4, dropped_at=5)
+    now = window(RECOVER)
+    again = following(now, plan(now))
+    again = replace(again, before=replace(again.before, recoverable=(older,)), known={DATA: KNOWN})
+    assert needs_override(plan(again))
+    assert [each.dropped_at for each in plan_tables(again).recoverable] == [5]
+
+
+@pytest.mark.parametrize("arrived", [1, 2, 3])
+def test_table_with_unknown_rows_follows_a_swap_that_arrives_in_parts(arrived: int) -> None:
+    swap = [ddl(20, f"RENAME TABLE {old} TO {new}") for old, new in (("t", "tmp"), ("u", "t"), ("tmp", "u"))]
+    unknown = published(replace(plan(window(RECOVER)), through=8, ddls=()))
+    now = window(*swap[:arrived], tables={NAME: STATE, U: unknown})
+    now = replace(now, known={DATA: KNOWN})
+    first = plan_tables(now).tables
+    states = {
+        each.name: replace(each.state or STATE, applied_tso=each.through, ddls=each.ddls, stop=each.stop)
+        for each in first
+    }
+    known = {DATA: next(each.definition for each in first if each.definition)}
+    second = replace(now, before=Published(tso=20, tables=states), known=known, tso=30)
+    second = replace(second, window=replace(second.window, ddls=tuple(swap)))
+    assert {each.name: each.definition is None for each in plan_tables(second).tables} == {NAME: True, U: False}
