@@ -17,6 +17,8 @@ _APART = 10
 @dataclass
 class HeldTable:
     columns: list[str]
+    ids: tuple[int, ...]
+    """TiDB's ids of the table: each TRUNCATE adds one."""
     rows: set[int] = field(default_factory=set)
 
 
@@ -26,6 +28,10 @@ Tables = dict[str, HeldTable]
 @dataclass
 class Script:
     random: Random
+    blocks: bool = False
+    """Whether some DDLs are of a kind that nobody can read, which change nothing here: an override skips them."""
+    comes_back: bool = True
+    """Whether tables are recovered, and made like others."""
     tables: Tables = field(default_factory=dict)
     dropped: Tables = field(default_factory=dict)
     """What RECOVER brings back."""
@@ -38,29 +44,26 @@ class Script:
     """Numbers that rows and columns have."""
 
     def play(self, steps: int) -> None:
-        kinds = (
-            self.create,
-            self.like,
-            self.drop,
-            self.recover,
-            self.rename,
-            self.truncate,
-            self.add,
-            self.drop_column,
-        )
+        kinds = [self.create, self.drop, self.rename, self.truncate, self.add, self.drop_column]
+        kinds += [self.like, self.recover] if self.comes_back else []
+        kinds += [self.unreadable] if self.blocks else []
         for _ in range(steps):
             self.commit_ts += _APART
             self.random.choice((*kinds, self.swap, self.swap, *[self.insert] * 5))()
             self.states[self.commit_ts] = deepcopy(self.tables)
 
+    def at(self, commit_ts: int) -> Tables:
+        """What TiDB held then."""
+        return next((self.states[at] for at in sorted(self.states, reverse=True) if at <= commit_ts), {})
+
     def create(self) -> None:
         for name in self._free():
-            self.tables[name] = HeldTable(["id", "x"])
+            self.tables[name] = HeldTable(["id", "x"], (self._number(),))
             self._ddl(name, f"CREATE TABLE `d`.`{name}` (`id` INT PRIMARY KEY, `x` INT)")
 
     def like(self) -> None:
         for name, source in zip(self._free(), self._some(1), strict=False):
-            self.tables[name] = HeldTable([*self.tables[source].columns])
+            self.tables[name] = HeldTable([*self.tables[source].columns], (self._number(),))
             self._ddl(name, f"CREATE TABLE `d`.`{name}` LIKE `d`.`{source}`")
 
     def drop(self) -> None:
@@ -76,7 +79,7 @@ class Script:
     def truncate(self) -> None:
         for name in self._some(1):
             self.dropped[name] = self.tables[name]
-            self.tables[name] = HeldTable([*self.tables[name].columns])
+            self.tables[name] = HeldTable([*self.tables[name].columns], (*self.tables[name].ids, self._number()))
             self._ddl(name, f"TRUNCATE TABLE `d`.`{name}`")
 
     def rename(self) -> None:
@@ -108,6 +111,10 @@ class Script:
             columns = self.tables[name].columns
             if columns[0] != "id":
                 self._ddl(name, f"ALTER TABLE `d`.`{name}` DROP COLUMN `{columns.pop(0)}`")
+
+    def unreadable(self) -> None:
+        for name in self._some(1):
+            self._ddl(name, f"ALTER TABLE `d`.`{name}` SOME NEW THING {self._number()}")
 
     def insert(self) -> None:
         for name in self._some(1):

@@ -1,0 +1,96 @@
+"""Random scripts in which some DDLs block their table, and an override skips them some windows later, or at the end.
+
+Wherever a window ends, a blocked table has the name that TiDB gave it and holds what it held before the DDL. Every
+other table is that of TiDB, and at the end all are, but those whose columns or rows only an export tells
+(`ticdc_lakehouse.planning.undefined_tables`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from random import Random
+
+import pytest
+from random_script import HeldTable, Script
+from test_random_windows import ScriptPlanner, windows
+
+from ticdc_lakehouse.planning.published_state import TableState
+from ticdc_lakehouse.planning.stop_reason import StopKind
+from ticdc_lakehouse.schema.names import TableName
+
+
+class OverriddenPlanner(ScriptPlanner):
+    """With overrides, as `ticdc_lakehouse.gold.overrides` records and reads them."""
+
+    def __init__(self, script: Script) -> None:
+        super().__init__(script)
+        self.decided: set[tuple[TableName, int]] = set()
+
+    @property
+    def skipped(self) -> frozenset[tuple[str, int]]:
+        blocked = {name: state.data for name, state in self.before.tables.items() if state.stop}
+        return frozenset((blocked[name], at) for name, at in self.decided if name in blocked)
+
+    def undecided(self) -> list[TableName]:
+        return [name for name, state in self.before.tables.items() if state.needs_override]
+
+    def override(self, name: TableName) -> None:
+        """Skips the DDL; where that is not possible, tries again."""
+        state = self.before.tables[name]
+        assert state.stop
+        if state.stop.can_skip:
+            self.decided.add((name, state.applied_tso))
+        resumed = replace(state, stop=replace(state.stop, needs_override=False))
+        self.before = replace(self.before, tables={**self.before.tables, name: resumed})
+
+    def assert_shows(self, script: Script, end: int) -> None:
+        tables = script.at(end)
+        assert {name.table for name in self.before.tables} == tables.keys()
+        for name, state in self.before.tables.items():
+            if state.data:
+                held = [column.name for column in self.known[state.data].table.columns], self.merged[state.data]
+                assert held in [(t.columns, t.rows) for t in versions(script, tables[name.table], state)], (end, name)
+            else:
+                assert state.stop, (end, name)
+
+
+def versions(script: Script, table: HeldTable, state: TableState) -> list[HeldTable]:
+    """What may be shown as a table: what TiDB held where it is blocked, also before a TRUNCATE."""
+    if state.stop is None:
+        return [table]
+    return [each for each in script.at(state.applied_tso).values() if {*each.ids} & {*table.ids}]
+
+
+def assert_overridden(seed: int, *, comes_back: bool) -> None:
+    random = Random(seed)
+    script = Script(random, blocks=True, comes_back=comes_back)
+    script.play(random.choice((15, 40)))
+    planner, end = OverriddenPlanner(script), 0
+    for end, ddls, whole in windows(script):
+        planner.play(end, ddls)
+        if whole:
+            planner.assert_shows(script, end)
+        for name in planner.undecided():
+            if random.random() < 0.3:
+                planner.override(name)
+    for later in range(1, len(script.ddls)):
+        for name in planner.undecided():
+            planner.override(name)
+        planner.play(end + later, script.ddls)
+        planner.assert_shows(script, end + later)
+    left = [(state.data, state.stop.kind) for state in planner.before.tables.values() if state.stop]
+    unknown = {("", StopKind.UNSUPPORTED_DDL), ("", StopKind.AWAITS_ROWS)} if comes_back else set()
+    assert {*left} <= unknown, seed
+
+
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_blocked_tables_of_random_scripts_lag_and_catch_up(comes_back: bool) -> None:
+    for seed in range(100):
+        assert_overridden(seed, comes_back=comes_back)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("comes_back", [False, True])
+def test_blocked_tables_of_many_random_scripts_lag_and_catch_up(comes_back: bool) -> None:
+    for seed in range(100, 5000):
+        assert_overridden(seed, comes_back=comes_back)
