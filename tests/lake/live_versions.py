@@ -10,7 +10,8 @@ from pyspark.sql import Row
 
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.entry import Run
-from ticdc_lakehouse.gold.live_table import FEED, ID, UPKEEP
+from ticdc_lakehouse.gold.live_commits import UPKEEP
+from ticdc_lakehouse.gold.live_table import FEED, ID
 from ticdc_lakehouse.gold.state import published
 
 

@@ -11,7 +11,8 @@ from pyspark.sql import SparkSession
 
 from ticdc_lakehouse.catalog import USER_METADATA, Lake, Layer
 from ticdc_lakehouse.gold import views, windows
-from ticdc_lakehouse.gold.live_table import Commits, create_live_table, version_of
+from ticdc_lakehouse.gold.live_commits import Commits, version_of
+from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY, key_text_sql
 from ticdc_lakehouse.gold.state import publish
 from ticdc_lakehouse.ops import status

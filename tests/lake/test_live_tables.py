@@ -14,7 +14,8 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import planned_table, windows
-from ticdc_lakehouse.gold.live_table import UPKEEP, has_published_names, live_names
+from ticdc_lakehouse.gold.live_commits import UPKEEP
+from ticdc_lakehouse.gold.live_table import has_published_names, live_names
 from ticdc_lakehouse.gold.maintenance import maintain
 from ticdc_lakehouse.gold.time_travel import as_of
 

@@ -19,6 +19,7 @@ from ticdc_codec.canal_json.table import CanalTableReader, RowMembers, TableRead
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
 from ticdc_codec.json_rows import JsonRows, MessageRowSpec, RowTexts, SingleRow, contents_of
+from ticdc_codec.json_table import handle_key_lines, old_handle_keys
 from ticdc_codec.json_text import Unreadable, names_of
 from ticdc_codec.message import stored_value
 from ticdc_codec.options import SinkOptions
@@ -121,14 +122,15 @@ class _CanalRows(MessageRowSpec[_Group, RowTexts]):
         table.check_names(texts.texts, rows, commits, wire, wire_old)
         commit_ts, commit_ms = self._commits(rows, commits)
         is_delete = op is Op.DELETE  # its data is the row before it (wire.md 1.4.1)
+        old_keys = old_handle_keys(table.key_columns(old), table.key_columns(data)) if op is Op.UPDATE else None
         columns = RowColumns(
             messages=items,
             op=op,
             layout=table.layout,
             commit_ts=commit_ts,
             commit_ms=commit_ms,
-            handle_keys=table.handle_keys(data),
-            old_handle_keys=table.old_handle_keys(old, data) if op is Op.UPDATE else None,
+            handle_keys=handle_key_lines(table.key_columns(data)),
+            old_handle_keys=old_keys,
             before=after if is_delete else before,
             after=b"" if is_delete else after,
             handle_only=[row.tidb is not None and row.tidb.only_handle_key for row in rows],

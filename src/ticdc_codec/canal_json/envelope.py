@@ -51,11 +51,11 @@ class Envelope(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     data: tuple[Raw] | None
     tidb: Extension | None = msgspec.field(default=None, name="_tidb")
 
-    def fault(self, reason: str, detail: str, *, offset: int | None = None) -> DecodeError:
+    def fault(self, reason: str, detail: str) -> DecodeError:
         """The error that this message raises; it names the table if the message is one of a table's rows."""
         row = not self.is_ddl and self.table != ""
         where = {"database": self.database, "table": self.table} if row else {}
-        return DecodeError(reason, detail, offset=offset, **where)
+        return DecodeError(reason, detail, offset=None, **where)
 
 
 _ENVELOPE = msgspec.json.Decoder(Envelope)

@@ -23,9 +23,7 @@ from ticdc_codec.json_table import (
     ImageTypes,
     TextImages,
     check_names,
-    handle_key_lines,
     make_room,
-    old_handle_keys,
 )
 from ticdc_codec.json_text import Unreadable, names_of, quotes_of, unreadable
 from ticdc_codec.mysql_type import Family, family_of, is_known
@@ -94,15 +92,8 @@ class CanalTableReader:
         check = self._names_check
         check_names(texts, check.shortest(rows, commits, data, old), lambda: check.quotes(rows, data, old))
 
-    def handle_keys(self, images: list[Image]) -> bytes:
-        """The handle keys' texts as lines, none if the table names no key."""
-        return handle_key_lines(self._key_columns(images))
-
-    def old_handle_keys(self, old: list[Image], new: list[Image]) -> list[bytes | None] | None:
-        """The keys before updates, None for one that is the same, or for all."""
-        return old_handle_keys(self._key_columns(old), self._key_columns(new))
-
-    def _key_columns(self, images: list[Image]) -> list[Iterable[str | None]]:
+    def key_columns(self, images: list[Image]) -> list[Iterable[str | None]]:
+        """The texts of each column of the handle key, in its order; no column if the table has no key."""
         return [map(get, images) for get in self._key]
 
 

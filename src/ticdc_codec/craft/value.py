@@ -150,12 +150,15 @@ class ValueReader:
         return numbers
 
     def unsigned(self, chosen: Int64s) -> pa.Array:
+        """Uvarints as texts."""
         return pa.array(self._uvarints(chosen)).cast(pa.string())
 
     def signed(self, chosen: Int64s) -> pa.Array:
+        """Zigzag varints as texts."""
         return pa.array(zigzags(self._uvarints(chosen))).cast(pa.string())
 
     def years(self, chosen: Int64s) -> pa.Array:
+        """Years as texts of four digits."""
         # Zigzag, although YEAR has the flag UNSIGNED (wire.md 1.1.3).
         years = zigzags(self._uvarints(chosen))
         self._refuse_chosen((years < 0) | (years > 9999), chosen, "a year of four digits")
@@ -170,6 +173,7 @@ class ValueReader:
         return numbers
 
     def doubles(self, chosen: Int64s) -> pa.Array:
+        """The shortest texts of float64s."""
         return pa.array(shortest_texts(self._float64s(chosen)), pa.string())
 
     def floats(self, chosen: Int64s) -> pa.Array:
@@ -192,6 +196,7 @@ class ValueReader:
         return everything.take(pa.array(2 * chosen))
 
     def texts(self, chosen: Int64s) -> pa.Array:
+        """UTF-8 as contents of JSON strings."""
         try:
             texts = self._slices(chosen).cast(pa.string())
         except pa.ArrowInvalid:
@@ -200,13 +205,16 @@ class ValueReader:
         return escaped(texts)
 
     def binaries(self, chosen: Int64s) -> pa.Array:
+        """Bytes as hexadecimal digits."""
         return digits_of(self._slices(chosen))
 
     def nulls(self, chosen: Int64s) -> pa.Array:
+        """Refuses every value: a column of this type has none."""
         self._refuse_chosen(np.ones(len(chosen), bool), chosen, "NULL")
         raise AssertionError("unreachable")
 
     def ignored(self, chosen: Int64s) -> pa.Array:
+        """NULL, whatever the bytes are."""
         return pa.nulls(len(chosen), pa.string())
 
     def objects(self) -> tuple[pa.Array, pa.Array]:

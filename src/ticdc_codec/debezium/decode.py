@@ -29,7 +29,7 @@ from ticdc_codec.debezium.table import DebeziumTableReader, Description, RowMemb
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Op
 from ticdc_codec.json_rows import JsonRows, MessageRowSpec, RowTexts, SingleRow, contents_of
-from ticdc_codec.json_table import Image
+from ticdc_codec.json_table import Image, handle_key_lines, old_handle_keys
 from ticdc_codec.json_text import PrefixPattern, Unreadable, names_of, unreadable
 from ticdc_codec.options import Compression, SinkOptions
 from ticdc_codec.row_builder import RowColumns
@@ -205,13 +205,14 @@ def _columns(
     if table.keys(named) != [texts.keys[at] for at in chosen]:
         raise DecodeError("key_mismatch", "expected the key to have the values of the row's key columns")
     before, after = table.texts(old), table.texts(new)
+    old_key, key = table.key_columns(before), table.key_columns(after)
     return RowColumns(
         messages=[items[at] for at in chosen],
         op=op,
         layout=table.layout,
         commit_ts=[texts.commits[at] for at in chosen],
-        handle_keys=table.handle_keys(before if op is Op.DELETE else after),
-        old_handle_keys=table.old_handle_keys(before, after) if op is Op.UPDATE and old else None,
+        handle_keys=handle_key_lines(old_key if op is Op.DELETE else key),
+        old_handle_keys=old_handle_keys(old_key, key) if op is Op.UPDATE and old else None,
         before=table.lines(before, len(old)),
         after=table.lines(after, len(new)),
     )

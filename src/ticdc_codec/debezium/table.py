@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -15,7 +15,7 @@ from ticdc_codec.debezium.value import Texts, texts
 from ticdc_codec.debezium.value_format import ValueFormat
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text
-from ticdc_codec.json_table import Image, ImageTypes, check_names, handle_key_lines, make_room, old_handle_keys
+from ticdc_codec.json_table import Image, ImageTypes, check_names, make_room
 from ticdc_codec.json_text import quotes_of
 from ticdc_codec.undeclared_types import Described, described
 
@@ -87,15 +87,8 @@ class DebeziumTableReader:
         image = self._read_key(_ENCODE({name: members[name] for name in self._key_names}))
         return _KEY_BEGIN + self._key_images.lines([image]).removesuffix(b"\n") + self._key_end
 
-    def handle_keys(self, columns: list[Texts]) -> bytes:
-        """The handle keys' texts as lines, none if there are none."""
-        return handle_key_lines(self._key_columns(columns))
-
-    def old_handle_keys(self, old: list[Texts], new: list[Texts]) -> list[bytes | None] | None:
-        """The keys before updates, None for one that is the same, or for all."""
-        return old_handle_keys(self._key_columns(old), self._key_columns(new))
-
-    def _key_columns(self, columns: list[Texts]) -> Iterable[Texts]:
+    def key_columns(self, columns: list[Texts]) -> list[Texts]:
+        """The texts of each column of the handle key, in its order; no column if the table has no key."""
         return [columns[at] for at in self._handle]
 
 

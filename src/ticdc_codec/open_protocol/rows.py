@@ -12,7 +12,7 @@ from ticdc_codec.batch import checked_tso
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Op
 from ticdc_codec.json_rows import RowSpec, RowTexts, SingleRow
-from ticdc_codec.json_table import make_room
+from ticdc_codec.json_table import handle_key_lines, make_room, old_handle_keys
 from ticdc_codec.json_text import names_of, quotes_of_all
 from ticdc_codec.open_protocol.frame import Key
 from ticdc_codec.open_protocol.table import Description, OpenTableReader, RowMembers, described, op_of
@@ -129,8 +129,8 @@ def _columns(
         op=op,
         layout=table.layout,
         commit_ts=commit_ts,
-        handle_keys=table.handle_keys(new),
-        old_handle_keys=table.old_handle_keys(old, new) if old else None,
+        handle_keys=handle_key_lines(table.key_columns(new)),
+        old_handle_keys=old_handle_keys(table.key_columns(old), table.key_columns(new)) if old else None,
         before=images if op is Op.DELETE else table.lines(old) if old else b"",
         after=b"" if op is Op.DELETE else images,
         # Only the handle key is in the value (wire.md 1.2.2); a row in claim-check storage is whole.

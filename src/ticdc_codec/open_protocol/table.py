@@ -18,7 +18,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, Op, columns_text
-from ticdc_codec.json_table import ImageTypes, handle_key_lines, old_handle_keys
+from ticdc_codec.json_table import ImageTypes
 from ticdc_codec.json_text import Unreadable, names_of, number_as_written, unique, unreadable
 from ticdc_codec.mysql_type import Family, family_of
 from ticdc_codec.open_protocol.value import ValueFormat, format_of
@@ -200,16 +200,9 @@ class OpenTableReader:
         """Images as lines of JSON."""
         return _ENCODE_LINES([*map(self._images.make, *columns)])
 
-    def handle_keys(self, columns: list[Texts]) -> bytes:
-        """The handle keys' texts as lines, none if the table names no key."""
-        return handle_key_lines(self._key_columns(columns))
-
-    def old_handle_keys(self, old: list[Texts], new: list[Texts]) -> list[bytes | None] | None:
-        """The keys before updates, None for one that is the same, or for all. A column that is not in ``p`` has not
-        changed."""
-        return old_handle_keys(self._key_columns(old), self._key_columns(new))
-
-    def _key_columns(self, columns: list[Texts]) -> list[Texts]:
+    def key_columns(self, columns: list[Texts]) -> list[Texts]:
+        """The texts of each column of the handle key, in its order; no column if the table has no key. A column that
+        is not in ``p`` (UNSET) has not changed."""
         return [columns[at] for at in self._keys]
 
 

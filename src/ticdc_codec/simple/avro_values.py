@@ -125,18 +125,22 @@ class Values:
         self._cursors.refuse(owner, bad, "bad_value", detail, at)
 
     def signed(self, chosen: Int64s) -> pa.Array:
+        """Longs as numbers."""
         return pa.array(self._second[chosen])
 
     def unsigned(self, chosen: Int64s) -> pa.Array:
+        """Longs that must not be negative, as numbers."""
         numbers = self._second[chosen]
         self._refuse(numbers < 0, chosen, "a number without a sign", numbers)
         return pa.array(numbers)
 
     def bits(self, chosen: Int64s) -> pa.Array:
+        """Longs as unsigned numbers of 64 bits."""
         # A long has the 64 bits in two's complement (wire.md 1.3.2).
         return pa.array(self._second[chosen].view(np.uint64))
 
     def years(self, chosen: Int64s) -> pa.Array:
+        """Longs as texts of four digits."""
         years = self._second[chosen]
         self._refuse((years < 0) | (years > 9999), chosen, "a year of four digits", years)
         return pc.utf8_lpad(pa.array(years).cast(pa.string()), 4, "0")
@@ -151,9 +155,11 @@ class Values:
         return pa.array(shortest_texts(np.where(bad, 0, numbers)), pa.string())
 
     def floats(self, chosen: Int64s) -> pa.Array:
+        """The shortest texts of float32s."""
         return self._floating(chosen, "<f4")
 
     def doubles(self, chosen: Int64s) -> pa.Array:
+        """The shortest texts of float64s."""
         return self._floating(chosen, "<f8")
 
     def _slices(self, starts: Int64s, sizes: Int64s) -> pa.Array:
@@ -175,9 +181,11 @@ class Values:
             return self._slices(starts, np.where(bad, 0, sizes)).cast(pa.string())
 
     def strings(self, chosen: Int64s) -> pa.Array:
+        """Strings as contents of JSON strings."""
         return escaped(self._plain_texts(chosen, self._first[chosen], self._second[chosen]))
 
     def binaries(self, chosen: Int64s) -> pa.Array:
+        """Bytes as hexadecimal digits."""
         return digits_of(self._slices(self._first[chosen], self._second[chosen]))
 
     def decimals(self, chosen: Int64s) -> pa.Array:
@@ -190,6 +198,7 @@ class Values:
         return count_text if kind.family is Family.BIT else numbers_of_names_or_digits(kind)
 
     def timestamps(self, chosen: Int64s) -> pa.Array:
+        """Texts of the zone that each entry names, as texts of the feed's zone."""
         texts = self._plain_texts(chosen, self._first[chosen], self._second[chosen])
         locations = self._plain_texts(chosen, self._location[chosen], self._location_size[chosen])
         if pc.all(pc.equal(locations, self._zone.key)).as_py():

@@ -18,7 +18,7 @@ from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, RowBatch, che
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
 from ticdc_codec.json_rows import JsonRows, MessageRowSpec, RowTexts, SingleRow, contents_of
-from ticdc_codec.json_table import make_room
+from ticdc_codec.json_table import handle_key_lines, make_room, old_handle_keys
 from ticdc_codec.json_text import PrefixPattern, Unreadable, names_of, unreadable
 from ticdc_codec.message import stored_value
 from ticdc_codec.options import Corruption, EncodingFormat, SinkOptions
@@ -178,13 +178,14 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
         check_row_names(texts.texts, rows, wire, wire_old)
         if self._options.corruption_handle_level is Corruption.ERROR:
             table.check_sums(rows)
+        old_keys = old_handle_keys(table.key_columns(old), table.key_columns(data)) if op is Op.UPDATE else None
         columns = RowColumns(
             messages=items,
             op=op,
             layout=table.layout,
             commit_ts=texts.commits,
-            handle_keys=table.handle_keys(data or old),
-            old_handle_keys=table.old_handle_keys(old, data) if op is Op.UPDATE else None,
+            handle_keys=handle_key_lines(table.key_columns(data or old)),
+            old_handle_keys=old_keys,
             before=before,
             after=after,
             handle_only=[row.handle_key_only for row in rows],

@@ -29,8 +29,6 @@ from ticdc_codec.json_table import (
     ImageTypes,
     TextImages,
     check_names,
-    handle_key_lines,
-    old_handle_keys,
 )
 from ticdc_codec.json_text import quotes_of
 from ticdc_codec.mysql_type import Family, family_of, parse_type
@@ -78,18 +76,11 @@ class SimpleTableReader:
             if row.checksum is not None and not row.handle_key_only:
                 check(row.checksum, self.layout.columns, self._values(row.data), self._values(row.old), self._zone)
 
-    def handle_keys(self, images: list[Image]) -> bytes:
-        """The handle keys' texts as lines, none if the table has no key."""
-        return handle_key_lines(self._key_columns(images))
-
-    def old_handle_keys(self, old: list[Image], new: list[Image]) -> list[bytes | None] | None:
-        """The keys before updates, None for one that is the same, or for all."""
-        return old_handle_keys(self._key_columns(old), self._key_columns(new))
-
     def _values(self, image: Image | None) -> list[str | None] | None:
         return None if image is None else [get(image) for get in self._getters]
 
-    def _key_columns(self, images: list[Image]) -> list[Iterable[str | None]]:
+    def key_columns(self, images: list[Image]) -> list[Iterable[str | None]]:
+        """The texts of each column of the handle key, in its order; no column if the table has no key."""
         return [map(get, images) for get in self._key]
 
 

@@ -65,10 +65,10 @@ class Envelope(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_de
         """Whether it is a row change."""
         return self.type in OPS
 
-    def fault(self, reason: str, detail: str, *, offset: int | None = None) -> DecodeError:
+    def fault(self, reason: str, detail: str) -> DecodeError:
         """The error that this message raises; it names the table if the message is one of a table's rows."""
         where = {"database": self.database, "table": self.table} if self.is_row else {}
-        return DecodeError(reason, detail, offset=offset, **where)
+        return DecodeError(reason, detail, offset=None, **where)
 
 
 _ENVELOPE = msgspec.json.Decoder(Envelope)

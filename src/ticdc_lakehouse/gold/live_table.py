@@ -2,27 +2,22 @@
 
     live.<name>    the table's columns, then _ticdc_commit_ts, _ticdc_irregular, _ticdc_key
 
-Every Delta version is the table as TiDB held it at the TSO in its commit's metadata: a JSON object with ``feed``,
-``tso`` and ``run``. Upkeep (OPTIMIZE, VACUUM, properties) changes no row and may follow any version.
+Every Delta version is the table as TiDB held it at the TSO in its commit's metadata (``live_commits``).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from threading import Lock, get_ident
-from typing import Any
+from dataclasses import dataclass
 from uuid import uuid4
 
-import orjson
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, Row
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ticdc_codec.errors import ConfigError
 from ticdc_codec.mysql_type import Family
-from ticdc_lakehouse.catalog import USER_METADATA, Lake, Layer
+from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.log import warn
 from ticdc_lakehouse.planning.naming import dropped_name, schema_part
@@ -34,19 +29,6 @@ from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, TypedColumn, typed_columns
 
-UPKEEP = (
-    "OPTIMIZE",
-    "VACUUM START",
-    "VACUUM END",
-    "SET TBLPROPERTIES",
-    "UNSET TBLPROPERTIES",
-    "COMPUTE STATS",
-    "CLUSTER BY",
-    "REORG",
-    "REORG TABLE UPGRADE UNIFORM",
-    "ROW TRACKING BACKFILL",
-)
-"""Operations that change no row."""
 ID, FEED = "ticdc.id", "ticdc.feed"
 """Properties of a live table: its stable id (``TableState.data``) and its feed, whatever its name is now."""
 
@@ -209,104 +191,6 @@ def retention_properties(retention_days: int) -> dict[str, str]:
 def properties_sql(properties: Mapping[str, str]) -> str:
     """Table properties as SQL lists them."""
     return ", ".join(f"{literal(name)} = {literal(value)}" for name, value in properties.items())
-
-
-@dataclass(slots=True, kw_only=True)
-class Commits:
-    """Where a run of gold commits: a session for each of its threads, whose commits carry their TSO in the metadata."""
-
-    lake: Lake
-    feed: str
-    run: str
-    """UUID of the run."""
-    _lakes: dict[int, Lake] = field(default_factory=dict)
-    """By thread."""
-    _lock: Lock = field(default_factory=Lock)
-
-    def at(self, tso: int) -> Lake:
-        """The lake whose commits leave a table as TiDB held it at ``tso``, until this thread asks for another one."""
-        metadata = orjson.dumps({"feed": self.feed, "tso": tso, "run": self.run}).decode()
-        with self._lock:
-            own = self._lakes.get(get_ident())
-            if own is None:
-                own = self._lakes[get_ident()] = self.lake.committing(metadata)
-        own.spark.conf.set(USER_METADATA, metadata)
-        return own
-
-    def close(self) -> None:
-        """Give the sessions back; nothing commits in them any more."""
-        for lake in self._lakes.values():
-            self.lake.release(lake)
-        self._lakes.clear()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Commit:
-    """A version of a live table that changed its rows or columns."""
-
-    version: int
-    operation: str
-    feed: str | None
-    """This and the next two are None where something else than gold wrote the version."""
-    tso: int | None
-    run: str | None
-    timestamp: str = ""
-
-    @property
-    def merged(self) -> bool:
-        """Whether it merged rows, rather than followed a DDL."""
-        return self.operation == "MERGE"
-
-    @property
-    def restored(self) -> bool:
-        """Whether it put the table back to an earlier version."""
-        return self.operation == "RESTORE"
-
-
-def commits_since(lake: Lake, name: str, version: int) -> tuple[int, list[Commit]]:
-    """The newest version of a live table, and its commits after ``version`` but upkeep, the oldest first."""
-    rows = lake.commits(lake.table(Layer.LIVE, name), version)
-    newest = int(rows[0]["version"]) if rows else version
-    return newest, [_commit(row) for row in reversed(rows) if row["operation"] not in UPKEEP]
-
-
-def _commit(row: Row) -> Commit:
-    metadata = _metadata(row["userMetadata"])
-    return Commit(version=row["version"], operation=row["operation"], timestamp=str(row["timestamp"]), **metadata)
-
-
-def _metadata(text: str | None) -> dict[str, Any]:
-    """Feed, TSO and run of a commit, None where something else than gold wrote it."""
-    try:
-        given = orjson.loads(text or "{}")
-    except orjson.JSONDecodeError:
-        given = {}
-    return {name: given.get(name) if isinstance(given, dict) else None for name in ("feed", "tso", "run")}
-
-
-def own_version(lake: Lake, name: str, since: int, run: str) -> int:
-    """The newest version of a live table, which was at version ``since`` when this run began to write to it.
-
-    Raises ConfigError if another run wrote to it, too: on Databricks no lock keeps one out (`run_lock`).
-    """
-    newest, commits = commits_since(lake, name, since)
-    for commit in commits:
-        if commit.run != run:
-            raise ConfigError(
-                f"{name}: another run wrote version {commit.version} ({commit.operation}, {commit.timestamp}) "
-                "while this one was at work; this one publishes nothing. Run gold of a feed once at a time"
-            )
-    return newest
-
-
-def restore(lake: Lake, name: str, version: int) -> None:
-    """Put a live table back to a version, in one commit."""
-    lake.spark.sql(f"RESTORE TABLE {lake.table(Layer.LIVE, name)} TO VERSION AS OF {version}")
-
-
-def version_of(lake: Lake, name: str) -> int:
-    """The newest Delta version of a live table."""
-    return lake.version(lake.table(Layer.LIVE, name))
 
 
 def live_names(tables: Iterable[TableState]) -> dict[str, str]:

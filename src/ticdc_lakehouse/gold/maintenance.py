@@ -17,17 +17,8 @@ from pyspark.sql import functions as F
 
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import views
-from ticdc_lakehouse.gold.live_table import (
-    Commits,
-    commits_since,
-    kept_days,
-    live_name,
-    live_names,
-    own_version,
-    properties_sql,
-    restore,
-    retention_properties,
-)
+from ticdc_lakehouse.gold.live_commits import Commits, commits_since, own_version, restore
+from ticdc_lakehouse.gold.live_table import kept_days, live_name, live_names, properties_sql, retention_properties
 from ticdc_lakehouse.gold.state import data_tables, forget_states, publish, published, published_in
 from ticdc_lakehouse.gold.state_tables import TABLE_STATES, WINDOWS, rows_of
 from ticdc_lakehouse.planning.planning_input import GoldConfig

@@ -12,15 +12,8 @@ from ticdc_lakehouse.gold.alter_table import alter
 from ticdc_lakehouse.gold.eventual import purge
 from ticdc_lakehouse.gold.irregular import first_irregular
 from ticdc_lakehouse.gold.learned_defaults import fills
-from ticdc_lakehouse.gold.live_table import (
-    Commit,
-    Commits,
-    commits_since,
-    create_live_table,
-    live_name,
-    own_version,
-    restore,
-)
+from ticdc_lakehouse.gold.live_commits import Commit, Commits, commits_since, own_version, restore
+from ticdc_lakehouse.gold.live_table import create_live_table, live_name
 from ticdc_lakehouse.gold.merge import changes_sql, merge
 from ticdc_lakehouse.gold.plain_bytes import first_lost_sql, lost_point
 from ticdc_lakehouse.gold.source_rows import needs_source, read_whole
@@ -170,8 +163,8 @@ class PlannedTable:
 
     def begin_exchange(self) -> int:
         """The version that the other table reads."""
-        self._make()
-        self._look_up()
+        self._create_if_missing()
+        self._read_version()
         return self.version
 
     def end_exchange(self, step: ExchangeRows, reason: str | None) -> None:
@@ -186,15 +179,15 @@ class PlannedTable:
 
     def end(self) -> TablePlan:
         """The plan as far as it was done. A table without a row is made now, and ``version`` is its newest one."""
-        self._make()
-        self._look_up()
+        self._create_if_missing()
+        self._read_version()
         return self.plan if self.stop is None else _done_part(self.plan, self.done, self.stop)
 
     def _merge_rows(self, rows: MergeRows) -> Stop | None:
         """Merge rows up to the first that the table must not take."""
         with self._whole(rows) as (whole, unread):
             point = self._unmergeable(whole, unread)
-            self._make()
+            self._create_if_missing()
             if point is None:
                 self._merge(whole)
                 return None
@@ -241,7 +234,7 @@ class PlannedTable:
         return None if first is None else lost_point(rows, first)
 
     def _alter(self, step: AlterRows) -> Stop | None:
-        self._look_up()
+        self._read_version()
         lake = self.run.commits.at(step.commit_ts)
         try:
             self._commit(lake, lambda: alter(lake, self.name, step, self.version, self.run.config.time_zone))
@@ -257,12 +250,12 @@ class PlannedTable:
         else:
             self.written = True
 
-    def _look_up(self) -> None:
+    def _read_version(self) -> None:
         if self.written:
             self.version = own_version(self.run.lake, self.name, self.version, self.run.commits.run)
             self.written = False
 
-    def _make(self) -> None:
+    def _create_if_missing(self) -> None:
         if self.version >= 0:
             return
         run, config = self.run, self.run.config
@@ -287,7 +280,8 @@ def _done_part(plan: TablePlan, done: list[Step], stop: Stop) -> TablePlan:
 
 
 def turn_of(step: Step) -> tuple[int, bool]:
-    """An exchange is after all that either table does up to its commit_ts."""
+    """The TSO at which a step's turn comes, and whether it is an exchange: that is after all that either table does up
+    to its commit_ts."""
     match step:
         case MergeRows(through=tso) | AlterRows(commit_ts=tso):
             return tso, False
@@ -296,6 +290,7 @@ def turn_of(step: Step) -> tuple[int, bool]:
 
 
 def merges_rows(step: Step) -> bool:
+    """True for a MERGE that has rows to merge."""
     return isinstance(step, MergeRows) and bool(step.groups)
 
 

@@ -20,12 +20,12 @@ from uuid import uuid4
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.generated_code import generated_code
 from ticdc_lakehouse.gold import irregular, state, state_tables, views
 from ticdc_lakehouse.gold.apply_plan import Outcome, apply_plans
 from ticdc_lakehouse.gold.eventual import arrived
 from ticdc_lakehouse.gold.late_rows import late_rows
-from ticdc_lakehouse.gold.live_table import Commits, live_name, live_names
+from ticdc_lakehouse.gold.live_commits import Commits
+from ticdc_lakehouse.gold.live_table import live_name, live_names
 from ticdc_lakehouse.gold.naming import check_schemas, naming
 from ticdc_lakehouse.gold.overrides import skipped
 from ticdc_lakehouse.gold.planned_table import GoldRun
@@ -39,6 +39,7 @@ from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan, plan_tab
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.session_settings import generated_code
 from ticdc_lakehouse.silver import quarantine
 from ticdc_lakehouse.tidb.session import Sessions
 

@@ -24,7 +24,8 @@ from ticdc_codec.tso import with_time
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import windows
 from ticdc_lakehouse.gold.alter_table import wire_text_sql
-from ticdc_lakehouse.gold.live_table import Commits, create_live_table, version_of
+from ticdc_lakehouse.gold.live_commits import Commits, version_of
+from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY, key_text_sql
 from ticdc_lakehouse.gold.naming import naming
 from ticdc_lakehouse.gold.state import data_tables, published

@@ -19,7 +19,8 @@ from pyspark.errors import PySparkException
 from ticdc_codec.errors import ConfigError, LakehouseError
 from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.live_table import UPKEEP, tags_sql
+from ticdc_lakehouse.gold.live_commits import UPKEEP
+from ticdc_lakehouse.gold.live_table import tags_sql
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.sql.text import quoted
 

@@ -23,8 +23,7 @@ from ticdc_codec.protocols import Decoder
 from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.generated_code import generated_code
-from ticdc_lakehouse.session_settings import settings
+from ticdc_lakehouse.session_settings import generated_code, settings
 from ticdc_lakehouse.silver import events_table
 
 TOO_LARGE = "message_too_large"

@@ -19,7 +19,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import views
 from ticdc_lakehouse.gold.alter_table import wire_text_sql
-from ticdc_lakehouse.gold.live_table import Commits, own_version, version_of
+from ticdc_lakehouse.gold.live_commits import Commits, own_version, version_of
 from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY, key_text_sql
 from ticdc_lakehouse.gold.overrides import REPAIR, override_row
 from ticdc_lakehouse.gold.state import publish
