@@ -16,7 +16,7 @@ from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.table_plan import MergeRows
-from ticdc_lakehouse.planning.window import DdlEvent
+from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.schema.names import TableName
 
@@ -28,6 +28,7 @@ class ScriptPlanner(Planner):
         self.before, self.known, self.taken = Published(), {}, []
         self.rows, self.ddls = script.rows, []
         self.merged: dict[str, set[int]] = defaultdict(set)
+        self.holds: dict[TableName, BlockingPoint] = {}
 
     @property
     def skipped(self) -> frozenset[tuple[str, int]]:
@@ -37,8 +38,8 @@ class ScriptPlanner(Planner):
         self.ddls = ddls
         now = PlanningInput(
             applying=GoldConfig(feed="f", time_zone="UTC"), before=self.before, known=self.known,
-            window=self._window(tso), holds={}, tso=tso, naming=Naming(feed="f", history=partial(list, self.taken)),
-            skipped=self.skipped,
+            window=self._window(tso), holds=self.holds, tso=tso, skipped=self.skipped,
+            naming=Naming(feed="f", history=partial(list, self.taken)),
         )  # fmt: skip
         plan = plan_tables(now)
         for each in (*plan.tables, *plan.recoverable):
