@@ -41,6 +41,23 @@ def test_the_messages_here_are_valid() -> None:
     assert watermark == Resolved(commit_ts=5)
 
 
+@pytest.mark.parametrize("name", ["CREATE", "RENAME", "CINDEX", "DINDEX", "ALTER", "ERASE", "TRUNCATE", "QUERY"])
+def test_types_of_ddls(name: str) -> None:
+    """wire.md 1.4.4."""
+    (ddl,) = decode(written(isDdl=True, type=name, table="", sql="x", pkNames=None, sqlType=None, mysqlType=None,
+                            old=None, data=None))  # fmt: skip
+    assert isinstance(ddl, Ddl)
+    assert (ddl.type, ddl.database, ddl.table) == (name, "d", None)
+
+
+def test_the_text_null_is_no_null() -> None:
+    """wire.md 1.4.4: ticdc v8.5.4 wrote the first as the second."""
+    types = {"id": "int", "a": "varchar", "b": "varchar"}
+    image = {"id": "1", "a": "null", "b": None}
+    found = row(written(type="INSERT", sqlType={"id": 4, "a": 12, "b": 12}, mysqlType=types, old=None, data=[image]))
+    assert found.after == image
+
+
 def typed(**types: str) -> bytes:
     return written(mysqlType=message()["mysqlType"] | types, data=[message()["data"][0] | {"y": "1x"}])
 

@@ -119,6 +119,7 @@ REFUSED = {
     "null value": (None, "empty"),
     "no object": (b"[]", "wrong_type"),
     "text": (b"hello", "bad_json"),
+    "debezium-avro": (bytes.fromhex("00 00000007 02 0a"), "bad_json"),  # wire.md 1.5.4
     "deep": (DEEP, "wrong_type"),
     "deep member": (INSERT.replace(b'{"payload":{', b'{"payload":{"x":' + DEEP + b","), "bad_json"),
     "deep image": (INSERT.replace(b'"after":{', b'"after":{"x":' + DEEP + b","), "bad_json"),

@@ -45,6 +45,35 @@ def test_floats(wire: bytes, text: str | None) -> None:
     assert row(written((key(), b'{"u":{"g":{"t":5,"f":65,"v":%b}}}' % wire))).after == {"g": text}
 
 
+@pytest.mark.parametrize(
+    ("code", "flags", "wire", "text"),
+    [
+        (16, 97, 2**64 - 1, "18446744073709551615"),
+        (248, 64, 2**64 - 1, "18446744073709551615"),
+        (248, 64, 0, "0"),
+        (247, 64, 0, "0"),
+        (13, 225, 0, "0000"),
+        (13, 225, 2155, "2155"),
+        (4, 65, 0.1, "0.1"),
+        (4, 65, 3.4028235e38, "3.4028235e+38"),
+        (246, 65, "-0.50", "-0.50"),
+        (10, 65, "0000-00-00", "0000-00-00"),
+        (11, 65, "-838:59:59.999999", "-838:59:59.999999"),
+        (7, 65, "2024-01-01 08:00:00.5", "2024-01-01 08:00:00.5"),
+        (245, 65, '{"a": 9007199254740993}', '{"a": 9007199254740993}'),
+        (225, 65, "[1,2.5]", "[1,2.5]"),
+        *((code, 64, 'a\\x00"', 'a\\x00"') for code in (15, 253, 254)),
+        *((code, 65, 'a\\x00\\"', "610022") for code in (15, 253, 254)),
+        *((code, 64, "w6k=", "é") for code in (249, 250, 251, 252)),
+        *((code, 65, "w6k=", "c3a9") for code in (249, 250, 251, 252)),
+    ],
+)
+def test_value_of_each_type(code: int, flags: int, wire: object, text: str) -> None:
+    """wire.md 1.2.4. NULL is null, whatever the type."""
+    both = {"v": {"t": code, "f": flags, "v": wire}, "n": {"t": code, "f": flags, "v": None}}
+    assert row(written((key(), {"u": both}))).after == {"v": text, "n": None}
+
+
 def test_missing_flags_are_a_writer_defect() -> None:
     """wire.md 8.4: an integer always has the binary flag; a text without flags may be NOT NULL, but for a partition."""
 

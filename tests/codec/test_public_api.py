@@ -99,7 +99,11 @@ def test_what_is_no_message_is_a_type_error(wrong: Any) -> None:
 
 @pytest.mark.parametrize(
     ("protocol", "options", "said"),
-    [("crafty", {}, "expected one of"), ("craft", {"encoding-format": "avro"}, "no option of protocol craft")],
+    [
+        ("crafty", {}, "expected one of"),
+        ("debezium-avro", {}, "expected one of"),
+        ("craft", {"encoding-format": "avro"}, "no option of protocol craft"),
+    ],
 )
 def test_a_wrong_name_is_a_config_error(protocol: str, options: dict[str, object], said: str) -> None:
     with pytest.raises(ConfigError, match=said):

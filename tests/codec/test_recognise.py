@@ -111,6 +111,11 @@ NOTHING: list[tuple[bytes | None, str]] = [
         "the value's 3 bytes begin with 00 01 02: no JSON object, no Craft, no Simple in Avro, not compressed",
     ),
     (
+        bytes.fromhex("00 00000007 02 0a"),
+        "the value's 7 bytes begin with 00 00 00 00 07 02 0a: no JSON object, no Craft, no Simple in Avro, not "
+        "compressed",
+    ),  # debezium-avro: Avro of a schema in a registry (wire.md 1.5.4)
+    (
         b"[" * 100_000,
         "the value's 100000 bytes begin with 5b 5b 5b 5b 5b 5b 5b 5b: no JSON object, no Craft, no Simple in Avro, "
         "not compressed",

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from functools import reduce
+from operator import xor
 from pathlib import Path
+from zlib import crc32
+
+import pytest
 
 from ticdc_codec.event import Column, Op, RowChange, events_of
 from ticdc_codec.options import sink_options
@@ -26,6 +31,19 @@ def test_rows_go_where_ticdc_sent_them() -> None:
             found[event.table][partition_of(event, rule, 4) == messages[number].partition] += 1
     assert len(found) == 8
     assert {table: counts[False] for table, counts in found.items()} == dict.fromkeys(found, 0)
+
+
+@pytest.mark.parametrize(("key", "hashed"), [("7", (b"dt", b"id7")), ("", (b"dt", b"id")), (None, (b"dt",))])
+def test_partition_is_the_xor_of_sums(key: str | None, hashed: tuple[bytes, ...]) -> None:
+    """wire.md 2.2: ticdc passes over NULL."""
+    columns = (Column(name="id", type="varchar", key=True), Column(name="v", type="int"))
+    come = RowChange(
+        op=Op.INSERT, database="d", table="t", commit_ts=1, commit_ms=0, columns=columns, before=None,
+        after={"id": key, "v": "1"},
+    )  # fmt: skip
+    expected = reduce(xor, map(crc32, hashed)) % 1000
+    assert partition_of(come, Dispatch.INDEX_VALUE, 1000) == expected
+    assert partition_of(come, Dispatch.TABLE, 1000) == crc32(b"dt") % 1000
 
 
 def test_a_deleted_row_goes_by_what_it_was() -> None:

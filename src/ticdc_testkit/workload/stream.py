@@ -39,13 +39,13 @@ class Dispatch(StrEnum):
 
 
 def partition_of(row: RowChange, rule: Dispatch, partitions: int) -> int:
-    """The row's partition. Key values that are texts or whole numbers are hashed as TiCDC does."""
+    """The row's partition. Key values that are texts or whole numbers are hashed as TiCDC does, NULL as the new one."""
     image = row.before if row.after is None else row.after
     found = crc32(f"{row.database}{row.table}".encode())
     if rule is Dispatch.INDEX_VALUE and image is not None:
         for column in row.columns:
-            if column.key:
-                found ^= crc32(f"{column.name}{image[column.name] or ''}".encode())
+            if column.key and (text := image[column.name]) is not None:
+                found ^= crc32(f"{column.name}{text}".encode())
     return found % partitions
 
 
