@@ -118,10 +118,10 @@ def test_a_wrong_argument_is_one_line_and_code_2(
     arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = main([*arguments, "--project", str(PROJECT), "--lake", str(tmp_path / "none")])
-    told = capsys.readouterr().err
-    assert (code, told.count("\n")) == (2, 1)
-    assert said in told
-    assert told.startswith(f"ticdc-lake {arguments[0]}: ")
+    stderr = capsys.readouterr().err
+    assert (code, stderr.count("\n")) == (2, 1)
+    assert said in stderr
+    assert stderr.startswith(f"ticdc-lake {arguments[0]}: ")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -157,9 +157,9 @@ def test_every_mistake_of_every_feed_is_named_before_anything_runs(
     (tmp_path / "two.yml").write_text("protocol: craft\ntime_zone: Nowhere\n")
     given = ["--param", 'feeds=["one","two"]', "--param", f"feeds_root={tmp_path}"]
     assert main(["run", "--project", str(PROJECT), "--lake", str(tmp_path / "lake"), *given]) == 2
-    told = capsys.readouterr().err
-    assert "one.yml: protocol: expected one of" in told
-    assert "two.yml: time_zone" in told
+    stderr = capsys.readouterr().err
+    assert "one.yml: protocol: expected one of" in stderr
+    assert "two.yml: time_zone" in stderr
     assert not (tmp_path / "lake").exists()
 
 

@@ -137,15 +137,15 @@ def test_a_file_that_cannot_be_written_is_named(
 ) -> None:
     others = ("--file", "-") if option != "--file" else ()
     assert generate("--protocol", "craft", *others, option, tmp_path) == 2
-    told = capsys.readouterr().err
-    assert told == f"ticdc-lake generate: {option}: {tmp_path}: cannot be written: Is a directory\n"
+    stderr = capsys.readouterr().err
+    assert stderr == f"ticdc-lake generate: {option}: {tmp_path}: cannot be written: Is a directory\n"
 
 
 def test_a_closed_output_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout", None)  # as Python has it after >&-
     assert generate("--protocol", "craft", "--file", "-") == 2
-    told = capsys.readouterr().err
-    assert told == "ticdc-lake generate: --file: -: cannot be written: standard output is closed\n"
+    stderr = capsys.readouterr().err
+    assert stderr == "ticdc-lake generate: --file: -: cannot be written: standard output is closed\n"
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", "1.5"])
@@ -167,9 +167,9 @@ def test_a_wrong_argument_is_one_line_and_leaves_nothing(
     arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert generate("--file", tmp_path / "f", "--feed-file", tmp_path / "g.yml", *arguments) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"ticdc-lake generate: {said}")
-    assert told.count("\n") == 1
+    stderr = capsys.readouterr().err
+    assert stderr.startswith(f"ticdc-lake generate: {said}")
+    assert stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 
@@ -236,6 +236,6 @@ def test_a_place_that_cannot_take_claim_checks_is_named(
     monkeypatch.chdir(tmp_path)
     Path("taken").touch()
     assert sysbench("open-protocol", "-", **options) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"ticdc-lake generate: {said}")
-    assert told.count("\n") == 1
+    stderr = capsys.readouterr().err
+    assert stderr.startswith(f"ticdc-lake generate: {said}")
+    assert stderr.count("\n") == 1

@@ -118,10 +118,10 @@ def test_a_wrong_argument_is_one_line_and_code_2(
 ) -> None:
     (tmp_path / "file").write_bytes(content)
     assert main(["inspect", str(tmp_path / "file"), *arguments]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith("ticdc-lake inspect: ")
-    assert said in told
-    assert told.count("\n") == 1
+    stderr = capsys.readouterr().err
+    assert stderr.startswith("ticdc-lake inspect: ")
+    assert said in stderr
+    assert stderr.count("\n") == 1
 
 
 def test_colours_only_where_they_are_wanted(

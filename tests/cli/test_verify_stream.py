@@ -91,9 +91,9 @@ def test_a_wrong_argument_is_one_line_and_code_2(
     arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["verify-stream", str(STREAMS), *arguments]) == 2
-    told = capsys.readouterr().err
-    assert told.startswith(f"ticdc-lake verify-stream: {said}")
-    assert told.count("\n") == 1
+    stderr = capsys.readouterr().err
+    assert stderr.startswith(f"ticdc-lake verify-stream: {said}")
+    assert stderr.count("\n") == 1
 
 
 def test_a_folder_without_streams(tmp_path: Path) -> None:

@@ -183,8 +183,8 @@ def outcome(events: list[Event]) -> str:
 
 def _outcome(event: Event) -> str:
     if isinstance(event, Failure):
-        told = re.sub(r"[`'\"].*|column \S+|[^a-zA-Z ]", "", event.detail)
-        return f"{event.reason}: {' '.join(told.split()[:4])}"
+        wording = re.sub(r"[`'\"].*|column \S+|[^a-zA-Z ]", "", event.detail)
+        return f"{event.reason}: {' '.join(wording.split()[:4])}"
     return type(event).__name__
 
 

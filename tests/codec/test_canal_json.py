@@ -41,7 +41,7 @@ def decode(case: Case) -> list[Event]:
     return [event for _, event in events_of(batch)]
 
 
-def told(expected: dict[str, Any]) -> dict[str, Any]:
+def carried(expected: dict[str, Any]) -> dict[str, Any]:
     """What this wire can tell of an expected event: of a DDL's type, a word (README: only Open has TiDB's number)."""
     return {name: value for name, value in expected.items() if name != "type"}
 
@@ -63,9 +63,9 @@ def differing(pairs: Iterable[tuple[str, Any, Any]]) -> dict[str, tuple[Any, Any
 @pytest.mark.parametrize("file", FILES)
 def test_decodes_to_the_values_that_sql_reads(file: str) -> None:
     def found(case: Case) -> list[dict[str, Any]]:
-        return [told(as_expected(*pair)) for pair in zip(decode(case), case.expect, strict=True)]
+        return [carried(as_expected(*pair)) for pair in zip(decode(case), case.expect, strict=True)]
 
-    expected = [(case.name, found(case), [told(event) for event in case.expect]) for case in cases_of(file)]
+    expected = [(case.name, found(case), [carried(event) for event in case.expect]) for case in cases_of(file)]
     assert differing(expected) == {}
 
 

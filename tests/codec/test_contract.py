@@ -195,8 +195,8 @@ def bomb(compression: Compression) -> bytes:
 @pytest.mark.parametrize("file", [file for file in COMPRESSED if "claim-check" not in file and "open" not in file])
 def test_compressed_values_that_are_none(file: str) -> None:
     compression = Compression(file.rpartition("-")[2])
-    told = header(file)
-    wire = Wire(name=file, protocol=told["protocol"], files=(file,))
+    file_header = header(file)
+    wire = Wire(name=file, protocol=file_header["protocol"], files=(file,))
     sound = next(pair for case in cases(file)[5:] for pair in zip(case.keys, case.values, strict=True) if pair[1])
     key, value = sound
     assert value is not None

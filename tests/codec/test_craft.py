@@ -105,11 +105,11 @@ def test_float_defect_spoils_nothing_but_floats() -> None:
     """wire.md 8.1: bytes of tiflow 8.2 and later; a FLOAT is NULL if the operator says so, the rest is right."""
     for case in cases("tiflow-craft-float-defect"):
         events = decode(*case.values, **{"craft-float": "null"})
-        for event, told in zip(events, case.expect, strict=True):
+        for event, expected in zip(events, case.expect, strict=True):
             floats = {column.name for column in event.columns if column.type == "float"}
-            wanted = {name: told[name] for name in told if name != "lossy"}
+            wanted = {name: expected[name] for name in expected if name != "lossy"}
             for image in ("before", "after"):
-                wanted[image] = told[image] and told[image] | dict.fromkeys(told[image].keys() & floats)
+                wanted[image] = expected[image] and expected[image] | dict.fromkeys(expected[image].keys() & floats)
             assert as_expected(event, wanted) == wanted
 
 

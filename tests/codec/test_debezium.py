@@ -36,14 +36,14 @@ def decode(case: Case, known: DecoderContext) -> list[Event]:
 def comparable(case: Case, found: dict[str, Any], expected: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """What this wire can tell: no DDL type, no columns that the writer falsified."""
     lossy = {*case.content.get("lossy", ()), *expected.get("lossy", ())}
-    told = [
+    pair = [
         {name: value for name, value in event.items() if name not in ("type", "lossy")} for event in (found, expected)
     ]
-    for event in told:
+    for event in pair:
         for image in ("before", "after"):
             if event.get(image):
                 event[image] = {name: value for name, value in event[image].items() if name not in lossy}
-    return told[0], told[1]
+    return pair[0], pair[1]
 
 
 def differing(pairs: Iterable[tuple[str, Any, Any]]) -> dict[str, tuple[Any, Any]]:

@@ -29,9 +29,9 @@ Values = dict[str, set[tuple[str, str]]]
 
 
 def rows(case: Case, known: DecoderContext) -> list[RowChange]:
-    told = header(case.file)
-    options = sink_options(told["protocol"], told["options"] | {"time-zone": ZONE})
-    decoder = Decoder(told["protocol"], options, known)
+    file_header = header(case.file)
+    options = sink_options(file_header["protocol"], file_header["options"] | {"time-zone": ZONE})
+    decoder = Decoder(file_header["protocol"], options, known)
     return [event for _, event in events_of(decoder.decode(case.keys, case.values)) if isinstance(event, RowChange)]
 
 
@@ -58,10 +58,10 @@ def test_texts_become_those_of_a_decoder_that_knows_the_definition(spark: SparkS
     found = spark.sql(
         f"SELECT kind, text, CASE kind {cases} END FROM VALUES {lines} AS t(kind, text, wanted)"
     ).collect()
-    assert {told(*line) for line in found} == {told(*line) for line in expected}
+    assert {readable(*line) for line in found} == {readable(*line) for line in expected}
 
 
-def told(kind: str, text: str, whole: str) -> tuple[str, str, object]:
+def readable(kind: str, text: str, whole: str) -> tuple[str, str, object]:
     """Numbers by their values: zeros of a DECIMAL and the exponent's form are the typed column's affair."""
     numbers = (Family.DECIMAL, Family.FLOAT, Family.DOUBLE)
     return kind, text, float(whole) if parse_type(kind).family in numbers else whole

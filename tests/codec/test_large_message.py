@@ -33,9 +33,13 @@ UUID4 = re.compile("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a
 
 
 def options_of(file: str, **more: object) -> SinkOptions:
-    told = header(file)
-    given = told["options"] | {"time-zone": told["time_zone"]} | {k.replace("_", "-"): v for k, v in more.items()}
-    return sink_options(told["protocol"], given)
+    file_header = header(file)
+    given = (
+        file_header["options"]
+        | {"time-zone": file_header["time_zone"]}
+        | {k.replace("_", "-"): v for k, v in more.items()}
+    )
+    return sink_options(file_header["protocol"], given)
 
 
 def recorded_objects(case: Case) -> dict[str, bytes]:

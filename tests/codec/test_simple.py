@@ -55,7 +55,7 @@ def decoded(file: str) -> dict[str, list[Event]]:
     return {case.name: decode(case.values, options, DecoderContext(objects=stored_of(case))) for case in cases(file)}
 
 
-def told(expected: dict[str, Any]) -> dict[str, Any]:
+def carried(expected: dict[str, Any]) -> dict[str, Any]:
     """What this wire tells of an expected event: of a DDL's type, a word; a checksum is no part of an event."""
     return {name: value for name, value in expected.items() if name not in ("type", "checksum")}
 
@@ -74,9 +74,9 @@ def test_all_files_are_here() -> None:
 @pytest.mark.parametrize("file", FILES)
 def test_decodes_to_the_values_that_sql_reads(file: str) -> None:
     def found(case: Case) -> list[dict[str, Any]]:
-        return [told(as_expected(*pair)) for pair in zip(decoded(file)[case.name], case.expect, strict=True)]
+        return [carried(as_expected(*pair)) for pair in zip(decoded(file)[case.name], case.expect, strict=True)]
 
-    expected = [(case.id, found(case), [told(event) for event in case.expect]) for case in cases(file)]
+    expected = [(case.id, found(case), [carried(event) for event in case.expect]) for case in cases(file)]
     assert differing(expected) == {}
 
 

@@ -32,7 +32,7 @@ def test_flags_are_those_that_ticdc_sets(file: str) -> None:
     columns = columns_in(file)
     assert {family_of(column.type) for column in columns} == {*Family} - {Family.OTHER}
     for column in columns:
-        told = Flag.BINARY | Flag.HANDLE_KEY
+        derived = Flag.BINARY | Flag.HANDLE_KEY
         if family_of(column.type) in _TOLD_BY_TYPE:
-            told |= Flag.UNSIGNED
-        assert flags_of(replace(column, flags=None)) & told == (column.flags or 0) & told, column
+            derived |= Flag.UNSIGNED
+        assert flags_of(replace(column, flags=None)) & derived == (column.flags or 0) & derived, column

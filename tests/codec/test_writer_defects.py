@@ -1,4 +1,4 @@
-"""Defects of the writers: recognised in their own bytes, refused or taken as the feed says, told in comments."""
+"""Defects of the writers: recognised in their own bytes, refused or taken as the feed says, named in comments."""
 
 from __future__ import annotations
 
@@ -98,16 +98,16 @@ def test_comment_of_a_suspect_column_names_its_defect_from_then_on() -> None:
         rows=1,
     )
     sound = replace(group, columns=tuple(replace(column, defect=None) for column in group.columns))
-    told = with_wire_types(with_wire_types(table, [group]), [sound])
-    assert table_from_json(table_to_json(told)) == told
-    comments = [column.comment for column in typed_columns(told)]
+    typed = with_wire_types(with_wire_types(table, [group]), [sound])
+    assert table_from_json(table_to_json(typed)) == typed
+    comments = [column.comment for column in typed_columns(typed)]
     assert comments == ["INT, key", "FLOAT (wrong if TiCDC 8.2 or later wrote it)"]
     assert with_wire_types(table, [sound]) is table
 
 
 def decoded(case: Case) -> list[Event]:
-    told = header(case.file)
-    decoder = Decoder(told["protocol"], sink_options(told["protocol"], told["options"]))
+    file_header = header(case.file)
+    decoder = Decoder(file_header["protocol"], sink_options(file_header["protocol"], file_header["options"]))
     return [event for _, event in events_of(decoder.decode(case.keys, case.values))]
 
 
@@ -115,13 +115,13 @@ def test_floats_of_8_2_are_refused_unless_the_feed_says_otherwise() -> None:
     """Of rows with a FLOAT that is not what TiDB had, none passes."""
     wrong = 0
     for case in cases("tiflow-craft-float-defect"):
-        for event, told in zip(decoded(case), case.expect, strict=True):
+        for event, expected in zip(decoded(case), case.expect, strict=True):
             if isinstance(event, Failure):  # what is left of the value is NaN
                 continue
             assert isinstance(event, RowChange)
             suspects = {column.name for column in event.columns if column.defect == CRAFT_FLOAT}
-            assert suspects >= {*(told.get("lossy") or ())}
-            wrong += bool(told.get("lossy"))
+            assert suspects >= {*(expected.get("lossy") or ())}
+            wrong += bool(expected.get("lossy"))
     assert wrong
 
 

@@ -65,7 +65,7 @@ right before v8.2 ([Craft](protocols/craft.md)).
 """
 
 
-class Told(StrEnum):
+class Exactness(StrEnum):
     """What a protocol carries of a type, from best to worst."""
 
     EXACT = "exact"
@@ -75,32 +75,32 @@ class Told(StrEnum):
     ABSENT = "absent"
 
 
-_ORDER = [*Told]
+_ORDER = [*Exactness]
 
 
 @dataclass(slots=True)
 class Found:
     """What one writer's files of one protocol show of one type."""
 
-    told: Told = Told.EXACT
+    exactness: Exactness = Exactness.EXACT
     losses: set[tuple[str, str]] = field(default_factory=set)
     """Values as SQL had them and as they are read."""
     defaults: bool = False
     """Whether a NULL is read as another value."""
 
-    def at_best(self, told: Told) -> None:
+    def at_best(self, exactness: Exactness) -> None:
         """It is this, or worse."""
-        self.told = max(self.told, told, key=_ORDER.index)
+        self.exactness = max(self.exactness, exactness, key=_ORDER.index)
 
     def note(self, wanted: Any, alone: Any, known: Any) -> None:
         """What was read, with nothing known and with the definition, where SQL had ``wanted``."""
         if known != wanted and wanted is None:
             self.defaults = True
         elif known != wanted:
-            self.at_best(Told.LOSSY)
+            self.at_best(Exactness.LOSSY)
             self.losses.add((_shown(wanted), _shown(known)))
         elif alone != wanted:
-            self.at_best(Told.DEFINED)
+            self.at_best(Exactness.DEFINED)
 
 
 Findings = dict[str, Found]
@@ -130,7 +130,7 @@ def _compare(file: str, run: Sequence[Case], defined: DecoderContext, found: Fin
             _types(event, kinds, found)
             _values(as_expected(event, wanted), as_expected(known, wanted), wanted, kinds, found)
     if any(case.values and _has_virtual(case.content["create"]) for case in run):
-        found[VIRTUAL].at_best(Told.ABSENT)
+        found[VIRTUAL].at_best(Exactness.ABSENT)
 
 
 def _decoded(file: str, run: Sequence[Case], known: DecoderContext) -> list[Event]:
@@ -144,7 +144,7 @@ def _decoded(file: str, run: Sequence[Case], known: DecoderContext) -> list[Even
 def _types(event: RowChange, kinds: Mapping[str, MysqlType], found: Findings) -> None:
     for column in event.columns:
         if column.name in kinds:
-            found[_name(kinds[column.name])].at_best(_type_told(parse_type(column.type), kinds[column.name]))
+            found[_name(kinds[column.name])].at_best(_type_exactness(parse_type(column.type), kinds[column.name]))
 
 
 def _values(
@@ -164,12 +164,12 @@ def _name(kind: MysqlType) -> str:
     return f"{kind.name} unsigned" if kind.unsigned else kind.name
 
 
-def _type_told(wire: MysqlType, kind: MysqlType) -> Told:
-    """How well a type is told. Display widths of integers, FLOAT and DOUBLE matter to no value."""
+def _type_exactness(wire: MysqlType, kind: MysqlType) -> Exactness:
+    """How well a type is carried. Display widths of integers, FLOAT and DOUBLE matter to no value."""
     if wire.name != kind.name:
-        return Told.DEFINED
+        return Exactness.DEFINED
     sized = kind.family in _SIZED and (wire.size, wire.elements) != (kind.size, kind.elements)
-    return Told.NO_SIZE if sized or wire.unsigned != kind.unsigned else Told.EXACT
+    return Exactness.NO_SIZE if sized or wire.unsigned != kind.unsigned else Exactness.EXACT
 
 
 def _shown(value: Any) -> str:
@@ -218,8 +218,8 @@ def _cell(found: Mapping[str, Found | None], notes: dict[str, int]) -> str:
 
 def _word(found: Found, notes: dict[str, int]) -> str:
     if not found.losses:
-        return found.told
-    return f"{found.told} [{notes.setdefault(_examples(found.losses), len(notes) + 1)}]"
+        return found.exactness
+    return f"{found.exactness} [{notes.setdefault(_examples(found.losses), len(notes) + 1)}]"
 
 
 def _examples(losses: set[tuple[str, str]]) -> str:

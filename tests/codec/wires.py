@@ -42,8 +42,10 @@ class Wire:
 
     @property
     def options(self) -> SinkOptions:
-        told = header(self.files[0])
-        return sink_options(self.protocol, told["options"] | {"time-zone": told["time_zone"]} | self.given)
+        file_header = header(self.files[0])
+        return sink_options(
+            self.protocol, file_header["options"] | {"time-zone": file_header["time_zone"]} | self.given
+        )
 
     @cached_property
     def cases(self) -> list[Case]:
@@ -70,16 +72,18 @@ class Wire:
         batch = Decoder(self.protocol, self.options, DecoderContext(objects=stored)).decode(
             [None] * len(values), values
         )
-        told = [event for _, event in events_of(batch) if isinstance(event, Bootstrap)]
+        bootstraps = [event for _, event in events_of(batch) if isinstance(event, Bootstrap)]
         return DecoderContext(
-            objects=stored, schemas={(e.database, e.table, e.schema_version or 0): e.columns for e in told}
+            objects=stored, schemas={(e.database, e.table, e.schema_version or 0): e.columns for e in bootstraps}
         )
 
     def decoder(self, **options: object) -> Decoder:
         """A decoder that has met no message."""
         given = {name.replace("_", "-"): value for name, value in options.items()}
-        told = header(self.files[0])
-        sink = sink_options(self.protocol, told["options"] | {"time-zone": told["time_zone"]} | self.given | given)
+        file_header = header(self.files[0])
+        sink = sink_options(
+            self.protocol, file_header["options"] | {"time-zone": file_header["time_zone"]} | self.given | given
+        )
         return Decoder(self.protocol, sink, self.known)
 
     def decode(self, messages: Sequence[Pair], decoder: Decoder | None = None, **options: object) -> list[list[Event]]:

@@ -152,9 +152,9 @@ def main() -> int:
     for mistake in mistakes:
         print(mistake)
     kills = sum((result.kills for result in results), Counter[str]())
-    told = ", ".join(f"{count} {what}" for what, count in sorted(kills.items()))
+    summary = ", ".join(f"{count} {what}" for what, count in sorted(kills.items()))
     watermarks = sum(result.watermarks for result in results)
-    print(f"killed: {told}; {watermarks} watermarks compared, {time.monotonic() - started:.0f} s")
+    print(f"killed: {summary}; {watermarks} watermarks compared, {time.monotonic() - started:.0f} s")
     print("gold equals TiDB at every watermark" if not mistakes else "NOT RIGHT")
     return 1 if mistakes else 0
 

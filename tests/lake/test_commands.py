@@ -59,13 +59,15 @@ def exported(folder: Path, tso: int) -> str:
 def test_a_poison_message_from_status_to_dismissal(
     feed: Changefeed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def told(*arguments: str, code: int = 0) -> str:
+    def output_of(*arguments: str, code: int = 0) -> str:
         assert main(arguments) == code
         return capsys.readouterr().out
 
-    assert told("status") == f"{feed.name}\n  bronze has not run for this feed: ticdc-lake run --feed {feed.name}\n"
     assert (
-        told("quarantine", "list")
+        output_of("status") == f"{feed.name}\n  bronze has not run for this feed: ticdc-lake run --feed {feed.name}\n"
+    )
+    assert (
+        output_of("quarantine", "list")
         == f"{feed.name}: bronze has not run for this feed: ticdc-lake run --feed {feed.name}\n"
     )
 
@@ -77,36 +79,36 @@ def test_a_poison_message_from_status_to_dismissal(
     feed.go()
 
     place = f"{feed.topic}/0/2"
-    assert told("status", "--check", code=2) == (
+    assert output_of("status", "--check", code=2) == (
         f"{feed.name}: broken: waiting on the quarantined message {place}; 1 message is in quarantine: 1 bad_json\n"
     )
     assert without_time(feed_status(DeltaReader(tmp_path / "lake"), feed.name)) == without_time(feed.status)
-    standing = told("status", "--feed", feed.name)
+    standing = output_of("status", "--feed", feed.name)
     assert "  decoded      4 messages\n" in standing
     assert "  quarantined  1 messages open, 0 dismissed\n" in standing
     assert f"  next         waiting on: the message at {feed.topic}/0 offset 2 is in quarantine" in standing
     assert "  unapplied    0:00:01, from the watermark to the newest change that arrived\n" in standing
     assert "  shop.orders  at the watermark\n" in standing
 
-    listed = told("quarantine", "list").splitlines()
+    listed = output_of("quarantine", "list").splitlines()
     assert listed[0] == f"{feed.name}: 1 open (1 bad_json)"
     assert listed[1].startswith(f"  {place}  any table  bad_json")
-    assert told("quarantine", "list", "--at", f"{feed.topic}/0/1") == f"{feed.name}: no open message\n"
+    assert output_of("quarantine", "list", "--at", f"{feed.topic}/0/1") == f"{feed.name}: no open message\n"
 
-    assert told("quarantine", "replay", code=1) == f"{feed.name}: 0 decoded, 1 still open\n"
-    nowhere = told("quarantine", "dismiss", "--at", f"{feed.topic}/0/1", "--reason", "no", code=1)
+    assert output_of("quarantine", "replay", code=1) == f"{feed.name}: 0 decoded, 1 still open\n"
+    nowhere = output_of("quarantine", "dismiss", "--at", f"{feed.topic}/0/1", "--reason", "no", code=1)
     assert nowhere == f"{feed.name}: 0 dismissed\n1 of the positions given with --at name no open message\n"
-    assert told("quarantine", "dismiss", "--at", place, "--reason", "made up") == f"{feed.name}: 1 dismissed\n"
-    assert told("quarantine", "list") == f"{feed.name}: no open message\n"
-    assert "  next         nothing is blocking gold: run the job\n" in told("status")
+    assert output_of("quarantine", "dismiss", "--at", place, "--reason", "made up") == f"{feed.name}: 1 dismissed\n"
+    assert output_of("quarantine", "list") == f"{feed.name}: no open message\n"
+    assert "  next         nothing is blocking gold: run the job\n" in output_of("status")
 
     feed.run.gold()
     assert without_time(feed_status(DeltaReader(tmp_path / "lake"), feed.name)) == without_time(feed.status)
-    caught_up = told("status")
+    caught_up = output_of("status")
     assert "1 dismissed" in caught_up
     assert "  unapplied    0:00:00, " in caught_up
     assert "  next         nothing: caught up\n" in caught_up
-    loaded = told("load", exported(tmp_path / "export", at(2)), "--feed", feed.name)
+    loaded = output_of("load", exported(tmp_path / "export", at(2)), "--feed", feed.name)
     assert loaded == f"shop.orders: 1 rows as of {with_time(at(2))}, and what the changefeed sent since\n"
     assert feed.rows("orders") == {2: ("b",), 7: ("old",)}
 
@@ -121,26 +123,26 @@ def test_notebooks_do_what_the_commands_do(
     place |= {f"{layer}_schema": name for layer, name in feed.lake.schemas.items()}
     place |= {"checkpoint_root": feed.lake.checkpoints}
 
-    def told(notebook: str, **widgets: str) -> str:
+    def output_of(notebook: str, **widgets: str) -> str:
         session = feed.spark.newSession()  # of this lake: the tests' own session knows another folder
         session.conf.set(ROOT_CONF, str(feed.lake.root))
         run_notebook(NOTEBOOKS / f"{notebook}.py", place | widgets, Surroundings(spark=session, files_root=tmp_path))
         return capsys.readouterr().out
 
-    assert "Replayed(decoded=0, still_open=1)" in told("replay")
+    assert "Replayed(decoded=0, still_open=1)" in output_of("replay")
     with pytest.raises(ConfigError, match="topic/partition/offset of each"):
-        told("dismiss", reason="made up")
+        output_of("dismiss", reason="made up")
     with pytest.raises(ConfigError, match="reason: expected"):
-        told("dismiss", messages="all")
-    assert told("dismiss", messages=f"{feed.topic}/0/1", reason="made up").startswith("1\n")
+        output_of("dismiss", messages="all")
+    assert output_of("dismiss", messages=f"{feed.topic}/0/1", reason="made up").startswith("1\n")
     feed.apply()
     export = exported(tmp_path / "export", at(1))
-    loaded = told("load", folder=export, time_zone="", options="--csv-null-value NULL")
+    loaded = output_of("load", folder=export, time_zone="", options="--csv-null-value NULL")
     assert loaded.startswith(f"Loaded(tso={at(1)}, rows={{TableName(database='shop', table='orders'): 1}})")
     with pytest.raises(ConfigError, match="action: expected one of skip-ddl, resume, found 'drop'"):
         feed.run.decide("shop.orders", "drop", "to see")
     with pytest.raises(ConfigError, match=r"table shop\.orders is not blocked"):
-        told("decide", table="shop.orders", reason="to see")
+        output_of("decide", table="shop.orders", reason="to see")
 
 
 def test_sql_makes_the_views_and_stops_a_script_at_its_first_error(

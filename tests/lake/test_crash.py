@@ -215,5 +215,5 @@ def test_a_table_that_a_dead_run_made_is_made_anew(
     shutil.rmtree(feed.lake.checkpoint(f"silver_{feed.name}"))
     assert feed.go().tso == at(5)
     assert feed.rows("t") == {1: ("a", 7)}
-    told = feed.spark.table(feed.lake.table(Layer.SILVER, f"{feed.name}_accounting")).collect()
-    assert {line["waiting"] for line in told} == {0}
+    accounting = feed.spark.table(feed.lake.table(Layer.SILVER, f"{feed.name}_accounting")).collect()
+    assert {row["waiting"] for row in accounting} == {0}

@@ -120,8 +120,8 @@ def test_a_tombstone_is_forgotten_after_its_days(feed: Changefeed) -> None:
 
 def test_every_event_is_accounted_for(feed: Changefeed) -> None:
     assert feed.status.mode is Mode.EVENTUAL
-    told = feed.spark.table(feed.lake.table(Layer.OPS, f"{feed.name}_accounting"))
-    assert {(line["waiting"], line["quarantined"], line["filtered"]) for line in told.collect()} == {(0, 0, 0)}
+    accounting = feed.spark.table(feed.lake.table(Layer.OPS, f"{feed.name}_accounting"))
+    assert {(row["waiting"], row["quarantined"], row["filtered"]) for row in accounting.collect()} == {(0, 0, 0)}
 
 
 def test_it_says_what_it_does_not_promise(feed: Changefeed) -> None:

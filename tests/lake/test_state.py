@@ -190,6 +190,8 @@ def test_row_of_a_window_says_when_and_how_far(lake: Lake) -> None:
     now = replace(window(Published(), 1 << 40, "t"), batch=7)
     publish(lake, FEED, Published(), now, [], 3)
     (row,) = rows_of(lake, WINDOWS, FEED).collect()
-    told = [row[name] for name in ("number", "base", "tso", "from_tso", "batch", "row_changes", "replays_seen", "mode")]
-    assert told == [1, 1, 1 << 40, 0, 7, 3, None, "watermarks"]
+    values = [
+        row[name] for name in ("number", "base", "tso", "from_tso", "batch", "row_changes", "replays_seen", "mode")
+    ]
+    assert values == [1, 1, 1 << 40, 0, 7, 3, None, "watermarks"]
     assert abs((row["published_at"].astimezone(UTC) - datetime.now(UTC)).total_seconds()) < 60

@@ -38,7 +38,7 @@ def written(protocol: str, options: dict[str, str] | None = None, times: int = M
 
 
 @pytest.mark.parametrize(
-    ("told", "found", "expected"),
+    ("configured", "found", "expected"),
     [
         (("craft", {}), ("canal_json", EXTENSION), "protocol: canal-json and under options "
          "enable-tidb-extension: true"),
@@ -57,10 +57,12 @@ def written(protocol: str, options: dict[str, str] | None = None, times: int = M
         (("canal_json", EXTENSION), ("canal_json", {}), "under options enable-tidb-extension: false"),
     ],
 )  # fmt: skip
-def test_a_mistake_is_named(told: tuple[str, dict[str, str]], found: tuple[str, dict[str, str]], expected: str) -> None:
-    said = mistake(decoding(*told), written(*found))
+def test_a_mistake_is_named(
+    configured: tuple[str, dict[str, str]], found: tuple[str, dict[str, str]], expected: str
+) -> None:
+    said = mistake(decoding(*configured), written(*found))
     assert said is not None
-    protocol = told[0].replace("_", "-")
+    protocol = configured[0].replace("_", "-")
     assert said.startswith(f"feed shop: shop.yml: protocol: the first messages do not decode as {protocol} (")
     assert f"; found {MESSAGES} of {found[0]}: " in said
     assert said.endswith(f"; expected {expected}")

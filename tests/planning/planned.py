@@ -38,10 +38,10 @@ class Planner:
     def __post_init__(self) -> None:
         events = [event for _, event in decoded_messages(self.stream)]
         self.rows = sorted((e for e in events if isinstance(e, RowChange)), key=commit_order)
-        told = dict.fromkeys((commit_order(e), e.database, e.table, e.query) for e in events if isinstance(e, Ddl))
+        ddls = dict.fromkeys((commit_order(e), e.database, e.table, e.query) for e in events if isinstance(e, Ddl))
         self.ddls = [
             DdlEvent(commit_ts=at, database=db, table=table, query=query, statements=statements_of(query, db, table))
-            for at, db, table, query in sorted(told, key=lambda line: line[0])
+            for at, db, table, query in sorted(ddls, key=lambda line: line[0])
         ]
 
     @property

@@ -42,18 +42,18 @@ def rows(id_type: str = "connect int64", v: str = "date", e: str = "enum", n: st
     return replace(ROWS, columns=columns)
 
 
-NOTHING_TOLD = rows("unknown", "unknown", "unknown", "unknown")
+UNDECLARED = rows("unknown", "unknown", "unknown", "unknown")
 APPLYING = GoldConfig(feed="f", time_zone="UTC", options=sink_options("debezium", {}))
 
 
 def test_open_columns_are_those_of_the_definition() -> None:
-    told = with_wire_types(table(SQL), [NOTHING_TOLD])
-    assert [(c.open, c.by) for c in told.columns] == [(True, None), (True, None), (True, "name"), (True, None)]
-    assert told.columns[3].defect == DEBEZIUM_DECIMAL
-    assert [c.spark_type for c in typed_columns(told)] == ["BIGINT", "DATE", "STRING", "DECIMAL(20,2)"]
-    assert table_from_json(table_to_json(told)) == told
-    assert [c.open for c in with_wire_types(told, [rows("bigint")]).columns] == [False, False, False, True]
-    assert with_wire_types(told, []) is told
+    typed = with_wire_types(table(SQL), [UNDECLARED])
+    assert [(c.open, c.by) for c in typed.columns] == [(True, None), (True, None), (True, "name"), (True, None)]
+    assert typed.columns[3].defect == DEBEZIUM_DECIMAL
+    assert [c.spark_type for c in typed_columns(typed)] == ["BIGINT", "DATE", "STRING", "DECIMAL(20,2)"]
+    assert table_from_json(table_to_json(typed)) == typed
+    assert [c.open for c in with_wire_types(typed, [rows("bigint")]).columns] == [False, False, False, True]
+    assert with_wire_types(typed, []) is typed
 
 
 def test_keys_of_an_open_type_are_made_of_whole_texts() -> None:
@@ -77,9 +77,9 @@ def test_a_type_that_the_wire_rules_out_is_refused(group: RowGroup, column: str)
 
 
 def test_what_the_wire_leaves_open_is_taken_unless_the_feed_refuses_its_losses() -> None:
-    assert refusal(table(SQL), NOTHING_TOLD, APPLYING, defined=True) is None
+    assert refusal(table(SQL), UNDECLARED, APPLYING, defined=True) is None
     refusing = replace(APPLYING, options=sink_options("debezium", {"debezium-decimal": "refuse"}))
-    assert "debezium-decimal" in (refusal(table(SQL), NOTHING_TOLD, refusing, defined=True) or "")
+    assert "debezium-decimal" in (refusal(table(SQL), UNDECLARED, refusing, defined=True) or "")
 
 
 def test_milliseconds_are_no_microseconds() -> None:
@@ -92,7 +92,7 @@ def test_milliseconds_are_no_microseconds() -> None:
 
 def test_rows_of_both_kinds_are_not_read_together() -> None:
     known = replace(definition(0, SQL), data=DATA)
-    later = replace(NOTHING_TOLD, first=18, last=18)
+    later = replace(UNDECLARED, first=18, last=18)
     made = plan(planning_input(rows("bigint", n="decimal"), later, known=known, state=STATE))
     assert (made.through, needs_override(made)) == (10, False)
     assert "e, id, n, v" in (block_reason(made) or "")

@@ -64,13 +64,13 @@ def assert_plans(stream: RecordedStream, others: Iterable[int] = ()) -> None:
             continue
         tables = wanted.get(tso) or list(wanted.values())[-1]
         found = {".".join(plan.name): described(plan.definition.table) for plan in plans if plan.definition is not None}
-        assert found == {name: [told(column) for column in table["columns"]] for name, table in tables.items()}
+        assert found == {name: [column_facts(column) for column in table["columns"]] for name, table in tables.items()}
 
 
 def described(table: Table) -> list[tuple[str, str, bool]]:
     return [(column.name, column.type.family.name, column.type.unsigned) for column in table.columns]
 
 
-def told(column: dict[str, Any]) -> tuple[str, str, bool]:
+def column_facts(column: dict[str, Any]) -> tuple[str, str, bool]:
     kind = parse_type(column["type"])
     return column["name"], kind.family.name, kind.unsigned

@@ -153,12 +153,12 @@ def test_a_table_stays_in_one_partition_if_dispatched_so() -> None:
 @pytest.mark.parametrize(("protocol", "partitions"), [("craft", {0, 1, 2}), ("canal_json", {0})])
 def test_tables_are_created_first_where_ticdc_tells(protocol: str, partitions: set[int]) -> None:
     first = made("shop", protocol, EXTENSION if protocol == "canal_json" else {})[0]
-    told = {
+    queries_by_partition = {
         number: [e.query.split("(")[0] for e in events if isinstance(e, Ddl)] for number, events in first.events.items()
     }
-    assert {number for number, queries in told.items() if queries} == partitions
-    assert told[0][:2] == ["CREATE DATABASE `shop`", "CREATE TABLE `customers` "]
-    assert len(told[0]) == 5
+    assert {number for number, queries in queries_by_partition.items() if queries} == partitions
+    assert queries_by_partition[0][:2] == ["CREATE DATABASE `shop`", "CREATE TABLE `customers` "]
+    assert len(queries_by_partition[0]) == 5
 
 
 def test_tables_that_existed_are_not_created() -> None:
