@@ -23,6 +23,11 @@ from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.bronze.micro_batch import MicroBatches
 from ticdc_lakehouse.catalog import Lake, Layer
 
+# A consumer asks for what comes next before it hands over what it has read, and Kafka answers the requests of a
+# connection one after the other. So at the end of a partition the question for its offsets, which Spark asks next,
+# waits for as long as a fetch may: with Kafka's 500 ms half a second in each task of each batch.
+_FETCH_WAIT_MS = 10
+
 _MESSAGE_COLUMNS = """
     topic STRING NOT NULL COMMENT 'Kafka topic',
     partition INT NOT NULL COMMENT 'Kafka partition',
@@ -126,6 +131,7 @@ def _kafka_options(
     """``ends``: by topic and partition, as Kafka's options write them, the offset to begin at; empty for the feed's own
     ``starting_offsets``. It counts if the checkpoint is new: a lost checkpoint lands nothing twice."""
     options = {
+        "kafka.fetch.max.wait.ms": str(_FETCH_WAIT_MS),
         **source.kafka_options,
         "startingOffsets": json.dumps(ends) if ends else source.starting_offsets,
         "failOnDataLoss": "true",

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
 from ticdc_lakehouse import stream_checkpoint
+from ticdc_lakehouse.sql.text import rows_sql
 
 Partition = tuple[str, int]
 """(topic, partition)."""
@@ -51,12 +52,13 @@ class MicroBatches:
             read = {place: (end - starts[place], starts[place]) for place, end in ends.items()}
         else:
             read = _counted(spark, self.messages_table, batch)
-        now = datetime.now(UTC)
+        now, columns = datetime.now(UTC), dict(spark.table(self.offsets_table).dtypes)
         rows = []
         for place, end in sorted(ends.items()):
             count, first = read.get(place, (0, end))
-            rows.append((batch, query, *place, starts.get(place, first), end, count, self._listing(number), now))
-        return spark.createDataFrame(rows, spark.table(self.offsets_table).schema).coalesce(1)
+            values = (batch, query, *place, starts.get(place, first), end, count, self._listing(number), now)
+            rows.append(dict(zip(columns, values, strict=True)))
+        return spark.sql(rows_sql(rows, ", ".join(f"{name}: {kind}" for name, kind in columns.items())))
 
     def _listing(self, number: int) -> int:
         """The first batch of those planned at once: batches before it were read when Kafka was asked for the end

@@ -13,10 +13,8 @@ All are append-only. A run writes the window's row last, so that a run that died
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -27,7 +25,7 @@ from ticdc_lakehouse.planning.published_state import Definition, Recoverable, Ta
 from ticdc_lakehouse.planning.stop_reason import StopReason
 from ticdc_lakehouse.schema.definition import table_from_json, table_to_json
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.sql.text import folded_sql, literal
+from ticdc_lakehouse.sql.text import folded_sql, literal, rows_sql
 
 WINDOWS = "windows"
 TABLE_STATES = "table_states"
@@ -160,20 +158,12 @@ def append(
     Raises Delta's ConcurrentTransactionException if another writer commits the same transaction meanwhile.
     """
     table = lake.table(Layer.OPS, name)
-    fields = ", ".join(f"{f.name}: {f.dataType.simpleString()}" for f in lake.spark.table(table).schema)
-    # One JSON text instead of Python rows: Spark plans one literal and starts no Python worker.
-    text = literal(json.dumps(rows, default=_text))
-    found = lake.spark.sql(f"SELECT inline(from_json({text}, 'ARRAY<STRUCT<{fields}>>'))")
-    writer = found.write.format("delta").mode("append")
+    fields = ", ".join(f"{name}: {kind}" for name, kind in lake.spark.table(table).dtypes)
+    writer = lake.spark.sql(rows_sql(rows, fields)).write.format("delta").mode("append")
     if transaction is not None:
         application, version = transaction
         writer = writer.option("txnAppId", application).option("txnVersion", version)
     writer.saveAsTable(table)
-
-
-def _text(value: object) -> str:
-    assert isinstance(value, datetime)
-    return value.isoformat()
 
 
 def state_row(

@@ -18,7 +18,7 @@ from ticdc_lakehouse.planning.window import DdlEvent, RowGroup, Window, statemen
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import names_of
 from ticdc_lakehouse.silver import events_table
-from ticdc_lakehouse.sql.text import folded_sql, is_table_sql, time_literal
+from ticdc_lakehouse.sql.text import folded_sql, is_table_sql, rows_sql, time_literal
 
 _EVENT = ("topic", "partition", "offset", "index")
 _DDL_IDENTITY = ("commit_ts", "database", "table", "query")
@@ -164,10 +164,11 @@ def with_passed(rows: DataFrame, parted: Barriers) -> DataFrame:
             continue
         at = f"_barriers_of_{names[-1]}"
         keys = [f"_folded_{name}" for name in names]
-        columns = ", ".join([*(f"{key} STRING" for key in keys), f"{at} ARRAY<BIGINT>"])
-        listed = rows.sparkSession.createDataFrame([(*name, [*some]) for name, some in barriers_of.items()], columns)
+        fields = ", ".join([*(f"{key}: STRING" for key in keys), f"{at}: ARRAY<BIGINT>"])
+        listed = [dict(zip([*keys, at], (*name, [*some]), strict=True)) for name, some in barriers_of.items()]
+        barriers = rows.sparkSession.sql(rows_sql(listed, fields))
         folded = {key: F.expr(folded_sql(name)) for key, name in zip(keys, names, strict=True)}
-        rows = rows.withColumns(folded).join(F.broadcast(listed), keys, "left")
+        rows = rows.withColumns(folded).join(F.broadcast(barriers), keys, "left")
         passed = F.size(F.filter(at, lambda barrier: barrier < F.col("commit_ts")))
         below = below + F.when(F.col(at).isNull(), 0).otherwise(passed)
     return rows.withColumn("passed", below)
