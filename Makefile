@@ -39,11 +39,11 @@ demo: jars ## Real Kafka, a feed of each protocol, the bundle's job, gold compar
 
 # In two processes, file by file: tests/conftest.py says why. In the order of their names, which has the longest of them
 # (tests/lake/test_crash.py) early; by their number of tests it would come last, to one process alone.
-test: jars ## All tests but the long campaigns
+test: jars ## All tests but the long ones
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-long: jars ## Long campaigns: every recorded stream through Spark, 60 kills, fuzzing for SECONDS a decoder (hours)
-	@$(BIN)/python -m pytest -m long -n 2 --dist load $(ARGS)
+test-long: jars ## Long tests and campaigns: every recorded stream through Spark, 60 kills, fuzzing for SECONDS a decoder (hours)
+	@$(BIN)/python -m pytest -m long -n 2 --dist loadgroup $(ARGS)
 	@$(BIN)/python tests/codec/fuzz.py --seconds $(SECONDS)
 
 test-dbr: jars ## Pure tests and one stream with what Databricks Runtime 18 LTS has (Python 3.12), in .venv-dbr

@@ -125,6 +125,7 @@ def test_gold_dies_anywhere(
     assert definitions.count() == 3
 
 
+@pytest.mark.long
 def test_a_run_that_finds_the_writes_of_another_publishes_nothing(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,6 +153,7 @@ def test_a_run_that_finds_the_writes_of_another_publishes_nothing(
     check(feed, 2)
 
 
+@pytest.mark.long
 def test_a_run_that_died_beside_a_loop_is_seen_at_the_next_commit(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:

@@ -184,6 +184,7 @@ def test_dropped_table_stays_readable_as_of_before(feed: Changefeed) -> None:
         as_of(feed.spark, feed.name, at(12), lake=feed.lake)["shop.gone"]
 
 
+@pytest.mark.long
 def test_what_is_older_than_the_retention_goes_and_is_refused(feed: Changefeed) -> None:
     """Last but one: it deletes what the others read. A dropped table is kept as long as it may come back."""
     feed.resolve(at(12 + 8 * 24 * 60 * 60))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from changefeed import ID, Changefeed, Source, V, at, ddl
 
 from ticdc_codec.event import Column
@@ -21,6 +22,7 @@ CREATE TABLE shop.quick (id BIGINT PRIMARY KEY, v VARCHAR(9));
 DAY = "2024-01-01"
 
 
+@pytest.mark.long
 def test_rows_under_both_names_are_taken_once_it_goes_on(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     feed = Changefeed(spark, broker, tmp_path, schema=SCHEMA, described={"gold": {"on_irregular": "block"}})
     slow, slower = (Source(table=name, columns=(ID, Column(name="d", type="date"))) for name in ("slow", "slower"))

@@ -221,8 +221,10 @@ def test_no_view_shows_another_tables_rows_while_tables_change_places(
 
 @pytest.mark.parametrize(
     ("module", "function"),
-    [(planned_table, "merge"), (windows.state, "publish")],
-    ids=["after a DDL", "before publishing"],
+    [
+        pytest.param(planned_table, "merge", id="after a DDL"),
+        pytest.param(windows.state, "publish", id="before publishing", marks=pytest.mark.long),
+    ],
 )
 def test_a_ddl_of_a_run_that_died_is_not_done_again(
     spark: SparkSession,
@@ -260,6 +262,7 @@ def test_a_ddl_of_a_run_that_died_is_not_done_again(
     assert feed.rows("altered") == {1: ("7", 5), 2: ("8", 6)}
 
 
+@pytest.mark.long
 def test_a_run_that_died_beyond_the_next_window_is_undone(
     spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

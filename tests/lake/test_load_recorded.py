@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from dumpling_export import Number, Value, write_metadata, write_table
 
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
@@ -59,6 +60,7 @@ def value(kind: MysqlType, cell: Any) -> Value:
             return str(cell)
 
 
+@pytest.mark.long
 def test_gold_equals_tidb_from_an_export_on(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     stream = recorded_stream(STREAMS / "tiflow-types", "canal_json.jsonl.gz", {})
     known = list(answers(stream.folder))

@@ -72,7 +72,13 @@ def seen(feed: Changefeed, applied: Applied, *tables: str) -> Stage:
     return Stage(applied=applied, state=feed.state, versions=feed.data_versions(), rows=rows)
 
 
-@pytest.fixture(scope="module", params=[1, 1000], ids=["one pass staged by table", "each MERGE reads the window"])
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(1, id="one pass staged by table"),
+        pytest.param(1000, id="each MERGE reads the window", marks=pytest.mark.long),
+    ],
+)
 def stages(
     request: pytest.FixtureRequest, spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Stage]]:

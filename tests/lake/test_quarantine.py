@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
+import pytest
 from changefeed import ID, Changefeed, Source, at, ddl
 
 from ticdc_codec.event import Column
@@ -131,6 +132,7 @@ def test_a_dismissed_ddl_is_followed_when_it_is_replayed(spark: SparkSession, br
     assert feed.rows("fine") == {1: ("a", 7), 3: ("c", 7), 4: ("d", 8)}
 
 
+@pytest.mark.long
 def test_rows_that_were_cut_to_their_handle_key(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     options = {"large-message-handle-option": "handle-key-only"}
     feed = Changefeed(spark, broker, tmp_path, schema=FINE_SCHEMA, options=options)
@@ -146,6 +148,7 @@ def test_rows_that_were_cut_to_their_handle_key(spark: SparkSession, broker: Bro
     assert feed.rows("fine") == {1: (None,), 3: ("c",), 4: (None,)}
 
 
+@pytest.mark.long
 def test_what_may_have_been_anything_holds_the_feed(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     feed = Changefeed(spark, broker, tmp_path, partitions=2, described={"max_message_bytes": 1000})
     feed.send(0, FINE.insert(at(1), 1, "a"))

@@ -67,6 +67,7 @@ def observed(spark: SparkSession, feed: str) -> dict[str, int]:
         spark.sql("USE spark_catalog.default")
 
 
+@pytest.mark.long
 def test_a_poison_message_ends_a_run_that_worked_with_code_3_unless_the_feed_tolerates_it(
     spark: SparkSession, broker: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

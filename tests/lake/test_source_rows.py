@@ -119,7 +119,14 @@ def typed_source(protocol: str) -> Source:
     return Source(table="typed", columns=tuple(columns))
 
 
-@pytest.mark.parametrize("protocol", ["canal-json", "open-protocol", "simple"])
+@pytest.mark.parametrize(
+    "protocol",
+    [
+        "canal-json",
+        pytest.param("open-protocol", marks=pytest.mark.long),
+        pytest.param("simple", marks=pytest.mark.long),
+    ],
+)
 def test_a_row_that_was_cut_is_whole_for_every_type(
     spark: SparkSession, broker: Broker, port: int, tmp_path: Path, protocol: str
 ) -> None:
@@ -172,8 +179,10 @@ def test_only_the_newest_change_of_a_key_is_read(notes: Changefeed, port: int) -
 
 @pytest.mark.parametrize(
     ("versions", "reason"),
-    [(NoVersions, "no versions that old"), (Sessions, r'TiDB has 0 rows with the key \{"id": "9"\}')],
-    ids=["no versions", "no row"],
+    [
+        pytest.param(NoVersions, "no versions that old", id="no versions"),
+        pytest.param(Sessions, r'TiDB has 0 rows with the key \{"id": "9"\}', id="no row", marks=pytest.mark.long),
+    ],
 )
 def test_a_row_that_cannot_be_read_blocks_its_table_before_it_until_it_can(
     notes: Changefeed, port: int, versions: type[Sessions], reason: str

@@ -96,6 +96,7 @@ def test_state_is_read_as_it_was_published(lake: Lake) -> None:
     assert published(lake, "other") == Published()
 
 
+@pytest.mark.long
 def test_all_states_are_written_again_every_so_many_windows(lake: Lake) -> None:
     names = [f"t{i}" for i in range(4)]
     now = publish(lake, FEED, Published(), window(Published(), 10, *names), [], 0)

@@ -27,7 +27,7 @@ TRUST = {"craft-float": "trust"}
 @pytest.mark.parametrize(
     ("stream", "file", "options", "every"),
     [
-        ("tiflow-basic", "canal_json.jsonl.gz", {}, 25),
+        pytest.param("tiflow-basic", "canal_json.jsonl.gz", {}, 25, marks=pytest.mark.long),
         ("tiflow-types", "craft.jsonl.gz", TRUST, 60),
         ("ticdc-types", "canal_json.jsonl.gz", {}, 60),
     ],

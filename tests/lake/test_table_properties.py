@@ -33,6 +33,7 @@ def properties(feed: Changefeed, table: str) -> dict[str, str]:
     return {row["key"]: row["value"] for row in shown if row["key"] in (INTERVAL, COMPACT, TEAM)}
 
 
+@pytest.mark.long
 def test_properties_are_set_kept_and_changed(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     feed = Changefeed(spark, broker, tmp_path / "lake")
     feed.described = described(
