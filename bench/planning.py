@@ -111,11 +111,11 @@ def _plan(case: Case, before: Published, known: dict[str, Definition]) -> None:
     rows = {name: _groups(name, (_BEFORE, *parted.tables.get(name, ())), end) for name in before.tables}
     plan = plan_tables(
         PlanningInput(
-            applying=GoldConfig(feed="f", time_zone="UTC"),
+            config=GoldConfig(feed="f", time_zone="UTC"),
             before=before,
             known=known,
             window=Window(rows=rows, ddls=ddls, replays_seen=None, row_changes=0),
-            holds={},
+            blocking_points={},
             tso=end,
             naming=Naming(feed="f", history=list),
         )

@@ -128,7 +128,7 @@ def test_floats_of_8_2_are_refused_unless_the_feed_says_otherwise() -> None:
 @pytest.mark.parametrize("file", DEFECTS)
 def test_the_order_of_a_schema_shows_whose_values_may_stand_under_wrong_names(file: str) -> None:
     """tiflow lists columns as they were made; CREATE TABLE says in which order they stand."""
-    applying = GoldConfig(feed="f", time_zone="UTC", external_schemas=True)
+    config = GoldConfig(feed="f", time_zone="UTC", external_schemas=True)
     for case in cases(file):
         (table,) = tables_from_sql(case.content["create"], "evolve")
         _, row = decoded(case)
@@ -139,6 +139,6 @@ def test_the_order_of_a_schema_shows_whose_values_may_stand_under_wrong_names(fi
         group = RowGroup(
             name=table.name, columns=row.columns, whole=True, handle_only=False, keyed=True, first=5, last=5, rows=1
         )
-        assert "simple-column-order" in (refuses(table, group, applying, defined=True) or "")
+        assert "simple-column-order" in (refuses(table, group, config, defined=True) or "")
         ordered = tuple(sorted(row.columns, key=lambda c: [d.name for d in table.columns].index(c.name)))
-        assert refuses(table, replace(group, columns=ordered), applying, defined=True) is None
+        assert refuses(table, replace(group, columns=ordered), config, defined=True) is None

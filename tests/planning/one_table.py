@@ -61,15 +61,15 @@ def planning_input(
     known: Definition | None = None,
     state: TableState | None = None,
     hold: BlockingPoint | None = None,
-    applying: GoldConfig | None = None,
+    config: GoldConfig | None = None,
 ) -> PlanningInput:
     """The window (10, 20] of one table."""
     return PlanningInput(
-        applying=applying or GoldConfig(feed="f", time_zone="UTC"),
+        config=config or GoldConfig(feed="f", time_zone="UTC"),
         before=Published(tso=10, batch=3, tables={} if state is None else {NAME: state}),
         known={} if known is None else {DATA: known},
         window=Window(rows={NAME: groups} if groups else {}, ddls=ddls, replays_seen=None, row_changes=0),
-        holds={} if hold is None else {NAME: hold},
+        blocking_points={} if hold is None else {NAME: hold},
         tso=20,
         naming=Naming(feed="f", history=list),
     )
@@ -95,4 +95,4 @@ def after_window(now: PlanningInput, tso: int) -> PlanningInput:
         p.name: replace(p.state, name=p.view, ddls=p.ddls, applied_tso=p.through, stop=p.stop) for p in made if p.state
     }
     known = {p.definition.data: p.definition for p in made if p.definition}
-    return replace(now, before=Published(tso=now.tso, tables=tables), known=known, holds={}, tso=tso)
+    return replace(now, before=Published(tso=now.tso, tables=tables), known=known, blocking_points={}, tso=tso)

@@ -45,7 +45,7 @@ class Planner:
         ]
 
     @property
-    def applying(self) -> GoldConfig:
+    def config(self) -> GoldConfig:
         protocol = protocol_named(self.stream.protocol)
         return GoldConfig(
             feed="f",
@@ -69,13 +69,13 @@ class Planner:
             yield end, self._plan(end)
 
     def _plan(self, tso: int) -> tuple[TablePlan, ...]:
-        eventual = self.applying.mode is Mode.EVENTUAL
+        eventual = self.config.mode is Mode.EVENTUAL
         now = PlanningInput(
-            applying=self.applying,
+            config=self.config,
             before=self.before,
             known=self.known,
             window=self._window(tso),
-            holds={},
+            blocking_points={},
             tso=tso,
             naming=Naming(feed="f", history=partial(list, self.taken)),
             batches=(-1, 0) if eventual else None,

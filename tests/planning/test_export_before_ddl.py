@@ -36,14 +36,14 @@ def planned(commit_ts: int, query: str, *rows: RowGroup, source: str = "export")
     )
     ddl = DdlEvent(commit_ts=commit_ts, database="d", table="t", query=query, statements=statements_of(query, "d", "t"))
     now = PlanningInput(
-        applying=GoldConfig(feed="f", time_zone="UTC"),
+        config=GoldConfig(feed="f", time_zone="UTC"),
         before=Published(
             tso=EXPORTED_AT,
             tables={NAME: TableState(name="f_d_t", data=DATA, version=1, applied_tso=EXPORTED_AT)},
         ),
         known={DATA: definition},
         window=Window(rows={NAME: rows} if rows else {}, ddls=(ddl,), replays_seen=None, row_changes=0),
-        holds={},
+        blocking_points={},
         tso=LATER + 1,
         naming=Naming(feed="f", history=list),
     )

@@ -79,7 +79,7 @@ def test_rename_of_a_swap_that_arrives_after_its_watermark_is_applied() -> None:
     before = replace(now.before, tables={NAME: STATE, U: replace(STATE, name="f_d_u", data="f_d_u__data")})
     first = replace(now, before=before, known={DATA: KNOWN, "f_d_u__data": other})
     second = replace(after_window(first, 30), window=replace(now.window, ddls=ddls))
-    blocked = replace(second, holds={TableName("d", "tmp"): quarantined(19)})
+    blocked = replace(second, blocking_points={TableName("d", "tmp"): quarantined(19)})
     third = replace(after_window(blocked, 40), window=second.window)
     for last in (second, third):
         assert {p.name: p.state.data for p in plan_tables(last).tables if p.state} == {NAME: "f_d_u__data", U: DATA}

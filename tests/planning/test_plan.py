@@ -87,10 +87,10 @@ def test_one_text_changes_a_table_several_times(query: str, name: str, commit_ts
 
 @pytest.mark.parametrize("query", ["DROP TABLE t", "DROP DATABASE d", "RENAME TABLE t TO hidden"])
 def test_dropped_table_is_gone_even_if_it_was_blocked(query: str) -> None:
-    applying = GoldConfig(feed="f", time_zone="UTC", matches=lambda _, name: name != "hidden")
+    config = GoldConfig(feed="f", time_zone="UTC", matches=lambda _, name: name != "hidden")
     for state in (STATE, replace(STATE, applied_tso=5, stop=DDL_STOP)):
         assert not plan_tables(
-            planning_input(ROWS, known=KNOWN, state=state, ddls=(ddl(16, query),), applying=applying)
+            planning_input(ROWS, known=KNOWN, state=state, ddls=(ddl(16, query),), config=config)
         ).tables
 
 
@@ -130,8 +130,8 @@ def test_replayed_row_that_does_not_fit_is_not_merged() -> None:
 
 
 def test_tables_of_a_file_and_of_the_filter() -> None:
-    applying = GoldConfig(feed="f", time_zone="UTC", tables=(table(),), matches=lambda _, name: name != "hidden")
-    hidden = planning_input(ROWS, applying=applying)
+    config = GoldConfig(feed="f", time_zone="UTC", tables=(table(),), matches=lambda _, name: name != "hidden")
+    hidden = planning_input(ROWS, config=config)
     hidden = replace(hidden, window=replace(hidden.window, rows={NAME: (ROWS,), TableName("d", "hidden"): (ROWS,)}))
     plans = plan_tables(hidden).tables
     assert [each.name for each in plans] == [NAME]
@@ -139,8 +139,8 @@ def test_tables_of_a_file_and_of_the_filter() -> None:
 
 
 def test_create_table_knows_better_than_a_file() -> None:
-    applying = GoldConfig(feed="f", time_zone="UTC", tables=(table(),))
-    now = planning_input(ddls=(ddl(5, "CREATE TABLE t (id BIGINT KEY)"),), applying=applying)
+    config = GoldConfig(feed="f", time_zone="UTC", tables=(table(),))
+    now = planning_input(ddls=(ddl(5, "CREATE TABLE t (id BIGINT KEY)"),), config=config)
     made = plan(replace(now, before=Published()))
     assert made.definition is not None
     assert (block_reason(made), len(made.definition.table.columns)) == (None, 1)

@@ -46,24 +46,24 @@ LATER = replace(ROWS, first=19, last=19)
 W = TableName("d", "w")
 
 
-def applying(policy: Policy) -> GoldConfig:
+def config_of(policy: Policy) -> GoldConfig:
     """This policy for the table, the usual one for all others."""
     return GoldConfig(feed="f", time_zone="UTC", policy=lambda *name: policy if name == NAME else Policy())
 
 
-KEEP = applying(Policy(on_drop=OnDrop.KEEP))
-IGNORE = applying(Policy(on_unsupported_ddl=OnUnsupportedDdl.IGNORE))
+KEEP = config_of(Policy(on_drop=OnDrop.KEEP))
+IGNORE = config_of(Policy(on_unsupported_ddl=OnUnsupportedDdl.IGNORE))
 
 
 @pytest.mark.parametrize("query", ["DROP TABLE t", "DROP DATABASE d"])
 def test_a_table_that_is_kept_stands_still_as_it_was_dropped(query: str) -> None:
-    made = plan(planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, query),), applying=KEEP))
+    made = plan(planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, query),), config=KEEP))
     assert (made.through, needs_override(made), steps(made)) == (16, True, [("M", 16)])
     assert block_reason(made) == "TiDB dropped it at 16 (on_drop: keep)"
 
 
 def test_a_table_that_is_kept_gives_way_to_another_of_its_name() -> None:
-    now = planning_input(ROWS, LATER, known=KNOWN, state=STATE, ddls=(DROP, CREATE), applying=KEEP)
+    now = planning_input(ROWS, LATER, known=KNOWN, state=STATE, ddls=(DROP, CREATE), config=KEEP)
     now.naming.history = lambda: [Taken(feed="f", table=NAME, name="f_d_t", data=DATA)]
     (made,) = plan_tables(now).tables
     assert (made.state, block_reason(made), made.through) == (None, None, 20)
@@ -73,7 +73,7 @@ def test_a_table_that_is_kept_gives_way_to_another_of_its_name() -> None:
 
 def test_only_the_table_of_the_policy_is_kept() -> None:
     ddls = (ddl(12, "CREATE TABLE u (id INT)", "u"), ddl(16, "DROP TABLE u, t", None))
-    now = planning_input(known=KNOWN, state=STATE, ddls=ddls, applying=KEEP)
+    now = planning_input(known=KNOWN, state=STATE, ddls=ddls, config=KEEP)
     assert [each.name for each in plan_tables(now).tables] == [NAME]
 
 
@@ -87,24 +87,22 @@ def test_only_the_table_of_the_policy_is_kept() -> None:
     ],
 )
 def test_an_ignored_ddl_changes_nothing(query: str) -> None:
-    now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(14, query),), applying=IGNORE)
+    now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(14, query),), config=IGNORE)
     made = plan(now)
     assert (made.through, block_reason(made), made.definition) == (20, None, KNOWN)
-    assert block_reason(plan(replace(now, applying=KEEP))) is not None
+    assert block_reason(plan(replace(now, config=KEEP))) is not None
 
 
 def test_an_ignored_ddl_does_not_keep_rows_that_do_not_fit() -> None:
     wider = replace(LATER, columns=(*ROWS.columns, replace(V, name="w")))
-    made = plan(planning_input(ROWS, wider, known=KNOWN, state=STATE, ddls=(ddl(17, UNFOLLOWED),), applying=IGNORE))
+    made = plan(planning_input(ROWS, wider, known=KNOWN, state=STATE, ddls=(ddl(17, UNFOLLOWED),), config=IGNORE))
     assert (made.through, needs_override(made)) == (18, False)
     assert block_reason(made) is not None
     assert "lacks: w" in block_reason(made)
 
 
 def test_a_ddl_that_can_be_followed_is_not_ignored() -> None:
-    now = planning_input(
-        ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "ALTER TABLE t DROP COLUMN v"),), applying=IGNORE
-    )
+    now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "ALTER TABLE t DROP COLUMN v"),), config=IGNORE)
     assert steps(plan(now)) == [("M", 17), ("A", 17), ("M", 20)]
 
 
@@ -193,7 +191,9 @@ def test_a_table_that_was_renamed_while_it_was_blocked_goes_on_from_its_old_name
     (stopped,) = plan_tables(held).tables
     assert (stopped.name, stopped.through, block_reason(stopped)) == (U, 12, "in quarantine")
     state = replace(STATE, name=stopped.view, applied_tso=12, stop=quarantined(12).stop)
-    (made,) = plan_tables(replace(held, before=Published(tso=20, tables={stopped.name: state}), holds={})).tables
+    (made,) = plan_tables(
+        replace(held, before=Published(tso=20, tables={stopped.name: state}), blocking_points={})
+    ).tables
     assert (made.name, block_reason(made), steps(made)) == (U, None, [("M", 16), ("M", 20)])
 
 
@@ -247,10 +247,10 @@ def test_rows_that_were_cut_to_their_handle_key() -> None:
     blocked = plan(planning_input(cut, known=KNOWN, state=STATE))
     assert (blocked.through, needs_override(blocked)) == (14, False)
     assert "gold.on_handle_key_only" in (block_reason(blocked) or "")
-    config = applying(Policy(on_handle_key_only=OnHandleKeyOnly.NULL))
-    made = plan(planning_input(cut, known=KNOWN, state=STATE, applying=config))
+    config = config_of(Policy(on_handle_key_only=OnHandleKeyOnly.NULL))
+    made = plan(planning_input(cut, known=KNOWN, state=STATE, config=config))
     assert (block_reason(made), steps(made)) == (None, [("M", 20)])
-    keyless = plan(planning_input(replace(cut, columns=(V,)), known=KNOWN, state=STATE, applying=config))
+    keyless = plan(planning_input(replace(cut, columns=(V,)), known=KNOWN, state=STATE, config=config))
     assert "rows lack columns of the table's definition: id" in (block_reason(keyless) or "")
 
 
@@ -262,12 +262,12 @@ UNFLAGGED = replace(ROWS, columns=(ID, replace(V, defect="open-flags")))
 def test_bytes_may_come_as_plain_texts_where_flags_are_missing() -> None:
     """wire.md 8.4: the definition knows that they are bytes."""
     flagged = replace(ROWS, columns=(ID, replace(V, type="varbinary")), first=12)
-    made = plan(planning_input(flagged, UNFLAGGED, known=definition(sql=BYTES), state=STATE, applying=OPEN))
+    made = plan(planning_input(flagged, UNFLAGGED, known=definition(sql=BYTES), state=STATE, config=OPEN))
     assert (block_reason(made), steps(made)) == (None, [("M", 20)])
     (rows,) = made.steps
     assert isinstance(rows, MergeRows)
     assert rows.plain_bytes == {"v": {"varchar"}}
-    (rows,) = plan(planning_input(flagged, known=definition(sql=BYTES), state=STATE, applying=OPEN)).steps
+    (rows,) = plan(planning_input(flagged, known=definition(sql=BYTES), state=STATE, config=OPEN)).steps
     assert isinstance(rows, MergeRows)
     assert rows.plain_bytes == {}
 
@@ -281,7 +281,7 @@ def test_bytes_may_come_as_plain_texts_where_flags_are_missing() -> None:
     ],
 )
 def test_texts_that_are_no_bytes_for_certain_block_the_table(group: RowGroup, sql: str) -> None:
-    made = plan(planning_input(group, known=definition(sql=sql), state=STATE, applying=OPEN))
+    made = plan(planning_input(group, known=definition(sql=sql), state=STATE, config=OPEN))
     assert "column v is" in (block_reason(made) or "")
 
 
@@ -299,8 +299,8 @@ def pending(made: TablePlan) -> list[PendingDefault | None]:
     [(OnComputedDefault.LEARN, CLOCK), (OnComputedDefault.ESTIMATE, replace(CLOCK, estimated=True))],
 )
 def test_computed_default_is_followed_as_the_policy_says(policy: OnComputedDefault, expected: PendingDefault) -> None:
-    config = applying(Policy(on_computed_default=policy))
-    made = plan(planning_input(known=KNOWN, state=STATE, ddls=(ADD_CLOCK,), applying=config))
+    config = config_of(Policy(on_computed_default=policy))
+    made = plan(planning_input(known=KNOWN, state=STATE, ddls=(ADD_CLOCK,), config=config))
     assert (block_reason(made), pending(made)) == (None, [None, None, expected])
     (alter,) = (step for step in made.steps if isinstance(step, AlterRows))
     (added,) = alter.effects
@@ -309,8 +309,8 @@ def test_computed_default_is_followed_as_the_policy_says(policy: OnComputedDefau
 
 
 def test_computed_default_may_block_the_table() -> None:
-    config = applying(Policy(on_computed_default=OnComputedDefault.BLOCK))
-    made = plan(planning_input(known=KNOWN, state=STATE, ddls=(ADD_CLOCK,), applying=config))
+    config = config_of(Policy(on_computed_default=OnComputedDefault.BLOCK))
+    made = plan(planning_input(known=KNOWN, state=STATE, ddls=(ADD_CLOCK,), config=config))
     assert (made.through, needs_override(made)) == (14, True)
     assert "DEFAULT NOW() is computed by TiDB" in (block_reason(made) or "")
 
@@ -370,7 +370,7 @@ OLD = replace(ROWS, first=5, last=5)
 def arriving(*groups: RowGroup, known: Definition | None = KNOWN, ddls: tuple[DdlEvent, ...] = ()) -> PlanningInput:
     """Rows of the eventual mode, of a table that was published under this definition."""
     state = None if known is None else STATE
-    return replace(planning_input(*groups, known=known, state=state, ddls=ddls, applying=EVENTUAL), batches=(3, 4))
+    return replace(planning_input(*groups, known=known, state=state, ddls=ddls, config=EVENTUAL), batches=(3, 4))
 
 
 def test_rows_of_a_table_that_had_the_name_before_are_not_its_successors() -> None:

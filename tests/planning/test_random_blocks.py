@@ -35,11 +35,11 @@ class OverriddenPlanner(ScriptPlanner):
 
     def play(self, tso: int, ddls: list[DdlEvent]) -> None:
         stop = StopReason(kind=StopKind.QUARANTINED, detail="in quarantine")
-        self.holds = {}
+        self.blocking_points = {}
         for row in self.quarantine:
             if commit_order(row) <= tso:
                 point = BlockingPoint(tso=commit_order(row) - 1, stop=stop)
-                self.holds.setdefault(TableName(str(row.database), str(row.table)), point)
+                self.blocking_points.setdefault(TableName(str(row.database), str(row.table)), point)
         super().play(tso, ddls)
 
     def replay(self, some: Callable[[], bool], end: int) -> None:

@@ -28,7 +28,7 @@ class ScriptPlanner(Planner):
         self.before, self.known, self.taken = Published(), {}, []
         self.rows, self.ddls = script.rows, []
         self.merged: dict[str, set[int]] = defaultdict(set)
-        self.holds: dict[TableName, BlockingPoint] = {}
+        self.blocking_points: dict[TableName, BlockingPoint] = {}
 
     @property
     def skipped(self) -> frozenset[tuple[str, int]]:
@@ -37,8 +37,8 @@ class ScriptPlanner(Planner):
     def play(self, tso: int, ddls: list[DdlEvent]) -> None:
         self.ddls = ddls
         now = PlanningInput(
-            applying=GoldConfig(feed="f", time_zone="UTC"), before=self.before, known=self.known,
-            window=self._window(tso), holds=self.holds, tso=tso, skipped=self.skipped,
+            config=GoldConfig(feed="f", time_zone="UTC"), before=self.before, known=self.known,
+            window=self._window(tso), blocking_points=self.blocking_points, tso=tso, skipped=self.skipped,
             naming=Naming(feed="f", history=partial(list, self.taken)),
         )  # fmt: skip
         plan = plan_tables(now)

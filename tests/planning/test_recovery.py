@@ -44,10 +44,10 @@ EXCHANGED = "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u"
 
 
 def dropped(
-    *ddls: DdlEvent, gone: tuple[Recoverable, ...] = (DELETED,), applying: GoldConfig | None = None
+    *ddls: DdlEvent, gone: tuple[Recoverable, ...] = (DELETED,), config: GoldConfig | None = None
 ) -> PlanningInput:
     """A window before which the table was dropped."""
-    now = planning_input(known=KNOWN, ddls=ddls, applying=applying)
+    now = planning_input(known=KNOWN, ddls=ddls, config=config)
     return replace(now, before=replace(now.before, recoverable=gone))
 
 
@@ -137,8 +137,8 @@ def test_nothing_is_remembered_in_mode_eventual() -> None:
 
 
 def test_kept_table_goes_on_when_it_comes_back() -> None:
-    applying = GoldConfig(feed="f", time_zone="UTC", policy=lambda _database, _table: Policy(on_drop=OnDrop.KEEP))
-    now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"),), applying=applying)
+    config = GoldConfig(feed="f", time_zone="UTC", policy=lambda _database, _table: Policy(on_drop=OnDrop.KEEP))
+    now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"),), config=config)
     kept = plan(now)
     assert (needs_override(kept), kept.dropped_at) == (True, None), "it is shown"
     state = replace(STATE, applied_tso=kept.through, stop=kept.stop)
@@ -153,8 +153,8 @@ def test_kept_table_goes_on_when_it_comes_back() -> None:
 
 def test_forgotten_after_the_retention() -> None:
     day = 24 * 60 * 60 * 1000 << 18
-    applying = GoldConfig(feed="f", time_zone="UTC", retention_days=8)
-    now = replace(dropped(ddl(8 * day, "RECOVER TABLE t"), applying=applying), tso=9 * day)
+    config = GoldConfig(feed="f", time_zone="UTC", retention_days=8)
+    now = replace(dropped(ddl(8 * day, "RECOVER TABLE t"), config=config), tso=9 * day)
     assert "rows of the restored table" in (block_reason(plan(now)) or "")
     assert plan_tables(now).recoverable == ()
 

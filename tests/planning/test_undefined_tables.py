@@ -103,7 +103,7 @@ def test_blocked_table_without_columns_is_not_followed_through_a_rename() -> Non
 
 def hidden_renamed() -> PlanningInput:
     config = GoldConfig(feed="f", time_zone="UTC", matches=lambda _, name: name != "hidden")
-    return replace(window(ddl(12, "RENAME TABLE hidden TO t")), applying=config)
+    return replace(window(ddl(12, "RENAME TABLE hidden TO t")), config=config)
 
 
 @pytest.mark.parametrize("resumed", [False, True])

@@ -126,7 +126,7 @@ def _state_after(
     return replace(
         before,
         tso=planning_input.tso,
-        mode=planning_input.applying.mode,
+        mode=planning_input.config.mode,
         batch=batch,
         replays_seen=window.replays_seen,
         tables={outcome.name: outcome.state for outcome in outcomes if outcome.dropped_at is None},
@@ -176,11 +176,11 @@ def _planning_input(
         has = {"has_ddls": complete.has_ddls, "has_replays": complete.has_replays}
         window = read_window(lake, feed, before, tso, **has)
     return PlanningInput(
-        applying=config,
+        config=config,
         before=before,
         known={**before.definitions, **{definition.data: definition for definition in more}},
         window=window,
-        holds=complete.blocking_points,
+        blocking_points=complete.blocking_points,
         tso=tso,
         naming=names,
         batches=(before.batch, complete.batch) if eventual else None,

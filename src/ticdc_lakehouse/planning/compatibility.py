@@ -27,12 +27,12 @@ _BYTES = {
 UNKNOWN_COLUMNS = "the table's columns are unknown: give its CREATE TABLE in the feed's schema_file"
 
 
-def refusal(table: Table | None, group: RowGroup, applying: GoldConfig, *, defined: bool) -> str | None:
+def refusal(table: Table | None, group: RowGroup, config: GoldConfig, *, defined: bool) -> str | None:
     """Returns why a table with this definition (None: unknown) cannot hold a row group; None if it can.
 
     ``defined``: the definition comes from a statement and is not inferred from the wire.
     """
-    if group.handle_only and applying.policy(*group.name).on_handle_key_only is OnHandleKeyOnly.BLOCK:
+    if group.handle_only and config.policy(*group.name).on_handle_key_only is OnHandleKeyOnly.BLOCK:
         return (
             "a row was too large for a message, which holds its handle key columns only (large-message-handle-option): "
             "`ticdc-lake load` an export taken since, or set gold.on_handle_key_only to source or null"
@@ -43,10 +43,10 @@ def refusal(table: Table | None, group: RowGroup, applying: GoldConfig, *, defin
         return "the table has no handle key known to the feed: give its CREATE TABLE in the feed's schema_file"
     types = {column.name: column.type for column in table.columns}
     columns = tuple(completed(column, types.get(column.name, _UNKNOWN)) for column in group.columns)
-    reason = writer_defects.refusal(columns, applying.options, defined=defined)
-    if reason is None and applying.external_schemas and _reordered(table, group):
-        reason = writer_defects.refusal_of_order(applying.options)
-    return reason or _mismatch(table, group, signs=not (applying.flags_may_be_stale and defined))
+    reason = writer_defects.refusal(columns, config.options, defined=defined)
+    if reason is None and config.external_schemas and _reordered(table, group):
+        reason = writer_defects.refusal_of_order(config.options)
+    return reason or _mismatch(table, group, signs=not (config.flags_may_be_stale and defined))
 
 
 def _reordered(table: Table, group: RowGroup) -> bool:

@@ -57,12 +57,12 @@ class GoldConfig:
 class PlanningInput:
     """Everything that a window's plan depends on."""
 
-    applying: GoldConfig
+    config: GoldConfig
     before: Published
     known: Mapping[str, Definition]
     """Newest published definition by Delta table."""
     window: Window
-    holds: Mapping[TableName, BlockingPoint]
+    blocking_points: Mapping[TableName, BlockingPoint]
     """Blocking points of tables with messages in quarantine."""
     tso: int
     """Upper end of the window, inclusive."""

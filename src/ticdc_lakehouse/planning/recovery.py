@@ -19,7 +19,7 @@ from ticdc_lakehouse.schema.names import TableName
 
 def recoverable_builders(now: PlanningInput) -> list[TablePlanBuilder]:
     """Builders for the tables that were dropped before the window and are still recoverable."""
-    dropped = still_recoverable(now.before, now.tso, now.applying.retention_days)
+    dropped = still_recoverable(now.before, now.tso, now.config.retention_days)
     return [_recoverable_builder(now, each) for each in dropped]
 
 

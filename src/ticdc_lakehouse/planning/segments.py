@@ -110,11 +110,11 @@ def _blocking_points(
     now: PlanningInput, builder: TablePlanBuilder, table: Table | None, groups: Sequence[RowGroup], through: int
 ) -> Iterator[BlockingPoint]:
     """The points below ``through`` that block the table: messages in quarantine, and rows that it cannot hold."""
-    quarantined = now.holds.get(builder.name)
+    quarantined = now.blocking_points.get(builder.name)
     if quarantined is not None and quarantined.tso < through:
         yield quarantined
     for group in groups:
-        reason = refusal(table, group, now.applying, defined=builder.defined)
+        reason = refusal(table, group, now.config, defined=builder.defined)
         if reason is not None:
             yield _incompatible(group.first - 1, reason)
     conflict = _spelling_conflict(now, builder, groups)
@@ -155,7 +155,7 @@ def _unmergeable_late_rows(
     """Late rows that the table cannot merge, although no earlier state is left to block it at."""
     changed = 0 if builder.definition is None else builder.definition.since
     for group in groups:
-        reason = refusal(table, group, now.applying, defined=builder.defined)
+        reason = refusal(table, group, now.config, defined=builder.defined)
         if group.first <= changed:
             reason = "a later DDL changed the table"
         if _late(now, builder, group) and reason is not None:

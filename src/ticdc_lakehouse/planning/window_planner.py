@@ -50,9 +50,9 @@ class WindowPlanner:
         self.builders = TablePlans()
         for name, state in now.before.tables.items():
             self.builders.add(published_builder(now, name, state))
-        self._from_files = {table.name: table for table in now.applying.tables}
+        self._from_files = {table.name: table for table in now.config.tables}
         if now.before.tso == 0:
-            for table in now.applying.tables:
+            for table in now.config.tables:
                 self._begin(table.name, table, 0, "file")
         for name in sorted(now.late.keys() - now.before.tables.keys()):
             builder = self._begin(name, None, now.late[name].tso, "ddl")
@@ -138,7 +138,7 @@ class WindowPlanner:
             if builder.may_include(ddl) and removes_rows(statement):
                 builder.block(_unsupported(ddl, _UNCERTAIN, can_skip=True))
                 continue
-            digits = self.now.applying.noncanonical_key_digits
+            digits = self.now.config.noncanonical_key_digits
             resolved = with_old_rows(statement, ddl.commit_ts, self._old_rows(builder.name))
             try:
                 builder.alter(ddl, resolved, noncanonical_key_digits=digits)
@@ -149,7 +149,7 @@ class WindowPlanner:
                     self._block_unless_ignored(ddl, builder, str(error))
 
     def _old_rows(self, name: TableName) -> OldRows:
-        config = self.now.applying
+        config = self.now.config
         policy = config.policy(*name).on_computed_default
         return OldRows(policy=policy, time_zone=config.time_zone, ddl_time_zone=config.ddl_time_zone)
 
@@ -188,7 +188,7 @@ class WindowPlanner:
         if builder in self.recoverable:
             self.recoverable.remove(builder)
             self._kept_recoverable.discard((builder.name, builder.dropped_at))
-        if not self.now.applying.matches(*statement.to):
+        if not self.now.config.matches(*statement.to):
             return
         if builder is None or builder.definition is None or self.now.batches is not None:
             self._block_named(ddl, (statement.to,), "the rows of the restored table are unknown")
@@ -219,7 +219,7 @@ class WindowPlanner:
         for builder in dropped:
             merge_until(self.now, builder, ddl.commit_ts)
             ended = end_table(builder, ddl)
-            if self.now.applying.policy(*builder.name).on_drop is OnDrop.DROP:
+            if self.now.config.policy(*builder.name).on_drop is OnDrop.DROP:
                 self.builders.remove(builder)
                 self._keep_recoverable(ended)
             elif ended is not builder:
@@ -246,7 +246,7 @@ class WindowPlanner:
 
     def _begin(self, name: TableName, table: Table | None, commit_ts: int, source: str) -> TablePlanBuilder | None:
         """Adds and returns a builder; None if the feed's filter excludes the table."""
-        if not self.now.applying.matches(*name):
+        if not self.now.config.matches(*name):
             return None
         name = self.builders.spelled(name)
         table = None if table is None else without_old_rows(replace(table, database=name.database))
@@ -328,7 +328,7 @@ class WindowPlanner:
     def _rename_one(self, ddl: DdlEvent, old: TableName, new: TableName) -> None:
         for builder in self._affected(ddl, (old,)):
             merge_until(self.now, builder, ddl.commit_ts)
-            if not self.now.applying.matches(*new):
+            if not self.now.config.matches(*new):
                 self.builders.remove(builder)
                 return
             existing = next((b for b in self._affected(ddl, (new,)) if b is not builder), None)
@@ -343,7 +343,7 @@ class WindowPlanner:
             else:
                 self._block_unless_skipped(ddl, builder, f"table {'.'.join(new)} exists already")
             return
-        if not self.now.applying.matches(*old) and self._is_new(ddl):
+        if not self.now.config.matches(*old) and self._is_new(ddl):
             moved = self._create(ddl, new, None)
             if moved is not None:
                 reason = f"the feed's filter excludes {'.'.join(old)}, so its rows are unknown"
@@ -373,7 +373,7 @@ class WindowPlanner:
 
     def _block_unless_ignored(self, ddl: DdlEvent, builder: TablePlanBuilder, reason: str) -> None:
         """Blocks a table before an unsupported DDL, unless the policy is to ignore it."""
-        if self.now.applying.policy(*builder.name).on_unsupported_ddl is OnUnsupportedDdl.IGNORE:
+        if self.now.config.policy(*builder.name).on_unsupported_ddl is OnUnsupportedDdl.IGNORE:
             builder.record_ddl(ddl)
         else:
             self._block_unless_skipped(ddl, builder, reason)
