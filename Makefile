@@ -20,6 +20,8 @@ PROTOCOL ?=
 DBR_PYTHON ?= python3.12
 PURE := tests/codec tests/config tests/ddl tests/inspection tests/lake_pure tests/planning tests/workload
 STREAM ?= ticdc-types
+# Of make test-long: the only file whose tests may go to both processes
+CAMPAIGNS := tests/lake/test_campaigns.py
 # Of make dbx-check
 DBX_PYTHON ?= python3.11
 # More arguments for the command: make test ARGS="-k craft"
@@ -37,13 +39,14 @@ jars: $(READY) ## Jars of Spark and Kafka into the cache folder, checked against
 demo: jars ## Real Kafka, a feed of each protocol, the bundle's job, gold compared with TiDB's answers; leaves the lake behind
 	@$(BIN)/ticdc-lake demo $(ARGS)
 
-# In two processes, file by file: tests/conftest.py says why. In the order of their names, which has the longest of them
-# (tests/lake/test_crash.py) early; by their number of tests it would come last, to one process alone.
+# In two processes, file by file: tests/conftest.py says why. In the order of their names: by their number of tests the
+# longest files would come last, one of them to one process alone.
 test: jars ## All tests but the long ones
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
-test-long: jars ## Long tests and campaigns: every recorded stream through Spark, 60 kills, fuzzing for SECONDS a decoder (hours)
-	@$(BIN)/python -m pytest -m long -n 2 --dist loadgroup $(ARGS)
+test-long: jars ## Every test, then campaigns: every recorded stream through Spark, kills, fuzzing for SECONDS a decoder (hours)
+	@$(BIN)/python -m pytest -m 'not cluster' -n 2 --dist loadfile --no-loadscope-reorder --ignore $(CAMPAIGNS) $(ARGS)
+	@$(BIN)/python -m pytest -m long -n 2 --dist load $(CAMPAIGNS) $(ARGS)
 	@$(BIN)/python tests/codec/fuzz.py --seconds $(SECONDS)
 
 test-dbr: jars ## Pure tests and one stream with what Databricks Runtime 18 LTS has (Python 3.12), in .venv-dbr

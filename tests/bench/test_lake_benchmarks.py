@@ -31,12 +31,14 @@ def test_gold_does_what_bare_merges_do(lake: Lake) -> None:
     assert "| 200 " in gold.report([result])
 
 
+@pytest.mark.long
 def test_every_contestant_of_silver_runs(lake: Lake) -> None:
     result = silver.measure(lake, "canal_json", 100, repetitions=1)
     assert [*result.wall] == ["copy", "mapInArrow", "from_json", "silver"]
     assert [target.bound for target in silver.targets(result)] == [0.6, 2.0]
 
 
+@pytest.mark.long
 def test_tables_are_scanned_and_typed_whatever_their_number(lake: Lake) -> None:
     result = tables.measure(lake, 60, cases=(1, 3), repetitions=1)
     assert [*result.cpu] == [1, 3]

@@ -11,6 +11,7 @@ _ALL = pytest.mark.parametrize("wire", WIRES.values(), ids=WIRES)
 
 
 @_ALL
+@pytest.mark.long
 def test_ten_thousand_changed_messages_break_no_rule(wire: Wire) -> None:
     fuzzer = Fuzzer(wire, seed=1)
     for number in range(MESSAGES // BATCH + 1):

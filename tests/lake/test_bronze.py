@@ -75,6 +75,7 @@ def test_lands_everything_once(spark: SparkSession, broker: Broker, tmp_path: Pa
     assert len(offsets(feed)) == 10
 
 
+@pytest.mark.long
 def test_a_session_whose_timestamps_have_no_zone(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     spark.conf.set("spark.sql.timestampType", "TIMESTAMP_NTZ")
     schema = "CREATE TABLE shop.t (id BIGINT PRIMARY KEY, at TIMESTAMP NULL);"

@@ -113,6 +113,7 @@ def test_a_poison_message_from_status_to_dismissal(
     assert feed.rows("orders") == {2: ("b",), 7: ("old",)}
 
 
+@pytest.mark.long
 def test_notebooks_do_what_the_commands_do(
     feed: Changefeed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -145,6 +146,7 @@ def test_notebooks_do_what_the_commands_do(
         output_of("decide", table="shop.orders", reason="to see")
 
 
+@pytest.mark.long
 def test_sql_makes_the_views_and_stops_a_script_at_its_first_error(
     feed: Changefeed, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from ticdc_local.broker import Broker
 
+pytestmark = pytest.mark.long
+
 NAMES = ("learned", "estimated", "moved", "quiet")
 SCHEMA = "".join(f"CREATE TABLE shop.{name} (id BIGINT PRIMARY KEY, v VARCHAR(9));" for name in NAMES)
 MADE = Column(name="made", type="datetime(3)")

@@ -70,6 +70,7 @@ def check(feed: Changefeed, second: int) -> None:
     assert feed.rows("b") == expected(second)
 
 
+@pytest.mark.long
 def test_gold_dies_anywhere(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -202,6 +203,7 @@ def test_kill_9(broker: Broker, tmp_path: Path) -> None:
     assert len(result.killed_in) == 1
 
 
+@pytest.mark.long
 def test_a_table_that_a_dead_run_made_is_made_anew(
     spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory
 ) -> None:

@@ -71,6 +71,7 @@ def test_ddl_is_followed(feed: Changefeed) -> None:
     assert feed.rows("t") == {1: ("b", 7), 3: ("moved", 7), 5: ("late", 7), 6: ("new", 8)}
 
 
+@pytest.mark.long
 def test_a_ddl_that_comes_late_is_followed_once(feed: Changefeed) -> None:
     """TiCDC orders the DDLs of one table, not those of several."""
     feed.send(0, OTHER.insert(at(30), 1, "newer"))
@@ -84,6 +85,7 @@ def test_a_ddl_that_comes_late_is_followed_once(feed: Changefeed) -> None:
     assert {key: row[-1] for key, row in feed.rows("t").items()} == {1: 1, 3: 1, 5: 1, 6: 1, 7: 9}
 
 
+@pytest.mark.long
 def test_repeats_from_before_a_ddl_change_nothing(feed: Changefeed) -> None:
     """A changefeed that starts anew sends rows since its checkpoint again."""
     before = feed.rows("t")
@@ -92,6 +94,7 @@ def test_repeats_from_before_a_ddl_change_nothing(feed: Changefeed) -> None:
     assert (feed.state.tables["shop", "t"].stop, feed.rows("t")) == (None, before)
 
 
+@pytest.mark.long
 def test_upsert_wins_over_a_delete_of_the_same_commit_that_comes_in_a_later_batch(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:
@@ -105,6 +108,7 @@ def test_upsert_wins_over_a_delete_of_the_same_commit_that_comes_in_a_later_batc
     assert feed.rows("t") == {1: ("moved in",), 3: ("moved in",)}
 
 
+@pytest.mark.long
 def test_a_tombstone_is_forgotten_after_its_days(feed: Changefeed) -> None:
     def tombstones() -> int:
         data = feed.live("t")

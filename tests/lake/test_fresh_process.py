@@ -91,6 +91,7 @@ def test_reading_creates_nothing(feed: Changefeed, read_only: dict[Path, tuple[i
     assert contents(feed) == read_only
 
 
+@pytest.mark.long
 def test_maintenance_needs_no_view_of_an_earlier_process(feed: Changefeed) -> None:
     assert "fresh: readable since" in run(feed, "maintain")
     assert feed.rows("orders") == {1: ("a",)}

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from ticdc_codec.event import Ddl
     from ticdc_local.broker import Broker
 
+pytestmark = pytest.mark.long
+
 COLUMNS = "(id BIGINT PRIMARY KEY, v VARCHAR(9))"
 PARTS = "PARTITION BY RANGE (id) (PARTITION low VALUES LESS THAN (10), PARTITION high VALUES LESS THAN (20))"
 TABLES = "".join(f"CREATE TABLE shop.{name} {COLUMNS};" for name in ("plain", "stray", "away", "gone", "cut", "twice"))

@@ -219,11 +219,12 @@ def test_no_view_shows_another_tables_rows_while_tables_change_places(
     assert [feed.rows("a"), feed.rows("b")] == [rows["b"], rows["a"]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("module", "function"),
     [
         pytest.param(planned_table, "merge", id="after a DDL"),
-        pytest.param(windows.state, "publish", id="before publishing", marks=pytest.mark.long),
+        pytest.param(windows.state, "publish", id="before publishing"),
     ],
 )
 def test_a_ddl_of_a_run_that_died_is_not_done_again(

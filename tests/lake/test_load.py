@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from ticdc_local.broker import Broker
 
+pytestmark = pytest.mark.long
+
 ORDERS, WIDE, STUCK, CUT = (Source(table=name) for name in ("orders", "wide", "stuck", "cut"))
 WIDER = Source(table="wide", columns=(ID, V, Column(name="w", type="int")))
 SCHEMA = "".join(

@@ -62,6 +62,7 @@ def found_wrong(feed: Changefeed, name: str, held: AnsweredTable) -> Iterator[Di
     yield from differences(name, held.columns, rows, found)
 
 
+@pytest.mark.long
 def test_a_time_that_is_there_twice_in_the_exports_zone_is_refused(feed: Changefeed, exports: Path) -> None:
     """2024-11-03 05:30 and 06:30 UTC are 01:30 in New York (facts of Dumpling, docs/loading.md)."""
     before = feed.state
@@ -70,7 +71,9 @@ def test_a_time_that_is_there_twice_in_the_exports_zone_is_refused(feed: Changef
     assert feed.state == before
 
 
-@pytest.mark.parametrize("export", LOADED)
+@pytest.mark.parametrize(
+    "export", [next(iter(LOADED)), *(pytest.param(export, marks=pytest.mark.long) for export in [*LOADED][1:])]
+)
 def test_gold_has_every_cell_of_an_export(feed: Changefeed, exports: Path, export: str) -> None:
     folder = exports / export / "export"
     loaded = feed.run.load(str(folder), options(export, LOADED[export]))

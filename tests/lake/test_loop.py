@@ -63,6 +63,7 @@ def wait_for(process: subprocess.Popen[str], text: str) -> str:
     raise AssertionError(f"the loop ended before {text!r}: {process.stderr and process.stderr.read()}")
 
 
+@pytest.mark.long
 def test_gold_follows_what_arrives_between_rounds_and_an_interrupt_leaves_a_lake_to_go_on_with(
     feed: Changefeed, loop: subprocess.Popen[str]
 ) -> None:

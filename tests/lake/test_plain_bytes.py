@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from changefeed import Changefeed, at
 
 from ticdc_codec.open_protocol.frame import framed
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from ticdc_local.broker import Broker
+
+pytestmark = pytest.mark.long
 
 SCHEMA = """CREATE TABLE shop.t (id BIGINT PRIMARY KEY, b VARBINARY(20), v VARCHAR(20))
     PARTITION BY HASH (id) PARTITIONS 2;"""

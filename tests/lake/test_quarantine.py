@@ -51,6 +51,7 @@ class Claims:
             (self.folder / name).write_bytes(content)
 
 
+@pytest.mark.long
 def test_rows_of_a_known_table(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     claims_folder = tmp_path / "claims"
     feed = Changefeed(
@@ -114,6 +115,7 @@ def test_rows_of_a_known_table(spark: SparkSession, broker: Broker, tmp_path: Pa
     assert feed.data_versions() == versions
 
 
+@pytest.mark.long
 def test_a_dismissed_ddl_is_followed_when_it_is_replayed(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     feed = Changefeed(spark, broker, tmp_path, schema=FINE_SCHEMA, described={"max_message_bytes": 1000})
     wide = Source(table="fine", columns=(*FINE.columns, Column(name="w", type="int")))

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from ticdc_local.broker import Broker
 
+pytestmark = pytest.mark.long
+
 STREAM = Path(__file__).parents[1] / "data" / "streams" / "ticdc-bank"
 SUMS = """
     SELECT (SELECT struct(count(*), sum(balance), sum(version)) FROM {accounts}) AS accounts,

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
     from ticdc_local.broker import Broker
 
-# Each test goes on with the lake of the one before it.
-pytestmark = [pytest.mark.long, pytest.mark.xdist_group("retention")]
+pytestmark = pytest.mark.long
 
 PROJECT = Path(__file__).parents[2]
 DAY = 24 * 60 * 60

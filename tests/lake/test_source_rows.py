@@ -162,6 +162,7 @@ def notes(spark: SparkSession, broker: Broker, port: int, tmp_path: Path) -> Cha
     return Changefeed(spark, broker, tmp_path, schema=f"{NOTES_SCHEMA};\n", options=options, described=CUT_FEED)
 
 
+@pytest.mark.long
 def test_only_the_newest_change_of_a_key_is_read(notes: Changefeed, port: int) -> None:
     notes.send(0, *(NOTES.insert(at(1), number, "old", 0) for number in (1, 2, 5)))
     notes.send(0, cut(NOTES.update(at(2), (1, "old", 0), (1, "between", 0)), ["id"]))
@@ -200,6 +201,7 @@ def test_a_row_that_cannot_be_read_blocks_its_table_before_it_until_it_can(
     assert notes.rows("notes") == {1: ("old", 0), 9: ("nine", 9), 10: ("later", 10)}
 
 
+@pytest.mark.long
 def test_what_is_newest_below_a_row_that_cannot_be_read_is_whole(notes: Changefeed, port: int) -> None:
     """Up to the end of the window another change of its key is the newest, and the cut one need not be read."""
     notes.send(0, NOTES.insert(at(1), 1, "old", 0), cut(NOTES.update(at(2), (1, "old", 0), (1, "new", 1)), ["id"]))

@@ -44,6 +44,7 @@ def test_gold_is_what_tidb_held(
     assert [str(difference) for verdict in verdicts for difference in verdict.differences][:20] == []
 
 
+@pytest.mark.long
 def test_gold_is_what_tidb_held_in_databases_with_capitals(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     """A renamed table's messages have the database in lower case until its next DDL (wire.md 8.14)."""
     shown = recorded_stream(STREAMS / "tiflow-ddl", "craft.jsonl.gz", TRUST)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from changefeed import Changefeed, Source, at, ddl
 
 from ticdc_codec.event import Resolved
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 T, OWN, NEXT = Source(table="t"), Source(table="own"), Source(table="next")
 
 
+@pytest.mark.long
 def test_slowest_partition_decides(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     kafka = {"bootstrap_servers": broker.bootstrap_servers, "topic_pattern": "topic-slowest.*"}
     feed = Changefeed(spark, broker, tmp_path, partitions=2, name="slowest", described={"kafka": kafka})

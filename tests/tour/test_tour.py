@@ -37,6 +37,7 @@ def test_the_page_shows_every_cell_and_its_plots() -> None:
         assert is_drawing((PAGE.parent / image).read_text(encoding="utf-8"))
 
 
+@pytest.mark.long
 def test_the_tour_goes_from_bytes_to_tables_that_equal_tidb(
     spark: SparkSession, broker: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
