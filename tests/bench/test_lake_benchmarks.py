@@ -10,6 +10,8 @@ from pyspark.sql import SparkSession
 from bench import fixed_cost, gold, history, large_table, pipeline, silver, tables
 from ticdc_lakehouse.catalog import Lake, Layer
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def lake(spark: SparkSession, lake_root: Path) -> Lake:
@@ -24,28 +26,24 @@ def lake(spark: SparkSession, lake_root: Path) -> Lake:
     return made
 
 
-@pytest.mark.long
 def test_gold_does_what_bare_merges_do(lake: Lake) -> None:
     result = gold.measure(lake, gold.Case(feed="gold", changes=100, spread=2, windows=1), bare=True)
     assert "1 of 100 " in gold.report([result])
     assert "| 200 " in gold.report([result])
 
 
-@pytest.mark.long
 def test_every_contestant_of_silver_runs(lake: Lake) -> None:
     result = silver.measure(lake, "canal_json", 100, repetitions=1)
     assert [*result.wall] == ["copy", "mapInArrow", "from_json", "silver"]
     assert [target.bound for target in silver.targets(result)] == [0.6, 2.0]
 
 
-@pytest.mark.long
 def test_tables_are_scanned_and_typed_whatever_their_number(lake: Lake) -> None:
     result = tables.measure(lake, 60, cases=(1, 3), repetitions=1)
     assert [*result.cpu] == [1, 3]
     assert "| 3 " in tables.report(result)
 
 
-@pytest.mark.long
 def test_fixed_cost_counts_jobs(lake: Lake) -> None:
     (costs,) = fixed_cost.measure(lake, rounds=1, warm_up=0)
     assert [*costs] == ["bronze", "silver", "gold"]
@@ -53,14 +51,12 @@ def test_fixed_cost_counts_jobs(lake: Lake) -> None:
     assert all(cost.executions > 0 for cost in costs.values())
 
 
-@pytest.mark.long
 def test_pipeline_does_what_its_bare_parts_do(lake: Lake) -> None:
     result = pipeline.measure(lake, 80, tables=2, columns=12)
     assert [*result.bare] == ["copy", "mapInArrow", "MERGE"]
     assert "| 12 " in pipeline.report([result])
 
 
-@pytest.mark.long
 def test_a_lake_with_a_history_takes_the_same_windows(lake: Lake) -> None:
     result = history.measure(lake, history=3, rounds=2)
     assert {what: [len(taken) for taken in times.values()] for what, times in result.seconds.items()} == {

@@ -70,7 +70,6 @@ def test_a_resumed_table_stops_again_and_a_skipped_ddl_is_passed_over(feed: Chan
     ]
 
 
-@pytest.mark.long
 def test_a_row_that_comes_too_late_is_held_until_somebody_looks(feed: Changefeed) -> None:
     feed.send(0, LATE.insert(at(1), 1, "a"), PLAIN.insert(at(1), 1, "a"))  # repeats
     feed.send(0, LATE.insert(at(5), 2, "never seen"), LATE.insert(at(11), 3, "c"), PLAIN.insert(at(11), 2, "b"))

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from ticdc_local.broker import Broker
 
+pytestmark = pytest.mark.long
+
 ORDERS = Source(table="orders", columns=(ID, V, Column(name="d", type="date")))
 RENAMED = Source(table="renamed", columns=ORDERS.columns)
 SCHEMA = "CREATE TABLE shop.orders (id BIGINT PRIMARY KEY, v VARCHAR(9), d DATE);"
@@ -44,7 +46,6 @@ def irregular(feed: Changefeed) -> list[tuple[object, ...]]:
     return [*map(tuple, feed.spark.table(feed.lake.table(Layer.OPS, "views_irregular")).collect())]
 
 
-@pytest.mark.long
 def test_a_feed_without_views_is_read_in_its_live_tables(feed: Changefeed) -> None:
     feed.described = {"gold": {"views": "none"}}
     feed.apply()
@@ -62,7 +63,6 @@ def test_a_feed_without_views_is_read_in_its_live_tables(feed: Changefeed) -> No
     assert as_of(feed.spark, feed.name, at(2), lake=feed.lake)["shop.orders"].count() == 1
 
 
-@pytest.mark.long
 def test_a_process_of_its_own_reads_it(feed: Changefeed) -> None:
     (feed.folder / "feeds").mkdir()
     feed.write_file().rename(feed.folder / "feeds" / "views.yml")
@@ -123,7 +123,6 @@ def test_schemas_that_are_missing_or_changed_are_refused(parted: Changefeed) -> 
         parted.apply()
 
 
-@pytest.mark.long
 def test_a_process_of_its_own_finds_the_schemas(parted: Changefeed) -> None:
     parted.described = {"gold": {"schema": "{database}", "name": "{table}"}}
     (parted.folder / "feeds").mkdir()

@@ -72,6 +72,7 @@ def test_slowest_partition_decides(spark: SparkSession, broker: Broker, tmp_path
     feed.check_nothing_lost_or_doubled()
 
 
+@pytest.mark.long
 def test_a_topic_whose_tables_are_gone_is_not_waited_for(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     kafka = {"bootstrap_servers": broker.bootstrap_servers, "topic_pattern": "topic-gone.*"}
     feed = Changefeed(spark, broker, tmp_path, name="gone", described={"kafka": kafka})
