@@ -36,6 +36,8 @@ SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Spark writes out every plan for the UI, also without one: 3 % of a small round as it is usually formatted.
+    "spark.sql.ui.explainMode": "simple",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     # Derby serves one process only: a second one blocks, then fails. Tables are registered anew by their folders.
