@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,8 @@ from changefeed import ID, Changefeed, Source, at
 
 from ticdc_codec.errors import OffsetGapError
 from ticdc_codec.event import Column
-from ticdc_lakehouse.bronze.landing import Landed
+from ticdc_lakehouse.bronze.landing import Landed, kafka_options
+from ticdc_lakehouse.bronze.landing import Source as KafkaSource
 from ticdc_lakehouse.catalog import Layer
 from ticdc_local.broker import KafkaMessage
 
@@ -73,6 +75,23 @@ def test_lands_everything_once(spark: SparkSession, broker: Broker, tmp_path: Pa
     with pytest.raises(OffsetGapError, match=rf"feed {feed.name}: Kafka deleted messages before they were read"):
         feed.run.bronze()
     assert len(offsets(feed)) == 10
+
+
+def test_a_task_does_not_wait_for_messages_that_are_not_there(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """With Kafka's own settings each read takes half a second more, however little there is to read."""
+    feed = Changefeed(spark, broker, tmp_path)
+    feed.send(0, b"one")
+    servers = {"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribe": feed.topic}
+    source = KafkaSource(feed=feed.name, kafka_options=servers)
+    options = kafka_options(source, {}, None)
+    seconds = []
+    for _ in range(8):
+        start = time.monotonic()
+        assert spark.read.format("kafka").options(**options).load().count() == 1
+        seconds.append(time.monotonic() - start)
+    assert min(seconds) < 0.4
 
 
 @pytest.mark.long

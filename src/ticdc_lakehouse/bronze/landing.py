@@ -105,7 +105,7 @@ def land(lake: Lake, source: Source, *, continuous: bool = False, max_offsets_pe
     create_tables(lake, source.feed)
     checkpoint = lake.checkpoint(f"bronze_{source.feed}")
     begun = stream_checkpoint.planned(checkpoint) is not None
-    options = _kafka_options(source, {} if begun else _ends(lake, source.feed), max_offsets_per_trigger)
+    options = kafka_options(source, {} if begun else _ends(lake, source.feed), max_offsets_per_trigger)
     started, interrupted = stream_checkpoint.next_batch(checkpoint), stream_checkpoint.interrupted(checkpoint)
     append = MicroBatches(
         messages_table=lake.table(Layer.BRONZE, messages_table(source.feed)),
@@ -125,11 +125,14 @@ def land(lake: Lake, source: Source, *, continuous: bool = False, max_offsets_pe
     return _landed(lake, source.feed, append, query.recentProgress, started)
 
 
-def _kafka_options(
+def kafka_options(
     source: Source, ends: Mapping[str, Mapping[str, int]], max_offsets_per_trigger: int | None
 ) -> dict[str, str]:
-    """``ends``: by topic and partition, as Kafka's options write them, the offset to begin at; empty for the feed's own
-    ``starting_offsets``. It counts if the checkpoint is new: a lost checkpoint lands nothing twice."""
+    """The options of Spark's Kafka source.
+
+    ``ends``: by topic and partition, as Kafka's options write them, the offset to begin at; empty for the feed's own
+    ``starting_offsets``. It counts if the checkpoint is new: a lost checkpoint lands nothing twice.
+    """
     options = {
         "kafka.fetch.max.wait.ms": str(_FETCH_WAIT_MS),
         **source.kafka_options,

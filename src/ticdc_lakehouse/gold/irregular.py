@@ -52,11 +52,8 @@ def first_irregular(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> B
     for column in typed_columns(rows.table):
         if column.has_dates:
             text = whole_text_sql(column.definition, f"image.{quoted(column.name)}", time_zone)
-            raw, unfit = (
-                f"image.{quoted(column.name)} AS text",
-                f"{column.sql(text, time_zone)} IS NULL AS unfit",
-            )
-            fields.append(f"struct({literal(column.name)} AS name, {raw}, {unfit})")
+            unfit = f"{column.sql(text, time_zone)} IS NULL AS unfit"
+            fields.append(f"struct({literal(column.name)} AS name, image.{quoted(column.name)} AS text, {unfit})")
     if not fields:
         return None
     irregular_values = f"inline(filter(array({', '.join(fields)}), value -> value.unfit AND value.text IS NOT NULL))"
