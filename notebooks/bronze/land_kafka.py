@@ -3,7 +3,7 @@
 # MAGIC # Bronze: land a feed's Kafka messages
 # MAGIC - **In**: the feed's topics, as `resources/feeds/<feed>.yml` names them.
 # MAGIC - **Out**: `bronze.<feed>_messages`, every message byte for byte; `bronze.<feed>_offsets`, per batch the
-# MAGIC   offset read to in every partition, also silent ones.
+# MAGIC   offset read to in every partition, also those without messages.
 # MAGIC - **Contract**: each message lands exactly once, whatever is killed when. Messages that Kafka deleted before
 # MAGIC   they were read stop the feed with `OffsetGapError`.
 # MAGIC - **See**: <a href="$../tour">the tour</a>, which goes through all layers of a feed.

@@ -1,8 +1,10 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # Gold: delete what is older than the retention, compact what stays
-# MAGIC - **In**: the states of a feed's gold tables, and `gold.retention_days` of its feed file.
+# MAGIC - **In**: the states of a feed's gold tables, and `retention_days` of the sections `gold`, `silver` and `bronze`
+# MAGIC   of its feed file.
 # MAGIC - **Out**: Delta tables and versions that no readable state needs are gone; views show the compacted versions.
+# MAGIC   Batches of bronze and silver that nothing needs are gone.
 # MAGIC - **Contract**: no row that analysts read changes. `as_of` refuses what is older than the retention.
 
 # COMMAND ----------

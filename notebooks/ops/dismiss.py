@@ -2,7 +2,7 @@
 # MAGIC %md
 # MAGIC # Quarantine: do without messages
 # MAGIC - **In**: the open messages of `silver.<feed>_quarantine` that `messages` names, and the reason.
-# MAGIC - **Out**: they hold no watermark and no table back any more; `ops.quarantine_actions` has the reason.
+# MAGIC - **Out**: neither the watermark nor a table waits on them any more; `ops.quarantine_actions` has the reason.
 # MAGIC - **Contract**: what they held is not applied. A dismissed message can still be replayed by its position.
 
 # COMMAND ----------

@@ -53,7 +53,7 @@ class Recognised:
     reason: str
     """In words: what was seen."""
     protocol: str | None = None
-    """As ``codec.PROTOCOLS`` names it; None if none fits, or several do."""
+    """As ``protocols.PROTOCOLS`` names it; None if none fits, or several do."""
     options: Mapping[str, str] = field(default_factory=dict)
     """The sink-uri options that the bytes show, by their names."""
     damaged: bool = False

@@ -156,7 +156,7 @@ class Lake:
         return int(newest["version"])
 
     def commits(self, table: str, since: int) -> list[Row]:
-        """The lines of a table's history after the version ``since``, the newest first."""
+        """The rows of a table's history after the version ``since``, the newest first."""
         newest = self.history(table, 1).collect()
         later = newest[0]["version"] - since
         return newest[:later] if later < 2 else self.history(table, later).collect()

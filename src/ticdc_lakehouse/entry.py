@@ -62,7 +62,7 @@ class Run:
 
     @classmethod
     def from_parameters(cls, spark: SparkSession, parameters: Mapping[str, str], secret: Secret) -> Run:
-        """The run that job parameters describe: the names of ``resources/ticdc_lake.job.yml``, and ``feed``."""
+        """The run that job parameters describe: the names of ``resources/ticdc_feed.job.yml``."""
         path = feed_file(Path(given(parameters, "feeds_root")), given(parameters, "feed"))
         feed = load_feed(path, bootstrap_servers=parameters.get("bootstrap_servers") or None)
         lake = lake_from(spark, parameters)

@@ -69,7 +69,7 @@ def decoded_messages(stream: RecordedStream) -> list[tuple[int, Event]]:
 
 
 def commit_order(event: RowChange | Ddl) -> int:
-    """As ``silver.COMMIT_ORDER`` has it."""
+    """As ``events_table.COMMIT_ORDER`` has it."""
     return first_of(event.commit_ms) if event.commit_ts is None else event.commit_ts
 
 

@@ -22,7 +22,7 @@ class Inspection:
     key: bytes | None
     value: bytes | None
     protocol: str | None
-    """As ``codec.PROTOCOLS`` names it; None if none was given and none was recognised."""
+    """As ``protocols.PROTOCOLS`` names it; None if none was given and none was recognised."""
     options: Mapping[str, object]
     """The options that it was decoded with, beside defaults."""
     reason: str

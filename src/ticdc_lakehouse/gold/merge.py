@@ -1,4 +1,4 @@
-"""One table's share of a window: its newest change per handle key, merged into its data table.
+"""One table's share of a window: its latest change per handle key, merged into its live table.
 
 The order of changes to one key is (commit_ts, delete before upsert): at one commit_ts a delete comes from a key that
 moved away, an upsert from the one that moved in (wire.md 2.3), so the upsert wins, in whatever order the two arrived.

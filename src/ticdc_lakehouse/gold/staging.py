@@ -1,9 +1,9 @@
 """One pass over a window of many tables: the latest change of every key, staged by table for the MERGEs.
 
-Below `FEWEST` changed tables each MERGE reads the window for itself, which is as fast. From there on one pass reads it
-once, whatever the number of tables: it deduplicates all of them by (database, table, key) and writes the result to
-temporary Parquet files under the checkpoint folder, in the order of the tables, so that a MERGE reads its own rows. The
-pass types nothing: images stay texts. Segments that it cannot serve (`is_stageable`) are read by their MERGE as before.
+Below `FEWEST` segments each MERGE reads the window for itself, which is as fast. From there on one pass reads it once,
+whatever the number of tables: it deduplicates all of them by (segment, key) and writes the result to temporary Parquet
+files under the checkpoint folder, in the order of the segments, so that a MERGE reads its own rows. The pass types
+nothing: images stay texts. Segments that it cannot serve (`is_stageable`) are read by their MERGE as before.
 """
 
 from __future__ import annotations

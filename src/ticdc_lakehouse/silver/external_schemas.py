@@ -39,7 +39,7 @@ def schemas_table(feed: str) -> str:
 
 
 def decode(lake: Lake, decoding: decode_stream.Decoding) -> decode_stream.Decoded:
-    """``silver.decode``, and then the rows that waited for the schemas which it brought."""
+    """``decode_stream.decode``, and then the rows that waited for the schemas which it brought."""
     done = decode_stream.decode(lake, decoding)
     _learn(lake, decoding.feed)
     quarantine.create_tables(lake)

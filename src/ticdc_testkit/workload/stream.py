@@ -59,7 +59,7 @@ class Changefeed:
 
     workload: str
     protocol: str
-    """As ``codec.PROTOCOLS`` names it."""
+    """As ``protocols.PROTOCOLS`` names it."""
     options: SinkOptions
     partitions: int = 1
     dispatch: Dispatch = Dispatch.INDEX_VALUE
