@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup jars demo test test-cluster test-connect test-dbr test-java21 test-long verify-test kill-test kill-ddl-test fuzz check dbx-check docs sql bench lock clean
+.PHONY: help setup jars demo test test-cluster test-connect test-dbr test-java21 test-long verify-test kill-test kill-ddl-test fuzz check dbx-check docs tour sql bench lock clean
 
 BIN := .venv/bin
 READY := .venv/ready

@@ -23,7 +23,7 @@ from ticdc_lakehouse.gold.naming import check_feed_name
 from ticdc_lakehouse.gold.overrides import Action, decide
 from ticdc_lakehouse.gold.time_travel import AsOf, as_of
 from ticdc_lakehouse.gold.windows import Applied, apply
-from ticdc_lakehouse.job_parameters import choice, given, lake_from, number
+from ticdc_lakehouse.job_parameters import choice, given, lake_from, number, seconds
 from ticdc_lakehouse.log import configure_unless_done, timed
 from ticdc_lakehouse.ops import alarm, retention, status
 from ticdc_lakehouse.ops.load import Loaded, load
@@ -238,7 +238,7 @@ class Run:
             parameters.get("dsn") or None,
             [table] if table else [],
             threads=number(parameters, "threads") or 4,
-            sleep=float(number(parameters, "sleep") or 0),
+            sleep=seconds(parameters, "sleep"),
             repair=choice(parameters, "repair", ("no", "repair")) == "repair",
         )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -45,6 +46,14 @@ def choice(parameters: Mapping[str, str], name: str, allowed: tuple[str, ...]) -
     if value not in allowed:
         raise ConfigError(f"parameter {name}: expected one of {', '.join(allowed)}, found {value!r}")
     return value
+
+
+def seconds(parameters: Mapping[str, str], name: str) -> float:
+    """The seconds that a parameter gives (``2``, ``0.2``), 0 if it is empty. Raises ConfigError for other texts."""
+    value = parameters.get(name, "").strip()
+    if not re.fullmatch(r"(\d{1,6}(\.\d+)?)?", value, re.ASCII):
+        raise ConfigError(f"parameter {name}: expected seconds such as 2 or 0.2, or nothing, found {value!r}")
+    return float(value or 0)
 
 
 def number(parameters: Mapping[str, str], name: str) -> int | None:

@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import yaml
 
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.config.feed import load_feed
 from ticdc_lakehouse.policy import Mode
+
+
+@contextmanager
+def kept_if_readable(path: Path) -> Iterator[None]:
+    """The feed file that is written within stays only if a job can read it; else ``path`` is again what it was.
+
+    Raises ConfigError if no job can.
+    """
+    before = path.read_bytes() if path.is_file() else None
+    yield
+    try:
+        load_feed(path)
+    except ConfigError:
+        path.unlink() if before is None else path.write_bytes(before)
+        raise
 
 
 def write_feed_file(

@@ -85,6 +85,17 @@ def test_a_feed_file_that_is_there_is_not_written_over(tmp_path: Path, capsys: p
     assert load_feed(feed_file).protocol == "craft"
 
 
+def test_a_feed_file_that_cannot_be_read_does_not_take_the_place_of_one_that_can(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    feed_file = tmp_path / "shop.yml"
+    feed_file.write_text("# by hand")
+    given = ("--protocol", "craft", "--file", tmp_path / "f", "--feed-file", feed_file, "--topic", "no/topic")
+    assert generate(*given, "--force") == 2
+    assert "topic" in capsys.readouterr().err
+    assert feed_file.read_text() == "# by hand"
+
+
 def test_decode_fails_with_a_message_that_does_unless_it_is_lenient(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

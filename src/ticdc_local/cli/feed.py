@@ -10,7 +10,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Ddl, Event, Failure, Resolved, RowChange
 from ticdc_codec.inspection.inspector import inspect
 from ticdc_codec.protocols import PROTOCOLS, protocol_named, spelling
-from ticdc_lakehouse.config.feed import Feed, load_feed
+from ticdc_lakehouse.config.feed import Feed
 from ticdc_lakehouse.config.layer_settings import decoding_of
 from ticdc_lakehouse.silver.first_messages import events_in
 from ticdc_local.cli.arguments import lake_root, named_values, place_arguments, writing
@@ -19,7 +19,7 @@ from ticdc_local.cli.inspect import print_tree
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.project import feed_named, feeds_folder, options_given
 from ticdc_local.cli.question import answer
-from ticdc_local.feed_file import commented, yaml_value
+from ticdc_local.feed_file import commented, kept_if_readable, yaml_value
 from ticdc_local.preflight import Sample, look, problems
 from ticdc_local.runner.dbutils import Secrets
 
@@ -56,14 +56,8 @@ def _new(options: argparse.Namespace) -> int:
     if path.exists() and not options.force:
         raise ConfigError(f"{path}: is there already; --force writes over it")
     text = _described(options)
-    before = path.read_bytes() if path.exists() else None
-    with writing("feed new", path):
+    with writing("feed new", path), kept_if_readable(path):
         path.write_text(text, encoding="utf-8")
-    try:
-        load_feed(path)
-    except ConfigError:
-        path.unlink() if before is None else path.write_bytes(before)
-        raise
     print(f"wrote {path}")
     note(f"Next: ticdc-lake feed check {options.name}")
     return 0

@@ -131,7 +131,7 @@ def sink_values(protocol: str, given: Mapping[str, str]) -> dict[str, str]:
 def _describe(options: argparse.Namespace, feed: Changefeed, given: Mapping[str, str], topic: str) -> None:
     """Write the schema file and the feed file that were asked for."""
     from ticdc_lakehouse.policy import Mode
-    from ticdc_local.feed_file import write_feed_file, yaml_value
+    from ticdc_local.feed_file import kept_if_readable, write_feed_file, yaml_value
 
     if options.schema_file is not None:
         with writing("--schema-file", options.schema_file):
@@ -139,7 +139,7 @@ def _describe(options: argparse.Namespace, feed: Changefeed, given: Mapping[str,
             options.schema_file.write_text(workload_named(feed.workload)[0], encoding="utf-8")
     if options.feed_file is not None:
         schema = options.schema_file and os.path.relpath(options.schema_file, options.feed_file.parent)
-        with writing("--feed-file", options.feed_file):
+        with writing("--feed-file", options.feed_file), kept_if_readable(options.feed_file):
             write_feed_file(
                 options.feed_file,
                 protocol=feed.protocol,
@@ -150,18 +150,6 @@ def _describe(options: argparse.Namespace, feed: Changefeed, given: Mapping[str,
                 schema_file=schema,
                 mode=Mode.WATERMARKS if feed.has_watermarks else Mode.EVENTUAL,
             )
-        _check_feed_file(options.feed_file)
-
-
-def _check_feed_file(path: Path) -> None:
-    """Raises ConfigError if no job could read it: its name or its topic is none that a feed may have."""
-    from ticdc_lakehouse.config.feed import load_feed
-
-    try:
-        load_feed(path)
-    except ConfigError:
-        path.unlink()
-        raise
 
 
 def paced(stream: Iterable[Interval], rate: int | None) -> Iterator[Interval]:

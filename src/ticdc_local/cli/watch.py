@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ticdc_codec.tso import time_text
+from ticdc_lakehouse.ops.alarm import Thresholds
 from ticdc_lakehouse.ops.status import FeedStatus, Health
 
 _COLOURS = {Health.FINE: "green", Health.ATTENTION: "yellow", Health.BROKEN: "red"}
@@ -27,13 +28,14 @@ _COLUMNS = (
 )
 
 
-def watch(look: Callable[[], Sequence[FeedStatus]], every: float) -> None:
-    """Show what ``look`` gives, every so many seconds, until a signal ends the process."""
+def watch(look: Callable[[], Sequence[FeedStatus]], tolerated: Mapping[str, Thresholds], every: float) -> None:
+    """Show what ``look`` gives, every so many seconds, until a signal ends the process. ``tolerated``: what feeds may
+    leave."""
     landed: dict[str, tuple[float, int]] = {}
     with Live(auto_refresh=False) as live:
         while True:
             found = look()
-            live.update(watch_table(found, rates(found, landed, time.monotonic())), refresh=True)
+            live.update(watch_table(found, rates(found, landed, time.monotonic()), tolerated), refresh=True)
             time.sleep(every)
 
 
@@ -48,7 +50,7 @@ def rates(found: Sequence[FeedStatus], before: dict[str, tuple[float, int]], now
     return rate
 
 
-def watch_table(found: Sequence[FeedStatus], rate: Mapping[str, float]) -> Table:
+def watch_table(found: Sequence[FeedStatus], rate: Mapping[str, float], tolerated: Mapping[str, Thresholds]) -> Table:
     """A line a feed, and why it needs attention."""
     table = Table("feed", *_COLUMNS, "health")
     for each in found:
@@ -63,8 +65,10 @@ def watch_table(found: Sequence[FeedStatus], rate: Mapping[str, float]) -> Table
             str(len(each.tables)),
             str(len(each.blocked)),
         )
-        said = "; ".join([each.health().name.lower(), *each.concerns()])
-        table.add_row(each.feed, *cells, Text(said, style=_COLOURS[each.health()]))
+        thresholds = tolerated[each.feed]
+        health = each.health(thresholds)
+        why = "; ".join([health.name.lower(), *each.concerns(thresholds)])
+        table.add_row(each.feed, *cells, Text(why, style=_COLOURS[health]))
     return table
 
 

@@ -1,0 +1,19 @@
+"""Parameters of a job as values."""
+
+from __future__ import annotations
+
+import pytest
+
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.job_parameters import seconds
+
+
+@pytest.mark.parametrize(("text", "value"), [("", 0.0), (" 2 ", 2.0), ("0.25", 0.25)])
+def test_seconds_may_have_a_fraction(text: str, value: float) -> None:
+    assert seconds({"sleep": text}, "sleep") == value
+
+
+@pytest.mark.parametrize("text", ["-1", "nan", "1e3", "0.2s", "٣", "1234567"])
+def test_what_is_no_time_in_seconds_is_refused_by_name(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"parameter sleep: expected seconds such as 2 or 0\.2, or nothing, found"):
+        seconds({"sleep": text}, "sleep")
