@@ -26,6 +26,8 @@ _LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
 
 _FREE_SESSIONS: WeakKeyDictionary[SparkSession, list[SparkSession]] = WeakKeyDictionary()
 """A session to those made from it that nothing commits in."""
+_COPIED: WeakKeyDictionary[SparkSession, Mapping[str, str]] = WeakKeyDictionary()
+"""A session of these to the settings that it took over last: to ask a session for all it has is 200 calls of Java."""
 _LOCK = Lock()
 
 
@@ -161,18 +163,26 @@ class Lake:
         later = newest[0]["version"] - since
         return newest[:later] if later < 2 else self.history(table, later).collect()
 
-    def committing(self, metadata: str) -> Lake:
-        """This lake in a session of its own, whose commits carry ``metadata`` as ``userMetadata`` in the tables'
-        histories: threads that commit different metadata share no setting. ``release`` gives the session back."""
+    def committing(self, metadata: str, settings: Mapping[str, str]) -> Lake:
+        """This lake in a session of its own with these ``settings`` (``settings()``), whose commits carry ``metadata``
+        as ``userMetadata`` in the tables' histories: threads that commit different metadata share no setting.
+        ``release`` gives the session back."""
         with _LOCK:
             free = _FREE_SESSIONS.setdefault(self.spark, [])
             session = free.pop() if free else _another_session(self.spark)
-        inherited = session.conf.getAll
-        for name, value in self.spark.conf.getAll.items():
-            if inherited.get(name) != value and session.conf.isModifiable(name):
+            copied = _COPIED.get(session)
+            _COPIED[session] = settings
+        if copied is None:
+            copied = session.conf.getAll
+        for name, value in settings.items():
+            if copied.get(name) != value and session.conf.isModifiable(name):
                 set_if_allowed(session, name, value)
         session.conf.set(USER_METADATA, metadata)
         return replace(self, spark=session)
+
+    def settings(self) -> Mapping[str, str]:
+        """The settings of the session."""
+        return self.spark.conf.getAll
 
     def release(self, committing: Lake) -> None:
         """Take back the session of a lake that ``committing`` gave and that nothing uses any more. Delta remembers

@@ -6,6 +6,7 @@ changes no row and may follow any version.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from threading import Lock, get_ident
 from typing import Any
@@ -41,6 +42,8 @@ class Commits:
     """UUID of the run."""
     _lakes: dict[int, Lake] = field(default_factory=dict)
     """By thread."""
+    _settings: Mapping[str, str] = field(default_factory=dict)
+    """Of the lake's session, when the first thread asked."""
     _lock: Lock = field(default_factory=Lock)
 
     def at(self, tso: int) -> Lake:
@@ -49,7 +52,8 @@ class Commits:
         with self._lock:
             own = self._lakes.get(get_ident())
             if own is None:
-                own = self._lakes[get_ident()] = self.lake.committing(metadata)
+                self._settings = self._settings or self.lake.settings()
+                own = self._lakes[get_ident()] = self.lake.committing(metadata, self._settings)
         own.spark.conf.set(USER_METADATA, metadata)
         return own
 

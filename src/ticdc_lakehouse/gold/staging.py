@@ -9,7 +9,7 @@ nothing: images stay texts. Segments that it cannot serve (`is_stageable`) are r
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -28,11 +28,11 @@ from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan
 from ticdc_lakehouse.policy import OnIrregular
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.silver import events_table
-from ticdc_lakehouse.sql.text import folded_sql
+from ticdc_lakehouse.sql.text import folded_sql, rows_sql
 
 FEWEST = 8
 """Segments from which on one pass is faster than a scan for each."""
-_SEGMENTS = "segment INT, of_database STRING, of_table STRING, since BIGINT, until BIGINT"
+_SEGMENTS = "segment: INT, of_database: STRING, of_table: STRING, since: BIGINT, until: BIGINT"
 
 
 @contextmanager
@@ -88,11 +88,7 @@ def _with_stages(config: GoldConfig, plan: WindowPlan, path: str) -> WindowPlan:
 def write_stage(lake: Lake, feed: str, rows: Sequence[Step], path: str) -> None:
     """Write the latest change of each key of these segments to Parquet files: segment, key, commit_ts, image (NULL for
     a deleted row); ordered by segment."""
-    segments = [
-        (number, fold(step.table.database), fold(step.table.table), step.after, step.through)
-        for number, step in enumerate(rows)
-        if isinstance(step, MergeRows)
-    ]
+    segments = [_segment(number, step) for number, step in enumerate(rows) if isinstance(step, MergeRows)]
     changes = _changes(lake, feed, segments)
     # Distributed by segment, the rows of one lie in one file; a segment that is most of the window would keep one core
     # busy and leave the others idle.
@@ -105,15 +101,21 @@ def write_stage(lake: Lake, feed: str, rows: Sequence[Step], path: str) -> None:
     reduced.sortWithinPartitions("segment").write.parquet(path)
 
 
-def _changes(lake: Lake, feed: str, segments: Sequence[tuple[int, str, str, int, int]]) -> DataFrame:
+def _segment(number: int, step: MergeRows) -> dict[str, str | int]:
+    """A segment as a row of ``_SEGMENTS``."""
+    named = {"of_database": fold(step.table.database), "of_table": fold(step.table.table)}
+    return {"segment": number, **named, "since": step.after, "until": step.through}
+
+
+def _changes(lake: Lake, feed: str, segments: Sequence[Mapping[str, str | int]]) -> DataFrame:
     """Each change of a key (segment, commit_ts, key, image): one scan, from the first segment's start to the last one's
     end."""
-    first, last = min(segment[3] for segment in segments), max(segment[4] for segment in segments)
+    first, last = min(segment["since"] for segment in segments), max(segment["until"] for segment in segments)
     commit_ts = F.col("commit_ts")
     events = events_table.events(lake, feed)
     rows = events.where((F.col("kind") == Kind.ROW.value) & (commit_ts > first) & (commit_ts <= last))
     named = rows.withColumns({f"folded_{name}": F.expr(folded_sql(name)) for name in ("database", "table")})
     within = (commit_ts > F.col("since")) & (commit_ts <= F.col("until"))
     of_table = (F.col("folded_database") == F.col("of_database")) & (F.col("folded_table") == F.col("of_table"))
-    joined = named.join(F.broadcast(lake.spark.createDataFrame(list(segments), _SEGMENTS)), of_table & within)
+    joined = named.join(F.broadcast(lake.spark.sql(rows_sql(segments, _SEGMENTS))), of_table & within)
     return joined.selectExpr("segment", "commit_ts", changed_keys_sql("handle_key", "old_handle_key"))

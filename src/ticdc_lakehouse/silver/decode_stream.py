@@ -159,7 +159,7 @@ def decoded(messages: DataFrame, decoding: Decoding) -> DataFrame:
     inputs = messages.select(
         *_POSITION, "key", F.when(fits, F.col("value")).alias("value"), F.when(~fits, size).alias("too_large")
     )
-    return inputs.mapInArrow(partial(_decode_batches, decoding), _OUTPUT_SCHEMA)
+    return inputs.mapInArrow(partial(decode_batches, decoding), _OUTPUT_SCHEMA)
 
 
 def _spark_schema() -> str:
@@ -171,7 +171,7 @@ def _spark_schema() -> str:
 _OUTPUT_SCHEMA = _spark_schema()
 
 
-def _decode_batches(decoding: Decoding, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def decode_batches(decoding: Decoding, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """Runs in a Python worker: Arrow batches of messages to Arrow batches of events."""
     objects = StoredObjects(decoding.options.claim_check_storage_uri)
     decoder = Decoder(decoding.protocol, decoding.options, DecoderContext(objects=objects, schemas=decoding.schemas))
@@ -209,10 +209,10 @@ def _decode_slice(decoder: Decoder, batch: pa.RecordBatch, limit: int) -> pa.Rec
 
 def _with_empty(events: pa.RecordBatch, messages: int) -> pa.RecordBatch:
     """A message without any event, which Open Protocol allows, gets a row too: each has one by which it is counted."""
-    silent = np.flatnonzero(np.bincount(events.column("message").to_numpy(), minlength=messages) == 0)
-    if not len(silent):
+    without_event = np.flatnonzero(np.bincount(events.column("message").to_numpy(), minlength=messages) == 0)
+    if not len(without_event):
         return events
-    rows = [{"message": number, "index": 0, "kind": EMPTY} for number in silent.tolist()]
+    rows = [{"message": number, "index": 0, "kind": EMPTY} for number in without_event.tolist()]
     return pa.concat_batches([events, pa.RecordBatch.from_pylist(rows, schema=EVENTS)])
 
 
