@@ -13,7 +13,7 @@ from rich.console import Console
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_of
 from ticdc_lakehouse.ops.alarm import Thresholds
-from ticdc_lakehouse.ops.status import FeedStatus, Health
+from ticdc_lakehouse.ops.status import NOTHING_LEFT, FeedStatus, Health
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.policy import Mode
@@ -127,7 +127,14 @@ def test_a_monitor_is_told_the_worst_of_a_feed_and_why() -> None:
 def test_a_table_that_tidb_dropped_needs_no_attention() -> None:
     stop = StopReason(kind=StopKind.DROPPED, commit_ts=TSO)
     kept = TableState(name="shop_shop_a", data="a", version=2, applied_tso=EARLIER, stop=stop)
-    assert replace(STATUS, reasons={}, tables={TableName("shop", "a"): kept}).health() is Health.FINE
+    status = replace(STATUS, reasons={}, tables={TableName("shop", "a"): kept})
+    assert status.health() is Health.FINE
+    line = (
+        f"  shop.a  last rows at TSO {EARLIER}, 2026-11-21 07:36:49.978 UTC: TiDB dropped it at {TSO} (on_drop: keep)"
+    )
+    assert feed_text(status).splitlines()[-1] == line
+    (table,) = status_object(status, Health.FINE, "fine")["tables"]  # type: ignore[misc]
+    assert (table["blocked"], table["dropped"]) == (False, True)
 
 
 def test_a_watched_feed_has_its_rate_and_what_needs_attention() -> None:
@@ -136,10 +143,16 @@ def test_a_watched_feed_has_its_rate_and_what_needs_attention() -> None:
     faster = replace(STATUS, landed=130)
     assert rates([faster], before, 12.0) == {"shop": 15.0}
     console = Console(width=300, file=StringIO())
-    console.print(watch_table([faster], {"shop": 15.0}))
+    console.print(watch_table([faster], {"shop": 15.0}, {"shop": NOTHING_LEFT}))
     text = console.file.getvalue()  # type: ignore[attr-defined]
     for shown in ("130", "15.0", "2026-11-21 07:36:50.528 UTC", "0:01:30", "1:00:00", "attention; 2 tables are"):
         assert shown in text
+
+
+def test_a_watched_feed_may_leave_what_its_file_tolerates() -> None:
+    tolerated = Thresholds(behind_seconds=None, blocked=False, quarantine=0)
+    table = watch_table([replace(STATUS, blocked_by=None)], {}, {"shop": tolerated})
+    assert [str(cell) for cell in table.columns[-1].cells] == ["fine"]
 
 
 def test_watching_needs_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -45,6 +45,17 @@ def test_a_dropped_table_may_be_kept(feed: Changefeed) -> None:
     assert str(state.stop) == f"TiDB dropped it at {at(2)} (on_drop: keep)"
 
 
+def test_a_kept_table_does_not_count_as_blocked(feed: Changefeed) -> None:
+    ops = feed.lake.schemas[Layer.OPS]
+    status.create_views(feed.lake, feed.name)
+    tables = feed.lake.rows(f"SELECT table, blocked_at FROM {ops}.tables WHERE feed = '{feed.name}'")
+    (summary,) = feed.lake.rows(f"SELECT tables, blocked FROM {ops}.feeds WHERE feed = '{feed.name}'")
+    blocked = {row["table"] for row in tables if row["blocked_at"] is not None}
+    assert blocked == {"stuck"}
+    assert (summary["tables"], summary["blocked"]) == (4, 1)
+    assert [str(name) for name in feed.apply().blocked] == ["shop.stuck"]
+
+
 def test_override_needs_a_blocked_table(feed: Changefeed) -> None:
     with pytest.raises(ConfigError, match="is not blocked"):
         decide(feed.lake, feed.name, "shop.plain", Action.RESUME, "why not")

@@ -60,7 +60,7 @@ _STATE_COLUMNS = f"""{_IDENTITY}
     applied_tso BIGINT COMMENT 'every change up to here is in; NULL: up to the watermark, which moves on',
     ddls ARRAY<STRING> COMMENT 'DDLs at exactly applied_tso that are in',
     blocked_at BIGINT COMMENT 'TSO at which the table is blocked; NULL if it is not',
-    block_reason STRING COMMENT 'why it is blocked',
+    block_reason STRING COMMENT 'why it is blocked, or that TiDB dropped it and gold keeps its last rows',
     stop STRING COMMENT 'why it is blocked, as JSON',
     defined_in BIGINT COMMENT 'number of the window with its newest definition in ops.definitions',
     defined_by STRING COMMENT 'run of that window'
@@ -70,7 +70,7 @@ _DEFINITION_COLUMNS = f"""{_IDENTITY}
     database STRING NOT NULL COMMENT 'database in TiDB',
     table STRING NOT NULL COMMENT 'table in TiDB',
     commit_ts BIGINT NOT NULL COMMENT 'from when on it holds',
-    source STRING NOT NULL COMMENT 'file (schema_file), ddl, or wire (row messages alone)',
+    source STRING NOT NULL COMMENT 'file (schema_file), ddl, export (load), or wire (row messages alone)',
     name STRING NOT NULL COMMENT 'of the views of its table',
     data STRING NOT NULL COMMENT 'Delta table of the rows',
     definition STRING NOT NULL COMMENT 'columns, key and partitions, as JSON',
@@ -180,13 +180,10 @@ def state_row(
         version=state.version,
         applied_tso=None if state.applied_tso == tso else state.applied_tso,
         ddls=list(state.ddls),
-        **({} if state.stop is None else _blocked(state.applied_tso, state.stop)),
+        blocked_at=state.applied_tso if state.blocked else None,
+        **({} if state.stop is None else {"block_reason": str(state.stop), "stop": state.stop.to_json()}),
         **_defined(definition),
     )
-
-
-def _blocked(tso: int, stop: StopReason) -> dict[str, object]:
-    return {"blocked_at": tso, "block_reason": str(stop), "stop": stop.to_json()}
 
 
 def recoverable_row(identity: Identity, gone: Recoverable, definition: Definition | None) -> dict[str, object]:

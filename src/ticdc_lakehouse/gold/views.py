@@ -62,7 +62,7 @@ def gold_view(
     source = lake.table(Layer.LIVE, live or state.name)
     comment = f"TiDB table {table.database}.{table.table} {_SHOWN[config.mode]}"
     if state.stop is not None:
-        comment += f"; BLOCKED at TSO {state.applied_tso}: {state.stop}"
+        comment += f"; {'BLOCKED' if state.blocked else 'last rows'} at TSO {state.applied_tso}: {state.stop}"
     present = "" if config.mode is Mode.WATERMARKS else f" WHERE NOT {DELETED}"
     query = f"SELECT {', '.join(columns)} FROM {source} VERSION AS OF {state.version}{present}"
     lake.keep_view(Layer.GOLD, state.name, query, comment=comment, same_comment=same_comment)

@@ -55,7 +55,7 @@ def _behind(now: Published, tolerated: int | None, at: datetime) -> Iterator[str
 
 
 def _blocked(now: Published) -> Iterator[str]:
-    blocked = {name: state.stop for name, state in now.tables.items() if state.stop is not None and not state.dropped}
+    blocked = {name: state.stop for name, state in now.tables.items() if state.blocked}
     if blocked:
         named = [f"{name.database}.{name.table} ({stop})" for name, stop in sorted(blocked.items())[:_MOST_NAMES]]
         more = f", and {len(blocked) - len(named)} more" if len(blocked) > len(named) else ""

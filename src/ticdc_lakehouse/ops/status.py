@@ -104,7 +104,7 @@ class FeedStatus:
     @property
     def blocked(self) -> dict[TableName, TableState]:
         """The tables that cannot go on; one that TiDB dropped is none of them."""
-        return {name: state for name, state in self.tables.items() if state.stop is not None and not state.dropped}
+        return {name: state for name, state in self.tables.items() if state.blocked}
 
     @property
     def quarantined(self) -> int:

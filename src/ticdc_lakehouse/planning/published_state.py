@@ -30,7 +30,12 @@ class TableState:
     ddls: tuple[str, ...] = ()
     """The applied DDLs at exactly ``applied_tso``: duplicates of them may arrive, and other DDLs of that commit_ts."""
     stop: StopReason | None = None
-    """Why the table is blocked; None if it is not."""
+    """Why the table is blocked, or that TiDB dropped it and gold keeps its last rows; None if it follows TiDB."""
+
+    @property
+    def blocked(self) -> bool:
+        """True if the table cannot go on; a kept one (`dropped`) has nothing to go on with."""
+        return self.stop is not None and not self.dropped
 
     @property
     def needs_override(self) -> bool:

@@ -90,7 +90,7 @@ def _watch(options: argparse.Namespace) -> None:
         lake = open_reader(options)  # a reader keeps the tables as it found them
         return [feed_status(lake, feed) for feed in feeds]
 
-    watch(look, options.watch)
+    watch(look, {feed: _tolerated(options, feed) for feed in feeds}, options.watch)
 
 
 def _tolerated(options: argparse.Namespace, feed: str) -> Thresholds:
@@ -133,7 +133,8 @@ def _table_object(name: TableName, state: TableState) -> dict[str, object]:
         "database": name[0],
         "table": name[1],
         "applied_tso": state.applied_tso,
-        "blocked": state.stop is not None,
+        "blocked": state.blocked,
+        "dropped": state.dropped,
         "reason": None if state.stop is None else str(state.stop),
     }
 
@@ -191,6 +192,8 @@ def _pending(columns: Sequence[str]) -> str:
 def _state(state: TableState, tso: int) -> str:
     if state.stop is None:
         return "at the watermark" if state.applied_tso == tso else f"at TSO {state.applied_tso}"
+    if state.dropped:
+        return f"last rows at TSO {state.applied_tso}, {time_text(state.applied_tso)}: {state.stop}"
     way_out = "until somebody acts" if state.needs_override else "the next run tries again"
     since = f"at TSO {state.applied_tso}, {time_text(state.applied_tso)}" if state.applied_tso else "from the start"
     return f"BLOCKED {since} ({way_out}): {state.stop}"
