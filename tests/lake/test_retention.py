@@ -15,7 +15,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.ops import retention
-from ticdc_lakehouse.silver.retention import kept
+from ticdc_lakehouse.silver.retention import retention_floor
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -94,7 +94,7 @@ def test_changes_older_than_the_retention_go_but_ddls_stay(feed: Changefeed) -> 
     assert batches(feed, Layer.BRONZE) == set()
     assert batches(feed, Layer.SILVER, f"kind = '{Kind.ROW}'") == {1, 2}
     assert batches(feed, Layer.SILVER, f"kind = '{Kind.DDL}'") == {0, 2}
-    assert kept(feed.lake, "retained", Layer.SILVER).tso == day(0)
+    assert retention_floor(feed.lake, "retained", Layer.SILVER).tso == day(0)
     assert waiting(feed) == {1: 0, 2: 0}
     assert feed.rows("t") == {1: ("b",)}
 
@@ -105,7 +105,7 @@ def test_a_blocked_table_holds_silver(feed: Changefeed) -> None:
     feed.go()
     feed.run.maintain()
     assert batches(feed, Layer.SILVER, f"kind <> '{Kind.DDL}'") == {2, 3}
-    held = kept(feed.lake, "retained", Layer.SILVER)
+    held = retention_floor(feed.lake, "retained", Layer.SILVER)
     assert (held.first_batch, held.tso, held.held_by.partition(" (")[0]) == (
         2,
         day(8),

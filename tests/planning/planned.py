@@ -11,7 +11,7 @@ from ticdc_codec.event import Ddl, Op, RowChange
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import protocol_named
 from ticdc_lakehouse.planning.barriers import barriers, lagging_names
-from ticdc_lakehouse.planning.naming import Naming, Taken
+from ticdc_lakehouse.planning.naming import NameInUse, Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup, Window, statements_of
@@ -31,7 +31,7 @@ class Planner:
     stream: RecordedStream
     before: Published = field(default_factory=Published)
     known: dict[str, Definition] = field(default_factory=dict)
-    taken: list[Taken] = field(default_factory=list)
+    taken: list[NameInUse] = field(default_factory=list)
     rows: list[RowChange] = field(default_factory=list)
     ddls: list[DdlEvent] = field(default_factory=list)
 
@@ -95,7 +95,7 @@ class Planner:
     def _publish(self, plan: TablePlan) -> TableState:
         for found in plan.found:
             self.known[found.data] = found
-            self.taken.append(Taken(feed="f", table=found.table.name, name=found.name, data=found.data))
+            self.taken.append(NameInUse(feed="f", table=found.table.name, name=found.name, data=found.data))
         return TableState(
             name=plan.view,
             data="" if plan.definition is None else plan.definition.data,

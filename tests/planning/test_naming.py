@@ -8,18 +8,18 @@ from collections.abc import Iterator
 import pytest
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.planning.naming import Naming, Taken, dropped_name
+from ticdc_lakehouse.planning.naming import NameInUse, Naming, dropped_name
 from ticdc_lakehouse.schema.names import TableName
 
 T = TableName("d", "t")
 
 
-def naming(*taken: Taken) -> Naming:
+def naming(*taken: NameInUse) -> Naming:
     return Naming(feed="f", history=lambda: taken)
 
 
-def taken(table: TableName, name: str, data: str = "", feed: str = "f") -> Taken:
-    return Taken(feed=feed, table=table, name=name, data=data or f"{name}__data")
+def taken(table: TableName, name: str, data: str = "", feed: str = "f") -> NameInUse:
+    return NameInUse(feed=feed, table=table, name=name, data=data or f"{name}__data")
 
 
 def test_plain_names_are_joined_and_stay() -> None:
@@ -53,7 +53,7 @@ def test_one_table_has_one_name_however_it_is_spelled() -> None:
 
 
 @pytest.mark.parametrize("other", [taken(TableName("d_t", ""), "f_d_t"), taken(T, "f_d_t", feed="f_d")])
-def test_a_name_of_the_history_is_not_given_again(other: Taken) -> None:
+def test_a_name_of_the_history_is_not_given_again(other: NameInUse) -> None:
     assert naming(other).view(T) == naming(other).view(T) != "f_d_t"
 
 
@@ -87,7 +87,7 @@ def test_a_table_that_was_renamed_leaves_its_rows_where_they_lie() -> None:
 def test_the_history_is_asked_once_and_only_if_a_name_is_needed() -> None:
     asked = []
 
-    def history() -> Iterator[Taken]:
+    def history() -> Iterator[NameInUse]:
         asked.append(1)
         yield taken(T, "f_d_t")
 

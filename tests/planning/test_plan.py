@@ -25,7 +25,7 @@ from one_table import (
     table,
 )
 
-from ticdc_lakehouse.planning.naming import Taken
+from ticdc_lakehouse.planning.naming import NameInUse
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.table_plan import MergeRows
@@ -99,7 +99,7 @@ def test_truncated_or_recreated_table_is_another_live_table(query: str) -> None:
     """So that what the table held before stays readable as of a TSO."""
     ddls = (ddl(16, query), *([] if "TRUNC" in query else [ddl(17, "CREATE TABLE t (id BIGINT KEY, v VARCHAR(9))")]))
     now = planning_input(replace(ROWS, first=18), known=KNOWN, state=STATE, ddls=ddls)
-    now.naming.history = lambda: [Taken(feed="f", table=NAME, name="f_d_t", data=DATA)]
+    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, name="f_d_t", data=DATA)]
     made = plan(now)
     assert made.start is not None
     assert (made.state, made.start.data) == (None, f"{DATA}_{ddls[-1].commit_ts}")

@@ -28,7 +28,7 @@ from one_table import (
 )
 
 from ticdc_codec.event import Column
-from ticdc_lakehouse.planning.naming import Naming, Taken
+from ticdc_lakehouse.planning.naming import NameInUse, Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
@@ -64,7 +64,7 @@ def test_a_table_that_is_kept_stands_still_as_it_was_dropped(query: str) -> None
 
 def test_a_table_that_is_kept_gives_way_to_another_of_its_name() -> None:
     now = planning_input(ROWS, LATER, known=KNOWN, state=STATE, ddls=(DROP, CREATE), config=KEEP)
-    now.naming.history = lambda: [Taken(feed="f", table=NAME, name="f_d_t", data=DATA)]
+    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, name="f_d_t", data=DATA)]
     (made,) = plan_tables(now).tables
     assert (made.state, block_reason(made), made.through) == (None, None, 20)
     assert made.start is not None
@@ -318,7 +318,7 @@ def test_computed_default_may_block_the_table() -> None:
 def test_a_table_that_begins_empty_has_no_old_rows() -> None:
     ddls = (ADD_CLOCK, ddl(15, "CREATE TABLE u LIKE t", "u"), ddl(16, "TRUNCATE TABLE t"))
     now = planning_input(known=KNOWN, state=STATE, ddls=ddls)
-    now.naming.history = lambda: [Taken(feed="f", table=NAME, name="f_d_t", data=DATA)]
+    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, name="f_d_t", data=DATA)]
     assert pending(plan(now)) == pending(plan(now, U)) == [None, None, None]
     restored = (ADD_CLOCK, ddl(15, "DROP TABLE t"), ddl(16, "RECOVER TABLE t"))
     assert pending(plan(planning_input(known=KNOWN, state=STATE, ddls=restored))) == [None, None, CLOCK]
@@ -398,7 +398,7 @@ def test_rows_under_a_former_name_are_missed_by_the_table_that_had_it() -> None:
     now = arriving(OLD)
     renamed = replace(KNOWN, table=replace(KNOWN.table, table="u"), named_at=7)
     now = replace(now, before=replace(now.before, tables={U: STATE}), known={DATA: renamed})
-    now.naming.history = lambda: [Taken(feed="f", table=NAME, name="f_d_t", data=DATA)]
+    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, name="f_d_t", data=DATA)]
     (made,) = plan_tables(now).tables
     assert (made.name, needs_override(made)) == (U, True)
     assert block_reason(made) == "rows arrived late under the name that it had before, d.t"
@@ -406,7 +406,7 @@ def test_rows_under_a_former_name_are_missed_by_the_table_that_had_it() -> None:
 
 def test_rows_of_a_table_that_is_gone_do_not_bring_it_back() -> None:
     now = arriving(OLD, known=None)
-    now.naming.history = lambda: [Taken(feed="f", table=NAME, name="f_d_t", data=DATA)]
+    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, name="f_d_t", data=DATA)]
     assert plan_tables(now).tables == ()
     now = replace(now, naming=Naming(feed="f", history=list))
     assert [each.name for each in plan_tables(now).tables] == [NAME]

@@ -17,7 +17,7 @@ from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import events_table
-from ticdc_lakehouse.silver.retention import kept
+from ticdc_lakehouse.silver.retention import retention_floor
 from ticdc_lakehouse.sql.text import folded_sql
 
 _NAME = ("database", "table")
@@ -39,7 +39,7 @@ def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[Tabl
         .agg(F.count("*").alias("rows"), F.min_by(F.struct("commit_ts", "topic", "partition", "offset"), "commit_ts"))
         .collect()
     )
-    gone = kept(lake, feed, Layer.SILVER).tso if found else 0
+    gone = retention_floor(lake, feed, Layer.SILVER).tso if found else 0
     return {TableName(*name): _blocking_point(rows, tuple(first), before.tso, gone) for *name, rows, first in found}
 
 

@@ -10,7 +10,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze.landing import messages_table
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.state_tables import WINDOWS, check_format, definitions_sql
-from ticdc_lakehouse.planning.naming import OWN, Naming, Taken, schema_part, templated_part
+from ticdc_lakehouse.planning.naming import OWN, NameInUse, Naming, schema_part, templated_part
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.policy import NAME_TEMPLATE, SCHEMA_TEMPLATE, Views
@@ -20,10 +20,10 @@ from ticdc_lakehouse.schema.names import TableName
 def naming(lake: Lake, feed: str, template: str = NAME_TEMPLATE, schema_template: str = SCHEMA_TEMPLATE) -> Naming:
     """The names for new tables of a feed."""
 
-    def history() -> Iterable[Taken]:
+    def history() -> Iterable[NameInUse]:
         rows = lake.spark.sql(definitions_sql(lake)).select("feed", "database", "table", "name", "data")
         for row in rows.distinct().collect():
-            yield Taken(feed=row[0], table=TableName(row[1], row[2]), name=row[3], data=row[4])
+            yield NameInUse(feed=row[0], table=TableName(row[1], row[2]), name=row[3], data=row[4])
 
     def is_feed(name: str) -> bool:
         return lake.exists(Layer.BRONZE, messages_table(name))

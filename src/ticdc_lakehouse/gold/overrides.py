@@ -21,7 +21,7 @@ from ticdc_lakehouse.gold.state_tables import OVERRIDES, WINDOWS, Identity, appe
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.schema.names import TableName, fold
-from ticdc_lakehouse.silver.retention import kept
+from ticdc_lakehouse.silver.retention import retention_floor
 
 
 class Action(StrEnum):
@@ -59,7 +59,7 @@ def decide(lake: Lake, feed: str, table: str, action: Action, reason: str) -> Ta
 
 
 def _check_kept(lake: Lake, feed: str, name: TableName, state: TableState) -> None:
-    gone = kept(lake, feed, Layer.SILVER).tso
+    gone = retention_floor(lake, feed, Layer.SILVER).tso
     if state.applied_tso < gone:
         raise ConfigError(
             f"{feed}: table {name} is blocked at {with_time(state.applied_tso)}, and silver no longer has all changes "

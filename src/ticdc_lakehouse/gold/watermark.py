@@ -38,7 +38,7 @@ class Completeness:
     """The quarantined message that keeps W where it is, None if it is something else."""
     blocking_points: dict[TableName, BlockingPoint] = field(default_factory=dict)
     """Tables that must stop below W."""
-    old_rows: int = 0
+    late_rows: int = 0
     """Row changes that arrived when their commit_ts was published already: duplicates, if TiCDC keeps its promise."""
     has_ddls: bool = True
     """Whether there may be any DDL that is not applied yet."""
@@ -55,7 +55,7 @@ class _Progress:
     decoded: int
     resolved: int
     """Highest watermark above the published one, UNSEEN if there is none."""
-    old_rows: int
+    late_rows: int
     """As in `Completeness`."""
     ddls: int
     replays: int
@@ -92,7 +92,7 @@ def completeness(lake: Reader, feed: str, since: Published) -> Completeness:
         waiting_on=_waiting_on(lowest, since.tso, blocked_by) if is_unchanged else gap,
         blocked_by=blocked_by,
         blocking_points=_blocking_points(lake, feed, since.tso, of_tables),
-        old_rows=sum(entry.old_rows for entry in progress if entry.batch <= batch),
+        late_rows=sum(entry.late_rows for entry in progress if entry.batch <= batch),
         has_ddls=any(entry.ddls for entry in progress),
         has_replays=any(entry.replays for entry in progress),
     )
@@ -133,7 +133,7 @@ def _progress(lake: Reader, feed: str, since: Published, blocking: list[quaranti
         SELECT batch, topic, partition,
                count(DISTINCT CASE WHEN {arrived} AND index = 0 THEN offset END) AS decoded,
                max(CASE WHEN {counts} THEN commit_ts END) AS resolved,
-               count(CASE WHEN {old} THEN 1 END) AS old_rows,
+               count(CASE WHEN {old} THEN 1 END) AS late_rows,
                count(CASE WHEN {ddl} THEN 1 END) AS ddls,
                count(CASE WHEN {replay} THEN 1 END) AS replays,
                count(CASE WHEN {error} THEN 1 END) AS errors
@@ -146,7 +146,7 @@ def _progress(lake: Reader, feed: str, since: Published, blocking: list[quaranti
             partition=(row["topic"], row["partition"]),
             decoded=row["decoded"],
             resolved=row["resolved"] or UNSEEN,
-            old_rows=row["old_rows"],
+            late_rows=row["late_rows"],
             ddls=row["ddls"],
             replays=row["replays"],
             errors=row["errors"],

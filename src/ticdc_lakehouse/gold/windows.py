@@ -184,7 +184,7 @@ def _planning_input(
         tso=tso,
         naming=names,
         batches=(before.batch, complete.batch) if eventual else None,
-        late=late_rows(lake, feed, before, complete.batch) if complete.old_rows else {},
+        late=late_rows(lake, feed, before, complete.batch) if complete.late_rows else {},
         skipped=skipped(lake, feed, before),
     )
 
@@ -215,7 +215,7 @@ def _apply_group(run: GoldRun, plans: Sequence[TablePlan]) -> list[Outcome]:
         table, state = ".".join(outcome.name), outcome.state
         if outcome.merged or outcome.found:
             log("gold", "table applied", feed=feed, table=table, tso=state.applied_tso, seconds=seconds)
-        if state.stop is not None:
+        if state.blocked:
             warn("gold", "table blocked", feed=feed, table=table, tso=state.applied_tso, reason=state.stop)
     return outcomes
 
@@ -314,7 +314,7 @@ def _summary(
         tso=now.tso,
         row_changes=row_changes,
         merged=merged,
-        blocked={name: str(t.stop) for name, t in now.tables.items() if t.stop is not None},
+        blocked={name: str(t.stop) for name, t in now.tables.items() if t.blocked},
         waiting_on=waiting_on,
         state=now,
     )

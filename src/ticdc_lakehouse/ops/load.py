@@ -42,7 +42,7 @@ from ticdc_lakehouse.policy import OnIrregular
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.silver import events_table
-from ticdc_lakehouse.silver.retention import kept
+from ticdc_lakehouse.silver.retention import retention_floor
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,
@@ -125,7 +125,7 @@ class _Loading:
                 f"{self.export.folder}: exported at {with_time(tso)}, gold of feed {self.config.feed} has {reached}: "
                 "load it when gold has passed the export's TSO"
             )
-        gone = kept(self.lake, self.config.feed, Layer.SILVER).tso
+        gone = retention_floor(self.lake, self.config.feed, Layer.SILVER).tso
         if tso < gone:
             raise ConfigError(
                 f"{self.export.folder}: exported at {with_time(tso)}, but of feed {self.config.feed} silver no "

@@ -18,29 +18,30 @@ from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.retention import NeededBatch, horizon, oldest_batch, oldest_commit, within_days
 from ticdc_lakehouse.silver import events_table, quarantine
-from ticdc_lakehouse.silver.retention import Kept, kept, record
+from ticdc_lakehouse.silver.retention import RetentionFloor, record, retention_floor
 
 _NOT_DDL = f"kind <> '{Kind.DDL}'"
 
 
-def retain_bronze(lake: Lake, feed: str, days: int) -> Kept:
+def retain_bronze(lake: Lake, feed: str, days: int) -> RetentionFloor:
     """Delete the messages of batches that nothing needs; gives what is kept."""
     now = published(lake, feed)
     found = oldest_batch(_needs(lake, feed, now, days))
     messages = lake.table(Layer.BRONZE, landing.messages_table(feed))
-    return _delete(lake, feed, Layer.BRONZE, messages, Kept(first_batch=found.batch, held_by=found.what), "true")
+    floor = RetentionFloor(first_batch=found.batch, held_by=found.what)
+    return _delete(lake, feed, Layer.BRONZE, messages, floor, "true")
 
 
-def retain_silver(lake: Lake, feed: str, days: int) -> Kept:
+def retain_silver(lake: Lake, feed: str, days: int) -> RetentionFloor:
     """Delete the events of batches that nothing needs, all but DDLs; gives what is kept."""
     now = published(lake, feed)
     found = oldest_batch([*_needs(lake, feed, now, days), *_needs_of_commits(lake, feed, now, days)])
     gone = events_table.events(lake, feed).where((F.col("kind") == Kind.ROW.value) & (F.col("batch") < found.batch))
     row = gone.agg(F.max(F.expr(events_table.COMMIT_ORDER))).first()
     tso = 0 if row is None or row[0] is None else int(row[0])
-    found_kept = Kept(first_batch=found.batch, tso=tso, held_by=found.what)
+    floor = RetentionFloor(first_batch=found.batch, tso=tso, held_by=found.what)
     table = events_table.full_name(lake, feed)
-    done = _delete(lake, feed, Layer.SILVER, table, found_kept, _NOT_DDL)
+    done = _delete(lake, feed, Layer.SILVER, table, floor, _NOT_DDL)
     events_table.renew_accounting(lake, feed, done.first_batch)
     return done
 
@@ -70,11 +71,11 @@ def _needs_of_commits(lake: Lake, feed: str, now: Published, days: int) -> Itera
         yield NeededBatch(batch=row[0], what=needed.what)
 
 
-def _delete(lake: Lake, feed: str, layer: Layer, table: str, found: Kept, what: str) -> Kept:
+def _delete(lake: Lake, feed: str, layer: Layer, table: str, floor: RetentionFloor, what: str) -> RetentionFloor:
     """Delete rows of earlier batches. Files hold whole batches, so Delta reads their batch numbers and drops them."""
-    before = kept(lake, feed, layer)
-    first = max(before.first_batch, found.first_batch)
-    done = Kept(first_batch=first, tso=max(before.tso, found.tso), held_by=found.held_by)
+    before = retention_floor(lake, feed, layer)
+    first = max(before.first_batch, floor.first_batch)
+    done = RetentionFloor(first_batch=first, tso=max(before.tso, floor.tso), held_by=floor.held_by)
     record(lake, feed, layer, done)
     if first:
         lake.spark.sql(f"DELETE FROM {table} WHERE batch < {first} AND {what}")
@@ -84,7 +85,7 @@ def _delete(lake: Lake, feed: str, layer: Layer, table: str, found: Kept, what: 
 
 def lines(lake: Reader, feed: str) -> list[str]:
     """For people: how far back each layer goes, and why no further. Empty if maintenance never looked."""
-    layers = {layer: kept(lake, feed, layer) for layer in (Layer.BRONZE, Layer.SILVER)}
+    layers = {layer: retention_floor(lake, feed, layer) for layer in (Layer.BRONZE, Layer.SILVER)}
     return [
         f"{layer} keeps batches from {found.first_batch} on, for {found.held_by}"
         for layer, found in layers.items()

@@ -22,7 +22,7 @@ OWN = ("events", "quarantine", "accounting", "schemas")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Taken:
+class NameInUse:
     """A name of the lake that a table of some feed uses."""
 
     feed: str
@@ -37,7 +37,7 @@ class Naming:
     which repeats an interrupted one chooses the same names."""
 
     feed: str
-    history: Callable[[], Iterable[Taken]]
+    history: Callable[[], Iterable[NameInUse]]
     """Reads all names ever used. Called only when a table needs a new name, which most windows do not."""
     template: str = NAME_TEMPLATE
     """The names of tables in the lake: text with {feed}, {database} and {table}."""

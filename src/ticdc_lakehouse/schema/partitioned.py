@@ -67,8 +67,8 @@ def exchanged(table: Table, plain: Table, partition: str) -> RowsGone:
     """The rows of a partition that EXCHANGE PARTITION puts into a plain table. Raises ApplyError if they cannot be
     told, or if the tables are not of the same columns and key."""
     pairs = zip(table.sent, plain.sent, strict=False)
-    alike = len(table.sent) == len(plain.sent) and all(starmap(_alike, pairs)) and table.key == plain.key
-    if not alike:
+    are_same = len(table.sent) == len(plain.sent) and all(starmap(_is_same_column, pairs)) and table.key == plain.key
+    if not are_same:
         raise ApplyError("EXCHANGE PARTITION: the two tables' columns or keys are not the same")
     if pending := (*pending_columns(table), *pending_columns(plain)):
         raise ApplyError(f"EXCHANGE PARTITION: the value of column `{pending[0].name}` in old rows is not known yet")
@@ -77,7 +77,7 @@ def exchanged(table: Table, plain: Table, partition: str) -> RowsGone:
     return gone
 
 
-def _alike(one: ColumnDefinition, other: ColumnDefinition) -> bool:
+def _is_same_column(one: ColumnDefinition, other: ColumnDefinition) -> bool:
     same_values = bool(one.type.elements) or one.by == other.by
     return one.name == other.name and same_type(one.type, other.type) and same_values
 

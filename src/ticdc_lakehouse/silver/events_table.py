@@ -106,7 +106,7 @@ def create_views(lake: Lake, feed: str) -> None:
         f"FROM {events} WHERE kind = '{Kind.ERROR}'",
         comment=f"Messages of changefeed {feed} that could not be decoded; their bytes are in bronze",
     )
-    renew_accounting(lake, feed, retention.kept(lake, feed, Layer.SILVER).first_batch)
+    renew_accounting(lake, feed, retention.retention_floor(lake, feed, Layer.SILVER).first_batch)
 
 
 def renew_accounting(lake: Lake, feed: str, first_batch: int) -> None:

@@ -27,7 +27,7 @@ _COLUMNS = """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class RetentionFloor:
     """What a layer still has of a feed."""
 
     first_batch: int = 0
@@ -40,20 +40,20 @@ class Kept:
     """When maintenance last looked; None if it never did."""
 
 
-def kept(lake: Reader, feed: str, layer: Layer) -> Kept:
+def retention_floor(lake: Reader, feed: str, layer: Layer) -> RetentionFloor:
     """What the layer still has of the feed: all, as long as maintenance deleted nothing. Creates nothing."""
     if not lake.exists(Layer.OPS, RETENTION):
-        return Kept()
+        return RetentionFloor()
     rows = lake.rows(f"""
         SELECT first_batch, tso, held_by, kept_at FROM {lake.table(Layer.OPS, RETENTION)}
         WHERE feed = {literal(feed)} AND layer = {literal(layer)} ORDER BY kept_at""")
     if not rows:
-        return Kept()
+        return RetentionFloor()
     first_batch, tso = max(row["first_batch"] for row in rows), max(row["tso"] for row in rows)
-    return Kept(first_batch=first_batch, tso=tso, held_by=rows[-1]["held_by"], kept_at=rows[-1]["kept_at"])
+    return RetentionFloor(first_batch=first_batch, tso=tso, held_by=rows[-1]["held_by"], kept_at=rows[-1]["kept_at"])
 
 
-def record(lake: Lake, feed: str, layer: Layer, found: Kept) -> None:
+def record(lake: Lake, feed: str, layer: Layer, found: RetentionFloor) -> None:
     """Say what is kept, before anything goes: what is half gone must not be read."""
     table = lake.create(Layer.OPS, RETENTION, _COLUMNS, comment="How far back bronze and silver of each feed go")
     row = (feed, layer.value, found.first_batch, found.tso, found.held_by, datetime.now(UTC))
@@ -64,7 +64,7 @@ def record(lake: Lake, feed: str, layer: Layer, found: Kept) -> None:
 def first_offsets(lake: Lake, feed: str) -> dict[tuple[str, int], int]:
     """By topic and partition the first offset whose message can be replayed: bronze has its bytes, and silver the
     changes that came after it."""
-    first = max(kept(lake, feed, layer).first_batch for layer in (Layer.BRONZE, Layer.SILVER))
+    first = max(retention_floor(lake, feed, layer).first_batch for layer in (Layer.BRONZE, Layer.SILVER))
     if first == 0:
         return {}
     offsets = lake.spark.table(lake.table(Layer.BRONZE, landing.offsets_table(feed))).where(F.col("batch") < first)

@@ -27,12 +27,12 @@ _LONGEST = 2_000
 """Characters of a value that are kept."""
 
 _IDENTITY = """
-    feed STRING NOT NULL,
+    feed STRING NOT NULL COMMENT 'feed of the live table',
     run STRING NOT NULL COMMENT 'UUID of the verification',
     verified_at TIMESTAMP NOT NULL COMMENT 'when it began',
     tso BIGINT NOT NULL COMMENT 'TSO at which both sides were read: the watermark, unless the table is blocked',
-    database STRING NOT NULL,
-    table STRING NOT NULL,
+    database STRING NOT NULL COMMENT 'database in TiDB',
+    table STRING NOT NULL COMMENT 'table in TiDB',
 """
 _VERIFICATION_COLUMNS = f"""{_IDENTITY}
     version BIGINT NOT NULL COMMENT 'Delta version of the live table that was compared',
