@@ -22,7 +22,7 @@ SCHEMAS = {
     | {"reason": pa.string(), "detail": pa.string(), "error_offset": pa.int64()},
     "windows": {"feed": pa.string(), "number": pa.int64(), "run": pa.string(), "base": pa.int64(), "tso": pa.int64()}
     | {"time": TIME, "mode": pa.string(), "from_tso": pa.int64(), "batch": pa.int64(), "published_at": TIME}
-    | {"row_changes": pa.int64(), "replays_seen": TIME},
+    | {"row_changes": pa.int64(), "replays_seen": TIME, "format": pa.int32()},
     "table_states": {"feed": pa.string(), "number": pa.int64(), "run": pa.string(), "database": pa.string()}
     | {"table": pa.string(), "dropped_at": pa.int64(), "removed": pa.bool_(), "name": pa.string()}
     | {"data": pa.string(), "version": pa.int64(), "applied_tso": pa.int64(), "ddls": pa.list_(pa.string())}

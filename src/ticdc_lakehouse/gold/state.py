@@ -21,6 +21,7 @@ from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
 from ticdc_lakehouse.gold.state_tables import (
     DEFINITIONS,
+    FORMAT,
     TABLE_STATES,
     TOPICS,
     WINDOWS,
@@ -214,6 +215,7 @@ def _window_row(identity: Identity, from_tso: int, now: Published, row_changes: 
         published_at=datetime.now(UTC),
         row_changes=row_changes,
         replays_seen=None if now.replays_seen is None else now.replays_seen.astimezone(UTC),
+        format=FORMAT,
     )
 
 

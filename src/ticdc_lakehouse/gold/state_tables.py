@@ -32,6 +32,8 @@ TABLE_STATES = "table_states"
 DEFINITIONS = "definitions"
 OVERRIDES = "overrides"
 TOPICS = "topics"
+FORMAT = 2
+"""Of what a lake stores. Windows of earlier builds have no column for it."""
 
 _IDENTITY = """
     feed STRING NOT NULL COMMENT 'changefeed, as its file is named',
@@ -47,7 +49,8 @@ _WINDOW_COLUMNS = f"""{_IDENTITY}
     batch BIGINT NOT NULL COMMENT 'last bronze batch that silver had decoded whole',
     published_at TIMESTAMP NOT NULL COMMENT 'when the window was published',
     row_changes BIGINT NOT NULL COMMENT 'row changes of the window, duplicates included',
-    replays_seen TIMESTAMP COMMENT 'newest replay from quarantine that the window took in'
+    replays_seen TIMESTAMP COMMENT 'newest replay from quarantine that the window took in',
+    format INT NOT NULL COMMENT 'of what is stored: 2 since the values in a key have the order of its columns names'
 """
 _STATE_COLUMNS = f"""{_IDENTITY}
     database STRING NOT NULL COMMENT 'database in TiDB',
@@ -128,14 +131,13 @@ def create_tables(lake: Lake) -> None:
 
 
 def check_format(lake: Reader) -> None:
-    """Raise ConfigError for a lake whose windows were written by version 0.1 of this package."""
-    if not lake.exists(Layer.OPS, WINDOWS):
-        return
-    if "tables" in lake.columns(Layer.OPS, WINDOWS):
+    """Raise ConfigError for a lake of version 0.1 of this package, or of a build before 0.2.0: what this version would
+    write does not fit what they stored."""
+    if lake.exists(Layer.OPS, WINDOWS) and "format" not in lake.columns(Layer.OPS, WINDOWS):
         windows = lake.table(Layer.OPS, WINDOWS)
         raise ConfigError(
-            f"{windows}: written by version 0.1, whose state this version does not read: use a new lake folder "
-            "(`--lake`) or new schemas, and run the feeds from their topics' beginning or from an export"
+            f"{windows}: written by a version before 0.2.0, with whose lake this version cannot go on: use a new lake "
+            "folder (`--lake`) or new schemas, and run the feeds from their topics' beginning or from an export"
         )
 
 
