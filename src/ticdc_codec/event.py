@@ -13,12 +13,12 @@ A row image maps column names to MySQL's own text of the value, in one form for 
     everything else           the text that a MySQL client prints
 
 In columns an image is one JSON object text of the same (``before``, ``after``), a handle key the JSON array text of the
-key columns' values; handle key texts are equal if and only if the keys are.
+key columns' values in the order of their names (``key_order``); handle key texts are equal if and only if the keys are.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
@@ -199,6 +199,21 @@ def columns_text(columns: tuple[Column, ...]) -> str:
     Members that do not apply are left out.
     """
     return orjson.dumps([_column_members(column) for column in columns]).decode()
+
+
+def key_order(names: Iterable[str]) -> list[str]:
+    """A handle key's columns in the order in which its text has their values: by name, whatever the case.
+
+    No other order is always the same: messages list columns in the table's order (Canal-JSON's pkNames too), which
+    MODIFY COLUMN … FIRST changes, or sorted (Open Protocol of tiflow, wire.md 1.2.3); an index may have another one.
+    """
+    return sorted(names, key=str.lower)
+
+
+def key_positions(columns: Sequence[Column]) -> tuple[int, ...]:
+    """Where the columns of the handle key stand among these, in the order of ``key_order``."""
+    positions = {column.name: position for position, column in enumerate(columns) if column.key}
+    return tuple(positions[name] for name in key_order(positions))
 
 
 def _column_members(column: Column) -> dict[str, object]:

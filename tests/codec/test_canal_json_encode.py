@@ -56,7 +56,7 @@ def rows(draw: st.DrawFn) -> RowChange:
     before = None if op is Op.INSERT else image()
     after = None if op is Op.DELETE else image()
     key, old_key = (
-        handle_key_text([i[n] for n in names[:keys]]) if i and keys else None for i in (after or before, before)
+        handle_key_text({n: i[n] for n in names[:keys]}) if i and keys else None for i in (after or before, before)
     )
     commit_ts = draw(st.integers(0, 2**63 - 1))
     return RowChange(

@@ -230,7 +230,7 @@ def test_the_word_null_is_no_null() -> None:
 
 def test_a_key_is_in_the_form_of_events() -> None:
     keyed = written(pkNames=["id", "b", "f"], data=[{"id": '"\u2028', "b": "ÿ", "f": "0." + "0" * 6 + "1", "y": None}])
-    assert row(keyed).handle_key == handle_key_text(['"\u2028', "ff", "1e-07"])
+    assert row(keyed).handle_key == handle_key_text({"id": '"\u2028', "b": "ff", "f": "1e-07"})
 
 
 ODD_NAMES = ['a"b', "a\\", "\n", "<&>", "名", "", "\x01"]

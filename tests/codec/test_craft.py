@@ -119,8 +119,8 @@ def test_handle_keys() -> None:
             if isinstance(event, RowChange):
                 image = event.before if event.after is None else event.after
                 keys = [column.name for column in event.columns if column.key]
-                assert event.handle_key == (handle_key_text([image[key] for key in keys]) if keys else None)
-                moved = event.op is Op.UPDATE and keys and [event.before[key] for key in keys]
+                assert event.handle_key == (handle_key_text({key: image[key] for key in keys}) if keys else None)
+                moved = event.op is Op.UPDATE and {key: event.before[key] for key in keys}
                 expected = handle_key_text(moved) if moved else None
                 assert event.old_handle_key == (None if expected == event.handle_key else expected)
 

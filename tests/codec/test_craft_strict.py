@@ -242,7 +242,7 @@ def rows(draw: st.DrawFn) -> RowChange:
 
 def _key(columns: list[Column], image: dict[str, str | None] | None) -> str | None:
     keys = [column.name for column in columns if column.key]
-    return handle_key_text([image[name] for name in keys]) if keys and image is not None else None
+    return handle_key_text({name: image[name] for name in keys}) if keys and image is not None else None
 
 
 # The machine may be slow; what is tested is not.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import orjson
 
@@ -45,9 +45,9 @@ _DIGITS = 20
 NOTHING: frozenset[Family] = frozenset()
 
 
-def handle_key_text(values: list[str | None]) -> str:
-    """The one JSON array text of a handle key's values."""
-    return orjson.dumps(values).decode()
+def handle_key_text(values: Mapping[str, str | None]) -> str:
+    """The one JSON array text of a handle key, given as the values of its columns."""
+    return orjson.dumps([values[name] for name in sorted(values, key=str.lower)]).decode()
 
 
 def well_typed(event: Event, size: int, verbatim: frozenset[Family] = NOTHING) -> None:
@@ -82,7 +82,7 @@ def _row(row: RowChange, verbatim: frozenset[Family]) -> None:
     assert whole is not None
     assert whole.keys() == columns.keys(), row
     keys = [column.name for column in row.columns if column.key]
-    assert row.handle_key == (handle_key_text([whole[name] for name in keys]) if keys else None), row
+    assert row.handle_key == (handle_key_text({name: whole[name] for name in keys}) if keys else None), row
     if row.old_handle_key is not None:
         assert row.op is Op.UPDATE
         assert row.old_handle_key != row.handle_key

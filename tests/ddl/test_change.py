@@ -170,6 +170,29 @@ def test_handle_key(keys: str, text: str, key: tuple[str, ...] | None) -> None:
     assert [e for e in changed.effects if isinstance(e, Rekeyed)] == ([] if key is None else [Rekeyed(key=key)])
 
 
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("RENAME COLUMN id TO z", ("n", "z")),
+        ("CHANGE COLUMN n a BIGINT NOT NULL", ("a", "id")),
+        ("CHANGE COLUMN n o BIGINT NOT NULL", None),
+        ("RENAME COLUMN n TO id, RENAME COLUMN id TO n", ("id", "n")),
+        ("RENAME COLUMN id TO Id", None),
+        ("RENAME COLUMN name TO a", None),
+        ("MODIFY COLUMN n INT NOT NULL FIRST", None),
+        ("RENAME COLUMN n TO o, DROP PRIMARY KEY, ADD PRIMARY KEY (id)", ("id",)),
+    ],
+)
+def test_texts_of_keys_have_the_values_in_the_order_of_the_columns_names(
+    text: str, key: tuple[str, ...] | None
+) -> None:
+    """A RENAME COLUMN that changes the order makes the stored rows' keys anew, with those of later messages."""
+    before = table(f"{COLUMNS}, PRIMARY KEY (n, id)")
+    assert (before.key, before.key_in_texts) == (("n", "id"), ("id", "n"))
+    rekeyed = [e for e in alter(before, text).effects if isinstance(e, Rekeyed)]
+    assert rekeyed == ([] if key is None else [Rekeyed(key=key)])
+
+
 def test_auto_increment_makes_a_new_column_not_null() -> None:
     before = table("id BIGINT AUTO_INCREMENT UNIQUE KEY, a INT")
     assert (before.columns[0].nullable, before.key) == (False, ("id",))

@@ -17,7 +17,7 @@ from msgspec import UNSET, Raw, UnsetType
 from ticdc_codec.canal_json.envelope import Envelope, Extension
 from ticdc_codec.canal_json.value import conversion
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.event import Column, Layout, columns_text
+from ticdc_codec.event import Column, Layout, columns_text, key_positions
 from ticdc_codec.json_table import (
     Image,
     ImageTypes,
@@ -62,8 +62,8 @@ class CanalTableReader:
         self._names_check = _NamesCheck(types)
         self.sql_types: set[bytes] = set()
         """Texts of ``sqlType`` that have these columns in this order."""
-        getters = dict(zip(types, images.getters(), strict=True))
-        self._key = [getters[name] for name in keys]
+        getters = images.getters()
+        self._key = [getters[at] for at in key_positions(columns)]
 
     def check_same_layout(self, rows: list[RowMembers]) -> None:
         """Raise DecodeError unless the rows describe these columns in this order, all have ``old`` or none has it, and

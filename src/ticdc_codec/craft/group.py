@@ -19,7 +19,7 @@ import orjson
 
 from ticdc_codec.craft.messages import MessageBatch, RefusedError
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.event import Column, Layout, columns_text
+from ticdc_codec.event import Column, Layout, columns_text, key_positions
 from ticdc_codec.mysql_type import Family, parse_type
 from ticdc_codec.number import Bools, Int64s, read_uvarint, zigzag
 from ticdc_codec.options import CraftFloat
@@ -75,7 +75,7 @@ class GroupLayout:
     names: tuple[str, ...]
     """JSON text of each column's name with its colon."""
     keys: tuple[int, ...]
-    """Positions of the handle key's columns."""
+    """``key_positions`` of the columns."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,7 +134,7 @@ class LayoutCache:
             event_layout=Layout(database, table, columns, columns_text(columns)),
             encodings=bytes(encoding for _, encoding in described),
             names=tuple(orjson.dumps(name).decode() + ":" for name in names),
-            keys=tuple(position for position, column in enumerate(columns) if column.key),
+            keys=key_positions(columns),
         )
         self._known[key] = layout
         return layout

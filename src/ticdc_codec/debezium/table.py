@@ -14,7 +14,7 @@ from ticdc_codec.debezium.field import columns_of
 from ticdc_codec.debezium.value import Texts, texts
 from ticdc_codec.debezium.value_format import ValueFormat
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.event import Column, Layout, columns_text
+from ticdc_codec.event import Column, Layout, columns_text, key_positions
 from ticdc_codec.json_table import Image, ImageTypes, check_names, make_room
 from ticdc_codec.json_text import quotes_of
 from ticdc_codec.undeclared_types import Described, described
@@ -48,7 +48,7 @@ class DebeziumTableReader:
         self.end = _end_of(description.schema)
         """What follows the payload of a row."""
         self._columns = [*zip(self._images.getters(), formats, strict=True)]
-        self._handle = [at for at, column in enumerate(layout) if column.key]
+        self._handle = key_positions(layout)
         # A column that images never have, as it is virtual (wire.md 1.5.1), has nothing to be compared with.
         self._key_names = [name for name in description.keys or () if name in columns]
         self._key_images = ImageTypes(self._key_names)

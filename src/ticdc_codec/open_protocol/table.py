@@ -17,7 +17,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.event import Column, Layout, Op, columns_text
+from ticdc_codec.event import Column, Layout, Op, columns_text, key_positions
 from ticdc_codec.json_table import ImageTypes
 from ticdc_codec.json_text import Unreadable, names_of, number_as_written, unique, unreadable
 from ticdc_codec.mysql_type import Family, family_of
@@ -178,7 +178,7 @@ class OpenTableReader:
         """Reads a row of this table. Raises DecodeError or one of ``Unreadable`` if it is none."""
         self._quotes = [2 * (1 + 3 + cell.has_h) for cell in cells]
         """Of each column's name and those inside it."""
-        self._keys = [at for at, column in enumerate(columns) if column.key]
+        self._keys = key_positions(columns)
 
     def texts(self, images: Sequence[Any]) -> tuple[list[Texts], int]:
         """The texts of images by column, and how many quotes the images had in JSON. Raises DecodeError."""

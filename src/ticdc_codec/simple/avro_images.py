@@ -14,7 +14,7 @@ import orjson
 import pyarrow as pa
 
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.event import Layout
+from ticdc_codec.event import Layout, key_positions
 from ticdc_codec.json_column import joined
 from ticdc_codec.number import Bools, Int64s
 from ticdc_codec.simple.avro_cursors import ColumnNames, Cursors
@@ -248,6 +248,6 @@ def _of_valid_messages(cursors: Cursors, exists: Bools) -> Bools:
 
 @lru_cache(maxsize=4096)
 def _labels(layout: Layout) -> tuple[tuple[str, ...], tuple[int, ...]]:
-    """JSON text of each column's name with its colon, and positions of the handle key's columns."""
+    """JSON text of each column's name with its colon, and ``key_positions``."""
     names = tuple(orjson.dumps(column.name).decode() + ":" for column in layout.columns)
-    return names, tuple(position for position, column in enumerate(layout.columns) if column.key)
+    return names, key_positions(layout.columns)

@@ -22,7 +22,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.event import Column, Layout
+from ticdc_codec.event import Column, Layout, key_positions
 from ticdc_codec.json_table import (
     Conversion,
     Image,
@@ -62,7 +62,7 @@ class SimpleTableReader:
         """Reads a row without its head. Raises DecodeError or one of ``Unreadable`` if it has other columns."""
         self._images = TextImages(images, [conversion(kind, zone) for kind in types])
         self._getters = images.getters()
-        self._key = [get for get, column in zip(self._getters, layout.columns, strict=True) if column.key]
+        self._key = [self._getters[at] for at in key_positions(layout.columns)]
         self._zone = zone
 
     def lines(self, images: list[Image]) -> tuple[bytes, bytes]:

@@ -153,8 +153,8 @@ def _after(lake: Lake, rows: _Rows, effect: Effect, step: AlterRows, time_zone: 
             return _rename(rows, old, new)
         case ConvertedColumn(before=before, after=after):
             return _convert(lake, rows, before, by_name(after), step, time_zone)
-        case Rekeyed(key=key):
-            return _rekey(rows, step, key, time_zone)
+        case Rekeyed():
+            return _rekey(rows, step, time_zone)
         case RowsGone():
             _check_readable(lake, rows.query, effect)
             return rows.where(f"NOT coalesce({gone_sql(effect, time_zone)}, false)")
@@ -219,10 +219,10 @@ def _convert(
         # The key's texts stay as the wire wrote them, but for numbers of ENUM and SET and for digits of moments.
         kept = _more_digits(rows, before, after)
         moved = in_key and (kept is not rows or after.type.elements)
-        return _rekey(kept, step, step.table.key, time_zone) if moved else kept
+        return _rekey(kept, step, time_zone) if moved else kept
     _check(lake, rows.query, (before, new), text, converted, time_zone)
     rows = rows.select(_assigned(new, converted, time_zone))
-    return _rekey(rows, step, step.table.key, time_zone) if in_key else rows
+    return _rekey(rows, step, time_zone) if in_key else rows
 
 
 def _more_digits(rows: _Rows, before: ColumnDefinition, after: ColumnDefinition) -> _Rows:
@@ -257,11 +257,12 @@ def _check(
         )
 
 
-def _rekey(rows: _Rows, step: AlterRows, key: tuple[str, ...], time_zone: str) -> _Rows:
+def _rekey(rows: _Rows, step: AlterRows, time_zone: str) -> _Rows:
     """A row's key is made of the texts of its key columns, as the wire would write it: when these change, so does the
     key."""
     columns = {fold(column.name): column for column in step.table.columns}
-    return rows.select({KEY: key_text_sql([wire_text_sql(columns[fold(name)], time_zone) for name in key])})
+    texts = [wire_text_sql(columns[fold(name)], time_zone) for name in step.table.key_in_texts]
+    return rows.select({KEY: key_text_sql(texts)})
 
 
 def wire_text_sql(column: ColumnDefinition, time_zone: str) -> str:

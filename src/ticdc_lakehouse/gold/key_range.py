@@ -35,7 +35,8 @@ def key_range_sql(lake: Lake, name: str, rows: MergeRows, key: str, changes: str
     if column is None or not few or rows.batches is not None or _files(lake, name) < _FEWEST_FILES:
         return ""
     spark_type = typed_column(column).spark_type
-    value = f"try_cast(get_json_object({key}, '$[0]') AS {spark_type})"
+    place = rows.table.key_in_texts.index(rows.table.key[0])
+    value = f"try_cast(get_json_object({key}, '$[{place}]') AS {spark_type})"
     bounds = f"CAST(min({value}) AS STRING) AS low, CAST(max({value}) AS STRING) AS high"
     found = lake.spark.sql(f"SELECT {bounds}, count_if({value} IS NULL) AS other FROM ({changes})").collect()[0]
     if found["low"] is None or found["other"]:

@@ -167,7 +167,7 @@ class _Loading:
 
     def _keyed(self, table: Table, rows: DataFrame) -> DataFrame:
         columns = {fold(column.name): column for column in table.columns}
-        key = key_text_sql([wire_text_sql(columns[fold(name)], self.config.time_zone) for name in table.key])
+        key = key_text_sql([wire_text_sql(columns[fold(name)], self.config.time_zone) for name in table.key_in_texts])
         return rows.selectExpr(f"{key} AS {KEY}", f"{self.export.tso}L AS {COMMIT_TS}", "*")
 
     def _checked(self, definition: Definition) -> int:

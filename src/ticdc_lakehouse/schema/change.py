@@ -41,14 +41,23 @@ def change(table: Table, statement: AlterTable) -> Changed:
     followed: a value that TiDB computed, rows of a partition that cannot be told, a column that is not there.
     """
     effects: list[Effect] = []
+    places = _places_in_texts(table)
     for action in _apart(statement.actions):
         table, done = _act(table, action)
         effects.extend(done)
-    if table.keys is not None and (key := handle_key(table.columns, table.keys)) != table.key:
+    key = table.key if table.keys is None else handle_key(table.columns, table.keys)
+    # A key's text has the values in the order of the columns' names (``ticdc_codec.event.key_order``): a RENAME COLUMN
+    # may change it.
+    if key != table.key or places != _places_in_texts(table):
         table = replace(table, key=key)
         _check_known(table, key)
         effects.append(Rekeyed(key=key))
     return Changed(table=table, effects=tuple(effects))
+
+
+def _places_in_texts(table: Table) -> list[int]:
+    """For each value in a key's text the place of its column in the key."""
+    return [table.key.index(name) for name in table.key_in_texts]
 
 
 def _check_known(table: Table, key: tuple[str, ...]) -> None:

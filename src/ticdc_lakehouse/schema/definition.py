@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from ticdc_codec.event import Column
+from ticdc_codec.event import Column, key_order
 from ticdc_codec.mysql_type import MysqlType, parse_type
 from ticdc_lakehouse.schema.names import TableName, fold
 
@@ -98,7 +98,7 @@ class Table:
     table: str
     columns: tuple[ColumnDefinition, ...]
     key: tuple[str, ...]
-    """Handle key column names (``handle_key``), none if there is no such key."""
+    """Handle key column names (``handle_key``) in the key's own order, none if there is no such key."""
     keys: tuple[Key, ...] | None = None
     """All keys and indexes, in the order in which they were made; None where that is not known."""
     partitioning: Partitioning | None = None
@@ -107,6 +107,11 @@ class Table:
     def name(self) -> TableName:
         """Its database and name."""
         return TableName(self.database, self.table)
+
+    @property
+    def key_in_texts(self) -> tuple[str, ...]:
+        """The handle key's columns in the order in which a key's text has their values."""
+        return tuple(key_order(self.key))
 
     @property
     def sent(self) -> tuple[ColumnDefinition, ...]:

@@ -52,7 +52,7 @@ class ConvertedColumn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rekeyed:
-    """The handle key becomes another."""
+    """The handle key becomes another, or its text has the values in another order."""
 
     key: tuple[str, ...]
 

@@ -153,7 +153,7 @@ def _typed(texts: DataFrame, work: Repair) -> DataFrame:
 
 def _keyed(rows: DataFrame, config: GoldConfig, work: Repair) -> DataFrame:
     columns = {fold(column.name): column for column in work.table.columns}
-    key = key_text_sql([wire_text_sql(columns[fold(name)], config.time_zone) for name in work.table.key])
+    key = key_text_sql([wire_text_sql(columns[fold(name)], config.time_zone) for name in work.table.key_in_texts])
     return rows.selectExpr("*", f"{key} AS {KEY}", f"{work.state.applied_tso}L AS {COMMIT_TS}")
 
 

@@ -1,0 +1,50 @@
+"""Keys that gold writes itself, and ranges that it takes from keys: their texts have the order of the wire's.
+
+A table's key may name its columns in another order than its messages list them.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.gold import key_range
+from ticdc_lakehouse.gold.merge import row_keys_sql
+from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.planning.window import RowGroup
+from ticdc_lakehouse.schema.script import tables_from_sql
+
+[TABLE] = tables_from_sql("CREATE TABLE d.t (a INT, z INT, v INT, PRIMARY KEY (z, a))")
+
+
+class _Spark:
+    """Answers each query with one row and keeps its text."""
+
+    def __init__(self) -> None:
+        self.queries: list[str] = []
+
+    def sql(self, query: str) -> Any:
+        self.queries.append(query)
+        return SimpleNamespace(collect=lambda: [{"numFiles": 100, "low": "5", "high": "7", "other": 0}])
+
+
+def _rows(*, keyed: bool) -> MergeRows:
+    group = RowGroup(
+        name=TABLE.name, columns=TABLE.described, whole=True, handle_only=False, keyed=keyed, first=1, last=2, rows=1,
+    )  # fmt: skip
+    return MergeRows(table=TABLE, after=0, through=9, groups=(group,))
+
+
+def test_a_key_made_of_a_definition() -> None:
+    key, _ = row_keys_sql(_rows(keyed=False), "UTC")
+    assert key.index("`a`") < key.index("`z`")
+
+
+def test_the_range_of_the_first_key_column_is_that_of_its_values() -> None:
+    """Of another column's, stored rows would not be found, and would be there twice."""
+    spark = _Spark()
+    lake = cast(Lake, SimpleNamespace(spark=spark, root="memory", table=lambda _, name: name))
+    condition = key_range.key_range_sql(lake, "t", _rows(keyed=True), "k", "changes")
+    assert condition == "AND (t.`z` BETWEEN CAST('5' AS INT) AND CAST('7' AS INT))"
+    assert "get_json_object(k, '$[1]')" in spark.queries[-1]
