@@ -54,8 +54,9 @@ def _with_type(column: Column, kind: MysqlType) -> Column:
 
 def _type(field: Field | None, defined: Column | None, zone: ZoneInfo) -> tuple[str, ValueFormat]:
     if defined is not None:
-        value_format = format_of(parse_type(defined.type), zone, whole=True)
-        if field is None or _agree(value_format, field):
+        kind = parse_type(defined.type)
+        value_format = format_of(kind, zone, whole=True)
+        if field is None or (_agree(value_format, field) and _is_of_type(kind, field)):
             return defined.type, value_format
     if field is None:
         return UNKNOWN_TYPE, UNKNOWN
@@ -75,6 +76,16 @@ def _agree(value_format: ValueFormat, field: Field) -> bool:
     return value_format.name == field.name and (
         value_format.connect == field.type or {value_format.connect, field.type} <= numbers
     )
+
+
+def _is_of_type(kind: MysqlType, field: Field) -> bool:
+    """Whether the schema's ``tidb_type``, if it has one, may be called so in a definition: one from before a DDL may
+    have the same Connect type, such as BIGINT and BIGINT UNSIGNED, TEXT and BLOB (wire.md 1.5.2)."""
+    if field.tidb_type is None:
+        return True
+    said = parse_type(field.tidb_type)
+    is_integer = kind.family is Family.INTEGER
+    return said.family is kind.family and (not is_integer or said.unsigned == kind.unsigned)
 
 
 def is_open(text: str) -> bool:

@@ -278,6 +278,18 @@ def test_a_definition_gives_digits_and_types() -> None:
     assert failure(BARE, known=shorter).reason == "bad_value"
 
 
+@pytest.mark.parametrize(
+    ("name", "older"), [("u", "bigint(20)"), ("b", "text"), ("f", "decimal(9,2)"), ("m", "double")]
+)
+def test_a_definition_of_another_type_than_the_message_says_is_not_used(name: str, older: str) -> None:
+    """From before a DDL, and of the same Connect type: ``tidb_type`` is right."""
+    known = DecoderContext(schemas={("d", "t", 0): (Column(name=name, type=older),)})
+    assert (row(INSERT, known=known).after, row(INSERT, known=known).columns) == (
+        row(INSERT).after,
+        row(INSERT).columns,
+    )
+
+
 @pytest.mark.parametrize("compression", ["lz4", "snappy"])
 def test_compressed_messages_decode_to_the_same(compression: str) -> None:
     kind = Compression(compression)
