@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from simple_messages import (
     AFTER,
+    AVRO,
     AVRO_VALID,
     BARE,
     BOOTSTRAP,
@@ -34,6 +35,8 @@ from ticdc_codec.compression import compress
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange
 from ticdc_codec.options import Compression, sink_options
 from ticdc_codec.simple import encode
+from ticdc_codec.simple.avro_message import AvroWriter
+from ticdc_codec.simple.message import read_envelope
 
 
 @pytest.mark.parametrize(("values", "encoding"), [(VALID, "json"), (AVRO_VALID, "avro")])
@@ -233,3 +236,21 @@ def test_claim_check_objects_that_are_not_right(file: str) -> None:
 def test_compressed_messages_decode_to_the_same(compression: Compression) -> None:
     assert decode(compress(UPDATE, compression), large_message_handle_compression=compression) == decode(UPDATE)
     assert failure(UPDATE, large_message_handle_compression=compression).reason in ("bad_compression", "too_large")
+
+
+@pytest.mark.parametrize(
+    ("sql", "database", "expected"),
+    [
+        ("DROP DATABASE `a``b`", "", "a`b"),
+        ("DROP DATABASE `d`", "d", "d"),
+        ("CREATE VIEW `v` AS SELECT 1", "d", "d"),
+        ("CREATE VIEW `v` AS SELECT 1", "", None),
+    ],
+)
+def test_an_empty_schema_of_a_ddl_is_none(sql: str, database: str, expected: str | None) -> None:
+    """wire.md 1.3.3: DDLs of databases and views may have one."""
+    empty = {"schema": database, "table": "", "tableID": 0, "version": 0, "columns": None, "indexes": None}
+    message = written(**BARE, type="QUERY", sql=sql, tableSchema=empty, preTableSchema=empty)
+    in_avro = AvroWriter(sink_options("simple", AVRO)).control(read_envelope(message))
+    wanted = Ddl(database=expected, table=None, commit_ts=COMMIT_TS, commit_ms=COMMIT_TS >> 18, query=sql, type="QUERY")
+    assert decode(message) == decode(in_avro, encoding_format="avro") == [wanted]

@@ -130,15 +130,19 @@ def _add_ddl(message: Envelope, schemas: Schemas, out: Events) -> None:
     if message.sql is None:
         raise DecodeError("missing_member", f"expected sql in a {message.type}")
     commit_ts = checked_tso(message.commit_ts)
-    before, after = (None if s is None else layout_of(s) for s in (message.pre_table_schema, message.table_schema))
+    # A database's DDL, or a view's, has no schemas or empty ones (wire.md 1.3.3).
+    before, after = (layout_of(s) if s and s.table else None for s in (message.pre_table_schema, message.table_schema))
     # Rows from before the DDL may come after it: they need the schema before it too (wire.md 1.3.3, 1.3.5).
     if before is not None:
         schemas.learn(before)
-    layout = Layout(_database_of(message.sql), None, (), None) if after is None else schemas.learn(after)
+    layout = Layout(_database_of(message), None, (), None) if after is None else schemas.learn(after)
     out.ddl(commit_ts, None, layout, message.sql, message.type)
 
 
-def _database_of(sql: str) -> str | None:
-    """The database that a DDL without a table is about: only the statement, which TiCDC renders itself, names it."""
-    found = _DATABASE.match(sql)
-    return None if found is None else found[1].replace("``", "`")
+def _database_of(message: Envelope) -> str | None:
+    """The database that a DDL without a table is about: mostly the statement alone, which TiCDC renders itself, names
+    it."""
+    found = _DATABASE.match(message.sql or "")
+    if found is not None:
+        return found[1].replace("``", "`")
+    return message.table_schema.database or None if message.table_schema else None
