@@ -22,6 +22,7 @@ from simple_messages import (
     VALID,
     VERSION,
     WATERMARK,
+    ZONE,
     decode,
     failure,
     row,
@@ -32,8 +33,9 @@ from vectors import cases
 
 from ticdc_codec.batch import DecoderContext
 from ticdc_codec.compression import compress
-from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange
+from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange, events_of
 from ticdc_codec.options import Compression, sink_options
+from ticdc_codec.protocols import Decoder
 from ticdc_codec.simple import encode
 from ticdc_codec.simple.avro_message import AvroWriter
 from ticdc_codec.simple.message import read_envelope
@@ -254,3 +256,26 @@ def test_an_empty_schema_of_a_ddl_is_none(sql: str, database: str, expected: str
     in_avro = AvroWriter(sink_options("simple", AVRO)).control(read_envelope(message))
     wanted = Ddl(database=expected, table=None, commit_ts=COMMIT_TS, commit_ms=COMMIT_TS >> 18, query=sql, type="QUERY")
     assert decode(message) == decode(in_avro, encoding_format="avro") == [wanted]
+
+
+def test_the_newest_schema_of_a_version_holds() -> None:
+    """For rows of a known prefix too: names may change their tables, and RENAME TABLE keeps the version."""
+    texts, binary = (
+        {"name": "s", "dataType": {"mysqlType": "varchar", "charset": charset, "collate": charset, "length": 9},
+         "nullable": True, "default": None}
+        for charset in ("utf8mb4", "binary")
+    )  # fmt: skip
+    first, second = (
+        written(**BARE, type="BOOTSTRAP", commitTs=0, tableSchema=SCHEMA | {"columns": [SCHEMA["columns"][0], column]})
+        for column in (texts, binary)
+    )
+    rows = [written(table="n", type="INSERT", data={"id": "1", "s": "YWI="}, old=...)] * 3
+    decoder = Decoder("simple", sink_options("simple", ZONE))
+
+    def values(*messages: bytes) -> list[str | None]:
+        found = [event for _, event in events_of(decoder.decode([None] * len(messages), messages))]
+        return [(event.after or {})["s"] for event in found if isinstance(event, RowChange)]
+
+    assert values(first, *rows) == ["YWI="] * 3
+    assert values(second) == []
+    assert values(*rows) == ["6162"] * 3

@@ -111,6 +111,7 @@ def pattern_of(value: bytes) -> PrefixPattern | None:
 class _Group:
     """Rows of one physical table, one schema version and one operation."""
 
+    schema: Layout
     table: SimpleTableReader
     op: Op
     table_id: int
@@ -161,6 +162,9 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
     def cut(self, group: _Group, items: Sequence[int]) -> _Texts | None:
         """The members after the head; None if one has another head."""
         values = [*map(self.values.__getitem__, items)]
+        # The newest schema of a version holds: names may change their tables, RENAME keeps the version (wire.md 1.3.1).
+        if not self._schemas.is_newest(group.schema):
+            return None
         if group.pattern is None or (commits := group.pattern.numbers(values)) is None:
             return None
         begin = len(group.pattern.text)
@@ -204,7 +208,7 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
         # Before handleKeyOnly, which is true beside it (wire.md 1.3.6).
         if envelope.claim_check_location is not None:
             value, envelope = self._stored(envelope, envelope.claim_check_location)
-        table, table_id = self._table_of(value, envelope)
+        schema, table, table_id = self._table_of(value, envelope)
         pattern = pattern_of(value)
         try:
             commits = [checked_tso(envelope.commit_ts)]
@@ -212,7 +216,7 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
             raise envelope.fault(error.reason, error.detail) from None
         return SingleRow(
             item=item,
-            group=_Group(table, OPS[envelope.type], table_id, pattern),
+            group=_Group(schema, table, OPS[envelope.type], table_id, pattern),
             texts=_Texts([_after_head(envelope)], commits),
             prefix=None if pattern is None else prefix_of(value),
             value=value,
@@ -236,17 +240,18 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
             raise envelope.fault("claim_check_mismatch", f"expected the row {expected} at {location}, found {found}")
         return value, stored
 
-    def _table_of(self, value: bytes, envelope: Envelope) -> tuple[SimpleTableReader, int]:
-        """A row's table, as its schema and the columns of its images describe it, and its id. Raises DecodeError."""
+    def _table_of(self, value: bytes, envelope: Envelope) -> tuple[Layout, SimpleTableReader, int]:
+        """A row's schema, its table as the schema and the columns of its images describe it, and its id. Raises
+        DecodeError."""
         database, table, version = envelope.database, envelope.table, envelope.schema_version
         if database is None or table is None or version is None or envelope.table_id is None:
             detail = "expected database, table, tableID and schemaVersion in a row"
             raise DecodeError("missing_member", detail)
         _check_members(envelope)
-        layout = self._schemas.find(database, table, version)
+        schema = self._schemas.find(database, table, version)
         try:
             data, old = (_columns_of(image) for image in (envelope.data, envelope.old))
-            layout = layout_with(layout, _same_columns(data, old))
+            layout = layout_with(schema, _same_columns(data, old))
         except DecodeError as error:
             raise envelope.fault(error.reason, error.detail) from None
         except Unreadable as error:
@@ -256,7 +261,7 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
         if found is None:
             make_room(self._tables)
             found = self._tables[layout] = SimpleTableReader(layout, self._options.time_zone)
-        return found, envelope.table_id
+        return schema, found, envelope.table_id
 
 
 def _columns_of(image: Any) -> frozenset[str]:

@@ -190,6 +190,10 @@ class Schemas:
         self._missing.discard(name)
         return layout
 
+    def is_newest(self, layout: Layout) -> bool:
+        """Whether a layout that ``find`` gave is still that of its name."""
+        return self._learned.get((layout.database or "", layout.table or "", layout.version or 0)) is layout
+
     def find(self, database: str, table: str, version: int) -> Layout:
         """The layout that a row names. Raises DecodeError ``schema_missing`` if its schema has not come."""
         name = (database, table, version)
