@@ -61,6 +61,19 @@ def test_the_order_of_columns_is_not_that_of_the_key(
     assert {(row.handle_key, row.old_handle_key) for row in found} == {('["y","2"]', '["x","1"]')}
 
 
+@pytest.mark.parametrize(("protocol", "options"), [wire for wire in _WIRES if wire[0] != "simple"])
+@pytest.mark.parametrize("counts", [(40, 40, 0), (1, 1, 1), (1, 2000, 3), (2000, 1, 0)])
+def test_columns_are_listed_as_the_row_lists_them(
+    protocol: str, options: Mapping[str, object], counts: tuple[int, int, int]
+) -> None:
+    """Rows from before and after a DDL that changes their order; Simple's schemas say it."""
+    rows = [row for row, count in zip((ROW, MOVED, ROW), counts, strict=True) for _ in range(count)]
+    wanted = [[column.name for column in row.columns] for row in rows]
+    found = _decoded(protocol, options, rows)
+    assert [[column.name for column in row.columns] for row in found] == wanted
+    assert [[*(row.after or {})] for row in found] == [[*(row.before or {})] for row in found] == wanted
+
+
 _RECORDED = [wire for wire in WIRES.values() if any(case.name == "names.key.insert" for case in wire.cases)]
 
 

@@ -15,7 +15,7 @@ from ticdc_codec.debezium.value import Texts, texts
 from ticdc_codec.debezium.value_format import ValueFormat
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text, key_positions
-from ticdc_codec.json_table import Image, ImageTypes, check_names, make_room
+from ticdc_codec.json_table import ColumnOrder, Image, ImageTypes, check_names, make_room
 from ticdc_codec.json_text import quotes_of
 from ticdc_codec.undeclared_types import Described, described
 
@@ -36,7 +36,7 @@ class DebeziumTableReader:
     """A table as one message describes it: its columns, its handle key, and the bytes that follow the payloads."""
 
     __slots__ = ("_columns", "_handle", "_images", "_key_end", "_key_images", "_key_names", "_named", "_read_key",
-                 "end", "layout", "read")  # fmt: skip
+                 "end", "layout", "order", "read")  # fmt: skip
 
     def __init__(self, description: Description, columns: Mapping[str, Described]) -> None:
         layout = tuple(each.column for each in columns.values())
@@ -47,6 +47,8 @@ class DebeziumTableReader:
         """Reads a row's images. Raises DecodeError or one of ``Unreadable`` if they have other columns."""
         self.end = _end_of(description.schema)
         """What follows the payload of a row."""
+        self.order = ColumnOrder(columns if not description.schema else (), not_first=("before", "after"))
+        """Without a schema, which is compared as it stands."""
         self._columns = [*zip(self._images.getters(), formats, strict=True)]
         self._handle = key_positions(layout)
         # A column that images never have, as it is virtual (wire.md 1.5.1), has nothing to be compared with.

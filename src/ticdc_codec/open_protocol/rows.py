@@ -59,9 +59,10 @@ class OpenRows(RowSpec[RowEvent, _Group, RowTexts]):
         """What rows of one table and one kind have in common."""
         return [_prefix_of(event.key, event.text) for event in items]
 
-    def cut(self, group: _Group, items: Sequence[RowEvent]) -> RowTexts:  # noqa: ARG002 - nothing is cut
-        """The whole rows: all that repeats stands between the values."""
-        return RowTexts([event.text for event in items])
+    def cut(self, group: _Group, items: Sequence[RowEvent]) -> RowTexts | None:
+        """The whole rows: all that repeats stands between the values. None if the columns are in another order."""
+        texts = [event.text for event in items]
+        return RowTexts(texts) if group.table.order.is_that_of(texts) else None
 
     def columns(
         self, group: _Group, items: Sequence[RowEvent], texts: RowTexts, rows: list[RowMembers]

@@ -18,7 +18,7 @@ from msgspec import UNSET, Raw, UnsetType
 
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, Op, columns_text, key_positions
-from ticdc_codec.json_table import ImageTypes
+from ticdc_codec.json_table import ColumnOrder, ImageTypes
 from ticdc_codec.json_text import Unreadable, names_of, number_as_written, unique, unreadable
 from ticdc_codec.mysql_type import Family, family_of
 from ticdc_codec.open_protocol.value import ValueFormat, format_of
@@ -165,7 +165,7 @@ class Description(NamedTuple):
 class OpenTableReader:
     """One description of a table."""
 
-    __slots__ = ("_formats", "_images", "_keys", "_quotes", "layout", "read")
+    __slots__ = ("_formats", "_images", "_keys", "_quotes", "layout", "order", "read")
 
     def __init__(self, description: Description) -> None:
         cells = description.cells
@@ -179,6 +179,7 @@ class OpenTableReader:
         self._quotes = [2 * (1 + 3 + cell.has_h) for cell in cells]
         """Of each column's name and those inside it."""
         self._keys = key_positions(columns)
+        self.order = ColumnOrder((cell.name for cell in cells), not_first=("u", "p", "d"), after=b'{"t":')
 
     def texts(self, images: Sequence[Any]) -> tuple[list[Texts], int]:
         """The texts of images by column, and how many quotes the images had in JSON. Raises DecodeError."""
