@@ -198,7 +198,7 @@ class ColumnOrder:
     def is_that_of(self, texts: Sequence[bytes]) -> bool:
         """Whether the first and the last of these rows, in the order of arrival, have the columns so: a DDL may change
         it between them. A name that is written with needless escapes is passed over."""
-        return all(map(self._is_that_of_one, (texts[0], texts[-1])))
+        return all(map(self._is_that_of_one, texts[:: max(1, len(texts) - 1)]))
 
     def _is_that_of_one(self, text: bytes) -> bool:
         # A label has quotes, which a string would have escaped: its first place is in the row's first image.
