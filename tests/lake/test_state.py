@@ -183,7 +183,7 @@ def test_a_lake_of_the_first_version_is_refused_with_the_way_out(spark: SparkSes
         lambda: check_feed_name(lake, FEED),
     )
     for call in calls:
-        with pytest.raises(ConfigError, match=r"written by a version before 0\.2\.0.*new lake folder .* or new schemas"):
+        with pytest.raises(ConfigError, match=r"a version before 0\.2\.0.*new lake folder .* or new schemas"):
             call()
 
 

@@ -14,7 +14,7 @@ from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.sql.typed_columns import typed_column
 
-_FEWEST_FILES = 8
+FEWEST_FILES = 8
 """A smaller table is read whole in less time than it takes to find the range."""
 _MOST_CHANGES = 200_000
 """More changes are rarely of one range, and to find theirs is to read them once more."""
@@ -32,7 +32,7 @@ def key_range_sql(lake: Lake, name: str, rows: MergeRows, key: str, changes: str
     column = _leading(rows.table)
     few = sum(group.rows for group in rows.groups) <= _MOST_CHANGES
     # A tombstone has no values: in the eventual mode a stored row may lie outside the range of its own key.
-    if column is None or not few or rows.batches is not None or _files(lake, name) < _FEWEST_FILES:
+    if column is None or not few or rows.batches is not None or _files(lake, name) < FEWEST_FILES:
         return ""
     spark_type = typed_column(column).spark_type
     place = rows.table.key_in_texts.index(rows.table.key[0])
