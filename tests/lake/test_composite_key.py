@@ -27,7 +27,10 @@ MOVED = replace(T, columns=(B, A, V))
 RENAMED = replace(T, columns=(B, replace(A, name="z"), V))
 
 
-@pytest.mark.parametrize("fewest_files", [key_range.FEWEST_FILES, 0], ids=["small", "with_key_range"])
+@pytest.mark.parametrize(
+    "fewest_files",
+    [pytest.param(0, id="range of keys"), pytest.param(key_range.FEWEST_FILES, id="whole", marks=pytest.mark.long)],
+)
 def test_rows_are_found_again(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fewest_files: int
 ) -> None:
