@@ -68,7 +68,8 @@ def test_what_is_not_converted_says_why(before: str, after: str, reason: str) ->
         ("timestamp(3)", "timestamp(6)"),
         ("time(3)", "time(3)"),
         ("enum('a','b')", "enum('a','c','b')"),
-        ("enum('a','b','c')", "enum('a','c')"),
+        ("char(9)", "varchar(9)"),
+        ("varchar", "text"),
         ("set('a','b')", "set('a','b','c')"),
         ("enum", "enum('a')"),
         ("json", "varchar(9)"),
@@ -77,3 +78,20 @@ def test_what_is_not_converted_says_why(before: str, after: str, reason: str) ->
 )
 def test_texts_that_stay(before: str, after: str) -> None:
     assert converted(before, after) == "x"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "sql"),
+    [
+        ("varchar(9)", "varchar(4)", "char_length(x) <= 4 THEN x"),
+        ("text", "varchar(4)", "THEN left(x, 4) END"),
+        ("varchar", "char(4)", "rtrim(CASE"),
+        ("varbinary(9)", "char(9)", "rtrim(CASE"),
+        ("year", "varchar(9)", "CAST(CAST(x AS INT) AS STRING)"),
+        ("enum('a','b','c')", "enum('a','c')", "x = '' OR x IN ('a', 'c')"),
+        ("enum('a')", "enum('A')", "x = '' OR x IN ('A')"),
+        ("set('a','b')", "set('b')", "array_except(split(x, ','), array('', 'b'))"),
+    ],
+)
+def test_values_that_may_not_stay_are_looked_at(before: str, after: str, sql: str) -> None:
+    assert sql in converted(before, after)

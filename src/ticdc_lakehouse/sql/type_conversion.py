@@ -18,6 +18,7 @@ Conversion = Callable[[MysqlType, MysqlType, str], str]
 
 _INTEGER = r"^[ ]*[+-]?[0-9]+[ ]*$"
 _NUMBER = r"^[ ]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ ]*$"
+_WHITE = r"^[ \t\n\r]*$"
 _DAY = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _MOMENT = "^[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?)?$"
 _WHOLE = (Family.INTEGER, Family.BIT, Family.YEAR)
@@ -92,9 +93,19 @@ def _real_to_text(_before: MysqlType, _after: MysqlType, text: str) -> str:
     return f"CASE WHEN {size} = 0 OR {size} BETWEEN 1e-5 AND 1e15 THEN {text} END"
 
 
-def _text_to_text(_before: MysqlType, after: MysqlType, text: str) -> str:
+def _text_to_text(before: MysqlType, after: MysqlType, text: str) -> str:
     """A CHAR loses its trailing spaces when it is read."""
-    return f"rtrim({text})" if after.name == "char" else text
+    cut = _cut(before, after, text)
+    return f"rtrim({cut})" if after.name == "char" else cut
+
+
+def _cut(before: MysqlType, after: MysqlType, text: str) -> str:
+    """Of a text that is too long TiDB cuts white space alone, also in strict mode (``ProduceStrWithSpecifiedTp``)."""
+    sized = (*after.size, None)[0] if after.name in ("char", "varchar") else None
+    if sized is None or (before.name in ("char", "varchar") and before.size and before.size[0] <= sized):
+        return text
+    rest = f"substring({text}, {sized + 1}) RLIKE {literal(_WHITE)}"
+    return f"CASE WHEN char_length({text}) <= {sized} THEN {text} WHEN {rest} THEN left({text}, {sized}) END"
 
 
 def _text_to_binary(_before: MysqlType, after: MysqlType, text: str) -> str:
@@ -110,8 +121,13 @@ def _padded(after: MysqlType, digits: str) -> str:
     return f"rpad({digits}, {2 * after.size[0]}, '0')" if after.name == "binary" and after.size else digits
 
 
-def _binary_to_text(_before: MysqlType, _after: MysqlType, text: str) -> str:
-    return f"try_validate_utf8(CAST(unhex({text}) AS STRING))"
+def _binary_to_text(before: MysqlType, after: MysqlType, text: str) -> str:
+    return _text_to_text(before, after, f"try_validate_utf8(CAST(unhex({text}) AS STRING))")
+
+
+def _year_to_text(_before: MysqlType, _after: MysqlType, text: str) -> str:
+    """TiDB writes the number: the year 0000 becomes ``0`` (``convertToString`` of an integer)."""
+    return f"CAST(CAST({text} AS INT) AS STRING)"
 
 
 def _matching(pattern: str) -> Conversion:
@@ -200,7 +216,14 @@ def _elements(before: MysqlType, after: MysqlType, text: str) -> str:
     kept = tuple(name for name in after.elements if name in before.elements)
     if before.elements and kept != tuple(name for name in before.elements if name in kept):
         raise ApplyError(f"the new order of names in {after.text} is not followed")
-    return text
+    return text if len(kept) == len(before.elements) else _of_names(after, text)
+
+
+def _of_names(after: MysqlType, text: str) -> str:
+    """Names that the type still has. Where its collation ignores case, TiDB spells others anew."""
+    if after.family is Family.ENUM:  # the name of its number 0 is empty
+        return f"CASE WHEN {text} = '' OR {text} IN ({_listed(after)}) THEN {text} END"
+    return f"CASE WHEN size(array_except(split({text}, ','), array('', {_listed(after)}))) = 0 THEN {text} END"
 
 
 _CONVERSIONS: dict[tuple[Family, Family], Conversion] = {
@@ -211,8 +234,9 @@ _CONVERSIONS: dict[tuple[Family, Family], Conversion] = {
     **{(a, b): _to_real for a in (*_WHOLE, *_REAL, Family.DECIMAL, Family.TEXT) for b in _REAL},
     **{(Family.DECIMAL, b): _decimal_to_whole for b in (Family.INTEGER, Family.BIT)},
     **{(a, b): _real_to_whole for a in _REAL for b in (Family.INTEGER, Family.BIT)},
-    **{(a, Family.TEXT): _same for a in (Family.INTEGER, Family.YEAR, Family.DECIMAL, Family.DATE, Family.DATETIME)},
+    **{(a, Family.TEXT): _same for a in (Family.INTEGER, Family.DECIMAL, Family.DATE, Family.DATETIME)},
     **{(a, Family.TEXT): _same for a in (Family.TIME, Family.JSON)},
+    (Family.YEAR, Family.TEXT): _year_to_text,
     **{(a, Family.TEXT): _names for a in (Family.ENUM, Family.SET)},
     **{(a, Family.TEXT): _real_to_text for a in _REAL},
     (Family.TEXT, Family.TEXT): _text_to_text,
