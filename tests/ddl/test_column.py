@@ -54,6 +54,7 @@ def add(text: str) -> AddColumn:
         ("DATETIME DEFAULT '2020-01-02 03:04:05.000'", "2020-01-02 03:04:05"),
         ("TIMESTAMP(1) DEFAULT '0000-00-00 00:00:00'", "0000-00-00 00:00:00.0"),
         ("TIME(2) DEFAULT '-8:01:02'", "-08:01:02.00"),
+        ("TIME(1) DEFAULT '-00:00:00'", "00:00:00.0"),
         ("VARCHAR(9) DEFAULT _UTF8MB4' \\\\-😀%'''", " \\-😀%'"),
         ("VARCHAR(9) DEFAULT '\\n\\%\\_\\x' 'y'", "\n\\%\\_xy"),
         ("""VARCHAR(9) DEFAULT "a""b''\"""", """a"b''"""),

@@ -15,6 +15,7 @@ from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.statement import (
     Action,
+    AddColumn,
     AddKey,
     AddPartitions,
     AlterTable,
@@ -26,6 +27,7 @@ from ticdc_lakehouse.schema.statement import (
     DropPartitions,
     DropTables,
     ExchangePartition,
+    ModifyColumn,
     NoChange,
     RenameColumn,
     RenameKey,
@@ -179,6 +181,8 @@ RANGE = Partitioning(
         ("DROP COLUMN `a`, DROP b CASCADE", (DropColumn(name="a"), DropColumn(name="b"))),
         ("DROP COLUMN IF EXISTS a", (DropColumn(name="a", lenient=True),)),
         ("RENAME COLUMN a TO `b c`", (RenameColumn(old="a", new="b c"),)),
+        ("DROP COLUMN t.a, DROP d.`t`.b", (DropColumn(name="a"), DropColumn(name="b"))),
+        ("ADD PRIMARY KEY (`t`.`a`, d.t.b(3))", (AddKey(primary=True, index=None, columns=("a", "b")),)),
         ("RENAME INDEX a TO b, RENAME KEY c TO d", (RenameKey(old="a", new="b"), RenameKey(old="c", new="d"))),
         ("DROP PRIMARY KEY", (DropKey(index="PRIMARY"),)),
         ("DROP INDEX i, DROP KEY IF EXISTS j", (DropKey(index="i"), DropKey(index="j"))),
@@ -280,6 +284,52 @@ def test_hostile_names(name: str) -> None:
     assert made.table.keys is not None
     found = [*(c.name for c in made.table.columns), made.table.keys[0].name, *made.table.keys[0].columns]
     assert (made.table.database, made.table.table, found) == (name, name, [name, name, name])
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "after"),
+    [
+        ("ADD vector VECTOR(3)", "vector", None),
+        ("ADD COLUMN columnar JSON", "columnar", None),
+        ("ADD (hybrid VARCHAR(20))", "hybrid", None),
+        ("ADD COLUMN t.a INT AFTER `d`.`t`.`b`", "a", "b"),
+        ("MODIFY t.a INT AFTER t.b", "a", "b"),
+        ("CHANGE t.x t.a INT FIRST", "a", None),
+    ],
+)
+def test_columns_are_called_by_words_and_with_their_tables(text: str, name: str, after: str | None) -> None:
+    altered = read(f"ALTER TABLE t {text}")
+    assert isinstance(altered, AlterTable)
+    (action,) = altered.actions
+    assert isinstance(action, AddColumn | ModifyColumn)
+    assert action.column.name == name
+    assert (action.position and action.position.after) == after
+
+
+@pytest.mark.parametrize(
+    ("query", "typed"),
+    [
+        (r"ALTER TABLE `t` ADD COLUMN `e` ENUM('a\\b')", False),
+        (r"ALTER TABLE `t` ADD COLUMN `e` ENUM('a\\b') COMMENT 'a\'", False),
+        (r"CREATE TABLE IF NOT EXISTS `t` (`a\` INT, `e` ENUM('a\\b'))", False),
+        (r"ALTER TABLE t ADD COLUMN `e` ENUM('a\\b')", True),
+        (r"alter TABLE `t` ADD COLUMN `e` ENUM('a\\b')", True),
+        (r"""ALTER TABLE `t` ADD COLUMN `e` ENUM('a\\b',"c")""", True),
+        (r"ALTER TABLE `t` ADD COLUMN `e` ENUM('a\\b') COMMENT 'it\'s'", True),
+        (r"ALTER TABLE `t` COMMENT '\'', ADD COLUMN `e` ENUM('a\\b'), COMMENT '\''", True),
+    ],
+)
+def test_backslashes_are_read_as_people_write_them_where_people_wrote(query: str, typed: bool) -> None:
+    """Two characters of one ENUM's name: TiDB's parser writes each of them as it is."""
+    statement = read(query)
+    columns = (
+        statement.table.columns
+        if isinstance(statement, CreateTable)
+        else tuple(a.column for a in statement.actions if isinstance(a, AddColumn))
+        if isinstance(statement, AlterTable)
+        else ()
+    )
+    assert columns[-1].type.elements[0] == ("a\\b" if typed else "a\\\\b")
 
 
 def test_several_statements() -> None:

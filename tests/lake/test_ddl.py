@@ -73,7 +73,7 @@ def write_all(feed: Changefeed) -> None:
     feed.send(
         0,
         alter(3, "altered", "ADD COLUMN `N 1` DECIMAL(9,2) NOT NULL DEFAULT _UTF8MB4'1.5' FIRST"),
-        alter(4, "altered", "ADD COLUMN `w` INT DEFAULT 5, RENAME COLUMN `v` TO `V`"),
+        alter(4, "altered", "ADD COLUMN `w` INT DEFAULT 5, CHANGE COLUMN `v` `V` VARCHAR(9)"),
         alter(5, "altered", "MODIFY COLUMN `V` INT"),
     )
     columns = (N, ID, replace(V, name="V", type="int"), W)

@@ -177,7 +177,7 @@ def _read_add_entry(tokens: Tokens, *, lenient: bool) -> Iterator[Action]:
 def _read_position(tokens: Tokens) -> Position | None:
     if tokens.take("FIRST"):
         return Position(after=None)
-    return Position(after=tokens.name()) if tokens.take("AFTER") else None
+    return Position(after=tokens.column_name()) if tokens.take("AFTER") else None
 
 
 def _read_add_partitions(tokens: Tokens) -> Iterator[Action]:
@@ -203,7 +203,7 @@ def _read_drop(tokens: Tokens) -> tuple[Action, ...]:
         return (DropPartitions(names=tokens.names(), keep=False, lenient=lenient),)
     tokens.take("COLUMN")
     lenient = tokens.take("IF", "EXISTS")
-    name = tokens.name()
+    name = tokens.column_name()
     tokens.take_any("RESTRICT", "CASCADE")
     return (DropColumn(name=name, lenient=lenient),)
 
@@ -221,7 +221,7 @@ def _read_modify(tokens: Tokens) -> tuple[Action, ...]:
     change = tokens.take_any("MODIFY", "CHANGE") == "CHANGE"
     tokens.take("COLUMN")
     tokens.take("IF", "EXISTS")
-    old = tokens.name() if change else None
+    old = tokens.column_name() if change else None
     column = read_column(tokens, new=False)
     modify = ModifyColumn(old=old or column.name, column=column.definition, position=_read_position(tokens))
     return (modify, *_key_of(column))

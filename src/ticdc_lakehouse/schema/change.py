@@ -138,6 +138,15 @@ def _keys_without(keys: tuple[Key, ...], column: str) -> Iterator[Key]:
 
 
 def _rename_column(table: Table, action: RenameColumn) -> _Step:
+    """TiDB leaves a name alone that would change in case alone (``RenameColumn`` of its executor); CHANGE spells it
+    anew."""
+    if _same(action.old, action.new):
+        _position(table, action.old, "RENAME COLUMN")
+        return table, ()
+    return _with_name(table, action)
+
+
+def _with_name(table: Table, action: RenameColumn) -> _Step:
     at = _position(table, action.old, "RENAME COLUMN")
     column = table.columns[at]
     if any(_same(action.new, other.name) for other in table.columns if other is not column):
@@ -166,7 +175,7 @@ def _renamed(table: Table, old: str, new: str) -> Table:
 
 def _modify_column(table: Table, action: ModifyColumn) -> _Step:
     at = _position(table, action.old, "MODIFY COLUMN")
-    table, effects = _rename_column(table, RenameColumn(old=action.old, new=action.column.name))
+    table, effects = _with_name(table, RenameColumn(old=action.old, new=action.column.name))
     before = table.columns[at]
     primary = any(_same(before.name, name) for key in table.keys or () if key.primary for name in key.columns)
     nullable = action.column.nullable and not primary

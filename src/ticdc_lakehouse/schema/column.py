@@ -51,7 +51,7 @@ class ColumnText:
 def read_column(tokens: Tokens, *, new: bool = True) -> ColumnText:
     """Passes a column up to FIRST, AFTER, a comma or the end. Raises UnreadableError for an unknown type or
     attribute."""
-    name = tokens.name()
+    name = tokens.column_name()
     column = ColumnText(name=name, type=_read_type(tokens), new=new)
     while not tokens.ended and tokens.word() not in ("FIRST", "AFTER", ","):
         _read_attribute(tokens, column)

@@ -13,11 +13,13 @@ from ticdc_lakehouse.schema.tokens import Tokens
 
 _INDEXES = ("INDEX", "KEY", "FULLTEXT", "SPATIAL", "VECTOR", "COLUMNAR", "HYBRID")
 _WORDS = (*_INDEXES, "PRIMARY", "UNIQUE", "CONSTRAINT", "FOREIGN", "CHECK")
+_NOT_RESERVED = ("VECTOR", "COLUMNAR", "HYBRID")
 
 
 def is_key(tokens: Tokens) -> bool:
-    """Whether a key, index or constraint comes next. A column may bear such a word as its name, but then in quotes."""
-    return tokens.word() in _WORDS
+    """Whether a key, index or constraint comes next. A column may bear such a word as its name, those that are reserved
+    in quotes."""
+    return tokens.word() in _WORDS and (tokens.word() not in _NOT_RESERVED or tokens.word(1) in ("INDEX", "KEY"))
 
 
 def read_key(tokens: Tokens) -> AddKey | None:
@@ -54,11 +56,11 @@ def read_key_columns(tokens: Tokens, key: AddKey) -> AddKey:
         raise tokens.unreadable("a key with columns")
     if any(part.word() == "(" for part in parts):
         return replace(key, unique=False)
-    return replace(key, columns=tuple(part.name() for part in parts))
+    return replace(key, columns=tuple(part.column_name() for part in parts))
 
 
 def _read_constraint(tokens: Tokens) -> str | None:
-    if not tokens.take("CONSTRAINT") or tokens.word() in _WORDS:
+    if not tokens.take("CONSTRAINT") or is_key(tokens):
         return None
     return tokens.name()
 

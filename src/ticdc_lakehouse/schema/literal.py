@@ -175,6 +175,7 @@ def _temporal(text: str, kind: MysqlType) -> str:
         if match is None:
             raise ValueError(text)
         sign, hours, minutes, seconds, fraction = match.groups("")
+        sign = sign if any(digit in "123456789" for digit in text) else ""
         return f"{sign}{hours.zfill(2)}:{minutes}:{seconds}{_fraction(fraction, kind)}"
     match = _DATE.fullmatch(text)
     if match is None:

@@ -73,9 +73,7 @@ def _read_expression(tokens: Tokens) -> tuple[str | None, str | None]:
     function = tokens.take_any(*_FUNCTIONS) if tokens.word(1) == "(" else ""
     inside = tokens.brackets() if tokens.word() == "(" else tokens
     try:
-        column = inside.name()
-        while inside.take("."):  # the table's name, or the database's, comes before
-            column = inside.name()
+        column = inside.column_name()
         inside.expect_end()
         tokens.expect_end()
     except UnreadableError:

@@ -20,7 +20,7 @@ from ticdc_lakehouse.schema.statement import (
     TruncateTable,
     Unread,
 )
-from ticdc_lakehouse.schema.tokens import Tokens, UnreadableError, statements
+from ticdc_lakehouse.schema.tokens import Tokens, UnreadableError, is_typed, statements
 
 _DATABASE = ("DATABASE", "SCHEMA")
 _INDEX_KINDS = ("UNIQUE", "INDEX", "FULLTEXT", "SPATIAL", "VECTOR", "COLUMNAR", "HYBRID")
@@ -37,12 +37,13 @@ def read_ddl(query: str, database: str | None, table: str | None) -> tuple[State
 
     ``database`` and ``table`` are what the event says: the database is that of unqualified names. Where the text names
     other tables, it is right. A text that is not understood, as TiDB writes strings nor as people do, gives Unread with
-    every table that it may touch.
+    every table that it may touch. Only where there is a backslash do the two ways differ.
     """
-    read = _read_text(query, database, table, restored=True)
+    restored = "\\" not in query or not is_typed(query)
+    read = _read_text(query, database, table, restored=restored)
     if "\\" in query and any(isinstance(statement, Unread) for statement in read):
-        by_hand = _read_text(query, database, table, restored=False)
-        return read if any(isinstance(statement, Unread) for statement in by_hand) else by_hand
+        other = _read_text(query, database, table, restored=not restored)
+        return read if any(isinstance(statement, Unread) for statement in other) else other
     return read
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import ClassVar
 
 from sqlglot import tokenize
@@ -73,6 +74,26 @@ def statements(text: str, *, restored: bool = False) -> list[Tokens]:
     ends = [i for i, token in enumerate(tokens) if token.token_type is TokenType.SEMICOLON]
     parts = [tokens[start:end] for start, end in zip([0, *(i + 1 for i in ends)], [*ends, len(tokens)], strict=True)]
     return [Tokens(part, plain, restored=restored) for part in parts if part]
+
+
+def is_typed(text: str) -> bool:
+    """Whether a text certainly is as people wrote it: TiDB's parser writes words in capitals, every table's name in
+    backquotes, no string in double quotes and no backslash outside of quotes."""
+    plain = _EXECUTED_RESTORED.sub(_executed, text)
+    try:
+        tokens = tokenize(plain, read=_Restored)
+    except TokenError:
+        return True
+    verb_is_typed = any(token.text != token.text.upper() for token in tokens[:1])
+    return verb_is_typed or any(_is_typed(word, token, plain) for word, token in pairwise(tokens))
+
+
+def _is_typed(word: Token, token: Token, text: str) -> bool:
+    """``token`` follows ``word``."""
+    if token.token_type in _STRINGS:
+        return text[token.end] == '"'
+    bare = token.token_type is not TokenType.IDENTIFIER
+    return bare and ("\\" in token.text or (word.text == "TABLE" and token.text != "IF"))
 
 
 def _executed(match: re.Match[str]) -> str:
@@ -153,6 +174,13 @@ class Tokens:
             raise self.unreadable("a name")
         self.at += 1
         return token.text
+
+    def column_name(self) -> str:
+        """Passes a column's name, before which its table's and its database's may stand."""
+        name = self.name()
+        while self.take("."):
+            name = self.name()
+        return name
 
     def names(self) -> tuple[str, ...]:
         """Passes names with commas between them."""
