@@ -46,6 +46,16 @@ def test_topic_is_retired_with_its_last_table(ddls: list[tuple[int, str]], last:
     assert retired_among({"topic": {T: last}}, {"topic": 11}, now, statements(*ddls)) == ({"topic"} if gone else set())
 
 
+@pytest.mark.parametrize("text", ["RENAME TABLE `t` TO `e`.`u`", "RENAME TABLE `T` TO `e`.`t`"])
+def test_a_rename_that_does_not_tell_the_database_may_be_of_any(text: str) -> None:
+    """It arrives in the topic of the old name."""
+    now = Published(tso=10, tables={T: LIVE})
+    renamed = [(12, statement) for statement in read_ddl(text, "e", None)]
+    another = statements((12, "RENAME TABLE x TO y"))
+    assert tables_of(renamed[0][1]) == []
+    assert retired_among({"topic": {T: 11}}, {"topic": 11}, now, [*another, *renamed]) == {"topic"}
+
+
 def test_rows_of_a_renamed_table_are_waited_for() -> None:
     now = Published(tso=10, tables={T: LIVE})
     for watermark, gone in ((10, set()), (11, {"topic"})):

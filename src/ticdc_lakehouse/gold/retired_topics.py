@@ -107,8 +107,11 @@ def _add(tables: dict[TableName, int], name: TableName, tso: int) -> None:
 
 
 def tables_of(statement: Statement) -> list[TableName]:
-    """The tables whose topic gets the DDL: a RENAME goes to that of the old name (wire.md 2.4)."""
+    """The tables whose topic gets the DDL, as far as its text tells: a RENAME goes to that of the old name (wire.md
+    2.4)."""
     match statement:
+        case RenameTables(from_anywhere=True):
+            return []
         case RenameTables(pairs=pairs):
             return [old for old, _ in pairs]
         case DropTables(names=names):
@@ -154,8 +157,9 @@ def _with_one_rename(ddls: Iterable[tuple[int, Statement]]) -> Iterator[tuple[in
     they come in no order."""
     for tso, some in groupby(ddls, key=itemgetter(0)):
         statements = [statement for _, statement in some]
-        yield from ((tso, statement) for statement in statements if not isinstance(statement, RenameTables))
-        if pairs := tuple(pair for s in statements if isinstance(s, RenameTables) for pair in s.pairs):
+        renames = [s for s in statements if isinstance(s, RenameTables) and not s.from_anywhere]
+        yield from ((tso, statement) for statement in statements if statement not in renames)
+        if pairs := tuple(pair for rename in renames for pair in rename.pairs):
             yield tso, RenameTables(pairs=pairs)
 
 
@@ -179,6 +183,8 @@ def _removed(statement: Statement, names: Collection[TableName]) -> list[TableNa
             return list(dropped)
         case DropDatabase(database=database):
             return [name for name in names if fold(name.database) == fold(database)]
+        case RenameTables(pairs=[(old, new)], from_anywhere=True):
+            return [name for name in names if fold(name.table) == fold(old.table) and name != new]
         case RenameTables(pairs=pairs):
             return [old for old, _ in pairs if old not in {new for _, new in pairs}]
         case _:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -44,6 +44,8 @@ def barriers(ddls: Iterable[DdlEvent], before: Published, past: Iterable[Definit
                 tables[name].add(ddl.commit_ts)
             if (database := database_of(statement)) is not None:
                 databases[fold(database)].add(ddl.commit_ts)
+    for name, commit_ts in _from_anywhere(ddls, {*before.tables, *tables}):
+        tables[name].add(commit_ts)
     for definition in past:
         tables[definition.table.name] |= {definition.commit_ts, definition.named_at}
     # Several tables may use one name in turn: split the rows at the TSO up to which each of them is applied.
@@ -51,6 +53,15 @@ def barriers(ddls: Iterable[DdlEvent], before: Published, past: Iterable[Definit
         for each in names:
             tables[each] |= {before.tso, before.tables[name].applied_tso}
     return Barriers(tables=_sorted(tables), databases=_sorted(databases))
+
+
+def _from_anywhere(ddls: Iterable[DdlEvent], names: Iterable[TableName]) -> Iterator[tuple[TableName, int]]:
+    """The names that a rename may be of which does not tell the database, each with its commit_ts."""
+    statements = ((ddl.commit_ts, statement) for ddl in ddls for statement in ddl.statements)
+    for commit_ts, statement in statements:
+        if isinstance(statement, RenameTables) and statement.from_anywhere:
+            (old, _), *_ = statement.pairs
+            yield from ((name, commit_ts) for name in names if fold(name.table) == fold(old.table))
 
 
 def _sorted(found: Mapping[_Key, set[int]]) -> dict[_Key, tuple[int, ...]]:

@@ -20,7 +20,7 @@ from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.policy import OnDrop, OnUnsupportedDdl
 from ticdc_lakehouse.schema.computed_default import OldRows, with_old_rows, without_old_rows
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.schema.repeated import removes_rows
 from ticdc_lakehouse.schema.statement import (
     AlterTable,
@@ -105,8 +105,8 @@ class WindowPlanner:
                 self._drop(ddl, statement)
             case TruncateTable(name=name):
                 self._truncate(ddl, name)
-            case RenameTables(pairs=pairs):
-                self._rename(ddl, pairs)
+            case RenameTables():
+                self._rename(ddl, statement)
             case AlterTable():
                 self._alter(ddl, statement)
             case RestoreTable():
@@ -321,9 +321,29 @@ class WindowPlanner:
                 table = None if builder.definition is None else builder.definition.table
                 await_rows(ddl, self._begin_at(ddl, builder.name, table), "the table's columns are unknown")
 
-    def _rename(self, ddl: DdlEvent, pairs: Sequence[tuple[TableName, TableName]]) -> None:
-        for old, new in pairs:
+    def _rename(self, ddl: DdlEvent, statement: RenameTables) -> None:
+        rename = self._rename_from_anywhere if statement.from_anywhere else self._rename_one
+        for old, new in statement.pairs:
+            rename(ddl, old, new)
+
+    def _rename_from_anywhere(self, ddl: DdlEvent, old: TableName, new: TableName) -> None:
+        """Renames the one table that is called so. Of several all are blocked. So is one that is behind and comes from
+        another database: rows of its new name may be published already."""
+        existing = [
+            builder.name for builder in self.builders if builder.dropped_at is None and not builder.includes(ddl)
+        ]
+        found = [name for name in dict.fromkeys(existing) if fold(name.table) == fold(old.table) and name != new]
+        if len(found) == 1 and (found[0] == old or self._is_up_to_date(ddl, found[0])):
+            self._rename_one(ddl, found[0], new)
+        elif found:
+            self._block_named(ddl, [*found, new], f"the text does not say from which database {old.table} comes")
+        else:
             self._rename_one(ddl, old, new)
+
+    def _is_up_to_date(self, ddl: DdlEvent, name: TableName) -> bool:
+        """True if a table has all changes that come before a DDL, and none of them is published after it."""
+        builder = self.builders.named(name)
+        return self._is_new(ddl) and builder is not None and builder.stop is None
 
     def _rename_one(self, ddl: DdlEvent, old: TableName, new: TableName) -> None:
         for builder in self._affected(ddl, (old,)):

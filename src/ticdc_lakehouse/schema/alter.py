@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from ticdc_lakehouse.schema.column import ColumnText, read_column
 from ticdc_lakehouse.schema.create import read_entry, refuse_binary
 from ticdc_lakehouse.schema.key import is_key, read_key, read_key_columns
-from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.schema.partition import read_count, read_partitioning, read_partitions
 from ticdc_lakehouse.schema.statement import (
     Action,
@@ -50,19 +50,21 @@ def read_alter(tokens: Tokens, database: str | None) -> tuple[Statement, ...]:
     """Passes ALTER TABLE; a RENAME TO comes as a statement of its own after the rest. Raises UnreadableError for an
     action that is not known."""
     tokens.expect("ALTER", "TABLE")
+    is_qualified = tokens.word(1) == "."
     name = tokens.table_name(database)
     if tokens.take("EXCHANGE", "PARTITION"):
         return (_read_exchange(tokens, name),)
     actions: list[Action] = []
-    to: TableName | None = None
+    renamed: tuple[RenameTables, ...] = ()
     while not tokens.ended:
         if tokens.word() == "RENAME" and tokens.word(1) not in ("COLUMN", "INDEX", "KEY"):
-            to = _read_target(tokens, name)
+            renamed = (_read_target(tokens, name, is_qualified=is_qualified),)
         else:
             actions.extend(_read_action(tokens))
         if not tokens.take(",") and not _partitioning_comes(tokens):
             tokens.expect_end()
-    return _statements(name, tuple(actions), to)
+    altered = (AlterTable(name=name, actions=tuple(actions)),) if actions else ()
+    return altered + renamed or (NoChange(),)
 
 
 def read_create_index(tokens: Tokens, database: str | None) -> Statement:
@@ -93,12 +95,6 @@ def read_drop_index(tokens: Tokens, database: str | None) -> Statement:
     return AlterTable(name=name, actions=(DropKey(index=index),))
 
 
-def _statements(name: TableName, actions: tuple[Action, ...], to: TableName | None) -> tuple[Statement, ...]:
-    altered = (AlterTable(name=name, actions=actions),) if actions else ()
-    renamed = (RenameTables(pairs=((name, to),)),) if to else ()
-    return altered + renamed or (NoChange(),)
-
-
 def _read_exchange(tokens: Tokens, name: TableName) -> ExchangePartition:
     partition = tokens.name()
     tokens.expect("WITH", "TABLE")
@@ -109,13 +105,20 @@ def _read_exchange(tokens: Tokens, name: TableName) -> ExchangePartition:
     return ExchangePartition(partitioned=name, partition=partition, plain=plain)
 
 
-def _read_target(tokens: Tokens, name: TableName) -> TableName:
+def _read_target(tokens: Tokens, name: TableName, *, is_qualified: bool) -> RenameTables:
     tokens.expect("RENAME")
     tokens.take_any("TO", "AS", "=")
-    to = tokens.table_name(name[0])
-    if to == name:  # from a database that the text does not name
-        raise tokens.unreadable("another name")
-    return to
+    to_is_qualified = tokens.word(1) == "."
+    to = tokens.table_name(name.database)
+    return (
+        renamed_from_anywhere(name, to) if to_is_qualified and not is_qualified else RenameTables(pairs=((name, to),))
+    )
+
+
+def renamed_from_anywhere(old: TableName, new: TableName) -> RenameTables:
+    """The rename of a table whose old name stands without a database, and whose new name with one. That of the event is
+    the new one's where TiCDC's classic writer sent it."""
+    return RenameTables(pairs=((old, new),), from_anywhere=fold(old.database) == fold(new.database))
 
 
 def _read_action(tokens: Tokens) -> tuple[Action, ...]:

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # from its compiled half, not re-exported
 
-from ticdc_lakehouse.schema.alter import read_alter, read_create_index, read_drop_index
+from ticdc_lakehouse.schema.alter import read_alter, read_create_index, read_drop_index, renamed_from_anywhere
 from ticdc_lakehouse.schema.create import read_create
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import (
@@ -129,22 +129,19 @@ def _read_drop_tables(tokens: Tokens, database: str | None) -> DropTables:
 def _read_rename(tokens: Tokens, database: str | None) -> RenameTables:
     tokens.expect("RENAME")
     tokens.take_any("TABLE", "TABLES")
+    old_is_qualified = tokens.word(1) == "."
     pairs = [_read_pair(tokens, database)]
+    if tokens.ended and not old_is_qualified and tokens.word(-2) == ".":
+        return renamed_from_anywhere(*pairs[0])
     while tokens.take(","):
         pairs.append(_read_pair(tokens, database))
     return RenameTables(pairs=tuple(pairs))
 
 
 def _read_pair(tokens: Tokens, database: str | None) -> tuple[TableName, TableName]:
-    """The database is that of the new name, so a table that moves to another one without naming its own seems to stay
-    where it is."""
-    qualified = tokens.word(1) == "."
     old = tokens.table_name(database)
     tokens.expect("TO")
-    new = tokens.table_name(database)
-    if old == new and not qualified:
-        raise tokens.unreadable("the database from which the table moves")
-    return old, new
+    return old, tokens.table_name(database)
 
 
 def _read_truncate(tokens: Tokens, database: str | None) -> TruncateTable:

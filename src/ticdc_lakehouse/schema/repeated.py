@@ -45,7 +45,7 @@ def _is_done(table: Table, action: Action) -> bool:
         case DropColumn(name=name):
             return _column(table, name) is None
         case RenameColumn(old=old, new=new):
-            return _column(table, new) is not None and _column(table, old) is None
+            return _column(table, new) is not None and (fold(old) == fold(new) or _column(table, old) is None)
         case ModifyColumn(old=old, column=column):
             renames = fold(old) != fold(column.name)
             return _has(table, column) and not (renames and _column(table, old))

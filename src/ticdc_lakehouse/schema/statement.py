@@ -51,6 +51,9 @@ class RenameTables:
 
     pairs: tuple[tuple[TableName, TableName], ...]
     """(old, new)."""
+    from_anywhere: bool = False
+    """Whether the one old name has no database in the text, and that of the new name here for want of a better: the
+    table may come from any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
