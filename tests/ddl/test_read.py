@@ -79,7 +79,10 @@ def renamed(*pairs: tuple[TableName, TableName]) -> RenameTables:
         ("DROP DATABASE `d`", DropDatabase(database="d")),
         ("drop schema if exists e;", DropDatabase(database="e")),
         ("CREATE TABLE t LIKE m.model", CreateTableLike(name=T, source=("m", "model"))),
-        ("CREATE TABLE IF NOT EXISTS `e`.`t` (LIKE u)", CreateTableLike(name=("e", "t"), source=("e", "u"))),
+        (
+            "CREATE TABLE IF NOT EXISTS `e`.`t` (LIKE u)",
+            CreateTableLike(name=("e", "t"), source=("e", "u"), from_anywhere=True),
+        ),
         ("DROP TABLE `d`.`t`", DropTables(names=(T,))),
         ("DROP TABLE IF EXISTS t, e.u CASCADE", DropTables(names=(T, ("e", "u")))),
         ("TRUNCATE TABLE t", TruncateTable(name=T)),
@@ -99,6 +102,16 @@ def renamed(*pairs: tuple[TableName, TableName]) -> RenameTables:
         ("RECOVER TABLE BY JOB 105", RestoreTable(name=T, to=T)),
         ("DROP INDEX `i` ON `t` ALGORITHM = INPLACE LOCK = NONE", AlterTable(name=T, actions=(DropKey(index="i"),))),
         ("FLASHBACK TABLE `e`.`t` TO `u`", RestoreTable(name=("e", "t"), to=("e", "u"))),
+        ("CREATE TABLE e.t LIKE m.u", CreateTableLike(name=("e", "t"), source=("m", "u"))),
+        ("CREATE TABLE t LIKE u", CreateTableLike(name=T, source=("d", "u"))),
+        (
+            "ALTER TABLE p EXCHANGE PARTITION `p0` WITH TABLE d.x",
+            ExchangePartition(partitioned=("d", "p"), partition="p0", plain=("d", "x"), from_anywhere=True),
+        ),
+        (
+            "ALTER TABLE e.p EXCHANGE PARTITION `p0` WITH TABLE x",
+            ExchangePartition(partitioned=("e", "p"), partition="p0", plain=("d", "x")),
+        ),
         (
             "ALTER TABLE p EXCHANGE PARTITION `p0` WITH TABLE e.x WITHOUT VALIDATION",
             ExchangePartition(partitioned=("d", "p"), partition="p0", plain=("e", "x")),

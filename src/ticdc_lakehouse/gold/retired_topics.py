@@ -110,7 +110,7 @@ def tables_of(statement: Statement) -> list[TableName]:
     """The tables whose topic gets the DDL, as far as its text tells: a RENAME goes to that of the old name (wire.md
     2.4)."""
     match statement:
-        case RenameTables(from_anywhere=True):
+        case RenameTables(from_anywhere=True) | ExchangePartition(from_anywhere=True):
             return []
         case RenameTables(pairs=pairs):
             return [old for old, _ in pairs]

@@ -12,7 +12,7 @@ from typing import TypeVar
 from ticdc_lakehouse.planning.published_state import Definition, Published
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.schema.names import TableName, fold
-from ticdc_lakehouse.schema.statement import AlterTable, RenameTables, database_of, names_of
+from ticdc_lakehouse.schema.statement import AlterTable, ExchangePartition, RenameTables, database_of, names_of
 
 _Key = TypeVar("_Key", TableName, str)
 
@@ -56,12 +56,17 @@ def barriers(ddls: Iterable[DdlEvent], before: Published, past: Iterable[Definit
 
 
 def _from_anywhere(ddls: Iterable[DdlEvent], names: Iterable[TableName]) -> Iterator[tuple[TableName, int]]:
-    """The names that a rename may be of which does not tell the database, each with its commit_ts."""
-    statements = ((ddl.commit_ts, statement) for ddl in ddls for statement in ddl.statements)
-    for commit_ts, statement in statements:
-        if isinstance(statement, RenameTables) and statement.from_anywhere:
-            (old, _), *_ = statement.pairs
-            yield from ((name, commit_ts) for name in names if fold(name.table) == fold(old.table))
+    """The names that a DDL may be about which does not tell a table's database, each with its commit_ts."""
+    for ddl in ddls:
+        for statement in ddl.statements:
+            match statement:
+                case RenameTables(pairs=[(called, _)], from_anywhere=True):
+                    pass
+                case ExchangePartition(partitioned=called, from_anywhere=True):
+                    pass
+                case _:
+                    continue
+            yield from ((name, ddl.commit_ts) for name in names if fold(name.table) == fold(called.table))
 
 
 def _sorted(found: Mapping[_Key, set[int]]) -> dict[_Key, tuple[int, ...]]:

@@ -99,8 +99,8 @@ class WindowPlanner:
         match statement:
             case CreateTable(table=table):
                 self._create(ddl, table.name, table)
-            case CreateTableLike(name=name, source=source):
-                self._create_like(ddl, name, source)
+            case CreateTableLike():
+                self._create_like(ddl, statement)
             case DropTables() | DropDatabase():
                 self._drop(ddl, statement)
             case TruncateTable(name=name):
@@ -154,7 +154,12 @@ class WindowPlanner:
         return OldRows(policy=policy, time_zone=config.time_zone, ddl_time_zone=config.ddl_time_zone)
 
     def _exchange(self, ddl: DdlEvent, statement: ExchangePartition) -> None:
-        names = (statement.partitioned, statement.plain)
+        found = self._called_like(statement.partitioned, ddl) if statement.from_anywhere else []
+        parted = [name for name in found if name != statement.plain] or [statement.partitioned]
+        names = (parted[0], statement.plain)
+        if len(parted) > 1:
+            self._block_named(ddl, [*parted, statement.plain], _unsaid(statement.partitioned))
+            return
         if self.now.batches is not None:
             self._block_named(ddl, names, "gold mode eventual keeps deleted rows, whose partition is unknown")
             return
@@ -291,8 +296,10 @@ class WindowPlanner:
             self._block_unless_skipped(ddl, existing, "the table exists already")
         return False
 
-    def _create_like(self, ddl: DdlEvent, name: TableName, source: TableName) -> None:
-        builder = self.builders.named(source)
+    def _create_like(self, ddl: DdlEvent, statement: CreateTableLike) -> None:
+        name, source = statement.name, statement.source
+        found = [other for other in self._called_like(source) if other != name] if statement.from_anywhere else [source]
+        builder = self.builders.named(found[0]) if len(found) == 1 else None
         if builder is None or builder.stop is not None or builder.definition is None:
             await_rows(ddl, self._create(ddl, name, None), f"{'.'.join(source)} is unknown")
         else:
@@ -329,16 +336,19 @@ class WindowPlanner:
     def _rename_from_anywhere(self, ddl: DdlEvent, old: TableName, new: TableName) -> None:
         """Renames the one table that is called so. Of several all are blocked. So is one that is behind and comes from
         another database: rows of its new name may be published already."""
-        existing = [
-            builder.name for builder in self.builders if builder.dropped_at is None and not builder.includes(ddl)
-        ]
-        found = [name for name in dict.fromkeys(existing) if fold(name.table) == fold(old.table) and name != new]
+        found = [name for name in self._called_like(old, ddl) if name != new]
         if len(found) == 1 and (found[0] == old or self._is_up_to_date(ddl, found[0])):
             self._rename_one(ddl, found[0], new)
         elif found:
-            self._block_named(ddl, [*found, new], f"the text does not say from which database {old.table} comes")
+            self._block_named(ddl, [*found, new], _unsaid(old))
         else:
             self._rename_one(ddl, old, new)
+
+    def _called_like(self, called: TableName, ddl: DdlEvent | None = None) -> list[TableName]:
+        """The existing tables of any database that are called so, and do not include the DDL yet."""
+        existing = (builder for builder in self.builders if builder.dropped_at is None)
+        names = dict.fromkeys(builder.name for builder in existing if ddl is None or not builder.includes(ddl))
+        return [name for name in names if fold(name.table) == fold(called.table)]
 
     def _is_up_to_date(self, ddl: DdlEvent, name: TableName) -> bool:
         """True if a table has all changes that come before a DDL, and none of them is published after it."""
@@ -409,6 +419,10 @@ class WindowPlanner:
 _UNCERTAIN = (
     "the export that the table is of was taken so shortly before that it may have rows of after: export it again"
 )
+
+
+def _unsaid(name: TableName) -> str:
+    return f"the text does not say of which database {name.table} is"
 
 
 def _leaves_schema(builder: TablePlanBuilder, view: str) -> bool:

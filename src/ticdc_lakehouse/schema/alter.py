@@ -53,7 +53,7 @@ def read_alter(tokens: Tokens, database: str | None) -> tuple[Statement, ...]:
     is_qualified = tokens.word(1) == "."
     name = tokens.table_name(database)
     if tokens.take("EXCHANGE", "PARTITION"):
-        return (_read_exchange(tokens, name),)
+        return (_read_exchange(tokens, name, database, is_qualified=is_qualified),)
     actions: list[Action] = []
     renamed: tuple[RenameTables, ...] = ()
     while not tokens.ended:
@@ -95,14 +95,17 @@ def read_drop_index(tokens: Tokens, database: str | None) -> Statement:
     return AlterTable(name=name, actions=(DropKey(index=index),))
 
 
-def _read_exchange(tokens: Tokens, name: TableName) -> ExchangePartition:
+def _read_exchange(tokens: Tokens, name: TableName, database: str | None, *, is_qualified: bool) -> ExchangePartition:
+    """The database of the event is that of the plain table, but in Simple (wire.md 8.7)."""
     partition = tokens.name()
     tokens.expect("WITH", "TABLE")
-    plain = tokens.table_name(name[0])
+    plain_is_qualified = tokens.word(1) == "."
+    plain = tokens.table_name(database or name.database)
     if tokens.take_any("WITH", "WITHOUT"):
         tokens.expect("VALIDATION")
     tokens.expect_end()
-    return ExchangePartition(partitioned=name, partition=partition, plain=plain)
+    from_anywhere = plain_is_qualified and not is_qualified and fold(name.database) == fold(plain.database)
+    return ExchangePartition(partitioned=name, partition=partition, plain=plain, from_anywhere=from_anywhere)
 
 
 def _read_target(tokens: Tokens, name: TableName, *, is_qualified: bool) -> RenameTables:

@@ -22,12 +22,13 @@ def read_create(tokens: Tokens, database: str | None) -> CreateTable | CreateTab
     """
     tokens.expect("CREATE", "TABLE")
     tokens.take("IF", "NOT", "EXISTS")
+    is_qualified = tokens.word(1) == "."
     name = tokens.table_name(database)
     if tokens.take("LIKE"):
-        return _read_like(tokens, name)
+        return _read_like(tokens, name, is_qualified=is_qualified)
     entries = tokens.brackets()
     if entries.take("LIKE"):
-        return _read_like(entries, name)
+        return _read_like(entries, name, is_qualified=is_qualified)
     table = _table(name, entries.parts())
     partitioning = _read_options(tokens)
     return CreateTable(table=table if partitioning is None else replace(table, partitioning=partitioning))
@@ -42,10 +43,11 @@ def read_entry(tokens: Tokens) -> tuple[ColumnText | None, AddKey | None]:
     return column, AddKey(primary=primary, index=None, columns=(column.name,)) if column.key else None
 
 
-def _read_like(tokens: Tokens, name: TableName) -> CreateTableLike:
+def _read_like(tokens: Tokens, name: TableName, *, is_qualified: bool) -> CreateTableLike:
+    source_is_qualified = tokens.word(1) == "."
     source = tokens.table_name(name[0])
     tokens.expect_end()
-    return CreateTableLike(name=name, source=source)
+    return CreateTableLike(name=name, source=source, from_anywhere=is_qualified and not source_is_qualified)
 
 
 def _table(name: TableName, entries: list[Tokens]) -> Table:

@@ -29,6 +29,8 @@ class CreateTableLike:
 
     name: TableName
     source: TableName
+    from_anywhere: bool = False
+    """Whether the source has no database in the text, as in `RenameTables`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +90,8 @@ class ExchangePartition:
     partitioned: TableName
     partition: str
     plain: TableName
+    from_anywhere: bool = False
+    """Whether the partitioned table has no database in the text, as in `RenameTables`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,15 +1,30 @@
-"""A rename whose text names the database of the new name alone, as TiCDC's classic writer sends it: of which table it
-is."""
+"""Texts that name one table with its database and another without: the event has the database of the one, and the
+other may be of any. TiCDC's classic writer sends them so."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
-from one_table import KNOWN, NAME, ROWS, STATE, after_window, block_reason, ddl, needs_override, plan, planning_input
+from one_table import (
+    DATA,
+    KNOWN,
+    NAME,
+    ROWS,
+    STATE,
+    after_window,
+    block_reason,
+    ddl,
+    definition,
+    needs_override,
+    plan,
+    planning_input,
+    steps,
+)
 
 from ticdc_lakehouse.planning.barriers import barriers
 from ticdc_lakehouse.planning.planning_input import PlanningInput
+from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.planning.window_plan import plan_tables
@@ -46,7 +61,7 @@ def test_of_several_tables_none_moves() -> None:
     now = planned(ddl(12, OTHER, "t", "e"), ddl(16, MOVED, "u", "e"))
     assert names(now) == [NAME, E_T, E_U]
     for name in names(now):
-        assert "does not say from which database t comes" in str(block_reason(plan(now, name)))
+        assert "does not say of which database t is" in str(block_reason(plan(now, name)))
         assert needs_override(plan(now, name))
     assert [plan(now, name).through for name in (NAME, E_T)] == [16, 16]
     renames = now.window.ddls[1:]
@@ -67,3 +82,40 @@ def test_a_table_that_was_dropped_is_none_of_them() -> None:
     now = planned(ddl(12, OTHER, "t", "e"), ddl(13, "DROP TABLE e.t", "t", "e"), ddl(16, MOVED, "u", "e"))
     assert names(now) == [E_U]
     assert plan(now, E_U).state == STATE
+
+
+COLUMNS = "(id BIGINT PRIMARY KEY, v VARCHAR(9))"
+PARTED = definition(sql=f"CREATE TABLE d.t {COLUMNS} PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (9))")
+PLAIN = replace(definition(sql=f"CREATE TABLE e.u {COLUMNS}"), name="f_e_u", data="f_e_u__data")
+
+
+def exchanged(*ddls: DdlEvent) -> PlanningInput:
+    other = TableState(name="f_e_u", data=PLAIN.data, version=2, applied_tso=10)
+    exchange = ddl(16, "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE e.u", "u", "e")
+    now = planning_input(ROWS, known=PARTED, state=STATE, ddls=(*ddls, exchange))
+    before = replace(now.before, tables={NAME: STATE, E_U: other})
+    return replace(now, before=before, known={DATA: PARTED, PLAIN.data: PLAIN})
+
+
+def test_the_one_table_of_that_name_exchanges_its_rows() -> None:
+    now = exchanged()
+    assert [steps(plan(now, name)) for name in (NAME, E_U)] == [[("M", 16), ("E", 16), ("M", 20)]] * 2
+    assert barriers(now.window.ddls, now.before).tables[NAME] == (16,)
+
+
+def test_of_several_tables_none_exchanges_its_rows() -> None:
+    now = exchanged(ddl(12, OTHER, "t", "e"))
+    assert names(now) == [NAME, E_T, E_U]
+    assert all("of which database t is" in str(block_reason(plan(now, name))) for name in names(now))
+
+
+@pytest.mark.parametrize("others", [(), (ddl(12, OTHER, "t", "e"),)])
+def test_a_table_is_made_like_the_one_table_of_that_name(others: tuple[DdlEvent, ...]) -> None:
+    """Of several its rows tell of which it is."""
+    now = planned(*others, ddl(16, "CREATE TABLE e.u LIKE t", "u", "e"))
+    made = plan(now, E_U)
+    if others:
+        assert (made.definition, made.stop and made.stop.kind) == (None, StopKind.AWAITS_ROWS)
+    else:
+        assert made.definition is not None
+        assert made.definition.table == replace(KNOWN.table, database="e", table="u")
