@@ -24,7 +24,7 @@ from one_table import (
 
 from ticdc_lakehouse.planning.barriers import barriers
 from ticdc_lakehouse.planning.planning_input import PlanningInput
-from ticdc_lakehouse.planning.published_state import TableState
+from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.planning.window_plan import plan_tables
@@ -66,6 +66,18 @@ def test_of_several_tables_none_moves() -> None:
     assert [plan(now, name).through for name in (NAME, E_T)] == [16, 16]
     renames = now.window.ddls[1:]
     assert barriers(renames, now.before).tables[NAME] == (16,), "rows behind it go on if it is skipped"
+
+
+def test_it_is_not_guessed_later_either() -> None:
+    """The other table may be gone by then. An override that skips the DDL says that it is not this one."""
+    now = planned(ddl(12, OTHER, "t", "e"), ddl(16, "RENAME TABLE t TO d.u"))
+    stop = plan(now, NAME).stop
+    assert stop is not None
+    resumed = replace(STATE, applied_tso=16, stop=replace(stop, needs_override=False))
+    alone = replace(now, before=Published(tso=20, tables={NAME: resumed}), tso=30)
+    assert [(each.name, each.through) for each in plan_tables(alone).tables] == [(NAME, 16)]
+    skipped = replace(alone, skipped=frozenset({(DATA, 16)}))
+    assert [(each.name, each.through, each.stop) for each in plan_tables(skipped).tables] == [(NAME, 30, None)]
 
 
 def test_a_table_that_is_behind_does_not_move() -> None:

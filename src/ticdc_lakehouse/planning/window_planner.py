@@ -157,8 +157,8 @@ class WindowPlanner:
         found = self._called_like(statement.partitioned, ddl) if statement.from_anywhere else []
         parted = [name for name in found if name != statement.plain] or [statement.partitioned]
         names = (parted[0], statement.plain)
-        if len(parted) > 1:
-            self._block_named(ddl, [*parted, statement.plain], _unsaid(statement.partitioned))
+        if len(parted) > 1 or any(self._was_unsure(ddl, name, statement.partitioned) for name in names):
+            self._block_unsure(ddl, parted, statement.plain, statement.partitioned)
             return
         if self.now.batches is not None:
             self._block_named(ddl, names, "gold mode eventual keeps deleted rows, whose partition is unknown")
@@ -336,13 +336,26 @@ class WindowPlanner:
     def _rename_from_anywhere(self, ddl: DdlEvent, old: TableName, new: TableName) -> None:
         """Renames the one table that is called so. Of several all are blocked. So is one that is behind and comes from
         another database: rows of its new name may be published already."""
-        found = [name for name in self._called_like(old, ddl) if name != new]
-        if len(found) == 1 and (found[0] == old or self._is_up_to_date(ddl, found[0])):
-            self._rename_one(ddl, found[0], new)
-        elif found:
-            self._block_named(ddl, [*found, new], _unsaid(old))
+        found = [name for name in self._called_like(old, ddl) if name != new] or [old]
+        unsure = len(found) > 1 or self._was_unsure(ddl, found[0], old)
+        if unsure or not (found[0] == old or self._is_up_to_date(ddl, found[0])):
+            self._block_unsure(ddl, found, new, old)
         else:
-            self._rename_one(ddl, old, new)
+            self._rename_one(ddl, found[0], new)
+
+    def _block_unsure(self, ddl: DdlEvent, found: Sequence[TableName], other: TableName, called: TableName) -> None:
+        """Blocks the tables of which one is meant, and the other that the DDL names. One that is blocked before gets
+        this reason as well: the next windows may not find the others any more."""
+        self._block_named(ddl, [*found, other], _unsaid(called))
+        for name in found:
+            builder = self.builders.named(name)
+            if builder is not None and builder.stop is not None and not self._was_unsure(ddl, name, called):
+                builder.stop = _unsupported(ddl, _unsaid(called), can_skip=False)
+
+    def _was_unsure(self, ddl: DdlEvent, name: TableName, called: TableName) -> bool:
+        builder = self.builders.named(name)
+        stops = () if builder is None else (builder.stop, builder.state and builder.state.stop)
+        return any(stop and (stop.commit_ts, stop.detail) == (ddl.commit_ts, _unsaid(called)) for stop in stops)
 
     def _called_like(self, called: TableName, ddl: DdlEvent | None = None) -> list[TableName]:
         """The existing tables of any database that are called so, and do not include the DDL yet."""
