@@ -80,14 +80,16 @@ def test_it_is_not_guessed_later_either() -> None:
     assert [(each.name, each.through, each.stop) for each in plan_tables(skipped).tables] == [(NAME, 30, None)]
 
 
-def test_a_table_that_is_behind_does_not_move() -> None:
-    """Rows of its new name may be published by then."""
-    behind = replace(STATE, applied_tso=5, stop=StopReason(kind=StopKind.QUARANTINED, detail="in quarantine"))
-    now = planned(ddl(8, MOVED, "u", "e"))
-    now = replace(now, before=replace(now.before, tables={NAME: behind}))
-    (stayed,) = plan_tables(now).tables
-    assert (stayed.name, stayed.through) == (NAME, 8)
-    assert needs_override(stayed)
+def test_a_table_that_is_behind_moves_without_its_rows() -> None:
+    """Rows of its new name may be published by then, and are not read again when it is resumed."""
+    state = replace(STATE, applied_tso=5, stop=StopReason(kind=StopKind.QUARANTINED, detail="in quarantine"))
+    now, name = planning_input(known=KNOWN, ddls=(ddl(8, MOVED, "u", "e"),)), NAME
+    for needs in (True, False, False):
+        (moved,) = plan_tables(replace(now, before=replace(now.before, tables={name: state}))).tables
+        assert (moved.name, moved.through, needs_override(moved)) == (E_U, 8, True)
+        assert "rows of its new name may be published already" in str(block_reason(moved))
+        assert moved.stop is not None
+        name, state = E_U, replace(state, applied_tso=8, stop=replace(moved.stop, needs_override=needs))
 
 
 def test_a_table_that_was_dropped_is_none_of_them() -> None:

@@ -157,7 +157,7 @@ class WindowPlanner:
         found = self._called_like(statement.partitioned, ddl) if statement.from_anywhere else []
         parted = [name for name in found if name != statement.plain] or [statement.partitioned]
         names = (parted[0], statement.plain)
-        if len(parted) > 1 or any(self._was_unsure(ddl, name, statement.partitioned) for name in names):
+        if len(parted) > 1 or self._was_unsure(ddl, names):
             self._block_unsure(ddl, parted, statement.plain, statement.partitioned)
             return
         if self.now.batches is not None:
@@ -334,39 +334,34 @@ class WindowPlanner:
             rename(ddl, old, new)
 
     def _rename_from_anywhere(self, ddl: DdlEvent, old: TableName, new: TableName) -> None:
-        """Renames the one table that is called so. Of several all are blocked. So is one that is behind and comes from
-        another database: rows of its new name may be published already."""
+        """Renames the one table that is called so. Of several all are blocked."""
         found = [name for name in self._called_like(old, ddl) if name != new] or [old]
-        unsure = len(found) > 1 or self._was_unsure(ddl, found[0], old)
-        if unsure or not (found[0] == old or self._is_up_to_date(ddl, found[0])):
+        if len(found) > 1 or self._was_unsure(ddl, found):
             self._block_unsure(ddl, found, new, old)
-        else:
-            self._rename_one(ddl, found[0], new)
+            return
+        for builder in self._affected(ddl, (found[0],)) if found[0] != old else ():
+            if builder.stop is not None or not self._is_new(ddl):
+                merge_until(self.now, builder, ddl.commit_ts)
+                builder.block(_unsupported(ddl, _BEHIND, can_skip=False))
+        self._rename_one(ddl, found[0], new)
 
     def _block_unsure(self, ddl: DdlEvent, found: Sequence[TableName], other: TableName, called: TableName) -> None:
         """Blocks the tables of which one is meant, and the other that the DDL names. One that is blocked before gets
         this reason as well: the next windows may not find the others any more."""
         self._block_named(ddl, [*found, other], _unsaid(called))
-        for name in found:
-            builder = self.builders.named(name)
-            if builder is not None and builder.stop is not None and not self._was_unsure(ddl, name, called):
+        for builder in self._affected(ddl, tuple(found)):
+            if builder.stop is not None and not _is_unsure(builder):
                 builder.stop = _unsupported(ddl, _unsaid(called), can_skip=False)
 
-    def _was_unsure(self, ddl: DdlEvent, name: TableName, called: TableName) -> bool:
-        builder = self.builders.named(name)
-        stops = () if builder is None else (builder.stop, builder.state and builder.state.stop)
-        return any(stop and (stop.commit_ts, stop.detail) == (ddl.commit_ts, _unsaid(called)) for stop in stops)
+    def _was_unsure(self, ddl: DdlEvent, names: Sequence[TableName]) -> bool:
+        """True if a table was blocked because it may be another that a DDL meant. Its names since are not certain."""
+        return any(map(_is_unsure, self._affected(ddl, tuple(names))))
 
     def _called_like(self, called: TableName, ddl: DdlEvent | None = None) -> list[TableName]:
         """The existing tables of any database that are called so, and do not include the DDL yet."""
         existing = (builder for builder in self.builders if builder.dropped_at is None)
         names = dict.fromkeys(builder.name for builder in existing if ddl is None or not builder.includes(ddl))
         return [name for name in names if fold(name.table) == fold(called.table)]
-
-    def _is_up_to_date(self, ddl: DdlEvent, name: TableName) -> bool:
-        """True if a table has all changes that come before a DDL, and none of them is published after it."""
-        builder = self.builders.named(name)
-        return self._is_new(ddl) and builder is not None and builder.stop is None
 
     def _rename_one(self, ddl: DdlEvent, old: TableName, new: TableName) -> None:
         for builder in self._affected(ddl, (old,)):
@@ -434,8 +429,22 @@ _UNCERTAIN = (
 )
 
 
+_BEHIND = (
+    "it was blocked when it came from a database that the text does not name: rows of its new name may be published "
+    "already"
+)
+
+
+_UNSAID = "the text does not say of which database"
+
+
 def _unsaid(name: TableName) -> str:
-    return f"the text does not say of which database {name.table} is"
+    return f"{_UNSAID} {name.table} is"
+
+
+def _is_unsure(builder: TablePlanBuilder) -> bool:
+    stops = (builder.stop, None if builder.state is None else builder.state.stop)
+    return any(stop is not None and stop.detail.startswith(_UNSAID) for stop in stops)
 
 
 def _leaves_schema(builder: TablePlanBuilder, view: str) -> bool:
