@@ -19,7 +19,7 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.state import publish, published
 from ticdc_lakehouse.gold.state_tables import OVERRIDES, WINDOWS, Identity, append, create_tables, rows_of
 from ticdc_lakehouse.planning.published_state import Published, TableState
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.stop_reason import StopReason
 from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.silver.retention import retention_floor
 
@@ -48,7 +48,7 @@ def decide(lake: Lake, feed: str, table: str, action: Action, reason: str) -> Ta
     create_tables(lake)
     before = published(lake, feed)
     name, state, stop = _blocked(before, feed, table)
-    if action is Action.SKIP_DDL and stop.kind is not StopKind.UNSUPPORTED_DDL:
+    if action is Action.SKIP_DDL and not stop.of_ddl:
         raise ConfigError(f"{feed}: table {name} is not blocked by a DDL: {stop}")
     _check_kept(lake, feed, name, state)
     identity = Identity(feed, before.number + 1, str(uuid4()))

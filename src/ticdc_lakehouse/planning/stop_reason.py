@@ -17,6 +17,8 @@ class StopKind(StrEnum):
     """A DDL that gold does not support."""
     AWAITS_ROWS = "awaits_rows"
     """A DDL made the table, empty, with columns that are unknown: its first rows tell them."""
+    AMBIGUOUS_TABLE = "ambiguous_table"
+    """A DDL that gold cannot follow, since its text does not tell of which database one of its tables is."""
     DROPPED = "dropped"
     """TiDB dropped it, and the policy is to keep its last rows (``on_drop: keep``)."""
     QUARANTINED = "quarantined"
@@ -49,6 +51,11 @@ class StopReason:
     needs_override: bool = False
     """True if the table stays blocked until an override; False if the next run tries again."""
 
+    @property
+    def of_ddl(self) -> bool:
+        """True if a DDL that gold cannot follow blocks the table."""
+        return self.kind in (StopKind.UNSUPPORTED_DDL, StopKind.AMBIGUOUS_TABLE)
+
     def to_json(self) -> str:
         """Returns all fields as one JSON object."""
         return orjson.dumps(asdict(self)).decode()
@@ -62,7 +69,7 @@ class StopReason:
     def __str__(self) -> str:
         """One line for people: what happened, and the ways out unless the detail names them."""
         match self.kind:
-            case StopKind.UNSUPPORTED_DDL | StopKind.AWAITS_ROWS:
+            case StopKind.UNSUPPORTED_DDL | StopKind.AMBIGUOUS_TABLE | StopKind.AWAITS_ROWS:
                 return _unsupported_ddl(self)
             case StopKind.DROPPED:
                 return f"TiDB dropped it at {self.commit_ts} (on_drop: keep)"

@@ -56,6 +56,10 @@ class TablePlans:
         """The plans of all tables of a database, in insertion order."""
         return sorted(self._by_database.get(fold(database), ()), key=self._numbers.__getitem__)
 
+    def called(self, table: str) -> list[TablePlanBuilder]:
+        """The plans of the tables of this name in all databases, in insertion order."""
+        return [plan for plan in self if fold(plan.name.table) == fold(table)]
+
     def spelled(self, name: TableName) -> TableName:
         """The name, with its database in the spelling of the feed's first table. The message of a RENAME and all rows
         after it carry the database in lower case (wire.md 8.14)."""

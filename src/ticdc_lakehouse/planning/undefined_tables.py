@@ -27,11 +27,11 @@ def leave_former_rows(ddl: DdlEvent, builder: TablePlanBuilder) -> None:
     """Blocks an undefined table at its RENAME for good if it is blocked already: the next window would look for its
     rows under its new name alone, and find those of another table that had this name before."""
     stop = builder.stop
-    if builder.definition is None and stop is not None and stop.kind is not StopKind.UNSUPPORTED_DDL:
+    if builder.definition is None and stop is not None and not stop.of_ddl:
         reason = f"it was blocked before, and its columns are unknown ({stop})"
         builder.stop = unsupported_ddl(ddl.commit_ts, ddl.query, reason, can_skip=False)
 
 
 def lacks_former_rows(builder: TablePlanBuilder, state: TableState) -> bool:
     """True if only an export tells the rows of a published table."""
-    return builder.definition is None and state.stop is not None and state.stop.kind is StopKind.UNSUPPORTED_DDL
+    return builder.definition is None and state.stop is not None and state.stop.of_ddl

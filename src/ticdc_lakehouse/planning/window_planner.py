@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ticdc_codec.errors import ApplyError
+from ticdc_lakehouse.planning.blocking import block_unless_ignored, block_unless_skipped, is_skipped, unsupported
 from ticdc_lakehouse.planning.compatibility import definition_from_wire
 from ticdc_lakehouse.planning.naming import schema_part
 from ticdc_lakehouse.planning.planning_input import PlanningInput
@@ -13,14 +14,14 @@ from ticdc_lakehouse.planning.published_tables import published_builder
 from ticdc_lakehouse.planning.recovery import end_table, last_recoverable, recoverable_builders
 from ticdc_lakehouse.planning.segments import define, merge_rest, merge_until, remaining_groups
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.table_plan import TablePlanBuilder, exchange_step, unsupported_ddl
+from ticdc_lakehouse.planning.table_plan import TablePlanBuilder, exchange_step
 from ticdc_lakehouse.planning.table_plans import TablePlans
 from ticdc_lakehouse.planning.undefined_tables import await_rows, leave_former_rows
 from ticdc_lakehouse.planning.window import DdlEvent
-from ticdc_lakehouse.policy import OnDrop, OnUnsupportedDdl
+from ticdc_lakehouse.policy import OnDrop
 from ticdc_lakehouse.schema.computed_default import OldRows, with_old_rows, without_old_rows
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.repeated import removes_rows
 from ticdc_lakehouse.schema.statement import (
     AlterTable,
@@ -132,11 +133,11 @@ class WindowPlanner:
         for builder in self._affected(ddl, (statement.name,)):
             if not statement.of_indexes:
                 merge_until(self.now, builder, ddl.commit_ts)
-            if self._is_skipped(ddl, builder):
+            if is_skipped(self.now, ddl, builder):
                 builder.record_ddl(ddl)
                 continue
             if builder.may_include(ddl) and removes_rows(statement):
-                builder.block(_unsupported(ddl, _UNCERTAIN, can_skip=True))
+                builder.block(unsupported(ddl, _UNCERTAIN, can_skip=True))
                 continue
             digits = self.now.config.noncanonical_key_digits
             resolved = with_old_rows(statement, ddl.commit_ts, self._old_rows(builder.name))
@@ -146,7 +147,7 @@ class WindowPlanner:
                 if builder.has_effect_of(ddl, statement):
                     builder.record_ddl(ddl)
                 else:
-                    self._block_unless_ignored(ddl, builder, str(error))
+                    block_unless_ignored(self.now, ddl, builder, str(error))
 
     def _old_rows(self, name: TableName) -> OldRows:
         config = self.now.config
@@ -154,11 +155,11 @@ class WindowPlanner:
         return OldRows(policy=policy, time_zone=config.time_zone, ddl_time_zone=config.ddl_time_zone)
 
     def _exchange(self, ddl: DdlEvent, statement: ExchangePartition) -> None:
-        found = self._called_like(statement.partitioned, ddl) if statement.from_anywhere else []
-        parted = [name for name in found if name != statement.plain] or [statement.partitioned]
-        names = (parted[0], statement.plain)
-        if len(parted) > 1 or self._was_unsure(ddl, names):
-            self._block_unsure(ddl, parted, statement.plain, statement.partitioned)
+        called, plain = statement.partitioned, statement.plain
+        parted = self._meant(ddl, called, plain) if statement.from_anywhere else [called]
+        names = (parted[0], plain)
+        if len(parted) > 1 or self._was_ambiguous(ddl, names):
+            self._block_ambiguous(ddl, parted, plain, called)
             return
         if self.now.batches is not None:
             self._block_named(ddl, names, "gold mode eventual keeps deleted rows, whose partition is unknown")
@@ -168,9 +169,9 @@ class WindowPlanner:
             merge_until(self.now, builder, ddl.commit_ts)
         if any(builder.stop is not None and not builder.stop.needs_override for builder in builders):
             for builder in builders:
-                builder.block(_unsupported(ddl, "the other table is blocked", can_skip=False, needs_override=False))
+                builder.block(unsupported(ddl, "the other table is blocked", can_skip=False, needs_override=False))
             return
-        if any(self._is_skipped(ddl, builder) for builder in builders):
+        if any(is_skipped(self.now, ddl, builder) for builder in builders):
             self._block_named(ddl, names, "the other table skips it")
             return
         try:
@@ -293,12 +294,14 @@ class WindowPlanner:
         if existing.may_include(ddl):
             existing.record_ddl(ddl)
         else:
-            self._block_unless_skipped(ddl, existing, "the table exists already")
+            block_unless_skipped(self.now, ddl, existing, "the table exists already")
         return False
 
     def _create_like(self, ddl: DdlEvent, statement: CreateTableLike) -> None:
         name, source = statement.name, statement.source
-        found = [other for other in self._called_like(source) if other != name] if statement.from_anywhere else [source]
+        found = [source]
+        if statement.from_anywhere:
+            found = [b.name for b in self.builders.called(source.table) if b.dropped_at is None and b.name != name]
         builder = self.builders.named(found[0]) if len(found) == 1 else None
         if builder is None or builder.stop is not None or builder.definition is None:
             await_rows(ddl, self._create(ddl, name, None), f"{'.'.join(source)} is unknown")
@@ -318,7 +321,7 @@ class WindowPlanner:
         for builder in self._affected(ddl, (name,)):
             if builder.may_include(ddl):
                 merge_until(self.now, builder, ddl.commit_ts)
-                self._block_unless_skipped(ddl, builder, _UNCERTAIN)
+                block_unless_skipped(self.now, ddl, builder, _UNCERTAIN)
                 continue
             was_blocked = builder.stop is not None
             merge_until(self.now, builder, ddl.commit_ts)
@@ -335,33 +338,35 @@ class WindowPlanner:
 
     def _rename_from_anywhere(self, ddl: DdlEvent, old: TableName, new: TableName) -> None:
         """Renames the one table that is called so. Of several all are blocked."""
-        found = [name for name in self._called_like(old, ddl) if name != new] or [old]
-        if len(found) > 1 or self._was_unsure(ddl, found):
-            self._block_unsure(ddl, found, new, old)
+        found = self._meant(ddl, old, new)
+        if len(found) > 1 or self._was_ambiguous(ddl, found):
+            self._block_ambiguous(ddl, found, new, old)
             return
         for builder in self._affected(ddl, (found[0],)) if found[0] != old else ():
             if builder.stop is not None or not self._is_new(ddl):
                 merge_until(self.now, builder, ddl.commit_ts)
-                builder.block(_unsupported(ddl, _BEHIND, can_skip=False))
+                builder.block(unsupported(ddl, _BEHIND, can_skip=False))
         self._rename_one(ddl, found[0], new)
 
-    def _block_unsure(self, ddl: DdlEvent, found: Sequence[TableName], other: TableName, called: TableName) -> None:
+    def _meant(self, ddl: DdlEvent, called: TableName, other: TableName) -> list[TableName]:
+        """The tables of any database that a DDL may mean by a name without one, and that do not include it yet; not the
+        ``other`` table that it names. Of a table that is unknown, the name as it is read."""
+        existing = (builder for builder in self.builders.called(called.table) if builder.dropped_at is None)
+        names = dict.fromkeys(builder.name for builder in existing if not builder.includes(ddl))
+        return [name for name in names if name != other] or [called]
+
+    def _was_ambiguous(self, ddl: DdlEvent, names: Sequence[TableName]) -> bool:
+        """True if a table was blocked because it may be another that a DDL meant. Its names since are not certain."""
+        return any(map(_is_ambiguous, self._affected(ddl, tuple(names))))
+
+    def _block_ambiguous(self, ddl: DdlEvent, found: Sequence[TableName], other: TableName, called: TableName) -> None:
         """Blocks the tables of which one is meant, and the other that the DDL names. One that is blocked before gets
         this reason as well: the next windows may not find the others any more."""
-        self._block_named(ddl, [*found, other], _unsaid(called))
+        reason = f"the text does not say of which database {called.table} is"
+        self._block_named(ddl, [*found, other], reason, StopKind.AMBIGUOUS_TABLE)
         for builder in self._affected(ddl, tuple(found)):
-            if builder.stop is not None and not _is_unsure(builder):
-                builder.stop = _unsupported(ddl, _unsaid(called), can_skip=False)
-
-    def _was_unsure(self, ddl: DdlEvent, names: Sequence[TableName]) -> bool:
-        """True if a table was blocked because it may be another that a DDL meant. Its names since are not certain."""
-        return any(map(_is_unsure, self._affected(ddl, tuple(names))))
-
-    def _called_like(self, called: TableName, ddl: DdlEvent | None = None) -> list[TableName]:
-        """The existing tables of any database that are called so, and do not include the DDL yet."""
-        existing = (builder for builder in self.builders if builder.dropped_at is None)
-        names = dict.fromkeys(builder.name for builder in existing if ddl is None or not builder.includes(ddl))
-        return [name for name in names if fold(name.table) == fold(called.table)]
+            if builder.stop is not None and not _is_ambiguous(builder):
+                builder.stop = unsupported(ddl, reason, can_skip=False, kind=StopKind.AMBIGUOUS_TABLE)
 
     def _rename_one(self, ddl: DdlEvent, old: TableName, new: TableName) -> None:
         for builder in self._affected(ddl, (old,)):
@@ -379,13 +384,13 @@ class WindowPlanner:
                 self.builders.rename(builder, self.builders.spelled(new))
                 builder.rename(ddl, view)
             else:
-                self._block_unless_skipped(ddl, builder, f"table {'.'.join(new)} exists already")
+                block_unless_skipped(self.now, ddl, builder, f"table {'.'.join(new)} exists already")
             return
         if not self.now.config.matches(*old) and self._is_new(ddl):
             moved = self._create(ddl, new, None)
             if moved is not None:
                 reason = f"the feed's filter excludes {'.'.join(old)}, so its rows are unknown"
-                moved.block(_unsupported(ddl, reason, can_skip=False))
+                moved.block(unsupported(ddl, reason, can_skip=False))
 
     def _leave_schema(self, ddl: DdlEvent, builder: TablePlanBuilder, new: TableName) -> None:
         """Ends a table whose new name lies in another schema of the lake, since no catalog moves a table; the table of
@@ -393,9 +398,15 @@ class WindowPlanner:
         self.builders.remove(builder)
         moved = self._begin_at(ddl, new, None)
         if moved is not None:
-            moved.block(_unsupported(ddl, MOVED, can_skip=False))
+            moved.block(unsupported(ddl, MOVED, can_skip=False))
 
-    def _block_named(self, ddl: DdlEvent, names: Sequence[TableName], reason: str) -> None:
+    def _block_named(
+        self,
+        ddl: DdlEvent,
+        names: Sequence[TableName],
+        reason: str,
+        kind: StopKind = StopKind.UNSUPPORTED_DDL,
+    ) -> None:
         """Blocks the tables of these names; adds the ones that are unknown so far."""
         for name in names:
             builder = self.builders.named(name)
@@ -404,30 +415,12 @@ class WindowPlanner:
             elif builder is None and self._is_new(ddl):
                 builder = self._begin_at(ddl, name, None)
             if builder is not None and not builder.includes(ddl):
-                self._block_unless_ignored(ddl, builder, reason)
-
-    def _is_skipped(self, ddl: DdlEvent, builder: TablePlanBuilder) -> bool:
-        return builder.definition is not None and (builder.definition.data, ddl.commit_ts) in self.now.skipped
-
-    def _block_unless_ignored(self, ddl: DdlEvent, builder: TablePlanBuilder, reason: str) -> None:
-        """Blocks a table before an unsupported DDL, unless the policy is to ignore it."""
-        if self.now.config.policy(*builder.name).on_unsupported_ddl is OnUnsupportedDdl.IGNORE:
-            builder.record_ddl(ddl)
-        else:
-            self._block_unless_skipped(ddl, builder, reason)
-
-    def _block_unless_skipped(self, ddl: DdlEvent, builder: TablePlanBuilder, reason: str) -> None:
-        """Blocks a table before a DDL, unless an override skips it."""
-        if self._is_skipped(ddl, builder):
-            builder.record_ddl(ddl)
-        else:
-            builder.block(_unsupported(ddl, reason, can_skip=builder.definition is not None))
+                block_unless_ignored(self.now, ddl, builder, reason, kind)
 
 
 _UNCERTAIN = (
     "the export that the table is of was taken so shortly before that it may have rows of after: export it again"
 )
-
 
 _BEHIND = (
     "it was blocked when it came from a database that the text does not name: rows of its new name may be published "
@@ -435,21 +428,10 @@ _BEHIND = (
 )
 
 
-_UNSAID = "the text does not say of which database"
-
-
-def _unsaid(name: TableName) -> str:
-    return f"{_UNSAID} {name.table} is"
-
-
-def _is_unsure(builder: TablePlanBuilder) -> bool:
+def _is_ambiguous(builder: TablePlanBuilder) -> bool:
     stops = (builder.stop, None if builder.state is None else builder.state.stop)
-    return any(stop is not None and stop.detail.startswith(_UNSAID) for stop in stops)
+    return any(stop is not None and stop.kind is StopKind.AMBIGUOUS_TABLE for stop in stops)
 
 
 def _leaves_schema(builder: TablePlanBuilder, view: str) -> bool:
     return builder.definition is not None and schema_part(builder.definition.name) != schema_part(view)
-
-
-def _unsupported(ddl: DdlEvent, detail: str, *, can_skip: bool, needs_override: bool = True) -> StopReason:
-    return unsupported_ddl(ddl.commit_ts, ddl.query, detail, can_skip=can_skip, needs_override=needs_override)
