@@ -15,6 +15,7 @@ from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_local.broker import Broker, recorded_messages
+from ticdc_local.delta_reader import DeltaReader
 from ticdc_local.feed_file import write_feed_file
 from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.runner.job import local_parameters
@@ -22,8 +23,6 @@ from ticdc_testkit.comparison import LOST, Cell, Difference, differences, gold_r
 from ticdc_testkit.recorded_streams import Answer, RecordedStream, answers
 
 FEED = "recorded"
-NEWEST = (1 << 63) - 1
-"""A TSO after all others."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,9 +92,11 @@ def verify(run: Run, stream: RecordedStream, every: int = 1) -> Iterator[Verdict
 
 def verdict(run: Run, answer: Answer, time_zone: str, seen: dict[tuple[str, int], list[tuple[Cell, ...]]]) -> Verdict:
     """Gold at the answer's watermark. ``seen`` keeps the rows of each table and version, for the next call."""
-    states = published(run.lake, run.feed.name).tables
-    eventual = run.feed.gold.mode is Mode.EVENTUAL
-    tables = as_of(run.lake.spark, run.feed.name, NEWEST if eventual else answer.watermark, lake=run.lake)
+    assert run.lake.root is not None
+    now = published(DeltaReader(run.lake.root), run.feed.name)
+    states, eventual = now.tables, run.feed.gold.mode is Mode.EVENTUAL
+    newest = eventual or now.tso == answer.watermark  # which is read faster than an earlier one
+    tables = as_of(run.lake.spark, run.feed.name, None if newest else answer.watermark, lake=run.lake)
     found: list[Difference] = []
     if tables.tso != answer.watermark and not eventual:
         found.append(_whole("*", f"watermark {answer.watermark}", f"watermark {tables.tso}"))

@@ -18,11 +18,12 @@ from pyspark.sql import SparkSession
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.protocols import spelling
-from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.config.feed import Feed, load_feed
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.gold.time_travel import as_of
 from ticdc_lakehouse.ops import status
+from ticdc_lakehouse.ops.status import FeedStatus
 from ticdc_lakehouse.silver import events_table
 from ticdc_local.broker import Broker, recorded_messages
 from ticdc_local.cli.arguments import LAKE, lake_root, place_arguments, project_root, writing
@@ -30,6 +31,7 @@ from ticdc_local.cli.job_text import progress_text, result_text
 from ticdc_local.cli.notice import note
 from ticdc_local.cli.open_lake import quiet_session
 from ticdc_local.cli.run import JOB
+from ticdc_local.delta_reader import DeltaReader
 from ticdc_local.runner.bundle import Bundle, load_bundle
 from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.runner.display import table, text_of
@@ -228,17 +230,31 @@ def _show_state(demo: _Demo, runs: Mapping[str, Run]) -> None:
         "gold rows",
         "watermark",
     )
-    lines = [(name, spelling(demo.feeds[name].protocol), *_layers(each, name)) for name, each in runs.items()]
+    reader = DeltaReader(demo.lake)
+    feeds = {name: status.feed_status(reader, name) for name in runs}
+    rows = _gold_rows(runs["shop_craft"].lake, feeds)
+    lines = [
+        (name, spelling(demo.feeds[name].protocol), *_layers(reader, found), rows[name], found.tso)
+        for name, found in feeds.items()
+    ]
     print(f"{table(heads, lines)}\n")
 
 
-def _layers(run: Run, name: str) -> tuple[int, ...]:
-    """The numbers of a feed's line."""
-    lake, spark = run.lake, run.lake.spark
-    found = status.feed_status(lake, name)
-    events = spark.table(events_table.full_name(lake, name)).count()
-    rows = sum(table.count() for table in as_of(spark, name, lake=lake).tables.values())
-    return found.landed, found.quarantined, events, len(found.tables), rows, found.tso
+def _layers(reader: DeltaReader, found: FeedStatus) -> tuple[int, ...]:
+    """Messages in bronze and in quarantine, events in silver, tables in gold."""
+    (events,) = reader.rows(f"SELECT count(*) AS number FROM {events_table.full_name(reader, found.feed)}")
+    return found.landed, found.quarantined, events["number"], len(found.tables)
+
+
+def _gold_rows(lake: Lake, feeds: Mapping[str, FeedStatus]) -> dict[str, int]:
+    """The rows of each feed's gold views."""
+    views = [
+        f"SELECT '{name}' AS feed FROM {lake.table(Layer.GOLD, state.name)}"
+        for name, found in feeds.items()
+        for state in found.tables.values()
+    ]
+    counted = lake.rows(f"SELECT feed, count(*) AS number FROM ({' UNION ALL '.join(views)}) GROUP BY feed")
+    return {row["feed"]: row["number"] for row in counted}
 
 
 def _show_queries(demo: _Demo, lake: Lake, tso: int) -> None:
