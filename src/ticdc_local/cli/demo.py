@@ -9,8 +9,10 @@ import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
+from itertools import repeat
 from pathlib import Path
 from typing import TextIO
 
@@ -29,7 +31,7 @@ from ticdc_local.broker import Broker, recorded_messages
 from ticdc_local.cli.arguments import LAKE, lake_root, place_arguments, project_root, writing
 from ticdc_local.cli.job_text import progress_text, result_text
 from ticdc_local.cli.notice import note
-from ticdc_local.cli.open_lake import quiet_session
+from ticdc_local.cli.open_lake import silence_query_log
 from ticdc_local.cli.run import JOB
 from ticdc_local.delta_reader import DeltaReader
 from ticdc_local.runner.bundle import Bundle, load_bundle
@@ -37,6 +39,7 @@ from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.runner.display import table, text_of
 from ticdc_local.runner.job import feed_parameters, local_parameters, run_job
 from ticdc_local.runner.outcome import Event, JobState, Progress
+from ticdc_local.session import CORES, local_session
 from ticdc_testkit.comparison import Cell
 from ticdc_testkit.recorded_streams import Answer, RecordedStream, answers, recorded_stream
 from ticdc_testkit.verify_stream import Verdict, verdict
@@ -120,17 +123,25 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def run(options: argparse.Namespace, open_session: Callable[[Path], SparkSession] = quiet_session) -> int:
+def _session(lake: Path) -> SparkSession:
+    """The process's session, without a word: the demo says what goes on."""
+    silence_query_log()
+    return local_session(lake)
+
+
+def run(options: argparse.Namespace, open_session: Callable[[Path], SparkSession] = _session) -> int:
     """Make the lake anew and show it; 1 if gold differs from TiDB anywhere. ``open_session`` gives the session of the
     lake's folder."""
     if options.steps < 1:
         raise ConfigError(f"--steps: expected 1 or more, found {options.steps}")
     demo = _prepared(options, open_session)
     verdicts: dict[str, list[Verdict]] = {name: [] for name in FEEDS}
-    with Broker(demo.lake / "kafka") as broker:
+    with Broker(demo.lake / "kafka") as broker, ThreadPoolExecutor(1) as pool:
         demo.say(f"Kafka runs at {broker.bootstrap_servers}")
+        session = pool.submit(demo.session)  # Spark starts while the changefeeds are written
         for name in FEEDS:
             _publish(demo, broker, name)
+        session.result()
         runs = _apply(demo, broker, chosen(list(answers(demo.project / STREAM)), options.steps), verdicts)
         _show_state(demo, runs)
     _show_queries(demo, runs["shop_craft"].lake, verdicts["shop_craft"][0].watermark)
@@ -187,8 +198,11 @@ def _apply(demo: _Demo, broker: Broker, known: list[Answer], verdicts: dict[str,
         limit = "" if last else str(answer.watermark)
         _run_job(demo, {**demo.parameters(broker, feeds), "until_tso": limit})
         runs = {name: _run_of(demo, broker, name) for name in feeds}
-        for name, each in runs.items():
-            verdicts[name].append(verdict(each, answer, demo.streams[name].time_zone, seen[name]))
+        with ThreadPoolExecutor(CORES) as pool:
+            zones = (demo.streams[name].time_zone for name in runs)
+            compared = pool.map(verdict, runs.values(), repeat(answer), zones, (seen[name] for name in runs))
+            for name, each in zip(runs, compared, strict=True):
+                verdicts[name].append(each)
         equal = all(not verdicts[name][-1].differences for name in feeds)
         state = "gold equals TiDB" if equal else "gold DIFFERS from TiDB"
         demo.say(f"Watermark {number} of {len(known)}, TSO {answer.watermark}: {state} in {len(feeds)} feeds")
