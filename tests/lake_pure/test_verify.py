@@ -45,6 +45,7 @@ def test_a_dsn_refers_to_its_password() -> None:
     assert found == Address(host="db.example", port=4000, user="the reader", password="lake+tidb", ca="/ca.pem")
     assert "lake+tidb" not in repr(found)
     assert address_of("mysql://root@127.0.0.1:4001", secret).password == ""
+    assert [address_of(f"mysql://root@db/?tls={text}", secret).tls for text in ("TRUE", "false")] == [True, False]
 
 
 @pytest.mark.parametrize(
@@ -55,6 +56,13 @@ def test_a_dsn_refers_to_its_password() -> None:
         ("mysql://db:4000/", "mysql://USER@HOST"),
         ("mysql://root@db/?secret=one", "SCOPE/KEY"),
         ("mysql://root@db/?password=hunter2", "unknown option"),
+        ("mysql://root:hunter2#@db/", "host or port"),
+        ("mysql://root@db:70000/", "host or port"),
+        ("mysql://root@[::1/", "host or port"),
+        ("mysql://root@db/?tls=yes", "tls: expected true or false, found 'yes'"),
+        ("mysql://root@db/?tls=1", "tls: expected true or false"),
+        ("mysql://root@db/?ca=", "ca: expected the file"),
+        ("mysql://root@db/?secret=one/two&secret=one/three", "twice"),
     ],
 )
 def test_other_dsns_are_refused_without_showing_a_password(dsn: str, said: str) -> None:

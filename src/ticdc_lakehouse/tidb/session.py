@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit
 
 import pymysql
 from pymysql.connections import Connection
@@ -22,7 +22,12 @@ Secret = Callable[[str, str], str]
 Row = tuple[Any, ...]
 
 DSN_FORM = "mysql://USER@HOST:4000/?secret=SCOPE/KEY"
-_REFERENCE = re.compile(r"[^/\s]+/[^/\s]+")
+_EXPECTED = {
+    "secret": (re.compile(r"[^/\s]+/[^/\s]+"), "SCOPE/KEY"),
+    "tls": (re.compile("true|false", re.IGNORECASE), "true or false"),
+    "ca": (re.compile(".+"), "the file of a certificate authority"),
+}
+"""Form of each option's value, and what it is."""
 _SESSION = (
     "SET NAMES utf8mb4",
     "SET SESSION time_zone = '{zone}', sql_mode = '', tidb_read_staleness = ''",
@@ -64,25 +69,45 @@ def address_of(dsn: str, secret: Secret) -> Address:
 
     Raises ConfigError for one of another form, and for a password in plain text.
     """
-    parts = urlsplit(dsn)
-    options = dict(parse_qsl(parts.query, keep_blank_values=True))
+    parts, port = _parts(dsn)
     if parts.scheme != "mysql" or not parts.hostname or not parts.username:
         raise ConfigError(f"dsn: expected {DSN_FORM}, found host {parts.hostname!r} and user {parts.username!r}")
     if parts.password is not None:
         raise ConfigError(f"dsn: expected a reference to the password, {DSN_FORM}, found a password")
-    if unknown := options.keys() - {"secret", "tls", "ca"}:
-        raise ConfigError(f"dsn: {', '.join(sorted(unknown))}: unknown option; there are secret, tls and ca")
+    options = _options(parts.query)
     reference = options.get("secret")
-    if reference is not None and not _REFERENCE.fullmatch(reference):
-        raise ConfigError(f"dsn: secret: expected SCOPE/KEY, found {reference!r}")
     return Address(
         host=parts.hostname,
-        port=parts.port or 4000,
+        port=port or 4000,
         user=unquote(parts.username),
         password="" if reference is None else secret(*reference.split("/")),
         ca=options.get("ca"),
         tls=options.get("tls", "false").lower() == "true",
     )
+
+
+def _parts(dsn: str) -> tuple[SplitResult, int | None]:
+    """The DSN's parts, and its port."""
+    try:
+        parts = urlsplit(dsn)
+        port = parts.port
+    except ValueError:  # its text is not shown: what stands for the port may be a password
+        raise ConfigError(f"dsn: expected {DSN_FORM}, found a host or port that is none") from None
+    return parts, port
+
+
+def _options(query: str) -> dict[str, str]:
+    """The options, each of them one that is obeyed."""
+    given = parse_qsl(query, keep_blank_values=True)
+    options = dict(given)
+    if unknown := options.keys() - _EXPECTED.keys():
+        raise ConfigError(f"dsn: {', '.join(sorted(unknown))}: unknown option; there are secret, tls and ca")
+    for name, value in given:
+        if not _EXPECTED[name][0].fullmatch(value):
+            raise ConfigError(f"dsn: {name}: expected {_EXPECTED[name][1]}, found {value!r}")
+    if len(options) < len(given):
+        raise ConfigError("dsn: an option is there twice: expected secret, tls and ca once each")
+    return options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
