@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import socket
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 
 import pytest
 
@@ -22,7 +25,7 @@ from ticdc_lakehouse.ops.verify.results import Result, TableResult, Verified
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.tidb.columns import SourceColumn, source_literal
-from ticdc_lakehouse.tidb.session import Address, address_of
+from ticdc_lakehouse.tidb.session import Address, Snapshot, address_of
 
 
 def secret(scope: str, key: str) -> str:
@@ -69,6 +72,35 @@ def test_other_dsns_are_refused_without_showing_a_password(dsn: str, said: str) 
     with pytest.raises(ConfigError, match=said) as error:
         address_of(dsn, secret)
     assert "hunter2" not in str(error.value)
+
+
+def test_a_server_without_tls_is_told_nothing_where_tls_is_asked_for() -> None:
+    with closing(socket.create_server(("127.0.0.1", 0))) as server, ThreadPoolExecutor(1) as pool:
+        told = pool.submit(_answer_to_greeting, server)
+        address = Address(host="127.0.0.1", port=server.getsockname()[1], user="reader", password="hunter2", tls=True)
+        with pytest.raises(ConfigError, match="cannot connect: SSL is required"):
+            Snapshot(address=address, tso=1).connect()
+        assert told.result() == b""
+
+
+def _answer_to_greeting(server: socket.socket) -> bytes:
+    """What a client says to a server that offers no TLS (protocol 41, secure connection, plugin authentication)."""
+    begin, more = b"\x0a8.0.11-TiDB\0" + bytes(4) + b"saltsalt\0", b"\x21\2\0\x08\0\x15" + bytes(10) + b"saltsaltsalt\0"
+    greeting = begin + (0x0200 | 0x8000).to_bytes(2, "little") + more + b"mysql_native_password\0"
+    client, _ = server.accept()
+    with client:
+        client.sendall(len(greeting).to_bytes(3, "little") + b"\0" + greeting)
+        return client.recv(1000)
+
+
+def test_a_password_is_utf_8_and_a_file_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    address = Address(host="127.0.0.1", port=1, user="reader", password="pä€", ca="/no/ca.pem")
+    with pytest.raises(ConfigError, match=r"reader@127\.0\.0\.1:1 with ca=/no/ca\.pem: cannot connect: No such file"):
+        Snapshot(address=address, tso=1).connect()
+    given: dict[str, object] = {}
+    monkeypatch.setattr("pymysql.connect", given.update)
+    address.connect()
+    assert given["password"] == "pä€".encode()
 
 
 @pytest.mark.parametrize(

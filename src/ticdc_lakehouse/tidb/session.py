@@ -56,8 +56,9 @@ class Address:
     def connect(self) -> Connection[Any]:
         """A new connection."""
         ssl = {"ca": self.ca} if self.ca else {"check_hostname": False} if self.tls else None
+        password = self.password.encode()  # of text PyMySQL sends Latin-1
         return pymysql.connect(
-            host=self.host, port=self.port, user=self.user, password=self.password, ssl=ssl, connect_timeout=20
+            host=self.host, port=self.port, user=self.user, password=password, ssl=ssl, connect_timeout=20
         )
 
 
@@ -147,7 +148,7 @@ def _connected(address: Address) -> Connection[Any]:
     try:
         return address.connect()
     except (pymysql.err.MySQLError, OSError) as error:
-        what = f"{address.user}@{address.host}:{address.port}"
+        what = f"{address.user}@{address.host}:{address.port}" + (f" with ca={address.ca}" if address.ca else "")
         raise ConfigError(f"dsn: {what}: cannot connect: {_message(error)}") from None
 
 
