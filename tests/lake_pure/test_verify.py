@@ -166,6 +166,25 @@ def test_buckets() -> None:
     assert together(["a", "b", "c"], rows, 3) == [["a"], ["b", "c"]]
 
 
+@pytest.mark.parametrize(
+    ("kind", "one", "other", "same"),
+    [
+        ("float", "3.4028235e38", "340282350000000000000000000000000000000", True),
+        ("time(3)", "-01:00:00.500", "-01:00:00.5", True),
+        ("time", "-00:00:01", "00:00:01", False),
+        ("json", '{"a": 1.50, "b": [true]}', '{"b": [true], "a": 1.5}', True),
+        ("json", '{"a": true}', '{"a": 1}', False),
+        ("json", "[false, 0]", "[0, 0]", False),
+        ("json", '["1"]', "[1]", False),
+        ("json", "null", None, False),
+        ("text", "a", "a ", False),
+    ],
+)
+def test_two_texts_of_one_value(kind: str, one: str, other: str | None, same: bool) -> None:
+    (column,) = table(f"CREATE TABLE t (v {kind})").columns
+    assert column.same(one, other) is column.same(other, one) is same
+
+
 def test_hashes_of_both_engines_are_compared_without_their_sign() -> None:
     assert Checksum.of(1, -1) == Checksum.of(1, 2**64 - 1)
     assert Checksum.of(2, "-2") == Checksum.of(2, 2**65 - 2)  # sums of rows without a key

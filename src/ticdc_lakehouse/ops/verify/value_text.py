@@ -113,7 +113,12 @@ def _comparable(kind: MysqlType, text: str) -> object:
                 whole, _, fraction = text.partition(".")
                 return whole, fraction.rstrip("0")
             case Family.JSON:
-                return json.loads(text, parse_float=Decimal, parse_int=Decimal)
+                return json.loads(text, parse_float=_json_number, parse_int=_json_number)
     except (ValueError, ArithmeticError):
         pass  # no value of the type: its text is all there is
     return text
+
+
+def _json_number(text: str) -> tuple[Decimal]:
+    """A number that is none of Python's: there 1 is true."""
+    return (Decimal(text),)
