@@ -166,6 +166,10 @@ def test_a_quote_that_is_doubled_apart_is_no_quote() -> None:
         (DumplingOptions(csv_separator=""), "--csv-separator"),
         (DumplingOptions(csv_separator='"|'), "none in both"),
         (DumplingOptions(csv_delimiter="", csv_null_value="NULL"), "--csv-null-value without --csv-delimiter"),
+        (DumplingOptions(csv_null_value="0"), "nothing tells NULL from that number"),
+        (DumplingOptions(csv_null_value="-1.5e3"), "nothing tells NULL from that number"),
+        (DumplingOptions(csv_null_value='""'), "--csv-null-value with --csv-delimiter in it"),
+        (DumplingOptions(csv_null_value="'", csv_delimiter="'"), "--csv-null-value with --csv-delimiter in it"),
         (DumplingOptions(csv_delimiter="", escape_backslash=False), "--escape-backslash=false without"),
         (DumplingOptions(csv_delimiter="@@", escape_backslash=False), "of several bytes"),
     ],
@@ -173,6 +177,11 @@ def test_a_quote_that_is_doubled_apart_is_no_quote() -> None:
 def test_settings_whose_files_cannot_be_read_back_are_refused(options: DumplingOptions, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         options.csv(None, ())
+
+
+@pytest.mark.parametrize("null", ["", "NULL", "-", "nan", "\\N"])
+def test_what_stands_for_null_may_be_anything_else(null: str) -> None:
+    assert DumplingOptions(csv_null_value=null).csv(None, ()).null == null.encode()
 
 
 def frame(*chunks: tuple[int, bytes]) -> bytes:

@@ -5,6 +5,7 @@ Source: tidb ``dumpling/export``, config.go (the options), sql_type.go and write
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -12,6 +13,7 @@ from enum import StrEnum
 from ticdc_codec.errors import ConfigError
 
 GIVE_OPTIONS = "give load the options that dumpling had (--no-header, --csv-separator, --csv-delimiter)"
+_NUMBER = re.compile(rb"[-+]?[0-9]*\.?[0-9]+([eE][-+]?[0-9]+)?")
 
 
 class BinaryForm(StrEnum):
@@ -129,6 +131,14 @@ def _check(dialect: Dialect) -> None:
     if not dialect.quote and dialect.null != CSV.null:
         raise ConfigError(
             "--csv-null-value without --csv-delimiter: nothing tells NULL from that text in such files: export again"
+        )
+    if dialect.quote and dialect.quote in dialect.null:
+        raise ConfigError(
+            "--csv-null-value with --csv-delimiter in it: nothing tells NULL from a text in such files: export again"
+        )
+    if _NUMBER.fullmatch(dialect.null):
+        raise ConfigError(
+            f"--csv-null-value {dialect.null.decode()}: nothing tells NULL from that number in such files: export again"
         )
     if not dialect.backslash and (len(dialect.quote) > 1 or len(dialect.separator) > 1):
         raise ConfigError(
