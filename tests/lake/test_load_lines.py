@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -182,6 +183,33 @@ def test_settings_whose_files_cannot_be_read_back_are_refused(options: DumplingO
 @pytest.mark.parametrize("null", ["", "NULL", "-", "nan", "\\N"])
 def test_what_stands_for_null_may_be_anything_else(null: str) -> None:
     assert DumplingOptions(csv_null_value=null).csv(None, ()).null == null.encode()
+
+
+@pytest.mark.parametrize(
+    ("dialect", "value", "message"),
+    [
+        ("snowflake", b"xyz", "column raw: expected values of BLOB in hex"),
+        ("snowflake", b"0AF", "in hex"),  # raw bytes, by chance digits
+        ("bigquery", b"plain", "in base64"),
+        ("bigquery", b"a-b_", "in base64"),
+        ("snowflake", b"SGVsbG8=", "in hex"),  # base64
+    ],
+)
+def test_bytes_that_are_not_written_as_the_options_say(dialect: str, value: bytes, message: str) -> None:
+    given = DumplingOptions(csv_output_dialect=dialect, no_header=True).csv(None, ())
+    with pytest.raises(ConfigError, match=message):
+        whole(b'1,"a","' + value + b'"\n', given, 99)
+
+
+def test_a_binary_column_shows_digits_that_are_no_base64() -> None:
+    (table,) = tables_from_sql("CREATE TABLE t (id BINARY(16))", "shop")
+    exported = ExportedTable(definition=table, columns=table.columns)
+    given = DumplingOptions(csv_output_dialect="bigquery", no_header=True).csv(None, ())
+    reader = RowReader(dialect=given, table=exported)
+    encoded = b64encode(b"0123456789abcdef")
+    assert rows([*reader.read_file(b'"' + encoded + b'"\n\\N\n', "t.csv")]) == [(encoded,), (None,)]
+    with pytest.raises(ConfigError, match=r"a value of 32 bytes in BINARY\(16\)"):
+        [*reader.read_file(b'"' + b"0123456789abcdef".hex().encode() + b'"\n', "t.csv")]
 
 
 def frame(*chunks: tuple[int, bytes]) -> bytes:

@@ -242,6 +242,7 @@ def outside(tokens: _Positions, quotes: _Positions) -> _Positions:
 
 def _typed(values: pa.Array, column: ColumnDefinition, dialect: Dialect) -> pa.Array:
     if column.type.family in RAW:
+        _check_form(values, column, dialect)
         _check_size(values, column, dialect)
         return values.cast(pa.binary())
     try:
@@ -252,14 +253,33 @@ def _typed(values: pa.Array, column: ColumnDefinition, dialect: Dialect) -> pa.A
         raise ConfigError(f"column {column.name}: expected UTF-8: {error}") from None
 
 
-_SIZES = {BinaryForm.RAW: 1, BinaryForm.HEX: 2}
+_WRITTEN = {
+    BinaryForm.HEX: (2, b"0123456789ABCDEFabcdef"),
+    BinaryForm.BASE64: (4, b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/="),
+}
+"""How many characters stand together, and which there are."""
+
+
+def _check_form(values: pa.Array, column: ColumnDefinition, dialect: Dialect) -> None:
+    """Raise ConfigError for a value that is not written as the dialect writes bytes."""
+    if dialect.binary not in _WRITTEN:
+        return
+    together, characters = _WRITTEN[dialect.binary]
+    incomplete = pc.any(pc.not_equal(pc.bit_wise_and(pc.binary_length(values), together - 1), 0)).as_py()
+    if incomplete or not np.isin(_content(values), np.frombuffer(characters, np.uint8)).all():
+        raise ConfigError(
+            f"column {column.name}: expected values of {column.type.text} in {dialect.binary}, found another: give "
+            "load the --csv-output-dialect that dumpling had, if any"
+        )
 
 
 def _check_size(values: pa.Array, column: ColumnDefinition, dialect: Dialect) -> None:
-    """Raise ConfigError for a value that is longer than its type: written as hexadecimal digits or in base64."""
+    """Raise ConfigError for a value that is longer than its type: it is written in another way."""
     limit = -(-column.type.digits // 8) if column.type.family is Family.BIT else column.type.digits
     longest = pc.max(pc.binary_length(values)).as_py() or 0
-    if limit and dialect.binary in _SIZES and longest > limit * _SIZES[dialect.binary]:
+    # Up to two of base64's characters are padding.
+    least = {BinaryForm.RAW: longest, BinaryForm.HEX: longest // 2, BinaryForm.BASE64: longest // 4 * 3 - 2}
+    if limit and least[dialect.binary] > limit:
         raise ConfigError(
             f"column {column.name}: a value of {longest} bytes in {column.type.text}: give load dumpling's "
             "--csv-output-dialect"
