@@ -103,6 +103,7 @@ def test_all_tables_that_have_no_place_in_gold_are_named_at_once(folder: Path) -
         "table shop.n has no handle key: nothing tells its rows apart; load the others alone with --table"
     )
     assert loadable(folder, "--table", "SHOP.T", "--table", "shop.m", "--time-zone UTC") == ["shop.t", "shop.m"]
+    assert loadable(folder, "--table", "SHOP.T", "--table", "shop.t") == ["shop.t"]
     with pytest.raises(ConfigError, match=r"--table shop\.x: expected one of shop\.g, shop\.m"):
         loadable(folder, "--table", "shop.x")
 

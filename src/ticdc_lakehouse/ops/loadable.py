@@ -52,7 +52,7 @@ def _chosen(export: Export, config: GoldConfig, wanted: Iterable[str]) -> list[T
     unknown = [text for text in wanted if fold(text) not in by_name]
     if unknown:
         raise ConfigError(f"{export.folder}: --table {unknown[0]}: expected one of {', '.join(map(str, taken))}")
-    return [by_name[fold(text)] for text in wanted] or taken
+    return list(dict.fromkeys(by_name[fold(text)] for text in wanted)) or taken
 
 
 def _check(export: Export, name: TableName, config: GoldConfig, options: LoadOptions) -> None:
