@@ -53,6 +53,8 @@ def run(options: argparse.Namespace) -> int:
 
 def _new(options: argparse.Namespace) -> int:
     path = feeds_folder(options) / f"{options.name}.yml"
+    if path.name != f"{options.name}.yml":
+        raise ConfigError(f"NAME: expected letters a-z, digits and _, found {options.name!r}")
     if path.exists() and not options.force:
         raise ConfigError(f"{path}: is there already; --force writes over it")
     text = _described(options)
