@@ -84,7 +84,6 @@ def test_standard_input(
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        (b"", ""),
         (b"\x00nothing", "protocol none fits"),
         ((CRAFT.value or b"")[:-1], "does not decode"),
         (b"\n".join([*[line(CRAFT)] * 9, line(Message(key=None, value=b"\x02"))]), "as the other messages are"),

@@ -32,6 +32,19 @@ def test_a_command_goes_on_without_standard_output() -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("command", [("inspect",), ("decode", "--protocol", "craft", "-")])
+def test_standard_input_that_is_closed_is_said(command: tuple[str, ...]) -> None:
+    closed = ["sh", "-c", '"$@" <&-', "sh", *COMMAND, *command]
+    ended = subprocess.run(closed, capture_output=True, text=True, check=False)
+    said = f"ticdc-lake {command[0]}: standard input is closed; name a file\n"
+    assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", said)
+
+
+def test_standard_input_without_a_message_is_said() -> None:
+    ended = subprocess.run([*COMMAND, "inspect"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", "there is no message to inspect\n")
+
+
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
 @pytest.mark.parametrize("rows", ["1", "5000"])
 def test_a_full_disk_is_one_line_and_code_1(rows: str) -> None:

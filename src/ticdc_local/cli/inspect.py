@@ -69,6 +69,8 @@ def run(options: argparse.Namespace) -> int:
         explain=options.explain,
     )
     decoded = [_show(inspector, message, number) for number, message in enumerate(chain(first, messages), start=1)]
+    if not decoded:
+        print("there is no message to inspect", file=sys.stderr)
     return 0 if decoded and all(decoded) else 1
 
 

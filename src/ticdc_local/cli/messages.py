@@ -20,6 +20,8 @@ Pair = tuple[bytes | None, bytes | None]
 def opened(file: str | None) -> AbstractContextManager[BinaryIO]:
     """The file, or standard input if none is named, or ``-``. Raises ConfigError."""
     if file is None or file == "-":
+        if sys.stdin is None:
+            raise ConfigError("standard input is closed; name a file")
         return nullcontext(sys.stdin.buffer)
     try:
         return Path(file).open("rb")
