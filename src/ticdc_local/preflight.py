@@ -26,6 +26,7 @@ from ticdc_lakehouse.config.feed import Feed, security_options
 from ticdc_lakehouse.config.keys import suggestion
 from ticdc_lakehouse.config.layer_settings import decoding_of
 from ticdc_lakehouse.silver.first_messages import MESSAGES, Pair, mistake
+from ticdc_lakehouse.tidb.session import address_of
 from ticdc_local.kafka import SILENT, client_options
 
 FREE_BYTES = 256 * 1024**2
@@ -73,7 +74,7 @@ def problems(feeds: Sequence[Feed], lake: Path, secret: Callable[[str, str], str
 
 def _problem(feed: Feed, lake: Path, secret: Callable[[str, str], str]) -> str | None:
     try:
-        options = security_options(feed, secret)
+        options = _security(feed, secret)
         _check_brokers(feed)
         client = _client(feed, options)
         if client is not None:
@@ -81,6 +82,14 @@ def _problem(feed: Feed, lake: Path, secret: Callable[[str, str], str]) -> str |
     except ConfigError as error:
         return str(error)
     return None
+
+
+def _security(feed: Feed, secret: Callable[[str, str], str]) -> dict[str, str]:
+    """The Kafka client's options. Raises ConfigError for a secret that is not there, that of a TiDB which gold asks
+    too."""
+    if feed.gold.reads_source and feed.source is not None:
+        address_of(feed.source, secret)
+    return security_options(feed, secret)
 
 
 def _check_brokers(feed: Feed) -> None:
@@ -123,7 +132,7 @@ def look(feed: Feed, secret: Callable[[str, str], str]) -> Sample | None:
 
     Raises ConfigError if its brokers cannot be read, or a topic is not there.
     """
-    options = security_options(feed, secret)
+    options = _security(feed, secret)
     _check_brokers(feed)
     client = _client(feed, options)
     if client is None:

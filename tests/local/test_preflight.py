@@ -97,6 +97,17 @@ def test_a_secret_that_is_not_set(tmp_path: Path) -> None:
     assert said == "secret kafka/login: environment variable LAKEHOUSE_SECRET_KAFKA_LOGIN is not set"
 
 
+def test_a_secret_of_the_tidb_that_gold_asks_is_not_set(tmp_path: Path) -> None:
+    described(tmp_path, "f", "127.0.0.1:1", "t")
+    with (tmp_path / "f.yml").open("a") as file:
+        file.write("source: mysql://r@db/?secret=lake/db\n")
+    assert "brokers do not answer" in (problem(load_feed(tmp_path / "f.yml"), tmp_path) or ""), "verify-source's alone"
+    with (tmp_path / "f.yml").open("a") as file:
+        file.write("gold: {on_handle_key_only: source}\n")
+    said = problem(load_feed(tmp_path / "f.yml"), tmp_path)
+    assert said == "secret lake/db: environment variable LAKEHOUSE_SECRET_LAKE_DB is not set"
+
+
 def test_brokers_that_speak_without_encryption_where_the_feed_asks_for_it(broker: Broker, tmp_path: Path) -> None:
     feed = described(tmp_path, "f", broker.bootstrap_servers, "t", {"security.protocol": "SSL"})
     began = time.monotonic()
