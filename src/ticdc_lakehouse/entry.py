@@ -38,7 +38,7 @@ from ticdc_lakehouse.silver import external_schemas, quarantine
 from ticdc_lakehouse.silver.decode_stream import Decoded, Decoding, decode
 from ticdc_lakehouse.silver.first_messages import check_protocol
 from ticdc_lakehouse.silver.quarantine import Replayed, positions_of
-from ticdc_lakehouse.tidb.session import DSN_FORM, Sessions, Snapshot, address_of
+from ticdc_lakehouse.tidb.session import DSN_FORM, Address, Sessions, Snapshot, address_of
 
 Secret = Callable[[str, str], str]
 
@@ -248,10 +248,7 @@ class Run:
 
     def _sessions(self, dsn: str | None, time_zone: str) -> Sessions:
         """Sessions in the TiDB that ``dsn`` or the feed names. Raises ConfigError if none is named."""
-        given = dsn or self.feed.source
-        if given is None:
-            raise ConfigError(f"feed {self.feed.name}: no TiDB is named: give its DSN, {DSN_FORM}, or the key source")
-        address = address_of(given, self.secret)
+        address = source_address(self.feed, dsn, self.secret)
         return lambda tso: Snapshot(address=address, tso=tso, time_zone=time_zone)
 
     def _exclusive(self, layer: Layer) -> AbstractContextManager[None]:
@@ -280,6 +277,14 @@ class Run:
     def gold_config(self) -> GoldConfig:
         """How the feed's changes become tables."""
         return gold_config_of(self.feed)
+
+
+def source_address(feed: Feed, dsn: str | None, secret: Secret) -> Address:
+    """The TiDB that ``dsn`` or the feed names. Raises ConfigError if none is named, or the secret is not there."""
+    given = dsn or feed.source
+    if given is None:
+        raise ConfigError(f"feed {feed.name}: no TiDB is named: give its DSN, {DSN_FORM}, or the key source")
+    return address_of(given, secret)
 
 
 def load_options_from_widgets(dbutils: Any) -> LoadOptions:

@@ -1,11 +1,17 @@
-"""What ``verify-source`` prints, as text and as JSON."""
+"""What ``verify-source`` prints, as text and as JSON, and what it refuses before Spark starts."""
 
 from __future__ import annotations
 
 import json
+import shutil
+from pathlib import Path
+
+import pytest
+from delta_lake import NOW, write
 
 from ticdc_lakehouse.ops.verify.results import Result, TableResult, Verified
 from ticdc_lakehouse.schema.names import TableName
+from ticdc_local.cli import main, open_lake
 from ticdc_local.cli.verify_source import verified_lines, verified_object
 
 ORDERS, STOCK = TableName("shop", "orders"), TableName("shop", "stock")
@@ -36,3 +42,47 @@ def test_json_says_the_same() -> None:
         ("shop.orders", "equal", 30, 0),
         ("shop.stock", "different", 9, 2),
     ]
+
+
+PROJECT = Path(__file__).parents[2]
+FEED = """
+protocol: craft
+time_zone: UTC
+kafka: {bootstrap_servers: "h:1", topics: [t]}
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A feed that has published a table, and no Spark."""
+    shutil.copy(PROJECT / "databricks.yml", tmp_path)
+    (tmp_path / "resources" / "feeds").mkdir(parents=True)
+    (tmp_path / "resources" / "feeds" / "crm.yml").write_text(FEED)
+    lake, first = tmp_path / ".lake", {"feed": "crm", "number": 1, "run": "r"}
+    (lake / "bronze").mkdir(parents=True)
+    window = {"base": 1, "tso": VERIFIED.tso, "time": NOW, "mode": "watermarks", "from_tso": 0, "published_at": NOW}
+    write(lake / "ops" / "windows", "windows", [first | window])
+    state = {"database": "shop", "table": "orders", "removed": False, "name": "n", "data": "d", "version": 3}
+    state |= {"applied_tso": VERIFIED.tso, "ddls": [], "defined_in": 1, "defined_by": "r"}
+    write(lake / "ops" / "table_states", "table_states", [first | state])
+    write(lake / "ops" / "definitions", "definitions", [])
+    monkeypatch.setattr(open_lake, "local_session", None)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--table", "shop.order"), "table shop.order: expected one of shop.orders"),
+        ((), "feed crm: no TiDB is named"),
+        (("--dsn", "mysql://r@db/?secret=lake/db"), "environment variable LAKEHOUSE_SECRET_LAKE_DB is not set"),
+        (("--dsn", "mysql://r@127.0.0.1:1/"), "dsn: r@127.0.0.1:1: cannot connect"),
+    ],
+)
+def test_what_is_wrong_is_said_before_spark_starts(
+    project: Path, arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["verify-source", "--feed", "crm", *arguments, "--project", str(project)]) == 2
+    shown = capsys.readouterr()
+    assert said in shown.err
+    assert (shown.out, shown.err.count("\n")) == ("", 1)

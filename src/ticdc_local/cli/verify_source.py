@@ -6,10 +6,17 @@ import argparse
 import json
 
 from ticdc_codec.tso import with_time
+from ticdc_lakehouse.config.layer_settings import gold_config_of
+from ticdc_lakehouse.entry import source_address
+from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.ops.verify.results import TableResult, Verified
+from ticdc_lakehouse.ops.verify.verification import chosen_tables
+from ticdc_lakehouse.tidb.session import Snapshot
 from ticdc_local.cli.arguments import place_arguments, positive, seconds
 from ticdc_local.cli.notice import progress
 from ticdc_local.cli.open_lake import feed_run
+from ticdc_local.cli.project import feed_named, open_reader
+from ticdc_local.runner.dbutils import Secrets
 
 _SHOWN = 20
 """Differences of a table that are printed; ``ops.differences`` has more."""
@@ -38,6 +45,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Compare and print what differs; 1 if something does."""
+    with progress("asking TiDB"):
+        _check(options)
     opened = feed_run(options, options.feed)
     with progress("comparing with TiDB"):
         verified = opened.verify_source(
@@ -45,6 +54,15 @@ def run(options: argparse.Namespace) -> int:
         )
     print(json.dumps(verified_object(verified)) if options.json else "\n".join(verified_lines(verified)))
     return int(verified.different)
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Raises ConfigError for what can be known before Spark starts: a table or secret that is not there, a TiDB that
+    does not answer, or has nothing of that TSO any more."""
+    feed = feed_named(options, options.feed)
+    before = published(open_reader(options), feed.name)
+    chosen_tables(before, gold_config_of(feed), options.table)
+    Snapshot(address=source_address(feed, options.dsn, Secrets().get), tso=before.tso).connect().close()
 
 
 def verified_object(verified: Verified) -> dict[str, object]:

@@ -51,7 +51,7 @@ def verify(lake: Lake, config: GoldConfig, sessions: Sessions, settings: Setting
     Raises ConfigError for a feed or table that has no TSO to compare at, and where TiDB cannot be read.
     """
     before = published(lake, config.feed)
-    chosen = _chosen(before, config, settings.tables)
+    chosen = chosen_tables(before, config, settings.tables)
     results.create_tables(lake)
     run, began = str(uuid4()), datetime.now(UTC)
     tables, repairs = [], []
@@ -76,7 +76,8 @@ def _repaired(table: TableResult, rows: int) -> TableResult:
     return replace(table, result=Result.REPAIRED, detail=f"{rows} rows read again")
 
 
-def _chosen(before: Published, config: GoldConfig, wanted: Sequence[str]) -> dict[TableName, TableState]:
+def chosen_tables(before: Published, config: GoldConfig, wanted: Sequence[str]) -> dict[TableName, TableState]:
+    """The tables to compare; ``wanted`` as `Settings.tables`. Raises ConfigError as `verify`."""
     if config.mode is not Mode.WATERMARKS:
         raise ConfigError(f"feed {config.feed}: in gold mode eventual no table is at one TSO, to compare it at")
     if not before.tso:
