@@ -57,6 +57,25 @@ def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) 
     assert (ending.value.code, capsys.readouterr().out) == (0, f"ticdc-lake {version('ticdc-lakehouse')}\n")
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        (
+            ("table", "pause", "a.b", "--feed", "f", "--reason", "r"),
+            "action: expected one of skip-ddl, resume, found 'pause'",
+        ),
+        (("sql", "--format", "xml"), "--format: expected one of table, csv, json, markdown, found 'xml'"),
+        (("doctor", "--log-format", "xml"), "--log-format: expected one of text, json, found 'xml'"),
+    ],
+)
+def test_a_word_that_is_none_of_those_expected(
+    given: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main(given)
+    assert capsys.readouterr().err.endswith(f"error: argument {said}\n")
+
+
 @pytest.mark.parametrize("command", TABLES)
 def test_what_prints_a_table_prints_json_too(command: str) -> None:
     [action] = [each for each in command_parser(command)._actions if "--json" in each.option_strings]

@@ -17,6 +17,7 @@ from io import TextIOWrapper
 from ticdc_codec.errors import LakehouseError
 from ticdc_lakehouse import log
 from ticdc_local.cli import interrupt, notice
+from ticdc_local.cli.arguments import one_of
 
 COMMANDS = {
     "run": "run a job of the bundle on this machine",
@@ -132,7 +133,7 @@ def _log_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--verbose", action="store_const", const="info", dest="log_level", help="--log-level info")
     parser.add_argument("--quiet", action="store_true", help="no progress and no hints, the result alone")
-    parser.add_argument("--log-format", type=log.Format, default=log.Format.TEXT, choices=tuple(log.Format))
+    parser.add_argument("--log-format", type=one_of(log.Format), default=log.Format.TEXT, choices=tuple(log.Format))
 
 
 def _run(given: list[str]) -> int:

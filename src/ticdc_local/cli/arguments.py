@@ -5,13 +5,16 @@ from __future__ import annotations
 import argparse
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from enum import StrEnum
 from pathlib import Path
+from typing import TypeVar
 
 from ticdc_codec.errors import ConfigError
 
 LAKE = ".lake"
+_Words = TypeVar("_Words", bound=StrEnum)
 
 
 def place_arguments(parser: argparse.ArgumentParser) -> None:
@@ -60,6 +63,17 @@ def positive(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number, 1 or more, found {text!r}")
     return number
+
+
+def one_of(words: type[_Words]) -> Callable[[str], _Words]:
+    """Reads one of the words of an enumeration. Raises argparse.ArgumentTypeError."""
+
+    def read(text: str) -> _Words:
+        if text not in tuple(words):
+            raise argparse.ArgumentTypeError(f"expected one of {', '.join(words)}, found {text!r}")
+        return words(text)
+
+    return read
 
 
 def port(text: str) -> int:

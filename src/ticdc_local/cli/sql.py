@@ -23,7 +23,7 @@ from ticdc_lakehouse.gold.time_travel import as_of
 from ticdc_lakehouse.job_parameters import LARGEST
 from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.silver import events_table
-from ticdc_local.cli.arguments import place_arguments, positive
+from ticdc_local.cli.arguments import one_of, place_arguments, positive
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run, open_lake
 from ticdc_local.cli.project import feed_files
@@ -61,7 +61,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-e", dest="statements", action="append", default=[], metavar="STATEMENT", help="run this and end; repeatable"
     )
-    parser.add_argument("--format", type=Format, choices=tuple(Format), default=Format.TABLE)
+    parser.add_argument("--format", type=one_of(Format), choices=tuple(Format), default=Format.TABLE)
     parser.add_argument("--json", action="store_const", const=Format.JSON, dest="format", help="--format json")
     parser.add_argument(
         "--rows", type=row_limit, metavar="N|all", help=f"of each result (default: {ROWS} of a table, else all)"

@@ -9,7 +9,7 @@ from ticdc_lakehouse.config.keys import suggestion
 from ticdc_lakehouse.gold.overrides import Action
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.schema.names import fold
-from ticdc_local.cli.arguments import place_arguments
+from ticdc_local.cli.arguments import one_of, place_arguments
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run
 from ticdc_local.cli.project import feed_named, open_reader
@@ -23,7 +23,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument(
         "action",
-        type=Action,
+        type=one_of(Action),
         choices=tuple(Action),
         help="skip-ddl: skip the DDL that blocks the table; resume: try again from there",
     )
