@@ -70,6 +70,12 @@ def test_a_relative_folder_is_refused() -> None:
         deployment_text(ROOT, "Repos", {})
 
 
+@pytest.mark.parametrize("feeds", ["crm", "[1]", '{"crm": 1}'])
+def test_feeds_that_are_no_list_are_refused(feeds: str) -> None:
+    with pytest.raises(ConfigError, match=r"ticdc_lake: feeds: inputs: expected a JSON list of texts, found"):
+        deployment_text(ROOT, "/Repos", {"feeds": feeds})
+
+
 def test_the_command_writes_the_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for name in ("databricks.yml", "resources", "notebooks"):
         (tmp_path / name).symlink_to(ROOT / name)

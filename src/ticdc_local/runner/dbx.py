@@ -7,7 +7,6 @@ every task.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ import yaml
 
 from ticdc_codec.errors import ConfigError
 from ticdc_local.runner.bundle import Bundle, load_bundle
-from ticdc_local.runner.reference import filled
+from ticdc_local.runner.reference import each_inputs, filled
 
 FILE = "conf/deployment.yml"
 TARGET = "prod"
@@ -95,8 +94,7 @@ def _tasks(task: Mapping[str, Any], job: Mapping[str, Any]) -> Iterator[Mapping[
 
 def _inputs(task: Mapping[str, Any], job: Mapping[str, Any]) -> list[str]:
     values = {f"job.parameters.{name}": text for name, text in _parameters(job).items()}
-    inputs: list[str] = json.loads(filled(task["for_each_task"]["inputs"], values))
-    return inputs
+    return each_inputs(filled(task["for_each_task"]["inputs"], values), f"{job['name']}: {task['task_key']}")
 
 
 def _parameters(job: Mapping[str, Any]) -> dict[str, str]:

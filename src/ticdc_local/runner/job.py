@@ -29,7 +29,7 @@ from ticdc_local.runner.outcome import (
     job_state,
     skip_state,
 )
-from ticdc_local.runner.reference import INPUT, filled, parameter, result_state
+from ticdc_local.runner.reference import INPUT, each_inputs, filled, parameter, result_state
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -159,7 +159,7 @@ class _Run:
     def for_each(self, work: ForEachTask, label: str, values: Mapping[str, str]) -> TaskResult:
         """Run the nested task for each input; a failure does not keep the other inputs from running."""
         try:
-            inputs = _inputs(filled(work.inputs, values), label)
+            inputs = each_inputs(filled(work.inputs, values), label)
         except ConfigError as error:
             return TaskResult(task=label, state=TaskState.FAILED, error=error)
         iterations = tuple(
@@ -217,14 +217,3 @@ def _ended(
     state = TaskState.FAILED if failed else TaskState.SUCCESS
     seconds = sum(part.seconds for part in (*iterations, *tasks))
     return TaskResult(task=label, state=state, seconds=seconds, attempts=1, iterations=iterations, tasks=tasks)
-
-
-def _inputs(text: str, where: str) -> list[str]:
-    """The texts of a for-each task. Raises: ConfigError."""
-    try:
-        items = json.loads(text)
-    except json.JSONDecodeError:
-        items = None
-    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        raise ConfigError(f"{where}: inputs: expected a JSON list of texts, found {text!r}")
-    return items

@@ -7,6 +7,7 @@ Source: https://docs.databricks.com/dev-tools/bundles/variables and https://docs
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
@@ -89,3 +90,14 @@ def names_in(value: Any, pattern: re.Pattern[str]) -> Iterator[str]:
                 yield from names_in(item, pattern)
         case dict():
             yield from names_in(list(value.values()), pattern)
+
+
+def each_inputs(text: str, where: str) -> list[str]:
+    """The texts of a for-each task. Raises: ConfigError."""
+    try:
+        items = json.loads(text)
+    except json.JSONDecodeError:
+        items = None
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        raise ConfigError(f"{where}: inputs: expected a JSON list of texts, found {text!r}")
+    return items
