@@ -76,12 +76,19 @@ def test_the_feed_file_is_right(tmp_path: Path, protocol: str, security: str) ->
     assert bool(feed.security) == (security == "sasl-scram")
 
 
-def test_the_bundle_carries_the_feed_in_its_catalog(tmp_path: Path) -> None:
-    initialised(tmp_path, feed="crm", catalog="lake")
+@pytest.mark.parametrize("topic", ["2026", "1e3", "on", "null"])
+def test_a_topic_that_is_a_number_or_a_word_of_yaml(tmp_path: Path, topic: str) -> None:
+    initialised(tmp_path, feed="crm", topic=topic)
+    assert load_feed(tmp_path / "resources" / "feeds" / "crm.yml").topics == (topic,)
+
+
+@pytest.mark.parametrize("catalog", ["lake", "2026", "no"])
+def test_the_bundle_carries_the_feed_in_its_catalog(tmp_path: Path, catalog: str) -> None:
+    initialised(tmp_path, feed="crm", catalog=catalog)
     for target in read_yaml(tmp_path / "databricks.yml")["targets"]:
         given = dict.fromkeys(("service_principal", "analysts", "operators", "warehouse_id"), "x")
         parameters = read_job(load_bundle(tmp_path, target, given), "ticdc_lake").parameters
-        assert (parameters["feeds"], parameters["catalog"]) == ('["crm"]', "lake")
+        assert (parameters["feeds"], parameters["catalog"]) == ('["crm"]', catalog)
 
 
 def test_the_list_of_feeds_is_written_for_the_first_feed_alone() -> None:
