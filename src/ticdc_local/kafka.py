@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_testkit.recorded_streams import gzipped_lines
 
 REQUEST_SECONDS = 30
+_CONNECT_SECONDS = 2.0
 LARGEST_MESSAGE = 64 * 1024 * 1024
 PRODUCER = {
     # One attempt's order is the order in the log, also after a retry.
@@ -60,6 +62,20 @@ def recorded_messages(path: Path) -> Iterator[KafkaMessage]:
             yield msgspec.json.decode(line, type=KafkaMessage)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
             raise ConfigError(f"{path}: line {number}: expected a message: {error}") from None
+
+
+def check_brokers(servers: Iterable[str], place: str) -> None:
+    """Raises ConfigError if no broker takes a connection; ``place`` is where their addresses stand."""
+    reasons = []
+    for server in servers:
+        host, _, port = server.rpartition(":")
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+        except OSError as error:
+            reasons.append(f"{server}: {error.strerror or error}")
+        else:
+            return
+    raise ConfigError(f"brokers do not answer ({'; '.join(reasons)}); start them, or mend {place}")
 
 
 def ensure_topic(bootstrap_servers: str, topic: str, partitions: int) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import shutil
-import socket
 import tempfile
 import time
 from collections import Counter
@@ -27,11 +26,11 @@ from ticdc_lakehouse.config.keys import suggestion
 from ticdc_lakehouse.config.layer_settings import decoding_of
 from ticdc_lakehouse.silver.first_messages import MESSAGES, Pair, mistake
 from ticdc_lakehouse.tidb.session import address_of
-from ticdc_local.kafka import SILENT, client_options
+from ticdc_local.kafka import SILENT, check_brokers, client_options
 
 FREE_BYTES = 256 * 1024**2
 """A lake on a disk with less room is not begun with."""
-_CONNECT_SECONDS, _METADATA_SECONDS, _MESSAGE_SECONDS = 2.0, 3.0, 1.5
+_METADATA_SECONDS, _MESSAGE_SECONDS = 3.0, 1.5
 _JAAS = re.compile(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _SAME_IN_BOTH_CLIENTS = {"security.protocol", "sasl.mechanism", "ssl.endpoint.identification.algorithm"}
 
@@ -75,7 +74,7 @@ def problems(feeds: Sequence[Feed], lake: Path, secret: Callable[[str, str], str
 def _problem(feed: Feed, lake: Path, secret: Callable[[str, str], str]) -> str | None:
     try:
         options = _security(feed, secret)
-        _check_brokers(feed)
+        check_brokers(feed.bootstrap_servers, f"kafka.bootstrap_servers in {feed.name}.yml")
         client = _client(feed, options)
         if client is not None:
             _check_kafka(feed, client, lake)
@@ -90,22 +89,6 @@ def _security(feed: Feed, secret: Callable[[str, str], str]) -> dict[str, str]:
     if feed.gold.reads_source and feed.source is not None:
         address_of(feed.source, secret)
     return security_options(feed, secret)
-
-
-def _check_brokers(feed: Feed) -> None:
-    """Raises ConfigError if no broker takes a connection."""
-    reasons = []
-    for server in feed.bootstrap_servers:
-        host, _, port = server.rpartition(":")
-        try:
-            socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
-        except OSError as error:
-            reasons.append(f"{server}: {error.strerror or error}")
-        else:
-            return
-    raise ConfigError(
-        f"brokers do not answer ({'; '.join(reasons)}); start them, or mend kafka.bootstrap_servers in {feed.name}.yml"
-    )
 
 
 def _client(feed: Feed, security: Mapping[str, str]) -> dict[str, object] | None:
@@ -133,7 +116,7 @@ def look(feed: Feed, secret: Callable[[str, str], str]) -> Sample | None:
     Raises ConfigError if its brokers cannot be read, or a topic is not there.
     """
     options = _security(feed, secret)
-    _check_brokers(feed)
+    check_brokers(feed.bootstrap_servers, f"kafka.bootstrap_servers in {feed.name}.yml")
     client = _client(feed, options)
     if client is None:
         return None

@@ -142,14 +142,42 @@ def test_a_feed_that_no_job_could_read_is_not_left_behind(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize(
+    ("servers", "said"),
+    [
+        (
+            "127.0.0.1:1",
+            "brokers do not answer (127.0.0.1:1: Connection refused); start them, or mend --bootstrap-servers",
+        ),
+        ("localhost", "--bootstrap-servers: expected host:port, a list of them or comma text, found 'localhost'"),
+    ],
+)
+def test_brokers_that_do_not_answer_are_told_at_once(
+    servers: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    began = time.monotonic()
+    given = ("--protocol", "craft", "--bootstrap-servers", servers, "--feed-file", tmp_path / "f.yml")
+    assert generate(*given) == 2
+    assert time.monotonic() - began < 5
+    assert capsys.readouterr().err == f"ticdc-lake generate: {said}\n"
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_a_feed_file_that_no_command_would_find_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert generate("--protocol", "craft", "--file", "-", "--feed-file", tmp_path / "f.yaml") == 2
+    assert "f.yaml: expected the ending .yml" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("option", ["--file", "--feed-file", "--schema-file"])
 def test_a_file_that_cannot_be_written_is_named(
     option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     others = ("--file", "-") if option != "--file" else ()
-    assert generate("--protocol", "craft", *others, option, tmp_path) == 2
+    folder = tmp_path / "folder.yml"
+    folder.mkdir()
+    assert generate("--protocol", "craft", *others, option, folder) == 2
     stderr = capsys.readouterr().err
-    assert stderr == f"ticdc-lake generate: {option}: {tmp_path}: cannot be written: Is a directory\n"
+    assert stderr == f"ticdc-lake generate: {option}: {folder}: cannot be written: Is a directory\n"
 
 
 def test_a_closed_output_is_one_line(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,6 +89,8 @@ def run(options: argparse.Namespace) -> int:
     protocol_named(protocol).encode([], feed.options)  # refuses options that cannot be encoded before a file is written
     topic = options.topic or feed.workload
     _refuse_to_overwrite(options)
+    if options.bootstrap_servers is not None:
+        _check_brokers(options.bootstrap_servers)
     _describe(options, feed, given, topic)
     written = Written()
     stream = written.counted(paced(stored(intervals(feed, options.rows), feed.options), options.rate))
@@ -116,10 +118,25 @@ def _next_command(options: argparse.Namespace, topic: str) -> str:
 
 
 def _refuse_to_overwrite(options: argparse.Namespace) -> None:
-    """Raises ConfigError for a feed file that is there already: somebody may have gone on with it."""
+    """Raises ConfigError for a feed file that is there already: somebody may have gone on with it. And for one that no
+    command would find."""
     path = options.feed_file
+    if path is not None and path.suffix != ".yml":
+        raise ConfigError(f"--feed-file: {path}: expected the ending .yml")
     if path is not None and path.is_file() and not options.force:
         raise ConfigError(f"--feed-file: {path}: is there already; --force writes over it")
+
+
+def _check_brokers(text: str) -> None:
+    """Raises ConfigError if no broker takes a connection."""
+    from ticdc_lakehouse.config.kafka import Servers
+    from ticdc_local.kafka import check_brokers
+
+    try:
+        servers = Servers.parse(text)
+    except ValueError:
+        raise ConfigError(f"--bootstrap-servers: expected {Servers.expected}, found {text!r}") from None
+    check_brokers(servers, "--bootstrap-servers")
 
 
 def sink_values(protocol: str, given: Mapping[str, str]) -> dict[str, str]:
