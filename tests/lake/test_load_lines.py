@@ -156,6 +156,16 @@ def test_a_statement_that_these_files_cannot_have(lines: list[bytes], message: s
         whole(b"\n".join(lines) + b"\n", SQL, 99)
 
 
+def test_a_header_where_none_should_be() -> None:
+    reader = RowReader(dialect=replace(CSV, header=False), table=EXPORTED)
+    lines = [csv_line(NAMES), csv_line((1, "x", b"y"))]
+    with pytest.raises(ConfigError, match="a: begins with a header: load it without --no-header"):
+        [*reader.read_lines(batches(("a", 0, lines), size=9))]
+    with pytest.raises(ConfigError, match="a: begins with a header"):
+        [*reader.read_file(b"\n".join(lines), "a")]
+    assert len(rows([*reader.read_lines(batches(("a", 0, lines[1:]), ("a", 99, lines[1:]), size=9))])) == 2
+
+
 def test_a_quote_that_is_doubled_apart_is_no_quote() -> None:
     with pytest.raises(ConfigError, match="column a\"b: the value's quotes"):
         whole(b'"id","a""b","raw"\n1,"a"b"c",""\n', NO_BACKSLASH, 99)

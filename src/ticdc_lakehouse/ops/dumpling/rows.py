@@ -121,22 +121,25 @@ class RowReader:
 
     def read_file(self, content: bytes, file: str) -> Iterator[pa.RecordBatch]:
         """Columns of a whole file. Raises ConfigError as `read_lines`."""
-        has_header = self._has_header
-        for found in lines(content, file, self.dialect):
-            if has_header:
+        for number, found in enumerate(lines(content, file, self.dialect)):
+            if number == 0:
                 self._check_header(found[0].as_py(), file)
-            kept, has_header = found[1:] if has_header else found, False
-            yield from self._read(kept, file)
+            yield from self._read(found[1:] if number == 0 and self._has_header else found, file)
 
     @property
     def _has_header(self) -> bool:
         return self.dialect.header and bool(self.table.columns)
 
     def _check_header(self, line: bytes, file: str) -> None:
+        if self.dialect.statements or not self.table.columns:
+            return
         names = [column.name for column in self.table.columns]
         line = line.removesuffix(b"\r")
-        if self._has_header and line != self.dialect.header_line(names):
+        is_header = line == self.dialect.header_line(names)
+        if self.dialect.header and not is_header:
             raise ConfigError(f"{unquote(file)}: {wrong_header(line, self.dialect, names)}")
+        if is_header and not self.dialect.header:
+            raise ConfigError(f"{unquote(file)}: begins with a header: load it without --no-header")
 
     def _read(self, found: pa.Array, file: str) -> Iterator[pa.RecordBatch]:
         try:
