@@ -32,11 +32,18 @@ def test_a_command_goes_on_without_standard_output() -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("command", [("inspect",), ("decode", "--protocol", "craft", "-")])
-def test_standard_input_that_is_closed_is_said(command: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("command", "instead"),
+    [
+        (("inspect",), "name a file"),
+        (("decode", "--protocol", "craft", "-"), "name a file"),
+        (("sql",), "give a statement with -e"),
+    ],
+)
+def test_standard_input_that_is_closed_is_said(command: tuple[str, ...], instead: str) -> None:
     closed = ["sh", "-c", '"$@" <&-', "sh", *COMMAND, *command]
     ended = subprocess.run(closed, capture_output=True, text=True, check=False)
-    said = f"ticdc-lake {command[0]}: standard input is closed; name a file\n"
+    said = f"ticdc-lake {command[0]}: standard input is closed; {instead}\n"
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", said)
 
 

@@ -73,6 +73,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run the statements of ``-e``, of standard input, or those typed at a prompt; 1 if one of a script fails."""
+    if not options.statements and sys.stdin is None:  # Python has none where the shell closed it: <&-
+        raise ConfigError("standard input is closed; give a statement with -e")
     lake = open_lake(options, reads_only=True)
     with progress("making the views"):
         feeds = refresh_views(options, lake)
