@@ -26,10 +26,12 @@ def test_a_reader_that_wants_no_more_ends_the_command_in_silence() -> None:
         assert (process.stderr.read(), process.wait()) == (b"", 141)
 
 
-def test_a_command_goes_on_without_standard_output() -> None:
-    decode = ["sh", "-c", '"$@" >&- </dev/null', "sh", *COMMAND, "decode", "--protocol", "craft"]
-    ended = subprocess.run(decode, stderr=subprocess.PIPE, text=True, check=False)
-    assert (ended.returncode, ended.stderr) == (0, "")
+@pytest.mark.parametrize("command", [("decode", "--protocol", "craft"), ("inspect",)])
+def test_a_command_goes_on_without_standard_output(command: tuple[str, ...]) -> None:
+    stream = subprocess.run([*GENERATE, "--rows", "1"], capture_output=True, check=True).stdout
+    closed = ["sh", "-c", '"$@" >&-', "sh", *COMMAND, *command]
+    ended = subprocess.run(closed, input=stream, stderr=subprocess.PIPE, check=False)
+    assert (ended.returncode, ended.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize(

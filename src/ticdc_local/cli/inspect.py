@@ -80,8 +80,11 @@ def _show(inspector: Inspector, message: Pair, number: int) -> bool:
     return found.decoded
 
 
-def print_tree(node: Node, file: TextIO) -> None:
-    """Print the tree, wrapped at the terminal's width; in colours where rich finds a terminal without NO_COLOR."""
+def print_tree(node: Node, file: TextIO | None) -> None:
+    """Print the tree, wrapped at the terminal's width; in colours where rich finds a terminal without NO_COLOR. Nothing
+    is printed where the shell closed standard output (``>&-``), of which Python makes None."""
+    if file is None:
+        return
     Console(file=file, highlight=False, width=None if file.isatty() else _UNLIMITED_WIDTH).print(_branch(node))
 
 
