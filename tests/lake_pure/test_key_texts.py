@@ -5,9 +5,11 @@ A table's key may name its columns in another order than its messages list them.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
+from ticdc_codec.event import Column
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold import key_range
 from ticdc_lakehouse.gold.merge import row_keys_sql
@@ -29,11 +31,15 @@ class _Spark:
         return SimpleNamespace(collect=lambda: [{"numFiles": 100, "low": "5", "high": "7", "other": 0}])
 
 
-def _rows(*, keyed: bool) -> MergeRows:
+def _rows(*, keyed: bool, columns: tuple[Column, ...] = TABLE.described) -> MergeRows:
     group = RowGroup(
-        name=TABLE.name, columns=TABLE.described, whole=True, handle_only=False, keyed=keyed, first=1, last=2, rows=1,
+        name=TABLE.name, columns=columns, whole=True, handle_only=False, keyed=keyed, first=1, last=2, rows=1,
     )  # fmt: skip
     return MergeRows(table=TABLE, after=0, through=9, groups=(group,))
+
+
+def _lake(spark: _Spark) -> Lake:
+    return cast(Lake, SimpleNamespace(spark=spark, root="memory", table=lambda _, name: name))
 
 
 def test_a_key_made_of_a_definition() -> None:
@@ -44,7 +50,13 @@ def test_a_key_made_of_a_definition() -> None:
 def test_the_range_of_the_first_key_column_is_that_of_its_values() -> None:
     """Of another column's, stored rows would not be found, and would be there twice."""
     spark = _Spark()
-    lake = cast(Lake, SimpleNamespace(spark=spark, root="memory", table=lambda _, name: name))
-    condition = key_range.key_range_sql(lake, "t", _rows(keyed=True), "k", "changes")
+    condition = key_range.key_range_sql(_lake(spark), "t", _rows(keyed=True), "k", "changes")
     assert condition == "AND (t.`z` BETWEEN CAST('5' AS INT) AND CAST('7' AS INT))"
     assert "get_json_object(k, '$[1]')" in spark.queries[-1]
+
+
+def test_no_range_is_taken_from_keys_of_other_columns() -> None:
+    """A schema_file may be older than the key that messages name."""
+    columns = tuple(replace(column, key=column.name == "v") for column in TABLE.described)
+    rows = _rows(keyed=True, columns=columns)
+    assert key_range.key_range_sql(_lake(_Spark()), "t", rows, "k", "changes") == ""
