@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +15,12 @@ from ticdc_lakehouse.ops.clock_turns import turned_back
 from ticdc_lakehouse.ops.dumpling.dialect import DumplingOptions
 from ticdc_lakehouse.ops.dumpling.export import Export, read_export
 from ticdc_lakehouse.ops.dumpling.folder import LocalFolder
+from ticdc_lakehouse.ops.load import Loaded
 from ticdc_lakehouse.ops.load_options import LoadOptions, read_load_options
 from ticdc_lakehouse.ops.loadable import loadable_tables
 from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.schema.names import TableName
+from ticdc_local.cli import load, main
 
 ROOT = Path(__file__).parents[2]
 CREATE = "CREATE TABLE `t` (`id` BIGINT PRIMARY KEY, `v` VARCHAR(9))"
@@ -79,6 +83,29 @@ def test_no_folder_and_no_export(tmp_path: Path) -> None:
         read(tmp_path)
     with pytest.raises(ConfigError, match=r"--output-filename-template \{\{\.Table\}\}: expected"):
         read(tmp_path, DumplingOptions(output_filename_template="{{.Table}}"))
+
+
+def test_a_folder_that_spark_takes_for_a_pattern(folder: Path) -> None:
+    renamed = folder.rename(folder.parent / "export[1]")
+    with pytest.raises(ConfigError, match=r"export\[1\]: Spark takes \[ in a path for a pattern"):
+        read(renamed)
+
+
+def test_spark_is_given_the_whole_path(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Of ``export-2026-11-23T10:00:00Z``, a name as Dumpling makes it, Spark would take what is before a colon for the
+    scheme of a URI."""
+
+    class Opened:
+        def load(self, path: str, _given: LoadOptions) -> Loaded:
+            return Loaded(tso=1, rows={TableName(path, "t"): 1})
+
+    renamed = folder.rename(folder.parent / "export-2026-11-23T10:00:00Z")
+    monkeypatch.chdir(folder.parent)
+    monkeypatch.setattr(load, "feed_run", lambda *_: Opened())
+    assert main(["load", f"{renamed.name}/", "--feed", "shop_craft", "--project", str(ROOT), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["rows"] == {f"{renamed}.t": 1}
 
 
 def test_a_name_with_a_quote_in_insert_statements_without_escapes(folder: Path) -> None:

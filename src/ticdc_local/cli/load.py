@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from pathlib import Path
 
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.config.layer_settings import gold_config_of
@@ -32,13 +33,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Load it and say how many rows each table got. A folder of this machine is checked before Spark starts."""
-    given, feed = load_options(options), feed_named(options, options.feed)
-    if ":/" not in options.folder:
-        export = read_export(LocalFolder(path=options.folder), given.dumpling)
+    given, feed, folder = load_options(options), feed_named(options, options.feed), options.folder
+    if ":/" not in folder:
+        # Spark takes a name with a colon, as dumpling makes them (export-2026-11-23T10:00:00Z), in a whole path alone.
+        folder = str(Path(folder).absolute())
+        export = read_export(LocalFolder(path=folder), given.dumpling)
         loadable_tables(export, gold_config_of(feed), given)
     opened = feed_run(options, options.feed)
-    with progress(f"loading {options.folder}"):
-        loaded = opened.load(options.folder, given)
+    with progress(f"loading {folder}"):
+        loaded = opened.load(folder, given)
     if options.json:
         print(json.dumps({"tso": loaded.tso, "rows": {".".join(name): rows for name, rows in loaded.rows.items()}}))
         return 0

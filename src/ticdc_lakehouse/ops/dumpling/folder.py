@@ -20,6 +20,7 @@ FILE = "_metadata.file_name"
 
 
 BLOCK_START = "_metadata.file_block_start"
+_PATTERN = frozenset("*?[]{}\\")
 _HEAD = 1024 * 1024
 """Bytes of a file in which its first line ends."""
 
@@ -48,7 +49,12 @@ class LocalFolder:
     path: str
 
     def sizes(self) -> dict[str, int]:
-        """As `Folder.sizes`. Raises ConfigError for a file that Spark would pass over, too."""
+        """As `Folder.sizes`. Raises ConfigError also for a path that Spark takes for a pattern, and for a file that it
+        would pass over."""
+        if found := set(self.path) & _PATTERN:
+            raise ConfigError(
+                f"{self.path}: Spark takes {min(found)} in a path for a pattern: give the folder another name"
+            )
         try:
             files = [file for file in Path(self.path).iterdir() if file.is_file()]
             sizes = {quote(file.name): file.stat().st_size for file in sorted(files)}
