@@ -192,6 +192,13 @@ def test_columns_and_tables_of_one_side_are_found(verification: Verification) ->
     assert [each.kind for each in found["typed"].differences] == [Kind.TABLE]
 
 
+def test_a_table_without_a_column_in_common_is_different(verification: Verification) -> None:
+    verification.execute("ALTER TABLE shop.named CHANGE n a varchar(20), CHANGE v b varchar(20)")
+    named = verification.verify("shop.named")["named"]
+    assert named.result is Result.DIFFERENT
+    assert {(each.kind, each.column) for each in named.differences} == {(Kind.COLUMN, each) for each in "nvab"}
+
+
 def test_what_was_found_is_written_and_status_tells_it(verification: Verification) -> None:
     verification.execute("UPDATE shop.named SET v = 'other' WHERE n = 'Name 3'")
     verification.verify()
