@@ -77,6 +77,7 @@ CREATE = "CREATE TABLE shop.exact ({}, twice int AS (small * 2) VIRTUAL, PRIMARY
 LONG = "l" * 64
 NASTY = ("`", "a.b", "a b", "'; DROP TABLE x --", '"', "\\", "größe", "名", LONG, "CASE", "s", "${x}", "%s", "{y}")
 ABOUT = ("commit_ts", "op", "topic", "partition", "offset", "index", "_before", "gone", "lost", "image", "key", "t0")
+SPARKS = ("_corrupt_record", "_metadata", "value", "first")
 
 
 def source(table: str, *columns: str, database: str = "shop") -> Source:
@@ -86,6 +87,7 @@ def source(table: str, *columns: str, database: str = "shop") -> Source:
 HOSTILE = [
     source("columns", *NASTY),
     source("about", *ABOUT),
+    source("sparks", *SPARKS),
     *(source(name, "v") for name in ("Mixed", "x__data", "x", "'; SELECT 1 --", "表", LONG)),
     source("y_z", "v", database="x"),
     source("z", "v", database="x_y"),

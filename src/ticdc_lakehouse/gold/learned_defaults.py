@@ -18,7 +18,7 @@ from ticdc_lakehouse.schema.definition import ColumnDefinition, PendingDefault
 from ticdc_lakehouse.schema.effect import Filled
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import is_table_sql, literal, quoted
-from ticdc_lakehouse.sql.typed_columns import LONG_TEXTS
+from ticdc_lakehouse.sql.typed_columns import IMAGE_OPTIONS
 from ticdc_lakehouse.sql.undeclared_types import whole_text_sql
 
 
@@ -67,7 +67,7 @@ def _learned_sql(
 
 def _image_sql(image: str, columns: Sequence[tuple[ColumnDefinition, PendingDefault]]) -> str:
     fields = literal(", ".join(f"{quoted(column.name)} STRING" for column, _ in columns))
-    return f"from_json({image}, {fields}, map({LONG_TEXTS}))"
+    return f"from_json({image}, {fields}, map({IMAGE_OPTIONS}))"
 
 
 def _shown_sql(column: ColumnDefinition, time_zone: str) -> str:

@@ -18,8 +18,8 @@ from ticdc_lakehouse.planning.table_plan import MergeRows, Stage
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import is_table_sql, literal, quoted
 from ticdc_lakehouse.sql.typed_columns import (
+    IMAGE_OPTIONS,
     IRREGULAR,
-    LONG_TEXTS,
     has_irregular_sql,
     image_sql,
     irregular_sql,
@@ -206,7 +206,7 @@ def row_keys_sql(rows: MergeRows, time_zone: str) -> tuple[str, str]:
         return "handle_key", "old_handle_key"
     columns = [next(c for c in rows.table.columns if c.name == name) for name in rows.table.key_in_texts]
     fields = literal(", ".join(f"{quoted(column.name)} STRING" for column in columns))
-    images = {when: f"from_json({when}, {fields}, map({LONG_TEXTS}))" for when in ("after", "before")}
+    images = {when: f"from_json({when}, {fields}, map({IMAGE_OPTIONS}))" for when in ("after", "before")}
     after, before = (
         [whole_text_sql(c, f"{image}.{quoted(c.name)}", time_zone) for c in columns] for image in images.values()
     )

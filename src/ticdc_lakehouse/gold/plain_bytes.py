@@ -11,7 +11,7 @@ from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import MergeRows
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.sql.text import literal
-from ticdc_lakehouse.sql.typed_columns import LONG_TEXTS
+from ticdc_lakehouse.sql.typed_columns import IMAGE_OPTIONS
 
 _LAYOUT = "from_json(columns, 'ARRAY<STRUCT<name STRING, type STRING>>')"
 _LOST = "\N{REPLACEMENT CHARACTER}"
@@ -38,7 +38,7 @@ def _declared_sql(name: str, types: frozenset[str]) -> str:
 
 
 def _texts_sql(image: str) -> str:
-    return f"from_json({image}, 'MAP<STRING, STRING>', map({LONG_TEXTS}))"
+    return f"from_json({image}, 'MAP<STRING, STRING>', map({IMAGE_OPTIONS}))"
 
 
 def first_lost_sql(rows: MergeRows, changes: str) -> str:

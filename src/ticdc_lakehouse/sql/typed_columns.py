@@ -19,8 +19,10 @@ from ticdc_lakehouse.sql.text import literal, quoted
 
 IRREGULAR = "_ticdc_irregular"
 _WITH_IRREGULAR = (Family.DATE, Family.DATETIME, Family.TIMESTAMP)
-LONG_TEXTS = "'maxStringLen', '2147483647'"
-"""Option of ``from_json``."""
+IMAGE_OPTIONS = "'maxStringLen', '2147483647', 'columnNameOfCorruptRecord', '_ticdc_corrupt_record'"
+"""Options of ``from_json`` for row images. A value may have more characters than Spark's JSON reader takes by itself:
+20 million, and binary is in hex. And Spark takes a column ``_corrupt_record`` for the place of malformed texts, which
+is NULL in every row, unless that is called otherwise: as no column of TiDB, since ``_ticdc_`` is reserved."""
 _EXACT_TEXT = "exact text: the protocol does not tell "
 
 _INTEGER_TYPES = {  # name: (signed, unsigned)
@@ -78,8 +80,7 @@ def by_name(column: ColumnDefinition) -> ColumnDefinition:
 def image_sql(table: Table, json_text: str) -> str:
     """A row image as a struct of texts, one field a column. A malformed image is an error, never NULL."""
     fields = ", ".join(f"{quoted(column.name)} STRING" for column in table.sent)
-    # A value may have more characters than Spark's JSON reader takes by itself: 20 million, and binary is in hex.
-    return f"from_json({json_text}, {literal(fields)}, map('mode', 'FAILFAST', {LONG_TEXTS}))"
+    return f"from_json({json_text}, {literal(fields)}, map('mode', 'FAILFAST', {IMAGE_OPTIONS}))"
 
 
 def values_sql(columns: tuple[TypedColumn, ...], texts: Sequence[str], time_zone: str) -> str:
