@@ -11,7 +11,8 @@ from ticdc_lakehouse.gold.alter_table import gone_sql, wire_text_sql
 from ticdc_lakehouse.schema.definition import ColumnDefinition
 from ticdc_lakehouse.schema.effect import RowsGone
 from ticdc_lakehouse.schema.script import tables_from_sql
-from ticdc_lakehouse.sql.text import literal
+from ticdc_lakehouse.sql.float_text import number_text_sql
+from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.type_conversion import converted_sql
 from ticdc_lakehouse.sql.typed_columns import image_sql
 
@@ -101,6 +102,15 @@ def test_values_become_what_mysql_makes_of_them(spark: SparkSession, zone: str, 
         for name, value in usual.items():
             spark.conf.set(name, value)
     assert [(*each[:3], found) for each, found in zip(CONVERTED, row, strict=True)] == CONVERTED
+
+
+@pytest.mark.parametrize("name", ["name", "NAME", "s", "x", "n", "t", "k", "v"])
+def test_a_column_may_be_called_as_a_variable(spark: SparkSession, name: str) -> None:
+    kinds = parse_type("varchar(9)"), parse_type("set('x','y','z')")
+    listed = converted_sql(*kinds, quoted(name))
+    assert spark.sql(f"SELECT {listed} FROM (SELECT 'z,x' AS {quoted(name)})").collect()[0][0] == "x,z"
+    number = number_text_sql(quoted(name), "DOUBLE")
+    assert spark.sql(f"SELECT {number} FROM (SELECT 0D AS {quoted(name)})").collect()[0][0] == "0"
 
 
 # (function, date, its value): MySQL's reference manual, Date and Time Functions

@@ -12,6 +12,8 @@ from __future__ import annotations
 
 _DIGITS = {"FLOAT": 9, "DOUBLE": 17}
 """With so many digits a text of each Spark type reads back to its number."""
+_EXPONENT = "_ticdc_exponent"
+"""The lambda's variable. Its body has the value too, which may be a column: one of TiDB's is never called so."""
 
 
 def shortest_sql(value: str, spark_type: str) -> str:
@@ -36,10 +38,10 @@ def number_text_sql(value: str, spark_type: str) -> str:
     size = f"abs({value})"
     text = (
         f"CASE WHEN {value} = 0 THEN regexp_replace(CAST({value} AS STRING), '[.]0$', '') "
-        f"WHEN {size} >= 1e-6 AND {size} < 1 THEN {_plain_sql('s', 22)} "
-        f"WHEN {size} >= 1 AND {size} < 1e21 THEN {_plain_sql('s', 16)} ELSE s END"
+        f"WHEN {size} >= 1e-6 AND {size} < 1 THEN {_plain_sql(_EXPONENT, 22)} "
+        f"WHEN {size} >= 1 AND {size} < 1e21 THEN {_plain_sql(_EXPONENT, 16)} ELSE {_EXPONENT} END"
     )
-    return f"get(transform(array({shortest_sql(value, spark_type)}), s -> {text}), 0)"
+    return f"get(transform(array({shortest_sql(value, spark_type)}), {_EXPONENT} -> {text}), 0)"
 
 
 def _plain_sql(number: str, scale: int) -> str:

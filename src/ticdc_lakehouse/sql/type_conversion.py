@@ -199,9 +199,10 @@ def _text_to_enum(_before: MysqlType, after: MysqlType, text: str) -> str:
 
 
 def _text_to_set(_before: MysqlType, after: MysqlType, text: str) -> str:
-    """The same for texts of several names, which stand in the order of the type."""
+    """The same for texts of several names, which stand in the order of the type. The lambda's variable is called as no
+    column of TiDB: Spark would take a column of its name for it."""
     parts, names = f"split({text}, ',')", f"array({_listed(after)})"
-    ordered = f"array_join(filter({names}, name -> array_contains({parts}, name)), ',')"
+    ordered = f"array_join(filter({names}, _ticdc_name -> array_contains({parts}, _ticdc_name)), ',')"
     return f"CASE WHEN {text} = '' THEN '' WHEN size(array_except({parts}, {names})) = 0 THEN {ordered} END"
 
 
