@@ -20,6 +20,8 @@ from ticdc_lakehouse.gold.maintenance import maintain
 from ticdc_lakehouse.gold.time_travel import as_of
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pyspark.sql import SparkSession
 
     from ticdc_local.broker import Broker
@@ -217,6 +219,36 @@ def test_no_view_shows_another_tables_rows_while_tables_change_places(
     assert seen == [rows["b"], rows["a"]]
     feed.apply()
     assert [feed.rows("a"), feed.rows("b")] == [rows["b"], rows["a"]]
+
+
+@pytest.mark.long
+def test_maintenance_after_a_run_that_died_before_it_renamed(
+    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed = Changefeed(spark, broker, tmp_path, schema=SCHEMA)
+    feed.send(0, A.insert(at(1), 1, "a"), B.insert(at(1), 1, "b"))
+    feed.resolve(at(2))
+    feed.go()
+    feed.send(0, B.insert(at(3), 2, "b"))
+    feed.resolve(at(4))
+    feed.go()
+    feed.send(0, rename(5, ("a", "tmp")), rename(6, ("b", "a")), rename(7, ("tmp", "b")))
+    feed.resolve(at(8))
+    feed.load()
+
+    def die(*_: object) -> None:
+        raise InterruptedError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Lake, "leave_names", die)
+        with pytest.raises(InterruptedError):
+            feed.apply()
+    feed.run.maintain()
+    feed.send(0, A.insert(at(9), 3, "of a"), B.insert(at(9), 3, "of b"))
+    feed.resolve(at(10))
+    feed.go()
+    assert feed.rows("a") == {1: ("b",), 2: ("b",), 3: ("of a",)}
+    assert feed.rows("b") == {1: ("a",), 3: ("of b",)}
 
 
 @pytest.mark.long

@@ -18,7 +18,14 @@ from pyspark.sql import functions as F
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import views
 from ticdc_lakehouse.gold.live_commits import Commits, commits_since, own_version, restore
-from ticdc_lakehouse.gold.live_table import kept_days, live_name, live_names, properties_sql, retention_properties
+from ticdc_lakehouse.gold.live_table import (
+    kept_days,
+    live_name,
+    live_names,
+    properties_sql,
+    restore_names,
+    retention_properties,
+)
 from ticdc_lakehouse.gold.state import data_tables, forget_states, publish, published, published_in
 from ticdc_lakehouse.gold.state_tables import TABLE_STATES, WINDOWS, rows_of
 from ticdc_lakehouse.planning.planning_input import GoldConfig
@@ -57,6 +64,8 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
     unneeded = sorted(data_tables(lake, feed) - needed)
     tables = published(lake, feed).tables
     names = live_names(tables.values())
+    # Else, after a run that died before it renamed, one table would be put back to a version of another.
+    restore_names(lake, feed, names, data_tables(lake, feed))
     given = {state.data: config.table_properties(*name) for name, state in tables.items()}
     unreadable = [name for data in unneeded if lake.exists(Layer.LIVE, name := live_name(names, data))]
     _record(lake, feed, since)  # before anything goes: what is half gone must not be read
