@@ -98,3 +98,12 @@ def test_from_the_wire() -> None:
         ("a",),
         [("a", "int", None), ("b", "enum", "index")],
     )
+
+
+@pytest.mark.parametrize(("others", "sized"), [("int", False), ("int(11)", True)])
+def test_digits_that_messages_do_not_tell(others: str, sized: bool) -> None:
+    """A protocol that tells sizes tells that a DATETIME has none."""
+    columns = tuple(Column(name=kind, type=kind) for kind in (others, "datetime", "varchar"))
+    table = table_from_wire("d", "t", columns)
+    assert [column.sized for column in table.columns] == [True, sized, True]
+    assert table_from_json(table_to_json(table)) == table

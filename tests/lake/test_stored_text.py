@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from ticdc_codec.errors import ApplyError
+from ticdc_codec.event import Column
 from ticdc_codec.mysql_type import parse_type
 from ticdc_codec.number_text import shortest_texts
 from ticdc_lakehouse.catalog import Lake, Layer
@@ -23,7 +24,7 @@ from ticdc_lakehouse.gold.merge import key_text_sql
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.table_plan import AlterRows
 from ticdc_lakehouse.schema.change import change
-from ticdc_lakehouse.schema.definition import ColumnDefinition
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Table, table_from_wire
 from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.schema.statement import AlterTable
@@ -169,6 +170,10 @@ def lake(spark: SparkSession, lake_root: Path) -> Iterator[Lake]:
 def altered(lake: Lake, create: str, values: str, ddl: str) -> str:
     """A live table with one row, after a DDL; gives its name."""
     (table,) = tables_from_sql(create)
+    return altered_table(lake, table, values, ddl)
+
+
+def altered_table(lake: Lake, table: Table, values: str, ddl: str) -> str:
     create_live_table(lake, "t", table, data="t__data", config=GoldConfig(feed="f", time_zone="UTC"))
     name = lake.table(Layer.LIVE, "t")
     lake.spark.sql(f"INSERT INTO {name} VALUES {values}")
@@ -199,3 +204,54 @@ def test_a_number_beyond_its_new_type_stops_the_table(lake: Lake, after: str) ->
             """(1, 1e300D, 1, NULL, '["1"]')""",
             f"ALTER TABLE t MODIFY v {after}",
         )
+
+
+WIRE = table_from_wire(
+    "d",
+    "t",
+    (
+        Column(name="a", type="datetime", key=True),
+        Column(name="b", type="int", key=True),
+        Column(name="d", type="datetime"),
+        Column(name="t", type="time"),
+        Column(name="n", type="decimal"),
+    ),
+)
+"""Most protocols tell no digits: `a` is a DATETIME(1), `d` a DATETIME(3), `t` a TIME(3), `n` a DECIMAL(5,2)."""
+DAY = "2024-01-01 10:00:00"
+OF_WIRE = (
+    f"(TIMESTAMP_NTZ'{DAY}.5', 7, TIMESTAMP_NTZ'{DAY}.120', '10:00:00.120', '1.55', 1, NULL, '[\"{DAY}.5\",\"7\"]')"
+)
+
+
+@pytest.mark.parametrize(
+    ("ddl", "column", "text"),
+    [
+        ("MODIFY d DATETIME", "d", DAY),
+        ("MODIFY d DATETIME(2)", "d", f"{DAY}.12"),
+        ("MODIFY d DATETIME(6)", "d", f"{DAY}.12"),
+        ("MODIFY d DATE", "d", DAY[:10]),
+        ("MODIFY t TIME(6)", "t", "10:00:00.120000"),
+        ("MODIFY t TIME(3)", "t", "10:00:00.120"),
+        ("MODIFY t VARCHAR(20)", "t", "10:00:00.120"),
+        ("MODIFY n DECIMAL(10,0)", "n", "2"),
+        ("MODIFY n VARCHAR(9)", "n", "1.55"),
+        ("MODIFY a DATETIME(6)", "_ticdc_key", wire_key(f"{DAY}.500000", "7")),
+        ("ADD PRIMARY KEY (b)", "_ticdc_key", wire_key("7")),
+    ],
+)
+def test_values_have_digits_that_messages_do_not_tell(lake: Lake, ddl: str, column: str, text: str) -> None:
+    name = altered_table(lake, WIRE, OF_WIRE, f"ALTER TABLE t {ddl}")
+    assert lake.spark.sql(f"SELECT CAST({column} AS STRING) FROM {name}").collect()[0][0] == text
+
+
+@pytest.mark.parametrize("ddl", ["MODIFY d VARCHAR(30)", "RENAME COLUMN a TO z", "MODIFY b BIGINT"])
+def test_texts_of_unknown_digits_stop_the_table(lake: Lake, ddl: str) -> None:
+    with pytest.raises(ApplyError, match="do not tell how many digits"):
+        altered_table(lake, WIRE, OF_WIRE, f"ALTER TABLE t {ddl}")
+
+
+def test_digits_that_are_not_known_are_shown_as_far_as_they_are_not_0(spark: SparkSession) -> None:
+    texts = [stored_text_sql(typed_column(c), "UTC") for c in WIRE.columns if c.name == "d"]
+    row = f"(SELECT TIMESTAMP_NTZ'{DAY}.120' AS d, CAST(NULL AS MAP<STRING, STRING>) AS {IRREGULAR})"
+    assert answers(spark, texts, f"FROM {row}") == [f"{DAY}.12"]

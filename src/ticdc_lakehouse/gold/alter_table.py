@@ -28,7 +28,16 @@ from ticdc_lakehouse.schema.effect import Added, ConvertedColumn, Dropped, Effec
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.type_conversion import converted_sql, zeros
-from ticdc_lakehouse.sql.typed_columns import IRREGULAR, TypedColumn, by_name, stored_text_sql, typed_column
+from ticdc_lakehouse.sql.typed_columns import (
+    IRREGULAR,
+    TypedColumn,
+    by_name,
+    filled_time_sql,
+    stored_text_sql,
+    typed_column,
+)
+
+_MOMENTS = (Family.DATETIME, Family.TIMESTAMP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,24 +220,47 @@ def _convert(
     lake: Lake, rows: _Rows, before: ColumnDefinition, after: ColumnDefinition, step: AlterRows, time_zone: str
 ) -> _Rows:
     """The column with converted values; a type that the lake keeps in the same way only changes its comment."""
+    before = _with_all_digits(before)
     old, new = typed_column(before), typed_column(after)
     text = stored_text_sql(old, time_zone)
-    converted = converted_sql(before.type, after.type, text)
+    converted = _converted_sql(before, after, text)
     in_key = fold(after.name) in {fold(name) for name in step.table.key}
     if converted == text and (old.spark_type, before.type.family) == (new.spark_type, after.type.family):
         # The key's texts stay as the wire wrote them, but for numbers of ENUM and SET and for digits of moments.
         kept = _more_digits(rows, before, after)
-        moved = in_key and (kept is not rows or after.type.elements)
+        moved = in_key and (kept is not rows or after.type.elements or not before.sized)
         return _rekey(kept, step, time_zone) if moved else kept
     _check(lake, rows.query, (before, new), text, converted, time_zone)
     rows = rows.select(_assigned(new, converted, time_zone))
     return _rekey(rows, step, time_zone) if in_key else rows
 
 
+def _with_all_digits(column: ColumnDefinition) -> ColumnDefinition:
+    """A moment of whose type messages tell no digits may have all that there can be."""
+    unknown = not column.sized and column.type.family in _MOMENTS
+    return replace(column, type=replace(column.type, size=(6,))) if unknown else column
+
+
+def _converted_sql(before: ColumnDefinition, after: ColumnDefinition, text: str) -> str:
+    """`converted_sql`, also of values of which only their texts tell the digits after the point."""
+    kinds = before.type.family, after.type.family
+    if not before.sized and kinds == (Family.TIME, Family.TIME):
+        return filled_time_sql(text, after.type.digits)
+    if kinds[1] is Family.TEXT:
+        _check_digits(before)
+    return converted_sql(before.type, after.type, text)
+
+
+def _check_digits(column: ColumnDefinition) -> None:
+    """Raises ApplyError for a moment whose text is not known."""
+    if not column.sized and column.type.family in _MOMENTS:
+        raise ApplyError(f"column {column.name}: messages do not tell how many digits its values have after the point")
+
+
 def _more_digits(rows: _Rows, before: ColumnDefinition, after: ColumnDefinition) -> _Rows:
     """Moments are stored with all digits that a type can have; texts of those that are none get the new type's."""
     had, has = before.type.digits, after.type.digits
-    if before.type.family not in (Family.DATETIME, Family.TIMESTAMP) or had == has:
+    if before.type.family not in _MOMENTS or had == has:
         return rows
     name = literal(before.name)
     texts = (
@@ -266,7 +298,11 @@ def _rekey(rows: _Rows, step: AlterRows, time_zone: str) -> _Rows:
 
 
 def wire_text_sql(column: ColumnDefinition, time_zone: str) -> str:
-    """A stored value's text in the feed's keys: ENUM and SET are stored by name, and most protocols send numbers."""
+    """A stored value's text in the feed's keys: ENUM and SET are stored by name, and most protocols send numbers.
+
+    Raises ApplyError for a column whose texts are not known.
+    """
+    _check_digits(column)
     text = stored_text_sql(typed_column(by_name(column)), time_zone)
     elements = [literal(name) for name in column.type.elements]
     if not elements or column.by == "name":

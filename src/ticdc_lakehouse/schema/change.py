@@ -181,7 +181,7 @@ def _modify_column(table: Table, action: ModifyColumn) -> _Step:
     nullable = action.column.nullable and not primary
     after = replace(action.column, by=before.by, open=before.open, pending=before.pending, nullable=nullable)
     columns = _placed(table.columns[:at] + table.columns[at + 1 :], after, action.position, at)
-    if not after.virtual and not same_type(before.type, after.type):
+    if not after.virtual and not (before.sized and same_type(before.type, after.type)):
         effects = (*effects, ConvertedColumn(before=before, after=after))
     return replace(table, columns=columns), effects
 

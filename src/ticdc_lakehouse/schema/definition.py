@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from ticdc_codec.event import Column, key_order
-from ticdc_codec.mysql_type import MysqlType, parse_type
+from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_lakehouse.schema.names import TableName, fold
 
 
@@ -43,6 +43,9 @@ class ColumnDefinition:
     """Whether messages leave its type open, so that its texts are the wire's own (Debezium)."""
     pending: PendingDefault | None = None
     """Set while the value of rows from before its ADD COLUMN is not known."""
+    sized: bool = True
+    """False if messages alone tell its type, and not how many digits its values have after the point: most protocols
+    call a DATETIME(3) ``datetime``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,6 +146,7 @@ def table_to_json(table: Table) -> str:
         | ({} if c.defect is None else {"defect": c.defect})
         | ({"open": True} if c.open else {})
         | ({} if c.pending is None else {"pending": c.pending})
+        | ({} if c.sized else {"sized": False})
         for c in table.columns
     ]
     members: dict[str, object] = {"database": table.database, "table": table.table, "columns": columns}
@@ -174,11 +178,20 @@ def _column_from(members: dict[str, Any]) -> ColumnDefinition:
 
 def table_from_wire(database: str, table: str, columns: tuple[Column, ...]) -> Table:
     """The definition as far as a row message shows it: types without lengths, keys only where the wire names them."""
+    sized = any(parse_type(column.type).size for column in columns)
     return Table(
         database=database,
         table=table,
-        columns=tuple(
-            ColumnDefinition(name=c.name, type=parse_type(c.type), by=c.by, defect=c.defect) for c in columns
-        ),
+        columns=tuple(_column_from_wire(column, sized=sized) for column in columns),
         key=tuple(c.name for c in columns if c.key),
     )
+
+
+_WITH_DIGITS = (Family.DATETIME, Family.TIMESTAMP, Family.TIME, Family.DECIMAL)
+
+
+def _column_from_wire(column: Column, *, sized: bool) -> ColumnDefinition:
+    """``sized``: messages tell the sizes of types, so that a type without one has none."""
+    kind = parse_type(column.type)
+    sized = sized or kind.family not in _WITH_DIGITS
+    return ColumnDefinition(name=column.name, type=kind, by=column.by, defect=column.defect, sized=sized)

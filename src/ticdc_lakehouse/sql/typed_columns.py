@@ -191,9 +191,7 @@ def _value_sql(column: ColumnDefinition, spark_type: str, text: str, time_zone: 
             return _set_sql(column.type.elements, text)
         case Family.TIME if column.type.digits:
             # Debezium sends as many digits as a value needs. More than the type has are kept: the definition is old.
-            digits, fraction = column.type.digits, f"split_part({text}, '.', 2)"
-            filled = f"concat(split_part({text}, '.', 1), '.', rpad({fraction}, {digits}, '0'))"
-            return f"CASE WHEN length({fraction}) <= {digits} THEN {filled} ELSE {text} END"
+            return f"coalesce({filled_time_sql(text, column.type.digits)}, {text})"
         case _ if spark_type == "STRING":
             return text
         case Family.DECIMAL:
@@ -202,6 +200,13 @@ def _value_sql(column: ColumnDefinition, spark_type: str, text: str, time_zone: 
             return f"CASE WHEN {whole} THEN try_cast({text} AS {spark_type}) END"
         case _:
             return f"try_cast({text} AS {spark_type})"
+
+
+def filled_time_sql(text: str, digits: int) -> str:
+    """The text of a TIME with so many digits after the point; NULL if it has more."""
+    fraction = f"split_part({text}, '.', 2)"
+    filled = f"concat(split_part({text}, '.', 1), '.', rpad({fraction}, {digits}, '0'))" if digits else text
+    return f"CASE WHEN length({fraction}) <= {digits} THEN {filled} END"
 
 
 def _enum_sql(elements: tuple[str, ...], text: str) -> str:
@@ -222,11 +227,13 @@ def _set_sql(elements: tuple[str, ...], text: str) -> str:
 def stored_text_sql(column: TypedColumn, time_zone: str) -> str:
     """MySQL's text of a stored value (`event` docstring; ENUM and SET as they are stored, by name where that is known):
     what ``TypedColumn.sql`` was made of, read back."""
-    text = _text_of_sql(column.definition.type, quoted(column.name), column.spark_type, time_zone)
+    text = _text_of_sql(column.definition, quoted(column.name), column.spark_type, time_zone)
     return f"coalesce({IRREGULAR}[{literal(column.name)}], {text})"
 
 
-def _text_of_sql(kind: MysqlType, value: str, spark_type: str, time_zone: str) -> str:
+def _text_of_sql(column: ColumnDefinition, value: str, spark_type: str, time_zone: str) -> str:
+    kind = column.type
+    digits = kind.digits if column.sized else None
     match kind.family:
         case _ if spark_type == "STRING":
             return value
@@ -238,9 +245,9 @@ def _text_of_sql(kind: MysqlType, value: str, spark_type: str, time_zone: str) -
             # A CAST writes 0E-8 where the session is not in ANSI mode.
             return f"replace(format_number({value}, {kind.scale}), ',', '')"
         case Family.DATETIME:
-            return moment_text_sql(value, kind.digits)
+            return moment_text_sql(value, digits)
         case Family.TIMESTAMP:
-            return moment_text_sql(f"convert_timezone('UTC', {literal(time_zone)}, {_in_utc(value)})", kind.digits)
+            return moment_text_sql(f"convert_timezone('UTC', {literal(time_zone)}, {_in_utc(value)})", digits)
         case Family.FLOAT | Family.DOUBLE:
             return number_text_sql(value, spark_type)
         case _:
@@ -252,9 +259,14 @@ def _in_utc(timestamp: str) -> str:
     return f"timestampadd(MICROSECOND, unix_micros({timestamp}), TIMESTAMP_NTZ'1970-01-01 00:00:00')"
 
 
-def moment_text_sql(moment: str, digits: int) -> str:
-    """MySQL's text of a TIMESTAMP_NTZ, with so many digits after the point. ``date_format`` would take it for a time of
-    the session's zone, where an hour may be missing, and write the digits as the session's time parser does."""
+def moment_text_sql(moment: str, digits: int | None) -> str:
+    """MySQL's text of a TIMESTAMP_NTZ, with so many digits after the point; None: as far as they are not 0.
+
+    ``date_format`` would take it for a time of the session's zone, where an hour may be missing, and write the digits
+    as the session's time parser does.
+    """
     text = f"CAST({moment} AS STRING)"
+    if digits is None:
+        return text
     seconds = f"left({text}, 19)"
     return f"concat({seconds}, '.', rpad(substring({text}, 21), {digits}, '0'))" if digits else seconds
