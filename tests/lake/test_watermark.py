@@ -8,7 +8,7 @@ import pytest
 from changefeed import Changefeed, Source, at, ddl
 
 from ticdc_codec.event import Resolved
-from ticdc_codec.tso import with_time
+from ticdc_codec.tso import Tso, with_time
 from ticdc_lakehouse.silver import events_table
 from ticdc_local.broker import KafkaMessage
 
@@ -97,6 +97,28 @@ def test_a_topic_whose_tables_are_gone_is_not_waited_for(spark: SparkSession, br
     spark.sql(f"DELETE FROM {events} WHERE commit_ts < {at(5)}")
     feed.resolve(at(6))
     assert feed.go().tso == at(6)
+
+
+def test_a_retired_topic_with_a_message_in_quarantine_is_waited_for(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    kafka = {"bootstrap_servers": broker.bootstrap_servers, "topic_pattern": "topic-unread.*"}
+    feed = Changefeed(spark, broker, tmp_path, name="unread", described={"kafka": kafka})
+    own = f"{feed.topic}-own"
+    broker.create_topic(own, 1)
+    feed.send(0, T.insert(at(1), 1, "a"))
+    feed.resolve(at(2))
+    rename = ddl(at(4), "RENAME TABLE `shop`.`own` TO `shop`.`moved`", "shop", "own", "RENAME")
+    first, last = [OWN.insert(at(1), 1, "a"), Resolved(commit_ts=at(2))], [Resolved(commit_ts=Tso(at(4) - 1)), rename]
+    to_own = [*feed.encoded(first), b"{ a row of `own` at 3 s", *feed.encoded(last)]
+    broker.produce(own, [KafkaMessage(partition=0, key=None, value=value) for value in to_own])
+    feed.resolve(at(5))
+    applied = feed.go()
+    assert (applied.tso, feed.rows("own")) == (at(2), {1: ("a",)})
+    assert f"the message at {own}/0 offset 2 is in quarantine" in str(feed.apply().waiting_on)
+    feed.run.dismiss([f"{own}/0/2"], "a test")
+    assert [feed.apply().tso for _ in range(2)] == [at(4) - 1, at(5)]
+    assert feed.rows("moved") == {1: ("a",)}
 
 
 def test_topics_without_a_row_do_not_hold_the_watermark(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:

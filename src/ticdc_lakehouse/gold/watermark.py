@@ -202,7 +202,8 @@ def _without_retired(
 ) -> dict[Partition, int]:
     """The partitions without those of retired topics, looked up only if some topics have a new watermark and others
     have none. A topic that never had a row nor a DDL, nor a message that may have been one, counts with the watermark
-    that is confirmed by the others: it may never get its own."""
+    that is confirmed by the others: it may never get its own. A retired topic with a message that may have been
+    anything is waited for: it may have been a row from before the RENAME."""
     behind = {topic for (topic, _), tso in highest.items() if tso <= since.tso}
     ahead = {topic for topic, _ in highest} - behind
     if not (behind and ahead):
@@ -210,8 +211,9 @@ def _without_retired(
     partitions = [partition for partition in highest if partition[0] in behind]
     topics = retired_topics(lake, feed, since, partitions, batch)
     empty = topics.empty - {message.topic for message in blocking}
+    retired = topics.retired - {message.topic for message in blocking if message.table is None}
     raised = {partition: max(tso, confirmed) if partition[0] in empty else tso for partition, tso in highest.items()}
-    return {partition: tso for partition, tso in raised.items() if partition[0] not in topics.retired}
+    return {partition: tso for partition, tso in raised.items() if partition[0] not in retired}
 
 
 def _blocking_watermark(
