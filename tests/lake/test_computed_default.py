@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from changefeed import ID, Changefeed, Source, V, at, ddl
+from changefeed import ID, Changefeed, Source, at, ddl
 
 from ticdc_codec.event import Column
 from ticdc_lakehouse import as_of
@@ -19,18 +19,20 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.long
 
 NAMES = ("learned", "estimated", "moved", "quiet")
-SCHEMA = "".join(f"CREATE TABLE shop.{name} (id BIGINT PRIMARY KEY, v VARCHAR(9));" for name in NAMES)
+SCHEMA = "".join(f"CREATE TABLE shop.{name} (id BIGINT PRIMARY KEY, first VARCHAR(9));" for name in NAMES)
+FIRST = Column(name="first", type="varchar")
+"""Called as a column of the query that looks for the values."""
 MADE = Column(name="made", type="datetime(3)")
 VALUE, OWN, OTHER = "2023-11-14 22:13:21.958", "2023-11-14 22:13:23.000", "2023-11-14 22:13:24.000"
 """The value of rows from before the ADD COLUMN: of some ms before its commit; and those of rows written since."""
 
 
 def old(name: str) -> Source:
-    return Source(table=name)
+    return Source(table=name, columns=(ID, FIRST))
 
 
 def new(name: str, column: str = "made") -> Source:
-    return Source(table=name, columns=(ID, V, Column(name=column, type=MADE.type)))
+    return Source(table=name, columns=(ID, FIRST, Column(name=column, type=MADE.type)))
 
 
 @pytest.fixture(scope="module")

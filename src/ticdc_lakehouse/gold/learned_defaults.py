@@ -58,7 +58,7 @@ def _learned_sql(
     order = "struct(commit_ts, op <> 'delete')"
     firsts = f"SELECT {KEY}, min_by(struct({first}), {order}) AS first FROM ({changes}) GROUP BY {KEY}"
     learned = ", ".join(
-        f"{function}(first.v{i}) FILTER (WHERE t.{COMMIT_TS} <= {pending.since}) AS {column}{i}"
+        f"{function}(s.first.v{i}) FILTER (WHERE t.{COMMIT_TS} <= {pending.since}) AS {column}{i}"
         for i, (_, pending) in enumerate(columns)
         for function, column in (("min", "low"), ("max", "high"))
     )
