@@ -10,7 +10,7 @@ import pytest
 from changefeed import ID, Changefeed, Source, at, ddl
 
 from ticdc_codec.event import Column
-from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.catalog import Layer, Reader
 from ticdc_lakehouse.silver import quarantine
 
 if TYPE_CHECKING:
@@ -132,6 +132,28 @@ def test_a_dismissed_ddl_is_followed_when_it_is_replayed(spark: SparkSession, br
     quarantine.replay(feed.lake, feed.run.decoding, [(feed.topic, 0, 3)])
     assert feed.apply().blocked == {}
     assert feed.rows("fine") == {1: ("a", 7), 3: ("c", 7), 4: ("d", 8)}
+
+
+@pytest.mark.long
+def test_a_ddl_that_is_replayed_while_gold_begins(
+    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed = Changefeed(spark, broker, tmp_path, schema=FINE_SCHEMA, described={"max_message_bytes": 1000})
+    feed.send(0, FINE.insert(at(1), 1, "a"))
+    feed.send(0, ddl(at(2), f"TRUNCATE TABLE `shop`.`fine` /* {'x' * 2000} */", "shop", "fine", "TRUNCATE"))
+    feed.send(0, FINE.insert(at(3), 2, "b"))
+    feed.resolve(at(4))
+    feed.load()
+    feed.described = {}
+    blocking_messages = quarantine.blocking_messages
+
+    def replay_first(lake: Reader, name: str) -> list[quarantine.BlockingMessage]:
+        quarantine.replay(feed.lake, feed.run.decoding)
+        return blocking_messages(lake, name)
+
+    monkeypatch.setattr(quarantine, "blocking_messages", replay_first)
+    assert feed.apply().tso == at(4)
+    assert feed.rows("fine") == {2: ("b",)}
 
 
 @pytest.mark.long

@@ -72,12 +72,9 @@ def completeness(lake: Reader, feed: str, since: Published) -> Completeness:
     """How far the feed is complete, looking only at what came after the published state ``since``."""
     with ThreadPoolExecutor() as pool:  # a question of a few rows waits more than it works
         asked = pool.submit(_landed, lake, feed, since.batch)
-        progress = _progress(lake, feed, since, [])
+        progress, blocking = _progress_and_blocking(lake, feed, since)
         landed = asked.result()
-    blocking = quarantine.blocking_messages(lake, feed) if any(entry.errors for entry in progress) else []
     of_tables = [message for message in blocking if message.table is not None]
-    if of_any_table := [message for message in blocking if message.table is None]:
-        progress = _progress(lake, feed, since, of_any_table)
     batch, gap = _decoded_through(since.batch, landed, progress)
     confirmed = _confirmed(landed, progress, batch)
     highest = _highest_watermarks(landed, progress, batch)
@@ -116,6 +113,23 @@ def _landed(lake: Reader, feed: str, since: int) -> dict[int, _Batch]:
         batch = found.setdefault(row["batch"], _Batch(listing=row["listing"]))
         batch.messages[row["topic"], row["partition"]] = row["messages"]
     return found
+
+
+def _progress_and_blocking(
+    lake: Reader, feed: str, since: Published
+) -> tuple[list[_Progress], list[quarantine.BlockingMessage]]:
+    """What is new, and the messages in quarantine that hold it back.
+
+    Meanwhile a replay may close a message, and silver may append. What the replay decoded, a DDL perhaps, is seen,
+    since events are read after the open messages; a message that came into quarantine in between is asked for, too.
+    """
+    progress = _progress(lake, feed, since, [])
+    blocking: list[quarantine.BlockingMessage] = []
+    asked = 0
+    while (errors := sum(entry.errors for entry in progress)) != asked:
+        asked, blocking = errors, quarantine.blocking_messages(lake, feed)
+        progress = _progress(lake, feed, since, [message for message in blocking if message.table is None])
+    return progress, blocking
 
 
 def _progress(lake: Reader, feed: str, since: Published, blocking: list[quarantine.BlockingMessage]) -> list[_Progress]:
