@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName, by_text, fold
 
 # Each group was one name for TiDB v8.5.6, and no two groups were.
 SAME = [
@@ -37,3 +37,8 @@ def test_table_name_keeps_its_spelling_and_unpacks_like_a_pair() -> None:
     assert (database, table, str(name)) == ("Shop", "Orders", "Shop.Orders")
     assert {name: 1}[TableName("sHOP", "oRDERS")] == 1
     assert min(TableName("b", "x"), TableName("A", "x")).database == "A"
+
+
+def test_names_that_would_be_one_text_stand_in_backquotes() -> None:
+    names = [TableName("a", "b"), TableName("A.b", "c"), TableName("a", "B.c"), TableName("x.y", "z`")]
+    assert by_text(names) == dict(zip(["a.b", "`A.b`.`c`", "`a`.`B.c`", "x.y.z`"], names, strict=True))

@@ -20,7 +20,7 @@ from ticdc_lakehouse.gold.state import publish, published
 from ticdc_lakehouse.gold.state_tables import OVERRIDES, WINDOWS, Identity, append, create_tables, rows_of
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopReason
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName, by_text, fold
 from ticdc_lakehouse.silver.retention import retention_floor
 
 
@@ -82,10 +82,11 @@ def override_row(
 
 
 def _blocked(before: Published, feed: str, table: str) -> tuple[TableName, TableState, StopReason]:
-    """A table by its name parts joined with a dot: either part may have dots of its own."""
-    name = {fold(str(name)): name for name in before.tables}.get(fold(table))
+    """A table by its name's text (`by_text`)."""
+    texts = by_text(sorted(before.tables))
+    name = {fold(text): name for text, name in texts.items()}.get(fold(table))
     if name is None:
-        names = ", ".join(map(str, sorted(before.tables)))
+        names = ", ".join(texts)
         raise ConfigError(f"{feed}: expected one of {names or 'none'}, found {table!r}")
     state = before.tables[name]
     if state.stop is None:

@@ -19,7 +19,7 @@ from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.state_tables import WINDOWS
 from ticdc_lakehouse.planning.published_state import TableState
-from ticdc_lakehouse.schema.names import fold
+from ticdc_lakehouse.schema.names import by_text, fold
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class AsOf:
     time: datetime
     """Its physical part, UTC."""
     tables: Mapping[str, DataFrame]
-    """``database.table`` to its rows; columns as in the gold view, then ``_ticdc_irregular``."""
+    """``database.table`` (`by_text`) to its rows; columns as in the gold view, then ``_ticdc_irregular``."""
     behind: Mapping[str, int]
     """Tables that were blocked at this watermark: ``database.table`` to the TSO up to which their rows are correct."""
 
@@ -77,14 +77,14 @@ def as_of(spark: SparkSession, feed: str, tso: int | None = None, *, lake: Lake 
             f"{with_time(earliest)} (gold.retention_days of the feed)"
         )
     names = live_names((now if tso is None else published(lake, feed)).tables.values())
-    readable = {name: state for name, state in now.tables.items() if state.version >= 0}
+    readable = {text: now.tables[name] for text, name in by_text(now.tables).items() if now.tables[name].version >= 0}
     return AsOf(
         feed=feed,
         tso=now.tso,
         time=time_of(now.tso),
-        tables={".".join(name): _rows(lake, feed, live_name(names, s.data), s) for name, s in readable.items()},
-        names={".".join(name): s.name.replace(".", "_") for name, s in readable.items()},
-        behind={".".join(name): s.applied_tso for name, s in readable.items() if s.applied_tso < now.tso},
+        tables={name: _rows(lake, feed, live_name(names, s.data), s) for name, s in readable.items()},
+        names={name: s.name.replace(".", "_") for name, s in readable.items()},
+        behind={name: s.applied_tso for name, s in readable.items() if s.applied_tso < now.tso},
     )
 
 

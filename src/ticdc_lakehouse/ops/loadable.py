@@ -13,7 +13,7 @@ from ticdc_lakehouse.ops.load_options import LoadOptions
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.table_plan import NONCANONICAL_KEY_DIGITS, name_clash
 from ticdc_lakehouse.policy import Mode
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName, by_text, fold
 
 _T = TypeVar("_T")
 
@@ -48,10 +48,11 @@ def _chosen(export: Export, config: GoldConfig, wanted: Iterable[str]) -> list[T
     if not taken:
         exported = ", ".join(map(str, export.tables))
         raise ConfigError(f"{export.folder}: feed {config.feed} takes none of its tables: {exported}")
-    by_name = {fold(str(name)): name for name in taken}
+    texts = by_text(taken)
+    by_name = {fold(text): name for text, name in texts.items()}
     unknown = [text for text in wanted if fold(text) not in by_name]
     if unknown:
-        raise ConfigError(f"{export.folder}: --table {unknown[0]}: expected one of {', '.join(map(str, taken))}")
+        raise ConfigError(f"{export.folder}: --table {unknown[0]}: expected one of {', '.join(texts)}")
     return list(dict.fromkeys(by_name[fold(text)] for text in wanted)) or taken
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -55,3 +57,19 @@ class TableName(NamedTuple):
 
     def __str__(self) -> str:
         return f"{self.database}.{self.table}"
+
+
+def by_text(names: Iterable[TableName]) -> dict[str, TableName]:
+    """The tables by ``database.table``. Either part may have dots: those that would have one text, as TiDB compares
+    it, stand in backquotes.
+
+    >>> [*by_text([TableName("a", "b"), TableName("a.b", "c"), TableName("a", "b.c")])]
+    ['a.b', '`a.b`.`c`', '`a`.`b.c`']
+    """
+    names = tuple(names)
+    tables = Counter(fold(str(name)) for name in names)
+    return {str(name) if tables[fold(str(name))] == 1 else _in_backquotes(name): name for name in names}
+
+
+def _in_backquotes(name: TableName) -> str:
+    return ".".join("`" + part.replace("`", "``") + "`" for part in name)

@@ -8,7 +8,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.config.keys import suggestion
 from ticdc_lakehouse.gold.overrides import Action
 from ticdc_lakehouse.gold.state import published
-from ticdc_lakehouse.schema.names import fold
+from ticdc_lakehouse.schema.names import by_text, fold
 from ticdc_local.cli.arguments import one_of, place_arguments
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run
@@ -49,6 +49,6 @@ def run(options: argparse.Namespace) -> int:
 
 def _check_table(options: argparse.Namespace) -> None:
     """Raises ConfigError for a table that the feed does not have, with the most similar name."""
-    known = sorted(".".join(name) for name in published(open_reader(options), options.feed).tables)
+    known = sorted(by_text(published(open_reader(options), options.feed).tables))
     if fold(options.table) not in map(fold, known):
         raise ConfigError(f"{options.table}: feed {options.feed} has no such table; {suggestion(options.table, known)}")

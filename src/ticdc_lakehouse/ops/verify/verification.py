@@ -23,7 +23,7 @@ from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.table_plan import NONCANONICAL_KEY_DIGITS
 from ticdc_lakehouse.policy import Mode
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName, by_text, fold
 from ticdc_lakehouse.tidb.columns import source_columns
 from ticdc_lakehouse.tidb.session import Sessions, Source
 
@@ -82,9 +82,10 @@ def chosen_tables(before: Published, config: GoldConfig, wanted: Sequence[str]) 
         raise ConfigError(f"feed {config.feed}: in gold mode eventual no table is at one TSO, to compare it at")
     if not before.tso:
         raise ConfigError(f"feed {config.feed}: gold has published nothing yet")
-    by_name = {fold(".".join(name)): name for name in before.tables}
+    texts = by_text(sorted(before.tables))
+    by_name = {fold(text): name for text, name in texts.items()}
     if unknown := [table for table in wanted if fold(table) not in by_name]:
-        there = ", ".join(".".join(name) for name in sorted(before.tables))
+        there = ", ".join(texts)
         raise ConfigError(f"table {unknown[0]}: expected one of {there or 'none'}")
     names = [by_name[fold(table)] for table in wanted] if wanted else sorted(before.tables)
     return {name: before.tables[name] for name in names}
