@@ -191,16 +191,16 @@ class ColumnOrder:
 
     __slots__ = ("_labels",)
 
-    def __init__(self, names: Iterable[str], not_first: Collection[str] = (), after: bytes = b"") -> None:
-        """Names with ``after`` behind them. Those of ``not_first`` stand in a row before its images, too."""
-        self._labels = [_ENCODE(name) + b":" + after for name in names if name not in not_first]
+    def __init__(self, names: Iterable[str], ignored: Collection[str] = (), suffix: bytes = b"") -> None:
+        """Names with ``suffix`` behind them, but for those ``ignored``, which stand in a row before its images, too."""
+        self._labels = [_ENCODE(name) + b":" + suffix for name in names if name not in ignored]
 
-    def is_that_of(self, texts: Sequence[bytes]) -> bool:
+    def matches(self, texts: Sequence[bytes]) -> bool:
         """Whether the first and the last of these rows, in the order of arrival, have the columns so: a DDL may change
         it between them. A name that is written with needless escapes is passed over."""
-        return all(map(self._is_that_of_one, texts[:: max(1, len(texts) - 1)]))
+        return all(map(self._matches_one, texts[:: max(1, len(texts) - 1)]))
 
-    def _is_that_of_one(self, text: bytes) -> bool:
+    def _matches_one(self, text: bytes) -> bool:
         # A label has quotes, which a string would have escaped: its first place is in the row's first image.
         found = [at for label in self._labels if (at := text.find(label)) >= 0]
         return found == sorted(found)

@@ -83,9 +83,9 @@ def _is_of_type(kind: MysqlType, field: Field) -> bool:
     have the same Connect type, such as BIGINT and BIGINT UNSIGNED, TEXT and BLOB (wire.md 1.5.2)."""
     if field.tidb_type is None:
         return True
-    said = parse_type(field.tidb_type)
+    declared = parse_type(field.tidb_type)
     is_integer = kind.family is Family.INTEGER
-    return said.family is kind.family and (not is_integer or said.unsigned == kind.unsigned)
+    return declared.family is kind.family and (not is_integer or declared.unsigned == kind.unsigned)
 
 
 def is_open(text: str) -> bool:

@@ -164,7 +164,7 @@ class Lake:
         return newest[:later] if later < 2 else self.history(table, later).collect()
 
     def committing(self, metadata: str, settings: Mapping[str, str]) -> Lake:
-        """This lake in a session of its own with these ``settings`` (``settings()``), whose commits carry ``metadata``
+        """This lake in a session of its own with these ``settings``, whose commits carry ``metadata``
         as ``userMetadata`` in the tables' histories: threads that commit different metadata share no setting.
         ``release`` gives the session back."""
         with _LOCK:
@@ -179,10 +179,6 @@ class Lake:
                 set_if_allowed(session, name, value)
         session.conf.set(USER_METADATA, metadata)
         return replace(self, spark=session)
-
-    def settings(self) -> Mapping[str, str]:
-        """The settings of the session."""
-        return self.spark.conf.getAll
 
     def release(self, committing: Lake) -> None:
         """Take back the session of a lake that ``committing`` gave and that nothing uses any more. Delta remembers

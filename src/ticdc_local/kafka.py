@@ -64,8 +64,8 @@ def recorded_messages(path: Path) -> Iterator[KafkaMessage]:
             raise ConfigError(f"{path}: line {number}: expected a message: {error}") from None
 
 
-def check_brokers(servers: Iterable[str], place: str) -> None:
-    """Raises ConfigError if no broker takes a connection; ``place`` is where their addresses stand."""
+def check_brokers(servers: Iterable[str], where: str) -> None:
+    """Raises ConfigError if no broker takes a connection; ``where`` their addresses stand."""
     reasons = []
     for server in servers:
         host, _, port = server.rpartition(":")
@@ -75,7 +75,7 @@ def check_brokers(servers: Iterable[str], place: str) -> None:
             reasons.append(f"{server}: {error.strerror or error}")
         else:
             return
-    raise ConfigError(f"brokers do not answer ({'; '.join(reasons)}); start them, or mend {place}")
+    raise ConfigError(f"brokers do not answer ({'; '.join(reasons)}); start them, or mend {where}")
 
 
 def ensure_topic(bootstrap_servers: str, topic: str, partitions: int) -> None:

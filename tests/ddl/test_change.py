@@ -189,7 +189,7 @@ def test_texts_of_keys_have_the_values_in_the_order_of_the_columns_names(
 ) -> None:
     """A RENAME COLUMN that changes the order makes the stored rows' keys anew, with those of later messages."""
     before = table(f"{COLUMNS}, PRIMARY KEY (n, id)")
-    assert (before.key, before.key_in_texts) == (("n", "id"), ("id", "n"))
+    assert (before.key, before.key_text_columns) == (("n", "id"), ("id", "n"))
     rekeyed = [e for e in alter(before, text).effects if isinstance(e, Rekeyed)]
     assert rekeyed == ([] if key is None else [Rekeyed(key=key)])
 

@@ -81,7 +81,7 @@ def renamed(*pairs: tuple[TableName, TableName]) -> RenameTables:
         ("CREATE TABLE t LIKE m.model", CreateTableLike(name=T, source=("m", "model"))),
         (
             "CREATE TABLE IF NOT EXISTS `e`.`t` (LIKE u)",
-            CreateTableLike(name=("e", "t"), source=("e", "u"), from_anywhere=True),
+            CreateTableLike(name=("e", "t"), source=("e", "u"), unqualified=True),
         ),
         ("DROP TABLE `d`.`t`", DropTables(names=(T,))),
         ("DROP TABLE IF EXISTS t, e.u CASCADE", DropTables(names=(T, ("e", "u")))),
@@ -92,9 +92,9 @@ def renamed(*pairs: tuple[TableName, TableName]) -> RenameTables:
         ("ALTER TABLE t RENAME u", renamed((T, ("d", "u")))),
         ("ALTER TABLE `e`.`t` RENAME AS `u`", renamed((("e", "t"), ("e", "u")))),
         ("ALTER TABLE t RENAME TO e.u", renamed((T, ("e", "u")))),
-        ("RENAME TABLE `t` TO `d`.`t`", RenameTables(pairs=((T, T),), from_anywhere=True)),
-        ("RENAME TABLE t TO `D`.u;", RenameTables(pairs=((T, ("d", "u")),), from_anywhere=True)),
-        ("ALTER TABLE t RENAME d.u", RenameTables(pairs=((T, ("d", "u")),), from_anywhere=True)),
+        ("RENAME TABLE `t` TO `d`.`t`", RenameTables(pairs=((T, T),), unqualified=True)),
+        ("RENAME TABLE t TO `D`.u;", RenameTables(pairs=((T, ("d", "u")),), unqualified=True)),
+        ("ALTER TABLE t RENAME d.u", RenameTables(pairs=((T, ("d", "u")),), unqualified=True)),
         ("RENAME TABLE d.t TO d.u", renamed((T, ("d", "u")))),
         ("RENAME TABLE t TO u", renamed((T, ("d", "u")))),
         ("RECOVER TABLE `t`", RestoreTable(name=T, to=T)),
@@ -106,7 +106,7 @@ def renamed(*pairs: tuple[TableName, TableName]) -> RenameTables:
         ("CREATE TABLE t LIKE u", CreateTableLike(name=T, source=("d", "u"))),
         (
             "ALTER TABLE p EXCHANGE PARTITION `p0` WITH TABLE d.x",
-            ExchangePartition(partitioned=("d", "p"), partition="p0", plain=("d", "x"), from_anywhere=True),
+            ExchangePartition(partitioned=("d", "p"), partition="p0", plain=("d", "x"), unqualified=True),
         ),
         (
             "ALTER TABLE e.p EXCHANGE PARTITION `p0` WITH TABLE x",

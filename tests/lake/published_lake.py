@@ -64,7 +64,7 @@ def _filled(lake: Lake, config: GoldConfig, table: Table, rows: Sequence[Texts],
     inlined = f"inline(array({values_sql(typed, texts, config.time_zone)})) AS ({', '.join(values)})"
     filled = lake.spark.createDataFrame(given).selectExpr("*", inlined)
     converted = filled.selectExpr("*", f"{irregular_texts_sql(typed, texts, values)} AS irregular_texts")
-    key = key_text_sql([texts[[c.name for c in typed].index(column)] for column in table.key_in_texts])
+    key = key_text_sql([texts[[c.name for c in typed].index(column)] for column in table.key_text_columns])
     own = [f"{key} AS {KEY}", f"{tso}L AS {COMMIT_TS}", f"{irregular_sql('irregular_texts')} AS {IRREGULAR}"]
     shown = [f"{value} AS {quoted(column.name)}" for column, value in zip(typed, values, strict=True)]
     writer = converted.selectExpr(*own, *shown).write.format("delta").mode("append")

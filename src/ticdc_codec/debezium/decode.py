@@ -143,7 +143,7 @@ class _DebeziumRows(MessageRowSpec[_Group, _Texts]):
         end = group.table.end
         images = slice(len(group.pattern.text), -len(end))
         texts = [b"{" + value[images] for value in values if value.endswith(end)]
-        if len(ops) < len(values) or len(texts) < len(values) or not group.table.order.is_that_of(texts):
+        if len(ops) < len(values) or len(texts) < len(values) or not group.table.order.matches(texts):
             return None
         return _Texts(texts, ops, commits, [*map(self.keys.__getitem__, items)])
 

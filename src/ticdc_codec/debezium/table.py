@@ -47,7 +47,7 @@ class DebeziumTableReader:
         """Reads a row's images. Raises DecodeError or one of ``Unreadable`` if they have other columns."""
         self.end = _end_of(description.schema)
         """What follows the payload of a row."""
-        self.order = ColumnOrder(columns if not description.schema else (), not_first=("before", "after"))
+        self.order = ColumnOrder(columns if not description.schema else (), ignored=("before", "after"))
         """Without a schema, which is compared as it stands."""
         self._columns = [*zip(self._images.getters(), formats, strict=True)]
         self._handle = key_positions(layout)

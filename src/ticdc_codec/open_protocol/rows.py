@@ -62,7 +62,7 @@ class OpenRows(RowSpec[RowEvent, _Group, RowTexts]):
     def cut(self, group: _Group, items: Sequence[RowEvent]) -> RowTexts | None:
         """The whole rows: all that repeats stands between the values. None if the columns are in another order."""
         texts = [event.text for event in items]
-        return RowTexts(texts) if group.table.order.is_that_of(texts) else None
+        return RowTexts(texts) if group.table.order.matches(texts) else None
 
     def columns(
         self, group: _Group, items: Sequence[RowEvent], texts: RowTexts, rows: list[RowMembers]

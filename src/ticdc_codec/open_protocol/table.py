@@ -179,7 +179,7 @@ class OpenTableReader:
         self._quotes = [2 * (1 + 3 + cell.has_h) for cell in cells]
         """Of each column's name and those inside it."""
         self._keys = key_positions(columns)
-        self.order = ColumnOrder((cell.name for cell in cells), not_first=("u", "p", "d"), after=b'{"t":')
+        self.order = ColumnOrder((cell.name for cell in cells), ignored=("u", "p", "d"), suffix=b'{"t":')
 
     def texts(self, images: Sequence[Any]) -> tuple[list[Texts], int]:
         """The texts of images by column, and how many quotes the images had in JSON. Raises DecodeError."""

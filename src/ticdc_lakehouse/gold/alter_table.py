@@ -292,9 +292,14 @@ def _check(
 def _rekey(rows: _Rows, step: AlterRows, time_zone: str) -> _Rows:
     """A row's key is made of the texts of its key columns, as the wire would write it: when these change, so does the
     key."""
-    columns = {fold(column.name): column for column in step.table.columns}
-    texts = [wire_text_sql(columns[fold(name)], time_zone) for name in step.table.key_in_texts]
-    return rows.select({KEY: key_text_sql(texts)})
+    return rows.select({KEY: stored_key_sql(step.table, time_zone)})
+
+
+def stored_key_sql(table: Table, time_zone: str) -> str:
+    """The text of a stored row's key, as the feed's messages have it. Raises ApplyError for a column whose texts are
+    not known."""
+    columns = {fold(column.name): column for column in table.columns}
+    return key_text_sql([wire_text_sql(columns[fold(name)], time_zone) for name in table.key_text_columns])
 
 
 def wire_text_sql(column: ColumnDefinition, time_zone: str) -> str:

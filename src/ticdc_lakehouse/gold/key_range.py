@@ -29,14 +29,14 @@ _WITH_RANGES = (Family.INTEGER, Family.DATE, Family.DATETIME)
 def key_range_sql(lake: Lake, name: str, rows: MergeRows, key: str, changes: str) -> str:
     """What to add to the condition of a MERGE of ``changes`` into the live table ``t``; nothing where no range is
     known, or it would not pay. ``key`` is the column of the changes that has their keys' texts."""
-    column = _leading(rows.table) if _is_of_the_wire(rows) else None
+    column = _leading(rows.table) if _has_key_of_definition(rows) else None
     few = sum(group.rows for group in rows.groups) <= _MOST_CHANGES
     # A tombstone has no values: in the eventual mode a stored row may lie outside the range of its own key.
     if column is None or not few or rows.batches is not None or _files(lake, name) < FEWEST_FILES:
         return ""
     spark_type = typed_column(column).spark_type
-    place = rows.table.key_in_texts.index(rows.table.key[0])
-    value = f"try_cast(get_json_object({key}, '$[{place}]') AS {spark_type})"
+    position = rows.table.key_text_columns.index(rows.table.key[0])
+    value = f"try_cast(get_json_object({key}, '$[{position}]') AS {spark_type})"
     bounds = f"CAST(min({value}) AS STRING) AS low, CAST(max({value}) AS STRING) AS high"
     found = lake.spark.sql(f"SELECT {bounds}, count_if({value} IS NULL) AS other FROM ({changes})").collect()[0]
     if found["low"] is None or found["other"]:
@@ -47,7 +47,7 @@ def key_range_sql(lake: Lake, name: str, rows: MergeRows, key: str, changes: str
     return f"AND ({stored} BETWEEN {low} AND {high}" + (f" OR {stored} IS NULL)" if _has_zero(column) else ")")
 
 
-def _is_of_the_wire(rows: MergeRows) -> bool:
+def _has_key_of_definition(rows: MergeRows) -> bool:
     """Whether the keys' texts have the values of the definition's key: a schema_file may tell another key than messages
     do, and theirs counts."""
     key = {fold(name) for name in rows.table.key}

@@ -52,7 +52,7 @@ class Commits:
         with self._lock:
             own = self._lakes.get(get_ident())
             if own is None:
-                self._settings = self._settings or self.lake.settings()
+                self._settings = self._settings or self.lake.spark.conf.getAll
                 own = self._lakes[get_ident()] = self.lake.committing(metadata, self._settings)
         own.spark.conf.set(USER_METADATA, metadata)
         return own

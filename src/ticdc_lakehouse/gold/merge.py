@@ -204,7 +204,7 @@ def row_keys_sql(rows: MergeRows, time_zone: str) -> tuple[str, str]:
     """The key of a change and, if an update moved it, the old one: from the wire, else from the definition's key."""
     if rows.wire_keys:
         return "handle_key", "old_handle_key"
-    columns = [next(c for c in rows.table.columns if c.name == name) for name in rows.table.key_in_texts]
+    columns = [next(c for c in rows.table.columns if c.name == name) for name in rows.table.key_text_columns]
     fields = literal(", ".join(f"{quoted(column.name)} STRING" for column in columns))
     images = {when: f"from_json({when}, {fields}, map({IMAGE_OPTIONS}))" for when in ("after", "before")}
     after, before = (

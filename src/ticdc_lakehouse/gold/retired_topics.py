@@ -33,6 +33,7 @@ from ticdc_lakehouse.schema.statement import (
     RestoreTable,
     Statement,
     TruncateTable,
+    unqualified_name,
 )
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import literal
@@ -109,9 +110,9 @@ def _add(tables: dict[TableName, int], name: TableName, tso: int) -> None:
 def tables_of(statement: Statement) -> list[TableName]:
     """The tables whose topic gets the DDL, as far as its text tells: a RENAME goes to that of the old name (wire.md
     2.4)."""
+    if unqualified_name(statement) is not None:
+        return []
     match statement:
-        case RenameTables(from_anywhere=True) | ExchangePartition(from_anywhere=True):
-            return []
         case RenameTables(pairs=pairs):
             return [old for old, _ in pairs]
         case DropTables(names=names):
@@ -157,7 +158,7 @@ def _with_one_rename(ddls: Iterable[tuple[int, Statement]]) -> Iterator[tuple[in
     they come in no order."""
     for tso, some in groupby(ddls, key=itemgetter(0)):
         statements = [statement for _, statement in some]
-        renames = [s for s in statements if isinstance(s, RenameTables) and not s.from_anywhere]
+        renames = [s for s in statements if isinstance(s, RenameTables) and not s.unqualified]
         yield from ((tso, statement) for statement in statements if statement not in renames)
         if pairs := tuple(pair for rename in renames for pair in rename.pairs):
             yield tso, RenameTables(pairs=pairs)
@@ -183,7 +184,7 @@ def _removed(statement: Statement, names: Collection[TableName]) -> list[TableNa
             return list(dropped)
         case DropDatabase(database=database):
             return [name for name in names if fold(name.database) == fold(database)]
-        case RenameTables(pairs=[(old, new)], from_anywhere=True):
+        case RenameTables(pairs=[(old, new)], unqualified=True):
             return [name for name in names if fold(name.table) == fold(old.table) and name != new]
         case RenameTables(pairs=pairs):
             return [old for old, _ in pairs if old not in {new for _, new in pairs}]

@@ -50,7 +50,7 @@ _WINDOW_COLUMNS = f"""{_IDENTITY}
     published_at TIMESTAMP NOT NULL COMMENT 'when the window was published',
     row_changes BIGINT NOT NULL COMMENT 'row changes of the window, duplicates included',
     replays_seen TIMESTAMP COMMENT 'newest replay from quarantine that the window took in',
-    format INT NOT NULL COMMENT 'of what is stored: 2 since the values in a key have the order of its columns names'
+    format INT NOT NULL COMMENT 'version of the stored state: 2 orders the values in a key by the names of its columns'
 """
 _STATE_COLUMNS = f"""{_IDENTITY}
     database STRING NOT NULL COMMENT 'database in TiDB',
@@ -136,7 +136,7 @@ def check_format(lake: Reader) -> None:
     if lake.exists(Layer.OPS, WINDOWS) and "format" not in lake.columns(Layer.OPS, WINDOWS):
         windows = lake.table(Layer.OPS, WINDOWS)
         raise ConfigError(
-            f"{windows}: written by a version before 0.2.0, with whose lake this version cannot go on: use a new lake "
+            f"{windows}: written by a version before 0.2.0, which this version does not read: use a new lake "
             "folder (`--lake`) or new schemas, and run the feeds from their topics' beginning or from an export"
         )
 

@@ -23,10 +23,10 @@ from ticdc_codec.mysql_type import Family
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import windows
-from ticdc_lakehouse.gold.alter_table import wire_text_sql
+from ticdc_lakehouse.gold.alter_table import stored_key_sql
 from ticdc_lakehouse.gold.live_commits import Commits, version_of
 from ticdc_lakehouse.gold.live_table import create_live_table
-from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY, key_text_sql
+from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY
 from ticdc_lakehouse.gold.naming import naming
 from ticdc_lakehouse.gold.state import data_tables, published
 from ticdc_lakehouse.ops.clock_turns import is_ambiguous_sql, turned_back
@@ -166,8 +166,7 @@ class _Loading:
         return self._checked(definition)
 
     def _keyed(self, table: Table, rows: DataFrame) -> DataFrame:
-        columns = {fold(column.name): column for column in table.columns}
-        key = key_text_sql([wire_text_sql(columns[fold(name)], self.config.time_zone) for name in table.key_in_texts])
+        key = stored_key_sql(table, self.config.time_zone)
         return rows.selectExpr(f"{key} AS {KEY}", f"{self.export.tso}L AS {COMMIT_TS}", "*")
 
     def _checked(self, definition: Definition) -> int:

@@ -128,7 +128,7 @@ def _session_settings(env: Environment) -> str:
 
 def _commit_metadata(env: Environment) -> str:
     env.lake.create(Layer.OPS, env.name, "id BIGINT COMMENT 'a number'", comment="Of the selftest")
-    committing = env.lake.committing(_METADATA, env.lake.settings())
+    committing = env.lake.committing(_METADATA, env.lake.spark.conf.getAll)
     try:
         committing.spark.sql(f"INSERT INTO {env.table} VALUES (1)")
     finally:

@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import TablePlanBuilder, unsupported_ddl
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.policy import OnUnsupportedDdl
+from ticdc_lakehouse.schema.names import TableName
 
 
-def unsupported(
-    ddl: DdlEvent,
-    detail: str,
-    *,
-    can_skip: bool,
-    needs_override: bool = True,
-    kind: StopKind = StopKind.UNSUPPORTED_DDL,
-) -> StopReason:
+def unsupported(ddl: DdlEvent, detail: str, *, can_skip: bool = True, needs_override: bool = True) -> StopReason:
     """Returns the reason of a table that is blocked before the DDL (`unsupported_ddl`)."""
-    return unsupported_ddl(
-        ddl.commit_ts, ddl.query, detail, can_skip=can_skip, needs_override=needs_override, kind=kind
-    )
+    return unsupported_ddl(ddl.commit_ts, ddl.query, detail, can_skip=can_skip, needs_override=needs_override)
+
+
+def ambiguous(ddl: DdlEvent, name: TableName) -> StopReason:
+    """Returns the reason of tables of which a DDL means one: it writes ``name`` without its database."""
+    stop = unsupported(ddl, f"the text does not say of which database {name.table} is", can_skip=False)
+    return replace(stop, kind=StopKind.AMBIGUOUS_TABLE)
+
+
+def is_ambiguous(builder: TablePlanBuilder) -> bool:
+    """True if a table is blocked because a DDL may mean another, now or in the published state."""
+    stops = (builder.stop, None if builder.state is None else builder.state.stop)
+    return any(stop is not None and stop.kind is StopKind.AMBIGUOUS_TABLE for stop in stops)
 
 
 def is_skipped(now: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder) -> bool:
@@ -28,29 +34,17 @@ def is_skipped(now: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder) -> 
     return builder.definition is not None and (builder.definition.data, ddl.commit_ts) in now.skipped
 
 
-def block_unless_ignored(
-    now: PlanningInput,
-    ddl: DdlEvent,
-    builder: TablePlanBuilder,
-    reason: str,
-    kind: StopKind = StopKind.UNSUPPORTED_DDL,
-) -> None:
+def block_unless_ignored(now: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder, stop: StopReason) -> None:
     """Blocks a table before an unsupported DDL, unless the policy is to ignore it or an override skips it."""
     if now.config.policy(*builder.name).on_unsupported_ddl is OnUnsupportedDdl.IGNORE:
         builder.record_ddl(ddl)
     else:
-        block_unless_skipped(now, ddl, builder, reason, kind)
+        block_unless_skipped(now, ddl, builder, stop)
 
 
-def block_unless_skipped(
-    now: PlanningInput,
-    ddl: DdlEvent,
-    builder: TablePlanBuilder,
-    reason: str,
-    kind: StopKind = StopKind.UNSUPPORTED_DDL,
-) -> None:
-    """Blocks a table before a DDL, unless an override skips it."""
+def block_unless_skipped(now: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder, stop: StopReason) -> None:
+    """Blocks a table before a DDL, unless an override skips it. No override skips a DDL that creates the table."""
     if is_skipped(now, ddl, builder):
         builder.record_ddl(ddl)
     else:
-        builder.block(unsupported(ddl, reason, can_skip=builder.definition is not None, kind=kind))
+        builder.block(replace(stop, can_skip=builder.definition is not None))

@@ -18,7 +18,7 @@ class StopKind(StrEnum):
     AWAITS_ROWS = "awaits_rows"
     """A DDL made the table, empty, with columns that are unknown: its first rows tell them."""
     AMBIGUOUS_TABLE = "ambiguous_table"
-    """A DDL that gold cannot follow, since its text does not tell of which database one of its tables is."""
+    """A DDL whose text does not tell of which database one of its tables is, and several tables have its name."""
     DROPPED = "dropped"
     """TiDB dropped it, and the policy is to keep its last rows (``on_drop: keep``)."""
     QUARANTINED = "quarantined"

@@ -302,18 +302,12 @@ def exchange_step(ddl: DdlEvent, partition: str, builders: Sequence[TablePlanBui
 
 
 def unsupported_ddl(
-    commit_ts: int,
-    query: str,
-    detail: str,
-    *,
-    can_skip: bool = True,
-    needs_override: bool = True,
-    kind: StopKind = StopKind.UNSUPPORTED_DDL,
+    commit_ts: int, query: str, detail: str, *, can_skip: bool = True, needs_override: bool = True
 ) -> StopReason:
     """Returns the reason of a table that is blocked before a DDL. ``can_skip``: skipping the DDL unblocks the table,
     which is impossible where the DDL creates it."""
     return StopReason(
-        kind=kind,
+        kind=StopKind.UNSUPPORTED_DDL,
         commit_ts=commit_ts,
         query=query,
         detail=detail,

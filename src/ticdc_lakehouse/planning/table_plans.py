@@ -56,7 +56,7 @@ class TablePlans:
         """The plans of all tables of a database, in insertion order."""
         return sorted(self._by_database.get(fold(database), ()), key=self._numbers.__getitem__)
 
-    def called(self, table: str) -> list[TablePlanBuilder]:
+    def named_in_any_database(self, table: str) -> list[TablePlanBuilder]:
         """The plans of the tables of this name in all databases, in insertion order."""
         return [plan for plan in self if fold(plan.name.table) == fold(table)]
 

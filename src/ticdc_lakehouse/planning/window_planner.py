@@ -6,7 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ticdc_codec.errors import ApplyError
-from ticdc_lakehouse.planning.blocking import block_unless_ignored, block_unless_skipped, is_skipped, unsupported
+from ticdc_lakehouse.planning.blocking import (
+    ambiguous,
+    block_unless_ignored,
+    block_unless_skipped,
+    is_ambiguous,
+    is_skipped,
+    unsupported,
+)
 from ticdc_lakehouse.planning.compatibility import definition_from_wire
 from ticdc_lakehouse.planning.naming import schema_part
 from ticdc_lakehouse.planning.planning_input import PlanningInput
@@ -137,7 +144,7 @@ class WindowPlanner:
                 builder.record_ddl(ddl)
                 continue
             if builder.may_include(ddl) and removes_rows(statement):
-                builder.block(unsupported(ddl, _UNCERTAIN, can_skip=True))
+                builder.block(unsupported(ddl, _UNCERTAIN))
                 continue
             digits = self.now.config.noncanonical_key_digits
             resolved = with_old_rows(statement, ddl.commit_ts, self._old_rows(builder.name))
@@ -147,7 +154,7 @@ class WindowPlanner:
                 if builder.has_effect_of(ddl, statement):
                     builder.record_ddl(ddl)
                 else:
-                    block_unless_ignored(self.now, ddl, builder, str(error))
+                    block_unless_ignored(self.now, ddl, builder, unsupported(ddl, str(error)))
 
     def _old_rows(self, name: TableName) -> OldRows:
         config = self.now.config
@@ -155,14 +162,15 @@ class WindowPlanner:
         return OldRows(policy=policy, time_zone=config.time_zone, ddl_time_zone=config.ddl_time_zone)
 
     def _exchange(self, ddl: DdlEvent, statement: ExchangePartition) -> None:
-        called, plain = statement.partitioned, statement.plain
-        parted = self._meant(ddl, called, plain) if statement.from_anywhere else [called]
-        names = (parted[0], plain)
-        if len(parted) > 1 or self._was_ambiguous(ddl, names):
-            self._block_ambiguous(ddl, parted, plain, called)
+        partitioned, plain = statement.partitioned, statement.plain
+        candidates = self._candidates(ddl, partitioned, plain) if statement.unqualified else [partitioned]
+        names = (candidates[0], plain)
+        if len(candidates) > 1 or self._is_any_ambiguous(ddl, names):
+            self._block_ambiguous(ddl, partitioned, candidates, plain)
             return
         if self.now.batches is not None:
-            self._block_named(ddl, names, "gold mode eventual keeps deleted rows, whose partition is unknown")
+            reason = "gold mode eventual keeps deleted rows, whose partition is unknown"
+            self._block_named(ddl, names, unsupported(ddl, reason))
             return
         builders = self._affected(ddl, names)
         for builder in builders:
@@ -172,12 +180,12 @@ class WindowPlanner:
                 builder.block(unsupported(ddl, "the other table is blocked", can_skip=False, needs_override=False))
             return
         if any(is_skipped(self.now, ddl, builder) for builder in builders):
-            self._block_named(ddl, names, "the other table skips it")
+            self._block_named(ddl, names, unsupported(ddl, "the other table skips it"))
             return
         try:
             step = exchange_step(ddl, statement.partition, builders)
         except ApplyError as error:
-            self._block_named(ddl, names, str(error))
+            self._block_named(ddl, names, unsupported(ddl, str(error)))
             return
         for builder in builders:
             builder.exchange(ddl, step)
@@ -197,7 +205,8 @@ class WindowPlanner:
         if not self.now.config.matches(*statement.to):
             return
         if builder is None or builder.definition is None or self.now.batches is not None:
-            self._block_named(ddl, (statement.to,), "the rows of the restored table are unknown")
+            stop = unsupported(ddl, "the rows of the restored table are unknown")
+            self._block_named(ddl, (statement.to,), stop)
             return
         if builder not in self.builders:
             self.builders.add(builder)
@@ -210,11 +219,10 @@ class WindowPlanner:
         builder.restore(ddl, view)
 
     def _block_unread(self, ddl: DdlEvent, statement: Unread) -> None:
-        match statement:
-            case Unread(names=names, database=None, reason=reason):
-                self._block_named(ddl, names, reason)
-            case Unread(database=str(database), reason=reason):
-                self._block_named(ddl, [builder.name for builder in self._of_database(ddl, database)], reason)
+        names: Sequence[TableName] = statement.names
+        if statement.database is not None:
+            names = [builder.name for builder in self._of_database(ddl, statement.database)]
+        self._block_named(ddl, names, unsupported(ddl, statement.reason))
 
     def _drop(self, ddl: DdlEvent, statement: DropTables | DropDatabase) -> None:
         match statement:
@@ -242,7 +250,7 @@ class WindowPlanner:
             self._kept_recoverable.add((ended.name, ended.dropped_at))
             self.recoverable.append(ended)
 
-    def _affected(self, ddl: DdlEvent, names: tuple[TableName, ...]) -> list[TablePlanBuilder]:
+    def _affected(self, ddl: DdlEvent, names: Sequence[TableName]) -> list[TablePlanBuilder]:
         """The builders of these names whose tables do not include the DDL yet."""
         found = ([b for b in self.builders.all_named(name) if not b.includes(ddl)] for name in names)
         return [builders[0] for builders in found if builders]
@@ -294,14 +302,15 @@ class WindowPlanner:
         if existing.may_include(ddl):
             existing.record_ddl(ddl)
         else:
-            block_unless_skipped(self.now, ddl, existing, "the table exists already")
+            block_unless_skipped(self.now, ddl, existing, unsupported(ddl, "the table exists already"))
         return False
 
     def _create_like(self, ddl: DdlEvent, statement: CreateTableLike) -> None:
         name, source = statement.name, statement.source
         found = [source]
-        if statement.from_anywhere:
-            found = [b.name for b in self.builders.called(source.table) if b.dropped_at is None and b.name != name]
+        if statement.unqualified:
+            of_name = self.builders.named_in_any_database(source.table)
+            found = [builder.name for builder in of_name if builder.dropped_at is None and builder.name != name]
         builder = self.builders.named(found[0]) if len(found) == 1 else None
         if builder is None or builder.stop is not None or builder.definition is None:
             await_rows(ddl, self._create(ddl, name, None), f"{'.'.join(source)} is unknown")
@@ -321,7 +330,7 @@ class WindowPlanner:
         for builder in self._affected(ddl, (name,)):
             if builder.may_include(ddl):
                 merge_until(self.now, builder, ddl.commit_ts)
-                block_unless_skipped(self.now, ddl, builder, _UNCERTAIN)
+                block_unless_skipped(self.now, ddl, builder, unsupported(ddl, _UNCERTAIN))
                 continue
             was_blocked = builder.stop is not None
             merge_until(self.now, builder, ddl.commit_ts)
@@ -332,41 +341,43 @@ class WindowPlanner:
                 await_rows(ddl, self._begin_at(ddl, builder.name, table), "the table's columns are unknown")
 
     def _rename(self, ddl: DdlEvent, statement: RenameTables) -> None:
-        rename = self._rename_from_anywhere if statement.from_anywhere else self._rename_one
+        rename = self._rename_unqualified if statement.unqualified else self._rename_one
         for old, new in statement.pairs:
             rename(ddl, old, new)
 
-    def _rename_from_anywhere(self, ddl: DdlEvent, old: TableName, new: TableName) -> None:
-        """Renames the one table that is called so. Of several all are blocked."""
-        found = self._meant(ddl, old, new)
-        if len(found) > 1 or self._was_ambiguous(ddl, found):
-            self._block_ambiguous(ddl, found, new, old)
+    def _rename_unqualified(self, ddl: DdlEvent, old: TableName, new: TableName) -> None:
+        """Renames the table of this name, whatever its database. Of several all are blocked."""
+        candidates = self._candidates(ddl, old, new)
+        if len(candidates) > 1 or self._is_any_ambiguous(ddl, candidates):
+            self._block_ambiguous(ddl, old, candidates, new)
             return
-        for builder in self._affected(ddl, (found[0],)) if found[0] != old else ():
+        for builder in self._affected(ddl, candidates) if candidates[0] != old else ():
             if builder.stop is not None or not self._is_new(ddl):
                 merge_until(self.now, builder, ddl.commit_ts)
-                builder.block(unsupported(ddl, _BEHIND, can_skip=False))
-        self._rename_one(ddl, found[0], new)
+                builder.block(unsupported(ddl, _MOVED_WHILE_BLOCKED, can_skip=False))
+        self._rename_one(ddl, candidates[0], new)
 
-    def _meant(self, ddl: DdlEvent, called: TableName, other: TableName) -> list[TableName]:
-        """The tables of any database that a DDL may mean by a name without one, and that do not include it yet; not the
-        ``other`` table that it names. Of a table that is unknown, the name as it is read."""
-        existing = (builder for builder in self.builders.called(called.table) if builder.dropped_at is None)
-        names = dict.fromkeys(builder.name for builder in existing if not builder.includes(ddl))
-        return [name for name in names if name != other] or [called]
+    def _candidates(self, ddl: DdlEvent, unqualified: TableName, other: TableName) -> list[TableName]:
+        """The tables, whatever their database, that a DDL may mean by a name without one: those that do not include it
+        yet, but not the ``other`` that it names. The name as it is read if there are none."""
+        existing = self.builders.named_in_any_database(unqualified.table)
+        names = dict.fromkeys(b.name for b in existing if b.dropped_at is None and not b.includes(ddl))
+        return [name for name in names if name != other] or [unqualified]
 
-    def _was_ambiguous(self, ddl: DdlEvent, names: Sequence[TableName]) -> bool:
-        """True if a table was blocked because it may be another that a DDL meant. Its names since are not certain."""
-        return any(map(_is_ambiguous, self._affected(ddl, tuple(names))))
+    def _is_any_ambiguous(self, ddl: DdlEvent, names: Sequence[TableName]) -> bool:
+        """True if one of the tables is blocked because an earlier DDL may mean another: its name since is uncertain."""
+        return any(map(is_ambiguous, self._affected(ddl, names)))
 
-    def _block_ambiguous(self, ddl: DdlEvent, found: Sequence[TableName], other: TableName, called: TableName) -> None:
-        """Blocks the tables of which one is meant, and the other that the DDL names. One that is blocked before gets
-        this reason as well: the next windows may not find the others any more."""
-        reason = f"the text does not say of which database {called.table} is"
-        self._block_named(ddl, [*found, other], reason, StopKind.AMBIGUOUS_TABLE)
-        for builder in self._affected(ddl, tuple(found)):
-            if builder.stop is not None and not _is_ambiguous(builder):
-                builder.stop = unsupported(ddl, reason, can_skip=False, kind=StopKind.AMBIGUOUS_TABLE)
+    def _block_ambiguous(
+        self, ddl: DdlEvent, unqualified: TableName, candidates: Sequence[TableName], other: TableName
+    ) -> None:
+        """Blocks the candidates and the other table that the DDL names. A candidate that is blocked before gets this
+        reason instead of its own: the next windows may not find the others any more."""
+        stop = ambiguous(ddl, unqualified)
+        self._block_named(ddl, [*candidates, other], stop)
+        for builder in self._affected(ddl, candidates):
+            if builder.stop is not None and not is_ambiguous(builder):
+                builder.stop = stop
 
     def _rename_one(self, ddl: DdlEvent, old: TableName, new: TableName) -> None:
         for builder in self._affected(ddl, (old,)):
@@ -384,7 +395,8 @@ class WindowPlanner:
                 self.builders.rename(builder, self.builders.spelled(new))
                 builder.rename(ddl, view)
             else:
-                block_unless_skipped(self.now, ddl, builder, f"table {'.'.join(new)} exists already")
+                stop = unsupported(ddl, f"table {'.'.join(new)} exists already")
+                block_unless_skipped(self.now, ddl, builder, stop)
             return
         if not self.now.config.matches(*old) and self._is_new(ddl):
             moved = self._create(ddl, new, None)
@@ -404,8 +416,7 @@ class WindowPlanner:
         self,
         ddl: DdlEvent,
         names: Sequence[TableName],
-        reason: str,
-        kind: StopKind = StopKind.UNSUPPORTED_DDL,
+        stop: StopReason,
     ) -> None:
         """Blocks the tables of these names; adds the ones that are unknown so far."""
         for name in names:
@@ -415,22 +426,17 @@ class WindowPlanner:
             elif builder is None and self._is_new(ddl):
                 builder = self._begin_at(ddl, name, None)
             if builder is not None and not builder.includes(ddl):
-                block_unless_ignored(self.now, ddl, builder, reason, kind)
+                block_unless_ignored(self.now, ddl, builder, stop)
 
 
 _UNCERTAIN = (
     "the export that the table is of was taken so shortly before that it may have rows of after: export it again"
 )
 
-_BEHIND = (
+_MOVED_WHILE_BLOCKED = (
     "it was blocked when it came from a database that the text does not name: rows of its new name may be published "
     "already"
 )
-
-
-def _is_ambiguous(builder: TablePlanBuilder) -> bool:
-    stops = (builder.stop, None if builder.state is None else builder.state.stop)
-    return any(stop is not None and stop.kind is StopKind.AMBIGUOUS_TABLE for stop in stops)
 
 
 def _leaves_schema(builder: TablePlanBuilder, view: str) -> bool:

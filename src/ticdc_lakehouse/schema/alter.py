@@ -104,8 +104,8 @@ def _read_exchange(tokens: Tokens, name: TableName, database: str | None, *, is_
     if tokens.take_any("WITH", "WITHOUT"):
         tokens.expect("VALIDATION")
     tokens.expect_end()
-    from_anywhere = plain_is_qualified and not is_qualified and fold(name.database) == fold(plain.database)
-    return ExchangePartition(partitioned=name, partition=partition, plain=plain, from_anywhere=from_anywhere)
+    unqualified = plain_is_qualified and not is_qualified and fold(name.database) == fold(plain.database)
+    return ExchangePartition(partitioned=name, partition=partition, plain=plain, unqualified=unqualified)
 
 
 def _read_target(tokens: Tokens, name: TableName, *, is_qualified: bool) -> RenameTables:
@@ -114,14 +114,14 @@ def _read_target(tokens: Tokens, name: TableName, *, is_qualified: bool) -> Rena
     to_is_qualified = tokens.word(1) == "."
     to = tokens.table_name(name.database)
     return (
-        renamed_from_anywhere(name, to) if to_is_qualified and not is_qualified else RenameTables(pairs=((name, to),))
+        rename_of_unqualified(name, to) if to_is_qualified and not is_qualified else RenameTables(pairs=((name, to),))
     )
 
 
-def renamed_from_anywhere(old: TableName, new: TableName) -> RenameTables:
+def rename_of_unqualified(old: TableName, new: TableName) -> RenameTables:
     """The rename of a table whose old name stands without a database, and whose new name with one. That of the event is
     the new one's where TiCDC's classic writer sent it."""
-    return RenameTables(pairs=((old, new),), from_anywhere=fold(old.database) == fold(new.database))
+    return RenameTables(pairs=((old, new),), unqualified=fold(old.database) == fold(new.database))
 
 
 def _read_action(tokens: Tokens) -> tuple[Action, ...]:

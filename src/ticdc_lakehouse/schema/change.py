@@ -41,23 +41,23 @@ def change(table: Table, statement: AlterTable) -> Changed:
     followed: a value that TiDB computed, rows of a partition that cannot be told, a column that is not there.
     """
     effects: list[Effect] = []
-    places = _places_in_texts(table)
+    positions = _key_positions(table)
     for action in _apart(statement.actions):
         table, done = _act(table, action)
         effects.extend(done)
     key = table.key if table.keys is None else handle_key(table.columns, table.keys)
     # A key's text has the values in the order of the columns' names (``ticdc_codec.event.key_order``): a RENAME COLUMN
     # may change it.
-    if key != table.key or places != _places_in_texts(table):
+    if key != table.key or positions != _key_positions(table):
         table = replace(table, key=key)
         _check_known(table, key)
         effects.append(Rekeyed(key=key))
     return Changed(table=table, effects=tuple(effects))
 
 
-def _places_in_texts(table: Table) -> list[int]:
-    """For each value in a key's text the place of its column in the key."""
-    return [table.key.index(name) for name in table.key_in_texts]
+def _key_positions(table: Table) -> list[int]:
+    """For each value in a key's text the position of its column in the key."""
+    return [table.key.index(name) for name in table.key_text_columns]
 
 
 def _check_known(table: Table, key: tuple[str, ...]) -> None:
@@ -143,10 +143,10 @@ def _rename_column(table: Table, action: RenameColumn) -> _Step:
     if _same(action.old, action.new):
         _position(table, action.old, "RENAME COLUMN")
         return table, ()
-    return _with_name(table, action)
+    return _renamed_column(table, action)
 
 
-def _with_name(table: Table, action: RenameColumn) -> _Step:
+def _renamed_column(table: Table, action: RenameColumn) -> _Step:
     at = _position(table, action.old, "RENAME COLUMN")
     column = table.columns[at]
     if any(_same(action.new, other.name) for other in table.columns if other is not column):
@@ -175,7 +175,7 @@ def _renamed(table: Table, old: str, new: str) -> Table:
 
 def _modify_column(table: Table, action: ModifyColumn) -> _Step:
     at = _position(table, action.old, "MODIFY COLUMN")
-    table, effects = _with_name(table, RenameColumn(old=action.old, new=action.column.name))
+    table, effects = _renamed_column(table, RenameColumn(old=action.old, new=action.column.name))
     before = table.columns[at]
     primary = any(_same(before.name, name) for key in table.keys or () if key.primary for name in key.columns)
     nullable = action.column.nullable and not primary

@@ -47,7 +47,7 @@ def _read_like(tokens: Tokens, name: TableName, *, is_qualified: bool) -> Create
     source_is_qualified = tokens.word(1) == "."
     source = tokens.table_name(name[0])
     tokens.expect_end()
-    return CreateTableLike(name=name, source=source, from_anywhere=is_qualified and not source_is_qualified)
+    return CreateTableLike(name=name, source=source, unqualified=is_qualified and not source_is_qualified)
 
 
 def _table(name: TableName, entries: list[Tokens]) -> Table:

@@ -112,7 +112,7 @@ class Table:
         return TableName(self.database, self.table)
 
     @property
-    def key_in_texts(self) -> tuple[str, ...]:
+    def key_text_columns(self) -> tuple[str, ...]:
         """The handle key's columns in the order in which a key's text has their values."""
         return tuple(key_order(self.key))
 

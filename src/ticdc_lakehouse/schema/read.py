@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # from its compiled half, not re-exported
 
-from ticdc_lakehouse.schema.alter import read_alter, read_create_index, read_drop_index, renamed_from_anywhere
+from ticdc_lakehouse.schema.alter import read_alter, read_create_index, read_drop_index, rename_of_unqualified
 from ticdc_lakehouse.schema.create import read_create
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import (
@@ -20,7 +20,7 @@ from ticdc_lakehouse.schema.statement import (
     TruncateTable,
     Unread,
 )
-from ticdc_lakehouse.schema.tokens import Tokens, UnreadableError, is_typed, statements
+from ticdc_lakehouse.schema.tokens import Tokens, UnreadableError, is_hand_written, statements
 
 _DATABASE = ("DATABASE", "SCHEMA")
 _INDEX_KINDS = ("UNIQUE", "INDEX", "FULLTEXT", "SPATIAL", "VECTOR", "COLUMNAR", "HYBRID")
@@ -39,7 +39,7 @@ def read_ddl(query: str, database: str | None, table: str | None) -> tuple[State
     other tables, it is right. A text that is not understood, as TiDB writes strings nor as people do, gives Unread with
     every table that it may touch. Only where there is a backslash do the two ways differ.
     """
-    restored = "\\" not in query or not is_typed(query)
+    restored = "\\" not in query or not is_hand_written(query)
     read = _read_text(query, database, table, restored=restored)
     if "\\" in query and any(isinstance(statement, Unread) for statement in read):
         other = _read_text(query, database, table, restored=not restored)
@@ -132,7 +132,7 @@ def _read_rename(tokens: Tokens, database: str | None) -> RenameTables:
     old_is_qualified = tokens.word(1) == "."
     pairs = [_read_pair(tokens, database)]
     if tokens.ended and not old_is_qualified and tokens.word(-2) == ".":
-        return renamed_from_anywhere(*pairs[0])
+        return rename_of_unqualified(*pairs[0])
     while tokens.take(","):
         pairs.append(_read_pair(tokens, database))
     return RenameTables(pairs=tuple(pairs))

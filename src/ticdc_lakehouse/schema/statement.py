@@ -29,7 +29,7 @@ class CreateTableLike:
 
     name: TableName
     source: TableName
-    from_anywhere: bool = False
+    unqualified: bool = False
     """Whether the source has no database in the text, as in `RenameTables`."""
 
 
@@ -53,7 +53,7 @@ class RenameTables:
 
     pairs: tuple[tuple[TableName, TableName], ...]
     """(old, new)."""
-    from_anywhere: bool = False
+    unqualified: bool = False
     """Whether the one old name has no database in the text, and that of the new name here for want of a better: the
     table may come from any."""
 
@@ -90,7 +90,7 @@ class ExchangePartition:
     partitioned: TableName
     partition: str
     plain: TableName
-    from_anywhere: bool = False
+    unqualified: bool = False
     """Whether the partitioned table has no database in the text, as in `RenameTables`."""
 
 
@@ -144,6 +144,15 @@ def names_of(statement: Statement) -> tuple[TableName, ...]:
             return partitioned, plain
         case DropDatabase() | NoChange():
             return ()
+
+
+def unqualified_name(statement: Statement) -> TableName | None:
+    """The name of a table in a RENAME or EXCHANGE that may lie in any database; None if the text tells its database."""
+    match statement:
+        case RenameTables(pairs=[(name, _)], unqualified=True) | ExchangePartition(partitioned=name, unqualified=True):
+            return name
+        case _:
+            return None
 
 
 def database_of(statement: Statement) -> str | None:

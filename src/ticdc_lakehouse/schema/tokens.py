@@ -76,7 +76,7 @@ def statements(text: str, *, restored: bool = False) -> list[Tokens]:
     return [Tokens(part, plain, restored=restored) for part in parts if part]
 
 
-def is_typed(text: str) -> bool:
+def is_hand_written(text: str) -> bool:
     """Whether a text certainly is as people wrote it: TiDB's parser writes words in capitals, every table's name in
     backquotes, no string in double quotes and no backslash outside of quotes."""
     plain = _EXECUTED_RESTORED.sub(_executed, text)
@@ -84,11 +84,11 @@ def is_typed(text: str) -> bool:
         tokens = tokenize(plain, read=_Restored)
     except TokenError:
         return True
-    verb_is_typed = any(token.text != token.text.upper() for token in tokens[:1])
-    return verb_is_typed or any(_is_typed(word, token, plain) for word, token in pairwise(tokens))
+    verb_is_hand_written = any(token.text != token.text.upper() for token in tokens[:1])
+    return verb_is_hand_written or any(_is_hand_written(word, token, plain) for word, token in pairwise(tokens))
 
 
-def _is_typed(word: Token, token: Token, text: str) -> bool:
+def _is_hand_written(word: Token, token: Token, text: str) -> bool:
     """``token`` follows ``word``."""
     if token.token_type in _STRINGS:
         return text[token.end] == '"'

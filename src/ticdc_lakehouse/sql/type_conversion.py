@@ -18,7 +18,7 @@ Conversion = Callable[[MysqlType, MysqlType, str], str]
 
 _INTEGER = r"^[ ]*[+-]?[0-9]+[ ]*$"
 _NUMBER = r"^[ ]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ ]*$"
-_WHITE = r"^[ \t\n\r]*$"
+_WHITE_SPACE = r"^[ \t\n\r]*$"
 _DAY = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _MOMENT = "^[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?)?$"
 _WHOLE = (Family.INTEGER, Family.BIT, Family.YEAR)
@@ -101,11 +101,11 @@ def _text_to_text(before: MysqlType, after: MysqlType, text: str) -> str:
 
 def _cut(before: MysqlType, after: MysqlType, text: str) -> str:
     """Of a text that is too long TiDB cuts white space alone, also in strict mode (``ProduceStrWithSpecifiedTp``)."""
-    sized = (*after.size, None)[0] if after.name in ("char", "varchar") else None
-    if sized is None or (before.name in ("char", "varchar") and before.size and before.size[0] <= sized):
+    limit = (*after.size, None)[0] if after.name in ("char", "varchar") else None
+    if limit is None or (before.name in ("char", "varchar") and before.size and before.size[0] <= limit):
         return text
-    rest = f"substring({text}, {sized + 1}) RLIKE {literal(_WHITE)}"
-    return f"CASE WHEN char_length({text}) <= {sized} THEN {text} WHEN {rest} THEN left({text}, {sized}) END"
+    rest = f"substring({text}, {limit + 1}) RLIKE {literal(_WHITE_SPACE)}"
+    return f"CASE WHEN char_length({text}) <= {limit} THEN {text} WHEN {rest} THEN left({text}, {limit}) END"
 
 
 def _text_to_binary(_before: MysqlType, after: MysqlType, text: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
@@ -24,6 +23,7 @@ from ticdc_local.runner.graph import read_job
 from ticdc_local.runner.job import feed_parameters, local_parameters, run_job
 from ticdc_local.runner.notebook import Surroundings, read_notebook, run_notebook
 from ticdc_local.runner.outcome import JobState
+from ticdc_local.runner.reference import listed
 
 JOB = "ticdc_lake"
 LOOP = "ticdc_loop"
@@ -153,19 +153,13 @@ def check_feeds(parameters: Mapping[str, str]) -> tuple[Feed, ...]:
     """
     if "feeds_root" not in parameters:
         return ()
-    names = [parameters["feed"]] if "feed" in parameters else _names(parameters.get("feeds", "[]"))
+    names = (
+        [parameters["feed"]]
+        if "feed" in parameters
+        else listed(parameters.get("feeds", "[]"), "parameter feeds", "names")
+    )
     for name, count in Counter(names).items():
         if count > 1:
             raise ConfigError(f"parameter feeds: {name} is listed {count} times; expected once")
     servers = parameters.get("bootstrap_servers") or None
     return load_feeds(Path(parameters["feeds_root"]), names, bootstrap_servers=servers)
-
-
-def _names(text: str) -> list[str]:
-    try:
-        names = json.loads(text)
-    except json.JSONDecodeError:
-        names = None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise ConfigError(f"parameter feeds: expected a JSON list of names, found {text!r}")
-    return names

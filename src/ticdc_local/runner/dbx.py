@@ -15,7 +15,7 @@ import yaml
 
 from ticdc_codec.errors import ConfigError
 from ticdc_local.runner.bundle import Bundle, load_bundle
-from ticdc_local.runner.reference import each_inputs, filled
+from ticdc_local.runner.reference import filled, listed
 
 FILE = "conf/deployment.yml"
 TARGET = "prod"
@@ -94,7 +94,7 @@ def _tasks(task: Mapping[str, Any], job: Mapping[str, Any]) -> Iterator[Mapping[
 
 def _inputs(task: Mapping[str, Any], job: Mapping[str, Any]) -> list[str]:
     values = {f"job.parameters.{name}": text for name, text in _parameters(job).items()}
-    return each_inputs(filled(task["for_each_task"]["inputs"], values), f"{job['name']}: {task['task_key']}")
+    return listed(filled(task["for_each_task"]["inputs"], values), f"{job['name']}: {task['task_key']}: inputs")
 
 
 def _parameters(job: Mapping[str, Any]) -> dict[str, str]:

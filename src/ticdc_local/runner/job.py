@@ -29,7 +29,7 @@ from ticdc_local.runner.outcome import (
     job_state,
     skip_state,
 )
-from ticdc_local.runner.reference import INPUT, each_inputs, filled, parameter, result_state
+from ticdc_local.runner.reference import INPUT, filled, listed, parameter, result_state
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -159,7 +159,7 @@ class _Run:
     def for_each(self, work: ForEachTask, label: str, values: Mapping[str, str]) -> TaskResult:
         """Run the nested task for each input; a failure does not keep the other inputs from running."""
         try:
-            inputs = each_inputs(filled(work.inputs, values), label)
+            inputs = listed(filled(work.inputs, values), f"{label}: inputs")
         except ConfigError as error:
             return TaskResult(task=label, state=TaskState.FAILED, error=error)
         iterations = tuple(

@@ -92,12 +92,13 @@ def names_in(value: Any, pattern: re.Pattern[str]) -> Iterator[str]:
             yield from names_in(list(value.values()), pattern)
 
 
-def each_inputs(text: str, where: str) -> list[str]:
-    """The texts of a for-each task. Raises: ConfigError."""
+def listed(text: str, where: str, what: str = "texts") -> list[str]:
+    """The texts of a JSON list: of a for-each task's inputs, or of a parameter. Raises ConfigError, which names
+    ``where`` and ``what`` the texts are."""
     try:
         items = json.loads(text)
     except json.JSONDecodeError:
         items = None
     if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        raise ConfigError(f"{where}: inputs: expected a JSON list of texts, found {text!r}")
+        raise ConfigError(f"{where}: expected a JSON list of {what}, found {text!r}")
     return items

@@ -18,9 +18,9 @@ from pyspark.sql import functions as F
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import views
-from ticdc_lakehouse.gold.alter_table import wire_text_sql
+from ticdc_lakehouse.gold.alter_table import stored_key_sql
 from ticdc_lakehouse.gold.live_commits import Commits, own_version, version_of
-from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY, key_text_sql
+from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.gold.overrides import REPAIR, override_row
 from ticdc_lakehouse.gold.state import publish
 from ticdc_lakehouse.gold.state_tables import OVERRIDES, Identity, append
@@ -30,7 +30,7 @@ from ticdc_lakehouse.ops.verify.value_text import ZONE
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,
@@ -152,8 +152,7 @@ def _typed(texts: DataFrame, work: Repair) -> DataFrame:
 
 
 def _keyed(rows: DataFrame, config: GoldConfig, work: Repair) -> DataFrame:
-    columns = {fold(column.name): column for column in work.table.columns}
-    key = key_text_sql([wire_text_sql(columns[fold(name)], config.time_zone) for name in work.table.key_in_texts])
+    key = stored_key_sql(work.table, config.time_zone)
     return rows.selectExpr("*", f"{key} AS {KEY}", f"{work.state.applied_tso}L AS {COMMIT_TS}")
 
 

@@ -120,5 +120,5 @@ def _comparable(kind: MysqlType, text: str) -> object:
 
 
 def _json_number(text: str) -> tuple[Decimal]:
-    """A number that is none of Python's: there 1 is true."""
+    """A number that does not equal a boolean, as Python's 1 equals True."""
     return (Decimal(text),)
