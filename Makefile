@@ -33,8 +33,8 @@ help: ## This list
 
 setup: $(READY) ## Virtual environment .venv from requirements.lock (every other target does it when needed)
 
-jars: $(READY) ## Jars of Spark and Kafka into the cache folder, checked against jars.lock
-	@$(BIN)/python -m ticdc_local.jars
+jars: $(READY) ## Jars of Spark and Kafka into the cache folder, checked against jars.lock, and an archive of their classes
+	@$(BIN)/python -m ticdc_local.set_up
 
 demo: jars ## Real Kafka, a feed of each protocol, the bundle's job, gold compared with TiDB's answers; leaves the lake behind
 	@$(BIN)/ticdc-lake demo $(ARGS)

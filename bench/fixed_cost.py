@@ -3,18 +3,25 @@
 The session is the one that ``ticdc-lake run`` starts, and gold keeps its state from round to round, as the loop does.
 The first rounds fill the tables and warm up; the median of the others counts. Beside the seconds stand the Spark jobs
 and SQL executions of each layer: they do not depend on how busy the machine is.
+
+In each round the bare parts of the same changes are timed, too: what no layer can be faster than. They are those of
+`bench.pipeline`, with the MERGEs side by side, as gold has them.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 
 from pyspark.sql import SparkSession
 
+from bench.gold import Case, merge_one, prepare_bare
 from bench.made import Made
+from bench.pipeline import copy, pass_through
 from bench.place import as_users_run_it, cpu_seconds
 from bench.report import Target, table
 from bench.sustained import feed_run, kafka_messages
@@ -25,11 +32,13 @@ from ticdc_local.broker import Broker
 FEED = "fixed_cost"
 TABLES = 3
 ROWS = 30
+CASE = Case(feed=FEED, changes=ROWS, tables=TABLES)
 WARM_UP = 6
 MEASURED = 7
 TARGET = 2.5
 """Seconds from Kafka to published."""
 LAYERS = ("bronze", "silver", "gold")
+BARE = ("copy", "mapInArrow", "MERGEs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,11 +62,29 @@ def measure(lake: Lake, *, rounds: int = MEASURED, warm_up: int = WARM_UP) -> li
         run = feed_run(lake.spark, lake.root, broker.bootstrap_servers, FEED, TABLES)
         known: list[Published] = []
         layers = {"bronze": run.bronze, "silver": run.silver, "gold": lambda: known.append(run.gold(*known[-1:]).state)}
+        before = 0
         for batch in range(warm_up + rounds):
             made = Made(feed=FEED, protocol="canal_json", rows=ROWS, batch=batch, tables=TABLES)
             broker.produce(FEED, kafka_messages(made, TABLES))
-            costs.append({layer: _cost(lake.spark, layers[layer]) for layer in LAYERS})
+            cost = {layer: _cost(lake.spark, layers[layer]) for layer in LAYERS}
+            prepare_bare(run.lake, CASE.config, before, made.tso, create=batch == 0)
+            bare = _bare_parts(run.lake, made, broker.bootstrap_servers)
+            costs.append(cost | {part: _cost(lake.spark, bare[part]) for part in BARE})
+            before = made.tso
     return costs[warm_up:]
+
+
+def _bare_parts(lake: Lake, made: Made, servers: str) -> Mapping[str, Callable[[], object]]:
+    return {
+        "copy": partial(copy, lake, made, servers, TABLES),
+        "mapInArrow": partial(pass_through, lake, made),
+        "MERGEs": partial(_merge_side_by_side, lake),
+    }
+
+
+def _merge_side_by_side(lake: Lake) -> None:
+    with ThreadPoolExecutor(TABLES) as pool:
+        list(pool.map(partial(merge_one, lake, FEED), range(TABLES)))
 
 
 def _cost(spark: SparkSession, layer: Callable[[], object]) -> Cost:
@@ -80,10 +107,12 @@ def _counts(spark: SparkSession) -> tuple[int, int]:
 
 def report(costs: list[Mapping[str, Cost]]) -> str:
     """Medians by layer."""
-    lines = [_line(layer, [round_[layer] for round_ in costs]) for layer in LAYERS]
-    total = _line("all", [_sum(round_) for round_ in costs])
+    lines = []
+    for parts, name in ((LAYERS, "all layers"), (BARE, "all bare parts")):
+        lines += [_line(part, [round_[part] for round_ in costs]) for part in parts]
+        lines.append(_line(name, [_sum(round_, parts) for round_ in costs]))
     title = f"fixed cost: {ROWS} changes of {TABLES} tables, from Kafka to published, median of {len(costs)}"
-    return table(title, ("layer", "seconds", "CPU seconds", "Spark jobs", "SQL executions"), [*lines, total])
+    return table(title, ("layer", "seconds", "CPU seconds", "Spark jobs", "SQL executions"), lines)
 
 
 def _line(name: str, costs: list[Cost]) -> tuple[str, ...]:
@@ -92,12 +121,13 @@ def _line(name: str, costs: list[Cost]) -> tuple[str, ...]:
     return name, f"{seconds:.2f}", f"{cpu:.2f}", f"{jobs:g}", f"{executions:g}"
 
 
-def _sum(round_: Mapping[str, Cost]) -> Cost:
+def _sum(round_: Mapping[str, Cost], parts: Sequence[str]) -> Cost:
+    costs = [round_[part] for part in parts]
     return Cost(
-        seconds=sum(cost.seconds for cost in round_.values()),
-        cpu=sum(cost.cpu for cost in round_.values()),
-        jobs=sum(cost.jobs for cost in round_.values()),
-        executions=sum(cost.executions for cost in round_.values()),
+        seconds=sum(cost.seconds for cost in costs),
+        cpu=sum(cost.cpu for cost in costs),
+        jobs=sum(cost.jobs for cost in costs),
+        executions=sum(cost.executions for cost in costs),
     )
 
 
@@ -105,6 +135,6 @@ def main(lake: Lake) -> list[Target]:
     """Measure and print."""
     costs = measure(lake)
     print(report(costs), flush=True)
-    seconds = median(_sum(round_).seconds for round_ in costs)
+    seconds = median(_sum(round_, LAYERS).seconds for round_ in costs)
     what = f"{TABLES} small tables, warm, Kafka to published"
     return [Target(what=what, measured=seconds, bound=TARGET, at_most=True, unit=" s")]

@@ -131,11 +131,12 @@ def merge_bare(lake: Lake, case: Case) -> float:
     """Seconds of the bare MERGEs of what ``prepare_bare`` laid down."""
     start = time.perf_counter()
     for number in range(case.tables):
-        _merge_one(lake, case.feed, number)
+        merge_one(lake, case.feed, number)
     return time.perf_counter() - start
 
 
-def _merge_one(lake: Lake, feed: str, number: int) -> None:
+def merge_one(lake: Lake, feed: str, number: int) -> None:
+    """The bare MERGE into one of the tables."""
     name = _bare(feed, number)
     target, source = lake.table(Layer.LIVE, name), lake.table(Layer.GOLD, f"{name}_source")
     stored = lake.spark.table(target).columns

@@ -65,8 +65,8 @@ def measure(lake: Lake, rows: int, tables: int, columns: int) -> PipelineResult:
             layers = {layer: _seconds(getattr(run, layer)) for layer in LAYERS}
             prepare_bare(lake, case.config, before, made.tso, create=batch == 0)
             bare = {
-                "copy": _seconds(partial(_copy, lake, made, broker.bootstrap_servers)),
-                "mapInArrow": _seconds(partial(_pass_through, lake, made)),
+                "copy": _seconds(partial(copy, lake, made, broker.bootstrap_servers, PARTITIONS)),
+                "mapInArrow": _seconds(partial(pass_through, lake, made)),
                 "MERGE": _seconds(partial(merge_bare, lake, case)),
             }
             before = made.tso
@@ -79,17 +79,19 @@ def _seconds(run: Callable[[], object]) -> float:
     return time.perf_counter() - start
 
 
-def _copy(lake: Lake, made: Made, servers: str) -> None:
-    each = -(-made.messages // PARTITIONS) + 1
-    if made.messages % PARTITIONS:
-        raise ValueError(f"expected messages that {PARTITIONS} partitions share evenly, found {made.messages}")
-    first = {made.feed: {str(partition): made.batch * each for partition in range(PARTITIONS)}}
+def copy(lake: Lake, made: Made, servers: str, partitions: int) -> None:
+    """One batch's messages from a topic of so many partitions into a Delta table."""
+    each = -(-made.messages // partitions) + 1
+    if made.messages % partitions:
+        raise ValueError(f"expected messages that {partitions} partitions share evenly, found {made.messages}")
+    first = {made.feed: {str(partition): made.batch * each for partition in range(partitions)}}
     kafka = lake.spark.read.format("kafka").option("kafka.bootstrap.servers", servers).option("subscribe", made.feed)
     messages = kafka.option("startingOffsets", json.dumps(first)).option("includeHeaders", "true").load()
     messages.write.format("delta").mode("append").save(_folder(lake, f"{made.feed}_copy"))
 
 
-def _pass_through(lake: Lake, made: Made) -> None:
+def pass_through(lake: Lake, made: Made) -> None:
+    """One batch of bronze through Python workers that hand every batch back, into a Delta table."""
     messages = lake.spark.table(lake.table(Layer.BRONZE, landing.messages_table(made.feed)))
     read = messages.where(F.col("batch") == made.batch).drop("headers", "ingest_time")
     passed = read.mapInArrow(lambda batches: batches, read.schema)

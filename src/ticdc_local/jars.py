@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
 
-from ticdc_codec.errors import ConfigError, LakehouseError
+from ticdc_codec.errors import ConfigError
 from ticdc_local.java import cache_folder, find_java
 from ticdc_local.launch import pyspark_folder
 from ticdc_local.resolver import resolve
@@ -135,18 +134,3 @@ def _fetch(jars: Sequence[Jar]) -> None:
             got = Path(folder) / "jars" / jar.file_name
             _check(jar, got)
             shutil.move(got, jar.path)
-
-
-def main() -> int:
-    """Fetch and check everything, for ``make jars``."""
-    try:
-        for group in Group:
-            print(f"{len(jar_files(group))} jars of {group} in {jars_folder()}")
-    except LakehouseError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

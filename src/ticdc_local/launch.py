@@ -31,7 +31,8 @@ def spark_environment(java: Java) -> Iterator[None]:
     wanted = {
         "JAVA_HOME": str(java.spark_home()),
         "SPARK_HOME": str(pyspark_folder()),
-        "SPARK_CONF_DIR": str(files("ticdc_local") / "spark_conf"),
+        # Nothing of a folder that may be on this machine; and Java shares no classes where one is on the class path.
+        "SPARK_CONF_DIR": str(files("ticdc_local") / "no_spark_conf"),
         # A laptop's host name often does not resolve, or resolves to a network that has gone.
         "SPARK_LOCAL_IP": "127.0.0.1",
         # Else the workers take whatever python3 is on PATH.

@@ -7,15 +7,16 @@ import shutil
 import signal
 import tempfile
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from pyspark.sql import SparkSession
 
 from ticdc_codec.errors import ConfigError
+from ticdc_local.class_archive import archive_file, reading_options
 from ticdc_local.jars import Group, class_path
-from ticdc_local.java import find_java, serial_collector
+from ticdc_local.java import Java, find_java, serial_collector
 from ticdc_local.launch import spark_environment
 
 CORES = 2
@@ -28,6 +29,8 @@ _COMPILER = (
     "-XX:Tier4CompileThreshold=150000",
     "-XX:Tier4BackEdgeThreshold=400000",
 )
+
+_LOGGING = f"-Dlog4j2.configurationFile={(Path(__file__).parent / 'log4j2.properties').as_uri()}"
 
 SETTINGS = {
     "spark.master": f"local[{CORES}]",
@@ -68,23 +71,26 @@ SETTINGS = {
 }
 
 
-def local_session(lake_root: Path, *, app_name: str = "ticdc-lake", scratch: Path | None = None) -> SparkSession:
-    """The process's Spark session, started if there is none (about 4 s).
+def local_session(
+    lake_root: Path, *, app_name: str = "ticdc-lake", scratch: Path | None = None, java_options: Sequence[str] = ()
+) -> SparkSession:
+    """The process's Spark session, started if there is none (about 3 s).
 
     A process has one JVM: a second call gives the same session, whatever its ``lake_root``. Spark's warehouse and
     scratch folders lie in ``scratch``, else in ``lake_root`` or, where that can only be read, in a temporary folder.
     Raises ConfigError without a usable Java or without the right jars, and where ``lake_root`` cannot be a folder.
     """
     builder = SparkSession.builder.appName(app_name)
-    for name, value in (SETTINGS | _places(lake_root.absolute(), scratch)).items():
+    java = find_java()
+    for name, value in (SETTINGS | _places(lake_root.absolute(), scratch, java, java_options)).items():
         builder = builder.config(name, value)
-    with spark_environment(find_java()), _signal_handler_kept():
+    with spark_environment(java), _signal_handler_kept():
         return builder.getOrCreate()
 
 
 def session_settings(lake_root: Path) -> dict[str, str]:
     """The settings of such a session but its master: for a server of Spark Connect, or for executors of their own."""
-    settings = SETTINGS | _places(lake_root.absolute(), None)
+    settings = SETTINGS | _places(lake_root.absolute(), None, find_java())
     return {name: value for name, value in settings.items() if name != "spark.master"}
 
 
@@ -97,13 +103,15 @@ def _signal_handler_kept() -> Iterator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def _places(lake_root: Path, scratch: Path | None) -> dict[str, str]:
+def _places(lake_root: Path, scratch: Path | None, java: Java, java_options: Sequence[str] = ()) -> dict[str, str]:
     own = scratch or own_folder(lake_root)
     jars = class_path(Group.SPARK)
+    classes = reading_options(archive_file(java, jars))
     return {
         # Says to ticdc_lakehouse.entry that tables lie in this folder, not in a catalog's storage.
         "spark.ticdc_lake.root": str(lake_root),
-        "spark.driver.extraJavaOptions": " ".join((*_COMPILER, *serial_collector())),
+        "spark.driver.extraJavaOptions": " ".join((_LOGGING, *_COMPILER, *serial_collector(), *classes, *java_options)),
+        "spark.executor.extraJavaOptions": _LOGGING,
         "spark.sql.warehouse.dir": str(own / "warehouse"),
         "spark.local.dir": str(own / "scratch"),
         "spark.driver.extraClassPath": jars,

@@ -1,0 +1,81 @@
+"""``make jars``: fetches the jars and makes the archive of their classes, so that no command has to."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+from ticdc_codec.errors import LakehouseError
+from ticdc_local.class_archive import archive_file, writing_options
+from ticdc_local.jars import Group, class_path, jar_files, jars_folder
+from ticdc_local.java import find_java
+from ticdc_local.session import local_session
+
+_MAKING_SECONDS = 600
+
+
+def make_archive() -> Path:
+    """The archive of Spark's classes, made unless it is there. Raises OSError or SubprocessError if it cannot be."""
+    archive = archive_file(find_java(), class_path(Group.SPARK))
+    if not archive.is_file():
+        archive.parent.mkdir(parents=True, exist_ok=True)
+        # Written aside and renamed: another process may be starting Spark.
+        draft = archive.with_name(f"{os.getpid()}-{archive.name}")
+        command = [sys.executable, "-m", __spec__.name, str(draft)]
+        # Java writes it after Python has ended, and closes the pipe when it has.
+        subprocess.run(command, capture_output=True, check=True, stdin=subprocess.DEVNULL, timeout=_MAKING_SECONDS)
+        draft.replace(archive)
+    return archive
+
+
+def _use_spark(draft: Path) -> None:
+    """Use, in a session that writes the archive when it ends, what a run uses: streams, Python workers, MERGE."""
+    with tempfile.TemporaryDirectory() as folder:
+        session = local_session(Path(folder) / "lake", java_options=writing_options(draft))
+        source, target, checkpoint = (str(Path(folder) / name) for name in ("source", "target", "checkpoint"))
+        for path in (source, target):
+            session.range(9).selectExpr("id", "CAST(id AS STRING) AS text").write.format("delta").save(path)
+        _stream(session, source, target, checkpoint)
+        session.sql(
+            f"MERGE INTO delta.`{target}` t USING (SELECT id, max_by(text, id) AS text FROM delta.`{source}` "
+            "GROUP BY id) s ON t.id = s.id WHEN MATCHED AND s.id = 1 THEN DELETE WHEN MATCHED THEN UPDATE SET * "
+            "WHEN NOT MATCHED THEN INSERT *"
+        )
+        session.stop()
+
+
+def _stream(session: SparkSession, source: str, target: str, checkpoint: str) -> None:
+    def unchanged(batches: Iterable[pa.RecordBatch]) -> Iterable[pa.RecordBatch]:
+        return batches
+
+    rows = session.readStream.format("delta").load(source).mapInArrow(unchanged, "id LONG, text STRING")
+    writer = rows.writeStream.format("delta").option("checkpointLocation", checkpoint)
+    writer.trigger(availableNow=True).start(target).awaitTermination()
+
+
+def main() -> int:
+    """Fetch, check and make everything; with an argument, the archive alone (in a process of its own)."""
+    if len(sys.argv) > 1:
+        _use_spark(Path(sys.argv[1]))
+        return 0
+    try:
+        for group in Group:
+            print(f"{len(jar_files(group))} jars of {group} in {jars_folder()}")
+        print(f"Spark's classes in {make_archive()}")
+    except LakehouseError as error:
+        print(error, file=sys.stderr)
+        return 2
+    except (OSError, subprocess.SubprocessError) as error:
+        print(f"no archive of Spark's classes, which only makes Spark start faster: {error}", file=sys.stderr)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
