@@ -43,6 +43,7 @@ JVM_OPTIONS = (
     "-XX:TieredStopAtLevel=1",
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 )
+# Java runs in the broker's folder and is told no path: it reads the properties as Latin-1, and commas divide folders.
 # A short session lets a restart after kill -9 take one second instead of eleven. Messages keep the times they were
 # recorded with, and none is ever deleted for its age.
 PROPERTIES = """\
@@ -52,7 +53,7 @@ listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}
 advertised.listeners=PLAINTEXT://127.0.0.1:{port}
 controller.listener.names=CONTROLLER
 controller.quorum.voters=1@127.0.0.1:{controller}
-log.dirs={data}
+log.dirs=data
 auto.create.topics.enable=false
 offsets.topic.num.partitions=1
 offsets.topic.replication.factor=1
@@ -114,7 +115,7 @@ class Broker:
         elif self._port is not None:
             self._write(self._properties, self._port)
         with self._log.open("ab") as log:
-            self._process = _detached([*java, "kafka.Kafka", str(self._properties)], log)
+            self._process = _detached([*java, "kafka.Kafka", self._properties.name], self.folder, log)
         self._watcher = _watch(self._process.pid)
         with ExitStack() as unless_ready:
             unless_ready.callback(self.stop)
@@ -182,8 +183,10 @@ class Broker:
         self._write(draft, self._port)
         # Without -: an argument that begins with one is taken for an option.
         cluster = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=").replace("-", "_")
-        command = [*java, "kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", cluster, "-c", str(draft)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        command = [*java, "kafka.tools.StorageTool", "format", "--ignore-formatted", "-t", cluster, "-c", draft.name]
+        done = subprocess.run(
+            command, cwd=self.folder, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL
+        )
         if done.returncode:
             raise ConfigError(f"Kafka could not set up {self.folder}:\n{done.stdout}{done.stderr}")
         draft.replace(self._properties)
@@ -191,9 +194,8 @@ class Broker:
     def _write(self, path: Path, port: int | None) -> None:
         """Write the properties; ports that are not given are free ones."""
         free, controller = free_ports(2)
-        data = str(self.folder / "data").replace("\\", "\\\\")
         sizes = {"largest": LARGEST_MESSAGE, "request": 2 * LARGEST_MESSAGE}
-        path.write_text(PROPERTIES.format(port=port or free, controller=controller, data=data, **sizes))
+        path.write_text(PROPERTIES.format(port=port or free, controller=controller, **sizes))
 
     def _wait_until_ready(self, process: subprocess.Popen[bytes]) -> None:
         deadline = time.monotonic() + START_SECONDS
@@ -244,10 +246,10 @@ def free_ports(count: int) -> list[int]:
             each.close()
 
 
-def _detached(command: list[str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+def _detached(command: list[str], folder: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
     """Started apart from the terminal, so that Ctrl-C lets the caller end it in order."""
     return subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+        command, cwd=folder, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
     )
 
 

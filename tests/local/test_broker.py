@@ -85,7 +85,7 @@ def test_a_topic_cannot_be_created_twice(broker: Broker) -> None:
 
 
 def test_a_killed_broker_comes_back_with_its_data_and_address(tmp_path: Path) -> None:
-    broker = Broker(tmp_path / "a broker")
+    broker = Broker(tmp_path / "a Brøker, 中")
     with broker:
         address = broker.bootstrap_servers
         topic = new_topic(broker)
