@@ -34,7 +34,7 @@ EXAMPLES = """examples:
 exit codes of --check:
   0    every feed is fine
   1    attention: a feed never ran, or leaves more than section alarm of its file tolerates
-  2    broken: a feed is stopped until somebody acts; or the lake cannot be read"""
+  2    broken: a feed is stopped until somebody acts, or its file is wrong; or the lake cannot be read"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     if not (options.json or options.check):
         print("\n\n".join("\n".join([feed_text(each), *records_text(lake, each.feed)]) for each in found))
         return 0
-    checked = [checked_status(each, _tolerated(options, each.feed)) for each in found]
+    checked = [_checked(options, each) for each in found]
     if options.json:
         print(json.dumps([status_object(each, *found) for each, found in zip(found, checked, strict=True)]))
     else:
@@ -91,6 +91,15 @@ def _watch(options: argparse.Namespace) -> None:
         return [feed_status(lake, feed) for feed in feeds]
 
     watch(look, {feed: _tolerated(options, feed) for feed in feeds}, options.watch)
+
+
+def _checked(options: argparse.Namespace, status: FeedStatus) -> tuple[Health, str]:
+    """As `checked_status`; a feed whose file is wrong is broken, and says nothing about the others."""
+    try:
+        tolerated = _tolerated(options, status.feed)
+    except ConfigError as error:
+        return Health.BROKEN, f"{Health.BROKEN.name.lower()}: {'; '.join(str(error).splitlines())}"
+    return checked_status(status, tolerated)
 
 
 def _tolerated(options: argparse.Namespace, feed: str) -> Thresholds:

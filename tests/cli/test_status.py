@@ -1,0 +1,62 @@
+"""``ticdc-lake status`` where feeds have a file but never ran."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ticdc_local.cli import main
+
+PROJECT = Path(__file__).parents[2]
+RIGHT = "protocol: craft\ntime_zone: UTC\nkafka: {bootstrap_servers: 'h:1', topics: [t]}\n"
+WRONG = "protocol: crafty\ntime_zone: Nowhere\nkafka: {bootstrap_servers: 'h:1', topics: [t]}\n"
+NO_PANDAS = """
+import sys
+from pathlib import Path
+import ticdc_local.cli.status
+from ticdc_local.delta_reader import DeltaReader
+assert DeltaReader(Path()).rows("SELECT 1 AS one") == [{"one": 1}]
+assert "pandas" not in sys.modules
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A lake, a feed whose file is right, and one before and after it whose file is wrong."""
+    shutil.copy(PROJECT / "databricks.yml", tmp_path)
+    (tmp_path / ".lake" / "bronze").mkdir(parents=True)
+    feeds = tmp_path / "resources" / "feeds"
+    feeds.mkdir(parents=True)
+    for name, text in {"a": WRONG, "b": RIGHT, "c": WRONG}.items():
+        (feeds / f"{name}.yml").write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_wrong_feed_file_is_broken_and_the_other_feeds_are_checked(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["status", "--check"]) == 2
+    a, b, c = capsys.readouterr().out.splitlines()
+    assert a.startswith(f"a: broken: {project}/resources/feeds/a.yml: protocol: expected one of craft")
+    assert "; " in a, "all mistakes are on the feed's line"
+    assert b == "b: attention: bronze has not run for this feed"
+    assert c.startswith("c: broken: ")
+    assert main(["status", "--check", "--feed", "b"]) == 1
+
+
+@pytest.mark.usefixtures("project")
+def test_json_has_the_feeds_beside_a_wrong_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [each["health"] for each in found] == ["broken", "attention", "broken"]
+
+
+def test_status_does_not_wait_for_pandas() -> None:
+    """pyarrow imports it with the first value that it makes of Python's: half a second."""
+    subprocess.run([sys.executable, "-c", NO_PANDAS], check=True)
