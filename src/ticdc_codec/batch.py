@@ -22,7 +22,6 @@ from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import EVENTS, Column, Kind, Layout
 from ticdc_codec.tso import LOGICAL_BITS, MAX_TSO, MAX_WATERMARK
 
-_LOGICAL_BITS = pa.scalar(LOGICAL_BITS, pa.uint64())
 _FEW = 16
 """Row changes for each other event from which on the row changes are moved as runs."""
 _NO_LAYOUT = Layout(None, None, (), None)
@@ -122,7 +121,7 @@ def _batch(columns: Mapping[str, pa.Array], count: int) -> pa.RecordBatch:
 
 def _times(tso: pa.Array, commit_ms: pa.Array) -> pa.Array:
     # A TSO is milliseconds and a logical counter of 18 bits; without one Canal-JSON's es has the milliseconds (1.4.1).
-    milliseconds = pc.coalesce(pc.shift_right(tso, _LOGICAL_BITS).cast(pa.int64()), commit_ms)
+    milliseconds = pc.coalesce(pc.shift_right(tso, pa.scalar(LOGICAL_BITS, pa.uint64())).cast(pa.int64()), commit_ms)
     return pc.multiply(milliseconds, 1000).cast(EVENTS.field("commit_time").type)
 
 

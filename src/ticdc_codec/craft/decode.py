@@ -23,7 +23,7 @@ from ticdc_codec.number import Int64s, read_uvarint
 from ticdc_codec.options import SinkOptions
 
 _NONE = -1
-_OPS = pa.array([Op.INSERT, Op.DELETE, Op.UPDATE], pa.string())
+_OPS = (Op.INSERT, Op.DELETE, Op.UPDATE)
 
 
 def decoder(options: SinkOptions, context: DecoderContext) -> DecodeBatch:
@@ -115,7 +115,9 @@ class _Decoder:
             # sizes.message numbers the messages that are left; messages.numbers has their indices in the batch.
             message=np.array(messages.numbers, np.int32)[sizes.message[rows]],
             index=sizes.index[rows],
-            op=_OPS.take(pa.array((before != _NONE) * 1 + ((before != _NONE) & (after != _NONE)))),
+            op=pa.array(_OPS, pa.string()).take(
+                pa.array((before != _NONE) * 1 + ((before != _NONE) & (after != _NONE)))
+            ),
             commit_ts=pa.array(header.commit_ts[rows]),
             layouts=[layout.event_layout for layout in groups.layouts],
             layout=groups.layout_index[np.maximum(after, before * (after == _NONE))],
