@@ -11,8 +11,9 @@ import shtab
 from ticdc_local.cli import COMMANDS, full_parser
 
 SHELLS = ("bash", "zsh", "fish")
-FEEDS = "ls resources/feeds 2>/dev/null | sed -n 's/[.]yml$//p'"
-"""A shell's own command, since one of Python would keep whoever presses Tab waiting for its imports."""
+FEEDS = "ls resources/feeds 2>/dev/null | grep -x '[^.]*[.]yml' | cut -d. -f1"
+"""A shell's own command, since one of Python would keep whoever presses Tab waiting for its imports. Without $, which
+fish looks at in shtab's quotes."""
 EXAMPLES = """examples:
   source <(ticdc-lake completion bash)                   in ~/.bashrc
   ticdc-lake completion zsh > ~/.zfunc/_ticdc-lake       with fpath+=~/.zfunc before compinit in ~/.zshrc
