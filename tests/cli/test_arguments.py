@@ -51,9 +51,10 @@ def test_the_examples_of_a_command_are_understood(command: str) -> None:
         assert parsed(shlex.split(line)[1:]).command == line.split()[1]
 
 
-def test_the_version_is_that_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("command", [(), *((command,) for command in COMMANDS)])
+def test_the_version_is_that_of_the_package(command: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ending:
-        main(["--version"])
+        main([*command, "--version"])
     assert (ending.value.code, capsys.readouterr().out) == (0, f"ticdc-lake {version('ticdc-lakehouse')}\n")
 
 
@@ -88,11 +89,25 @@ def command_parser(command: str) -> argparse.ArgumentParser:
     return parser
 
 
-def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    ("given", "usage", "said"),
+    [
+        (["decoed"], "", "no such command: decoed; did you mean decode?; --help lists them"),
+        (["xyzzy"], "", "no such command: xyzzy; --help lists them"),
+        (["status", "--fed", "x"], " status", "no such argument: --fed x; did you mean --feed?"),
+        (["status", "--chek=1"], " status", "no such argument: --chek=1; did you mean --check?"),
+        (["status", "crm"], " status", "no such argument: crm"),
+    ],
+)
+def test_an_unknown_word_is_a_usage_error_with_the_nearest(
+    given: list[str], usage: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as ending:
-        main(["decoed"])
+        main(given)
     assert ending.value.code == 2
-    assert "invalid choice: 'decoed'" in capsys.readouterr().err
+    stderr = capsys.readouterr().err
+    assert stderr.startswith(f"usage: ticdc-lake{usage} [-h]")
+    assert stderr.endswith(f"\nticdc-lake{usage}: error: {said}\n")
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,13 @@ COMMAND = (sys.executable, "-c", "import sys; from ticdc_local.cli import main; 
 GENERATE = (*COMMAND, "generate", "--workload", "shop", "--protocol", "craft", "--file", "-")
 
 
-def test_a_reader_that_wants_no_more_ends_the_command_in_silence() -> None:
-    with subprocess.Popen([*GENERATE, "--rows", "5000"], stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+@pytest.mark.parametrize("command", [(), ("decode", "--protocol", "craft", "stream"), ("inspect", "stream")])
+def test_a_reader_that_wants_no_more_ends_the_command_in_silence(command: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "stream").write_bytes(
+        subprocess.run([*GENERATE, "--rows", "1000"], capture_output=True, check=True).stdout
+    )
+    writing = [*COMMAND, *command] if command else [*GENERATE, "--rows", "5000"]
+    with subprocess.Popen(writing, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.readline()

@@ -10,7 +10,8 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from difflib import get_close_matches
 from importlib.metadata import version
 from io import TextIOWrapper
 
@@ -98,7 +99,27 @@ def _print_any_character() -> None:
 def parsed(given: list[str]) -> argparse.Namespace:
     """The options of a command line. Ends the process where it is wrong, or asks for help."""
     # Only the command that is called needs its arguments; the others are there for the list.
-    return full_parser(given[:1]).parse_args(given)
+    parser = full_parser(given[:1])
+    for command in given[:1]:
+        if not command.startswith("-") and command not in COMMANDS:
+            parser.error(f"no such command: {command}{_nearest(command, COMMANDS)}; --help lists them")
+    return parser.parse_args(given)
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    """The known word that looks most like it, as a question; nothing where none does."""
+    return "".join(f"; did you mean {each}?" for each in get_close_matches(word, [*known], n=1))
+
+
+class _CommandParser(argparse.ArgumentParser):
+    """Refuses what it does not know with its own usage; argparse leaves that to the parser of all commands."""
+
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def,override]
+        found, unknown = super().parse_known_args(args, namespace)
+        if unknown:
+            nearest = _nearest(unknown[0].partition("=")[0], self._option_string_actions)
+            self.error(f"no such argument: {' '.join(unknown)}{nearest}")
+        return found, unknown
 
 
 def full_parser(called: Collection[str]) -> argparse.ArgumentParser:
@@ -109,8 +130,8 @@ def full_parser(called: Collection[str]) -> argparse.ArgumentParser:
         epilog=f"{EXAMPLES}\n\n{EXIT_CODES}",
         formatter_class=_Help,
     )
-    parser.add_argument("--version", action="version", version=f"ticdc-lake {version('ticdc-lakehouse')}")
-    choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    _version_argument(parser)
+    choices = parser.add_subparsers(dest="command", required=True, metavar="COMMAND", parser_class=_CommandParser)
     for name, summary in COMMANDS.items():
         is_called = name in called
         added = choices.add_parser(
@@ -120,8 +141,13 @@ def full_parser(called: Collection[str]) -> argparse.ArgumentParser:
             module = _module(name)
             module.arguments(added)
             _log_arguments(added)
+            _version_argument(added)
             added.epilog = f"{module.EXAMPLES}\n\n{EXIT_CODES}"
     return parser
+
+
+def _version_argument(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--version", action="version", version=f"ticdc-lake {version('ticdc-lakehouse')}")
 
 
 def _log_arguments(parser: argparse.ArgumentParser) -> None:

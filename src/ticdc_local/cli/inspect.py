@@ -85,7 +85,13 @@ def print_tree(node: Node, file: TextIO | None) -> None:
     is printed where the shell closed standard output (``>&-``), of which Python makes None."""
     if file is None:
         return
-    Console(file=file, highlight=False, width=None if file.isatty() else _UNLIMITED_WIDTH).print(_branch(node))
+    _Console(file=file, highlight=False, width=None if file.isatty() else _UNLIMITED_WIDTH).print(_branch(node))
+
+
+class _Console(Console):
+    def on_broken_pipe(self) -> None:
+        """Leaves the end to `ticdc_local.cli`; rich would end the process with code 1."""
+        raise BrokenPipeError
 
 
 def _branch(node: Node) -> Tree:
