@@ -9,6 +9,7 @@ import sys
 import threading
 import time
 from contextlib import suppress
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -25,9 +26,9 @@ BUSY_MACHINE = 3.0
 pytestmark = pytest.mark.skipif(not (PROC / "self").exists(), reason="looks at processes through /proc")
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
+def start(*arguments: str, module: str = "ticdc_local.cli") -> subprocess.Popen[str]:
     """``ticdc-lake`` as a process of its own; its standard input stays open."""
-    command = [sys.executable, "-u", "-c", "import sys; from ticdc_local.cli import main; sys.exit(main())", *arguments]
+    command = [sys.executable, "-u", "-c", f"import sys; from {module} import main; sys.exit(main())", *arguments]
     pipe = subprocess.PIPE
     return subprocess.Popen(
         command, cwd=PROJECT, stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True
@@ -71,6 +72,17 @@ def interrupted(process: subprocess.Popen[str], number: signal.Signals) -> tuple
         assert time.monotonic() - began < 10, f"left behind: {left}"
         time.sleep(0.05)
     return seconds, said
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_command_that_is_still_importing_ends_with_one_line(number: signal.Signals) -> None:
+    [script] = entry_points(group="console_scripts", name="ticdc-lake")
+    process = start("decode", "--protocol", "craft", module=script.module)
+    wait_for_handler(process)
+    assert "libarrow" not in (PROC / str(process.pid) / "maps").read_text(), "handled before the long imports"
+    seconds, said = interrupted(process, number)
+    assert said == "ticdc-lake decode: interrupted; run it again\n"
+    assert seconds < AT_REST * BUSY_MACHINE
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

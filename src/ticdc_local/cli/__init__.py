@@ -19,6 +19,7 @@ from ticdc_codec.errors import LakehouseError
 from ticdc_lakehouse import log
 from ticdc_local.cli import interrupt, notice
 from ticdc_local.cli.arguments import one_of
+from ticdc_local.launcher import INTERRUPTED
 
 COMMANDS = {
     "run": "run a job of the bundle on this machine",
@@ -54,7 +55,7 @@ EXIT_CODES = f"""exit codes:
   1    done, and something failed or differs; or the machine refused, such as a full disk
   2    not begun: an argument, a setting, a file, a broker or the machine is not as needed
   3    run: the job ran, but a feed needs attention, as section alarm of its feed file says
-  {interrupt.INTERRUPTED}  ended by SIGINT or SIGTERM; what was published before stays, run it again
+  {INTERRUPTED}  ended by SIGINT or SIGTERM; what was published before stays, run it again
   {_READER_GONE}  the reader of the output is gone (… | head)"""
 
 

@@ -20,13 +20,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ticdc_lakehouse.run_lock import RUNS
+from ticdc_local.launcher import INTERRUPTED, SIGNALS, say_interrupted
 
-INTERRUPTED = 130
-"""As shells have it: ended by SIGINT."""
 COMMIT_SECONDS = 3.5
 """So long a layer at work may go on; with what Java needs to end it is less than five."""
 JAVA_SECONDS = 0.9
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _ENDING = threading.Event()
 _FOLDERS: set[str] = set()
 
@@ -36,7 +34,7 @@ def end_on_signals(command: str) -> None:
     read, write = os.pipe()
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    for number in _SIGNALS:
+    for number in SIGNALS:
         signal.signal(number, _leave_to_the_thread)
     waiting = threading.Thread(target=_wait, args=(read, command, _terminal()), name="interrupt", daemon=True)
     waiting.start()
@@ -72,12 +70,10 @@ def _terminal() -> Callable[[], None]:
 
 
 def _wait(pipe: int, command: str, restore_terminal: Callable[[], None]) -> None:
-    while os.read(pipe, 1)[0] not in _SIGNALS:
+    while os.read(pipe, 1)[0] not in SIGNALS:
         pass
     _ENDING.set()
-    line = f"ticdc-lake {command}: interrupted; run it again\n".encode()
-    with suppress(OSError):
-        os.write(2, (b"\n" if os.isatty(2) else b"") + line)
+    say_interrupted(command)
     # What the main thread still has to say is about Java, which is being ended.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)

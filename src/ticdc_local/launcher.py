@@ -1,0 +1,34 @@
+"""The script ``ticdc-lake``: answers SIGINT and SIGTERM before its imports, which take up to a second, then runs the
+command line. Imports nothing of the project itself."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+
+INTERRUPTED = 130
+"""As shells have it: ended by SIGINT."""
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def main() -> int:
+    """Run the command that the process was called with; gives its exit code."""
+    for number in SIGNALS:
+        signal.signal(number, _end)
+    from ticdc_local.cli import main as run
+
+    return run()
+
+
+def say_interrupted(command: str) -> None:
+    """Print the one line of a command that a signal ends; below the ``^C`` that a terminal shows."""
+    line = f"{' '.join(('ticdc-lake', command)).rstrip()}: interrupted; run it again\n".encode()
+    with suppress(OSError):
+        os.write(2, (b"\n" if os.isatty(2) else b"") + line)
+
+
+def _end(*_: object) -> None:
+    say_interrupted("".join(sys.argv[1:2]))
+    os._exit(INTERRUPTED)
