@@ -107,6 +107,18 @@ def test_decode_fails_with_a_message_that_does_unless_it_is_lenient(
     assert main(["decode", "--protocol", "craft", "--lenient", str(tmp_path / "lines")]) == 0
 
 
+@pytest.mark.parametrize(("workload", "least"), [("shop", 20), ("sysbench", 100)])
+def test_the_help_says_how_many_rows_the_first_transaction_has(
+    workload: str, least: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["generate", "--workload", workload, "--protocol", "craft", "--file", "-", "--rows", "1"]) == 0
+    assert f" {least} row changes, 1 transactions," in capsys.readouterr().err
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit):
+        main(["generate", "--help"])
+    assert f"{least} of {workload}" in capsys.readouterr().out
+
+
 def test_no_faster_than_the_rate() -> None:
     interval = Interval(events={0: [ROW] * 5}, messages={}, transactions=1)
     started = time.monotonic()

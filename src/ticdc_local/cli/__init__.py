@@ -115,7 +115,7 @@ def _nearest(word: str, known: Iterable[str]) -> str:
 class _CommandParser(argparse.ArgumentParser):
     """Refuses what it does not know with its own usage; argparse leaves that to the parser of all commands."""
 
-    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def,override]
+    def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             nearest = _nearest(unknown[0].partition("=")[0], self._option_string_actions)
