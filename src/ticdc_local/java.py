@@ -58,8 +58,11 @@ class Java:
 
 def cache_folder() -> Path:
     """What survives between runs and projects, jars and Java's shims: ``$TICDC_LAKE_CACHE``, or
-    ``~/.cache/ticdc-lakehouse``; it need not exist."""
-    return Path(os.environ.get(CACHE) or Path.home() / ".cache" / "ticdc-lakehouse").expanduser().absolute()
+    ``~/.cache/ticdc-lakehouse``; it need not exist. Raises ConfigError where there is no home folder."""
+    try:
+        return Path(os.environ.get(CACHE) or "~/.cache/ticdc-lakehouse").expanduser().absolute()
+    except RuntimeError:
+        raise ConfigError(f"expected a home folder to keep jars in, found none; set HOME or {CACHE}") from None
 
 
 def find_java() -> Java:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pwd
 import re
 import subprocess
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from ticdc_codec.errors import ConfigError
 from ticdc_local import java
-from ticdc_local.java import UNWANTED, Java, find_java, serial_collector, version_of
+from ticdc_local.java import UNWANTED, Java, cache_folder, find_java, serial_collector, version_of
 
 
 def fake_java(home: Path, version: str) -> Path:
@@ -102,3 +103,11 @@ def test_java_starts_with_the_collector_that_the_user_chose(
     flags = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     used = {name for name in ("UseSerialGC", "UseG1GC") if re.search(rf"\b{name} += true", flags)}
     assert used == {collector}
+
+
+def test_a_user_without_a_home_folder_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("HOME", "TICDC_LAKE_CACHE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
+    with pytest.raises(ConfigError, match="found none; set HOME or TICDC_LAKE_CACHE"):
+        cache_folder()

@@ -220,9 +220,8 @@ def line_editing(known: Sequence[str]) -> Iterator[None]:
     except ImportError:
         yield
         return
-    history = Path.home() / ".ticdc_lake_history"
-    with suppress(OSError):
-        readline.read_history_file(history)
+    with suppress(OSError, RuntimeError):  # RuntimeError: of a user without a home folder
+        readline.read_history_file(_HISTORY.expanduser())
     readline.set_completer_delims(" \t\n,()=<>;")
     readline.set_completer(lambda text, number: dict(enumerate(n for n in known if n.startswith(text))).get(number))
     # macOS has another library under the same name.
@@ -230,9 +229,12 @@ def line_editing(known: Sequence[str]) -> Iterator[None]:
     try:
         yield
     finally:
-        with suppress(OSError):
+        with suppress(OSError, RuntimeError):
             readline.set_history_length(1000)
-            readline.write_history_file(history)
+            readline.write_history_file(_HISTORY.expanduser())
+
+
+_HISTORY = Path("~/.ticdc_lake_history")
 
 
 def _read_line(prompt: str) -> str | None:
