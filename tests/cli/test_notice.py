@@ -21,13 +21,17 @@ PAGED = "from ticdc_local.cli.sql_result import show_paged; show_paged({!r})"
 
 
 def test_a_terminal_shows_what_takes_long_and_then_the_result_alone() -> None:
-    shown = on_a_terminal(PROGRESS)
+    shown = on_a_terminal(PROGRESS, TERM="xterm")
     assert re.match(r"\rstarting Spark: \d s\x1b\[K", shown)
     assert shown.endswith("\r\x1b[Kresult\r\n")
 
 
 def test_what_takes_no_longer_than_two_seconds_shows_nothing() -> None:
-    assert on_a_terminal(PROGRESS.replace("DELAY_SECONDS = 0.1", "DELAY_SECONDS = 9")) == "result\r\n"
+    assert on_a_terminal(PROGRESS.replace("DELAY_SECONDS = 0.1", "DELAY_SECONDS = 9"), TERM="xterm") == "result\r\n"
+
+
+def test_a_terminal_that_cannot_erase_a_line_gets_no_progress() -> None:
+    assert on_a_terminal(PROGRESS, TERM="dumb") == "result\r\n"
 
 
 def test_a_file_gets_no_progress(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from collections.abc import Iterator
@@ -35,8 +36,9 @@ def note(text: str, file: TextIO | None = None) -> None:
 
 @contextmanager
 def progress(doing: str) -> Iterator[None]:
-    """Within it a terminal shows what goes on and for how long, from two seconds on. Nothing is printed meanwhile."""
-    if _SETTINGS.quiet or not sys.stderr or not sys.stderr.isatty():
+    """Within it a terminal that can erase a line shows what goes on and for how long, from two seconds on. Nothing is
+    printed meanwhile."""
+    if _SETTINGS.quiet or not sys.stderr or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         yield
         return
     done = Event()
