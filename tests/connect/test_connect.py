@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -94,7 +94,6 @@ def test_gold_is_what_tidb_held(
     client: SparkSession, broker: Broker, stream: str, file: str, options: dict[str, str], every: int, tmp_path: Path
 ) -> None:
     recorded = recorded_stream(STREAMS / stream, file, options)
-    client.conf.set(ROOT_CONF, str(tmp_path))
     run = load_stream(client, broker, recorded, tmp_path, name=f"c_{stream.replace('-', '_')}")
     verdicts = list(verify(run, recorded, every))
     assert len(verdicts) >= 2
@@ -102,8 +101,9 @@ def test_gold_is_what_tidb_held(
     assert [str(difference) for verdict in verdicts for difference in verdict.differences] == []
 
 
-def test_the_demo(client: SparkSession, tmp_path: Path) -> None:
+def test_the_demo(client: SparkSession, tmp_path: Path, forget_lake: Callable[[SparkSession], None]) -> None:
     lake = tmp_path / "lake"
+    forget_lake(client)
     client.conf.set(ROOT_CONF, str(lake))
     options = Namespace(project=PROJECT, lake=lake, steps=demo.STEPS)
     assert demo.run(options, lambda _: client) == 0
