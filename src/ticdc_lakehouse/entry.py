@@ -14,7 +14,7 @@ from ticdc_codec.batch import SchemaName
 from ticdc_codec.errors import AttentionError, ConfigError
 from ticdc_codec.event import Column
 from ticdc_codec.protocols import protocol_named
-from ticdc_lakehouse.bronze.landing import Landed, Source, land
+from ticdc_lakehouse.bronze.landing import Landed, Source, land, messages_table
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.config.feed import Feed, feed_file, load_feed, security_options
 from ticdc_lakehouse.config.layer_settings import decoding_of, gold_config_of, thresholds_of
@@ -88,6 +88,7 @@ class Run:
         )
         with self._exclusive(Layer.BRONZE), timed("bronze", "landed", feed=self.feed.name) as found:
             check_feed_name(self.lake, self.feed.name)
+            is_new = not self.lake.exists(Layer.BRONZE, messages_table(self.feed.name))
             landed = land(
                 self.lake,
                 source,
@@ -95,6 +96,8 @@ class Run:
                 max_offsets_per_trigger=self.max_offsets_per_trigger,
             )
             found |= {"batches": landed.batches, "messages": landed.messages}
+            if is_new:
+                status.show_landed_feeds(self.lake)
             return landed
 
     def silver(self) -> Decoded:

@@ -1,16 +1,19 @@
-"""The dashboard's file holds together. Its queries and those of the alerts run in tests/lake/test_run_command.py."""
+"""The dashboard's file and the alerts hold together. Their queries run in tests/lake/test_run_command.py."""
 
 from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
+import pytest
 import sqlglot
+from bundle_files import GIVEN, MAIN, OBSERVING, ROOT
 from sqlglot import exp
 
-FILE = Path(__file__).parents[2] / "resources" / "ticdc_lake.lvdash.json"
+from ticdc_local.runner.bundle import load_bundle
+
+FILE = ROOT / "resources" / "ticdc_lake.lvdash.json"
 DASHBOARD: dict[str, Any] = json.loads(FILE.read_text())
 QUERIES = {each["name"]: "".join(each["queryLines"]) for each in DASHBOARD["datasets"]}
 WIDGETS = [placed for page in DASHBOARD["pages"] for placed in page["layout"]]
@@ -51,3 +54,16 @@ def test_queries_name_tables_of_ops_alone() -> None:
     for name, query in QUERIES.items():
         for table in sqlglot.parse_one(query, dialect="databricks").find_all(exp.Table):
             assert not table.db, f"{name}: the dashboard's own default schema, which has a prefix in no other place"
+
+
+@pytest.mark.parametrize("catalog", ["main", "a-catalog"])
+def test_queries_of_alerts_take_any_name_of_a_catalog_and_give_the_column_that_is_compared(catalog: str) -> None:
+    alerts = [r for r in load_bundle(ROOT, "prod", {**GIVEN, "catalog": catalog}).resources if r.kind == "alerts"]
+    assert len(alerts) == len(OBSERVING["alerts"])
+    for alert in alerts:
+        query = sqlglot.parse_one(alert.definition["query_text"], dialect="databricks")
+        assert {(table.catalog, table.db) for table in query.find_all(exp.Table)} == {(catalog, "ops")}
+        assert query.named_selects == [alert.definition["evaluation"]["source"]["name"]]
+        assert MAIN["variables"]["feeds"]["default"] in {each.this for each in query.find_all(exp.Literal)}, (
+            "a feed that was given up would set it off for ever"
+        )

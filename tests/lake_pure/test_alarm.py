@@ -30,33 +30,36 @@ DROPPED = StopReason(kind=StopKind.DROPPED, commit_ts=5)
 
 
 @pytest.mark.parametrize(
-    ("now", "quarantined", "thresholds", "expected"),
+    ("now", "landed", "quarantined", "thresholds", "expected"),
     [
-        (published(t=None), {}, Thresholds(behind_seconds=90), []),
-        (published(t=None), {}, ALL, ["the published watermark is 90 s old, more than 60 s"]),
-        (Published(), {}, ALL, ["no watermark is published"]),
-        (Published(), {}, Thresholds(), []),
-        (published(t=MISFIT, u=None), {}, Thresholds(), ["1 table is blocked: d.t (no column c)"]),
-        (published(t=MISFIT), {}, Thresholds(blocked=False), []),
-        (published(t=DROPPED), {}, Thresholds(), []),
-        (published(), {"truncated": 1}, Thresholds(), ["1 message is in quarantine: 1 truncated"]),
-        (published(), {"truncated": 2, "bad_json": 1}, Thresholds(quarantine=4), []),
+        (published(t=None), 9, {}, Thresholds(behind_seconds=90), []),
+        (published(t=None), 9, {}, ALL, ["the published watermark is 90 s old, more than 60 s"]),
+        (Published(), 0, {}, ALL, ["no watermark is published"]),
+        (Published(), 0, {}, Thresholds(), []),
+        (Published(), 1, {}, Thresholds(), ["nothing was ever published, though 1 message has landed"]),
+        (Published(), 7, {}, ALL, ["nothing was ever published, though 7 messages have landed"]),
+        (published(t=MISFIT, u=None), 9, {}, Thresholds(), ["1 table is blocked: d.t (no column c)"]),
+        (published(t=MISFIT), 9, {}, Thresholds(blocked=False), []),
+        (published(t=DROPPED), 9, {}, Thresholds(), []),
+        (published(), 9, {"truncated": 1}, Thresholds(), ["1 message is in quarantine: 1 truncated"]),
+        (published(), 9, {"truncated": 2, "bad_json": 1}, Thresholds(quarantine=4), []),
         (
             published(),
+            9,
             {"truncated": 2, "bad_json": 1},
             Thresholds(quarantine=3),
             ["3 messages are in quarantine: 1 bad_json, 2 truncated"],
         ),
-        (published(), {"truncated": 2}, Thresholds(quarantine=0), []),
+        (published(), 9, {"truncated": 2}, Thresholds(quarantine=0), []),
     ],
 )
 def test_each_threshold_that_is_passed_is_a_sentence(
-    now: Published, quarantined: dict[str, int], thresholds: Thresholds, expected: list[str]
+    now: Published, landed: int, quarantined: dict[str, int], thresholds: Thresholds, expected: list[str]
 ) -> None:
-    assert problems_of(now, quarantined, thresholds, NOW) == expected
+    assert problems_of(now, landed, quarantined, thresholds, NOW) == expected
 
 
 def test_of_many_blocked_tables_some_are_named() -> None:
-    (problem,) = problems_of(published(**dict.fromkeys("hgfedcba", MISFIT)), {}, Thresholds(), datetime.now(UTC))
+    (problem,) = problems_of(published(**dict.fromkeys("hgfedcba", MISFIT)), 9, {}, Thresholds(), datetime.now(UTC))
     assert problem.startswith("8 tables are blocked: d.a (no column c), d.b ")
     assert problem.endswith(", d.e (no column c), and 3 more")

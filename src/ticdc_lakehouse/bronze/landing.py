@@ -21,7 +21,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from ticdc_codec.errors import ConfigError, OffsetGapError
 from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.bronze.micro_batch import MicroBatches
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import Lake, Layer, Reader
 
 # A consumer asks for what comes next before it hands over what it has read, and Kafka answers the requests of a
 # connection one after the other. So at the end of a partition the question for its offsets, which Spark asks next,
@@ -79,6 +79,20 @@ def messages_table(feed: str) -> str:
 def offsets_table(feed: str) -> str:
     """Name of a feed's table of offsets read to."""
     return f"{feed}_offsets"
+
+
+def landed_feeds(lake: Lake) -> list[str]:
+    """The feeds that bronze has run for."""
+    ending = offsets_table("")
+    return [name.removesuffix(ending) for name in lake.tables(Layer.BRONZE) if name.endswith(ending)]
+
+
+def landed_messages(lake: Reader, feed: str, where: str = "true") -> int:
+    """Messages landed of a feed, in the batches that meet the SQL condition; 0 if bronze has not run for it."""
+    if not lake.exists(Layer.BRONZE, offsets_table(feed)):
+        return 0
+    [row] = lake.rows(f"SELECT sum(messages) AS n FROM {lake.table(Layer.BRONZE, offsets_table(feed))} WHERE {where}")
+    return int(row["n"] or 0)
 
 
 def create_tables(lake: Lake, feed: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from ticdc_codec.tso import time_of
+from ticdc_lakehouse.bronze.landing import landed_messages
 from ticdc_lakehouse.catalog import Reader
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.planning.published_state import Published
@@ -31,24 +32,31 @@ class Thresholds:
 def problems(lake: Reader, feed: str, thresholds: Thresholds) -> list[str]:
     """A sentence for each threshold that the feed passes; none if all is well."""
     now = published(lake, feed)
+    landed = 0 if now.tso else landed_messages(lake, feed)
     reads_silver = thresholds.quarantine > 0 and events_table.exists(lake, feed)
     reasons = quarantine.reasons(lake, feed) if reads_silver else {}
-    return problems_of(now, reasons, thresholds, datetime.now(UTC))
+    return problems_of(now, landed, reasons, thresholds, datetime.now(UTC))
 
 
-def problems_of(now: Published, quarantined: Mapping[str, int], thresholds: Thresholds, at: datetime) -> list[str]:
-    """As `problems`, of a published state and the numbers of messages in quarantine by reason, at a time."""
+def problems_of(
+    now: Published, landed: int, quarantined: Mapping[str, int], thresholds: Thresholds, at: datetime
+) -> list[str]:
+    """As `problems`, of a published state, the number of messages that landed and those in quarantine by reason, at a
+    time."""
     return [
-        *_behind(now, thresholds.behind_seconds, at),
+        *_behind(now, landed, thresholds.behind_seconds, at),
         *(_blocked(now) if thresholds.blocked else ()),
         *_in_quarantine(quarantined, thresholds.quarantine),
     ]
 
 
-def _behind(now: Published, tolerated: int | None, at: datetime) -> Iterator[str]:
-    if tolerated is None:
+def _behind(now: Published, landed: int, tolerated: int | None, at: datetime) -> Iterator[str]:
+    """A feed that published nothing has no age, but messages that wait for it."""
+    if not now.tso and landed:
+        yield f"nothing was ever published, though {_counted(landed, 'message has', 'messages have')} landed"
+    elif tolerated is None:
         return
-    if not now.tso:
+    elif not now.tso:
         yield "no watermark is published"
     elif (age := (at - time_of(now.tso)).total_seconds()) > tolerated:
         yield f"the published watermark is {age:.0f} s old, more than {tolerated} s"

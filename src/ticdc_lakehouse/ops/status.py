@@ -1,10 +1,11 @@
 """How the feeds stand: views over what was published, and the status of one feed as ``ticdc-lake status`` prints it.
 
     ops.feeds    view: each feed's newest published watermark; *unapplied*, the time between it and the newest change
-                 that arrived; *age of data*, the time between it and now
+                 that arrived; *age of data*, the time between it and now; NULL for one that has landed and published
+                 nothing yet
     ops.tables   view: each table's state at that watermark
 
-Runs of gold make the views; whoever reads them creates nothing.
+The first run of bronze of a feed makes ops.feeds, the first of gold all views; whoever reads them creates nothing.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from ticdc_codec.tso import time_of
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.gold.eventual import arrived
-from ticdc_lakehouse.gold.state import published, published_feeds
-from ticdc_lakehouse.gold.state_tables import WINDOWS, definitions_sql, newest_states_sql
+from ticdc_lakehouse.gold.state import published
+from ticdc_lakehouse.gold.state_tables import WINDOWS, create_tables, definitions_sql, newest_states_sql
 from ticdc_lakehouse.gold.watermark import Completeness, completeness
 from ticdc_lakehouse.ops import accounting, feed_views
 from ticdc_lakehouse.ops.alarm import Thresholds, problems_of
@@ -125,21 +126,14 @@ class FeedStatus:
             [] if self.blocked_by is None else [f"waiting on the quarantined message {self.blocked_by.position}"]
         )
         now = Published(tso=self.tso, tables=self.tables)
-        return [*waiting_on, *problems_of(now, self.reasons, tolerated, self.asked_at)]
+        return [*waiting_on, *problems_of(now, self.landed, self.reasons, tolerated, self.asked_at)]
 
 
 def create_views(lake: Lake, feed: str) -> None:
     """Create the views of ops that show ``feed`` where they are missing; its tables must be there."""
     if accounting.exists(lake, feed):  # made last
         return
-    feeds = [each for each in sorted({feed, *published_feeds(lake)}) if events_table.exists(lake, each)]
-    lake.view(
-        Layer.OPS,
-        "feeds",
-        _feeds_sql(lake, feeds),
-        comment="Each feed's newest published watermark; seconds_to_publish: its age when it was published; "
-        "unapplied_seconds: from it to the newest change that arrived; age_seconds: from it to now",
-    )
+    feeds = _show_feeds(lake)
     lake.view(
         Layer.OPS,
         "tables",
@@ -153,18 +147,39 @@ def create_views(lake: Lake, feed: str) -> None:
     accounting.create_view(lake, feed)
 
 
-def _feeds_sql(lake: Lake, feeds: Sequence[str]) -> str:
-    arrivals = " UNION ALL ".join(_newest_change_sql(lake, feed) for feed in feeds)
+def show_landed_feeds(lake: Lake) -> None:
+    """Let ops.feeds show every feed that bronze has run for, also one of which gold never gets to run."""
+    create_tables(lake)
+    _show_feeds(lake)
+
+
+def _show_feeds(lake: Lake) -> list[str]:
+    """Create ops.feeds over the feeds that have landed; gives those of them that silver has run for."""
+    landed = landing.landed_feeds(lake)
+    lake.view(
+        Layer.OPS,
+        "feeds",
+        _feeds_sql(lake, landed),
+        comment="Each feed's newest published watermark, NULL if nothing is; seconds_to_publish: its age when it was "
+        "published; unapplied_seconds: from it to the newest change that arrived; age_seconds: from it to now; "
+        "landed_at: when the oldest message that bronze keeps came",
+    )
+    return [feed for feed in landed if events_table.exists(lake, feed)]
+
+
+def _feeds_sql(lake: Lake, landed: Sequence[str]) -> str:
+    arrivals = " UNION ALL ".join(_arrivals_sql(lake, feed) for feed in landed)
     return f"""
         SELECT feed, w.number, w.tso, w.time, w.published_at,
                timestampdiff(SECOND, w.time, w.published_at) AS seconds_to_publish,
-               greatest(0, timestampdiff(SECOND, w.time, newest_change)) AS unapplied_seconds,
+               if(w IS NULL, NULL, greatest(0, timestampdiff(SECOND, w.time, newest_change))) AS unapplied_seconds,
                timestampdiff(SECOND, w.time, current_timestamp()) AS age_seconds,
-               coalesce(tables, 0) AS tables, coalesce(blocked, 0) AS blocked
-        FROM (SELECT feed, max_by(struct(*), number) AS w FROM {lake.table(Layer.OPS, WINDOWS)} GROUP BY feed)
+               coalesce(tables, 0) AS tables, coalesce(blocked, 0) AS blocked, landed_at
+        FROM ({arrivals})
+        FULL JOIN (SELECT feed, max_by(struct(*), number) AS w FROM {lake.table(Layer.OPS, WINDOWS)} GROUP BY feed)
+        USING (feed)
         LEFT JOIN (SELECT feed, count(*) AS tables, count(blocked_at) AS blocked
-                   FROM ({newest_states_sql(lake)}) GROUP BY feed) USING (feed)
-        LEFT JOIN ({arrivals}) USING (feed)"""
+                   FROM ({newest_states_sql(lake)}) GROUP BY feed) USING (feed)"""
 
 
 def _pending_sql(lake: Lake) -> str:
@@ -179,10 +194,20 @@ def _pending_sql(lake: Lake) -> str:
         ) WHERE size(pending_columns) > 0"""
 
 
+def _arrivals_sql(lake: Lake, feed: str) -> str:
+    offsets = lake.table(Layer.BRONZE, landing.offsets_table(feed))
+    landed_at = f"(SELECT min(ingest_time) FROM {offsets} WHERE messages > 0)"
+    return (
+        f"SELECT {literal(feed)} AS feed, {landed_at} AS landed_at, {_newest_change_sql(lake, feed)} AS newest_change"
+    )
+
+
 def _newest_change_sql(lake: Lake, feed: str) -> str:
-    events = events_table.full_name(lake, feed)
+    """The time of the newest change that silver has, as an expression."""
+    if not events_table.exists(lake, feed):
+        return "CAST(NULL AS TIMESTAMP)"
     newest = f"timestamp_millis(shiftright(max({events_table.COMMIT_ORDER}), 18))"
-    return f"SELECT {literal(feed)} AS feed, {newest} AS newest_change FROM {events} WHERE {_CHANGES}"
+    return f"(SELECT {newest} FROM {events_table.full_name(lake, feed)} WHERE {_CHANGES})"
 
 
 def create_feed(lake: Lake, feed: str) -> None:
@@ -198,11 +223,10 @@ def feed_status(lake: Reader, feed: str) -> FeedStatus:
     is_landed = lake.exists(Layer.BRONZE, landing.offsets_table(feed))
     in_silver = events_table.exists(lake, feed)
     complete = _completeness(lake, feed, now) if is_landed and in_silver else _NO_SILVER
-    landed, waiting = _messages(lake, feed, complete.batch) if is_landed else (0, 0)
     status = FeedStatus(
         feed=feed,
-        landed=landed,
-        waiting=waiting,
+        landed=landing.landed_messages(lake, feed),
+        waiting=landing.landed_messages(lake, feed, f"batch > {complete.batch}"),
         reasons=quarantine.reasons(lake, feed) if in_silver else {},
         dismissed=quarantine.dismissed_count(lake, feed),
         tso=now.tso,
@@ -227,14 +251,6 @@ def _pending(now: Published) -> dict[TableName, tuple[str, ...]]:
 
 def _completeness(lake: Reader, feed: str, now: Published) -> Completeness:
     return arrived(lake, feed, now) if now.mode is Mode.EVENTUAL else completeness(lake, feed, now)
-
-
-def _messages(lake: Reader, feed: str, batch: int) -> tuple[int, int]:
-    """Messages landed, and those of them in bronze batches that silver has not decoded whole."""
-    [row] = lake.rows(f"""
-        SELECT sum(messages) AS landed, sum(CASE WHEN batch > {batch} THEN messages END) AS waiting
-        FROM {lake.table(Layer.BRONZE, landing.offsets_table(feed))}""")
-    return int(row["landed"] or 0), int(row["waiting"] or 0)
 
 
 def _newest_change(lake: Reader, feed: str, tso: int) -> datetime | None:

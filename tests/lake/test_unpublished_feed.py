@@ -1,0 +1,77 @@
+"""A feed of which messages landed and nothing was ever published: whoever looks is told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from changefeed import Changefeed, Source, at
+
+from ticdc_codec.errors import AttentionError
+from ticdc_lakehouse.bronze.landing import offsets_table
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.ops.status import Health
+from ticdc_local.runner.bundle import load_bundle
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from ticdc_local.broker import Broker
+
+PROJECT = Path(__file__).parents[2]
+ORDERS = Source(table="orders")
+
+
+def feeds(lake: Lake) -> dict[str, Any]:
+    """The rows of ops.feeds by feed."""
+    return {row["feed"]: row for row in lake.spark.table(lake.table(Layer.OPS, "feeds")).collect()}
+
+
+def minutes_without_window(lake: Lake, *carried: str) -> int:
+    """What the alert *feed publishes nothing* finds in a lake of a deployment that carries these feeds."""
+    given = dict.fromkeys(("service_principal", "analysts", "operators", "warehouse_id"), "given")
+    bundle = load_bundle(PROJECT, "prod", {**given, "catalog": "a-catalog", "feeds": json.dumps(carried)})
+    alert = bundle.resource("alerts", "ticdc_no_watermark")
+    query = alert.definition["query_text"].replace("`a-catalog`.`ops`.feeds", lake.table(Layer.OPS, "feeds"))
+    [row] = lake.spark.sql(query).collect()
+    return int(row["minutes_without_window"])
+
+
+def test_a_feed_that_landed_and_never_published_is_told_of_from_its_first_run_on(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    silent = Changefeed(spark, broker, tmp_path / "lake")
+    lake = silent.lake
+    silent.send(0, ORDERS.insert(at(1), 1, "a"))
+    silent.run.bronze()
+    offsets = lake.table(Layer.BRONZE, offsets_table(silent.name))
+    spark.sql(f"UPDATE {offsets} SET ingest_time = ingest_time - INTERVAL 2 HOURS")
+    shown = feeds(lake)[silent.name]
+    assert [shown[name] for name in ("tso", "published_at", "unapplied_seconds", "age_seconds")] == [None] * 4
+    assert minutes_without_window(lake, silent.name) == 120
+    assert silent.status.health() is Health.ATTENTION
+    assert silent.status.concerns() == ["nothing was ever published, though 1 message has landed"]
+
+    silent.run.silver()
+    silent.apply()
+    with pytest.raises(AttentionError, match=f"feed {silent.name} needs attention: nothing was ever published"):
+        silent.run.alarm()
+
+    other = Changefeed(spark, broker, tmp_path / "other")
+    other.resolve(at(2))
+    run = replace(other.run, lake=lake)
+    run.bronze()
+    run.silver()
+    run.gold()
+    assert {name: row["tso"] for name, row in feeds(lake).items()} == {silent.name: None, other.name: at(2)}
+    assert minutes_without_window(lake, silent.name, other.name) == 120
+    assert minutes_without_window(lake, other.name) == 0, "a feed that was given up sets off nothing"
+
+    silent.resolve(at(3))
+    silent.go()
+    assert feeds(lake)[silent.name]["tso"] == at(3)
+    assert minutes_without_window(lake, silent.name, other.name) == 0
+    silent.run.alarm()
