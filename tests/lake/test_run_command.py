@@ -123,7 +123,8 @@ def test_the_selftest_finds_all_that_applies_on_a_laptop(
     assert out.count("skipped") == 2
     assert "7 characters" in out
     assert not [*lake.glob("ops/selftest*"), *lake.glob("checkpoints/selftest*")]
-    assert spark.sql("SHOW TABLES IN spark_catalog.ops LIKE 'selftest*'").count() == 0
+    for schema in ("ops", "gold"):
+        assert spark.sql(f"SHOW TABLES IN spark_catalog.{schema} LIKE 'selftest*'").count() == 0
 
     assert main([*given[:-1], "secret=kafka/other"]) == 1
     assert "secret: secret kafka/other: environment variable LAKEHOUSE_SECRET_KAFKA_OTHER" in capsys.readouterr().out

@@ -1,6 +1,6 @@
 """What nobody can know of a workspace from outside: whether this package can work there, check by check.
 
-Tables and files of its own, in the schema of ops and below the checkpoints' folder, are dropped at the end. On a laptop
+A table of its own in ops, its view in gold and files below the checkpoints' folder are dropped at the end. On a laptop
 the checks run that apply there.
 """
 
@@ -71,8 +71,8 @@ class Environment:
 
     @property
     def view(self) -> str:
-        """The quoted name of the view of the table."""
-        return self.lake.table(Layer.OPS, f"{self.name}_view")
+        """The quoted name of the view of the table, which lies in another schema as gold's views do."""
+        return self.lake.table(Layer.GOLD, self.name)
 
     @property
     def folder(self) -> Path:
@@ -141,11 +141,11 @@ def _commit_metadata(env: Environment) -> str:
 def _pinned_view(env: Environment) -> str:
     version = env.lake.version(env.table)
     query = f"SELECT * FROM {env.table} VERSION AS OF {version}"
-    env.lake.keep_view(Layer.OPS, f"{env.name}_view", query, comment="Of the selftest")
+    env.lake.keep_view(Layer.GOLD, env.name, query, comment="Of the selftest")
     env.lake.spark.sql(f"INSERT INTO {env.table} VALUES (2)")
     _expect(_count(env), 1)
     query = f"SELECT * FROM {env.table} VERSION AS OF {version + 1}"
-    env.lake.keep_view(Layer.OPS, f"{env.name}_view", query, comment="Of the selftest")
+    env.lake.keep_view(Layer.GOLD, env.name, query, comment="Of the selftest")
     _expect(_count(env), 2)
     return f"stays at version {version} until it is altered"
 
@@ -198,11 +198,11 @@ def _offsets_files(env: Environment) -> str:
 
 
 def _workers(env: Environment) -> str:
-    """A worker imports the wheel and reads what the driver wrote."""
-    file = env.folder / "probe.txt"
+    """A worker imports the wheel and reads what the driver wrote and renamed, as bronze does beside its checkpoint."""
+    file, unfinished = env.folder / "probe.txt", env.folder / "probe.new"
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text("probe", encoding="utf-8")
-    path = str(file)
+    unfinished.write_text("probe", encoding="utf-8")
+    path = str(unfinished.replace(file))
 
     def read(batches):  # type: ignore[no-untyped-def]  # Arrow batches in and out
         import pyarrow as pa  # noqa: PLC0415 - in the worker
@@ -244,7 +244,11 @@ _CHECKS: dict[str, tuple[Callable[[Environment], str], str]] = {
         "Commits do not carry their TSO: as_of by TSO, and going on after a crash, cannot work. Use dedicated access "
         "mode; if CREATE TABLE failed, the service principal lacks CREATE_TABLE on ops.",
     ),
-    "pinned view": (_pinned_view, "Gold's views cannot be pinned to a version: people must read live tables."),
+    "pinned view": (
+        _pinned_view,
+        "Gold's views cannot be pinned to a version of a table in another schema: set gold.views: none, and let people "
+        "read live tables.",
+    ),
     "grants after ALTER VIEW": (
         _kept_grants,
         "Views lose their privileges with each window: grant on the schema alone, not on single views.",
@@ -260,7 +264,8 @@ _CHECKS: dict[str, tuple[Callable[[Environment], str], str]] = {
     ),
     "files in workers": (
         _workers,
-        "Workers lack the wheel, or cannot open /Volumes: claim-check objects there cannot be read.",
+        "Workers lack the wheel, or cannot open /Volumes: claim-check objects there cannot be read. If the "
+        "driver cannot write or rename a file there, bronze cannot either.",
     ),
     "job parameters": (_parameters, "Parameters do not reach nested tasks: ticdc_maintenance would maintain nothing."),
     "secret": (_secret, "The service principal cannot read the secret: databricks secrets put-acl <scope> <id> READ."),
