@@ -1,7 +1,13 @@
-"""What Spark's JVM must find in the environment when it starts."""
+"""What Spark's JVM must find when it starts: the environment, and an archive of Spark's classes (class-data sharing).
+
+`set_up` makes the archive once: to read and check some 15,000 classes is a third of the CPU time that a process with
+Spark needs before its first results. Java uses an archive only with the very class path and Java that it was made with.
+Without one everything runs, slower.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import sys
 from collections.abc import Iterator
@@ -50,3 +56,23 @@ def spark_environment(java: Java) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+def archive_file(java: Java, jars: str) -> Path:
+    """Where the archive for this Java and class path of jars lies, in Python's environment; it need not be there."""
+    made_for = (java.executable, java.executable.stat().st_mtime_ns, jars, pyspark_folder())
+    key = hashlib.sha256(repr(made_for).encode()).hexdigest()[:12]
+    return Path(sys.prefix) / "share" / "ticdc-lakehouse" / f"classes-{key}.jsa"
+
+
+def reading_options(archive: Path) -> tuple[str, ...]:
+    """Java's options to use an archive; none if it is not there. Java says nothing if the archive does not fit."""
+    return (f'"-XX:SharedArchiveFile={archive}"', _QUIET) if archive.is_file() else ()
+
+
+def writing_options(archive: Path) -> tuple[str, ...]:
+    """Java's options to write an archive of all classes that it has used when it ends."""
+    return f'"-XX:ArchiveClassesAtExit={archive}"', _QUIET
+
+
+_QUIET = "-Xlog:cds*=off"

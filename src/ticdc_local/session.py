@@ -14,10 +14,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local.class_archive import archive_file, reading_options
 from ticdc_local.jars import Group, class_path
 from ticdc_local.java import Java, find_java, serial_collector
-from ticdc_local.launch import spark_environment
+from ticdc_local.launch import archive_file, reading_options, spark_environment
 
 CORES = 2
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from ticdc_codec.errors import LakehouseError
-from ticdc_local.class_archive import archive_file, writing_options
 from ticdc_local.jars import Group, class_path, jar_files, jars_folder
 from ticdc_local.java import find_java
+from ticdc_local.launch import archive_file, writing_options
 from ticdc_local.session import local_session
 
 _MAKING_SECONDS = 600

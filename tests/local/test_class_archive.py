@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ticdc_local import class_archive
-from ticdc_local.class_archive import archive_file, reading_options, writing_options
+from ticdc_local import launch
 from ticdc_local.java import Java
+from ticdc_local.launch import archive_file, reading_options, writing_options
 from ticdc_local.set_up import make_archive
 
 START = """
@@ -65,5 +65,5 @@ def test_a_folder_may_have_spaces_in_its_name(tmp_path: Path) -> None:
 
 
 def test_an_archive_lies_in_the_python_environment(java: Java, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(class_archive.sys, "prefix", str(tmp_path / "environment"))
+    monkeypatch.setattr(launch.sys, "prefix", str(tmp_path / "environment"))
     assert archive_file(java, "one.jar").is_relative_to(tmp_path / "environment")

@@ -18,7 +18,6 @@ from ticdc_local.cli.generate import sink_values
 from ticdc_local.cli.inspect import print_tree
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.project import feed_named, feeds_folder, options_given
-from ticdc_local.cli.question import answer
 from ticdc_local.feed_file import commented, kept_if_readable, yaml_value
 from ticdc_local.preflight import Sample, look, problems
 from ticdc_local.runner.dbutils import Secrets
@@ -67,18 +66,18 @@ def _new(options: argparse.Namespace) -> int:
 
 def _described(options: argparse.Namespace) -> str:
     """The file's text, of the flags and of what a person answers. Raises ConfigError where there is nobody to ask."""
-    protocol = options.protocol or answer("--protocol", f"protocol ({', '.join(map(spelling, PROTOCOLS))})")
+    protocol = options.protocol or _answer("--protocol", f"protocol ({', '.join(map(spelling, PROTOCOLS))})")
     protocol_named(protocol)
     given = sink_values(protocol.replace("-", "_"), named_values(options.option, "--option"))
     return commented(
         options.name,
         protocol=spelling(protocol),
         options={name: yaml_value(text) for name, text in given.items()},
-        time_zone=options.time_zone or answer("--time-zone", "time zone of the TiCDC server", "UTC"),
+        time_zone=options.time_zone or _answer("--time-zone", "time zone of the TiCDC server", "UTC"),
         bootstrap_servers=(
-            options.bootstrap_servers or answer("--bootstrap-servers", "Kafka's host:port", "localhost:9092")
+            options.bootstrap_servers or _answer("--bootstrap-servers", "Kafka's host:port", "localhost:9092")
         ),
-        topics=options.topic or [answer("--topic", "topic", options.name)],
+        topics=options.topic or [_answer("--topic", "topic", options.name)],
         include=options.include or ["*.*"],
     )
 
@@ -136,3 +135,20 @@ def _kind(event: Event) -> str:
             return f"do not decode ({event.reason})"
         case _:
             return "schemas"
+
+
+def _answer(flag: str, question: str, default: str | None = None) -> str:
+    """What a person types, ``default`` for an empty line or where nobody sits at a terminal.
+
+    Raises ConfigError that names the flag where there is neither.
+    """
+    asks = sys.stdin is not None and sys.stdin.isatty()
+    while asks:
+        print(f"{question}{'' if default is None else f' [{default}]'}: ", end="", file=sys.stderr, flush=True)
+        line = sys.stdin.readline()
+        if line.strip() or default is not None:
+            return line.strip() or str(default)
+        asks = line != ""
+    if default is None:
+        raise ConfigError(f"{flag}: expected a value; nobody is at a terminal to be asked")
+    return default

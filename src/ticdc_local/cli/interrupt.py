@@ -20,7 +20,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ticdc_lakehouse.run_lock import RUNS
-from ticdc_local.launcher import INTERRUPTED, SIGNALS, say_interrupted
+from ticdc_local.script import INTERRUPTED, SIGNALS, say_interrupted
 
 COMMIT_SECONDS = 3.5
 """So long a layer at work may go on; with what Java needs to end it is less than five."""
