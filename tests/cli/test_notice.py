@@ -17,6 +17,12 @@ with notice.progress("starting Spark"):
     time.sleep(1)
 print("result")
 """
+WATCH = """
+import os
+from ticdc_local.cli.watch import watch
+looks = iter([[]])
+watch(lambda: next(looks, None) if looks.__length_hint__() else os._exit(0), {}, 0)
+"""
 PAGED = "from ticdc_local.cli.sql_result import show_paged; show_paged({!r})"
 
 
@@ -48,6 +54,11 @@ def test_quiet_leaves_the_result_alone(capsys: pytest.CaptureFixture[str]) -> No
     assert main([*generate, "--quiet"]) == 0
     assert capsys.readouterr() == (loud.out, "")
     assert "row changes" in loud.err
+
+
+def test_a_watch_that_is_cut_off_leaves_the_cursor_shown() -> None:
+    shown = on_a_terminal(WATCH, TERM="xterm")
+    assert shown.rfind("\x1b[?25h") > shown.rfind("\x1b[?25l")
 
 
 @pytest.mark.parametrize("text", ["x\n" * 40, "x" * 100], ids=["too many lines", "a line that is too long"])

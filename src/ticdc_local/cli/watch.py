@@ -33,6 +33,7 @@ def watch(look: Callable[[], Sequence[FeedStatus]], tolerated: Mapping[str, Thre
     leave."""
     landed: dict[str, tuple[float, int]] = {}
     with Live(auto_refresh=False) as live:
+        live.console.show_cursor()  # a signal ends the process without the end of this block, which would show it
         while True:
             found = look()
             live.update(watch_table(found, rates(found, landed, time.monotonic()), tolerated), refresh=True)
