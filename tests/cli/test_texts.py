@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from io import StringIO
 
@@ -22,7 +24,7 @@ from ticdc_lakehouse.silver.quarantine import BlockingMessage, positions_of
 from ticdc_local.cli import doctor, main, quarantine
 from ticdc_local.cli.doctor import Finding
 from ticdc_local.cli.status import checked_status, feed_text, status_object
-from ticdc_local.cli.watch import rates, watch_table
+from ticdc_local.cli.watch import rates, watch_view
 
 TSO = 470613127470252033
 EARLIER = 470613127326072832
@@ -142,17 +144,31 @@ def test_a_watched_feed_has_its_rate_and_what_needs_attention() -> None:
     assert rates([STATUS], before, 10.0) == {}
     faster = replace(STATUS, landed=130)
     assert rates([faster], before, 12.0) == {"shop": 15.0}
-    console = Console(width=300, file=StringIO())
-    console.print(watch_table([faster], {"shop": 15.0}, {"shop": NOTHING_LEFT}))
-    text = console.file.getvalue()  # type: ignore[attr-defined]
-    for shown in ("130", "15.0", "2026-11-21 07:36:50.528 UTC", "0:01:30", "1:00:00", "attention; 2 tables are"):
-        assert shown in text
+    text = watched([faster], {"shop": 15.0}, width=80)
+    assert re.search(r"^shop +130 +15\.0 +10 +3 +0:01:30 +1:00:00 +2 of 3 *$", text, re.MULTILINE)
+    assert "\nshop: attention: 2 tables are blocked: " in text
+
+
+def watched(found: Sequence[FeedStatus], rate: Mapping[str, float], width: int, **tolerated: Thresholds) -> str:
+    console = Console(width=width, file=StringIO(), force_terminal=False)
+    console.print(watch_view(found, rate, {each.feed: NOTHING_LEFT for each in found} | tolerated))
+    return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
+
+
+def test_the_demos_feeds_are_watched_on_a_small_terminal() -> None:
+    names = ("shop_canal", "shop_craft", "shop_debezium", "shop_open", "shop_simple")
+    feeds = [replace(STATUS, feed=name, landed=123_456, tso=EARLIER) for name in names]
+    lines = watched(feeds, dict.fromkeys(names, 1234.5), width=80).splitlines()
+    assert sum(line.startswith(names) and line.rstrip().endswith("2 of 3") for line in lines) == len(names)
+    assert not any("…" in line for line in lines)
+    assert len(lines) <= 24
 
 
 def test_a_watched_feed_may_leave_what_its_file_tolerates() -> None:
     tolerated = Thresholds(behind_seconds=None, blocked=False, quarantine=0)
-    table = watch_table([replace(STATUS, blocked_by=None)], {}, {"shop": tolerated})
-    assert [str(cell) for cell in table.columns[-1].cells] == ["fine"]
+    text = watched([replace(STATUS, blocked_by=None)], {}, width=80, shop=tolerated)
+    assert "shop" in text
+    assert "attention" not in text
 
 
 def test_watching_needs_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,26 +6,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 
+from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from ticdc_codec.tso import time_text
 from ticdc_lakehouse.ops.alarm import Thresholds
 from ticdc_lakehouse.ops.status import FeedStatus, Health
 
 _COLOURS = {Health.FINE: "green", Health.ATTENTION: "yellow", Health.BROKEN: "red"}
-_COLUMNS = (
-    "landed",
-    "a second",
-    "waiting",
-    "quarantined",
-    "watermark",
-    "unapplied",
-    "age of data",
-    "tables",
-    "blocked",
-)
+_COLUMNS = ("landed", "a second", "waiting", "quarantined", "unapplied", "age of data", "blocked")
 
 
 def watch(look: Callable[[], Sequence[FeedStatus]], tolerated: Mapping[str, Thresholds], every: float) -> None:
@@ -36,7 +26,7 @@ def watch(look: Callable[[], Sequence[FeedStatus]], tolerated: Mapping[str, Thre
         live.console.show_cursor()  # a signal ends the process without the end of this block, which would show it
         while True:
             found = look()
-            live.update(watch_table(found, rates(found, landed, time.monotonic()), tolerated), refresh=True)
+            live.update(watch_view(found, rates(found, landed, time.monotonic()), tolerated), refresh=True)
             time.sleep(every)
 
 
@@ -51,26 +41,25 @@ def rates(found: Sequence[FeedStatus], before: dict[str, tuple[float, int]], now
     return rate
 
 
-def watch_table(found: Sequence[FeedStatus], rate: Mapping[str, float], tolerated: Mapping[str, Thresholds]) -> Table:
-    """A line a feed, and why it needs attention."""
-    table = Table("feed", *_COLUMNS, "health")
+def watch_view(found: Sequence[FeedStatus], rate: Mapping[str, float], tolerated: Mapping[str, Thresholds]) -> Group:
+    """A table with a line a feed, for a terminal of 80 columns; below it which feeds are not fine, and why."""
+    table = Table("feed", *_COLUMNS, box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold underline")
+    concerns = []
     for each in found:
+        health, why = each.health(tolerated[each.feed]), each.concerns(tolerated[each.feed])
         cells = (
             f"{each.landed:,}",
             f"{rate[each.feed]:,.1f}" if each.feed in rate else "",
             f"{each.waiting:,}",
             f"{each.quarantined:,}",
-            time_text(each.tso) if each.tso else "none",
             _duration(each.unapplied_seconds),
             _duration(each.age_seconds),
-            str(len(each.tables)),
-            str(len(each.blocked)),
+            f"{len(each.blocked)} of {len(each.tables)}",
         )
-        thresholds = tolerated[each.feed]
-        health = each.health(thresholds)
-        why = "; ".join([health.name.lower(), *each.concerns(thresholds)])
-        table.add_row(each.feed, *cells, Text(why, style=_COLOURS[health]))
-    return table
+        table.add_row(Text(each.feed, style=_COLOURS[health]), *cells)
+        if why:
+            concerns.append(Text(f"{each.feed}: {health.name.lower()}: {'; '.join(why)}", style=_COLOURS[health]))
+    return Group(table, "", *concerns)
 
 
 def _duration(seconds: float | None) -> str:
