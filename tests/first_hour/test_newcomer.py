@@ -24,7 +24,7 @@ LAST_LINES = {
 }
 """What each command's result ends with."""
 DEMO = {
-    "make demo": r"\[ *[\d.]+ s\] Kafka is stopped\. The lake stays in \.lake; a Spark SQL prompt on it: make sql",
+    "make demo": r"\[ *[\d.]+ s\] Kafka is stopped\. The lake stays in \.lake",
     """make sql ARGS='-e "SELECT count(*) AS orders FROM gold.shop_craft_shop_orders"'""": r"\+-+\+",
     "ticdc-lake run notebooks/tour.ipynb --feed shop_craft": r"TSO \d+: 3 tables, \d+ rows, 0 differences",
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import shlex
 import shutil
 import sys
 import time
@@ -146,9 +147,17 @@ def run(options: argparse.Namespace, open_session: Callable[[Path], SparkSession
         _show_state(demo, runs)
     _show_queries(demo, runs["shop_craft"].lake, verdicts["shop_craft"][0].watermark)
     equal = _show_verdicts(verdicts)
-    prompt = "make sql" if options.lake is None else f"ticdc-lake sql --lake {options.lake}"
-    demo.say(f"Kafka is stopped. The lake stays in {options.lake or LAKE}; a Spark SQL prompt on it: {prompt}")
+    demo.say(f"Kafka is stopped. The lake stays in {options.lake or LAKE}")
+    for command in next_commands(options.lake):
+        note(f"Next: {command}")
     return 0 if equal else 1
+
+
+def next_commands(lake: Path | None) -> list[str]:
+    """What to type on the lake that stays, or on that of the project."""
+    place = "" if lake is None else f" --lake {shlex.quote(str(lake))}"
+    tour = f"ticdc-lake run notebooks/tour.ipynb --feed {STEP_BY_STEP[0]}"
+    return [f"{command}{place}" for command in ("ticdc-lake sql", "ticdc-lake report", tour)]
 
 
 def _prepared(options: argparse.Namespace, open_session: Callable[[Path], SparkSession]) -> _Demo:
