@@ -56,3 +56,9 @@ def test_a_command_that_needs_more_says_what_to_install(command: str, missing: s
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert f"ticdc-lake {command}: {missing}" in done.stderr
     assert "pip install 'ticdc-lakehouse[local]'" in done.stderr
+
+
+def test_the_command_line_starts_without_pandas() -> None:
+    """pyarrow imports it with the first value that it makes of Python's, which no import may do."""
+    code = "import sys, ticdc_local.cli; assert 'pandas' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)

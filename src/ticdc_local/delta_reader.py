@@ -63,7 +63,7 @@ class DeltaReader:
         """The same as an Arrow table."""
         try:
             with self._lock:
-                return pa.RecordBatchReader.from_stream(self._queries.execute(sql)).read_all()
+                return pa.table(self._queries.execute(sql))
         except (DeltaError, OSError, pa.ArrowException) as error:
             raise ConfigError(f"{self._root}: cannot be read: {_first_line(error)}") from error
 

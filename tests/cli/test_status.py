@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,14 +13,6 @@ from ticdc_local.cli import main
 PROJECT = Path(__file__).parents[2]
 RIGHT = "protocol: craft\ntime_zone: UTC\nkafka: {bootstrap_servers: 'h:1', topics: [t]}\n"
 WRONG = "protocol: crafty\ntime_zone: Nowhere\nkafka: {bootstrap_servers: 'h:1', topics: [t]}\n"
-NO_PANDAS = """
-import sys
-from pathlib import Path
-import ticdc_local.cli.status
-from ticdc_local.delta_reader import DeltaReader
-assert DeltaReader(Path()).rows("SELECT 1 AS one") == [{"one": 1}]
-assert "pandas" not in sys.modules
-"""
 
 
 @pytest.fixture
@@ -55,8 +45,3 @@ def test_json_has_the_feeds_beside_a_wrong_file(capsys: pytest.CaptureFixture[st
     assert main(["status", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [each["health"] for each in found] == ["broken", "attention", "broken"]
-
-
-def test_status_does_not_wait_for_pandas() -> None:
-    """pyarrow imports it with the first value that it makes of Python's: half a second."""
-    subprocess.run([sys.executable, "-c", NO_PANDAS], check=True)
