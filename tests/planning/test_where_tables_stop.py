@@ -25,12 +25,20 @@ from one_table import (
 from ticdc_codec.options import sink_options
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.stop_reason import StopKind
+from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.schema.definition import table_from_wire
 
 SIMPLE = GoldConfig(feed="f", time_zone="UTC", external_schemas=True)
 DEBEZIUM = GoldConfig(feed="f", time_zone="UTC", noncanonical_key_digits=True)
 DECIMAL_KEY = "CREATE TABLE d.t (id DECIMAL(9,2) PRIMARY KEY, v VARCHAR(9))"
 DECIMAL = definition(sql=DECIMAL_KEY)
 SIMPLE_TRUSTED = replace(SIMPLE, options=sink_options("simple", {"simple-column-order": "trust"}))
+WIRE = replace(definition(), table=table_from_wire("d", "t", ROWS.columns), source="wire")
+VIRTUAL = (
+    "CREATE TABLE d.t (id BIGINT NOT NULL, v VARCHAR(9) NOT NULL, g BIGINT AS (id + 1) VIRTUAL NOT NULL, "
+    "UNIQUE (id, g){})"
+)
+PARTLY_VIRTUAL = definition(sql=VIRTUAL.format(""))
 STOPS = {
     "nothing in the way": (planning_input(ROWS, known=KNOWN, state=STATE), 20, None),
     "a new table, from the wire": (planning_input(ROWS), 20, None),
@@ -64,6 +72,31 @@ STOPS = {
     ),
     "no key on the wire, one in the definition": (
         planning_input(replace(ROWS, keyed=False), known=KNOWN, state=STATE),
+        20,
+        None,
+    ),
+    "a key on the wire that lacks a virtual column, none in the definition": (
+        planning_input(ROWS, known=PARTLY_VIRTUAL, state=STATE),
+        14,
+        "no handle key",
+    ),
+    "another handle key than rows named before": (
+        planning_input(replace(ROWS, columns=(replace(ID, key=False), replace(V, key=True))), known=WIRE, state=STATE),
+        14,
+        "the handle key of its rows was id and is v",
+    ),
+    "no handle key any more": (
+        planning_input(replace(ROWS, columns=(replace(ID, key=False), V), keyed=False), known=WIRE, state=STATE),
+        14,
+        "the handle key of its rows was id and is none",
+    ),
+    "the handle key under its new name": (
+        planning_input(
+            replace(ROWS, columns=(replace(ID, name="ID2"), V), first=18, last=18),
+            known=WIRE,
+            state=STATE,
+            ddls=(ddl(17, "ALTER TABLE t RENAME COLUMN ID TO ID2"),),
+        ),
         20,
         None,
     ),
@@ -314,6 +347,13 @@ def test_where_a_table_stops(now: PlanningInput, through: int, reason: str | Non
     waits = any(word in (block_reason(made) or "") for word in ("nobody",))
     unsupported = made.stop is not None and made.stop.kind is StopKind.UNSUPPORTED_DDL
     assert needs_override(made) == (unsupported and not waits)
+
+
+def test_keys_are_made_from_the_definition_where_rows_name_a_part_of_a_key() -> None:
+    """ticdc takes a unique key with a virtual column, which rows lack."""
+    (step,) = plan(planning_input(ROWS, known=definition(sql=VIRTUAL.format(", UNIQUE (v)")), state=STATE)).steps
+    assert isinstance(step, MergeRows)
+    assert (step.table.key, step.wire_keys) == (("v",), False)
 
 
 def test_unsupported_ddl_names_the_ways_out_in_one_line() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import replace
 
 from ticdc_codec import writer_defects
@@ -13,7 +13,7 @@ from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.policy import OnHandleKeyOnly
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table, table_from_wire
-from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.names import TableName, fold
 
 _UNKNOWN = parse_type("unknown")
 _BYTES = {
@@ -39,14 +39,28 @@ def refusal(table: Table | None, group: RowGroup, config: GoldConfig, *, defined
         )
     if table is None:
         return UNKNOWN_COLUMNS
-    if not group.keyed and not table.key:
+    if not table.key and not names_key(table, group):
         return "the table has no handle key known to the feed: give its CREATE TABLE in the feed's schema_file"
+    if table.keys is None and _key_of(group) != {fold(name) for name in table.key}:
+        now = ", ".join(column.name for column in group.columns if column.key) or "none"
+        before = ", ".join(table.key) or "none"
+        return f"the handle key of its rows was {before} and is {now}: `ticdc-lake load` an export taken since"
     types = {column.name: column.type for column in table.columns}
     columns = tuple(completed(column, types.get(column.name, _UNKNOWN)) for column in group.columns)
     reason = writer_defects.refusal(columns, config.options, defined=defined)
     if reason is None and config.external_schemas and _reordered(table, group):
         reason = writer_defects.refusal_of_order(config.options)
     return reason or _mismatch(table, group, signs=not (config.flags_may_be_stale and defined))
+
+
+def names_key(table: Table, group: RowGroup) -> bool:
+    """True if the keys that the rows name are whole: of a key with virtual columns, Open Protocol marks the others."""
+    named = _key_of(group)
+    return group.keyed and (named == {fold(name) for name in table.key} or not table.is_part_of_key(named))
+
+
+def _key_of(group: RowGroup) -> Set[str]:
+    return {fold(column.name) for column in group.columns if column.key}
 
 
 def _reordered(table: Table, group: RowGroup) -> bool:

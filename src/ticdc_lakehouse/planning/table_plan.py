@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family
-from ticdc_lakehouse.planning.compatibility import is_plain_bytes
+from ticdc_lakehouse.planning.compatibility import is_plain_bytes, names_key
 from ticdc_lakehouse.planning.published_state import Definition, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
@@ -62,7 +62,7 @@ class MergeRows:
         if not self.table.key:
             return True
         undeclared = any(column.open for column in self.table.columns if column.name in self.table.key)
-        return not undeclared and all(group.keyed for group in self.groups)
+        return not undeclared and all(names_key(self.table, group) for group in self.groups)
 
     @property
     def plain_bytes(self) -> Mapping[str, frozenset[str]]:

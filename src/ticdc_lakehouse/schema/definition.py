@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,6 +115,13 @@ class Table:
     def key_text_columns(self) -> tuple[str, ...]:
         """The handle key's columns in the order in which a key's text has their values."""
         return tuple(key_order(self.key))
+
+    def is_part_of_key(self, names: Set[str]) -> bool:
+        """Whether columns are what rows have of a unique key with virtual columns, which they lack: ticdc takes such a
+        key where there is no primary key, and the other columns are not unique."""
+        virtual = {fold(column.name) for column in self.columns if column.virtual}
+        keys = ({fold(name) for name in key.columns} for key in self.keys or () if key.unique)
+        return any(key & virtual and key - virtual == names for key in keys)
 
     @property
     def sent(self) -> tuple[ColumnDefinition, ...]:
