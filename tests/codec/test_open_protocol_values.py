@@ -85,6 +85,19 @@ def test_missing_flags_are_a_writer_defect() -> None:
     assert defect(key(), t=3, f=4099, v=1) == "open-flags"
 
 
+@pytest.mark.parametrize("rows", [1, 20])
+def test_h_names_the_key_of_a_partition(rows: int) -> None:
+    """Flags may be those from before a DDL that changed the key (wire.md 8.4)."""
+    image = {"a": {"t": 8, "f": 11, "v": 1}, "b": {"t": 8, "h": True, "f": 9, "v": 2}}
+    before, after = ({name: image[name] | {"v": value} for name, value in (("a", 1), ("b", at))} for at in (2, 3))
+    found = decode(*[written((key(ptn=7), {"u": after, "p": before}))] * rows)
+    assert [(each.handle_key, each.old_handle_key) for each in found if isinstance(each, RowChange)] == [
+        ('["3"]', '["2"]')
+    ] * rows
+    assert [column.key for column in row(written((key(ptn=7), {"u": image}))).columns] == [False, True]
+    assert [column.key for column in row(written((key(), {"u": image}))).columns] == [True, False]
+
+
 ODD_NAMES = ['a"b', "a\\", "\n", "<&>", "名", "", "\x01"]
 
 

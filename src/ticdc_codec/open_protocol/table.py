@@ -62,7 +62,7 @@ class Cell(NamedTuple):
     code: int
     flags: int
     has_h: bool
-    """Whether the deprecated ``h`` is present. It says no more than the flags."""
+    """Whether the deprecated ``h`` is present: the column is of the handle key, as flags say where they are current."""
 
 
 class _Members(msgspec.Struct, forbid_unknown_fields=True):
@@ -227,7 +227,8 @@ def _column(cell: Cell, description: Description) -> tuple[Column, ValueFormat]:
     column = Column(
         name=cell.name,
         type=text,
-        key=bool(cell.flags & Flag.HANDLE_KEY),
+        # Flags may be those from before a DDL that changed the key (wire.md 8.4).
+        key=cell.has_h if description.partitioned else bool(cell.flags & Flag.HANDLE_KEY),
         flags=cell.flags,
         by="index" if family in (Family.ENUM, Family.SET) else None,
         defect=OPEN_LOST_NAME if cell.name in description.lost else _defect(cell.flags, family, description),
