@@ -214,8 +214,10 @@ def _listed(kind: MysqlType) -> str:
 
 def _elements(before: MysqlType, after: MysqlType, text: str) -> str:
     """Names stay; the names of a SET stand in the order of the definition."""
+    if not before.elements:
+        raise ApplyError(f"the names of {before.text} are not known")
     kept = tuple(name for name in after.elements if name in before.elements)
-    if before.elements and kept != tuple(name for name in before.elements if name in kept):
+    if kept != tuple(name for name in before.elements if name in kept):
         raise ApplyError(f"the new order of names in {after.text} is not followed")
     return text if len(kept) == len(before.elements) else _of_names(after, text)
 
