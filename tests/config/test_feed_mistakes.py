@@ -384,6 +384,11 @@ MISTAKES = {
         "{enable-tidb-extension: true, large-message-handle-option: claim-check}",
         "options.claim-check-storage-uri: required key is missing: the folder or URI of the claim-check objects",
     ),
+    "updates of keys without the old ones": (
+        "canal-json\ntime_zone: Asia/Shanghai\noptions: {enable-tidb-extension: true}",
+        "open-protocol\ntime_zone: UTC\noptions: {output-raw-change-event: true, output-old-value: false}",
+        "options.output-old-value: expected true beside output-raw-change-event: an UPDATE that changes a key does not",
+    ),
     "key twice": ("kafka:", "time_zone: UTC\nkafka:", "time_zone: repeated key (line 5); expected once"),
     "key twice in a section": (
         "topics: [one, two]",

@@ -41,6 +41,7 @@ FOUND_BY_THE_LOADER_ALONE = {
     "property in another case",
     "one name for two tables",
     "claim-check without a place",
+    "updates of keys without the old ones",
     "on_handle_key_only: source without a source",
     "source with a password",
     "schema file",

@@ -195,6 +195,11 @@ def _check_together(values: Mapping[str, object], file: FeedFile, options: SinkO
         (root / "options.claim-check-storage-uri").note(
             "required key is missing: the folder or URI of the claim-check objects"
         )
+    if options.output_raw_change_event and not options.output_old_value:
+        (root / "options.output-old-value").note(
+            "expected true beside output-raw-change-event: an UPDATE that changes a key does not say else which row it "
+            "changed; found false"
+        )
 
 
 def _check_source(file: FeedFile, source: Key) -> None:
