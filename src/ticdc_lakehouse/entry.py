@@ -230,7 +230,7 @@ class Run:
         alone = self._exclusive(Layer.GOLD) if repair else nullcontext()
         with alone, timed("ops", "verified", feed=self.feed.name, repair=repair) as found:
             verified = verify(self.lake, self.gold_config, sessions, settings)
-            found |= {"tso": verified.tso, "tables": len(verified.tables), "different": verified.different}
+            found |= {"tso": verified.tso, "tables": len(verified.tables), "different": len(verified.different)}
             return verified
 
     def verify_from_parameters(self, parameters: Mapping[str, str]) -> Verified:

@@ -42,9 +42,9 @@ def mariadb(folder: Path) -> Iterator[int]:
         server.wait(_SECONDS)
 
 
-def connect(port: int) -> Any:
+def connect(port: int, user: str = "root") -> Any:
     """A session with the settings that a session in TiDB gets."""
-    connection = pymysql.connect(host="127.0.0.1", port=port, user="root", autocommit=True, charset="utf8mb4")
+    connection = pymysql.connect(host="127.0.0.1", port=port, user=user, autocommit=True, charset="utf8mb4")
     with connection.cursor() as cursor:
         cursor.execute("SET SESSION time_zone = '+00:00', sql_mode = ''")
     return connection

@@ -20,6 +20,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import first_of
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.state import published
+from ticdc_lakehouse.ops.verify import verification as verification_module
 from ticdc_lakehouse.ops.verify.differences import Kind
 from ticdc_lakehouse.ops.verify.results import Result, TableResult, last_verification, verification_text
 from ticdc_lakehouse.ops.verify.verification import Settings, verify
@@ -59,13 +60,14 @@ class Sessions:
     """Sessions in MariaDB, whatever the TSO."""
 
     port: int
+    user: str = "root"
 
     def __call__(self, tso: int) -> Sessions:
         assert tso == TSO
         return self
 
     def connect(self) -> Any:
-        return mariadb.connect(self.port)
+        return mariadb.connect(self.port, self.user)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +82,9 @@ class Verification:
                 cursor.execute(statement)
         connection.close()
 
-    def verify(self, *tables: str, **settings: Any) -> dict[str, TableResult]:
+    def verify(self, *tables: str, user: str = "root", **settings: Any) -> dict[str, TableResult]:
         chosen = Settings(**{"tables": tables, "chunk_rows": 8, **settings})
-        verified = verify(self.lake, CONFIG, Sessions(self.port), chosen)  # type: ignore[arg-type]
+        verified = verify(self.lake, CONFIG, Sessions(self.port, user), chosen)  # type: ignore[arg-type]
         return {table.name.table: table for table in verified.tables}
 
     def fill(self) -> None:
@@ -219,6 +221,32 @@ def test_what_cannot_be_compared_is_refused(verification: Verification) -> None:
     address = address_of(f"mysql://root@127.0.0.1:{verification.port}", lambda scope, key: f"{scope}{key}")
     with pytest.raises(ConfigError, match="expected a TiDB"):
         Snapshot(address=address, tso=TSO).connect()
+
+
+def test_a_table_that_cannot_be_read_fails_alone(verification: Verification) -> None:
+    verification.execute(
+        "CREATE OR REPLACE USER reader",
+        "GRANT SELECT ON shop.named TO reader",
+        "GRANT INSERT ON shop.typed TO reader",  # so that information_schema shows its columns
+        "UPDATE shop.named SET v = 'other' WHERE n = 'Name 3'",
+    )
+    found = verification.verify(user="reader", repair=False)
+    assert {name: table.result for name, table in found.items()} == {"typed": Result.FAILED, "named": Result.DIFFERENT}
+    assert (found["typed"].tso, "denied" in (found["typed"].detail or "")) == (TSO, True)
+    said = verification_text(last_verification(verification.lake, CONFIG.feed))
+    assert said.endswith("tables 1 different, 1 failed")
+    assert found["typed"].detail in {row["detail"] for row in verification.rows(Layer.OPS, "verifications")}
+
+
+def test_what_cannot_be_repaired_is_still_reported(verification: Verification, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused(*_: object) -> None:
+        raise ConfigError("shop.named: the live table is at version 9")
+
+    monkeypatch.setattr(verification_module, "repair", refused)
+    verification.execute("UPDATE shop.named SET v = 'other' WHERE n = 'Name 3'")
+    named = verification.verify(repair=True)["named"]
+    assert (named.result, named.different_rows) == (Result.DIFFERENT, 1)
+    assert named.detail == "not repaired: shop.named: the live table is at version 9"
 
 
 def test_repair_puts_rows_in_place_in_one_commit(verification: Verification) -> None:

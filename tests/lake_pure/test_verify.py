@@ -6,10 +6,12 @@ import socket
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass, replace
 
 import pytest
 
 from ticdc_codec.errors import ApplyError, ConfigError
+from ticdc_codec.event import Column
 from ticdc_codec.mysql_type import parse_type
 from ticdc_lakehouse.ops.verify.chunk import Chunk, has_common_order, key_ranges, range_number_sql
 from ticdc_lakehouse.ops.verify.compared_table import Checksum, ComparedTable, compared_table
@@ -20,11 +22,15 @@ from ticdc_lakehouse.ops.verify.comparison import (
     together,
     without_moved,
 )
-from ticdc_lakehouse.ops.verify.differences import Difference, Kind, column_differences, row_differences
+from ticdc_lakehouse.ops.verify.differences import Difference, Differences, Kind, column_differences, row_differences
 from ticdc_lakehouse.ops.verify.results import Result, TableResult, Verified
+from ticdc_lakehouse.ops.verify.verification import Settings, _unrepairable, _verify_table
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.published_state import Definition, Published, TableState
+from ticdc_lakehouse.schema.definition import Table, table_from_wire
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
-from ticdc_lakehouse.tidb.columns import SourceColumn, source_literal
+from ticdc_lakehouse.tidb.columns import SourceColumn, source_columns, source_literal
 from ticdc_lakehouse.tidb.session import Address, Snapshot, address_of
 
 
@@ -252,5 +258,68 @@ def test_a_verification_that_found_something_fails() -> None:
     result = TableResult(name=TableName("d", "t"), tso=7, version=1, result=Result.REPAIRED)
     Verified(feed="f", tso=7, tables=(result,)).raise_if_different()
     different = TableResult(name=TableName("d", "t"), tso=7, version=1, result=Result.DIFFERENT)
+    failed = replace(result, result=Result.FAILED, detail="access denied")
+    assert Verified(feed="f", tso=7, tables=(result, failed)).different == ["d.t"]
     with pytest.raises(ApplyError, match=r"d\.t"):
         Verified(feed="f", tso=7, tables=(result, different)).raise_if_different()
+
+
+@dataclass(frozen=True)
+class Answering:
+    """A source that has one answer."""
+
+    answer: list[tuple[str | None, ...]]
+
+    def ask(self, query: str) -> list[tuple[str | None, ...]]:
+        assert "information_schema.columns" in query
+        return self.answer
+
+
+VIRTUAL = ("v", "int(11)", None, None, "VIRTUAL GENERATED")
+
+
+def test_a_table_of_virtual_columns_is_there() -> None:
+    name = TableName("d", "t")
+    assert source_columns(Answering([]), name) is None  # type: ignore[arg-type]
+    assert source_columns(Answering([VIRTUAL]), name) == []  # type: ignore[arg-type]
+    stored = ("s", "int(11)", None, None, "STORED GENERATED")
+    found = source_columns(Answering([stored, VIRTUAL]), name)  # type: ignore[arg-type]
+    assert [column.name for column in found or ()] == ["s"]
+
+
+def test_a_table_whose_columns_are_all_virtual_is_not_compared() -> None:
+    (defined,) = tables_from_sql("CREATE TABLE d.t (v int AS (1) VIRTUAL);", source="test")
+    state = TableState(name="t", data="t", version=3, applied_tso=7)
+    definition = Definition(table=defined, commit_ts=0, source="file", name="t", data="t")
+    before = Published(tso=7, tables={defined.name: state}, definitions={"t": definition})
+    result, work = _verify_table(
+        None,  # type: ignore[arg-type]
+        GoldConfig(feed="f", time_zone="UTC"),
+        Answering([VIRTUAL]),  # type: ignore[arg-type]
+        before,
+        defined.name,
+        Settings(repair=True),
+    )
+    assert (result.result, result.tso, work) == (Result.SKIPPED, 7, None)
+    assert "virtual" in (result.detail or "")
+
+
+def from_wire(*columns: tuple[str, str]) -> Table:
+    return table_from_wire("d", "t", tuple(Column(name=n, type=t, key=n == "k", by=None) for n, t in columns))
+
+
+@pytest.mark.parametrize(
+    ("defined", "reason"),
+    [
+        (from_wire(("k", "int"), ("v", "datetime")), None),
+        (from_wire(("k", "datetime"), ("v", "int")), "how the feed writes keys of datetime is not known"),
+        (from_wire(("k", "timestamp"), ("v", "int")), "how the feed writes keys of timestamp is not known"),
+        (from_wire(("k", "datetime"), ("v", "varchar(9)")), None),
+        (from_wire(("v", "int")), "it has no handle key"),
+    ],
+    ids=["no moment in the key", "DATETIME", "TIMESTAMP", "messages tell sizes", "no key"],
+)
+def test_rows_whose_keys_cannot_be_written_are_not_repaired(defined: Table, reason: str | None) -> None:
+    columns = [SourceColumn(name=column.name, type=column.type) for column in defined.sent]
+    compared = compared_table(defined, "t", columns)[0]
+    assert _unrepairable(GoldConfig(feed="f", time_zone="UTC"), compared, Differences(), ()) == reason

@@ -237,8 +237,7 @@ def _convert(
 
 def _with_all_digits(column: ColumnDefinition) -> ColumnDefinition:
     """A moment of whose type messages tell no digits may have all that there can be."""
-    unknown = not column.sized and column.type.family in _MOMENTS
-    return replace(column, type=replace(column.type, size=(6,))) if unknown else column
+    return replace(column, type=replace(column.type, size=(6,))) if column.has_unknown_digits else column
 
 
 def _converted_sql(before: ColumnDefinition, after: ColumnDefinition, text: str) -> str:
@@ -253,7 +252,7 @@ def _converted_sql(before: ColumnDefinition, after: ColumnDefinition, text: str)
 
 def _check_digits(column: ColumnDefinition) -> None:
     """Raises ApplyError for a moment whose text is not known."""
-    if not column.sized and column.type.family in _MOMENTS:
+    if column.has_unknown_digits:
         raise ApplyError(f"column {column.name}: messages do not tell how many digits its values have after the point")
 
 

@@ -131,7 +131,7 @@ class _TableReader:
     @classmethod
     def at(cls, source: Source, table: Table) -> _TableReader:
         """Raises ApplyError if TiDB has other columns than the definition."""
-        there = {fold(column.name): column for column in source_columns(source, table.name)}
+        there = {fold(column.name): column for column in source_columns(source, table.name) or ()}
         missing = [column.name for column in table.sent if fold(column.name) not in there]
         if missing:
             raise ApplyError(f"TiDB has no column {missing[0]} of {'.'.join(table.name)} at that time")

@@ -47,6 +47,11 @@ class ColumnDefinition:
     """False if messages alone tell its type, and not how many digits its values have after the point: most protocols
     call a DATETIME(3) ``datetime``."""
 
+    @property
+    def has_unknown_digits(self) -> bool:
+        """Whether how many digits the texts of its values have is not known: of a moment messages do not tell it."""
+        return not self.sized and self.type.family in (Family.DATETIME, Family.TIMESTAMP)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:

@@ -28,17 +28,19 @@ class SourceColumn:
     collation: str | None = None
 
 
-def source_columns(source: Source, name: TableName) -> list[SourceColumn]:
-    """The columns that TiDB has of a table at the source's TSO, without the virtual ones; none if it has no table."""
+def source_columns(source: Source, name: TableName) -> list[SourceColumn] | None:
+    """The columns that TiDB has of a table at the source's TSO, without the virtual ones; None if it has no table."""
     found = source.ask(f"""
-        SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME FROM information_schema.columns
+        SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME, EXTRA FROM information_schema.columns
         WHERE TABLE_SCHEMA = {text_literal(name.database)} AND TABLE_NAME = {text_literal(name.table)}
-        AND EXTRA NOT LIKE '%VIRTUAL GENERATED%' ORDER BY ORDINAL_POSITION""")
-    texts = (tuple(map(text_of, row)) for row in found)
-    return [
+        ORDER BY ORDINAL_POSITION""")
+    texts = [tuple(map(text_of, row)) for row in found]
+    sent = [
         SourceColumn(name=column or "", type=parse_type(kind or ""), character_set=character_set, collation=collation)
-        for column, kind, character_set, collation in texts
+        for column, kind, character_set, collation, extra in texts
+        if "VIRTUAL GENERATED" not in (extra or "")
     ]
+    return sent if texts else None
 
 
 def source_text_sql(column: SourceColumn, *, by_name: bool) -> str:

@@ -44,7 +44,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Compare and print what differs; 1 if something does."""
+    """Compare and print what differs; 1 if something does, or could not be compared."""
     with progress("asking TiDB"):
         _check(options)
     opened = feed_run(options, options.feed)
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> int:
             options.dsn, options.table, threads=options.threads, sleep=options.sleep, repair=options.repair
         )
     print(json.dumps(verified_object(verified)) if options.json else "\n".join(verified_lines(verified)))
-    return int(verified.different)
+    return int(bool(verified.different))
 
 
 def _check(options: argparse.Namespace) -> None:

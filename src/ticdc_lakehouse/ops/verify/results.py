@@ -36,11 +36,11 @@ _IDENTITY = """
 """
 _VERIFICATION_COLUMNS = f"""{_IDENTITY}
     version BIGINT NOT NULL COMMENT 'Delta version of the live table that was compared',
-    result STRING NOT NULL COMMENT 'equal, different, repaired, or skipped: it was not compared, see detail',
+    result STRING NOT NULL COMMENT 'equal, different, repaired; skipped, failed: it was not compared, see detail',
     rows BIGINT NOT NULL COMMENT 'rows in TiDB',
     chunks BIGINT NOT NULL COMMENT 'chunks of rows whose checksums were compared',
     different_rows BIGINT NOT NULL COMMENT 'rows that differ, are missing in the lake, or are not in TiDB',
-    detail STRING COMMENT 'why it was skipped, or what was repaired'
+    detail STRING COMMENT 'why it was not compared or repaired, or what was repaired'
 """
 _DIFFERENCE_COLUMNS = f"""{_IDENTITY}
     kind STRING NOT NULL COMMENT 'changed (a cell), missing (in the lake), extra, column, table, or many: only counted',
@@ -63,6 +63,9 @@ class Result(StrEnum):
     DIFFERENT = "different"
     REPAIRED = "repaired"
     SKIPPED = "skipped"
+    """There is nothing to compare."""
+    FAILED = "failed"
+    """It could not be compared."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,15 +93,17 @@ class Verified:
     tables: tuple[TableResult, ...]
 
     @property
-    def different(self) -> bool:
-        """Whether a table differs, and was not repaired."""
-        return any(table.result is Result.DIFFERENT for table in self.tables)
+    def different(self) -> list[str]:
+        """The tables that differ and were not repaired, or could not be compared."""
+        return [".".join(t.name) for t in self.tables if t.result in (Result.DIFFERENT, Result.FAILED)]
 
     def raise_if_different(self) -> None:
-        """Raise ApplyError if a table differs, and was not repaired: so that a job fails."""
-        names = [".".join(table.name) for table in self.tables if table.result is Result.DIFFERENT]
-        if names:
-            raise ApplyError(f"feed {self.feed} at {with_time(self.tso)}: not as in TiDB, see ops.differences: {names}")
+        """Raise ApplyError if there are `different` tables: so that a job fails."""
+        if self.different:
+            raise ApplyError(
+                f"feed {self.feed} at {with_time(self.tso)}: not as in TiDB, or not compared, see ops.verifications "
+                f"and ops.differences: {self.different}"
+            )
 
 
 def create_tables(lake: Lake) -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import ApplyError, ConfigError
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.live_table import id_of
 from ticdc_lakehouse.gold.state import published
@@ -46,34 +46,52 @@ class Settings:
 
 
 def verify(lake: Lake, config: GoldConfig, sessions: Sessions, settings: Settings) -> Verified:
-    """Compare, write what differs into ``ops.differences``, and repair it if that is asked for.
+    """Compare, write what differs into ``ops.differences``, and repair it if that is asked for. A table that cannot be
+    compared has the result ``failed``, and the others are compared.
 
-    Raises ConfigError for a feed or table that has no TSO to compare at, and where TiDB cannot be read.
+    Raises ConfigError for a feed or table that has no TSO to compare at, and where TiDB cannot be read at all.
     """
     before = published(lake, config.feed)
     chosen = chosen_tables(before, config, settings.tables)
+    sessions(before.tso).connect().close()
     results.create_tables(lake)
     run, began = str(uuid4()), datetime.now(UTC)
     tables, repairs = [], []
     for name, state in chosen.items():
         session = sessions(state.applied_tso)
         source = Source(connect=session.connect, threads=settings.threads, sleep=settings.sleep)
-        with closing(source):
-            result, work = _verify_table(lake, config, source, before, name, settings)
+        try:
+            with closing(source):
+                result, work = _verify_table(lake, config, source, before, name, settings)
+        except (ConfigError, ApplyError) as error:
+            work, result = None, _result(name, state, Result.FAILED, str(error))
         tables.append(result)
         if work is not None:
             repairs.append(work)
-        log("ops", "verified", feed=config.feed, table=".".join(name), tso=state.applied_tso, result=result.result)
+        fields = {"tso": state.applied_tso, "result": result.result, "detail": result.detail}
+        log("ops", "verified", feed=config.feed, table=".".join(name), **fields)
     if repairs:
-        repair(lake, config, before, sessions, repairs)
-        rows = {each.table.name: each.rows for each in repairs}
-        tables = [_repaired(table, rows[table.name]) if table.name in rows else table for table in tables]
+        tables = _repaired(lake, config, before, sessions, tables, repairs)
     results.record(lake, config.feed, run, began, tables)
     return Verified(feed=config.feed, tso=before.tso, tables=tuple(tables))
 
 
-def _repaired(table: TableResult, rows: int) -> TableResult:
-    return replace(table, result=Result.REPAIRED, detail=f"{rows} rows read again")
+def _repaired(
+    lake: Lake,
+    config: GoldConfig,
+    before: Published,
+    sessions: Sessions,
+    tables: Sequence[TableResult],
+    repairs: Sequence[Repair],
+) -> list[TableResult]:
+    """The results once the repairs are done: all of them, or none."""
+    try:
+        repair(lake, config, before, sessions, repairs)
+        done = {r.table.name: (Result.REPAIRED, f"{r.rows} rows read again") for r in repairs}
+    except (ConfigError, ApplyError) as error:
+        done = {r.table.name: (Result.DIFFERENT, f"not repaired: {error}") for r in repairs}
+    found = ((table, done.get(table.name, (table.result, table.detail))) for table in tables)
+    return [replace(table, result=result, detail=detail) for table, (result, detail) in found]
 
 
 def chosen_tables(before: Published, config: GoldConfig, wanted: Sequence[str]) -> dict[TableName, TableState]:
@@ -100,22 +118,24 @@ def _verify_table(
     settings: Settings,
 ) -> tuple[TableResult, Repair | None]:
     state = before.tables[name]
-    result = TableResult(name=name, tso=state.applied_tso, version=state.version, result=Result.SKIPPED)
     if state.version < 0 or state.dropped:
-        return replace(result, detail="TiDB dropped it" if state.dropped else "nothing tells its columns yet"), None
+        reason = "TiDB dropped it" if state.dropped else "nothing tells its columns yet"
+        return _result(name, state, Result.SKIPPED, reason), None
     columns = source_columns(source, name)
-    if not columns:
+    if columns is None:
         missing = Difference(table=name, kind=Kind.TABLE, lake="a table")
-        return replace(result, result=Result.DIFFERENT, differences=(missing,), detail="TiDB has no such table"), None
+        result = _result(name, state, Result.DIFFERENT, "TiDB has no such table")
+        return replace(result, differences=(missing,)), None
     table = before.definitions[state.data].table
+    if not (columns or table.sent):
+        return _result(name, state, Result.SKIPPED, "all its columns are virtual: no message has their values"), None
     compared, only_lake, only_source = compared_table(table, _rows(lake, name, state), columns)
     # Without a column in common there is nothing in rows to compare.
     found = compare(lake.spark, source, compared, chunk_rows=settings.chunk_rows) if compared.columns else Comparison()
     rows = differences(lake.spark, source, compared, found, MOST_DIFFERENCES)
     all_of_it = (*column_differences(name, only_lake, only_source), *rows.first)
     result = replace(
-        result,
-        result=Result.DIFFERENT if all_of_it else Result.EQUAL,
+        _result(name, state, Result.DIFFERENT if all_of_it else Result.EQUAL),
         rows=found.rows,
         chunks=found.chunks,
         different_rows=rows.rows,
@@ -123,10 +143,14 @@ def _verify_table(
     )
     if not (settings.repair and all_of_it):
         return result, None
-    if (reason := _unrepairable(config, compared, rows, only_lake or only_source)) is not None:
-        return replace(result, detail=f"not repaired: {reason}; load an export"), None
+    if (unrepairable := _unrepairable(config, compared, rows, only_lake or only_source)) is not None:
+        return replace(result, detail=f"not repaired: {unrepairable}; load an export"), None
     work = Repair(table=table, state=state, compared=compared, keys=rows.keys)
     return result, work
+
+
+def _result(name: TableName, state: TableState, result: Result, detail: str | None = None) -> TableResult:
+    return TableResult(name=name, tso=state.applied_tso, version=state.version, result=result, detail=detail)
 
 
 def _unrepairable(config: GoldConfig, table: ComparedTable, rows: Differences, columns: Sequence[str]) -> str | None:
@@ -136,7 +160,7 @@ def _unrepairable(config: GoldConfig, table: ComparedTable, rows: Differences, c
         return "it has no handle key"
     for column in (each.typed.definition for each in table.key):
         rewritten = config.noncanonical_key_digits and column.type.family in NONCANONICAL_KEY_DIGITS
-        if rewritten or (column.type.elements and column.by is None):
+        if rewritten or column.has_unknown_digits or (column.type.elements and column.by is None):
             return f"how the feed writes keys of {column.type.text} is not known"
     return "more rows differ than are listed" if rows.unlisted else None
 
