@@ -19,20 +19,21 @@ if TYPE_CHECKING:
 
     from ticdc_local.broker import Broker
 
-STUCK, LATE, KEPT, PLAIN = (Source(table=name) for name in ("stuck", "late", "kept", "plain"))
-SCHEMA = "\n".join(
-    f"CREATE TABLE shop.{name} (id BIGINT PRIMARY KEY, v VARCHAR(9));" for name in ("stuck", "late", "kept", "plain")
-)
+NAMES = ("stuck", "late", "kept", "plain", "gap")
+STUCK, LATE, KEPT, PLAIN, GAP = (Source(table=name) for name in NAMES)
+SCHEMA = "\n".join(f"CREATE TABLE shop.{name} (id BIGINT PRIMARY KEY, v VARCHAR(9));" for name in NAMES)
+
+DROP_KEPT = ddl(at(2), "DROP TABLE `shop`.`kept`", "shop", "kept", "ERASE")
 
 
 @pytest.fixture(scope="module")
 def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Changefeed:
     policies = {"tables": {"shop.kept": {"on_drop": "keep"}}}
     feed = Changefeed(spark, broker, tmp_path_factory.mktemp("decisions"), schema=SCHEMA, described={"gold": policies})
-    feed.send(0, *(table.insert(at(1), 1, "a") for table in (STUCK, LATE, KEPT, PLAIN)))
+    feed.send(0, *(table.insert(at(1), 1, "a") for table in (STUCK, LATE, KEPT, PLAIN, GAP)))
     query = "ALTER TABLE `shop`.`stuck` ADD COLUMN `v` DATETIME"
     feed.send(0, ddl(at(2), query, "shop", "stuck", "ALTER"), STUCK.insert(at(3), 2, "b"))
-    feed.send(0, ddl(at(2), "DROP TABLE `shop`.`kept`", "shop", "kept", "ERASE"))
+    feed.send(0, DROP_KEPT)
     feed.resolve(at(10))
     feed.go()
     return feed
@@ -52,7 +53,7 @@ def test_a_kept_table_does_not_count_as_blocked(feed: Changefeed) -> None:
     (summary,) = feed.lake.rows(f"SELECT tables, blocked FROM {ops}.feeds WHERE feed = '{feed.name}'")
     blocked = {row["table"] for row in tables if row["blocked_at"] is not None}
     assert blocked == {"stuck"}
-    assert (summary["tables"], summary["blocked"]) == (4, 1)
+    assert (summary["tables"], summary["blocked"]) == (5, 1)
     assert [str(name) for name in feed.apply().blocked] == ["shop.stuck"]
 
 
@@ -96,6 +97,24 @@ def test_a_row_that_comes_too_late_is_held_until_somebody_looks(feed: Changefeed
     feed.apply()
     assert feed.state.tables["shop", "late"].stop is None
     assert feed.rows("late") == {1: ("a",), 2: ("never seen",), 3: ("c",)}
+
+
+def test_a_ddl_that_comes_too_late_blocks_its_table_until_it_is_resumed(feed: Changefeed) -> None:
+    add = ddl(at(4), "ALTER TABLE `shop`.`gap` ADD COLUMN `w` BIGINT DEFAULT 7", "shop", "gap", "ALTER")
+    feed.send(0, DROP_KEPT, add)  # the first is a duplicate
+    feed.resolve(at(13))
+    feed.go()
+    blocked = {name.table: state.applied_tso for name, state in feed.state.tables.items() if state.blocked}
+    assert (feed.state.tso, blocked) == (at(13), {"gap": at(4)})
+    assert "arrived only after the watermark covering it" in str(feed.state.tables["shop", "gap"].stop)
+    assert feed.rows("gap") == {1: ("a",)}
+    decide(feed.lake, feed.name, "shop.gap", Action.RESUME, "looked at")
+    feed.apply()
+    assert feed.rows("gap") == {1: ("a", 7)}
+    feed.send(0, DROP_KEPT, add)  # both are duplicates now
+    feed.resolve(at(14))
+    feed.go()
+    assert not any(state.blocked for state in feed.state.tables.values())
 
 
 def test_every_event_has_one_fate(feed: Changefeed) -> None:

@@ -1,8 +1,8 @@
-"""Rows that arrive only after the watermark covering them was published.
+"""Rows and DDLs that arrive only after the watermark covering them was published.
 
 TiCDC promises that a watermark comes after every change below it, so such a row is a duplicate, as after a restart.
-One that never came before breaks the promise: its table was published without it. Such late rows are distinguished from
-duplicates, and their table is blocked until somebody looks.
+One that never came before breaks the promise: its table was published without it. Such late rows and DDLs are
+distinguished from duplicates, and their table is blocked until somebody looks.
 """
 
 from __future__ import annotations
@@ -12,9 +12,10 @@ from pyspark.sql import functions as F
 
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.planning.late_ddls import late_ddl_points, new_ddls
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.window import BlockingPoint
+from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent, statements_of
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.silver.retention import retention_floor
@@ -41,6 +42,27 @@ def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[Tabl
     )
     gone = retention_floor(lake, feed, Layer.SILVER).tso if found else 0
     return {TableName(*name): _blocking_point(rows, tuple(first), before.tso, gone) for *name, rows, first in found}
+
+
+def late_ddls(lake: Lake, feed: str, before: Published, batch: int) -> dict[TableName, BlockingPoint]:
+    """The same of DDLs. Silver keeps all of them for good; one at the watermark itself may arrive after it."""
+    arrived = _ddls(lake, feed, f"batch > {before.batch} AND replayed_at IS NULL AND commit_ts < {before.tso}", batch)
+    if not arrived:
+        return {}
+    since = f"commit_ts >= {min(ddl.commit_ts for ddl in arrived)}"
+    late = new_ddls(arrived, _ddls(lake, feed, since, before.batch))
+    return late_ddl_points(before, late, _ddls(lake, feed, since, batch)) if late else {}
+
+
+def _ddls(lake: Lake, feed: str, where: str, batch: int) -> list[DdlEvent]:
+    """The DDLs of bronze batches up to ``batch``."""
+    rows = lake.rows(f"""
+        SELECT DISTINCT commit_ts, database, table, query FROM {events_table.full_name(lake, feed)}
+        WHERE kind = '{Kind.DDL}' AND batch <= {batch} AND {where}""")
+    return [
+        DdlEvent(**row, statements=statements_of(row["query"], row["database"], row["table"]))
+        for row in sorted(rows, key=lambda row: row["commit_ts"])
+    ]
 
 
 def first_deliveries(events: DataFrame, before: Published, through: int) -> DataFrame | None:

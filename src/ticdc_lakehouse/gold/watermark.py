@@ -40,6 +40,8 @@ class Completeness:
     """Tables that must stop below W."""
     late_rows: int = 0
     """Row changes that arrived when their commit_ts was published already: duplicates, if TiCDC keeps its promise."""
+    late_ddls: int = 0
+    """The same of DDLs."""
     has_ddls: bool = True
     """Whether there may be any DDL that is not applied yet."""
     has_replays: bool = True
@@ -56,6 +58,8 @@ class _Progress:
     resolved: int
     """Highest watermark above the published one, UNSEEN if there is none."""
     late_rows: int
+    """As in `Completeness`."""
+    late_ddls: int
     """As in `Completeness`."""
     ddls: int
     replays: int
@@ -90,6 +94,7 @@ def completeness(lake: Reader, feed: str, since: Published) -> Completeness:
         blocked_by=blocked_by,
         blocking_points=_blocking_points(lake, feed, since.tso, of_tables),
         late_rows=sum(entry.late_rows for entry in progress if entry.batch <= batch),
+        late_ddls=sum(entry.late_ddls for entry in progress if entry.batch <= batch),
         has_ddls=any(entry.ddls for entry in progress),
         has_replays=any(entry.replays for entry in progress),
     )
@@ -138,6 +143,7 @@ def _progress(lake: Reader, feed: str, since: Published, blocking: list[quaranti
     resolved = f"(kind = '{Kind.RESOLVED}' AND commit_ts > {since.tso})"
     arrived = f"(batch > {since.batch} AND replayed_at IS NULL)"
     old = f"({arrived} AND kind = '{Kind.ROW}' AND commit_ts <= {since.tso})"
+    old_ddl = f"({arrived} AND kind = '{Kind.DDL}' AND commit_ts < {since.tso})"
     replay = f"({replayed_since(since)})"
     ddl = f"(kind = '{Kind.DDL}' AND (commit_ts >= {first_unapplied(since)} OR {replay}))"
     error = f"(reason IS NOT NULL AND kind = '{Kind.ERROR}')"
@@ -148,6 +154,7 @@ def _progress(lake: Reader, feed: str, since: Published, blocking: list[quaranti
                count(DISTINCT CASE WHEN {arrived} AND index = 0 THEN offset END) AS decoded,
                max(CASE WHEN {counts} THEN commit_ts END) AS resolved,
                count(CASE WHEN {old} THEN 1 END) AS late_rows,
+               count(CASE WHEN {old_ddl} THEN 1 END) AS late_ddls,
                count(CASE WHEN {ddl} THEN 1 END) AS ddls,
                count(CASE WHEN {replay} THEN 1 END) AS replays,
                count(CASE WHEN {error} THEN 1 END) AS errors
@@ -161,6 +168,7 @@ def _progress(lake: Reader, feed: str, since: Published, blocking: list[quaranti
             decoded=row["decoded"],
             resolved=row["resolved"] or UNSEEN,
             late_rows=row["late_rows"],
+            late_ddls=row["late_ddls"],
             ddls=row["ddls"],
             replays=row["replays"],
             errors=row["errors"],

@@ -23,7 +23,7 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import irregular, state, state_tables, views
 from ticdc_lakehouse.gold.apply_plan import Outcome, apply_plans
 from ticdc_lakehouse.gold.eventual import arrived
-from ticdc_lakehouse.gold.late_rows import late_rows
+from ticdc_lakehouse.gold.late_rows import late_ddls, late_rows
 from ticdc_lakehouse.gold.live_commits import Commits
 from ticdc_lakehouse.gold.live_table import live_name, live_names
 from ticdc_lakehouse.gold.naming import check_schemas, naming
@@ -35,6 +35,7 @@ from ticdc_lakehouse.gold.window_reader import read_arrivals, read_window
 from ticdc_lakehouse.log import log, warn
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, Restart, TableState
+from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan, plan_tables
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.definition import Table
@@ -184,9 +185,18 @@ def _planning_input(
         tso=tso,
         naming=names,
         batches=(before.batch, complete.batch) if eventual else None,
-        late=late_rows(lake, feed, before, complete.batch) if complete.late_rows else {},
+        late=_late(lake, feed, before, complete),
         skipped=skipped(lake, feed, before),
     )
+
+
+def _late(lake: Lake, feed: str, before: Published, complete: Completeness) -> dict[TableName, BlockingPoint]:
+    """The tables that lack rows or DDLs which came late."""
+    points = late_ddls(lake, feed, before, complete.batch) if complete.late_ddls else {}
+    rows = late_rows(lake, feed, before, complete.batch) if complete.late_rows else {}
+    for name, point in rows.items():
+        points[name] = min(points.get(name, point), point, key=lambda each: each.tso)
+    return points
 
 
 def _completeness(lake: Lake, config: GoldConfig, before: Published, until_tso: int | None) -> Completeness:

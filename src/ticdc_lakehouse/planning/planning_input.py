@@ -67,7 +67,7 @@ class PlanningInput:
     tso: int
     """Upper end of the window, inclusive."""
     late: Mapping[TableName, BlockingPoint] = field(default_factory=dict)
-    """Blocking points of tables with late rows: the TSO up to which each table is correct."""
+    """Blocking points of tables with late rows or DDLs: the TSO up to which each table is correct."""
     naming: Naming
     batches: tuple[int, int] | None = None
     """Eventual mode: the new bronze batches (after, through]; None in mode watermarks."""

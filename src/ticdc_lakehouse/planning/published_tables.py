@@ -23,15 +23,16 @@ def published_builder(now: PlanningInput, name: TableName, state: TableState) ->
     if state.stop is not None and state.stop.kind is StopKind.AWAITS_ROWS:
         builder.awaits_rows = state.stop
     late = now.late.get(name)
-    if state.stop is not None and (state.stop.needs_override or lacks_former_rows(builder, state)):
+    if late is not None and late.tso >= state.applied_tso:  # what came late lies above it, and is taken as usual
+        late = None
+    keeps_reason = late is None or late.stop.kind is not StopKind.LATE_DDL or state.dropped
+    if state.stop is not None and keeps_reason and (state.stop.needs_override or lacks_former_rows(builder, state)):
         builder.named_until = now.before.tso if definition is None else 0
         builder.block(replace(state.stop, needs_override=True))
         builder.dropped_at = state.applied_tso if state.dropped else None
-    elif (
-        late is not None and late.tso < state.applied_tso
-    ):  # otherwise the row lies above applied_tso and is merged as usual
+    elif late is not None:
         changed = 0 if definition is None else definition.since
-        # A resumed table reads again from the late row; rows before its last DDL cannot be merged again.
+        # A resumed table goes on from what came late; rows before its last DDL cannot be merged again.
         builder.after = state.applied_tso if late.tso < changed else late.tso
         builder.seen = (0, ())
         builder.block(late.stop)

@@ -25,6 +25,8 @@ class StopKind(StrEnum):
     """A message of the table is in quarantine."""
     LATE_ROWS = "late_rows"
     """Rows arrived below the published watermark."""
+    LATE_DDL = "late_ddl"
+    """A DDL arrived below the published watermark."""
     INCOMPATIBLE_ROWS = "incompatible_rows"
     """Rows that do not fit the table's definition, or that have none."""
     IRREGULAR_VALUE = "irregular_value"

@@ -12,6 +12,9 @@ from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.statement import AlterTable, NoChange, Statement
 
+NO_EARLIER_STATE = -1
+"""TSO of a `BlockingPoint` where a published table has no state from before left to go back to."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockingPoint:

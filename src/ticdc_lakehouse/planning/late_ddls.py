@@ -1,0 +1,139 @@
+"""DDLs that first arrive below the published watermark, as behind a gap of the changefeed: what they block.
+
+TiCDC promises that a watermark comes after every DDL below it, so such a DDL is a duplicate, as after a restart. One
+that never came before breaks the promise: its tables were published without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from ticdc_codec.tso import with_time
+from ticdc_lakehouse.planning.published_state import Definition, Published
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.window import NO_EARLIER_STATE, BlockingPoint, DdlEvent
+from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.repeated import is_done
+from ticdc_lakehouse.schema.statement import (
+    AlterTable,
+    CreateTable,
+    CreateTableLike,
+    DropDatabase,
+    DropPartitions,
+    DropTables,
+    RenameTables,
+    RestoreTable,
+    Statement,
+    TruncateTable,
+    database_of,
+    names_of,
+)
+
+_FOLLOWED = (AlterTable, TruncateTable, DropTables, DropDatabase)
+"""What can be followed later, in a table that has rows of after it: those rows are merged again. Others exchange rows
+or names with tables that have gone on."""
+
+
+def new_ddls(arrived: Iterable[DdlEvent], earlier: Iterable[DdlEvent]) -> list[DdlEvent]:
+    """The DDLs that arrived of which no copy came ``earlier``: no DDL of the commit_ts that names one of their tables.
+    The text may differ from one version of TiCDC to the next."""
+    seen = {subject for ddl in earlier for subject in _subjects(ddl)}
+    return [ddl for ddl in arrived if seen.isdisjoint(_subjects(ddl))]
+
+
+def _subjects(ddl: DdlEvent) -> Iterator[tuple[int, TableName | str]]:
+    for statement in ddl.statements:
+        yield from ((ddl.commit_ts, name) for name in names_of(statement))
+        if (database := database_of(statement)) is not None:
+            yield ddl.commit_ts, fold(database)
+
+
+def late_ddl_points(
+    before: Published, late: Iterable[DdlEvent], since: Sequence[DdlEvent] = ()
+) -> dict[TableName, BlockingPoint]:
+    """The tables that lack such DDLs, each with the TSO up to which it is right. ``since``: all DDLs since the first of
+    them; a table that one of these drops or renames is not made known by a late CREATE TABLE."""
+    found: dict[TableName, BlockingPoint] = {}
+    for ddl in late:
+        for statement in ddl.statements:
+            for name, point in _points(before, ddl, statement, since):
+                found[name] = min(found.get(name, point), point, key=lambda each: each.tso)
+    return found
+
+
+def _points(
+    before: Published, ddl: DdlEvent, statement: Statement, since: Sequence[DdlEvent]
+) -> Iterator[tuple[TableName, BlockingPoint]]:
+    for name in before.tables:
+        if _concerns(statement, name) and _lacks(before, name, ddl, statement):
+            definition = _definition(before, name)
+            can_return = isinstance(statement, _FOLLOWED) and (definition is None or definition.since <= ddl.commit_ts)
+            yield name, _point(before, ddl, ddl.commit_ts if can_return else NO_EARLIER_STATE)
+    for name in _made(statement):
+        if name not in before.tables and not any(_ends(later, ddl, name) for later in since):
+            yield name, _point(before, ddl, ddl.commit_ts)
+
+
+def _concerns(statement: Statement, name: TableName) -> bool:
+    if (database := database_of(statement)) is not None:
+        return fold(database) == fold(name.database)
+    return name in names_of(statement) and not isinstance(statement, CreateTable | CreateTableLike)
+
+
+def _lacks(before: Published, name: TableName, ddl: DdlEvent, statement: Statement) -> bool:
+    """Whether a published table went on without the DDL: it is not younger, and has not its effect."""
+    state, definition = before.tables[name], _definition(before, name)
+    if state.dropped or state.applied_tso <= ddl.commit_ts:
+        return False
+    if definition is None:
+        return True
+    exported = definition.commit_ts if definition.source == "export" else 0
+    if ddl.commit_ts <= max(definition.named_at, exported):
+        return False
+    return not (isinstance(statement, AlterTable) and _changes_nothing(definition.table, statement))
+
+
+def _changes_nothing(table: Table, statement: AlterTable) -> bool:
+    """Partitions may be unknown, and be there again: of their rows nothing tells that they are gone."""
+    removes_rows = any(isinstance(action, DropPartitions) for action in statement.actions)
+    return statement.of_indexes or (is_done(table, statement) and not removes_rows)
+
+
+def _definition(before: Published, name: TableName) -> Definition | None:
+    return before.definitions.get(before.tables[name].data)
+
+
+def _made(statement: Statement) -> tuple[TableName, ...]:
+    match statement:
+        case CreateTable(table=table):
+            return (table.name,)
+        case CreateTableLike(name=name) | RestoreTable(to=name):
+            return (name,)
+        case _:
+            return ()
+
+
+def _ends(later: DdlEvent, ddl: DdlEvent, name: TableName) -> bool:
+    """Whether a later DDL drops or renames the table of this name."""
+    ending = (s for s in later.statements if isinstance(s, DropTables | DropDatabase | RenameTables))
+    names = {name, fold(name.database)}
+    return later.commit_ts > ddl.commit_ts and any(
+        not names.isdisjoint({*names_of(s), fold(database_of(s) or "")}) for s in ending
+    )
+
+
+def _point(before: Published, ddl: DdlEvent, tso: int) -> BlockingPoint:
+    way_out = (
+        "`ticdc-lake load` an export taken since; `table resume` goes on without it"
+        if tso == NO_EARLIER_STATE
+        else "`ticdc-lake table resume` follows it from there, or `load` an export taken since"
+    )
+    detail = (
+        f"the DDL at {with_time(ddl.commit_ts)} arrived only after the watermark covering it ({before.tso}) was "
+        f"published: {' '.join(ddl.query.split())}; {way_out}"
+    )
+    stop = StopReason(
+        kind=StopKind.LATE_DDL, commit_ts=ddl.commit_ts, query=ddl.query, detail=detail, needs_override=True
+    )
+    return BlockingPoint(tso=tso, stop=stop)

@@ -1,0 +1,158 @@
+"""DDLs that first arrive below the published watermark: which tables lack them, and what becomes of those."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from one_table import (
+    DATA,
+    DDL_STOP,
+    KNOWN,
+    NAME,
+    ROWS,
+    STATE,
+    U,
+    after_window,
+    block_reason,
+    ddl,
+    definition,
+    needs_override,
+    plan,
+    planning_input,
+    steps,
+)
+
+from ticdc_lakehouse.planning.late_ddls import late_ddl_points, new_ddls
+from ticdc_lakehouse.planning.planning_input import PlanningInput
+from ticdc_lakehouse.planning.published_state import Definition, Published, TableState
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.window import NO_EARLIER_STATE, DdlEvent
+from ticdc_lakehouse.planning.window_plan import plan_tables
+
+ADD = ddl(5, "ALTER TABLE t ADD COLUMN w INT DEFAULT 7")
+
+
+def published(known: Definition | None = KNOWN, state: TableState = STATE) -> Published:
+    return Published(tso=10, tables={NAME: state}, definitions={} if known is None else {DATA: known})
+
+
+def points(*ddls: DdlEvent, before: Published | None = None, since: tuple[DdlEvent, ...] = ()) -> dict[str, int]:
+    """Table to the TSO up to which it is right."""
+    found = late_ddl_points(before or published(), ddls, since)
+    assert all(p.stop.kind is StopKind.LATE_DDL and p.stop.needs_override for p in found.values())
+    return {name.table: point.tso for name, point in found.items()}
+
+
+@pytest.mark.parametrize(
+    "copy",
+    [
+        ADD,
+        replace(ADD, query="ALTER TABLE `d`.`t` ADD COLUMN `w` INT DEFAULT '7'"),
+        replace(ddl(5, "ALTER TABLE `D`.`T` ADD COLUMN w INT", "T", "D")),
+        ddl(5, "RENAME TABLE t TO u"),
+    ],
+    ids=["the same", "another text", "another case", "another DDL of one transaction"],
+)
+def test_a_ddl_that_came_before_is_a_duplicate(copy: DdlEvent) -> None:
+    assert new_ddls([ADD], [copy]) == []
+
+
+@pytest.mark.parametrize("other", [ddl(4, ADD.query), ddl(5, "RENAME TABLE v TO u", "v"), ddl(5, "DROP DATABASE e")])
+def test_a_ddl_that_never_came_is_new(other: DdlEvent) -> None:
+    assert new_ddls([ADD], [other]) == [ADD]
+
+
+@pytest.mark.parametrize(
+    ("query", "tso"),
+    [
+        (ADD.query, 5),
+        ("TRUNCATE TABLE t", 5),
+        ("DROP TABLE t", 5),
+        ("DROP DATABASE d", 5),
+        ("ALTER TABLE t TRUNCATE PARTITION p0", 5),
+        ("ALTER TABLE t DROP PARTITION p0", 5),
+        ("RENAME TABLE t TO u", NO_EARLIER_STATE),
+        ("ALTER TABLE u EXCHANGE PARTITION p WITH TABLE t", NO_EARLIER_STATE),
+        ("ALTER TABLE t SOMETHING UNHEARD", NO_EARLIER_STATE),
+    ],
+)
+def test_a_table_that_went_on_without_it_is_blocked(query: str, tso: int) -> None:
+    assert points(ddl(5, query)) == {"t": tso}
+
+
+@pytest.mark.parametrize(
+    ("known", "state"),
+    [
+        (replace(KNOWN, named_at=5), STATE),
+        (replace(KNOWN, source="export", commit_ts=5), STATE),
+        (definition(0, "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARCHAR(9), w INT)"), STATE),
+        (KNOWN, replace(STATE, applied_tso=5)),
+        (KNOWN, replace(STATE, stop=StopReason(kind=StopKind.DROPPED, commit_ts=10, needs_override=True))),
+    ],
+    ids=["a younger table", "an export since", "has its effect", "not gone on yet", "dropped, and kept"],
+)
+def test_a_table_that_does_not_lack_it_goes_on(known: Definition, state: TableState) -> None:
+    assert points(ADD, before=published(known, state)) == {}
+
+
+@pytest.mark.parametrize(
+    "query", ["CREATE TABLE t (id INT PRIMARY KEY)", "ALTER TABLE t ADD INDEX i (v)", "DROP TABLE x"]
+)
+def test_what_changes_no_table_here_blocks_none(query: str) -> None:
+    assert points(ddl(5, query)) == {}
+
+
+def test_nothing_goes_back_behind_a_later_ddl() -> None:
+    before = published(definition(7))
+    assert points(ADD, before=before) == {"t": NO_EARLIER_STATE}
+    (point,) = late_ddl_points(before, [ADD]).values()
+    assert "`table resume` goes on without it" in str(point.stop)
+
+
+def test_a_table_that_was_never_seen_is_made_known_unless_it_is_gone() -> None:
+    create = ddl(5, "CREATE TABLE u (id INT PRIMARY KEY)", "u")
+    assert points(create) == {"u": 5}
+    for end in ("DROP TABLE u", "RENAME TABLE u TO v", "DROP DATABASE d"):
+        assert points(create, since=(create, ddl(7, end, "u"))) == {}
+        assert points(create, since=(ddl(3, end, "u"), create)) == {"u": 5}
+
+
+def blocked_by(late: DdlEvent, state: TableState = STATE, known: Definition = KNOWN) -> PlanningInput:
+    now = planning_input(ROWS, known=known, state=state)
+    return replace(now, late=late_ddl_points(published(known, state), [late]))
+
+
+def test_a_resumed_table_follows_the_ddl_and_takes_its_rows_again() -> None:
+    now = blocked_by(ADD)
+    made = plan(now)
+    assert (made.through, needs_override(made), made.steps) == (5, True, ())
+    assert "ADD COLUMN w" in (block_reason(made) or "")
+    assert made.stop is not None
+    then = after_window(now, 20)
+    resumed = replace(then.before.tables[NAME], stop=replace(made.stop, needs_override=False))
+    window = replace(now.window, ddls=(ADD,), rows={})
+    then = replace(then, before=replace(then.before, tables={NAME: resumed}), window=window, late={})
+    assert (block_reason(plan(then)), steps(plan(then))) == (None, [("A", 5), ("M", 20)])
+
+
+def test_a_blocked_table_goes_back_for_it() -> None:
+    """Else an override of its other reason would let it go on without the DDL."""
+    state = replace(STATE, applied_tso=8, stop=replace(DDL_STOP, commit_ts=8))
+    made = plan(blocked_by(ADD, state))
+    assert (made.through, made.stop and made.stop.kind) == (5, StopKind.LATE_DDL)
+
+
+def test_an_unknown_table_is_blocked_until_it_is_resumed() -> None:
+    create = ddl(5, "CREATE TABLE u (id BIGINT PRIMARY KEY, v VARCHAR(9))", "u")
+    now = replace(planning_input(), late=late_ddl_points(published(), [create]))
+    made = plan(now, U)
+    assert (made.through, needs_override(made), made.definition) == (5, True, None)
+    assert made.stop is not None
+    state = TableState(name="", data="", version=-1, applied_tso=5, stop=replace(made.stop, needs_override=False))
+    then = replace(now, late={}, before=Published(tso=20, tables={U: state}), tso=30)
+    made = plan(replace(then, window=replace(then.window, ddls=(create,))), U)
+    assert made.stop is None
+    assert made.definition is not None
+    assert made.definition.named_at == 5
+    assert [each.name for each in plan_tables(planning_input()).tables] == []
