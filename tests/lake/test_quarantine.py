@@ -11,14 +11,17 @@ from changefeed import ID, Changefeed, Source, at, ddl
 
 from ticdc_codec.event import Column
 from ticdc_lakehouse.catalog import Layer, Reader
-from ticdc_lakehouse.silver import quarantine
+from ticdc_lakehouse.gold import windows
+from ticdc_lakehouse.gold.window_reader import read_window
+from ticdc_lakehouse.silver import decode_stream, quarantine
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from ticdc_codec.event import RowChange
+    from ticdc_lakehouse.planning.window import Window
     from ticdc_local.broker import Broker
 
 CLAIMS = {"large-message-handle-option": "claim-check", "claim-check-raw-value": True}
@@ -154,6 +157,55 @@ def test_a_ddl_that_is_replayed_while_gold_begins(
     monkeypatch.setattr(quarantine, "blocking_messages", replay_first)
     assert feed.apply().tso == at(4)
     assert feed.rows("fine") == {2: ("b",)}
+
+
+@pytest.mark.long
+def test_replays_at_once_and_while_gold_reads_lose_nothing(
+    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = "CREATE TABLE shop.fine (id BIGINT PRIMARY KEY, v TEXT);"
+    feed = Changefeed(spark, broker, tmp_path, schema=schema, described={"max_message_bytes": 1000})
+    large = "x" * 2000
+    feed.send(0, FINE.insert(at(1), 1, "a"), *(FINE.insert(at(number), number, large) for number in (2, 3, 4)))
+    feed.resolve(at(5))
+    feed.load()
+    first, second, third = ((feed.topic, 0, offset) for offset in (1, 2, 3))
+    quarantine.dismiss(feed.lake, feed.name, [first, second, third], "too large")
+    feed.apply()
+    feed.described = {}
+
+    # One that began earlier is appended after gold took in the other.
+    decoded = decode_stream.decoded
+
+    def another_meanwhile(raw: DataFrame, decoding: decode_stream.Decoding) -> DataFrame:
+        monkeypatch.setattr(decode_stream, "decoded", decoded)
+        quarantine.replay(feed.lake, decoding, [second])
+        feed.apply()
+        return decoded(raw, decoding)
+
+    monkeypatch.setattr(decode_stream, "decoded", another_meanwhile)
+    assert quarantine.replay(feed.lake, feed.run.decoding, [first]).decoded == 1
+    feed.apply()
+    assert sorted(feed.rows("fine")) == [1, 2, 3]
+
+    # Gold has asked how far it is complete, and finds one row of the replay in its window, the other below it.
+    feed.described = {"max_message_bytes": 1000}
+    feed.send(0, FINE.insert(at(6), 6, large))
+    feed.resolve(at(7))
+    feed.load()
+    fourth = (feed.topic, 0, 5)
+    quarantine.dismiss(feed.lake, feed.name, [fourth], "too large")
+    feed.described = {}
+
+    def replay_first(*given: Any, **more: Any) -> Window:
+        quarantine.replay(feed.lake, feed.run.decoding, [third, fourth])
+        return read_window(*given, **more)
+
+    monkeypatch.setattr(windows, "read_window", replay_first)
+    feed.apply()
+    monkeypatch.setattr(windows, "read_window", read_window)
+    feed.apply()
+    assert sorted(feed.rows("fine")) == [1, 2, 3, 4, 6]
 
 
 @pytest.mark.long

@@ -16,6 +16,7 @@ from ticdc_codec.tso import first_of
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED
 from ticdc_lakehouse.gold.watermark import Completeness, decoded_batches
+from ticdc_lakehouse.gold.window_reader import replayed_since
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import quoted
@@ -25,7 +26,9 @@ def arrived(lake: Reader, feed: str, since: Published) -> Completeness:
     """What has arrived: up to the newest commit, and the last bronze batch that silver has decoded whole."""
     batch, gap = decoded_batches(lake, feed, since)
     newest = events_table.newest_commit(lake, feed, f"batch > {since.batch} AND batch <= {batch}")
-    return Completeness(tso=max(since.tso, newest), batch=batch, waiting_on=gap)
+    [replays] = lake.rows(f"""
+        SELECT max(replayed_at) AS through FROM {events_table.full_name(lake, feed)} WHERE {replayed_since(since)}""")
+    return Completeness(tso=max(since.tso, newest), batch=batch, waiting_on=gap, replays_through=replays["through"])
 
 
 def purge(lake: Lake, name: str, days: int) -> None:

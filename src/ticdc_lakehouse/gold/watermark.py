@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from ticdc_codec.event import Kind
 from ticdc_codec.tso import with_time
@@ -44,8 +45,9 @@ class Completeness:
     """The same of DDLs."""
     has_ddls: bool = True
     """Whether there may be any DDL that is not applied yet."""
-    has_replays: bool = True
-    """Whether there may be any event decoded again from quarantine since the published state."""
+    replays_through: datetime | None = None
+    """Until when events were decoded again from quarantine since the published state; None if none was. A replay may
+    end while gold reads: the next run takes it in as a whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +64,7 @@ class _Progress:
     late_ddls: int
     """As in `Completeness`."""
     ddls: int
-    replays: int
+    newest_replay: datetime | None
     errors: int
     """Messages that were quarantined, of any batch."""
 
@@ -96,7 +98,7 @@ def completeness(lake: Reader, feed: str, since: Published) -> Completeness:
         late_rows=sum(entry.late_rows for entry in progress if entry.batch <= batch),
         late_ddls=sum(entry.late_ddls for entry in progress if entry.batch <= batch),
         has_ddls=any(entry.ddls for entry in progress),
-        has_replays=any(entry.replays for entry in progress),
+        replays_through=max((e.newest_replay for e in progress if e.newest_replay is not None), default=None),
     )
 
 
@@ -156,7 +158,7 @@ def _progress(lake: Reader, feed: str, since: Published, blocking: list[quaranti
                count(CASE WHEN {old} THEN 1 END) AS late_rows,
                count(CASE WHEN {old_ddl} THEN 1 END) AS late_ddls,
                count(CASE WHEN {ddl} THEN 1 END) AS ddls,
-               count(CASE WHEN {replay} THEN 1 END) AS replays,
+               max(CASE WHEN {replay} THEN replayed_at END) AS newest_replay,
                count(CASE WHEN {error} THEN 1 END) AS errors
         FROM {events_table.full_name(lake, feed)}
         WHERE {arrived} OR {resolved} OR {ddl} OR {replay} OR {error}
@@ -170,7 +172,7 @@ def _progress(lake: Reader, feed: str, since: Published, blocking: list[quaranti
             late_rows=row["late_rows"],
             late_ddls=row["late_ddls"],
             ddls=row["ddls"],
-            replays=row["replays"],
+            newest_replay=row["newest_replay"],
             errors=row["errors"],
         )
         for row in rows

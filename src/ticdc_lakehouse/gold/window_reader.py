@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence, Set
+from datetime import datetime
 
 from pyspark.sql import Column as SparkColumn
 from pyspark.sql import DataFrame, Row
@@ -26,26 +27,38 @@ _GROUPED_BY = ("database", "table", "columns", "whole", "handle_only", "keyed", 
 
 
 def read_window(
-    lake: Lake, feed: str, before: Published, tso: int, *, has_ddls: bool = True, has_replays: bool = True
+    lake: Lake,
+    feed: str,
+    before: Published,
+    tso: int,
+    *,
+    has_ddls: bool = True,
+    replays_through: datetime | None = None,
 ) -> Window:
     """The window after the published state ``before``, up to ``tso``; tables that lag behind are read from where they
-    are blocked. What it surely has not, DDLs or replays, is not looked for."""
+    are blocked. DDLs that it surely has not are not looked for."""
     events = events_table.events(lake, feed)
-    replays = F.expr(replayed_since(before)) if has_replays else F.lit(False)
-    return _window(events, before, tso, F.col("commit_ts") > before.tso, replays, has_ddls=has_ddls)
+    return _window(events, before, tso, F.col("commit_ts") > before.tso, replays_through, has_ddls=has_ddls)
 
 
 def read_arrivals(
-    lake: Lake, feed: str, before: Published, tso: int, batch: int, known: Iterable[Definition]
+    lake: Lake,
+    feed: str,
+    before: Published,
+    tso: int,
+    batch: int,
+    known: Iterable[Definition],
+    *,
+    replays_through: datetime | None,
 ) -> Window:
     """The events of the bronze batches after those of the published state ``before``, up to ``batch``, whatever their
     commit_ts. Rows are also parted at the DDLs that the ``known`` definitions come from."""
     events = events_table.events(lake, feed)
     ordered = events.withColumn("commit_ts", F.expr(events_table.COMMIT_ORDER)).where(F.col("batch") <= batch)
-    past, replays = tuple(known), F.expr(replayed_since(before))
+    past = tuple(known)
     arrived, repeated = _with_repeated(ordered, before, max((max(d.since, d.named_at) for d in past), default=0))
     new = (F.col("batch") > before.batch) & ~repeated
-    return _window(arrived, before, tso, new, replays, past=past, seen=before.batch)
+    return _window(arrived, before, tso, new, replays_through, past=past, seen=before.batch)
 
 
 def _with_repeated(events: DataFrame, before: Published, through: int) -> tuple[DataFrame, SparkColumn]:
@@ -64,13 +77,14 @@ def _window(
     before: Published,
     tso: int,
     new: SparkColumn,
-    replays: SparkColumn,
+    replays_through: datetime | None,
     *,
     has_ddls: bool = True,
     past: Sequence[Definition] = (),
     seen: int | None = None,
 ) -> Window:
     """``seen`` is the bronze batch after which a DDL is new, whatever its commit_ts."""
+    replays = _replays(before, replays_through)
     due = (F.col("commit_ts") >= first_unapplied(before)) | replays
     ddls = events.where((F.col("kind") == Kind.DDL.value) & (F.col("commit_ts") <= tso))
     ddl_rows = _ddl_rows(ddls.where(due if seen is None else due | new)) if has_ddls else []
@@ -79,11 +93,10 @@ def _window(
     unapplied = new | _unapplied(before, found) | _after_replayed(found) | replays
     rows = (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso) & unapplied
     groups = _grouped_rows(events.where(rows), barriers(found, before, past))
-    replayed = [row["newest_replay"] for row in (*groups, *ddl_rows) if row["newest_replay"] is not None]
     return Window(
         rows=_by_table(groups),
         ddls=found,
-        replays_seen=max(replayed, default=before.replays_seen),
+        replays_seen=replays_through or before.replays_seen,
         row_changes=sum(row["rows"] for row in groups),
         topics=_topics(groups, ddl_rows, found),
     )
@@ -100,6 +113,13 @@ def replayed_since(before: Published) -> str:
     """SQL: whether an event was decoded again from quarantine since the published state."""
     seen = before.replays_seen
     return "replayed_at IS NOT NULL" if seen is None else f"replayed_at > {time_literal(seen)}"
+
+
+def _replays(before: Published, through: datetime | None) -> SparkColumn:
+    """Whether an event was decoded again from quarantine since the published state, up to ``through``."""
+    if through is None:
+        return F.lit(False)
+    return F.expr(f"({replayed_since(before)}) AND replayed_at <= {time_literal(through)}")
 
 
 def _unapplied(before: Published, ddls: Iterable[DdlEvent]) -> SparkColumn:

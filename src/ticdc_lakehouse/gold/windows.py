@@ -103,7 +103,7 @@ def apply(
         return _summary(config, before, before, 0, 0, complete.waiting_on)
     start = replace(before, tables={**before.tables, **restart.tables})
     if restart.tables:  # completeness was asked of the published tables
-        complete = replace(complete, has_ddls=True, has_replays=True)
+        complete = replace(complete, has_ddls=True)
     planning_input = _planning_input(lake, config, start, tso, complete, restart.definitions)
     names = {**live_names(before.tables.values()), **{state.data: state.data for state in restart.tables.values()}}
     commits = Commits(lake=lake, feed=feed, run=str(uuid4()))
@@ -172,10 +172,11 @@ def _planning_input(
         names.reserve(definition.data)
     eventual = config.mode is Mode.EVENTUAL
     if eventual:
-        window = read_arrivals(lake, feed, before, tso, complete.batch, before.definitions.values())
+        known, replays = before.definitions.values(), complete.replays_through
+        window = read_arrivals(lake, feed, before, tso, complete.batch, known, replays_through=replays)
     else:
-        has = {"has_ddls": complete.has_ddls, "has_replays": complete.has_replays}
-        window = read_window(lake, feed, before, tso, **has)
+        has_ddls, replays = complete.has_ddls, complete.replays_through
+        window = read_window(lake, feed, before, tso, has_ddls=has_ddls, replays_through=replays)
     return PlanningInput(
         config=config,
         before=before,
