@@ -167,20 +167,21 @@ def lake(spark: SparkSession, lake_root: Path) -> Iterator[Lake]:
     lake.drop(Layer.LIVE, "t")
 
 
-def altered(lake: Lake, create: str, values: str, ddl: str) -> str:
+def altered(lake: Lake, create: str, values: str, ddl: str, ddl_time_zone: str | None = None) -> str:
     """A live table with one row, after a DDL; gives its name."""
     (table,) = tables_from_sql(create)
-    return altered_table(lake, table, values, ddl)
+    return altered_table(lake, table, values, ddl, ddl_time_zone)
 
 
-def altered_table(lake: Lake, table: Table, values: str, ddl: str) -> str:
+def altered_table(lake: Lake, table: Table, values: str, ddl: str, ddl_time_zone: str | None = None) -> str:
     create_live_table(lake, "t", table, data="t__data", config=GoldConfig(feed="f", time_zone="UTC"))
     name = lake.table(Layer.LIVE, "t")
     lake.spark.sql(f"INSERT INTO {name} VALUES {values}")
     (statement,) = read_ddl(ddl, "d", "t")
     assert isinstance(statement, AlterTable)
     changed = change(table, statement)
-    alter(lake, "t", AlterRows(commit_ts=1, query=ddl, effects=changed.effects, table=changed.table), 1, "UTC")
+    step = AlterRows(commit_ts=1, query=ddl, effects=changed.effects, table=changed.table)
+    alter(lake, "t", step, 1, "UTC", ddl_time_zone)
     return name
 
 
@@ -193,6 +194,55 @@ def test_a_key_gets_the_digits_of_its_new_type(lake: Lake) -> None:
     )
     (row,) = lake.spark.sql(f"SELECT _ticdc_key, {IRREGULAR} FROM {name}").collect()
     assert tuple(row) == (wire_key(f"{NO_HOUR}.000"), {"v": "0000-00-00 00:00:00.0"})
+
+
+def test_a_timestamp_becomes_what_its_session_shows(lake: Lake) -> None:
+    """And the other way round; in New York's summer, four hours behind UTC. A zero date stays one."""
+    name = altered(
+        lake,
+        """CREATE TABLE d.t (a TIMESTAMP(3), b TIMESTAMP(6), c TIMESTAMP, d DATETIME(6), e DATETIME, f VARCHAR(30),
+        PRIMARY KEY (d))""",
+        """(TIMESTAMP'2024-07-01 12:00:00.123Z', TIMESTAMP'2024-07-01 03:59:59.5Z', TIMESTAMP'2024-07-01 03:00:00Z',
+        TIMESTAMP_NTZ'2024-07-01 12:00:00.1236', NULL, '2024-07-01 12:00:00', 1,
+        map('e', '0000-00-00 00:00:00'), '["2024-07-01 12:00:00.123600"]')""",
+        """ALTER TABLE t MODIFY a DATETIME, MODIFY b BIGINT, MODIFY c DATE, MODIFY d TIMESTAMP(3),
+        MODIFY e TIMESTAMP(1), MODIFY f TIMESTAMP""",
+        "America/New_York",
+    )
+    shown = "CAST(a AS STRING), b, CAST(c AS STRING), unix_millis(d), e, unix_seconds(f)"
+    (row,) = lake.spark.sql(f"SELECT {shown}, _ticdc_key, {IRREGULAR} FROM {name}").collect()
+    noon = 1_719_849_600  # 2024-07-01 16:00:00 UTC
+    assert tuple(row) == (
+        "2024-07-01 08:00:00",
+        20240701000000,
+        "2024-06-30",
+        noon * 1000 + 124,
+        None,
+        noon,
+        wire_key("2024-07-01 16:00:00.124"),
+        {"e": "0000-00-00 00:00:00.0"},
+    )
+
+
+@pytest.mark.parametrize(
+    ("value", "ddl", "zone", "reason"),
+    [
+        ("2024-07-01 00:00:00", "MODIFY v TIMESTAMP", None, "give it as gold.ddl_time_zone"),
+        ("2024-03-10 02:30:00", "MODIFY v TIMESTAMP", "America/New_York", "cannot be converted"),
+        ("2038-01-19 03:14:08", "MODIFY v TIMESTAMP", "UTC", "cannot be converted"),
+        ("1970-01-01 00:00:00", "MODIFY v TIMESTAMP(3)", "UTC", "cannot be converted"),
+    ],
+    ids=["unknown zone", "no such hour", "too late", "too early"],
+)
+def test_what_is_no_timestamp_stops_the_table(lake: Lake, value: str, ddl: str, zone: str | None, reason: str) -> None:
+    with pytest.raises(ApplyError, match=reason):
+        altered(
+            lake,
+            "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v DATETIME)",
+            f"""(1, TIMESTAMP_NTZ'{value}', 1, NULL, '["1"]')""",
+            f"ALTER TABLE t {ddl}",
+            zone,
+        )
 
 
 @pytest.mark.parametrize("after", ["BIGINT", "FLOAT"])

@@ -6,7 +6,7 @@ import pytest
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import parse_type
-from ticdc_lakehouse.sql.type_conversion import converted_sql
+from ticdc_lakehouse.sql.type_conversion import as_wall_clock, converted_sql, has_session_time
 
 
 def converted(before: str, after: str) -> str:
@@ -26,6 +26,8 @@ def converted(before: str, after: str) -> str:
         ("time", "datetime", "from time to datetime"),
         ("datetime", "time", "from datetime to time"),
         ("date", "int", "from date to int"),
+        ("datetime", "double(20,2)", "the rounding of decimal(14,0) to double(20,2)"),
+        ("datetime", "bit(64)", "from datetime to bit(64)"),
         ("int", "date", "from int to date"),
         ("int", "year", "from int to year"),
         ("bit(8)", "varchar(9)", "from bit(8) to varchar(9)"),
@@ -91,8 +93,20 @@ def test_texts_that_stay(before: str, after: str) -> None:
         ("year", "varchar(9)", "CAST(CAST(x AS INT) AS STRING)"),
         ("enum('a','b','c')", "enum('a','c')", "x = '' OR x IN ('a', 'c')"),
         ("enum('a')", "enum('A')", "x = '' OR x IN ('A')"),
+        ("datetime(6)", "bigint", "timestampadd(MICROSECOND, 500000"),
+        ("datetime(6)", "decimal(30,6)", "AS DECIMAL(20,6))"),
+        ("date", "datetime(3)", "concat(x, ' 00:00:00', '.000')"),
         ("set('a','b')", "set('b')", "array_except(split(x, ','), array('', 'b'))"),
     ],
 )
 def test_values_that_may_not_stay_are_looked_at(before: str, after: str, sql: str) -> None:
     assert sql in converted(before, after)
+
+
+def test_a_timestamp_has_the_time_of_the_session_that_converts_it() -> None:
+    timestamp, moment, text = map(parse_type, ("timestamp(3)", "datetime(3)", "varchar(30)"))
+    assert has_session_time(timestamp, moment)
+    assert has_session_time(text, timestamp)
+    assert not has_session_time(timestamp, parse_type("timestamp"))
+    assert not has_session_time(moment, text)
+    assert [as_wall_clock(kind) for kind in (timestamp, text)] == [moment, text]

@@ -142,7 +142,7 @@ class Gold(TableKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Zone | None,
         Meta(
             description="Time zone of the sessions that run DDL. No message carries it; with it the DEFAULT '…' of an "
-            "added TIMESTAMP column is certain."
+            "added TIMESTAMP column is certain, and an ALTER of a TIMESTAMP to another type, or back, is followed."
         ),
     ] = None
     name: Annotated[

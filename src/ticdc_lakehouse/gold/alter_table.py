@@ -27,7 +27,7 @@ from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.effect import Added, ConvertedColumn, Dropped, Effect, Filled, Rekeyed, Renamed, RowsGone
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import literal, quoted
-from ticdc_lakehouse.sql.type_conversion import converted_sql, zeros
+from ticdc_lakehouse.sql.type_conversion import as_wall_clock, converted_sql, has_session_time, zeros
 from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,
     TypedColumn,
@@ -35,9 +35,12 @@ from ticdc_lakehouse.sql.typed_columns import (
     filled_time_sql,
     stored_text_sql,
     typed_column,
+    value_text_sql,
 )
 
 _MOMENTS = (Family.DATETIME, Family.TIMESTAMP)
+_FIRST, _LAST = "TIMESTAMP'1970-01-01 00:00:01Z'", "TIMESTAMP'2038-01-19 03:14:07.999999Z'"
+"""What a TIMESTAMP can be."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,9 +63,14 @@ class _Rows:
         return replace(self, query=f"SELECT * FROM ({self.query}) WHERE {condition}", same=False)
 
 
-def alter(lake: Lake, name: str, step: AlterRows, version: int, time_zone: str) -> bool:
+def alter(
+    lake: Lake, name: str, step: AlterRows, version: int, time_zone: str, ddl_time_zone: str | None = None
+) -> bool:
     """Do to the live table, which is at ``version``, what the DDL did, in one commit; gives whether there was anything
-    to do. Raises ApplyError, before anything is written, if values cannot be converted."""
+    to do. ``time_zone`` is the feed's, ``ddl_time_zone`` that of the session which ran the DDL, if it is known.
+
+    Raises ApplyError, before anything is written, if values cannot be converted.
+    """
     table = lake.table(Layer.LIVE, name)
     schema = lake.spark.table(table).schema
     stored = tuple(schema.names)
@@ -75,7 +83,7 @@ def alter(lake: Lake, name: str, step: AlterRows, version: int, time_zone: str) 
         return True
     rows = _Rows(query=f"SELECT * FROM {table} VERSION AS OF {version}", columns=stored)
     for effect in step.effects:
-        rows = _after(lake, rows, effect, step, time_zone)
+        rows = _after(lake, rows, effect, step, time_zone, ddl_time_zone)
     if not rows.same or _adds_and_drops(step.effects):
         replace_rows(lake, table, rows.query, step.table, target)
         return True
@@ -149,7 +157,9 @@ def _has_irregular(lake: Lake, rows: str, name: str) -> bool:
     return bool(found.head(1))
 
 
-def _after(lake: Lake, rows: _Rows, effect: Effect, step: AlterRows, time_zone: str) -> _Rows:
+def _after(
+    lake: Lake, rows: _Rows, effect: Effect, step: AlterRows, time_zone: str, ddl_time_zone: str | None
+) -> _Rows:
     """The rows after one effect of the DDL."""
     match effect:
         case Added(column=column, value=value):
@@ -161,7 +171,7 @@ def _after(lake: Lake, rows: _Rows, effect: Effect, step: AlterRows, time_zone: 
         case Renamed(old=old, new=new):
             return _rename(rows, old, new)
         case ConvertedColumn(before=before, after=after):
-            return _convert(lake, rows, before, by_name(after), step, time_zone)
+            return _convert(lake, rows, before, by_name(after), step, time_zone, ddl_time_zone)
         case Rekeyed():
             return _rekey(rows, step, time_zone)
         case RowsGone():
@@ -217,22 +227,54 @@ def _rename(rows: _Rows, old: str, new: str) -> _Rows:
 
 
 def _convert(
-    lake: Lake, rows: _Rows, before: ColumnDefinition, after: ColumnDefinition, step: AlterRows, time_zone: str
+    lake: Lake,
+    rows: _Rows,
+    before: ColumnDefinition,
+    after: ColumnDefinition,
+    step: AlterRows,
+    time_zone: str,
+    ddl_time_zone: str | None,
 ) -> _Rows:
     """The column with converted values; a type that the lake keeps in the same way only changes its comment."""
+    zone = _conversion_zone(before, after, time_zone, ddl_time_zone)
     before = _with_all_digits(before)
     old, new = typed_column(before), typed_column(after)
-    text = stored_text_sql(old, time_zone)
+    text = stored_text_sql(old, zone)
     converted = _converted_sql(before, after, text)
+    if after.type.family is Family.TIMESTAMP and has_session_time(before.type, after.type):
+        converted = _instant_sql(new, converted, zone)
     in_key = fold(after.name) in {fold(name) for name in step.table.key}
     if converted == text and (old.spark_type, before.type.family) == (new.spark_type, after.type.family):
         # The key's texts stay as the wire wrote them, but for numbers of ENUM and SET and for digits of moments.
         kept = _more_digits(rows, before, after)
         moved = in_key and (kept is not rows or after.type.elements or not before.sized)
         return _rekey(kept, step, time_zone) if moved else kept
-    _check(lake, rows.query, (before, new), text, converted, time_zone)
-    rows = rows.select(_assigned(new, converted, time_zone))
+    _check(lake, rows.query, (before, new), text, converted, zone)
+    rows = rows.select(_assigned(new, converted, zone))
     return _rekey(rows, step, time_zone) if in_key else rows
+
+
+def _conversion_zone(
+    before: ColumnDefinition, after: ColumnDefinition, time_zone: str, ddl_time_zone: str | None
+) -> str:
+    """The zone of the wall-clock times that TiDB converts. Raises ApplyError if they depend on one that is unknown."""
+    if not has_session_time(before.type, after.type):
+        return time_zone
+    if ddl_time_zone is None:
+        raise ApplyError(
+            f"column {before.name}: what {before.type.text} becomes as {after.type.text} depends on the time zone of "
+            "the session that ran the DDL: give it as gold.ddl_time_zone, and resume the table"
+        )
+    return ddl_time_zone
+
+
+def _instant_sql(timestamp: TypedColumn, text: str, zone: str) -> str:
+    """The text of a wall-clock time that a TIMESTAMP can be in the zone; NULL of others, of which TiDB makes something
+    else without strict mode: in an hour that the zone leaves out, before 1970 or after 2038."""
+    instant = timestamp.sql(text, zone)
+    is_there = f"left({value_text_sql(timestamp, instant, zone)}, 19) = left({text}, 19)"
+    fits = f"{is_there} AND {instant} BETWEEN {_FIRST} AND {_LAST}"
+    return f"CASE WHEN {text} LIKE '0000-00-00%' OR ({fits}) THEN {text} END"
 
 
 def _with_all_digits(column: ColumnDefinition) -> ColumnDefinition:
@@ -247,7 +289,11 @@ def _converted_sql(before: ColumnDefinition, after: ColumnDefinition, text: str)
         return filled_time_sql(text, after.type.digits)
     if kinds[1] is Family.TEXT:
         _check_digits(before)
-    return converted_sql(before.type, after.type, text)
+    if not has_session_time(before.type, after.type):
+        return converted_sql(before.type, after.type, text)
+    had, has = as_wall_clock(before.type), as_wall_clock(after.type)
+    more = had.family is has.family and had.digits < has.digits
+    return f"concat({text}, {zeros(had.digits, has.digits)})" if more else converted_sql(had, has, text)
 
 
 def _check_digits(column: ColumnDefinition) -> None:

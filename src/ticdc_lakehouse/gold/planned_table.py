@@ -235,9 +235,10 @@ class PlannedTable:
 
     def _alter(self, step: AlterRows) -> Stop | None:
         self._read_version()
-        lake = self.run.commits.at(step.commit_ts)
+        lake, config = self.run.commits.at(step.commit_ts), self.run.config
+        zones = config.time_zone, config.ddl_time_zone
         try:
-            self._commit(lake, lambda: alter(lake, self.name, step, self.version, self.run.config.time_zone))
+            self._commit(lake, lambda: alter(lake, self.name, step, self.version, *zones))
         except ApplyError as error:
             return ddl_stop(step, str(error))
         return None

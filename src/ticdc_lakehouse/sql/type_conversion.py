@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ticdc_codec.errors import ApplyError
-from ticdc_codec.mysql_type import Family, MysqlType
+from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_lakehouse.sql.float_text import shortest_sql
 from ticdc_lakehouse.sql.text import literal
 
@@ -21,6 +21,7 @@ _NUMBER = r"^[ ]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ ]*$"
 _WHITE_SPACE = r"^[ \t\n\r]*$"
 _DAY = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _MOMENT = "^[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?)?$"
+_PARTIAL = "^(0000-00-(?!00)|0000-(?!00)..-00|(?!0000)....-(00|..-00))"
 _WHOLE = (Family.INTEGER, Family.BIT, Family.YEAR)
 _REAL = (Family.FLOAT, Family.DOUBLE)
 
@@ -34,6 +35,17 @@ def converted_sql(before: MysqlType, after: MysqlType, text: str) -> str:
     if conversion is None:
         raise ApplyError(f"the conversion from {before.text} to {after.text} is not followed")
     return conversion(before, after, text)
+
+
+def has_session_time(before: MysqlType, after: MysqlType) -> bool:
+    """Whether one of the types alone is TIMESTAMP. TiDB converts its wall-clock time in the zone of the session that
+    ran the DDL, which the job keeps (``NewDDLReorgMeta``, ``Location``) and TiCDC does not send."""
+    return (before.family is Family.TIMESTAMP) is not (after.family is Family.TIMESTAMP)
+
+
+def as_wall_clock(kind: MysqlType) -> MysqlType:
+    """The type of a TIMESTAMP's wall-clock time."""
+    return parse_type(f"datetime({kind.digits})") if kind.family is Family.TIMESTAMP else kind
 
 
 def _same(_before: MysqlType, _after: MysqlType, text: str) -> str:
@@ -148,8 +160,19 @@ def _text_to_moment(before: MysqlType, after: MysqlType, text: str) -> str:
     return _to_moment(before, after, f"CASE WHEN {text} RLIKE '{_MOMENT}' THEN {text} END")
 
 
-def _day_to_moment(_before: MysqlType, _after: MysqlType, text: str) -> str:
-    return f"concat({text}, ' 00:00:00')"
+def _day_to_moment(_before: MysqlType, after: MysqlType, text: str) -> str:
+    return f"concat({text}, ' 00:00:00', {zeros(0, after.digits)})" if after.digits else f"concat({text}, ' 00:00:00')"
+
+
+def _moment_to_number(before: MysqlType, after: MysqlType, text: str) -> str:
+    """The digits alone (``Time.ToNumber``); for a whole number the time is rounded to seconds first
+    (``Datum.toInt64``). Not of partial dates."""
+    is_whole = after.family is Family.INTEGER
+    digits = 0 if is_whole else before.digits
+    rounded = f"coalesce({_rounded(text, 0)}, {text})" if is_whole and before.digits else text
+    number = f"try_cast(regexp_replace({rounded}, '[- :]', '') AS DECIMAL({14 + digits},{digits}))"
+    certain = f"CASE WHEN {text} NOT RLIKE '{_PARTIAL}' THEN CAST({number} AS STRING) END"
+    return converted_sql(parse_type(f"decimal({14 + digits},{digits})"), after, certain)
 
 
 def _to_moment(before: MysqlType, after: MysqlType, text: str) -> str:
@@ -255,6 +278,7 @@ _CONVERSIONS: dict[tuple[Family, Family], Conversion] = {
     (Family.DATE, Family.DATETIME): _day_to_moment,
     (Family.DATETIME, Family.DATETIME): _to_moment,
     (Family.DATETIME, Family.DATE): _moment_to_day,
+    **{(Family.DATETIME, b): _moment_to_number for b in (Family.INTEGER, Family.DECIMAL, *_REAL)},
     (Family.TIMESTAMP, Family.TIMESTAMP): _to_moment,
     (Family.TIME, Family.TIME): _time_to_time,
     (Family.ENUM, Family.ENUM): _elements,

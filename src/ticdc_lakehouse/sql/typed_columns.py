@@ -227,13 +227,14 @@ def _set_sql(elements: tuple[str, ...], text: str) -> str:
 def stored_text_sql(column: TypedColumn, time_zone: str) -> str:
     """MySQL's text of a stored value (`event` docstring; ENUM and SET as they are stored, by name where that is known):
     what ``TypedColumn.sql`` was made of, read back."""
-    text = _text_of_sql(column.definition, quoted(column.name), column.spark_type, time_zone)
+    text = value_text_sql(column, quoted(column.name), time_zone)
     return f"coalesce({IRREGULAR}[{literal(column.name)}], {text})"
 
 
-def _text_of_sql(column: ColumnDefinition, value: str, spark_type: str, time_zone: str) -> str:
-    kind = column.type
-    digits = kind.digits if column.sized else None
+def value_text_sql(column: TypedColumn, value: str, time_zone: str) -> str:
+    """MySQL's text of a value that the column's Spark type holds."""
+    kind, spark_type = column.definition.type, column.spark_type
+    digits = kind.digits if column.definition.sized else None
     match kind.family:
         case _ if spark_type == "STRING":
             return value
