@@ -166,6 +166,33 @@ def test_a_header_where_none_should_be() -> None:
     assert len(rows([*reader.read_lines(batches(("a", 0, lines[1:]), ("a", 99, lines[1:]), size=9))])) == 2
 
 
+@pytest.mark.parametrize(
+    ("kind", "lines", "found"),
+    [
+        ("DATETIME", [rb'"2024-01-01 00:00:00"', rb"\N"], "every value in quotes.*--csv-delimiter"),
+        ("TEXT", [b'"x"', rb"\N", b'""'], "column v: found '\"x\"', every value in quotes"),
+        ("ENUM('x')", [b"'x'", b"'x'"], "every value in quotes"),
+        ("TEXT", [b'"x"', b"x"], None),
+        ("TEXT", [b'"x"'], None),
+        ("JSON", [b'"x"', b'"y"'], None),
+        ("DATETIME", [rb"\N"], None),
+        ("INT", [b"1"], None),
+    ],
+)
+@pytest.mark.parametrize("header", [False, True])
+def test_quotes_that_no_header_tells_of(kind: str, lines: list[bytes], found: str | None, header: bool) -> None:
+    """``--no-header --csv-delimiter ''`` for an export that has quotes."""
+    (table,) = tables_from_sql(f"CREATE TABLE t (id INT, v {kind})", "shop")
+    exported = ExportedTable(definition=table, columns=table.columns)
+    reader = RowReader(dialect=replace(CSV, quote=b"", header=header), table=exported)
+    split = [*([b"id,v"] if header else []), *(b"1," + line for line in lines)]
+    if found is None or header:
+        assert len(rows([*reader.read_lines(batches(("a", 0, split), size=9))])) == len(lines)
+    else:
+        with pytest.raises(ConfigError, match=found):
+            [*reader.read_lines(batches(("a", 0, split), size=9))]
+
+
 def test_a_quote_that_is_doubled_apart_is_no_quote() -> None:
     with pytest.raises(ConfigError, match="column a\"b: the value's quotes"):
         whole(b'"id","a""b","raw"\n1,"a"b"c",""\n', NO_BACKSLASH, 99)

@@ -22,6 +22,8 @@ from ticdc_lakehouse.schema.definition import ColumnDefinition
 RAW = (Family.BINARY, Family.BIT)
 """Types whose values are bytes."""
 _NUMBERS = (Family.INTEGER, Family.FLOAT, Family.DOUBLE, Family.DECIMAL, Family.YEAR)
+_TIMES = (Family.DATE, Family.DATETIME, Family.TIMESTAMP, Family.TIME)
+_TEXTS = (Family.TEXT, Family.ENUM, Family.SET)
 _NUMBER = r"^[-+.eE0-9]+$"
 _OF_NUMBERS = np.isin(np.arange(256), np.frombuffer(b"-+.eE0123456789", np.uint8))
 """By byte."""
@@ -171,6 +173,8 @@ class _Rows:
                 self._refuse_unquoted(column, values.filter(pc.invert(pc.match_substring_regex(values, _NUMBER))))
         elif self.dialect.quote and values.null_count < len(values):
             self._refuse_unquoted(column, values.drop_null())
+        elif not (self.dialect.quote or self.dialect.header) and column.type.family in (*_TIMES, *_TEXTS):
+            _refuse_quoted(column, values.drop_null())
 
     def _refuse_unquoted(self, column: ColumnDefinition, values: pa.Array) -> None:
         text = values[0].as_py()[:100].decode(errors="replace")
@@ -202,6 +206,19 @@ class _Rows:
         start, end = (int(each[row]) for each in self.bounds)
         shown = self.text[start : min(end, start + 200)].decode(errors="replace")
         return ConfigError(f"{message}, in {shown!r}")
+
+
+def _refuse_quoted(column: ColumnDefinition, values: pa.Array) -> None:
+    """Raise ConfigError where all values have quotes around them, of which no header tells: one time, or two texts."""
+    for quote in (b'"', b"'"):
+        quoted = pc.and_(pc.starts_with(values, quote), pc.ends_with(values, quote))
+        enough = len(values) > (column.type.family in _TEXTS)
+        if enough and pc.all(quoted).as_py():
+            text = values[0].as_py()[:100].decode(errors="replace")
+            raise ConfigError(
+                f"column {column.name}: found {text!r}, every value in quotes: give load dumpling's --csv-delimiter; "
+                "where the quotes are the values' own, export with a header"
+            )
 
 
 def joined(lines: pa.Array) -> bytes:
