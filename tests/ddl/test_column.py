@@ -233,3 +233,25 @@ def test_a_type_without_size_has_the_usual_one() -> None:
 
 def test_a_key_is_spelled_as_its_columns() -> None:
     assert create_of("CREATE TABLE `d`.`t` (`id` BIGINT, `v` VARCHAR(9), PRIMARY KEY(`ID`))").key == ("id",)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("BLOB(255)", "tinyblob"),
+        ("BLOB(256)", "blob"),
+        ("BLOB(65536)", "mediumblob"),
+        ("BLOB(16777216)", "longblob"),
+        ("TEXT(63)", "tinytext"),
+        ("TEXT(64)", "text"),
+        ("TEXT(85) CHARACTER SET utf8", "tinytext"),
+        ("TEXT(255) COLLATE latin1_bin", "tinytext"),
+        ("TEXT(255) CHARSET binary", "tinyblob"),
+        ("TEXT(16384)", "mediumtext"),
+        ("TEXT", "TEXT"),
+        ("TINYTEXT", "TINYTEXT"),
+    ],
+)
+def test_the_smallest_type_for_a_length(text: str, kind: str) -> None:
+    """What TiDB's adjustBlobTypesFlen does: lengths of texts are characters."""
+    assert add(f"c {text} NOT NULL").column.type.text == kind
