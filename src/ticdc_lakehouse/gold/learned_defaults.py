@@ -12,6 +12,7 @@ from ticdc_codec.event import Kind
 from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY, row_keys_sql
+from ticdc_lakehouse.gold.plain_bytes import value_sql
 from ticdc_lakehouse.planning.table_plan import MergeRows
 from ticdc_lakehouse.schema.computed_default import pending_columns
 from ticdc_lakehouse.schema.definition import ColumnDefinition, PendingDefault
@@ -45,7 +46,7 @@ def _learned_sql(
     time_zone: str,
 ) -> str:
     """One row: the lowest and the highest value that old rows show of each column, NULL if none does."""
-    values = ", ".join(f"{_shown_sql(column, time_zone)} AS v{i}" for i, (column, _) in enumerate(columns))
+    values = ", ".join(f"{_shown_sql(rows, column, time_zone)} AS v{i}" for i, (column, _) in enumerate(columns))
     first = ", ".join(f"v{i}" for i, _ in enumerate(columns))
     key, old_key = row_keys_sql(rows, time_zone)
     changes = f"""
@@ -70,14 +71,15 @@ def _image_sql(image: str, columns: Sequence[tuple[ColumnDefinition, PendingDefa
     return f"from_json({image}, {fields}, map({IMAGE_OPTIONS}))"
 
 
-def _shown_sql(column: ColumnDefinition, time_zone: str) -> str:
+def _shown_sql(rows: MergeRows, column: ColumnDefinition, time_zone: str) -> str:
     """The column's text before a change, NULL if the change does not show it.
 
     An image from before that leaves the column out shows that it stayed as it was (``only-output-updated-columns``).
     Older tiflow writes the TIMESTAMP of a row that TiDB has not written since as UTC's, whatever the server's time zone
     (defects.md): outside UTC it counts only where the new image agrees.
     """
-    old, new = (whole_text_sql(column, f"{image}.{quoted(column.name)}", time_zone) for image in ("old", "new"))
+    texts = (value_sql(rows, column.name, f"{image}.{quoted(column.name)}") for image in ("old", "new"))
+    old, new = (whole_text_sql(column, text, time_zone) for text in texts)
     listed = f"array_contains(json_object_keys(before), {literal(column.name)})"
     is_whole = "before IS NOT NULL AND NOT coalesce(handle_only, false)"
     shown = f"CASE WHEN {is_whole} THEN CASE WHEN {listed} THEN {old} WHEN op = 'update' THEN {new} END END"

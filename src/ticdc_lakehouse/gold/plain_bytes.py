@@ -32,6 +32,15 @@ def with_bytes_sql(rows: MergeRows) -> str:
     return f"CASE WHEN after IS NOT NULL AND ({' OR '.join(declared.values())}) THEN {in_hex} ELSE after END"
 
 
+def value_sql(rows: MergeRows, name: str, value: str) -> str:
+    """SQL of a value in an image of an event: a binary column's in hex, also where it came as a plain text; NULL for a
+    text that has lost bytes."""
+    if name not in rows.plain_bytes:
+        return value
+    in_hex = f"CASE WHEN instr({value}, '{_LOST}') = 0 THEN lower(hex({value})) END"
+    return f"CASE WHEN {_declared_sql(name, rows.plain_bytes[name])} THEN {in_hex} ELSE {value} END"
+
+
 def _declared_sql(name: str, types: frozenset[str]) -> str:
     listed = ", ".join(map(literal, sorted(types)))
     return f"exists({_LAYOUT}, c -> c.name = {literal(name)} AND c.type IN ({listed}))"
