@@ -256,6 +256,28 @@ def test_a_number_beyond_its_new_type_stops_the_table(lake: Lake, after: str) ->
         )
 
 
+@pytest.mark.parametrize(
+    ("before", "value", "after"),
+    [
+        ("INT", "9000000", "MEDIUMINT"),
+        ("INT", "300", "TINYINT UNSIGNED"),
+        ("BIGINT", "-1L", "BIGINT UNSIGNED"),
+        ("DECIMAL(9,2)", "-0.5", "DECIMAL(9,2) UNSIGNED"),
+        ("VARBINARY(9)", "x'616263'", "VARBINARY(2)"),
+    ],
+)
+def test_a_value_that_tidb_changes_without_strict_mode_stops_the_table(
+    lake: Lake, before: str, value: str, after: str
+) -> None:
+    with pytest.raises(ApplyError, match="cannot be converted"):
+        altered(
+            lake,
+            f"CREATE TABLE d.t (id BIGINT PRIMARY KEY, v {before})",
+            f"""(1, {value}, 1, NULL, '["1"]')""",
+            f"ALTER TABLE t MODIFY v {after}",
+        )
+
+
 WIRE = table_from_wire(
     "d",
     "t",

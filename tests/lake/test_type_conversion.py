@@ -51,6 +51,7 @@ CONVERTED: list[tuple[str, str, str, str | None]] = [
     ("varchar(9)", "varbinary(9)", "é", "c3a9"),
     ("varchar(9)", "binary(4)", "a", "61000000"),
     ("varbinary(2)", "binary(4)", "ff00", "ff000000"),
+    ("varbinary(2)", "binary(1)", "ff00", None),
     ("varbinary(9)", "varchar(9)", "c3a9", "é"),
     ("varbinary(9)", "varchar(9)", "ff", None),
     ("varbinary(9)", "char(9)", "c3a920", "é"),

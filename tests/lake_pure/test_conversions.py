@@ -6,7 +6,7 @@ import pytest
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import parse_type
-from ticdc_lakehouse.sql.type_conversion import as_wall_clock, converted_sql, has_session_time
+from ticdc_lakehouse.sql.type_conversion import as_wall_clock, converted_sql, has_session_time, is_value_sql
 
 
 def converted(before: str, after: str) -> str:
@@ -101,6 +101,23 @@ def test_texts_that_stay(before: str, after: str) -> None:
 )
 def test_values_that_may_not_stay_are_looked_at(before: str, after: str, sql: str) -> None:
     assert sql in converted(before, after)
+
+
+@pytest.mark.parametrize(
+    ("kind", "sql"),
+    [
+        ("tinyint", "try_cast(x AS DECIMAL(38,0)) BETWEEN -128 AND 127"),
+        ("mediumint unsigned", "try_cast(x AS DECIMAL(38,0)) BETWEEN 0 AND 16777215"),
+        ("bigint unsigned", "try_cast(x AS DECIMAL(38,0)) BETWEEN 0 AND 18446744073709551615"),
+        ("decimal(9,2) unsigned", "try_cast(x AS DOUBLE) >= 0"),
+        ("varbinary(3)", "length(x) <= 6"),
+        ("blob", "true"),
+        ("double", "true"),
+        ("varchar(9)", "true"),
+    ],
+)
+def test_what_is_a_value_of_a_type(kind: str, sql: str) -> None:
+    assert is_value_sql(parse_type(kind), "x") == sql
 
 
 def test_a_timestamp_has_the_time_of_the_session_that_converts_it() -> None:

@@ -27,7 +27,13 @@ from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.effect import Added, ConvertedColumn, Dropped, Effect, Filled, Rekeyed, Renamed, RowsGone
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import literal, quoted
-from ticdc_lakehouse.sql.type_conversion import as_wall_clock, converted_sql, has_session_time, zeros
+from ticdc_lakehouse.sql.type_conversion import (
+    as_wall_clock,
+    converted_sql,
+    has_session_time,
+    is_value_sql,
+    zeros,
+)
 from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,
     TypedColumn,
@@ -245,6 +251,8 @@ def _convert(
         converted = _instant_sql(new, converted, zone)
     in_key = fold(after.name) in {fold(name) for name in step.table.key}
     if converted == text and (old.spark_type, before.type.family) == (new.spark_type, after.type.family):
+        if is_value_sql(after.type, text) not in ("true", is_value_sql(before.type, text)):
+            _check(lake, rows.query, (before, new), text, converted, zone)
         # The key's texts stay as the wire wrote them, but for numbers of ENUM and SET and for digits of moments.
         kept = _more_digits(rows, before, after)
         moved = in_key and (kept is not rows or after.type.elements or not before.sized)
@@ -324,7 +332,7 @@ def _check(
     after = new.definition
     value = converted if new.has_dates else new.sql(converted, time_zone)
     kept = f"abs({value}) < double('Infinity')" if new.spark_type in ("FLOAT", "DOUBLE") else f"{value} IS NOT NULL"
-    gone = f"{text} IS NOT NULL AND NOT coalesce({kept}, false)"
+    gone = f"{text} IS NOT NULL AND NOT coalesce({kept} AND {is_value_sql(after.type, converted)}, false)"
     lost = lake.spark.sql(f"SELECT {text} AS text FROM ({rows}) WHERE {gone}")
     example = lost.first()
     if example is not None:

@@ -1,7 +1,8 @@
 """MySQL's conversions of stored values when a column changes its type, as SQL on MySQL's own texts.
 
-TiDB refuses an ALTER TABLE that would lose a value (strict mode), so what is converted here fits. A conversion that
-this table does not know raises ApplyError; a value that it cannot convert becomes NULL, for the caller to refuse.
+TiDB refuses an ALTER TABLE that would lose a value, but from a session without strict mode, so what is converted here
+fits. A conversion that this table does not know raises ApplyError; a value that it cannot convert becomes NULL, for the
+caller to refuse.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ticdc_lakehouse.sql.text import literal
 Conversion = Callable[[MysqlType, MysqlType, str], str]
 """(type before, type after, SQL of the old text) to SQL of the new text."""
 
+_BITS = {"tinyint": 8, "bool": 8, "boolean": 8, "smallint": 16, "mediumint": 24, "int": 32, "integer": 32, "bigint": 64}
 _INTEGER = r"^[ ]*[+-]?[0-9]+[ ]*$"
 _NUMBER = r"^[ ]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ ]*$"
 _WHITE_SPACE = r"^[ \t\n\r]*$"
@@ -35,6 +37,22 @@ def converted_sql(before: MysqlType, after: MysqlType, text: str) -> str:
     if conversion is None:
         raise ApplyError(f"the conversion from {before.text} to {after.text} is not followed")
     return conversion(before, after, text)
+
+
+def is_value_sql(kind: MysqlType, text: str) -> str:
+    """SQL of whether a text is a value of the type, as far as Spark's type for it has more values. Without strict mode
+    TiDB makes another value of one that is not."""
+    match kind.family:
+        case Family.INTEGER:
+            bits = _BITS[kind.name]
+            low, high = (0, 2**bits - 1) if kind.unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+            return f"try_cast({text} AS DECIMAL(38,0)) BETWEEN {low} AND {high}"
+        case Family.DECIMAL | Family.FLOAT | Family.DOUBLE if kind.unsigned:
+            return f"try_cast({text} AS DOUBLE) >= 0"
+        case Family.BINARY if kind.size and kind.name in ("binary", "varbinary"):
+            return f"length({text}) <= {2 * kind.size[0]}"
+        case _:
+            return "true"
 
 
 def has_session_time(before: MysqlType, after: MysqlType) -> bool:
@@ -130,7 +148,10 @@ def _binary_to_binary(_before: MysqlType, after: MysqlType, text: str) -> str:
 
 def _padded(after: MysqlType, digits: str) -> str:
     """BINARY(n) is filled up with zero bytes."""
-    return f"rpad({digits}, {2 * after.size[0]}, '0')" if after.name == "binary" and after.size else digits
+    if after.name != "binary" or not after.size:
+        return digits
+    length = 2 * after.size[0]
+    return f"CASE WHEN length({digits}) <= {length} THEN rpad({digits}, {length}, '0') END"
 
 
 def _binary_to_text(before: MysqlType, after: MysqlType, text: str) -> str:
