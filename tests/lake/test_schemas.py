@@ -61,6 +61,22 @@ def test_rows_before_their_schema(spark: SparkSession, broker: Broker, tmp_path:
     assert feed.go().blocked == {}
 
 
+def test_newest_schema_of_a_version_holds_for_later_batches(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """As within a batch: two tables that changed their names keep their versions."""
+    feed = Changefeed(spark, broker, tmp_path / "lake", protocol="simple")
+    wide = (*COLUMNS, Column(name="w", type="int"))
+    for number, columns in enumerate((COLUMNS, wide), start=1):
+        feed.send(0, Bootstrap(database="shop", table="t", columns=columns, schema_version=VERSION))
+        feed.resolve(at(number))
+        feed.go()
+    feed.send(0, replace(Source(table="t", columns=wide).insert(at(3), 1, "a", 5), schema_version=VERSION))
+    feed.resolve(at(4))
+    assert feed.go().blocked == {}
+    assert feed.rows("t") == {1: ("a", 5)}
+
+
 def test_silver_of_simple_is_not_continuous(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     feed = Changefeed(spark, broker, tmp_path / "lake", protocol="simple")
     with pytest.raises(ConfigError, match="runs with trigger available_now"):

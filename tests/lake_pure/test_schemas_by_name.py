@@ -36,3 +36,8 @@ def test_row_under_another_spelling_finds_its_schema() -> None:
     assert isinstance(found, RowChange)
     assert found.after == row.after
     assert schemas.get(("mutatio", "UNO", TSO)) is None
+
+
+def test_the_last_schema_of_a_name_and_version_holds() -> None:
+    schemas = SchemasByName([(("d", "t", 5), COLUMNS), (("D", "T", 5), COLUMNS[:1])])
+    assert [*schemas.values()] == [COLUMNS[:1]]

@@ -49,7 +49,8 @@ def decode(lake: Lake, decoding: decode_stream.Decoding) -> decode_stream.Decode
 
 class SchemasByName(Mapping[SchemaName, tuple[Column, ...]]):
     """Schemas, found by the names of their tables as TiDB compares them: after a RENAME tiflow writes a database in
-    lower case, until another DDL of the table (wire.md 8.14)."""
+    lower case, until another DDL of the table (wire.md 8.14). Of several with one name and version the last holds, as in
+    the decoder: names may change their tables, and RENAME keeps the version."""
 
     def __init__(self, schemas: Iterable[tuple[SchemaName, tuple[Column, ...]]]) -> None:
         self._by_name = {(TableName(database, table), version): c for (database, table, version), c in schemas}
@@ -79,7 +80,7 @@ def learned(lake: Reader, feed: str) -> SchemasByName:
     if not lake.exists(Layer.SILVER, schemas_table(feed)):
         return SchemasByName([])
     table = lake.table(Layer.SILVER, schemas_table(feed))
-    rows = lake.rows(f"SELECT database, table, schema_version, columns FROM {table}")
+    rows = lake.rows(f"SELECT database, table, schema_version, columns FROM {table} ORDER BY batch")
     names = ((row["database"], row["table"], row["schema_version"]) for row in rows)
     return SchemasByName(zip(names, (columns_from(row["columns"]) for row in rows), strict=True))
 
@@ -90,7 +91,7 @@ def _create(lake: Lake, feed: str) -> str:
 
 
 def _learn(lake: Lake, feed: str) -> None:
-    """Keep the schemas that silver has and nobody learned yet."""
+    """Keep the schemas that silver has and nobody learned yet, of one name and version the newest."""
     schemas = lake.spark.table(_create(lake, feed))
     newest = schemas.agg(F.coalesce(F.max("batch"), F.lit(-1)).alias("newest"))
     events = events_table.events(lake, feed)
@@ -104,6 +105,9 @@ def _learn(lake: Lake, feed: str) -> None:
     new = carriers.join(F.broadcast(newest)).where(
         (F.col("batch") >= F.col("newest")) | F.col("replayed_at").isNotNull()
     )
-    found = new.groupBy(*_NAME).agg(F.min_by("columns", "batch").alias("columns"), F.min("batch").alias("batch"))
-    missing = found.join(schemas, _NAME, "left_anti").select(*_NAME, "columns", "batch")
+    newest_of_name = F.max_by("columns", F.struct("batch", "offset")).alias("columns"), F.max("batch").alias("batch")
+    found = new.groupBy(*_NAME).agg(*newest_of_name)
+    known = schemas.groupBy(*_NAME).agg(F.max_by("columns", "batch").alias("known"), F.max("batch").alias("known_in"))
+    missing = found.join(known, _NAME, "left").where("known IS NULL OR (columns <> known AND batch > known_in)")
+    missing = missing.select(*_NAME, "columns", "batch")
     missing.write.format("delta").mode("append").saveAsTable(lake.table(Layer.SILVER, schemas_table(feed)))
