@@ -49,8 +49,8 @@ def decode(lake: Lake, decoding: decode_stream.Decoding) -> decode_stream.Decode
 
 class SchemasByName(Mapping[SchemaName, tuple[Column, ...]]):
     """Schemas, found by the names of their tables as TiDB compares them: after a RENAME tiflow writes a database in
-    lower case, until another DDL of the table (wire.md 8.14). Of several with one name and version the last holds, as in
-    the decoder: names may change their tables, and RENAME keeps the version."""
+    lower case, until another DDL of the table (wire.md 8.14). Of several with one name and version the last holds, as
+    in the decoder: names may change their tables, and RENAME keeps the version."""
 
     def __init__(self, schemas: Iterable[tuple[SchemaName, tuple[Column, ...]]]) -> None:
         self._by_name = {(TableName(database, table), version): c for (database, table, version), c in schemas}
