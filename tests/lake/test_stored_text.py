@@ -201,15 +201,15 @@ def test_a_timestamp_becomes_what_its_session_shows(lake: Lake) -> None:
     name = altered(
         lake,
         """CREATE TABLE d.t (a TIMESTAMP(3), b TIMESTAMP(6), c TIMESTAMP, d DATETIME(6), e DATETIME, f VARCHAR(30),
-        PRIMARY KEY (d))""",
+        g TIMESTAMP, PRIMARY KEY (d))""",
         """(TIMESTAMP'2024-07-01 12:00:00.123Z', TIMESTAMP'2024-07-01 03:59:59.5Z', TIMESTAMP'2024-07-01 03:00:00Z',
-        TIMESTAMP_NTZ'2024-07-01 12:00:00.1236', NULL, '2024-07-01 12:00:00', 1,
-        map('e', '0000-00-00 00:00:00'), '["2024-07-01 12:00:00.123600"]')""",
+        TIMESTAMP_NTZ'2024-07-01 12:00:00.1236', NULL, '2024-07-01 12:00:00',
+        TIMESTAMP'2010-03-21 18:47:28Z', 1, map('e', '0000-00-00 00:00:00'), '["2024-07-01 12:00:00.123600"]')""",
         """ALTER TABLE t MODIFY a DATETIME, MODIFY b BIGINT, MODIFY c DATE, MODIFY d TIMESTAMP(3),
-        MODIFY e TIMESTAMP(1), MODIFY f TIMESTAMP""",
+        MODIFY e TIMESTAMP(1), MODIFY f TIMESTAMP, MODIFY g BIGINT""",
         "America/New_York",
     )
-    shown = "CAST(a AS STRING), b, CAST(c AS STRING), unix_millis(d), e, unix_seconds(f)"
+    shown = "CAST(a AS STRING), b, CAST(c AS STRING), unix_millis(d), e, unix_seconds(f), g"
     (row,) = lake.spark.sql(f"SELECT {shown}, _ticdc_key, {IRREGULAR} FROM {name}").collect()
     noon = 1_719_849_600  # 2024-07-01 16:00:00 UTC
     assert tuple(row) == (
@@ -219,6 +219,7 @@ def test_a_timestamp_becomes_what_its_session_shows(lake: Lake) -> None:
         noon * 1000 + 124,
         None,
         noon,
+        20100321144728,  # as in the recorded session, statement 112
         wire_key("2024-07-01 16:00:00.124"),
         {"e": "0000-00-00 00:00:00.0"},
     )
