@@ -333,9 +333,9 @@ def _check(
     value = converted if new.has_dates else new.sql(converted, time_zone)
     kept = f"abs({value}) < double('Infinity')" if new.spark_type in ("FLOAT", "DOUBLE") else f"{value} IS NOT NULL"
     gone = f"{text} IS NOT NULL AND NOT coalesce({kept} AND {is_value_sql(after.type, converted)}, false)"
-    lost = lake.spark.sql(f"SELECT {text} AS text FROM ({rows}) WHERE {gone}")
-    example = lost.first()
-    if example is not None:
+    # No WHERE: Spark would put it below the conversions of columns before, and write out each of them many times.
+    example = lake.spark.sql(f"SELECT min({text}) FILTER (WHERE {gone}) AS text FROM ({rows})").collect()[0]
+    if example["text"] is not None:
         raise ApplyError(
             f"column {before.name}: the value {example['text']!r} cannot be converted from {before.type.text} to "
             f"{after.type.text} as TiDB did it"
