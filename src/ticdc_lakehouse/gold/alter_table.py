@@ -159,8 +159,9 @@ def _renames_alone(lake: Lake, table: str, step: AlterRows, stored: Sequence[str
 
 
 def _has_irregular(lake: Lake, rows: str, name: str) -> bool:
-    found = lake.spark.sql(f"SELECT 1 FROM ({rows}) WHERE map_contains_key({IRREGULAR}, {literal(name)})")
-    return bool(found.head(1))
+    # No WHERE: see `_check`.
+    found = lake.spark.sql(f"SELECT bool_or(map_contains_key({IRREGULAR}, {literal(name)})) AS found FROM ({rows})")
+    return bool(found.collect()[0]["found"])
 
 
 def _after(
