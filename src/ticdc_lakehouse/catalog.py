@@ -164,8 +164,8 @@ class Lake:
         return newest[:later] if later < 2 else self.history(table, later).collect()
 
     def committing(self, metadata: str, settings: Mapping[str, str]) -> Lake:
-        """This lake in a session of its own with these ``settings``, whose commits carry ``metadata``
-        as ``userMetadata`` in the tables' histories: threads that commit different metadata share no setting.
+        """This lake in a session of its own with these ``settings``, whose commits carry ``metadata`` as
+        ``userMetadata`` in the tables' histories: threads that commit different metadata share no setting.
         ``release`` gives the session back."""
         with _LOCK:
             free = _FREE_SESSIONS.setdefault(self.spark, [])

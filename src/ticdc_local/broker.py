@@ -43,7 +43,8 @@ JVM_OPTIONS = (
     "-XX:TieredStopAtLevel=1",
     "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn",
 )
-# Java runs in the broker's folder and is told no path: it reads the properties as Latin-1, and commas divide folders.
+# Paths are relative to the broker's folder, which is Java's working directory: Kafka reads this file as Latin-1, so an
+# umlaut in an absolute path would be lost, and a comma in it would begin another folder.
 # A short session lets a restart after kill -9 take one second instead of eleven. Messages keep the times they were
 # recorded with, and none is ever deleted for its age.
 PROPERTIES = """\

@@ -46,8 +46,8 @@ class Completeness:
     has_ddls: bool = True
     """Whether there may be any DDL that is not applied yet."""
     replays_through: datetime | None = None
-    """Until when events were decoded again from quarantine since the published state; None if none was. A replay may
-    end while gold reads: the next run takes it in as a whole."""
+    """Time of the newest replay from quarantine since the published state; None if there was none. A later one, which
+    may end while gold reads, is left to the next run."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
