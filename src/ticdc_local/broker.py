@@ -18,7 +18,7 @@ from signal import Signals
 from types import TracebackType
 from typing import IO, Any, Self
 
-from confluent_kafka import KafkaException, TopicPartition
+from confluent_kafka import KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic  # type: ignore[attr-defined]
 
 from ticdc_codec.errors import ConfigError
@@ -30,8 +30,9 @@ from ticdc_local.kafka import (
     SILENT,
     KafkaMessage,
     client_options,
-    produce,
+    open_producer,
     recorded_messages,
+    write,
 )
 
 __all__ = ["Broker", "KafkaMessage", "free_ports", "recorded_messages"]
@@ -84,6 +85,7 @@ class Broker:
         self._port = port
         self._process: subprocess.Popen[bytes] | None = None
         self._watcher: subprocess.Popen[bytes] | None = None
+        self._producer: Producer | None = None
 
     @property
     def bootstrap_servers(self) -> str:
@@ -155,7 +157,9 @@ class Broker:
 
         Raises ConfigError when one was not taken.
         """
-        return produce(self.bootstrap_servers, topic, messages)
+        if self._producer is None:
+            self._producer = open_producer(self.bootstrap_servers)
+        return write(self._producer, topic, messages)
 
     @property
     def _properties(self) -> Path:
@@ -221,6 +225,7 @@ class Broker:
     def _end(self, signal: Signals) -> None:
         process, self._process = self._process, None
         watcher, self._watcher = self._watcher, None
+        self._producer = None  # the id that it has from this process may mean nothing to the next one
         if watcher is not None:
             # First, while the broker's pid is certainly still the broker's.
             watcher.kill()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -99,17 +99,25 @@ def produce(bootstrap_servers: str, topic: str, messages: Iterable[KafkaMessage]
 
     Gives their number once all are acknowledged. Raises ConfigError when one was not taken.
     """
+    return write(open_producer(bootstrap_servers), topic, messages)
+
+
+def open_producer(bootstrap_servers: str) -> Producer:
+    """A producer for `write`. A new one waits up to a second before its first message: Kafka gives it its id."""
+    return Producer(client_options(bootstrap_servers) | PRODUCER | {"error_cb": lambda _: None}, logger=SILENT)
+
+
+def write(producer: Producer, topic: str, messages: Iterable[KafkaMessage]) -> int:
+    """As `produce`, through a producer that may have written before."""
     failed: list[KafkaError] = []
 
     def delivered(error: KafkaError | None, _: object) -> None:
         if error is not None:
             failed.append(error)
 
-    options = client_options(bootstrap_servers) | PRODUCER | {"on_delivery": delivered, "error_cb": lambda _: None}
-    producer = Producer(options, logger=SILENT)
     count = 0
     for message in messages:
-        _enqueue(producer, topic, message)
+        _enqueue(producer, topic, message, delivered)
         count += 1
     unsent = producer.flush(REQUEST_SECONDS)
     if failed or unsent:
@@ -118,7 +126,9 @@ def produce(bootstrap_servers: str, topic: str, messages: Iterable[KafkaMessage]
     return count
 
 
-def _enqueue(producer: Producer, topic: str, message: KafkaMessage) -> None:
+def _enqueue(
+    producer: Producer, topic: str, message: KafkaMessage, delivered: Callable[[KafkaError | None, object], None]
+) -> None:
     """Hand one message over, waiting while the producer's queue is full."""
     while True:
         try:
@@ -129,6 +139,7 @@ def _enqueue(producer: Producer, topic: str, message: KafkaMessage) -> None:
                 value=message.value,
                 timestamp=message.timestamp or 0,
                 headers=list(message.headers) or None,
+                on_delivery=delivered,
             )
         except BufferError:
             producer.poll(1)

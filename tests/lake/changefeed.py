@@ -28,6 +28,7 @@ from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.silver import events_table
 from ticdc_local.broker import Broker, KafkaMessage
+from ticdc_local.delta_reader import DeltaReader
 
 ID = Column(name="id", type="bigint", key=True)
 V = Column(name="v", type="varchar")
@@ -201,11 +202,13 @@ class Changefeed:
 
     @property
     def state(self) -> Published:
-        return published(self.lake, self.name)
+        """What is published, read without Spark, as every command of a laptop does."""
+        return published(DeltaReader(self.folder), self.name)
 
     @property
     def status(self) -> status.FeedStatus:
-        return status.feed_status(self.lake, self.name)
+        """As `ticdc-lake status` asks for it."""
+        return status.feed_status(DeltaReader(self.folder), self.name)
 
     def view(self, table: str, database: str = "shop") -> str:
         """The quoted name of a table's gold view."""

@@ -82,7 +82,9 @@ def test_a_poison_message_from_status_to_dismissal(
     assert output_of("status", "--check", code=2) == (
         f"{feed.name}: broken: waiting on the quarantined message {place}; 1 message is in quarantine: 1 bad_json\n"
     )
-    assert without_time(feed_status(DeltaReader(tmp_path / "lake"), feed.name)) == without_time(feed.status)
+    assert without_time(feed_status(DeltaReader(tmp_path / "lake"), feed.name)) == without_time(
+        feed_status(feed.lake, feed.name)
+    )
     standing = output_of("status", "--feed", feed.name)
     assert "  decoded      4 messages\n" in standing
     assert "  quarantined  1 messages open, 0 dismissed\n" in standing
@@ -103,7 +105,9 @@ def test_a_poison_message_from_status_to_dismissal(
     assert "  next         nothing is blocking gold: run the job\n" in output_of("status")
 
     feed.run.gold()
-    assert without_time(feed_status(DeltaReader(tmp_path / "lake"), feed.name)) == without_time(feed.status)
+    assert without_time(feed_status(DeltaReader(tmp_path / "lake"), feed.name)) == without_time(
+        feed_status(feed.lake, feed.name)
+    )
     caught_up = output_of("status")
     assert "1 dismissed" in caught_up
     assert "  unapplied    0:00:00, " in caught_up
