@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
-from ticdc_codec.compression import decompress
 from ticdc_codec.errors import DecodeError
+from ticdc_codec.message import decompress
 from ticdc_codec.number import read_uvarint
 from ticdc_codec.options import Compression, SinkOptions
 

@@ -18,11 +18,10 @@ from dataclasses import dataclass, field, replace
 import msgspec
 import numpy as np
 
-from ticdc_codec.compression import decompress
-from ticdc_codec.craft.frame import read_sizes
-from ticdc_codec.craft.messages import MessageBatch, RefusedError
+from ticdc_codec.craft.frame import MessageBatch, RefusedError, read_sizes
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.json_text import Unreadable
+from ticdc_codec.message import decompress
 from ticdc_codec.open_protocol.frame import VERSION, key_texts, texts_of
 from ticdc_codec.options import Compression
 from ticdc_codec.simple.avro_schema import names_claim_check

@@ -11,8 +11,8 @@ from zoneinfo import ZoneInfo
 
 from msgspec import UNSET
 
-from ticdc_codec.debezium.field import Field, type_text
-from ticdc_codec.debezium.value_format import UNKNOWN, ValueFormat, format_of, format_of_connect
+from ticdc_codec.debezium.envelope import Field, type_text
+from ticdc_codec.debezium.value import UNKNOWN, ValueFormat, format_of, format_of_connect
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type

@@ -10,8 +10,7 @@ from typing import Any
 import fastavro
 from vectors import FOLDER
 
-from ticdc_codec.compression import decompress
-from ticdc_codec.message import Message
+from ticdc_codec.message import Message, decompress
 from ticdc_codec.open_protocol.frame import key_texts, texts_of
 from ticdc_codec.options import EncodingFormat, SinkOptions
 

@@ -25,8 +25,8 @@ from canal_json_messages import (
 from vectors import cases
 from well_typed import handle_key_text
 
-from ticdc_codec.compression import compress
 from ticdc_codec.event import Ddl, Event, Failure, Op, Resolved, RowChange
+from ticdc_codec.message import compress
 from ticdc_codec.options import Compression
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ticdc_codec.compression import compress, decompress
 from ticdc_codec.errors import DecodeError
+from ticdc_codec.message import compress, decompress
 from ticdc_codec.options import Compression
 
 STATM = Path("/proc/self/statm")

@@ -18,8 +18,8 @@ from vectors import FOLDER, cases, header
 from well_typed import well_typed
 from wires import WIRES, Pair, Wire, flat, spread
 
-from ticdc_codec.compression import MAX_DECOMPRESSED, compress
 from ticdc_codec.event import Ddl, Event, Failure, RowChange
+from ticdc_codec.message import MAX_DECOMPRESSED, compress
 from ticdc_codec.mysql_type import family_of
 from ticdc_codec.number import uvarint
 from ticdc_codec.open_protocol.frame import framed, texts_of

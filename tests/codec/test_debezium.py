@@ -12,9 +12,9 @@ import pytest
 from vectors import FOLDER, Case, as_expected, cases, definitions, header
 
 from ticdc_codec.batch import NO_CONTEXT, DecoderContext
-from ticdc_codec.compression import decompress
 from ticdc_codec.debezium import encode
 from ticdc_codec.event import Ddl, Event, RowChange, events_of
+from ticdc_codec.message import decompress
 from ticdc_codec.options import Compression, SinkOptions, sink_options
 from ticdc_codec.protocols import Decoder
 

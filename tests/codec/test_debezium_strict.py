@@ -9,10 +9,10 @@ import pytest
 from single import single
 
 from ticdc_codec.batch import DecoderContext
-from ticdc_codec.compression import compress
 from ticdc_codec.debezium import encode
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange, events_of
+from ticdc_codec.message import compress
 from ticdc_codec.options import Compression, sink_options
 from ticdc_codec.protocols import Decoder
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import orjson
 import pyarrow as pa
 
-from ticdc_codec.json_column import escaped
+from ticdc_codec.json_text import escaped
 
 LONG = "é" * 40_000
 """More bytes than are looked at together."""

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from test_open_protocol_strict import CELLS, ROW, UPDATE, WATERMARK, Pair, cells, decode, failure, key, row, u, written
 from well_typed import handle_key_text
 
-from ticdc_codec.compression import compress
 from ticdc_codec.errors import ConfigError, DecodeError
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Op, RowChange
+from ticdc_codec.message import compress
 from ticdc_codec.open_protocol import encode
 from ticdc_codec.open_protocol.frame import framed, texts_of
 from ticdc_codec.open_protocol.value import quoted, unquoted

@@ -35,9 +35,9 @@ from ticdc_codec import (
     RowChange,
     decode,
     encode,
+    inspection,
     protocols,
 )
-from ticdc_codec.inspection import inspector
 
 PAGE = (Path(__file__).parents[2] / "docs" / "codec.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
@@ -170,7 +170,7 @@ def test_every_public_name_of_the_library_exists() -> None:
     assert all(hasattr(ticdc_codec, name) for name in ticdc_codec.__all__)
 
 
-@pytest.mark.parametrize("module", [protocols, inspector])
+@pytest.mark.parametrize("module", [protocols, inspection])
 def test_the_examples_in_docstrings_run(module: ModuleType) -> None:
     result = doctest.testmod(module, optionflags=doctest.ELLIPSIS)
     assert result.attempted > 0

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from vectors import FOLDER, cases, header
 
-from ticdc_codec.compression import compress
+from ticdc_codec.message import compress
 from ticdc_codec.options import Compression
 from ticdc_codec.protocols import PROTOCOLS
 from ticdc_codec.recognition import Recognised, recognise, recognise_one

@@ -32,8 +32,8 @@ from simple_messages import (
 from vectors import cases
 
 from ticdc_codec.batch import DecoderContext
-from ticdc_codec.compression import compress
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange, events_of
+from ticdc_codec.message import compress
 from ticdc_codec.options import Compression, sink_options
 from ticdc_codec.protocols import Decoder
 from ticdc_codec.simple import encode

@@ -15,8 +15,7 @@ import pytest
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Op, Resolved, RowChange
-from ticdc_codec.inspection import Inspector
-from ticdc_codec.inspection.view import shown
+from ticdc_codec.inspection import Inspector, shown
 from ticdc_codec.message import Message
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import PROTOCOLS

@@ -13,8 +13,8 @@ from dumpling_export import Value, csv_line, sql_line
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ticdc_codec.compression import compress
 from ticdc_codec.errors import ConfigError
+from ticdc_codec.message import compress
 from ticdc_codec.options import Compression
 from ticdc_lakehouse.ops.dumpling import contents
 from ticdc_lakehouse.ops.dumpling.dialect import CSV, SQL, Dialect, DumplingOptions

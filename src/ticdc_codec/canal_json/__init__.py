@@ -5,7 +5,7 @@
      "old": [{"id": "1", "c": "a"}], "data": [{"id": "1", "c": "b"}], "_tidb": {"commitTs": tso}}
 
 ``decode`` specifies the rows for ``json_rows``; ``envelope`` is the object and its faults, ``table`` how a table's rows
-are read, ``value`` the texts that differ from those of ``event``. ``encode`` writes messages.
+are read, and the texts that differ from those of ``event``. ``encode`` writes messages.
 """
 
 from __future__ import annotations

@@ -13,12 +13,11 @@ from typing import Any
 import msgspec
 
 from ticdc_codec import json_text
-from ticdc_codec.canal_json.value import Convert, promoted, sql_type, to_wire
-from ticdc_codec.compression import compress
+from ticdc_codec.canal_json.table import Convert, promoted, sql_type, to_wire
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl, Event, Image, Op, Resolved, RowChange
 from ticdc_codec.json_text import JSON, NUMBER
-from ticdc_codec.message import Cut, Message, checked, key_alone, limited
+from ticdc_codec.message import Cut, Message, checked, compress, key_alone, limited
 from ticdc_codec.mysql_type import MysqlType, parse_type
 from ticdc_codec.number_text import number_of_names
 from ticdc_codec.options import LargeMessage, SinkOptions

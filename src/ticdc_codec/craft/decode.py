@@ -13,9 +13,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, RowBatch, in_order
-from ticdc_codec.craft.frame import NO_TERM, EventType, GroupType, Header, Sizes, read_groups, read_header, read_sizes
+from ticdc_codec.craft.frame import (
+    NO_TERM,
+    EventType,
+    GroupType,
+    Header,
+    MessageBatch,
+    RefusedError,
+    Sizes,
+    read_groups,
+    read_header,
+    read_sizes,
+)
 from ticdc_codec.craft.group import ColumnGroups, LayoutCache, Terms, read_terms, text_of
-from ticdc_codec.craft.messages import MessageBatch, RefusedError
 from ticdc_codec.craft.value import ValueReader
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op

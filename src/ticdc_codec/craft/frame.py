@@ -1,4 +1,4 @@
-"""The frames of a batch of Craft messages: where their parts are, and what their headers say of each event.
+"""The messages of a batch, and their frames: where their parts are, and what their headers say of each event.
 
 A message is read from its end (``craft`` docstring): the size tables, then everything else by these sizes. Size tables
 and header consist of uvarints only, and those of all messages are read in one pass. Positions count from the begin of
@@ -8,15 +8,17 @@ Source: wire.md 1.1.2.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
-from ticdc_codec.craft.messages import MessageBatch, RefusedError
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.number import (
+    PAD,
     Bools,
     Int64s,
     UInt64s,
@@ -24,9 +26,65 @@ from ticdc_codec.number import (
     read_uvarint,
     running,
     uvarints_of,
+    words_of,
     zigzags,
 )
 from ticdc_codec.tso import MAX_TSO
+
+
+class RefusedError(Exception):
+    """MessageBatch (by number in the batch) that do not decode."""
+
+    def __init__(self, errors: dict[int, DecodeError]) -> None:
+        super().__init__(errors)
+        self.errors = errors
+
+
+class MessageBatch:
+    """The messages of a batch without those already ``refused``, numbered from 0."""
+
+    __slots__ = ("begins", "buffer", "data", "numbers", "octets", "sizes", "words")
+
+    def __init__(self, values: Sequence[bytes | None], refused: Mapping[int, DecodeError]) -> None:
+        self.numbers = [number for number in range(len(values)) if number not in refused]
+        """Index of each in the batch."""
+        self.data = [values[number] or b"" for number in self.numbers]
+        self.sizes: Int64s = np.array([*map(len, self.data)], np.int64)
+        self.begins: Int64s = np.cumsum(self.sizes) - self.sizes
+        """Where each begins in ``octets``."""
+        self.buffer = pa.py_buffer(b"".join([*self.data, bytes(PAD)]))
+        self.octets: npt.NDArray[np.uint8] = np.frombuffer(self.buffer, np.uint8)
+        self.words = words_of(self.buffer)
+        """words[p]: the eight bytes from position p of octets on, as a little-endian number."""
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def refuse(
+        self,
+        bad: Bools,
+        reason: str,
+        message: Int64s,
+        at: Int64s,
+        wanted: str | Callable[[int], str],
+        found: Int64s | UInt64s | None = None,
+    ) -> None:
+        """Raise RefusedError with the messages of the items that are ``bad``, if there are any.
+
+        ``message``, ``at`` and ``found`` have one item for each of ``bad``: its message, the offset to report, what was
+        found. ``wanted`` says what was expected, or makes the whole detail from an item's index.
+        """
+        if not bad.any():
+            return
+        errors: dict[int, DecodeError] = {}
+        for item in np.flatnonzero(bad).tolist():
+            number = self.numbers[message[item]]
+            if number not in errors:
+                what_was_found = "" if found is None else f", found {found[item]}"
+                detail = f"expected {wanted}{what_was_found}" if isinstance(wanted, str) else wanted(item)
+                errors[number] = DecodeError(reason, detail, offset=int(at[item]))
+        raise RefusedError(errors)
+
 
 VERSION = 1
 

@@ -17,7 +17,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 import orjson
 
-from ticdc_codec.craft.messages import MessageBatch, RefusedError
+from ticdc_codec.craft.frame import MessageBatch, RefusedError
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text, key_positions
 from ticdc_codec.mysql_type import Family, parse_type

@@ -14,10 +14,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ticdc_codec.craft.frame import MessageBatch
 from ticdc_codec.craft.group import ColumnGroups, GroupLayout, ValueEncoding
-from ticdc_codec.craft.messages import MessageBatch
 from ticdc_codec.event import Column
-from ticdc_codec.json_column import digits_of, escaped, joined, not_utf8, slices_of
+from ticdc_codec.json_text import digits_of, escaped, joined, not_utf8, slices_of
 from ticdc_codec.number import PAD, Int64s, UInt64s, uvarints_at, zigzags
 from ticdc_codec.number_text import shortest_texts
 

@@ -4,9 +4,9 @@
     value   {"payload": {"source": {…, "db": "d", "table": "t", …, "commit_ts": tso}, "ts_ms": ms, "transaction": null,
              "op": "u", "before": {"id": 2, "c": "a"}, "after": {"id": 2, "c": "b"}}, "schema": {…}}
 
-``decode`` specifies the rows for ``json_rows``; ``envelope`` is the object and its members, ``table`` how a table's
-images are read, ``field`` the columns that messages describe, ``value_format`` and ``value`` how values of a
-type are written here. ``encode`` writes messages with the schemas of ``schema`` and the images of ``write``.
+``decode`` specifies the rows for ``json_rows``; ``envelope`` is the object, its members and the columns that they
+describe, ``table`` how a table's images are read, ``value`` how values of a type are written here. ``encode`` writes
+messages and their schemas, with the images of ``write``.
 """
 
 from __future__ import annotations

@@ -14,23 +14,23 @@ import pyarrow as pa
 from msgspec import UNSET, Raw, UnsetType
 
 from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, checked_tso, checked_watermark, in_order
-from ticdc_codec.compression import decompress
 from ticdc_codec.debezium.envelope import (
     DdlPayload,
     RowPayload,
     WatermarkPayload,
     Whole,
+    layout_of,
     read_payload,
     read_whole,
     with_names_once,
 )
-from ticdc_codec.debezium.field import layout_of
 from ticdc_codec.debezium.table import DebeziumTableReader, Description, RowMembers, TableReaders, members_of
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Op
 from ticdc_codec.json_rows import JsonRows, MessageRowSpec, RowTexts, SingleRow, contents_of
 from ticdc_codec.json_table import Image, handle_key_lines, old_handle_keys
 from ticdc_codec.json_text import PrefixPattern, Unreadable, names_of, unreadable
+from ticdc_codec.message import decompress
 from ticdc_codec.options import Compression, SinkOptions
 from ticdc_codec.row_builder import RowColumns
 

@@ -1,7 +1,12 @@
-"""Events into messages, in the writers' order of members. Escapes are msgspec's: other bytes, the same JSON."""
+"""Events into messages, in the writers' order of members. Escapes are msgspec's: other bytes, the same JSON.
+
+The ``schema`` members (wire.md 1.5.1) are always the same but for columns. Whether a column may be NULL and its default
+are not in an event: key columns are written as NOT NULL, others as optional, and none with a default.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -10,15 +15,13 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
-from ticdc_codec.compression import compress
-from ticdc_codec.debezium import schema
-from ticdc_codec.debezium.value_format import format_of, format_of_connect
+from ticdc_codec.debezium.value import ValueFormat, format_of, format_of_connect
 from ticdc_codec.debezium.write import image_pairs, image_texts
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl, Event, Op, Resolved, RowChange
 from ticdc_codec.json_text import JSON, NUMBER, template
-from ticdc_codec.message import Message
-from ticdc_codec.mysql_type import parse_type
+from ticdc_codec.message import Message, compress
+from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.options import SinkOptions
 from ticdc_codec.tso import milliseconds
 from ticdc_codec.undeclared_types import CONNECT_TYPE
@@ -75,12 +78,12 @@ class _Writer:
         self._options = options
         self._templates: dict[tuple[int, str, str, Op, bool, bool], _RowTemplate] = {}
         """By the identity of the columns, which rows of a table share, names, the kind of change and its images."""
-        self._ddl_schemas = self._schemas(schema.DDL_KEY, schema.DDL)
+        self._ddl_schemas = self._schemas(_DDL_KEY_SCHEMA, _DDL_SCHEMA)
         self._watermark_schemas = self._schemas(
-            schema.key(*_WATERMARK, columns=()), schema.envelope(*_WATERMARK, columns=None)
+            _key_schema(*_WATERMARK, columns=()), _envelope_schema(*_WATERMARK, columns=None)
         )
 
-    def _schemas(self, *schemas: schema.Schema) -> list[_Members]:
+    def _schemas(self, *schemas: _Schema) -> list[_Members]:
         """The members ``schema``, written once."""
         if self._options.debezium_disable_schema:
             return [{} for _ in schemas]
@@ -110,8 +113,8 @@ class _Writer:
         names = (_CLUSTER, row.database, row.table)
         fields = [] if self._options.debezium_disable_schema else _fields(row.columns, self._options)
         keys = {column.name for column in row.columns if column.key}
-        key = schema.key(*names, columns=[field for field in fields if field["field"] in keys])
-        key_schema, value_schema = self._schemas(key, schema.envelope(*names, columns=fields))
+        key = _key_schema(*names, columns=[field for field in fields if field["field"] in keys])
+        key_schema, value_schema = self._schemas(key, _envelope_schema(*names, columns=fields))
         payload = {
             "source": _source(row.database, row.table, NUMBER, NUMBER),
             "ts_ms": NUMBER,
@@ -165,12 +168,12 @@ def _images(op: Op, *, old: bool) -> _Members:
     return {"after": JSON}
 
 
-def _fields(columns: tuple[Column, ...], options: SinkOptions) -> list[schema.Schema]:
+def _fields(columns: tuple[Column, ...], options: SinkOptions) -> list[_Schema]:
     """The columns' fields. Raises ConfigError for a type that is not MySQL's, if its name is to be written."""
     return [_field(column, options) for column in columns]
 
 
-def _field(column: Column, options: SinkOptions) -> schema.Schema:
+def _field(column: Column, options: SinkOptions) -> _Schema:
     kind = parse_type(column.type)
     extension = options.enable_tidb_extension
     value_format = (
@@ -179,7 +182,7 @@ def _field(column: Column, options: SinkOptions) -> schema.Schema:
     if value_format is not None and extension:
         raise ConfigError(f"enable-tidb-extension: the MySQL type of {column.name} is not known, only {column.type}")
     value_format = value_format or format_of(kind, options.time_zone, whole=False)
-    return schema.column(column, kind, value_format, tidb_type=extension)
+    return _column_schema(column, kind, value_format, tidb_type=extension)
 
 
 def _commit_ts(commit_ts: int | None) -> int:
@@ -207,3 +210,154 @@ def _source(database: str, table: str, commit_ts: int | Raw, commit_ms: int | Ra
         "commit_ts": commit_ts,
         "cluster_id": _CLUSTER,
     }
+
+
+_Schema = dict[str, Any]
+
+_UNSAFE = re.compile(r"[^a-zA-Z0-9_.]")
+
+
+def _member(kind: str, name: str, *, optional: bool = False) -> _Schema:
+    return {"type": kind, "optional": optional, "field": name}
+
+
+_SNAPSHOT = _member("string", "snapshot", optional=True) | {
+    "name": "io.debezium.data.Enum",
+    "version": 1,
+    "parameters": {"allowed": "true,last,false,incremental"},
+    "default": "false",
+}
+
+_SOURCE: _Schema = {
+    "type": "struct",
+    "fields": [
+        *(_member("string", name) for name in ("version", "connector", "name")),
+        _member("int64", "ts_ms"),
+        _SNAPSHOT,
+        _member("string", "db"),
+        *(_member("string", name, optional=True) for name in ("sequence", "table")),
+        _member("int64", "server_id"),
+        _member("string", "gtid", optional=True),
+        _member("string", "file"),
+        _member("int64", "pos"),
+        _member("int32", "row"),
+        _member("int64", "thread", optional=True),
+        _member("string", "query", optional=True),
+    ],
+    "optional": False,
+    "name": "io.debezium.connector.mysql.Source",
+    "field": "source",
+}
+
+_ENVELOPE = [
+    _SOURCE,
+    _member("string", "op"),
+    _member("int64", "ts_ms", optional=True),
+    {
+        "type": "struct",
+        "fields": [_member("string", "id"), _member("int64", "total_order"), _member("int64", "data_collection_order")],
+        "optional": True,
+        "name": "event.block",
+        "version": 1,
+        "field": "transaction",
+    },
+]
+
+_TEXTS = {"type": "array", "items": {"type": "string", "optional": False}, "optional": True}
+
+_COLUMN = [
+    _member("string", "name"),
+    _member("int32", "jdbcType"),
+    _member("int32", "nativeType", optional=True),
+    _member("string", "typeName"),
+    *(_member("string", name, optional=True) for name in ("typeExpression", "charsetName")),
+    *(_member("int32", name, optional=True) for name in ("length", "scale")),
+    _member("int32", "position"),
+    *(_member("boolean", name, optional=True) for name in ("optional", "autoIncremented", "generated")),
+    *(_member("string", name, optional=True) for name in ("comment", "defaultValueExpression")),
+    _TEXTS | {"field": "enumValues"},
+]
+
+
+def _connect(name: str, fields: list[_Schema]) -> _Schema:
+    name = f"io.debezium.connector.schema.{name}"
+    return {"name": name, "optional": False, "type": "struct", "version": 1, "fields": fields}
+
+
+_TABLE = _connect(
+    "Table",
+    [
+        _member("string", "defaultCharsetName", optional=True),
+        _TEXTS | {"field": "primaryKeyColumnNames"},
+        _member("array", "columns") | {"items": _connect("Column", _COLUMN)},
+        _member("string", "comment", optional=True),
+    ],
+)
+_CHANGE = [_member("string", "type"), _member("string", "id"), _TABLE | {"field": "table", "optional": True}]
+
+_DDL_SCHEMA: _Schema = {
+    "optional": False,
+    "type": "struct",
+    "version": 1,
+    "name": "io.debezium.connector.mysql.SchemaChangeValue",
+    "fields": [
+        _SOURCE,
+        _member("int64", "ts_ms"),
+        *(_member("string", name, optional=True) for name in ("databaseName", "schemaName", "ddl")),
+        _member("array", "tableChanges") | {"items": _connect("Change", _CHANGE)},
+    ],
+}
+_DDL_KEY_SCHEMA: _Schema = {
+    "type": "struct",
+    "name": "io.debezium.connector.mysql.SchemaChangeKey",
+    "optional": False,
+    "version": 1,
+    "fields": [_member("string", "databaseName")],
+}
+
+
+def _envelope_schema(cluster: str, *names: str, columns: Sequence[_Schema] | None) -> _Schema:
+    """The schema of a row's value, or without ``columns`` of a watermark's; ``names`` are database and table."""
+    prefix = _safe(cluster, *names)
+    images = [
+        {"type": "struct", "optional": True, "name": f"{prefix}.Value", "field": image, "fields": columns}
+        for image in ("before", "after")
+    ]
+    fields = _ENVELOPE if columns is None else [*images, *_ENVELOPE]
+    return {"type": "struct", "optional": False, "name": f"{prefix}.Envelope", "version": 1, "fields": fields}
+
+
+def _key_schema(cluster: str, *names: str, columns: Sequence[_Schema]) -> _Schema:
+    """The schema of a key."""
+    return {"type": "struct", "name": f"{_safe(cluster, *names)}.Key", "optional": False, "fields": columns}
+
+
+def _safe(*names: str) -> str:
+    """Names joined by points, with ``_`` for what Avro's names do not have; a table's own points stay."""
+    *outer, table = names
+    safe = _UNSAFE.sub("_", ".".join([*(name.replace(".", "_") for name in outer), table]))
+    return f"_{safe}" if safe[:1].isdigit() else safe
+
+
+def _column_schema(of: Column, kind: MysqlType, value_format: ValueFormat, *, tidb_type: bool) -> _Schema:
+    """The field of one column."""
+    field: _Schema = {"tidb_type": _tidb_type(kind)} if tidb_type else {}
+    field |= {"type": value_format.connect, "optional": not of.key}
+    if value_format.name is not None:
+        # The writers leave out the version of a VECTOR.
+        field |= (
+            {"name": value_format.name} if kind.family is Family.VECTOR else {"name": value_format.name, "version": 1}
+        )
+    match kind.family:
+        case Family.ENUM:
+            field["parameters"] = {"allowed": ",".join(name.replace(",", "\\,") for name in kind.elements)}
+        case Family.SET:
+            field["parameters"] = {"allowed": ",".join(kind.elements)}
+        case Family.BIT if value_format.name is not None:
+            field["parameters"] = {"length": str(kind.size[0])}
+    return field | {"field": of.name}
+
+
+def _tidb_type(kind: MysqlType) -> str:
+    signed = not kind.unsigned or kind.family is Family.DECIMAL
+    return kind.name if signed else f"{kind.name} unsigned"

@@ -10,9 +10,8 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from ticdc_codec.batch import DecoderContext
-from ticdc_codec.debezium.field import columns_of
-from ticdc_codec.debezium.value import Texts, texts
-from ticdc_codec.debezium.value_format import ValueFormat
+from ticdc_codec.debezium.envelope import columns_of
+from ticdc_codec.debezium.value import Texts, ValueFormat, texts
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text, key_positions
 from ticdc_codec.json_table import ColumnOrder, Image, ImageTypes, check_names, make_room

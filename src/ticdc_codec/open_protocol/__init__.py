@@ -3,8 +3,8 @@
     key      1, length, {"ts": tso, "scm": "d", "tbl": "t", "t": 1}, length, …         t: 1 row, 2 DDL, 3 watermark
     value       length, {"u": {"id": {"t": 3, "h": true, "f": 11, "v": 1}}, "p": {…}}, length, …
 
-One module a concern: ``frame`` (the lengths, the key), ``table`` (a table as one row describes it, compiled), ``rows``
-(rows for ``json_rows``), ``value`` (texts by type, both ways), ``decode`` and ``encode``.
+One module a concern: ``frame`` (the lengths, the key), ``table`` (a table as one row describes it, compiled), ``value``
+(texts by type, both ways), ``decode`` (with the rows for ``json_rows``) and ``encode``.
 """
 
 from __future__ import annotations

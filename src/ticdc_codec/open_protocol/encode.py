@@ -10,10 +10,20 @@ import orjson
 from msgspec import UNSET
 from msgspec.structs import replace
 
-from ticdc_codec.compression import compress
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl, Event, Image, Op, Resolved, RowChange
-from ticdc_codec.message import OVERHEAD, ClaimCheck, Cut, Message, StoredObject, checked, key_alone, limited, named
+from ticdc_codec.message import (
+    OVERHEAD,
+    ClaimCheck,
+    Cut,
+    Message,
+    StoredObject,
+    checked,
+    compress,
+    key_alone,
+    limited,
+    named,
+)
 from ticdc_codec.mysql_type import parse_type
 from ticdc_codec.number_text import number_of_names
 from ticdc_codec.open_protocol.frame import DDL, RESOLVED, ROW, VERSION, Key, framed, key_texts, texts_of

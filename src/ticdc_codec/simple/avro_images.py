@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, key_positions
-from ticdc_codec.json_column import joined
+from ticdc_codec.json_text import joined
 from ticdc_codec.number import Bools, Int64s
 from ticdc_codec.simple.avro_cursors import ColumnNames, Cursors
 from ticdc_codec.simple.avro_values import Tag, Values

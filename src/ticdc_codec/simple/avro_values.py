@@ -14,12 +14,12 @@ import pyarrow.compute as pc
 
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column
-from ticdc_codec.json_column import digits_of, escaped, not_utf8, slices_of
+from ticdc_codec.json_text import digits_of, escaped, not_utf8, slices_of
 from ticdc_codec.mysql_type import Family, parse_type
 from ticdc_codec.number import Bools, Int64s
 from ticdc_codec.number_text import count_text, numbers_of_names_or_digits, shortest_texts
 from ticdc_codec.simple.avro_cursors import Cursors
-from ticdc_codec.simple.zone import in_zone
+from ticdc_codec.simple.message import in_zone
 
 
 class Tag(IntEnum):

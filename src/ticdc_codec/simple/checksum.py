@@ -24,8 +24,7 @@ from zoneinfo import ZoneInfo
 from ticdc_codec.errors import ConfigError, DecodeError, LakehouseError
 from ticdc_codec.event import Column, RowChange
 from ticdc_codec.mysql_type import Family, family_of
-from ticdc_codec.simple.message import Checksum
-from ticdc_codec.simple.zone import utc_text
+from ticdc_codec.simple.message import Checksum, utc_text
 
 _VERSION = 2
 """Of both writers (wire.md 8.13)."""

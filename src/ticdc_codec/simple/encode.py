@@ -11,10 +11,9 @@ from typing import Any
 
 import msgspec
 
-from ticdc_codec.compression import compress
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Image, Resolved, RowChange
-from ticdc_codec.message import Cut, Message, checked, key_alone, limited
+from ticdc_codec.message import Cut, Message, checked, compress, key_alone, limited
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.options import EncodingFormat, IntegrityCheck, SinkOptions
 from ticdc_codec.simple.avro_message import AvroWriter

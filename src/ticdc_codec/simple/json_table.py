@@ -34,8 +34,7 @@ from ticdc_codec.json_text import quotes_of
 from ticdc_codec.mysql_type import Family, family_of, parse_type
 from ticdc_codec.number_text import READERS, WRITERS, are_counts, number_of_names, numbers_of_names_or_digits
 from ticdc_codec.simple.checksum import check
-from ticdc_codec.simple.message import Checksum
-from ticdc_codec.simple.zone import in_zone
+from ticdc_codec.simple.message import Checksum, in_zone
 
 _NAMES = {"handle_key_only": "handleKeyOnly"}
 

@@ -6,8 +6,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from msgspec import Meta, Struct, field
 
+from ticdc_codec.options import Text, Zone
 from ticdc_codec.protocols import PROTOCOLS
-from ticdc_codec.typed_value import Text, Zone
 from ticdc_lakehouse.config.alarm import Alarm
 from ticdc_lakehouse.config.gold import Gold
 from ticdc_lakehouse.config.kafka import Kafka

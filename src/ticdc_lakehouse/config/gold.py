@@ -6,7 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta, Struct, field
 
-from ticdc_codec.typed_value import Zone
+from ticdc_codec.options import Zone
 from ticdc_lakehouse.config.table_filter import TablePattern, fits
 from ticdc_lakehouse.policy import (
     NAME_TEMPLATE,

@@ -18,7 +18,7 @@ from msgspec import UNSET
 from msgspec.structs import FieldInfo
 
 from ticdc_codec.errors import ConfigError
-from ticdc_codec.typed_value import bare, is_word, typed
+from ticdc_codec.options import bare, is_word, typed
 
 S = TypeVar("S", bound=msgspec.Struct)
 

@@ -14,9 +14,8 @@ from typing import Any, get_args, get_origin
 import msgspec
 from msgspec.structs import FieldInfo
 
-from ticdc_codec.options import Option, option_names, options_of
+from ticdc_codec.options import Option, bare, expected, is_word, option_names, options_of
 from ticdc_codec.protocols import PROTOCOLS
-from ticdc_codec.typed_value import bare, expected, is_word
 from ticdc_lakehouse.config.alarm import Alarm
 from ticdc_lakehouse.config.client_option import CLIENT_OPTIONS
 from ticdc_lakehouse.config.feed_file import FeedFile

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ticdc_codec.errors import ConfigError
-from ticdc_codec.options import SinkOptions, option_names, options_of, sink_options
-from ticdc_codec.typed_value import Zone
+from ticdc_codec.options import SinkOptions, Zone, option_names, options_of, sink_options
 from ticdc_lakehouse.config.keys import Key
 
 # How TiCDC itself reaches Kafka: no message depends on it. Source: pingcap/ticdc pkg/sink/kafka/options.go (urlConfig)

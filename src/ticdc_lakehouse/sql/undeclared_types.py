@@ -1,7 +1,7 @@
 """Texts of columns whose type the messages left open (Debezium without its extension, or without its schema), made
 MySQL's by the definition in force: SQL that views and gold share.
 
-Silver keeps what the wire had: days for a DATE, base64 for a BINARY. ``ticdc_codec.debezium.value_format`` says the
+Silver keeps what the wire had: days for a DATE, base64 for a BINARY. ``ticdc_codec.debezium.value`` says the
 same for values whose type a decoder knew; docs/protocols/debezium.md is this table in words.
 """
 

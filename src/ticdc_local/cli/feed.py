@@ -8,7 +8,7 @@ from collections import Counter
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Ddl, Event, Failure, Resolved, RowChange
-from ticdc_codec.inspection.inspector import inspect
+from ticdc_codec.inspection import inspect
 from ticdc_codec.protocols import PROTOCOLS, protocol_named, spelling
 from ticdc_lakehouse.config.feed import Feed
 from ticdc_lakehouse.config.layer_settings import decoding_of

@@ -14,8 +14,7 @@ from rich.text import Text
 from rich.tree import Tree
 
 from ticdc_codec.errors import ConfigError
-from ticdc_codec.inspection import Inspector
-from ticdc_codec.inspection.view import Node, Style
+from ticdc_codec.inspection import Inspector, Node, Style
 from ticdc_codec.protocols import PROTOCOLS, spelling
 from ticdc_codec.recognition import recognise
 from ticdc_local.cli.arguments import named_values

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ticdc_codec.event import Failure
-from ticdc_codec.inspection.inspector import Inspector
+from ticdc_codec.inspection import Inspector
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Layer, Values
 from ticdc_lakehouse.config.feed import Feed

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 import pyarrow as pa
 
-from ticdc_codec.compression import decompress
 from ticdc_codec.errors import ConfigError, DecodeError
+from ticdc_codec.message import decompress
 from ticdc_codec.options import Compression
 from ticdc_lakehouse.ops.dumpling.dialect import Dialect
 from ticdc_lakehouse.ops.dumpling.fields import outside, positions, slices
