@@ -174,14 +174,15 @@ def altered(lake: Lake, create: str, values: str, ddl: str, ddl_time_zone: str |
 
 
 def altered_table(lake: Lake, table: Table, values: str, ddl: str, ddl_time_zone: str | None = None) -> str:
-    create_live_table(lake, "t", table, data="t__data", config=GoldConfig(feed="f", time_zone="UTC"))
+    config = GoldConfig(feed="f", time_zone="UTC", ddl_time_zone=ddl_time_zone)
+    create_live_table(lake, "t", table, data="t__data", config=config)
     name = lake.table(Layer.LIVE, "t")
     lake.spark.sql(f"INSERT INTO {name} VALUES {values}")
     (statement,) = read_ddl(ddl, "d", "t")
     assert isinstance(statement, AlterTable)
     changed = change(table, statement)
     step = AlterRows(commit_ts=1, query=ddl, effects=changed.effects, table=changed.table)
-    alter(lake, "t", step, 1, "UTC", ddl_time_zone)
+    alter(lake, config, "t", step, 1)
     return name
 
 

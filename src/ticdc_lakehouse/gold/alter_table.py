@@ -22,6 +22,7 @@ from ticdc_lakehouse.gold.live_table import (
     temporary_view,
 )
 from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY, key_text_sql
+from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.table_plan import AlterRows, ExchangeRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.effect import Added, ConvertedColumn, Dropped, Effect, Filled, Rekeyed, Renamed, RowsGone
@@ -69,11 +70,9 @@ class _Rows:
         return replace(self, query=f"SELECT * FROM ({self.query}) WHERE {condition}", same=False)
 
 
-def alter(
-    lake: Lake, name: str, step: AlterRows, version: int, time_zone: str, ddl_time_zone: str | None = None
-) -> bool:
+def alter(lake: Lake, config: GoldConfig, name: str, step: AlterRows, version: int) -> bool:
     """Do to the live table, which is at ``version``, what the DDL did, in one commit; gives whether there was anything
-    to do. ``time_zone`` is the feed's, ``ddl_time_zone`` that of the session which ran the DDL, if it is known.
+    to do.
 
     Raises ApplyError, before anything is written, if values cannot be converted.
     """
@@ -89,7 +88,7 @@ def alter(
         return True
     rows = _Rows(query=f"SELECT * FROM {table} VERSION AS OF {version}", columns=stored)
     for effect in step.effects:
-        rows = _after(lake, rows, effect, step, time_zone, ddl_time_zone)
+        rows = _after(lake, config, rows, effect, step)
     if not rows.same or _adds_and_drops(step.effects):
         replace_rows(lake, table, rows.query, step.table, target)
         return True
@@ -164,26 +163,24 @@ def _has_irregular(lake: Lake, rows: str, name: str) -> bool:
     return bool(found.collect()[0]["found"])
 
 
-def _after(
-    lake: Lake, rows: _Rows, effect: Effect, step: AlterRows, time_zone: str, ddl_time_zone: str | None
-) -> _Rows:
+def _after(lake: Lake, config: GoldConfig, rows: _Rows, effect: Effect, step: AlterRows) -> _Rows:
     """The rows after one effect of the DDL."""
     match effect:
         case Added(column=column, value=value):
-            return _add(rows, by_name(column), value, time_zone)
+            return _add(rows, by_name(column), value, config.time_zone)
         case Filled(column=column, value=value):
-            return _fill(rows, column, value, time_zone)
+            return _fill(rows, column, value, config.time_zone)
         case Dropped(column=column):
             return _drop(lake, rows, column)
         case Renamed(old=old, new=new):
             return _rename(rows, old, new)
         case ConvertedColumn(before=before, after=after):
-            return _convert(lake, rows, before, by_name(after), step, time_zone, ddl_time_zone)
+            return _convert(lake, config, rows, before, by_name(after), step)
         case Rekeyed():
-            return _rekey(rows, step, time_zone)
+            return _rekey(rows, step, config.time_zone)
         case RowsGone():
             _check_readable(lake, rows.query, effect)
-            return rows.where(f"NOT coalesce({gone_sql(effect, time_zone)}, false)")
+            return rows.where(f"NOT coalesce({gone_sql(effect, config.time_zone)}, false)")
 
 
 def _add(rows: _Rows, column: ColumnDefinition, value: str | None, time_zone: str) -> _Rows:
@@ -235,15 +232,14 @@ def _rename(rows: _Rows, old: str, new: str) -> _Rows:
 
 def _convert(
     lake: Lake,
+    config: GoldConfig,
     rows: _Rows,
     before: ColumnDefinition,
     after: ColumnDefinition,
     step: AlterRows,
-    time_zone: str,
-    ddl_time_zone: str | None,
 ) -> _Rows:
     """The column with converted values; a type that the lake keeps in the same way only changes its comment."""
-    zone = _conversion_zone(before, after, time_zone, ddl_time_zone)
+    zone = _conversion_zone(config, before, after)
     before = _with_all_digits(before)
     old, new = typed_column(before), typed_column(after)
     text = stored_text_sql(old, zone)
@@ -257,24 +253,22 @@ def _convert(
         # The key's texts stay as the wire wrote them, but for numbers of ENUM and SET and for digits of moments.
         kept = _more_digits(rows, before, after)
         moved = in_key and (kept is not rows or after.type.elements or not before.sized)
-        return _rekey(kept, step, time_zone) if moved else kept
+        return _rekey(kept, step, config.time_zone) if moved else kept
     _check(lake, rows.query, (before, new), text, converted, zone)
     rows = rows.select(_assigned(new, converted, zone))
-    return _rekey(rows, step, time_zone) if in_key else rows
+    return _rekey(rows, step, config.time_zone) if in_key else rows
 
 
-def _conversion_zone(
-    before: ColumnDefinition, after: ColumnDefinition, time_zone: str, ddl_time_zone: str | None
-) -> str:
+def _conversion_zone(config: GoldConfig, before: ColumnDefinition, after: ColumnDefinition) -> str:
     """The zone of the wall-clock times that TiDB converts. Raises ApplyError if they depend on one that is unknown."""
     if not has_session_time(before.type, after.type):
-        return time_zone
-    if ddl_time_zone is None:
+        return config.time_zone
+    if config.ddl_time_zone is None:
         raise ApplyError(
             f"column {before.name}: what {before.type.text} becomes as {after.type.text} depends on the time zone of "
             "the session that ran the DDL: give it as gold.ddl_time_zone, and resume the table"
         )
-    return ddl_time_zone
+    return config.ddl_time_zone
 
 
 def _instant_sql(timestamp: TypedColumn, text: str, zone: str) -> str:

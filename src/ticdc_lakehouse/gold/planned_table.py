@@ -236,9 +236,8 @@ class PlannedTable:
     def _alter(self, step: AlterRows) -> Stop | None:
         self._read_version()
         lake, config = self.run.commits.at(step.commit_ts), self.run.config
-        zones = config.time_zone, config.ddl_time_zone
         try:
-            self._commit(lake, lambda: alter(lake, self.name, step, self.version, *zones))
+            self._commit(lake, lambda: alter(lake, config, self.name, step, self.version))
         except ApplyError as error:
             return ddl_stop(step, str(error))
         return None
