@@ -3,7 +3,7 @@ do rows whose message is in quarantine until then.
 
 Wherever a window ends, a blocked table has the name that TiDB gave it and holds what it held before the DDL. Every
 other table is that of TiDB, and at the end all are, but those whose columns or rows only an export tells
-(`ticdc_lakehouse.planning.undefined_tables`).
+(`ticdc_lakehouse.planning.blocking`).
 """
 
 from __future__ import annotations

@@ -15,13 +15,12 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.options import LargeMessage, SinkOptions, option_names
 from ticdc_lakehouse.config.alarm import Alarm
 from ticdc_lakehouse.config.document import document_of
-from ticdc_lakehouse.config.feed_file import LARGEST_MESSAGE, FeedFile
+from ticdc_lakehouse.config.feed_file import LARGEST_MESSAGE, Bronze, FeedFile, Silver
 from ticdc_lakehouse.config.gold import Gold
 from ticdc_lakehouse.config.kafka import Kafka, Servers
 from ticdc_lakehouse.config.keys import Key, read_struct, suggestion
 from ticdc_lakehouse.config.live import Live
 from ticdc_lakehouse.config.names import clashes, known_names
-from ticdc_lakehouse.config.retention import Bronze, Silver
 from ticdc_lakehouse.config.security import SecretReference, client_options, read_security
 from ticdc_lakehouse.config.sink_uri import read_options
 from ticdc_lakehouse.config.table_filter import TableFilter

@@ -9,11 +9,37 @@ from msgspec import Meta, Struct, field
 from ticdc_codec.options import Text, Zone
 from ticdc_codec.protocols import PROTOCOLS
 from ticdc_lakehouse.config.alarm import Alarm
-from ticdc_lakehouse.config.gold import Gold
+from ticdc_lakehouse.config.gold import Days, Gold
 from ticdc_lakehouse.config.kafka import Kafka
 from ticdc_lakehouse.config.live import Live
-from ticdc_lakehouse.config.retention import Bronze, Silver
 from ticdc_lakehouse.config.table_filter import TableFilter
+
+
+class Bronze(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Messages as they came. Without a retention they are kept without end."""
+
+    retention_days: Annotated[
+        Days | None,
+        Meta(
+            description="`ticdc-lake maintain` deletes messages that were landed more days than this before the "
+            "watermark, once gold has published their changes and if none is in quarantine ([what it "
+            "keeps](retention.md))."
+        ),
+    ] = None
+
+
+class Silver(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Events. Without a retention they are kept without end."""
+
+    retention_days: Annotated[
+        Days | None,
+        Meta(
+            description="`ticdc-lake maintain` deletes events, all but DDLs, that are more days than this older than "
+            "the watermark, as far as no blocked table and no message in quarantine needs them ([what it "
+            "keeps](retention.md)). An older export cannot be loaded."
+        ),
+    ] = None
+
 
 LARGEST_MESSAGE = 16 * 1024 * 1024
 MOST_BYTES = 2**31 - 1

@@ -18,12 +18,11 @@ from ticdc_codec.options import Option, bare, expected, is_word, option_names, o
 from ticdc_codec.protocols import PROTOCOLS
 from ticdc_lakehouse.config.alarm import Alarm
 from ticdc_lakehouse.config.client_option import CLIENT_OPTIONS
-from ticdc_lakehouse.config.feed_file import FeedFile
+from ticdc_lakehouse.config.feed_file import Bronze, FeedFile, Silver
 from ticdc_lakehouse.config.gold import Gold
 from ticdc_lakehouse.config.kafka import Kafka
 from ticdc_lakehouse.config.keys import default_of
 from ticdc_lakehouse.config.live import Live
-from ticdc_lakehouse.config.retention import Bronze, Silver
 from ticdc_lakehouse.config.security import PREFIXES, is_secret
 from ticdc_lakehouse.config.sink_uri import OF_TICDC_ALONE, SECRETS
 from ticdc_lakehouse.config.table_filter import TableFilter

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from ticdc_lakehouse.planning.blocking import lacks_former_rows
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind
 from ticdc_lakehouse.planning.table_plan import TablePlanBuilder
-from ticdc_lakehouse.planning.undefined_tables import lacks_former_rows
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import names_of
 

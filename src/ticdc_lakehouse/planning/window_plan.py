@@ -1,12 +1,12 @@
 """The plan of a window: what it does to each table, decided before anything is written.
 
-The planner applies the window's DDLs in commit order (`window_planner`). The plan of an affected table merges its rows
+The DDLs are applied in commit order (`window_planner`). The plan of an affected table merges its rows
 up to the DDL's commit_ts, applies the DDL, then merges later rows. The plan of a table without DDL has one step.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
@@ -16,9 +16,9 @@ from ticdc_lakehouse.planning.published_state import Definition, TableState
 from ticdc_lakehouse.planning.stop_reason import StopReason
 from ticdc_lakehouse.planning.table_plan import ExchangeRows, Step, TablePlanBuilder
 from ticdc_lakehouse.planning.window import DdlEvent
-from ticdc_lakehouse.planning.window_planner import WindowPlanner
+from ticdc_lakehouse.planning.window_planner import apply_ddl
+from ticdc_lakehouse.planning.window_tables import WindowTables
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.schema.rename import possible_order
 from ticdc_lakehouse.schema.statement import RenameTables
 
 
@@ -75,19 +75,19 @@ def _exchanging(plan: TablePlan) -> set[str]:
 
 def plan_tables(now: PlanningInput) -> WindowPlan:
     """Returns the plan of the window."""
-    planner = WindowPlanner(now)
+    tables = WindowTables(now)
     for commit_ts, ddls in groupby(now.window.ddls, key=attrgetter("commit_ts")):
-        planner.infer_tables(commit_ts)
-        ordered = _in_execution_order([*ddls], (builder.name for builder in planner.builders))
+        tables.infer_tables(commit_ts)
+        ordered = _in_execution_order([*ddls], (builder.name for builder in tables.builders))
         for ddl in ordered:
             for statement in ddl.statements:
-                planner.apply_ddl(ddl, statement)
-        planner.record_renames(ordered)
-    planner.infer_tables(now.tso)
-    planner.finish()
+                apply_ddl(tables, ddl, statement)
+        tables.record_renames(ordered)
+    tables.infer_tables(now.tso)
+    tables.finish()
     return WindowPlan(
-        tables=tuple(sorted((_plan(now, each) for each in planner.builders), key=lambda plan: plan.name)),
-        recoverable=tuple(_recoverable(now, each) for each in planner.recoverable),
+        tables=tuple(sorted((_plan(now, each) for each in tables.builders), key=lambda plan: plan.name)),
+        recoverable=tuple(_recoverable(now, each) for each in tables.recoverable),
     )
 
 
@@ -97,7 +97,39 @@ def _in_execution_order(ddls: list[DdlEvent], names: Iterable[TableName]) -> lis
     renames = [s for ddl in ddls for s in ddl.statements if isinstance(s, RenameTables)]
     if len({ddl.topic for ddl in ddls}) < 2 or len(renames) < len(ddls):
         return ddls
-    return [ddls[number] for number in possible_order(renames, names)]
+    return [ddls[number] for number in _possible_order(renames, names)]
+
+
+def _possible_order(renames: Sequence[RenameTables], names: Iterable[TableName]) -> list[int]:
+    """The numbers of the renames in an order in which each finds a table of its old name and the new name free, given
+    the ``names`` that tables have before; those that never do, as they come.
+
+    TiCDC sends a RENAME TABLE of several tables as one DDL for each, all of one commit_ts, and each to the topic of its
+    old name (wire.md 2.4 and 8.6): from one topic they come in TiDB's order, from several in none.
+    """
+    names_in_use = set(names)
+    left, order = [*range(len(renames))], []
+    while left:
+        number = next((number for number in left if _is_possible(renames[number], names_in_use)), left[0])
+        left.remove(number)
+        order.append(number)
+        names_in_use = _afterwards(renames[number], names_in_use)
+    return order
+
+
+def _is_possible(rename: RenameTables, names_in_use: set[TableName]) -> bool:
+    for old, new in rename.pairs:
+        free = new not in names_in_use or new == old
+        if old not in names_in_use or not free:
+            return False
+        names_in_use = _afterwards(RenameTables(pairs=((old, new),)), names_in_use)
+    return True
+
+
+def _afterwards(rename: RenameTables, names_in_use: set[TableName]) -> set[TableName]:
+    for old, new in rename.pairs:
+        names_in_use = names_in_use - {old} | {new}
+    return names_in_use
 
 
 def _recoverable(now: PlanningInput, builder: TablePlanBuilder) -> TablePlan:

@@ -1,0 +1,179 @@
+"""The plan builders of all tables of a window: which there are, which of them a DDL affects, and how one begins, is
+replaced, is blocked or is kept as recoverable, whatever the statement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ticdc_lakehouse.planning.blocking import block_unless_ignored, block_unless_skipped, unsupported
+from ticdc_lakehouse.planning.compatibility import definition_from_wire
+from ticdc_lakehouse.planning.planning_input import PlanningInput
+from ticdc_lakehouse.planning.published_tables import published_builder
+from ticdc_lakehouse.planning.recovery import end_table, recoverable_builders
+from ticdc_lakehouse.planning.segments import define, merge_rest, merge_until, remaining_groups
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.table_plan import TablePlanBuilder
+from ticdc_lakehouse.planning.table_plans import TablePlans
+from ticdc_lakehouse.planning.window import DdlEvent
+from ticdc_lakehouse.schema.computed_default import without_old_rows
+from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.statement import RenameTables
+
+
+class WindowTables:
+    """The plan builders of all tables of a window."""
+
+    def __init__(self, now: PlanningInput) -> None:
+        self.now = now
+        self.builders = TablePlans()
+        for name, state in now.before.tables.items():
+            self.builders.add(published_builder(now, name, state))
+        self._from_files = {table.name: table for table in now.config.tables}
+        if now.before.tso == 0:
+            for table in now.config.tables:
+                self._begin(table.name, table, 0, "file")
+        for name in sorted(now.late.keys() - now.before.tables.keys()):
+            builder = self._begin(name, None, now.late[name].tso, "ddl")
+            if builder is not None:
+                builder.block(now.late[name].stop)
+        self.recoverable = recoverable_builders(now)
+        self._kept_recoverable = {(builder.name, builder.dropped_at) for builder in self.recoverable}
+        firsts = {(group.first, name) for name, groups in now.window.rows.items() for group in groups}
+        self._first_rows = sorted(firsts, reverse=True)
+
+    def infer_tables(self, through: int) -> None:
+        """Adds builders for tables that are inferred from the wire: their first rows lie at or below ``through``."""
+        while self._first_rows and self._first_rows[-1][0] <= through:
+            first, name = self._first_rows.pop()
+            if self.builders.named(name) is not None or self._is_of_former_name(name, first):
+                continue
+            from_file = self._from_files.get(name)
+            groups = (group for group in self.now.window.rows[name] if group.first >= first)
+            table = from_file or definition_from_wire(name, groups)
+            self._begin(name, table, 0 if from_file else first, "file" if from_file else "wire")
+
+    def _is_of_former_name(self, name: TableName, first: int) -> bool:
+        """True if rows at or below the watermark belong to a table that had this name before. They are read again for
+        a blocked table that had or got this name, too: whatever table they are of has them, or is gone. A renamed
+        table lacks rows that arrived late and is blocked; a dropped one does not need them."""
+        if first > self.now.before.tso:
+            return False
+        if self.now.batches is None and not any(g.replayed for g in self.now.window.rows[name] if g.first <= first):
+            return True
+        data_of_name = self.now.naming.data_of_name(name)
+        for builder in self.builders if data_of_name else ():
+            if builder.definition is not None and builder.definition.data in data_of_name:
+                detail = f"rows arrived late under the name that it had before, {name}"
+                builder.block(StopReason(kind=StopKind.LATE_ROWS, detail=detail, needs_override=True))
+        return bool(data_of_name)
+
+    def finish(self) -> None:
+        """Merges the remaining rows of all tables."""
+        for builder in self.builders:
+            merge_rest(self.now, builder)
+
+    def record_renames(self, ddls: Sequence[DdlEvent]) -> None:
+        """Records all renames of one commit_ts for every table that one of them renamed. In a swap its new name is
+        another rename's old name, and the window after one that ends here sees them all again. A blocked table has its
+        old definition, if any, and is renamed again when it goes on."""
+        renames = [ddl for ddl in ddls if any(isinstance(statement, RenameTables) for statement in ddl.statements)]
+        for builder in self.builders if len(renames) > 1 else ():
+            missing = [ddl for ddl in renames if not builder.has_recorded(ddl)]
+            follows = builder.stop is None or builder.definition is None
+            if follows and len(missing) < len(renames):
+                for ddl in missing:
+                    builder.record_ddl(ddl)
+
+    def affected(self, ddl: DdlEvent, names: Sequence[TableName]) -> list[TablePlanBuilder]:
+        """The builders of these names whose tables do not include the DDL yet."""
+        found = ([b for b in self.builders.all_named(name) if not b.includes(ddl)] for name in names)
+        return [builders[0] for builders in found if builders]
+
+    def of_database(self, ddl: DdlEvent, database: str) -> list[TablePlanBuilder]:
+        """The builders of a database's tables that do not include the DDL yet."""
+        return [builder for builder in self.builders.of_database(database) if not builder.includes(ddl)]
+
+    def is_new(self, ddl: DdlEvent) -> bool:
+        """True if a DDL that creates a table is not applied yet."""
+        before = self.now.before
+        if ddl.late:
+            return True
+        if ddl.commit_ts != before.tso:
+            return ddl.commit_ts > before.tso
+        return not any(ddl.query in s.ddls for s in before.tables.values() if s.applied_tso == before.tso)
+
+    def _begin(self, name: TableName, table: Table | None, commit_ts: int, source: str) -> TablePlanBuilder | None:
+        """Adds and returns a builder; None if the feed's filter excludes the table."""
+        if not self.now.config.matches(*name):
+            return None
+        name = self.builders.spelled(name)
+        table = None if table is None else without_old_rows(replace(table, database=name.database))
+        after = commit_ts if source == "ddl" else self.now.before.tso
+        builder = TablePlanBuilder(name=name, definition=None, state=None, after=after)
+        if table is not None:
+            define(self.now, builder, table, commit_ts, source)
+        self.builders.add(builder)
+        return builder
+
+    def begin_at(self, ddl: DdlEvent, name: TableName, table: Table | None) -> TablePlanBuilder | None:
+        """Adds and returns a table that the DDL makes; None if the feed's filter excludes it."""
+        builder = self._begin(name, table, ddl.commit_ts, "ddl")
+        if builder is not None:
+            builder.record_ddl(ddl)
+        return builder
+
+    def create(self, ddl: DdlEvent, name: TableName, table: Table | None) -> TablePlanBuilder | None:
+        """Begins and returns a table; None if the CREATE TABLE is applied already, or if an existing table contradicts
+        it."""
+        existing = self.builders.named(name)
+        if existing is not None and (existing.includes(ddl) or not self.replace_existing(ddl, existing)):
+            return None
+        if existing is None and not self.is_new(ddl):
+            return None
+        return self.begin_at(ddl, name, table)
+
+    def replace_existing(self, ddl: DdlEvent, existing: TablePlanBuilder) -> bool:
+        """Lets a created, renamed or restored table replace the existing one of its name; False if it cannot. It
+        replaces a blocked table, which TiDB must have dropped, a table whose columns are unknown, and a table of the
+        schema_file without rows, whose definition the DDL supersedes. Any other existing table is blocked."""
+        untouched = existing.definition is not None and existing.definition.source == "file" and not existing.steps
+        untouched = untouched and not remaining_groups(self.now, existing, ddl.commit_ts)
+        if existing.stop is not None or existing.definition is None or untouched:
+            self.builders.remove(existing)
+            if existing.stop is not None:
+                self.keep_recoverable(end_table(existing, ddl))
+            return True
+        merge_until(self.now, existing, ddl.commit_ts)
+        if existing.may_include(ddl):
+            existing.record_ddl(ddl)
+        else:
+            block_unless_skipped(self.now, ddl, existing, unsupported(ddl, "the table exists already"))
+        return False
+
+    def block_named(self, ddl: DdlEvent, names: Sequence[TableName], stop: StopReason) -> None:
+        """Blocks the tables of these names; adds the ones that are unknown so far."""
+        for name in names:
+            builder = self.builders.named(name)
+            if builder is not None and not builder.includes(ddl):
+                merge_until(self.now, builder, ddl.commit_ts)
+            elif builder is None and self.is_new(ddl):
+                builder = self.begin_at(ddl, name, None)
+            if builder is not None and not builder.includes(ddl):
+                block_unless_ignored(self.now, ddl, builder, stop)
+
+    def keep_recoverable(self, ended: TablePlanBuilder) -> None:
+        """Keeps a dropped table as recoverable, once: windows apply the same DDL again while a table is blocked before
+        it. In eventual mode no table is recoverable, because its rows at the DROP are unknown."""
+        if self.now.batches is not None:
+            return
+        if (ended.name, ended.dropped_at) not in self._kept_recoverable:
+            self._kept_recoverable.add((ended.name, ended.dropped_at))
+            self.recoverable.append(ended)
+
+    def forget_recoverable(self, builder: TablePlanBuilder | None) -> None:
+        """Takes a table that is restored out of the recoverable ones, if it is among them."""
+        if builder in self.recoverable:
+            self.recoverable.remove(builder)
+            self._kept_recoverable.discard((builder.name, builder.dropped_at))
