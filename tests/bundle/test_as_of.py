@@ -33,22 +33,22 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int | None, Lake]]
     return calls
 
 
-def run(folder: Path, **widgets: str) -> None:
+def run(**widgets: str) -> None:
     conf: dict[str, str] = {}
     spark: Any = SimpleNamespace(conf=SimpleNamespace(get=conf.get, set=conf.__setitem__))
-    run_notebook(NOTEBOOK, widgets, Surroundings(spark=spark, files_root=folder))
+    run_notebook(NOTEBOOK, widgets, Surroundings(spark=spark))
 
 
-def test_it_reads_the_schemas_that_the_widgets_name(tmp_path: Path, asked: list[tuple[str, int | None, Lake]]) -> None:
-    run(tmp_path, feed="shop_open", tso="470613127470252033", **DEV)
+def test_it_reads_the_schemas_that_the_widgets_name(asked: list[tuple[str, int | None, Lake]]) -> None:
+    run(feed="shop_open", tso="470613127470252033", **DEV)
     [(feed, tso, lake)] = asked
     assert (feed, tso, lake.catalog) == ("shop_open", 470613127470252033, "lab")
     assert lake.table(Layer.GOLD, "t") == "`lab`.`dev_jane_gold`.`t`"
     assert lake.schemas == deployed_lake(lake.spark, "lab", "dev_jane_").schemas
 
 
-def test_without_a_tso_it_reads_the_newest(tmp_path: Path, asked: list[tuple[str, int | None, Lake]]) -> None:
-    run(tmp_path)
+def test_without_a_tso_it_reads_the_newest(asked: list[tuple[str, int | None, Lake]]) -> None:
+    run()
     [(feed, tso, lake)] = asked
     assert (feed, tso, lake.catalog) == ("shop_craft", None, "main")
     assert lake.schemas == {layer: layer.value for layer in Layer}
@@ -61,7 +61,7 @@ def test_without_a_tso_it_reads_the_newest(tmp_path: Path, asked: list[tuple[str
         ("9223372036854775808", "parameter tso: expected at most 9223372036854775807, found 9223372036854775808"),
     ],
 )
-def test_a_wrong_tso_is_named(tso: str, said: str, tmp_path: Path, asked: list[tuple[str, int | None, Lake]]) -> None:
+def test_a_wrong_tso_is_named(tso: str, said: str, asked: list[tuple[str, int | None, Lake]]) -> None:
     with pytest.raises(ConfigError, match=said):
-        run(tmp_path, tso=tso)
+        run(tso=tso)
     assert asked == []

@@ -131,7 +131,7 @@ def test_notebooks_do_what_the_commands_do(
     def output_of(notebook: str, **widgets: str) -> str:
         session = feed.spark.newSession()  # of this lake: the tests' own session knows another folder
         session.conf.set(ROOT_CONF, str(feed.lake.root))
-        run_notebook(NOTEBOOKS / f"{notebook}.py", place | widgets, Surroundings(spark=session, files_root=tmp_path))
+        run_notebook(NOTEBOOKS / f"{notebook}.py", place | widgets, Surroundings(spark=session))
         return capsys.readouterr().out
 
     assert "Replayed(decoded=0, still_open=1)" in output_of("replay")

@@ -66,7 +66,7 @@ def notebook(folder: Path, *cells: str, name: str = "n.py") -> Path:
 
 
 def run(path: Path, **parameters: str) -> str | None:
-    return run_notebook(path, parameters, Surroundings(spark=Session(), files_root=path.parent))
+    return run_notebook(path, parameters, Surroundings(spark=Session()))
 
 
 def test_cells_of_a_source_file(tmp_path: Path) -> None:
@@ -95,6 +95,7 @@ def test_cells_of_a_source_file(tmp_path: Path) -> None:
         ("\ufeff# Databricks notebook source\n", "n.py:1: expected"),
         ("# Databricks notebook source\n\n# MAGIC %pip install x\n", "n.py:3: %pip is not supported"),
         ("# Databricks notebook source\n# MAGIC %scala\n", "n.py:2: '%scala': the local runner knows"),
+        ("# Databricks notebook source\n# MAGIC %run ./other\n", "n.py:2: '%run ./other': the local runner knows"),
         ("# Databricks notebook source\n# MAGIC text\n", "n.py:2: 'text'"),
         ("# Databricks notebook source\n# MAGIC\n", "n.py:2: '': the local runner knows"),
         ("# Databricks notebook source\nx = 1\n# MAGIC %md\n", "n.py:2: a cell has '# MAGIC' before every line"),
@@ -145,7 +146,7 @@ def test_who_runs_a_notebook_may_catch_what_each_cell_shows(tmp_path: Path) -> N
             yield
         printed.append((cell.kind, out.getvalue()))
 
-    own = Surroundings(spark=Session(), files_root=tmp_path, show_html=pages.append, around=around)
+    own = Surroundings(spark=Session(), show_html=pages.append, around=around)
     assert run_notebook(path, {}, own) is None
     assert pages == ["<svg/>"]
     assert printed == [(CellKind.MARKDOWN, ""), (CellKind.PYTHON, "text\n"), (CellKind.PYTHON, "")]
@@ -185,7 +186,7 @@ def test_sql_cells(tmp_path: Path) -> None:
         "# MAGIC %sql\n# MAGIC USE x; -- no; not here\n# MAGIC SELECT :feed, a:feed, ':feed'",
         "dbutils.notebook.exit(_sqldf is spark)",
     )
-    assert run_notebook(path, {}, Surroundings(spark=session, files_root=tmp_path)) == "True"
+    assert run_notebook(path, {}, Surroundings(spark=session)) == "True"
     assert session.asked == [("USE x", {}), ("-- no; not here\nSELECT :feed, a:feed, ':feed'", {"feed": "f"})]
 
 
@@ -212,31 +213,6 @@ def test_what_is_no_marker(text: str) -> None:
 def test_legacy_sql_parameters_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"n.py:3: \$\{…\} in SQL is not supported"):
         run(notebook(tmp_path, "# MAGIC %sql\n# MAGIC SELECT '${feed}'"))
-
-
-def test_run_brings_another_notebooks_names(tmp_path: Path) -> None:
-    notebook(tmp_path, "found = dbutils.widgets.get('feed')", name="other.py")
-    path = notebook(tmp_path, "# MAGIC %run ./other", "dbutils.notebook.exit(found)")
-    assert run(path, feed="f") == "f"
-
-
-@pytest.mark.parametrize(
-    ("line", "message"),
-    [
-        ("# MAGIC %run ./n", r"n.py:2: %run goes in a circle: n.py -> n.py"),
-        ("# MAGIC %run ./none", r"no notebook './none'"),
-        ("# MAGIC %run ./n $a=1", r"n.py:2: %run: expected one path"),
-    ],
-)
-def test_run_that_cannot_be(tmp_path: Path, line: str, message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        run(notebook(tmp_path, line))
-
-
-def test_notebook_run_has_names_of_its_own(tmp_path: Path) -> None:
-    notebook(tmp_path, "dbutils.notebook.exit(dbutils.widgets.get('a') + str('mine' in globals()))", name="other.py")
-    path = notebook(tmp_path, "mine = 1\ndbutils.notebook.exit(dbutils.notebook.run('other', 0, {'a': 'x'}))")
-    assert run(path) == "xFalse"
 
 
 def ipynb(folder: Path, *sources: str) -> Path:
@@ -279,5 +255,5 @@ def test_no_ipynb(tmp_path: Path, content: bytes) -> None:
 
 
 def test_dbutils_in_a_notebook_names_what_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"dbutils\.fs\.mount: not supported locally"):
+    with pytest.raises(ConfigError, match=r"dbutils\.fs: not supported locally"):
         run(notebook(tmp_path, "dbutils.fs.mount('s3a://b', '/mnt')"))

@@ -46,7 +46,7 @@ def test_the_tour_goes_from_bytes_to_tables_that_equal_tidb(
     parameters = made_lake(session, broker, tmp_path, prefix="tour_") | {"replay": "yes"}
     capsys.readouterr()
     plots: list[str] = []
-    run_notebook(NOTEBOOK, parameters, Surroundings(spark=session, files_root=tmp_path, show_html=plots.append))
+    run_notebook(NOTEBOOK, parameters, Surroundings(spark=session, show_html=plots.append))
     shown = capsys.readouterr().out
     assert "protocol craft the value begins with version 1" in shown
     assert re.search(r"tour_shop +0 +93 +message_too_large", shown)

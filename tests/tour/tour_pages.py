@@ -129,7 +129,7 @@ def main() -> None:
         lake = Path(folder) / "lake"
         spark = local_session(lake)
         parameters = made_lake(spark, broker, lake) | {"replay": "yes"}
-        around = Surroundings(spark=spark, files_root=lake, show_html=page.plot, around=page.around)
+        around = Surroundings(spark=spark, show_html=page.plot, around=page.around)
         run_notebook(NOTEBOOK, parameters, around)
         spark.stop()
     PAGE.write_text(page.text(), encoding="utf-8")

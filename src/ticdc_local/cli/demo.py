@@ -229,9 +229,7 @@ def _run_job(demo: _Demo, parameters: Mapping[str, str]) -> None:
             demo.say(f"  {progress_text(event)}")
 
     with redirect_stdout(io.StringIO()):
-        result = run_job(
-            demo.bundle, JOB, parameters, demo.session, progress, files_root=demo.lake, retry_wait_seconds=1.0
-        )
+        result = run_job(demo.bundle, JOB, parameters, demo.session, progress, retry_wait_seconds=1.0)
     if result.state is not JobState.SUCCESS:
         raise ConfigError(result_text(result))
 

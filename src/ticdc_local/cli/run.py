@@ -81,7 +81,6 @@ def _run_job(options: argparse.Namespace, given: Mapping[str, str]) -> int:
             parameters,
             lambda: quiet_session(lake),
             lambda event: note(progress_text(event)),
-            files_root=lake,
             retry_wait_seconds=options.retry_wait,
         )
     print("\n".join([*filter(None, [_refused_text(refused)]), result_text(result)]))
@@ -124,7 +123,7 @@ def _run_notebook(options: argparse.Namespace, given: Mapping[str, str]) -> int:
     own = {**local_parameters(project, lake), **({"feed": options.feed[0]} if options.feed else {})}
     session = quiet_session(lake)
     lake_from(session, own)
-    value = run_notebook(notebook, {**own, **given}, Surroundings(spark=session, files_root=lake))
+    value = run_notebook(notebook, {**own, **given}, Surroundings(spark=session))
     if value is not None:
         print(value)
     return 0

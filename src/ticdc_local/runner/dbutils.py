@@ -9,13 +9,22 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local.runner.file_system import FileSystem, Part
+
+
+class Part:
+    """One part of ``dbutils``; its public methods are what is supported."""
+
+    _name = "dbutils"
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        supported = ", ".join(member for member in dir(self) if not member.startswith("_"))
+        raise ConfigError(f"{self._name}.{name}: not supported locally; {self._name} has {supported}")
 
 
 class NotebookExit(BaseException):
@@ -42,16 +51,10 @@ class Widgets(Part):
     def dropdown(self, name: str, defaultValue: str, choices: Sequence[str], label: str | None = None) -> None:
         """Declare a widget with one of ``choices``. Raises: ConfigError when its value is none of them."""
         self.text(name, defaultValue, label)
-        self._check(name, [self._values[name]], choices)
-
-    def combobox(self, name: str, defaultValue: str, choices: Sequence[str], label: str | None = None) -> None:
-        """Declare a widget with suggestions."""
-        self.text(name, defaultValue, label)
-
-    def multiselect(self, name: str, defaultValue: str, choices: Sequence[str], label: str | None = None) -> None:
-        """Declare a widget with some of ``choices``, joined by commas."""
-        self.text(name, defaultValue, label)
-        self._check(name, self._values[name].split(","), choices)
+        if self._values[name] not in choices:
+            raise ConfigError(
+                f"dbutils.widgets: {name}: expected one of {', '.join(choices)}, found {self._values[name]!r}"
+            )
 
     def get(self, name: str) -> str:
         """The value of a widget, or of a parameter that no widget declares."""
@@ -63,26 +66,6 @@ class Widgets(Part):
     def getAll(self) -> dict[str, str]:
         """All values by name."""
         return {**self._parameters, **self._values}
-
-    def remove(self, name: str) -> None:
-        """Forget a widget."""
-        self._values.pop(name, None)
-
-    def removeAll(self) -> None:
-        """Forget all widgets."""
-        self._values.clear()
-
-    def _check(self, name: str, values: Sequence[str], choices: Sequence[str]) -> None:
-        for value in values:
-            if value not in choices:
-                raise ConfigError(f"dbutils.widgets: {name}: expected one of {', '.join(choices)}, found {value!r}")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SecretMetadata:
-    """What ``dbutils.secrets.list`` gives."""
-
-    key: str
 
 
 class Secrets(Part):
@@ -97,21 +80,10 @@ class Secrets(Part):
             raise ConfigError(f"secret {scope}/{key}: environment variable {variable} is not set")
         return os.environ[variable]
 
-    def list(self, scope: str) -> list[SecretMetadata]:
-        """The scope's keys, in lower case (an environment variable does not keep case)."""
-        prefix = secret_variable(scope, "")
-        return [
-            SecretMetadata(key=name[len(prefix) :].lower()) for name in sorted(os.environ) if name.startswith(prefix)
-        ]
-
 
 def secret_variable(scope: str, key: str) -> str:
     """The environment variable that holds a secret: capitals, and ``_`` for what is neither letter nor digit."""
     return re.sub(r"[^A-Z0-9]", "_", f"LAKEHOUSE_SECRET_{scope}_{key}".upper())
-
-
-RunOther = Callable[[str, Mapping[str, str]], str | None]
-"""Runs another notebook, by its path from this one, with parameters; gives what it exits with."""
 
 
 class NotebookCalls(Part):
@@ -119,31 +91,15 @@ class NotebookCalls(Part):
 
     _name = "dbutils.notebook"
 
-    def __init__(self, run_other: RunOther) -> None:
-        self._run_other = run_other
-
     def exit(self, value: Any = "") -> NoReturn:
         """End this notebook; ``value`` is what its caller gets."""
         raise NotebookExit(str(value))
-
-    def run(self, path: str, timeout_seconds: int = 0, arguments: Mapping[str, str] | None = None) -> str | None:
-        """Run another notebook and give what it exits with. Raises: ConfigError for a timeout other than 0."""
-        if timeout_seconds != 0:
-            raise ConfigError(f"dbutils.notebook.run: {path}: a timeout is not supported locally; give 0")
-        return self._run_other(path, arguments or {})
 
 
 class DbUtils(Part):
     """``dbutils`` of one run of one notebook."""
 
-    def __init__(
-        self,
-        *,
-        parameters: Mapping[str, str],
-        files_root: Path,
-        run_other: RunOther,
-    ) -> None:
+    def __init__(self, parameters: Mapping[str, str]) -> None:
         self.widgets = Widgets(parameters)
         self.secrets = Secrets()
-        self.fs = FileSystem(files_root)
-        self.notebook = NotebookCalls(run_other)
+        self.notebook = NotebookCalls()

@@ -61,15 +61,13 @@ def run_job(
     session_factory: Callable[[], SparkSession],
     on_progress: OnProgress,
     *,
-    files_root: Path | None = None,
     retry_wait_seconds: float | None = None,
 ) -> JobResult:
     """Run a job; gives how it ended. What a notebook raises is in the result and does not come out of here.
 
     ``parameters`` go before the job's defaults. ``session_factory`` is called once, by the first notebook that runs,
-    and the session is left running. ``files_root`` is the folder that ``dbutils.fs`` works in, by default ``.lake`` in
-    the project. ``retry_wait_seconds`` replaces the tasks' own ``min_retry_interval_millis``. A ConfigError is not
-    retried: the same run would meet it again.
+    and the session is left running. ``retry_wait_seconds`` replaces the tasks' own ``min_retry_interval_millis``. A
+    ConfigError is not retried: the same run would meet it again.
     Raises: ConfigError when the bundle or a parameter is wrong, before anything runs; what ``session_factory`` raises.
     """
     job = read_job(bundle, job_key)
@@ -80,7 +78,6 @@ def run_job(
         bundle=bundle,
         session=cache(session_factory),
         on_progress=on_progress,
-        files_root=files_root or bundle.root / ".lake",
         retry_wait_seconds=retry_wait_seconds,
     )
     return _Run(runner=runner, job=job, parameters={**job.parameters, **parameters}).result()
@@ -111,7 +108,6 @@ class _Runner:
     bundle: Bundle
     session: Callable[[], SparkSession]
     on_progress: OnProgress
-    files_root: Path
     retry_wait_seconds: float | None
 
     def wait(self, task: AnyTask) -> None:
@@ -205,8 +201,7 @@ class _Run:
         own = {name: filled(text, values) for name, text in work.base_parameters.items()}
         value = None
         with _Failure() as failure:
-            around = Surroundings(spark=session, files_root=self.runner.files_root)
-            value = run_notebook(Path(work.notebook_path), {**own, **self.parameters}, around)
+            value = run_notebook(Path(work.notebook_path), {**own, **self.parameters}, Surroundings(spark=session))
         return value, failure.error
 
 

@@ -1,8 +1,8 @@
 """Databricks notebooks, read and run: ``.py`` source files and ``.ipynb``.
 
 A source file begins with the line ``# Databricks notebook source``; ``# COMMAND ----------`` parts its cells; a cell of
-another language has ``# MAGIC`` before every line and begins with ``%md``, ``%sql``, ``%run`` …; ``# DBTITLE 1,Title``
-names a cell.
+another language has ``# MAGIC`` before every line and begins with ``%md`` or ``%sql``; ``# DBTITLE 1,Title`` names a
+cell. What is not known here is refused by name.
 Source: https://docs.databricks.com/notebooks/notebook-format
 """
 
@@ -39,7 +39,6 @@ class CellKind(StrEnum):
     PYTHON = "python"
     SQL = "sql"
     MARKDOWN = "md"
-    RUN = "run"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +76,6 @@ class Surroundings:
 
     spark: Any
     """The session; typed as what a notebook may do with it."""
-    files_root: Path
-    """The folder that ``/Volumes`` and ``dbfs:/`` are in."""
     show_html: Callable[[str], None] = display_html
     """What ``displayHTML`` does."""
     around: Around = nullcontext
@@ -91,39 +88,28 @@ def run_notebook(path: Path, parameters: Mapping[str, str], surroundings: Surrou
     Raises: ConfigError for what is not supported, and whatever the notebook raises.
     """
     notebook = read_notebook(path)
-    dbutils = DbUtils(
-        parameters=parameters,
-        files_root=surroundings.files_root,
-        run_other=lambda other, given: run_notebook(_other(path, other), given, surroundings),
-    )
     namespace = {
         "__name__": "__main__",
         "spark": surroundings.spark,
-        "dbutils": dbutils,
+        "dbutils": DbUtils(parameters),
         "display": display,
         "displayHTML": surroundings.show_html,
     }
     try:
-        _run_cells(notebook, namespace, (path,), surroundings.around)
+        for cell in notebook.cells:
+            with surroundings.around(cell):
+                _run_cell(cell, namespace)
     except NotebookExit as ending:
         return ending.value
     return None
 
 
-def _run_cells(notebook: Notebook, namespace: dict[str, Any], trail: tuple[Path, ...], around: Around) -> None:
-    for cell in notebook.cells:
-        with around(cell):
-            _run_cell(cell, namespace, trail)
-
-
-def _run_cell(cell: Cell, namespace: dict[str, Any], trail: tuple[Path, ...]) -> None:
+def _run_cell(cell: Cell, namespace: dict[str, Any]) -> None:
     match cell.kind:
         case CellKind.PYTHON:
             _run_python(cell, namespace)
         case CellKind.SQL:
             _run_sql(cell, namespace)
-        case CellKind.RUN:
-            _run_inline(cell, namespace, trail)
         case CellKind.MARKDOWN:
             pass
 
@@ -190,27 +176,6 @@ def sql_arguments(statement: str, widgets: Mapping[str, str]) -> dict[str, str]:
     return {name: widgets[name] for name in _MARKER.findall(plain) if name in widgets}
 
 
-def _run_inline(cell: Cell, namespace: dict[str, Any], trail: tuple[Path, ...]) -> None:
-    words = cell.source.split()
-    if len(words) != 1:
-        raise ConfigError(
-            f"{cell.where}: %run: expected one path, found {cell.source!r}; parameters are not supported locally"
-        )
-    path = _other(trail[-1], words[0].strip("\"'"))
-    if path in trail:
-        raise ConfigError(f"{cell.where}: %run goes in a circle: {' -> '.join(p.name for p in (*trail, path))}")
-    _run_cells(read_notebook(path), namespace, (*trail, path), nullcontext)
-
-
-def _other(path: Path, other: str) -> Path:
-    """The notebook that ``path`` calls ``other``; as on Databricks without the file's ending."""
-    found = (path.parent / other).resolve()
-    for candidate in (found, found.with_name(f"{found.name}.py"), found.with_name(f"{found.name}.ipynb")):
-        if candidate.is_file():
-            return candidate
-    raise ConfigError(f"{path}: no notebook {other!r} (looked for {found}.py and .ipynb)")
-
-
 def read_notebook(path: Path) -> Notebook:
     """A notebook's cells, empty ones left out. Raises: ConfigError naming file and line of what cannot be run."""
     if not path.is_file():
@@ -265,15 +230,13 @@ def _magic_cell(text: str, line: int, file: str, title: str = "") -> Cell:
             kind = CellKind.MARKDOWN
         case "sql":
             kind = CellKind.SQL
-        case "run":
-            kind = CellKind.RUN
         case "python":
             kind = CellKind.PYTHON
         case "pip":
             raise ConfigError(f"{file}:{line}: %pip is not supported: add the library to the wheel's dependencies")
         case _:
             first, _, _ = text.partition("\n")
-            raise ConfigError(f"{file}:{line}: {first!r}: the local runner knows %md, %sql, %run, %python")
+            raise ConfigError(f"{file}:{line}: {first!r}: the local runner knows %md, %sql, %python")
     assert found is not None
     return Cell(kind=kind, source=text[found.end() :], line=line + len(found.group(2)), file=file, title=title)
 
