@@ -25,7 +25,7 @@ import msgspec
 import pyarrow as pa
 
 from ticdc_codec.errors import ConfigError, DecodeError
-from ticdc_codec.event import Event, Image, RowChange
+from ticdc_codec.event import Ddl, Event, Image, RowChange
 from ticdc_codec.json_text import Unreadable, unreadable
 from ticdc_codec.options import Compression, LargeMessage, SinkOptions
 
@@ -158,6 +158,14 @@ def key_alone(row: RowChange) -> RowChange:
     """The row with images that have its handle key columns only."""
     keys = {column.name for column in row.columns if column.key}
     return replace(row, before=_only(keys, row.before), after=_only(keys, row.after), handle_only=True)
+
+
+def commit_ts_of(event: RowChange | Ddl, asked_by: str) -> int:
+    """The commit_ts of an event to be encoded. Raises ConfigError if it has none, naming the protocol or option that
+    needs one (``asked_by``)."""
+    if event.commit_ts is None:
+        raise ConfigError(f"{asked_by}: an event without commit_ts cannot be encoded, found {named(event)}")
+    return event.commit_ts
 
 
 def named(event: Event) -> str:

@@ -8,8 +8,6 @@ text, with names as TiCDC writes them (docs/wire.md 2.4).
 
 from __future__ import annotations
 
-import base64
-import gzip
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +26,7 @@ from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.schema.statement import RenameTables
 from ticdc_lakehouse.sql.text import quoted
-from ticdc_testkit.recorded_streams import RecordedStream, gzipped_lines, recorded_stream
+from ticdc_testkit.recorded_streams import RecordedStream, base64_text, gzipped_lines, recorded_stream, write_gzipped
 
 _DONE = 6
 """A job's state; others were rolled back."""
@@ -103,12 +101,12 @@ def session_stream(file: Path, protocol: str, options: Mapping[str, Any], folder
     encode, given = protocol_named(protocol).encode, sink_options(protocol, options)
     messages = encode([event for step in steps for event in step.events], given)
     lines = [
-        {"partition": 0, "offset": offset, "timestamp": 0, "key": _base64(m.key), "value": _base64(m.value)}
+        {"partition": 0, "offset": offset, "timestamp": 0, "key": base64_text(m.key), "value": base64_text(m.value)}
         for offset, m in enumerate(messages)
     ]
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / f"{protocol}.jsonl.gz", lines)
-    _write(folder / "answers.jsonl.gz", [_answer(step) for step in steps])
+    write_gzipped(folder / f"{protocol}.jsonl.gz", map(json.dumps, lines))
+    write_gzipped(folder / "answers.jsonl.gz", (json.dumps(_answer(step)) for step in steps))
     entry = {"file": f"{protocol}.jsonl.gz", "protocol": protocol, "options": options}
     described = {
         "files": [{**entry, "counts": {"watermark_messages": len(steps)}}],
@@ -196,12 +194,3 @@ def _messages(job: Mapping[str, Any], database: str) -> Iterable[tuple[str, str]
 
 def _answer(step: Step) -> Mapping[str, Any]:
     return {"watermark": step.watermark, "tables": {str(name): held.answer for name, held in step.tables.items()}}
-
-
-def _base64(data: bytes | None) -> str | None:
-    return None if data is None else base64.b64encode(data).decode()
-
-
-def _write(file: Path, lines: Iterable[Mapping[str, Any]]) -> None:
-    with gzip.open(file, "wt", encoding="utf-8", compresslevel=1) as out:
-        out.writelines(json.dumps(line) + "\n" for line in lines)

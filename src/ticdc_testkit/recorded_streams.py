@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
@@ -132,6 +133,17 @@ def gzipped_lines(file: Path) -> Iterator[bytes]:
             yield from lines
     except (OSError, EOFError, zlib.error) as error:
         raise ConfigError(f"{file}: expected gzipped lines: {error}") from None
+
+
+def write_gzipped(file: Path, lines: Iterable[str]) -> None:
+    """Inverse of ``gzipped_lines``: a file of these lines, which have no line ends."""
+    with gzip.open(file, "wt", encoding="utf-8", compresslevel=1) as out:
+        out.writelines(f"{line}\n" for line in lines)
+
+
+def base64_text(data: bytes | None) -> str | None:
+    """A message's key or value as the files have it."""
+    return None if data is None else base64.b64encode(data).decode()
 
 
 class _Topic(msgspec.Struct):

@@ -7,7 +7,6 @@ another DDL of the table; every other message, and the text of every DDL, has th
 from __future__ import annotations
 
 import base64
-import gzip
 import json
 from bisect import bisect_left
 from collections import defaultdict
@@ -24,7 +23,7 @@ from ticdc_codec.tso import first_of
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.statement import RenameTables
-from ticdc_testkit.recorded_streams import RecordedStream, gzipped_lines
+from ticdc_testkit.recorded_streams import RecordedStream, base64_text, gzipped_lines, write_gzipped
 
 
 def respelled(stream: RecordedStream, word: str, folder: Path) -> RecordedStream:
@@ -39,9 +38,9 @@ def respelled(stream: RecordedStream, word: str, folder: Path) -> RecordedStream
         message, some = json.loads(line), events[number]
         lines.append(json.dumps({**message, **_parts(stream, message, word, some, [*map(spelling.of, some)])}))
     folder.mkdir(parents=True, exist_ok=True)
-    _write(folder / stream.file, lines)
+    write_gzipped(folder / stream.file, lines)
     answers = (line.decode() for line in gzipped_lines(stream.folder / "answers.jsonl.gz"))
-    _write(folder / "answers.jsonl.gz", (line.replace(word, word.capitalize()).rstrip() for line in answers))
+    write_gzipped(folder / "answers.jsonl.gz", (line.replace(word, word.capitalize()).rstrip() for line in answers))
     described = (stream.folder / "stream.json").read_text(encoding="utf-8")
     (folder / "stream.json").write_text(described.replace(word, word.capitalize()), encoding="utf-8")
     return replace(stream, folder=folder)
@@ -122,13 +121,13 @@ def _parts(
     if len(set(spelled)) > 1:  # rows of several tables: Craft writes a word once however many rows have it
         rows = [_respelled_row(row, how) for row, how in zip(events, spelled, strict=True)]
         (encoded,) = protocol_named(stream.protocol).encode(rows, _options(stream))
-        return {part: _text(getattr(encoded, part)) for part in _PARTS}
+        return {part: base64_text(getattr(encoded, part)) for part in _PARTS}
     quote = {"text": b"`", "capital": b""}.get(spelled[0] if spelled else "capital")
     parts = {part: _bytes(message[part]) for part in _PARTS}
     if quote is None:
         return {part: message[part] for part in _PARTS}
     before, after = quote + word.encode(), quote + word.capitalize().encode()
-    return {part: _text(found and found.replace(before, after)) for part, found in parts.items()}
+    return {part: base64_text(found and found.replace(before, after)) for part, found in parts.items()}
 
 
 def _respelled_row(row: Event, how: str) -> RowChange:
@@ -136,14 +135,5 @@ def _respelled_row(row: Event, how: str) -> RowChange:
     return row if how == "lower" else replace(row, database=row.database.capitalize())
 
 
-def _text(found: bytes | None) -> str | None:
-    return None if found is None else base64.b64encode(found).decode()
-
-
 def _options(stream: RecordedStream) -> SinkOptions:
     return sink_options(stream.protocol, {**stream.options, "time-zone": stream.time_zone})
-
-
-def _write(path: Path, lines: Iterable[Any]) -> None:
-    with gzip.open(path, "wt", encoding="utf-8") as file:
-        file.writelines(f"{line}\n" for line in lines)

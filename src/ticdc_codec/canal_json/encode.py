@@ -17,7 +17,7 @@ from ticdc_codec.canal_json.table import Convert, promoted, sql_type, to_wire
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl, Event, Image, Op, Resolved, RowChange
 from ticdc_codec.json_text import JSON, NUMBER
-from ticdc_codec.message import Cut, Message, checked, compress, key_alone, limited
+from ticdc_codec.message import Cut, Message, checked, commit_ts_of, compress, key_alone, limited
 from ticdc_codec.mysql_type import MysqlType, parse_type
 from ticdc_codec.number_text import number_of_names
 from ticdc_codec.options import LargeMessage, SinkOptions
@@ -71,7 +71,7 @@ def _row(row: RowChange, options: SinkOptions, templates: RowTemplates, location
     data, old = _images(row, options)
     template = templates.of(row, tuple(data), old=old is not None, claimed=location is not None)
     images = (template.image(data),) if old is None else (template.image(old), template.image(data))
-    extension = [_commit_ts(row.commit_ts)] if options.enable_tidb_extension else []
+    extension = [commit_ts_of(row, "enable-tidb-extension")] if options.enable_tidb_extension else []
     claim = () if location is None else (_ENCODE(location),)
     return template.text % (row.commit_ms, row.commit_ms, *template.sql_types(data), *images, *extension, *claim)
 
@@ -98,7 +98,9 @@ def _changed(before: Image, after: Image) -> Image:
 
 def _ddl(ddl: Ddl, options: SinkOptions) -> dict[str, Any]:
     members = _bare(ddl.database or "", ddl.table or "", ddl_type_name(ddl.type), ddl.commit_ms, ddl.query, is_ddl=True)
-    return members | ({"_tidb": {"commitTs": _commit_ts(ddl.commit_ts)}} if options.enable_tidb_extension else {})
+    return members | (
+        {"_tidb": {"commitTs": commit_ts_of(ddl, "enable-tidb-extension")}} if options.enable_tidb_extension else {}
+    )
 
 
 def _bare(database: str, table: str, kind: str, es: int, sql: str, *, is_ddl: bool) -> dict[str, Any]:
@@ -110,12 +112,6 @@ def _bare(database: str, table: str, kind: str, es: int, sql: str, *, is_ddl: bo
 def _watermark(watermark: int) -> dict[str, Any]:
     members = _bare("", "", "TIDB_WATERMARK", milliseconds(watermark), "", is_ddl=False)
     return members | {"_tidb": {"watermarkTs": watermark}}
-
-
-def _commit_ts(commit_ts: int | None) -> int:
-    if commit_ts is None:
-        raise ConfigError("enable-tidb-extension: an event without commit_ts cannot be encoded with the TiDB extension")
-    return commit_ts
 
 
 # orjson allocates more than it fills and gives it back, which costs 4 us for each message that is not freed at once.

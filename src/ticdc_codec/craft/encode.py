@@ -17,7 +17,7 @@ import pyarrow as pa
 from ticdc_codec.craft.frame import NO_TERM, VERSION, EventType, GroupType
 from ticdc_codec.craft.group import ValueEncoding, encoding_of
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Image, Resolved, RowChange
-from ticdc_codec.message import Message
+from ticdc_codec.message import Message, commit_ts_of
 from ticdc_codec.mysql_type import parse_type
 from ticdc_codec.number import Int64s, delta_uvarints, delta_varints, octets_of, uvarint, varint, zigzagged
 from ticdc_codec.number_text import number_of_names, shortest_texts
@@ -28,7 +28,8 @@ _NEW, _OLD = GroupType.NEW, GroupType.OLD
 
 
 def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
-    """The events as messages, without bootstraps: Craft has none. Raises ValueError for what Craft cannot write."""
+    """The events as messages, without bootstraps: Craft has none. Raises ValueError or ConfigError
+    for what Craft cannot write."""
     rows = [event for event in events if isinstance(event, RowChange)]
     writer = _Writer(options, _groups(rows, options))
     for event in events:
@@ -74,7 +75,7 @@ class _Writer:
             case Ddl():
                 query = event.query.encode()
                 body = uvarint(_ddl_type(event)) + uvarint(len(query)) + query
-                self._add_alone(EventType.DDL, _commit_ts(event), body, event.database, event.table)
+                self._add_alone(EventType.DDL, commit_ts_of(event, "craft"), body, event.database, event.table)
             case Resolved(commit_ts=commit_ts):
                 self._add_alone(EventType.RESOLVED, commit_ts)
             case Bootstrap():
@@ -108,17 +109,11 @@ class _Writer:
 def _header(rows: Sequence[RowChange]) -> Header:
     return Header(
         kind=EventType.ROW,
-        commit_ts=[_commit_ts(row) for row in rows],
+        commit_ts=[commit_ts_of(row, "craft") for row in rows],
         partitions=[NO_TERM if row.table_id is None else row.table_id for row in rows],
         databases=[row.database for row in rows],
         tables=[row.table for row in rows],
     )
-
-
-def _commit_ts(event: RowChange | Ddl) -> int:
-    if event.commit_ts is None:
-        raise ValueError(f"Craft needs a commit_ts, {event.database}.{event.table} has none")
-    return event.commit_ts
 
 
 def _ddl_type(ddl: Ddl) -> int:

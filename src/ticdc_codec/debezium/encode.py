@@ -20,7 +20,7 @@ from ticdc_codec.debezium.write import image_pairs, image_texts
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl, Event, Op, Resolved, RowChange
 from ticdc_codec.json_text import JSON, NUMBER, template
-from ticdc_codec.message import Message, compress
+from ticdc_codec.message import Message, commit_ts_of, compress
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.options import SinkOptions
 from ticdc_codec.tso import milliseconds
@@ -95,7 +95,7 @@ class _Writer:
             before = None
         row_template = self._template(row, old=before is not None)
         keys, images = zip(*[pair for pair in (before, after) if pair is not None], strict=True)
-        times = (row.commit_ms, _commit_ts(row.commit_ts), row.commit_ms)
+        times = (row.commit_ms, commit_ts_of(row, "debezium"), row.commit_ms)
         return row_template.key % keys[-1], row_template.value % (*times, *images)
 
     def _template(self, row: RowChange, *, old: bool) -> _RowTemplate:
@@ -129,7 +129,7 @@ class _Writer:
         """A DDL, without the columns of its table."""
         database = ddl.database or ""
         payload = {
-            "source": _source(database, ddl.table or "", _commit_ts(ddl.commit_ts), ddl.commit_ms),
+            "source": _source(database, ddl.table or "", commit_ts_of(ddl, "debezium"), ddl.commit_ms),
             "ts_ms": ddl.commit_ms,
             "databaseName": database,
             "schemaName": None,
@@ -183,12 +183,6 @@ def _field(column: Column, options: SinkOptions) -> _Schema:
         raise ConfigError(f"enable-tidb-extension: the MySQL type of {column.name} is not known, only {column.type}")
     value_format = value_format or format_of(kind, options.time_zone, whole=False)
     return _column_schema(column, kind, value_format, tidb_type=extension)
-
-
-def _commit_ts(commit_ts: int | None) -> int:
-    if commit_ts is None:
-        raise ConfigError("debezium: an event without commit_ts cannot be encoded")
-    return commit_ts
 
 
 def _source(database: str, table: str, commit_ts: int | Raw, commit_ms: int | Raw) -> _Members:

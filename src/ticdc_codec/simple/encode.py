@@ -13,7 +13,7 @@ import msgspec
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Image, Resolved, RowChange
-from ticdc_codec.message import Cut, Message, checked, compress, key_alone, limited
+from ticdc_codec.message import Cut, Message, checked, commit_ts_of, compress, key_alone, limited
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.options import EncodingFormat, IntegrityCheck, SinkOptions
 from ticdc_codec.simple.avro_message import AvroWriter
@@ -68,7 +68,7 @@ class _Encoder:
         """The schema of a row that names none, if it has not been sent."""
         table = (row.database, row.table, row.columns)
         if table not in self._versions:
-            version = self._versions[table] = _commit_ts(row)
+            version = self._versions[table] = commit_ts_of(row, "simple")
             schema = Bootstrap(database=row.database, table=row.table, columns=row.columns, schema_version=version)
             yield self._control(_bootstrap(schema, row.table_id or 0), schema)
 
@@ -78,8 +78,10 @@ class _Encoder:
             version = self._versions[row.database, row.table, row.columns]
         checksum = self._checksum(row)
         if cut is None:
-            return self._message(self._writer.row(row, _commit_ts(row), version, checksum, None))
-        return self._message(self._writer.row(key_alone(row), _commit_ts(row), version, checksum, cut.location))
+            return self._message(self._writer.row(row, commit_ts_of(row, "simple"), version, checksum, None))
+        return self._message(
+            self._writer.row(key_alone(row), commit_ts_of(row, "simple"), version, checksum, cut.location)
+        )
 
     def _checksum(self, row: RowChange) -> Checksum | None:
         """The checksum of the whole row, also where only its handle key is sent (wire.md 1.3.4)."""
@@ -92,12 +94,6 @@ class _Encoder:
 
     def _message(self, value: bytes) -> Message:
         return Message(key=None, value=compress(value, self._options.large_message_handle_compression))
-
-
-def _commit_ts(event: RowChange | Ddl) -> int:
-    if event.commit_ts is None:
-        raise ConfigError("simple: an event without commit_ts cannot be encoded")
-    return event.commit_ts
 
 
 def _watermark(watermark: int) -> Envelope:
@@ -119,7 +115,7 @@ def _ddl(event: Ddl) -> Envelope:
         version=VERSION,
         type=ddl_type_name(event.type),
         sql=event.query,
-        commit_ts=_commit_ts(event),
+        commit_ts=commit_ts_of(event, "simple"),
         build_ts=event.commit_ms,
         table_schema=schema,
     )
