@@ -31,7 +31,7 @@ CREATE TABLE IF NOT EXISTS `orders` (
 """
 
 
-def test_a_whole_table() -> None:
+def test_create_table_is_read_with_all_its_columns() -> None:
     (table,) = tables_from_sql(WHOLE)
     assert (table.database, table.table, table.key) == ("shop", "orders", ("id", "key"))
     assert [(c.name, c.type.text, c.nullable, c.virtual) for c in table.columns] == [
@@ -62,12 +62,12 @@ def test_a_whole_table() -> None:
         ("a INT NOT NULL, KEY (a)", ()),
     ],
 )
-def test_handle_key(entries: str, key: tuple[str, ...]) -> None:
+def test_handle_key_is_the_primary_or_a_unique_key(entries: str, key: tuple[str, ...]) -> None:
     assert tables_from_sql(f"CREATE TABLE d.t ({entries})")[0].key == key
 
 
 @pytest.mark.parametrize("name", ["primary", "key", "a b", "a.b", "a`b", "größe", "unsigned", "(", ","])
-def test_quoted_names(name: str) -> None:
+def test_quoted_names_may_have_any_characters(name: str) -> None:
     quoted = name.replace("`", "``")
     (table,) = tables_from_sql(
         f"CREATE TABLE `{quoted}`.`{quoted}` (`{quoted}` INT UNSIGNED, PRIMARY KEY (`{quoted}`))"
@@ -91,7 +91,7 @@ def test_mistakes_are_named(text: str, mistake: str) -> None:
         tables_from_sql(text, source="x.sql")
 
 
-def test_from_the_wire() -> None:
+def test_table_is_defined_by_the_columns_of_its_rows() -> None:
     columns = (Column(name="a", type="int", key=True), Column(name="b", type="enum", by="index"))
     table = table_from_wire("d", "t", columns)
     assert (table.key, [(c.name, c.type.text, c.by) for c in table.columns]) == (

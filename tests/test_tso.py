@@ -18,7 +18,7 @@ from ticdc_codec.tso import MAX_TSO, first_of, milliseconds, time_of, with_time
         (1 << 18, 1, datetime(1970, 1, 1, microsecond=1000, tzinfo=UTC)),
     ],
 )
-def test_physical_part(tso: int, ms: int, time: datetime) -> None:
+def test_upper_bits_of_a_tso_are_milliseconds(tso: int, ms: int, time: datetime) -> None:
     assert milliseconds(tso) == ms
     assert time_of(tso) == time
     assert milliseconds(first_of(ms)) == ms

@@ -88,7 +88,7 @@ def test_every_variable_is_described_and_used() -> None:
         assert f"${{var.{name}}}" in text, name
 
 
-def test_targets() -> None:
+def test_dev_is_the_default_target_and_prod_runs_as_a_service_principal() -> None:
     dev, prod = MAIN["targets"]["dev"], MAIN["targets"]["prod"]
     assert dev["mode"] == "development"
     assert [name for name, target in MAIN["targets"].items() if target.get("default")] == ["dev"]

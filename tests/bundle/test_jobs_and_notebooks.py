@@ -35,7 +35,7 @@ NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.py"))
 LAYERS = {"bronze", "silver", "gold"}
 
 
-def test_jobs_hold_together(bundle: Bundle) -> None:
+def test_jobs_have_no_circle_and_name_notebooks_that_exist(bundle: Bundle) -> None:
     for resource in jobs(bundle):
         job = read_job(bundle, resource.key)  # acyclic, notebooks exist, references known
         assert [task.task_key for task in job.tasks] == TASKS[resource.key]

@@ -50,7 +50,9 @@ def test_a_stream_whose_executors_are_killed(spark: SparkSession, broker: Broker
     assert [str(difference) for verdict in verdicts for difference in verdict.differences] == []
 
 
-def test_the_demo(spark: SparkSession, tmp_path: Path, forget_lake: Callable[[SparkSession], None]) -> None:
+def test_demo_runs_on_executors(
+    spark: SparkSession, tmp_path: Path, forget_lake: Callable[[SparkSession], None]
+) -> None:
     assert len(executor_pids(spark)) == 2
     forget_lake(spark)
     assert demo.run(Namespace(project=PROJECT, lake=tmp_path / "lake", steps=demo.STEPS)) == 0

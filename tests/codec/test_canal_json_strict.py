@@ -42,7 +42,7 @@ def test_the_messages_here_are_valid() -> None:
 
 
 @pytest.mark.parametrize("name", ["CREATE", "RENAME", "CINDEX", "DINDEX", "ALTER", "ERASE", "TRUNCATE", "QUERY"])
-def test_types_of_ddls(name: str) -> None:
+def test_every_type_of_ddl_is_read(name: str) -> None:
     """wire.md 1.4.4."""
     (ddl,) = decode(written(isDdl=True, type=name, table="", sql="x", pkNames=None, sqlType=None, mysqlType=None,
                             old=None, data=None))  # fmt: skip
@@ -236,7 +236,7 @@ def test_a_key_is_in_the_form_of_events() -> None:
 ODD_NAMES = ['a"b', "a\\", "\n", "<&>", "名", "", "\x01"]
 
 
-def test_any_column_name() -> None:
+def test_columns_may_have_any_name() -> None:
     types = dict.fromkeys(ODD_NAMES, "varchar")
     texts = {name: f'{name}":' for name in ODD_NAMES}
     value = written(pkNames=ODD_NAMES[:2], sqlType=dict.fromkeys(types, 12), mysqlType=types, data=[texts], old=[texts])
@@ -264,7 +264,7 @@ def test_a_table_that_changes_back_and_forth() -> None:
      ("0." + "0" * 323 + "5", "5e-324"),
      ("0.0000000", "0"), ("-0.0000000", "-0")],
 )  # fmt: skip
-def test_floats(wire: str, text: str) -> None:
+def test_floats_have_the_text_that_mysql_prints(wire: str, text: str) -> None:
     after = row(written(data=[message()["data"][0] | {"f": wire}])).after
     assert after is not None
     assert after["f"] == text

@@ -34,7 +34,7 @@ def test_encodes_to_the_same_bytes(case: Case) -> None:
         assert [message.value for message in encode(decode(value), ONE_MESSAGE)] == [value]
 
 
-def test_the_largest_watermark() -> None:
+def test_largest_watermark_keeps_all_64_bits() -> None:
     """All 64 bits: in the columns they are those of -1, the time is that of the unsigned number."""
     (case,) = [case for case in cases("tiflow-craft") if case.name == "resolved.max"]
     batch = Decoder("craft", sink_options("craft", TRUST)).decode(case.keys, case.values)
@@ -72,7 +72,7 @@ DDL_3 = bytes.fromhex(
 RESOLVED_0 = bytes.fromhex("019091d8e18ebba7c51603010101021a19010005")
 
 
-def test_bytes_of_tibigdata() -> None:
+def test_bytes_of_tibigdata_are_decoded() -> None:
     """wire.md 1.1.6."""
     row, create, drop, table, resolved = decode(ROW_0, DDL_0, DDL_1, DDL_3, RESOLVED_0)
     assert isinstance(row, RowChange)
@@ -89,7 +89,7 @@ def test_bytes_of_tibigdata() -> None:
 
 
 @pytest.mark.parametrize(("option", "defect"), [("refuse", "craft-float"), ("trust", None), ("null", None)])
-def test_float_options(option: str, defect: str | None) -> None:
+def test_option_craft_float_decides_whether_floats_are_suspect(option: str, defect: str | None) -> None:
     case = next(case for case in CASES if case.name == "float.insert")
     for event, expected in zip(decode(*case.values, **{"craft-float": option}), case.expect, strict=True):
         floats = {column.name for column in event.columns if column.type == "float"}
@@ -113,7 +113,7 @@ def test_float_defect_spoils_nothing_but_floats() -> None:
             assert as_expected(event, wanted) == wanted
 
 
-def test_handle_keys() -> None:
+def test_handle_key_has_the_values_of_the_key_columns() -> None:
     for case in CASES:
         for event in decode(*case.values):
             if isinstance(event, RowChange):

@@ -162,7 +162,7 @@ def test_events_of_several_kinds_in_one_message_keep_their_order() -> None:
             assert index < (5 if values[place] is mixed else 1)
 
 
-def test_no_messages() -> None:
+def test_no_messages_give_no_events() -> None:
     assert decode() == []
 
 
@@ -179,7 +179,7 @@ def test_only_a_watermark_may_have_64_bits(above: bytes) -> None:
         assert failure(message(commit_ts=above, header=header, bodies=(body,), groups=groups)).reason == "out_of_range"
 
 
-def test_what_is_read_together_is_read_as_alone() -> None:
+def test_batch_is_decoded_as_its_messages_one_by_one() -> None:
     """A message's neighbours begin as it does, so that heads of column groups are compared many at a time."""
     (value,) = next(case for case in cases("tiflow-craft") if "benchmark" in case.name).values
     assert value is not None
@@ -256,7 +256,7 @@ def test_what_is_encoded_decodes_again(events: list[RowChange]) -> None:
 
 @settings(deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(width=32, allow_nan=False, allow_infinity=False))
-def test_floats_read_back(double: float, single: float) -> None:
+def test_floats_read_back_as_the_same_numbers(double: float, single: float) -> None:
     body = bytes.fromhex("01 02 04 01 05 04 00 00 10 10") + struct.pack("<dd", double, single)
     ((_, row),) = decode(message(bodies=(body,)))
     assert isinstance(row, RowChange)
@@ -292,7 +292,7 @@ def plain(text: str) -> str:
     [(0.0, "0"), (-0.0, "-0"), (1e-6, "0.000001"), (1e-7, "1e-07"), (1.5e-7, "1.5e-07"), (1e20, "1" + "0" * 20),
      (1e21, "1e+21"), (1.5e300, "1.5e+300"), (1e16, "1" + "0" * 16), (123456.75, "123456.75"), (5e-324, "5e-324")],
 )  # fmt: skip
-def test_double_texts(number: float, text: str) -> None:
+def test_doubles_have_the_text_that_mysql_prints(number: float, text: str) -> None:
     ((_, row),) = decode(message(bodies=(bytes.fromhex("01 01 04 05 00 10") + struct.pack("<d", number),)))
     assert isinstance(row, RowChange)
     assert row.after == {"c": text}

@@ -99,6 +99,6 @@ def test_the_order_of_an_index_is_not_that_of_the_key(wire: Wire) -> None:
         assert row.handle_key == handle_key_text({name: row.after[name] for name in ("k.1", "k`2")})
 
 
-def test_key_order() -> None:
+def test_key_columns_are_ordered_by_their_folded_names() -> None:
     """Of names that differ in case only TiDB has one in a table, under either spelling."""
     assert key_order(["b", "A", "Ä", "a2", "_"]) == ["_", "A", "a2", "b", "Ä"]

@@ -28,7 +28,7 @@ def changed(**of: Any) -> dict[str, str | None]:
     return {name: after[name] for name in of}
 
 
-def test_values() -> None:
+def test_values_are_read_by_type_and_flags() -> None:
     assert changed(n=2**64 - 1, id=-(2**63)) == {"n": "18446744073709551615", "id": "-9223372036854775808"}
     # A flag may be stale (wire.md 8.4): the number is the column's all the same.
     assert changed(n=-(2**63)) == {"n": "-9223372036854775808"}
@@ -41,7 +41,7 @@ def test_values() -> None:
      (b"1e+21", "1e+21"), (b"0.000001", "0.000001"), (b"123456789012345680000", "123456789012345680000"),
      (b"5e-324", "5e-324"), (b"null", None)],
 )  # fmt: skip
-def test_floats(wire: bytes, text: str | None) -> None:
+def test_floats_have_the_text_that_mysql_prints(wire: bytes, text: str | None) -> None:
     assert row(written((key(), b'{"u":{"g":{"t":5,"f":65,"v":%b}}}' % wire))).after == {"g": text}
 
 
@@ -101,7 +101,7 @@ def test_h_names_the_key_of_a_partition(rows: int) -> None:
 ODD_NAMES = ['a"b', "a\\", "\n", "<&>", "名", "", "\x01"]
 
 
-def test_any_column_name() -> None:
+def test_columns_may_have_any_name() -> None:
     image = {name: {"t": 15, "f": 66, "v": name} for name in ODD_NAMES}
     found = row(written((key(), {"u": image, "p": {"<&>": image["<&>"] | {"v": "x"}}})))
     assert found.after == {name: name for name in ODD_NAMES}
@@ -136,7 +136,7 @@ def claim(content: Pair | bytes | None, *, members: Iterable[str] = ROW, **optio
     return decode(written((shortened, {member: {"id": CELLS["id"]} for member in members})), stored=stored, **options)
 
 
-def test_claim_checks() -> None:
+def test_claim_check_gives_the_whole_row_or_the_fault_of_its_object() -> None:
     assert claim(UPDATE) == decode(UPDATE)
     for content, reason in (
         (None, "claim_check_missing"),

@@ -61,7 +61,7 @@ def test_every_vector_file_as_a_whole(file: str) -> None:
 
 
 @pytest.mark.parametrize("path", STREAMS, ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_every_stream(path: Path) -> None:
+def test_protocol_of_every_recorded_stream_is_recognised(path: Path) -> None:
     with gzip.open(path) as lines:
         records = [json.loads(line) for line in lines]
     pairs = [tuple(record[part] and base64.b64decode(record[part]) for part in ("key", "value")) for record in records]
@@ -193,5 +193,5 @@ def test_an_option_that_differs_is_named() -> None:
     assert found.reason.endswith("; they differ in encoding-format")
 
 
-def test_no_messages() -> None:
+def test_no_messages_show_no_protocol() -> None:
     assert recognise([]) == Recognised(reason="no messages")

@@ -54,7 +54,7 @@ def test_a_fault_is_named_with_its_position(value: bytes, reason: str, offset: i
     assert (found.reason, found.offset) == (reason, offset)
 
 
-def test_blocks() -> None:
+def test_map_may_come_in_several_blocks() -> None:
     """Several blocks, and counts below zero with the size of the block."""
     rest = b"\0\0"
     one, two = b"\x04id\x02\x02", b"\x02s\x08\x02x"

@@ -167,7 +167,7 @@ ODD_NAMES = ['a"b', "a\\", "\n", "<&>", "名", "", "\x01"]
 
 
 @pytest.mark.parametrize("encoding", ["json", "avro"])
-def test_any_column_name(encoding: str) -> None:
+def test_columns_may_have_any_name(encoding: str) -> None:
     texts: dict[str, str | None] = {name: f'{name}":' for name in ODD_NAMES}
     columns = tuple(Column(name=name, type="varchar(9)", key=name < "a") for name in ODD_NAMES)
     event = RowChange(op=Op.INSERT, database="d", table="o", commit_ts=COMMIT_TS, commit_ms=0, before=None, after=texts,
@@ -188,7 +188,7 @@ SUMMED_SCHEMAS = {
 }  # fmt: skip
 
 
-def test_checksums() -> None:
+def test_row_with_a_wrong_checksum_is_refused() -> None:
     value = SUMMED.values[-1] or b""
     sums = json.loads(value)["checksum"]
     assert isinstance(checked(value, (b"", b"")), RowChange)

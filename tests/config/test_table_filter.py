@@ -29,6 +29,8 @@ def test_names_with_odd_characters_are_patterns(pattern: str) -> None:
 
 
 @pytest.mark.parametrize(("include", "exclude", "database", "table", "expected"), FILTERS)
-def test_table_filter(include: list[str], exclude: list[str], database: str, table: str, expected: bool) -> None:
+def test_filter_includes_and_excludes_tables_by_pattern(
+    include: list[str], exclude: list[str], database: str, table: str, expected: bool
+) -> None:
     chosen = TableFilter(include=tuple(include), exclude=tuple(exclude))
     assert chosen.matches(database, table) is expected

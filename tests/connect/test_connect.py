@@ -64,7 +64,9 @@ def test_all_layers_of_a_feed(client: SparkSession, broker: Broker, tmp_path: Pa
     feed.run.alarm()
 
 
-def test_quarantine(client: SparkSession, broker: Broker, tmp_path: Path) -> None:
+def test_quarantined_message_is_replayed_through_spark_connect(
+    client: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
     feed = Changefeed(client, broker, tmp_path / "lake", described={"max_message_bytes": 2_000})
     feed.send(0, ORDERS.insert(at(1), 1, "a" * 3_000), b"no message")
     feed.resolve(at(2))
@@ -77,7 +79,7 @@ def test_quarantine(client: SparkSession, broker: Broker, tmp_path: Path) -> Non
     assert feed.rows("orders") == {1: ("a" * 3_000,)}
 
 
-def test_the_selftest(client: SparkSession, broker: Broker, tmp_path: Path) -> None:
+def test_selftest_passes_through_spark_connect(client: SparkSession, broker: Broker, tmp_path: Path) -> None:
     lake = Changefeed(client, broker, tmp_path / "lake").lake
     found = {each.check: each.detail for each in selftest(Environment(lake=lake)) if each.outcome is Outcome.FAILED}
     assert found == {}
@@ -101,7 +103,9 @@ def test_gold_is_what_tidb_held(
     assert [str(difference) for verdict in verdicts for difference in verdict.differences] == []
 
 
-def test_the_demo(client: SparkSession, tmp_path: Path, forget_lake: Callable[[SparkSession], None]) -> None:
+def test_demo_runs_through_spark_connect(
+    client: SparkSession, tmp_path: Path, forget_lake: Callable[[SparkSession], None]
+) -> None:
     lake = tmp_path / "lake"
     forget_lake(client)
     client.conf.set(ROOT_CONF, str(lake))

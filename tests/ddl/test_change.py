@@ -55,7 +55,7 @@ PLAIN = table(f"{COLUMNS}, PRIMARY KEY (id), UNIQUE KEY u (n)")
         ("MODIFY COLUMN id INT AFTER n", "Name n id v"),
     ],
 )
-def test_names_and_positions(text: str, names: str) -> None:
+def test_alter_table_names_and_orders_the_columns(text: str, names: str) -> None:
     assert [c.name for c in alter(PLAIN, text).table.columns] == names.split()
 
 
@@ -74,7 +74,7 @@ def test_names_and_positions(text: str, names: str) -> None:
         ("ADD COLUMN IF NOT EXISTS name INT DEFAULT 5", []),
     ],
 )
-def test_added_values(text: str, effects: list[tuple[str, str | None]]) -> None:
+def test_added_column_has_a_value_in_old_rows(text: str, effects: list[tuple[str, str | None]]) -> None:
     changed = alter(PLAIN, text)
     assert [(e.column.name, e.value) for e in changed.effects if isinstance(e, Added)] == effects
     assert len(changed.effects) == len(effects)
@@ -111,7 +111,7 @@ def test_added_values(text: str, effects: list[tuple[str, str | None]]) -> None:
         ("ADD UNIQUE KEY x (name)", []),
     ],
 )
-def test_effects(text: str, effects: list[Effect] | str) -> None:
+def test_alter_table_has_these_effects_on_rows(text: str, effects: list[Effect] | str) -> None:
     changed = alter(PLAIN, text)
     if isinstance(effects, str):
         after = column(changed.table, "n")
@@ -120,7 +120,7 @@ def test_effects(text: str, effects: list[Effect] | str) -> None:
     assert list(changed.effects) == effects
 
 
-def test_a_change_that_renames_is_a_rename_then_a_recast() -> None:
+def test_change_column_is_a_rename_and_a_conversion() -> None:
     before = table("id INT PRIMARY KEY, e ENUM('a')")
     before = replace(before, columns=tuple(replace(c, by="index" if c.name == "e" else None) for c in before.columns))
     changed = alter(before, "CHANGE COLUMN e f ENUM('a','b') FIRST")
@@ -164,7 +164,7 @@ def test_a_change_that_renames_is_a_rename_then_a_recast() -> None:
         ("KEY n ((id + 1))", "DROP COLUMN name, ADD UNIQUE (n), DROP INDEX n", ("n",)),
     ],
 )
-def test_handle_key(keys: str, text: str, key: tuple[str, ...] | None) -> None:
+def test_alter_table_changes_the_handle_key(keys: str, text: str, key: tuple[str, ...] | None) -> None:
     before = table(f"{COLUMNS}, {keys}")
     changed = alter(before, text)
     assert changed.table.key == (before.key if key is None else key)
@@ -290,7 +290,7 @@ def gone(before: Table, text: str) -> Rows:
         (PLAIN, "ADD PARTITION (PARTITION p2 VALUES LESS THAN (2020))", []),
     ],
 )
-def test_rows_that_go(
+def test_rows_of_a_dropped_partition_are_removed(
     before: Table, text: str, rows: list[tuple[str, str | None, str | None, str | None, object]]
 ) -> None:
     assert gone(before, text) == rows
@@ -370,6 +370,6 @@ def test_bounds_follow_the_partitions() -> None:
         ),
     ],
 )
-def test_rows_that_cannot_be_told(before: Table, text: str, reason: str) -> None:
+def test_drop_of_a_partition_whose_rows_are_unknown_is_refused(before: Table, text: str, reason: str) -> None:
     with pytest.raises(ApplyError, match=reason):
         alter(before, text)

@@ -133,7 +133,9 @@ def test_what_the_text_does_not_tell(text: str) -> None:
         ("c VARCHAR(4) COLLATE utf8mb4_bin", "VARCHAR(4)", True, False, None),
     ],
 )
-def test_attributes(text: str, type_text: str, nullable: bool, virtual: bool, position: Position | str | None) -> None:
+def test_attributes_of_an_added_column_are_read(
+    text: str, type_text: str, nullable: bool, virtual: bool, position: Position | str | None
+) -> None:
     action = add(text)
     column = action.column
     assert (column.type.text, column.nullable, column.virtual) == (type_text, nullable, virtual)
@@ -161,11 +163,11 @@ def test_attributes(text: str, type_text: str, nullable: bool, virtual: bool, po
         ("json", "null"),
     ],
 )
-def test_zero_values(kind: str, value: str) -> None:
+def test_each_type_has_its_zero_value(kind: str, value: str) -> None:
     assert zero(parse_type(kind)) == value
 
 
-def test_several_in_brackets() -> None:
+def test_several_columns_and_keys_are_added_in_brackets() -> None:
     (statement,) = read_ddl("ALTER TABLE t ADD COLUMN (a INT, b TEXT, KEY (a), UNIQUE u (b(3)))", "d", "t")
     assert isinstance(statement, AlterTable)
     assert [type(action).__name__ for action in statement.actions] == ["AddColumn", "AddColumn", "AddKey", "AddKey"]

@@ -118,7 +118,7 @@ def renamed(*pairs: tuple[TableName, TableName]) -> RenameTables:
         ),
     ],
 )
-def test_statements(query: str, expected: Statement) -> None:
+def test_ddl_text_is_read_as_its_statement(query: str, expected: Statement) -> None:
     assert read(query) == expected
 
 
@@ -157,7 +157,7 @@ def test_statements(query: str, expected: Statement) -> None:
         "ALTER TABLE t PARTITION p0 PLACEMENT POLICY = x",
     ],
 )
-def test_what_changes_nothing(query: str) -> None:
+def test_ddl_that_changes_no_table_is_read_as_such(query: str) -> None:
     assert read(query) == NoChange()
 
 
@@ -259,7 +259,7 @@ RANGE = Partitioning(
         ),
     ],
 )
-def test_actions(text: str, expected: tuple[Action, ...]) -> None:
+def test_alter_table_text_is_read_as_its_actions(text: str, expected: tuple[Action, ...]) -> None:
     assert read(f"ALTER TABLE `t` {text}") == AlterTable(name=T, actions=expected)
 
 
@@ -279,7 +279,7 @@ def test_actions(text: str, expected: tuple[Action, ...]) -> None:
         ("RANGE (a) INTERVAL (100) FIRST PARTITION LESS THAN (0) LAST PARTITION LESS THAN (500)", "range", None, None),
     ],
 )
-def test_partitioning(text: str, method: str, column: str | None, function: str | None) -> None:
+def test_partitioning_of_a_new_table_is_read(text: str, method: str, column: str | None, function: str | None) -> None:
     made = read(f"CREATE TABLE t (a INT, b INT) COMMENT 'x' PARTITION BY {text}")
     assert isinstance(made, CreateTable)
     assert made.table.partitioning is not None
@@ -288,7 +288,7 @@ def test_partitioning(text: str, method: str, column: str | None, function: str 
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_names(name: str) -> None:
+def test_names_may_have_any_characters(name: str) -> None:
     q = quoted(name)
     both = (name, name)
     assert read(f"DROP TABLE {q}.{q}") == DropTables(names=(both,))
@@ -350,7 +350,7 @@ def test_backslashes_are_read_as_people_write_them_where_people_wrote(query: str
     assert columns[-1].type.elements[0] == ("a\\b" if typed else "a\\\\b")
 
 
-def test_several_statements() -> None:
+def test_each_of_several_statements_is_read() -> None:
     query = "DROP TABLE `a;b`; nonsense; ALTER TABLE t DROP COLUMN a, RENAME TO u;;"
     dropped, unread, altered, moved = read_ddl(query, "d", None)
     assert dropped == DropTables(names=(("d", "a;b"),))

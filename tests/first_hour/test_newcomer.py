@@ -68,7 +68,7 @@ def test_the_readme_has_them_in_the_same_order() -> None:
 
 
 @pytest.mark.long
-def test_the_first_hour(tmp_path: Path) -> None:
+def test_every_command_of_the_first_hour_works(tmp_path: Path) -> None:
     folder, port = clone(tmp_path), free_ports(1)[0]
     with kept_up(folder, f"ticdc-lake kafka --port {port}") as first_line:
         assert first_line.startswith(f"Kafka runs at localhost:{port}")

@@ -36,7 +36,7 @@ def offsets(feed: Changefeed) -> list[tuple[int, ...]]:
     return [(o["batch"], o["partition"], o["start_offset"], o["end_offset"], o["messages"]) for o in found]
 
 
-def test_lands_everything_once(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+def test_every_message_is_landed_once(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     feed = Changefeed(spark, broker, tmp_path, partitions=2)
     headers = (("a", b"\x00\xff"), ("a", b""), ("b", None))
     feed.produce(

@@ -95,7 +95,7 @@ def test_first_change_of_an_old_row_shows_the_value_of_all(feed: Changefeed) -> 
     assert "pending" not in comment(feed, "learned")
 
 
-def test_estimate_is_replaced(feed: Changefeed) -> None:
+def test_learned_value_replaces_the_estimate(feed: Changefeed) -> None:
     assert texts(feed, "estimated") == {1: VALUE, 2: OTHER[:19], 3: VALUE, 4: OWN[:19]}
     assert texts(feed, "estimated", at(4)) == {**dict.fromkeys((1, 2, 3), "2023-11-14 22:13:22"), 4: OWN[:19]}
 
@@ -125,7 +125,7 @@ def test_a_delete_shows_the_value_too(feed: Changefeed) -> None:
     assert pending(feed) == {}
 
 
-def test_versions_are_few(feed: Changefeed) -> None:
+def test_one_commit_fills_all_old_rows(feed: Changefeed) -> None:
     """One commit fills all old rows."""
     history = feed.spark.sql(f"DESCRIBE HISTORY {feed.live('quiet')}").collect()
     assert [row["operation"] for row in reversed(history)][-3:] == ["MERGE", "REPLACE TABLE AS SELECT", "MERGE"]

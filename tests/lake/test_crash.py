@@ -71,7 +71,7 @@ def check(feed: Changefeed, second: int) -> None:
 
 
 @pytest.mark.long
-def test_gold_dies_anywhere(
+def test_gold_goes_on_wherever_it_died(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     feed = Changefeed(spark, broker, tmp_path)
@@ -197,7 +197,7 @@ def test_bronze_dies_between_its_two_appends(
 
 
 @pytest.mark.long
-def test_kill_9(broker: Broker, tmp_path: Path) -> None:
+def test_next_run_completes_a_killed_one(broker: Broker, tmp_path: Path) -> None:
     result = kill.run(tmp_path, broker, kills=1, seed=1)
     assert result.mistakes == ()
     assert len(result.killed_in) == 1

@@ -185,7 +185,7 @@ def test_dropped_table_stays_readable_as_of_before(feed: Changefeed) -> None:
 
 
 @pytest.mark.long
-def test_what_is_older_than_the_retention_goes_and_is_refused(feed: Changefeed) -> None:
+def test_states_older_than_the_retention_are_deleted_and_refused(feed: Changefeed) -> None:
     """Last but one: it deletes what the others read. A dropped table is kept as long as it may come back."""
     feed.resolve(at(12 + 8 * 24 * 60 * 60))
     feed.go()
@@ -201,7 +201,7 @@ def test_what_is_older_than_the_retention_goes_and_is_refused(feed: Changefeed) 
     assert versions == {name: feed.data_versions()[state.data] for name, state in feed.state.tables.items()}
 
 
-def test_what_cannot_be_followed_stops_that_table_at_its_last_right_state(feed: Changefeed) -> None:
+def test_unsupported_ddl_blocks_its_table_at_the_last_correct_state(feed: Changefeed) -> None:
     stopped = state(feed, "stuck")
     assert (stopped.applied_tso, stopped.needs_override) == (at(3), True)
     assert stopped.stop is not None

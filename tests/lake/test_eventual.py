@@ -51,7 +51,7 @@ def test_newest_commit_of_each_key_is_shown_at_once(feed: Changefeed) -> None:
     assert feed.rows("t") == {1: ("b",), 3: ("moved",)}
 
 
-def test_what_comes_late_never_takes_the_place_of_what_is_newer(feed: Changefeed) -> None:
+def test_late_change_never_replaces_a_newer_one(feed: Changefeed) -> None:
     feed.send(1, T.update(at(1, 5), (1, "a"), (1, "old")), T.insert(at(2), 2, "x"), T.insert(at(2), 5, "late"))
     feed.go()
     assert feed.rows("t") == {1: ("b",), 3: ("moved",), 5: ("late",)}
@@ -64,7 +64,7 @@ def test_repeats_of_everything_change_nothing(feed: Changefeed) -> None:
     assert feed.rows("t") == before
 
 
-def test_ddl_is_followed(feed: Changefeed) -> None:
+def test_eventual_mode_follows_a_ddl(feed: Changefeed) -> None:
     feed.send(0, ddl(at(20), "ALTER TABLE `shop`.`t` ADD COLUMN `w` INT DEFAULT 7", "shop", "t", "ALTER"))
     feed.send(0, W.insert(at(21), 6, "new", 8))
     feed.go()
@@ -72,7 +72,7 @@ def test_ddl_is_followed(feed: Changefeed) -> None:
 
 
 @pytest.mark.long
-def test_a_ddl_that_comes_late_is_followed_once(feed: Changefeed) -> None:
+def test_late_ddl_is_followed_once(feed: Changefeed) -> None:
     """TiCDC orders the DDLs of one table, not those of several."""
     feed.send(0, OTHER.insert(at(30), 1, "newer"))
     feed.go()

@@ -47,7 +47,7 @@ def counts(feed: Changefeed) -> list[tuple[object, ...]]:
     return sorted(map(tuple, view.collect()))
 
 
-def test_null_is_counted(feed: Changefeed) -> None:
+def test_irregular_values_are_null_and_counted(feed: Changefeed) -> None:
     assert counts(feed) == [("shop", "noted", name, 1) for name in "dmz"]
     changes = feed.spark.table(feed.lake.table(Layer.SILVER, feed.state.tables["shop", "noted"].name))
     lost = changes.where("_ticdc_irregular IS NOT NULL").select("id", "op", "_ticdc_irregular").collect()

@@ -71,7 +71,7 @@ def test_partition_and_table_exchange_their_rows(feed: Changefeed) -> None:
     assert feed.rows("plain") == {1: ("moved out",)}
 
 
-def test_rows_that_are_not_of_the_partition_stop_both_tables(feed: Changefeed) -> None:
+def test_rows_outside_the_partition_block_both_tables(feed: Changefeed) -> None:
     for table, rows in (("strict", {1: ("low",), 11: ("high",)}), ("stray", {2: ("plain",), 30: ("not low",)})):
         state = feed.state.tables["shop", table]
         assert (state.applied_tso, state.needs_override) == (at(4), True)
@@ -79,7 +79,7 @@ def test_rows_that_are_not_of_the_partition_stop_both_tables(feed: Changefeed) -
         assert feed.rows(table) == rows
 
 
-def test_table_whose_partner_left_the_feed_stands_still(feed: Changefeed) -> None:
+def test_table_whose_partner_left_the_feed_is_blocked(feed: Changefeed) -> None:
     assert ("shop", "away") not in feed.state.tables
     assert "left the feed" in str(feed.state.tables["shop", "left"].stop)
     assert feed.rows("left") == {1: ("low",), 11: ("high",)}

@@ -133,7 +133,9 @@ RULES = {
 
 
 @pytest.mark.parametrize(("table", "expected"), RULES.values(), ids=RULES)
-def test_rule(stages: dict[str, Stage], table: str, expected: dict[Any, tuple[Any, ...]]) -> None:
+def test_order_of_changes_decides_the_row(
+    stages: dict[str, Stage], table: str, expected: dict[Any, tuple[Any, ...]]
+) -> None:
     assert stages["first"].applied.tso == W
     assert stages["first"].applied.blocked == {}
     assert stages["first"].rows[table] == expected

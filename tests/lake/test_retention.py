@@ -74,7 +74,7 @@ def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathF
     return feed
 
 
-def test_what_is_not_published_and_what_lies_in_quarantine_stays(feed: Changefeed) -> None:
+def test_unpublished_and_quarantined_messages_are_kept(feed: Changefeed) -> None:
     feed.run.maintain()
     assert batches(feed, Layer.BRONZE) == {1}, "batch 0 is decoded and published, and silver has it"
     assert batches(feed, Layer.SILVER) == {0, 1}

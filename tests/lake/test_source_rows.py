@@ -202,7 +202,7 @@ def test_a_row_that_cannot_be_read_blocks_its_table_before_it_until_it_can(
 
 
 @pytest.mark.long
-def test_what_is_newest_below_a_row_that_cannot_be_read_is_whole(notes: Changefeed, port: int) -> None:
+def test_newest_change_below_an_unreadable_row_is_whole(notes: Changefeed, port: int) -> None:
     """Up to the end of the window another change of its key is the newest, and the cut one need not be read."""
     notes.send(0, NOTES.insert(at(1), 1, "old", 0), cut(NOTES.update(at(2), (1, "old", 0), (1, "new", 1)), ["id"]))
     notes.send(0, cut(NOTES.insert(at(3), 9, "nine", 9), ["id"]), NOTES.update(at(4), (1, "new", 1), (1, "newer", 2)))

@@ -109,7 +109,7 @@ def answers(spark: SparkSession, values: list[str], source: str = "") -> list[ob
 
 
 @pytest.mark.parametrize("session", SESSIONS.values(), ids=SESSIONS)
-def test_texts_are_mysqls(spark: SparkSession, session: dict[str, str]) -> None:
+def test_stored_values_have_the_texts_of_mysql(spark: SparkSession, session: dict[str, str]) -> None:
     columns = [typed(f"v{i}", kind) for i, (kind, _) in enumerate(STORED)]
     values = [column.sql(literal(text), "UTC") for column, (_, text) in zip(columns, STORED, strict=True)]
     rows = ", ".join(f"{value} AS {column.name}" for column, value in zip(columns, values, strict=True))
@@ -149,7 +149,7 @@ def test_keys_are_written_as_the_wire_writes_them(spark: SparkSession) -> None:
     assert answers(spark, [key_text_sql([text, "'2'"]) for text in texts]) == [wire_key(k, "2") for k in KEYS]
 
 
-def test_nothing_is_rounded(spark: SparkSession) -> None:
+def test_value_with_too_many_digits_is_irregular_and_not_rounded(spark: SparkSession) -> None:
     columns = [typed(kind, kind) for kind, _ in TOO_LONG]
     texts = [literal(text) for _, text in TOO_LONG]
     values = [column.sql(text, "UTC") for column, text in zip(columns, texts, strict=True)]
@@ -236,7 +236,9 @@ def test_a_timestamp_becomes_what_its_session_shows(lake: Lake) -> None:
     ],
     ids=["unknown zone", "no such hour", "too late", "too early"],
 )
-def test_what_is_no_timestamp_stops_the_table(lake: Lake, value: str, ddl: str, zone: str | None, reason: str) -> None:
+def test_value_that_is_no_timestamp_blocks_the_table(
+    lake: Lake, value: str, ddl: str, zone: str | None, reason: str
+) -> None:
     with pytest.raises(ApplyError, match=reason):
         altered(
             lake,
@@ -248,7 +250,7 @@ def test_what_is_no_timestamp_stops_the_table(lake: Lake, value: str, ddl: str, 
 
 
 @pytest.mark.parametrize("after", ["BIGINT", "FLOAT"])
-def test_a_number_beyond_its_new_type_stops_the_table(lake: Lake, after: str) -> None:
+def test_number_beyond_its_new_type_blocks_the_table(lake: Lake, after: str) -> None:
     with pytest.raises(ApplyError, match="cannot be converted from DOUBLE"):
         altered(
             lake,
@@ -268,7 +270,7 @@ def test_a_number_beyond_its_new_type_stops_the_table(lake: Lake, after: str) ->
         ("VARBINARY(9)", "x'616263'", "VARBINARY(2)"),
     ],
 )
-def test_a_value_that_tidb_changes_without_strict_mode_stops_the_table(
+def test_value_that_tidb_changes_without_strict_mode_blocks_the_table(
     lake: Lake, before: str, value: str, after: str
 ) -> None:
     with pytest.raises(ApplyError, match="cannot be converted"):
@@ -320,7 +322,7 @@ def test_values_have_digits_that_messages_do_not_tell(lake: Lake, ddl: str, colu
 
 
 @pytest.mark.parametrize("ddl", ["MODIFY d VARCHAR(30)", "RENAME COLUMN a TO z", "MODIFY b BIGINT"])
-def test_texts_of_unknown_digits_stop_the_table(lake: Lake, ddl: str) -> None:
+def test_texts_of_unknown_digits_block_the_table(lake: Lake, ddl: str) -> None:
     with pytest.raises(ApplyError, match="do not tell how many digits"):
         altered_table(lake, WIRE, OF_WIRE, f"ALTER TABLE t {ddl}")
 

@@ -145,7 +145,7 @@ def test_irregular_dates_are_null_and_kept_exact(feed: Changefeed) -> None:
 
 
 @pytest.mark.parametrize("number", range(len(HOSTILE)), ids=[f"{t.database}.{t.table}"[:20] for t in HOSTILE])
-def test_hostile_names(feed: Changefeed, number: int) -> None:
+def test_names_may_have_any_characters(feed: Changefeed, number: int) -> None:
     table = HOSTILE[number]
     state = feed.state.tables[TableName(table.database, table.table)]
     assert state.stop is None

@@ -23,7 +23,7 @@ T, OWN, NEXT = Source(table="t"), Source(table="own"), Source(table="next")
 
 
 @pytest.mark.long
-def test_slowest_partition_decides(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+def test_watermark_waits_for_the_slowest_partition(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     kafka = {"bootstrap_servers": broker.bootstrap_servers, "topic_pattern": "topic-slowest.*"}
     feed = Changefeed(spark, broker, tmp_path, partitions=2, name="slowest", described={"kafka": kafka})
 
@@ -73,7 +73,7 @@ def test_slowest_partition_decides(spark: SparkSession, broker: Broker, tmp_path
 
 
 @pytest.mark.long
-def test_a_topic_whose_tables_are_gone_is_not_waited_for(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+def test_topic_whose_tables_were_dropped_is_not_waited_for(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     kafka = {"bootstrap_servers": broker.bootstrap_servers, "topic_pattern": "topic-gone.*"}
     feed = Changefeed(spark, broker, tmp_path, name="gone", described={"kafka": kafka})
     other = f"{feed.topic}-own"

@@ -24,7 +24,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("scheme", ["", "file://"])
-def test_a_folder(folder: Path, scheme: str) -> None:
+def test_objects_are_read_from_a_folder(folder: Path, scheme: str) -> None:
     objects = StoredObjects(f"{scheme}{folder}")
     assert objects["s3://elsewhere/cdc/a b.json"] == OBJECT
     assert sorted(objects) == ["a b.json", "folder"]
@@ -75,7 +75,7 @@ def bucket() -> Iterator[str]:
         server.shutdown()
 
 
-def test_an_object_store(bucket: str) -> None:
+def test_objects_are_read_from_an_object_store(bucket: str) -> None:
     objects = StoredObjects(bucket)
     assert objects["cdc/a.json"] == OBJECT
     with pytest.raises(KeyError):

@@ -79,7 +79,7 @@ def test_what_is_not_converted_says_why(before: str, after: str, reason: str) ->
         ("int", "double(10,2)"),
     ],
 )
-def test_texts_that_stay(before: str, after: str) -> None:
+def test_conversion_leaves_the_text_as_it_is(before: str, after: str) -> None:
     assert converted(before, after) == "x"
 
 

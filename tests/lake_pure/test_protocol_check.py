@@ -68,7 +68,7 @@ def test_a_mistake_is_named(
     assert said.endswith(f"; expected {expected}")
 
 
-def test_a_whole_sentence() -> None:
+def test_mistake_names_file_key_expected_and_found() -> None:
     assert mistake(decoding("craft"), written("simple", AVRO)) == (
         "feed shop: shop.yml: protocol: the first messages do not decode as craft (unknown_version: expected version "
         "1, found 22); found 48 of simple: the value begins with 16 06 06 02, a message of Simple in Avro; expected "
@@ -89,7 +89,7 @@ def test_rows_whose_schema_has_not_come_are_of_their_protocol() -> None:
     assert mistake(replace(decoding("simple"), schemas={("d", "t", 7): bootstrap.columns}), rows) is None
 
 
-def test_poison_stops_nothing() -> None:
+def test_poison_messages_do_not_stop_silver() -> None:
     craft, strange = decoding("craft"), written("canal_json", EXTENSION)
     assert mistake(craft, []) is None
     assert mistake(craft, strange[:1]) is None, "one message may be poison"

@@ -74,7 +74,7 @@ def test_a_table_that_gold_does_not_know_yet_may_go_on() -> None:
     assert retired_among({"topic": {T: 9}}, {}, Published(), []) == set()
 
 
-def test_all_its_tables_must_be_gone() -> None:
+def test_topic_is_retired_when_all_its_tables_are_dropped_or_renamed() -> None:
     now = Published(tso=10, tables={T: LIVE, U: LIVE})
     both = {"one": {T: 9, U: 9}, "other": {T: 9}}
     assert retired_among(both, {}, now, statements((12, "DROP TABLE t"))) == {"other"}

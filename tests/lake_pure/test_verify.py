@@ -126,7 +126,7 @@ def test_a_password_is_utf_8_and_a_file_that_is_not_there_is_named(monkeypatch: 
         ("time", "", False),
     ],
 )
-def test_keys_that_both_sides_order_alike(kind: str, collation: str, ordered: bool) -> None:
+def test_keys_that_both_sides_sort_in_the_same_order(kind: str, collation: str, ordered: bool) -> None:
     (column,) = table(f"CREATE TABLE t (k {kind} PRIMARY KEY)", collation).key
     assert has_common_order(column) is ordered
 
@@ -166,7 +166,7 @@ def test_bounds_out_of_a_sample() -> None:
     assert quantiles([], 3) == []
 
 
-def test_buckets() -> None:
+def test_rows_are_compared_in_buckets_of_limited_size() -> None:
     assert [bucket_digits(rows, 100) for rows in (0, 1600, 1601, 10**9)] == [1, 1, 2, 4]
     rows = {"a": 5, "b": 1, "c": 1}
     assert together(["a", "b", "c"], rows, 3) == [["a"], ["b", "c"]]

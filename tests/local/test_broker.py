@@ -117,7 +117,7 @@ def _alive(pid: int) -> bool:
     return bool(state.stdout.strip()) and not state.stdout.startswith("Z")
 
 
-def test_recorded_messages(tmp_path: Path) -> None:
+def test_recorded_messages_are_read_from_their_file(tmp_path: Path) -> None:
     path = tmp_path / "stream.jsonl.gz"
     value = base64.b64encode(b"\0\xff").decode()
     records = [

@@ -202,6 +202,6 @@ def test_a_key_may_stand_once(tmp_path: Path) -> None:
         load_bundle(tmp_path)
 
 
-def test_no_bundle(tmp_path: Path) -> None:
+def test_folder_without_a_bundle_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         load_bundle(tmp_path)

@@ -20,7 +20,7 @@ def test_a_parameter_goes_before_a_default() -> None:
         widgets.get("free")
 
 
-def test_choices_are_kept() -> None:
+def test_dropdown_refuses_a_value_that_is_no_choice() -> None:
     widgets = DbUtils({"trigger": "never"}).widgets
     with pytest.raises(ConfigError, match="trigger: expected one of a, b, found 'never'"):
         widgets.dropdown("trigger", "a", ["a", "b"])
@@ -71,7 +71,7 @@ def test_a_table_keeps_its_lines() -> None:
     ]
 
 
-def test_other_values() -> None:
+def test_display_shows_other_values_as_their_text() -> None:
     assert text_of("as it is") == "as it is"
     assert text_of({"a": 1}) == "{'a': 1}"
 

@@ -41,7 +41,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("text", "expected"), [("17.0.15", 17), ("21", 21), ("25.0.1", 25), ("1.8.0_402", 8), ("22-ea", 22)]
 )
-def test_version(tmp_path: Path, text: str, expected: int) -> None:
+def test_version_is_read_from_what_java_prints(tmp_path: Path, text: str, expected: int) -> None:
     assert version_of(fake_java(tmp_path, text)) == expected
 
 

@@ -81,7 +81,7 @@ RUN_IF = {
 
 
 @pytest.mark.parametrize("run_if", RUN_IF)
-def test_run_if(tmp_path: Path, run_if: str) -> None:
+def test_run_if_decides_whether_a_task_runs(tmp_path: Path, run_if: str) -> None:
     cases = [
         (task("a"), task("b")),
         (task("a"), task("b", "bad")),
@@ -157,7 +157,7 @@ def parts(result: TaskResult) -> list[tuple[str, str]]:
     return [(part.task, part.state.value) for part in result.tasks]
 
 
-def test_a_job_is_run_for_each_input_and_one_that_fails_holds_no_other(tmp_path: Path) -> None:
+def test_job_is_run_for_each_input_and_a_failure_stops_no_other(tmp_path: Path) -> None:
     result = run(tmp_path, task("feeds", for_each_task=each_chain()), jobs={"chain": chain()})
     broken, good = result.tasks[0].iterations
     assert result.state is JobState.FAILED
@@ -211,7 +211,7 @@ def test_a_reference_to_how_a_task_ended(tmp_path: Path) -> None:
     assert widgets(result, "t") == str({"state": "success!"})
 
 
-def test_retries(tmp_path: Path) -> None:
+def test_failed_task_is_tried_again(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.touch()
     work = {"notebook_task": notebook_task("count", log=str(log), fails="2"), "max_retries": 2}
@@ -275,7 +275,7 @@ def test_a_session_that_does_not_start_ends_the_run(tmp_path: Path) -> None:
         run_job(load_bundle(project(tmp_path, task("a"), task("b"))), "j", {}, factory, lambda _: None)
 
 
-def test_progress(tmp_path: Path) -> None:
+def test_progress_names_each_task_and_how_it_ended(tmp_path: Path) -> None:
     seen: list[Progress] = []
     bundle = load_bundle(project(tmp_path, task("a", "bad"), task("b", after=("a",))))
     run_job(bundle, "j", {}, Session, seen.append)  # type: ignore[arg-type]
@@ -286,7 +286,7 @@ def test_progress(tmp_path: Path) -> None:
     ]
 
 
-def test_local_parameters(tmp_path: Path) -> None:
+def test_job_has_the_parameters_of_a_laptop(tmp_path: Path) -> None:
     parameters = local_parameters(tmp_path, tmp_path / "lake")
     assert parameters["catalog"] == "spark_catalog"
     assert parameters["feeds_root"] == str(tmp_path / "resources" / "feeds")

@@ -114,7 +114,7 @@ def test_a_notebook_in_another_encoding(tmp_path: Path) -> None:
         read_notebook(tmp_path / "n.py")
 
 
-def test_no_notebook(tmp_path: Path) -> None:
+def test_missing_notebook_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="no such notebook"):
         read_notebook(tmp_path / "n.py")
     (tmp_path / "n.txt").touch()
@@ -178,7 +178,7 @@ def test_a_syntax_error_names_file_and_line(tmp_path: Path) -> None:
     assert (raised.value.filename, raised.value.lineno) == (str(path), 6)
 
 
-def test_sql_cells(tmp_path: Path) -> None:
+def test_sql_cell_runs_its_statements_with_the_widgets_values(tmp_path: Path) -> None:
     session = Session()
     path = notebook(
         tmp_path,
@@ -206,7 +206,7 @@ def test_sql_is_parted_into_statements(text: str, statements: list[str]) -> None
 
 
 @pytest.mark.parametrize("text", ["a:x", "'x'::x", "':x'", "-- :x", "a[0]:x", "`a`:x", "f():x"])
-def test_what_is_no_marker(text: str) -> None:
+def test_colons_that_are_no_parameter_marker(text: str) -> None:
     assert sql_arguments(text, {"x": "1"}) == {}
 
 
@@ -222,7 +222,7 @@ def ipynb(folder: Path, *sources: str) -> Path:
     return path
 
 
-def test_ipynb(tmp_path: Path) -> None:
+def test_ipynb_is_run_like_a_source_file(tmp_path: Path) -> None:
     path = ipynb(tmp_path, "a = 1", "%sql\nSELECT 1", "def f():\n    return a / 0", "f()")
     kinds = [cell.kind for cell in read_notebook(path).cells]
     assert kinds == [CellKind.MARKDOWN, CellKind.PYTHON, CellKind.SQL, CellKind.PYTHON, CellKind.PYTHON]
@@ -233,7 +233,7 @@ def test_ipynb(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("source", "message"), [("!ls", "cell 2]:1: '!ls'"), ("%pip install x", "%pip is not")])
-def test_ipynb_magic(tmp_path: Path, source: str, message: str) -> None:
+def test_ipynb_with_unknown_magic_is_refused(tmp_path: Path, source: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         read_notebook(ipynb(tmp_path, source))
 
@@ -248,7 +248,7 @@ CELLS = '{"nbformat": 4, "nbformat_minor": 4, "metadata": {}, "cells": %s}'
         (CELLS % "5").encode(), (CELLS % '[{"cell_type": "code", "metadata": {}}]').encode(),
     ],
 )  # fmt: skip
-def test_no_ipynb(tmp_path: Path, content: bytes) -> None:
+def test_file_that_is_no_ipynb_is_refused(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "n.ipynb").write_bytes(content)
     with pytest.raises(ConfigError, match=r"is not an \.ipynb notebook"):
         read_notebook(tmp_path / "n.ipynb")

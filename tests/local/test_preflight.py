@@ -123,7 +123,7 @@ def test_a_lake_in_a_place_that_cannot_be_written() -> None:
         check_lake(Path("/proc/lake"))
 
 
-def test_a_full_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_full_disk_is_refused_before_spark_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     usage = namedtuple("usage", "total used free")
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage(10**9, 10**9, 0))
     with pytest.raises(ConfigError, match="the disk has 0 MB left; make room for 268 MB at least"):

@@ -28,7 +28,7 @@ def measured(frame: DataFrame) -> list[Row]:
     return frame.mapInArrow(measure, "rows long, python string").collect()
 
 
-def test_delta_merges(spark: SparkSession, lake_root: Path) -> None:
+def test_session_merges_into_delta_tables(spark: SparkSession, lake_root: Path) -> None:
     path = lake_root / "numbers"
     spark.range(10).selectExpr("id", "id AS value").write.format("delta").save(str(path))
     spark.range(5, 15).createOrReplaceTempView("newer")
@@ -78,7 +78,7 @@ def test_a_stream_is_not_displayed(spark: SparkSession) -> None:
         text_of(spark.readStream.format("rate").load())
 
 
-def test_kafka_is_read(spark: SparkSession, broker: Broker) -> None:
+def test_session_reads_kafka(spark: SparkSession, broker: Broker) -> None:
     broker.create_topic("session", 2)
     broker.produce("session", [KafkaMessage(partition=1, key=b"k", value=b"v")])
     options = {"kafka.bootstrap.servers": broker.bootstrap_servers, "subscribe": "session"}

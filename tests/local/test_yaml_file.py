@@ -24,7 +24,7 @@ def written(folder: Path, text: str) -> Path:
         ("a: &a [1]\nb: *a", {"a": [1], "b": [1]}),
     ],
 )
-def test_what_is_read(text: str, content: object, tmp_path: Path) -> None:
+def test_yaml_is_read_as_the_platform_reads_it(text: str, content: object, tmp_path: Path) -> None:
     assert read_yaml(written(tmp_path, text)) == content
 
 
@@ -45,7 +45,7 @@ def test_what_is_read(text: str, content: object, tmp_path: Path) -> None:
         ("a: &a [{b: *a}]", "a[0].b: an alias is inside what it names"),
     ],
 )
-def test_what_is_refused(text: str, message: str, tmp_path: Path) -> None:
+def test_wrong_yaml_is_refused_with_file_and_place(text: str, message: str, tmp_path: Path) -> None:
     file = written(tmp_path, text)
     with pytest.raises(ConfigError) as raised:
         read_yaml(file)
@@ -54,7 +54,7 @@ def test_what_is_refused(text: str, message: str, tmp_path: Path) -> None:
     assert "\n" not in str(raised.value)
 
 
-def test_another_encoding(tmp_path: Path) -> None:
+def test_yaml_in_another_encoding_is_refused(tmp_path: Path) -> None:
     (tmp_path / "f.yml").write_bytes(b"a: \xe9")
     with pytest.raises(ConfigError, match=r"f\.yml: cannot be read: 'utf-8' codec can't decode"):
         read_yaml(tmp_path / "f.yml")

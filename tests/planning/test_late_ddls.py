@@ -110,7 +110,7 @@ def test_nothing_goes_back_behind_a_later_ddl() -> None:
     assert "`table resume` goes on without it" in str(point.stop)
 
 
-def test_a_table_that_was_never_seen_is_made_known_unless_it_is_gone() -> None:
+def test_late_create_of_an_unseen_table_counts_unless_it_was_dropped_since() -> None:
     create = ddl(5, "CREATE TABLE u (id INT PRIMARY KEY)", "u")
     assert points(create) == {"u": 5}
     for end in ("DROP TABLE u", "RENAME TABLE u TO v", "DROP DATABASE d"):

@@ -106,7 +106,7 @@ def test_truncated_or_recreated_table_is_another_live_table(query: str) -> None:
     assert steps(made) == [("M", 20)]
 
 
-def test_what_is_merged() -> None:
+def test_rows_are_merged_unless_a_quarantined_message_blocks_them() -> None:
     def merged(now: PlanningInput) -> int:
         return sum(isinstance(step, MergeRows) and bool(step.groups) for step in plan(now).steps)
 

@@ -56,7 +56,7 @@ IGNORE = config_of(Policy(on_unsupported_ddl=OnUnsupportedDdl.IGNORE))
 
 
 @pytest.mark.parametrize("query", ["DROP TABLE t", "DROP DATABASE d"])
-def test_a_table_that_is_kept_stands_still_as_it_was_dropped(query: str) -> None:
+def test_kept_table_is_blocked_as_it_was_when_it_was_dropped(query: str) -> None:
     made = plan(planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, query),), config=KEEP))
     assert (made.through, needs_override(made), steps(made)) == (16, True, [("M", 16)])
     assert block_reason(made) == "TiDB dropped it at 16 (on_drop: keep)"
@@ -126,7 +126,7 @@ def test_a_skipped_ddl_is_passed_over(query: str) -> None:
     assert (made.through, block_reason(made), made.definition, steps(made)[-1]) == (20, None, KNOWN, ("M", 20))
 
 
-def test_a_rename_to_a_name_that_is_taken_stops_both_tables_until_it_is_skipped() -> None:
+def test_rename_to_an_existing_name_blocks_both_tables_until_it_is_skipped() -> None:
     other = replace(definition(), data="f_d_u__data", name="f_d_u", table=replace(KNOWN.table, table="u"))
     renamed = ddl(14, "RENAME TABLE u TO t", None)
     now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(renamed,))
@@ -156,12 +156,12 @@ def late(now: PlanningInput, tso: int) -> PlanningInput:
     return replace(now, late={NAME: late_point(tso)})
 
 
-def test_rows_that_came_late_stop_their_table_before_them() -> None:
+def test_late_rows_block_their_table_before_them() -> None:
     made = plan(late(planning_input(ROWS, known=KNOWN, state=STATE), 5))
     assert (made.through, block_reason(made), needs_override(made), made.steps) == (5, "came late", True, ())
 
 
-def test_rows_of_a_table_that_gold_never_had_stop_it_too() -> None:
+def test_late_rows_of_a_table_that_gold_never_had_block_it_too() -> None:
     made = plan(late(planning_input(ROWS), 5))
     assert (made.through, block_reason(made), needs_override(made), made.steps) == (5, "came late", True, ())
 

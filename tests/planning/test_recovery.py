@@ -113,7 +113,7 @@ def test_table_that_was_blocked_does_not_come_back(ending: str) -> None:
     assert [each.dropped_at for each in plan_tables(again).recoverable] == [9, 15]
 
 
-def test_one_that_was_blocked_in_an_earlier_window_does_not_come_back() -> None:
+def test_table_that_was_blocked_in_an_earlier_window_is_not_recoverable() -> None:
     made = plan(dropped(ddl(12, "RECOVER TABLE t"), gone=(replace(DELETED, version=-1),)))
     assert "rows of the restored table" in (block_reason(made) or "")
 
@@ -125,7 +125,7 @@ def test_columns_that_are_not_known_are_no_better_known_after_a_truncate() -> No
     assert UNFOLLOWED in (block_reason(made) or "")
 
 
-def test_rows_that_cannot_be_taken_are_gone_with_a_truncate() -> None:
+def test_truncate_removes_rows_that_could_not_be_merged() -> None:
     now = planning_input(replace(ROWS, handle_only=True), known=KNOWN, state=STATE, ddls=(ddl(16, "TRUNCATE TABLE t"),))
     assert (block_reason(plan(now)), plan(now).through) == (None, 20)
     assert [gone.start for gone in plan_tables(now).recoverable] == [None]
@@ -171,7 +171,7 @@ def exchange(sql: str = PARTED, plain: Definition = PLAIN, query: str = EXCHANGE
     )
 
 
-def test_rows_change_places() -> None:
+def test_exchange_partition_is_one_step_in_both_plans() -> None:
     now = exchange()
     partitioned, plain = plan(now), plan(now, U)
     step = partitioned.steps[1]

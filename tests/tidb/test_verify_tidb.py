@@ -149,7 +149,7 @@ def by_name(verified: Verified) -> dict[str, TableResult]:
 @pytest.mark.parametrize(
     ("folder", "file"), [("tiflow-types", "canal_json.jsonl.gz"), ("ticdc-types", "canal_json.jsonl.gz")]
 )
-def test_recorded_types(
+def test_recorded_values_of_every_type_compare_as_equal(
     spark: SparkSession, broker: Broker, database: TiDB, lake_root: Path, folder: str, file: str
 ) -> None:
     """What is equal is equal for every recorded value, and every column that is changed is found."""

@@ -66,7 +66,7 @@ def test_override_needs_a_blocked_table(feed: Changefeed) -> None:
         decide(feed.lake, feed.name, "shop.kept", Action.SKIP_DDL, "why not")
 
 
-def test_a_resumed_table_stops_again_and_a_skipped_ddl_is_passed_over(feed: Changefeed) -> None:
+def test_resumed_table_is_blocked_again_and_a_skipped_ddl_is_passed_over(feed: Changefeed) -> None:
     decide(feed.lake, feed.name, "shop.stuck", Action.RESUME, "try")
     feed.apply()
     state = feed.state.tables["shop", "stuck"]
@@ -82,7 +82,7 @@ def test_a_resumed_table_stops_again_and_a_skipped_ddl_is_passed_over(feed: Chan
     ]
 
 
-def test_a_row_that_comes_too_late_is_held_until_somebody_looks(feed: Changefeed) -> None:
+def test_late_row_blocks_its_table_until_an_override(feed: Changefeed) -> None:
     feed.send(0, LATE.insert(at(1), 1, "a"), PLAIN.insert(at(1), 1, "a"))  # repeats
     feed.send(0, LATE.insert(at(5), 2, "never seen"), LATE.insert(at(11), 3, "c"), PLAIN.insert(at(11), 2, "b"))
     feed.resolve(at(12))
