@@ -93,9 +93,9 @@ def verify(run: Run, stream: RecordedStream, every: int = 1) -> Iterator[Verdict
 def verdict(run: Run, answer: Answer, time_zone: str, seen: dict[tuple[str, int], list[tuple[Cell, ...]]]) -> Verdict:
     """Gold at the answer's watermark. ``seen`` keeps the rows of each table and version, for the next call."""
     assert run.lake.root is not None
-    now = published(DeltaReader(run.lake.root), run.feed.name)
-    states, eventual = now.tables, run.feed.gold.mode is Mode.EVENTUAL
-    newest = eventual or now.tso == answer.watermark  # which is read faster than an earlier one
+    current = published(DeltaReader(run.lake.root), run.feed.name)
+    states, eventual = current.tables, run.feed.gold.mode is Mode.EVENTUAL
+    newest = eventual or current.tso == answer.watermark  # which is read faster than an earlier one
     tables = as_of(run.lake.spark, run.feed.name, None if newest else answer.watermark, lake=run.lake)
     found: list[Difference] = []
     if tables.tso != answer.watermark and not eventual:

@@ -31,39 +31,39 @@ class Thresholds:
 
 def problems(lake: Reader, feed: str, thresholds: Thresholds) -> list[str]:
     """A sentence for each threshold that the feed passes; none if all is well."""
-    now = published(lake, feed)
-    landed = 0 if now.tso else landed_messages(lake, feed)
+    current = published(lake, feed)
+    landed = 0 if current.tso else landed_messages(lake, feed)
     reads_silver = thresholds.quarantine > 0 and events_table.exists(lake, feed)
     reasons = quarantine.reasons(lake, feed) if reads_silver else {}
-    return problems_of(now, landed, reasons, thresholds, datetime.now(UTC))
+    return problems_of(current, landed, reasons, thresholds, datetime.now(UTC))
 
 
 def problems_of(
-    now: Published, landed: int, quarantined: Mapping[str, int], thresholds: Thresholds, at: datetime
+    current: Published, landed: int, quarantined: Mapping[str, int], thresholds: Thresholds, at: datetime
 ) -> list[str]:
     """As `problems`, of a published state, the number of messages that landed and those in quarantine by reason, at a
     time."""
     return [
-        *_behind(now, landed, thresholds.behind_seconds, at),
-        *(_blocked(now) if thresholds.blocked else ()),
+        *_behind(current, landed, thresholds.behind_seconds, at),
+        *(_blocked(current) if thresholds.blocked else ()),
         *_in_quarantine(quarantined, thresholds.quarantine),
     ]
 
 
-def _behind(now: Published, landed: int, tolerated: int | None, at: datetime) -> Iterator[str]:
+def _behind(current: Published, landed: int, tolerated: int | None, at: datetime) -> Iterator[str]:
     """A feed that published nothing has no age, but messages that wait for it."""
-    if not now.tso and landed:
+    if not current.tso and landed:
         yield f"nothing was ever published, though {_counted(landed, 'message has', 'messages have')} landed"
     elif tolerated is None:
         return
-    elif not now.tso:
+    elif not current.tso:
         yield "no watermark is published"
-    elif (age := (at - time_of(now.tso)).total_seconds()) > tolerated:
+    elif (age := (at - time_of(current.tso)).total_seconds()) > tolerated:
         yield f"the published watermark is {age:.0f} s old, more than {tolerated} s"
 
 
-def _blocked(now: Published) -> Iterator[str]:
-    blocked = {name: state.stop for name, state in now.tables.items() if state.blocked}
+def _blocked(current: Published) -> Iterator[str]:
+    blocked = {name: state.stop for name, state in current.tables.items() if state.blocked}
     if blocked:
         named = [f"{name.database}.{name.table} ({stop})" for name, stop in sorted(blocked.items())[:_MOST_NAMES]]
         more = f", and {len(blocked) - len(named)} more" if len(blocked) > len(named) else ""

@@ -25,8 +25,8 @@ _NOT_DDL = f"kind <> '{Kind.DDL}'"
 
 def retain_bronze(lake: Lake, feed: str, days: int) -> RetentionFloor:
     """Delete the messages of batches that nothing needs; gives what is kept."""
-    now = published(lake, feed)
-    found = oldest_batch(_needs(lake, feed, now, days))
+    current = published(lake, feed)
+    found = oldest_batch(_needs(lake, feed, current, days))
     messages = lake.table(Layer.BRONZE, landing.messages_table(feed))
     floor = RetentionFloor(first_batch=found.batch, held_by=found.what)
     return _delete(lake, feed, Layer.BRONZE, messages, floor, "true")
@@ -34,8 +34,8 @@ def retain_bronze(lake: Lake, feed: str, days: int) -> RetentionFloor:
 
 def retain_silver(lake: Lake, feed: str, days: int) -> RetentionFloor:
     """Delete the events of batches that nothing needs, all but DDLs; gives what is kept."""
-    now = published(lake, feed)
-    found = oldest_batch([*_needs(lake, feed, now, days), *_needs_of_commits(lake, feed, now, days)])
+    current = published(lake, feed)
+    found = oldest_batch([*_needs(lake, feed, current, days), *_needs_of_commits(lake, feed, current, days)])
     gone = events_table.events(lake, feed).where((F.col("kind") == Kind.ROW.value) & (F.col("batch") < found.batch))
     row = gone.agg(F.max(F.expr(events_table.COMMIT_ORDER))).first()
     tso = 0 if row is None or row[0] is None else int(row[0])
@@ -46,14 +46,14 @@ def retain_silver(lake: Lake, feed: str, days: int) -> RetentionFloor:
     return done
 
 
-def _needs(lake: Lake, feed: str, now: Published, days: int) -> Iterator[NeededBatch]:
+def _needs(lake: Lake, feed: str, current: Published, days: int) -> Iterator[NeededBatch]:
     """What needs batches of either layer."""
-    if now.number == 0:
+    if current.number == 0:
         yield NeededBatch(batch=0, what="gold has published nothing yet")
         return
-    yield NeededBatch(batch=now.batch + 1, what="gold has not published what came since")
+    yield NeededBatch(batch=current.batch + 1, what="gold has not published what came since")
     offsets = lake.spark.table(lake.table(Layer.BRONZE, landing.offsets_table(feed)))
-    recent = offsets.where(F.col("ingest_time") >= F.lit(horizon(now, days))).agg(F.min("batch")).first()
+    recent = offsets.where(F.col("ingest_time") >= F.lit(horizon(current, days))).agg(F.min("batch")).first()
     if recent is not None and recent[0] is not None:
         yield NeededBatch(batch=recent[0], what=within_days(days))
     first = quarantine.open_messages(lake, feed).orderBy("batch", "topic", "partition", "offset").first()
@@ -62,9 +62,9 @@ def _needs(lake: Lake, feed: str, now: Published, days: int) -> Iterator[NeededB
         yield NeededBatch(batch=first["batch"], what=f"the message {place} in quarantine ({first['reason']})")
 
 
-def _needs_of_commits(lake: Lake, feed: str, now: Published, days: int) -> Iterator[NeededBatch]:
+def _needs_of_commits(lake: Lake, feed: str, current: Published, days: int) -> Iterator[NeededBatch]:
     """The first batch with an event that a promise about changes needs."""
-    needed = oldest_commit(now, days)
+    needed = oldest_commit(current, days)
     above = F.expr(_NOT_DDL) & (F.expr(events_table.COMMIT_ORDER) > needed.tso)
     row = events_table.events(lake, feed).where(above).agg(F.min("batch")).first()
     if row is not None and row[0] is not None:

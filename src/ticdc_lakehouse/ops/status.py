@@ -125,8 +125,8 @@ class FeedStatus:
         waiting_on = (
             [] if self.blocked_by is None else [f"waiting on the quarantined message {self.blocked_by.position}"]
         )
-        now = Published(tso=self.tso, tables=self.tables)
-        return [*waiting_on, *problems_of(now, self.landed, self.reasons, tolerated, self.asked_at)]
+        current = Published(tso=self.tso, tables=self.tables)
+        return [*waiting_on, *problems_of(current, self.landed, self.reasons, tolerated, self.asked_at)]
 
 
 def create_views(lake: Lake, feed: str) -> None:
@@ -219,38 +219,40 @@ def create_feed(lake: Lake, feed: str) -> None:
 
 def feed_status(lake: Reader, feed: str) -> FeedStatus:
     """The status of ``feed`` now. Creates nothing."""
-    now = published(lake, feed)
+    current = published(lake, feed)
     is_landed = lake.exists(Layer.BRONZE, landing.offsets_table(feed))
     in_silver = events_table.exists(lake, feed)
-    complete = _completeness(lake, feed, now) if is_landed and in_silver else _NO_SILVER
+    complete = _completeness(lake, feed, current) if is_landed and in_silver else _NO_SILVER
     status = FeedStatus(
         feed=feed,
         landed=landing.landed_messages(lake, feed),
         waiting=landing.landed_messages(lake, feed, f"batch > {complete.batch}"),
         reasons=quarantine.reasons(lake, feed) if in_silver else {},
         dismissed=quarantine.dismissed_count(lake, feed),
-        tso=now.tso,
-        time=time_of(now.tso) if now.tso else None,
-        newest_change=_newest_change(lake, feed, now.tso) if in_silver else None,
+        tso=current.tso,
+        time=time_of(current.tso) if current.tso else None,
+        newest_change=_newest_change(lake, feed, current.tso) if in_silver else None,
         asked_at=datetime.now(UTC),
         waiting_on=complete.waiting_on,
-        tables=now.tables,
-        mode=now.mode,
-        pending=_pending(now),
+        tables=current.tables,
+        mode=current.mode,
+        pending=_pending(current),
         is_landed=is_landed,
         blocked_by=complete.blocked_by,
     )
     return replace(status, waiting_on=None) if status.caught_up else status
 
 
-def _pending(now: Published) -> dict[TableName, tuple[str, ...]]:
-    definitions = {name: now.definitions[t.data] for name, t in now.tables.items() if t.data in now.definitions}
+def _pending(current: Published) -> dict[TableName, tuple[str, ...]]:
+    definitions = {
+        name: current.definitions[t.data] for name, t in current.tables.items() if t.data in current.definitions
+    }
     names = {name: tuple(c.name for c in pending_columns(d.table)) for name, d in definitions.items()}
     return {name: columns for name, columns in names.items() if columns}
 
 
-def _completeness(lake: Reader, feed: str, now: Published) -> Completeness:
-    return arrived(lake, feed, now) if now.mode is Mode.EVENTUAL else completeness(lake, feed, now)
+def _completeness(lake: Reader, feed: str, current: Published) -> Completeness:
+    return arrived(lake, feed, current) if current.mode is Mode.EVENTUAL else completeness(lake, feed, current)
 
 
 def _newest_change(lake: Reader, feed: str, tso: int) -> datetime | None:

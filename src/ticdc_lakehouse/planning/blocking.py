@@ -37,22 +37,22 @@ def is_ambiguous(builder: TablePlanBuilder) -> bool:
     return any(stop is not None and stop.kind is StopKind.AMBIGUOUS_TABLE for stop in stops)
 
 
-def is_skipped(now: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder) -> bool:
+def is_skipped(inputs: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder) -> bool:
     """True if an override skips the DDL for the table."""
-    return builder.definition is not None and (builder.definition.data, ddl.commit_ts) in now.skipped
+    return builder.definition is not None and (builder.definition.data, ddl.commit_ts) in inputs.skipped
 
 
-def block_unless_ignored(now: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder, stop: StopReason) -> None:
+def block_unless_ignored(inputs: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder, stop: StopReason) -> None:
     """Blocks a table before an unsupported DDL, unless the policy is to ignore it or an override skips it."""
-    if now.config.policy(*builder.name).on_unsupported_ddl is OnUnsupportedDdl.IGNORE:
+    if inputs.config.policy(*builder.name).on_unsupported_ddl is OnUnsupportedDdl.IGNORE:
         builder.record_ddl(ddl)
     else:
-        block_unless_skipped(now, ddl, builder, stop)
+        block_unless_skipped(inputs, ddl, builder, stop)
 
 
-def block_unless_skipped(now: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder, stop: StopReason) -> None:
+def block_unless_skipped(inputs: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder, stop: StopReason) -> None:
     """Blocks a table before a DDL, unless an override skips it. No override skips a DDL that creates the table."""
-    if is_skipped(now, ddl, builder):
+    if is_skipped(inputs, ddl, builder):
         builder.record_ddl(ddl)
     else:
         builder.block(replace(stop, can_skip=builder.definition is not None))

@@ -17,10 +17,10 @@ from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.schema.names import TableName
 
 
-def recoverable_builders(now: PlanningInput) -> list[TablePlanBuilder]:
+def recoverable_builders(inputs: PlanningInput) -> list[TablePlanBuilder]:
     """Builders for the tables that were dropped before the window and are still recoverable."""
-    dropped = still_recoverable(now.before, now.tso, now.config.retention_days)
-    return [_recoverable_builder(now, each) for each in dropped]
+    dropped = still_recoverable(inputs.before, inputs.tso, inputs.config.retention_days)
+    return [_recoverable_builder(inputs, each) for each in dropped]
 
 
 def still_recoverable(published: Published, tso: int, days: int) -> list[Recoverable]:
@@ -29,8 +29,8 @@ def still_recoverable(published: Published, tso: int, days: int) -> list[Recover
     return [dropped for dropped in published.recoverable if time_of(dropped.dropped_at) >= oldest]
 
 
-def _recoverable_builder(now: PlanningInput, dropped: Recoverable) -> TablePlanBuilder:
-    definition = now.known.get(dropped.data)
+def _recoverable_builder(inputs: PlanningInput, dropped: Recoverable) -> TablePlanBuilder:
+    definition = inputs.known.get(dropped.data)
     if dropped.version < 0 or definition is None:
         return _unknown(dropped.name, dropped.dropped_at)
     state = TableState(name=definition.name, data=dropped.data, version=dropped.version, applied_tso=dropped.dropped_at)

@@ -23,57 +23,59 @@ from ticdc_lakehouse.planning.window import BlockingPoint, RowGroup
 from ticdc_lakehouse.schema.definition import Table
 
 
-def remaining_groups(now: PlanningInput, builder: TablePlanBuilder, through: int) -> tuple[RowGroup, ...]:
+def remaining_groups(inputs: PlanningInput, builder: TablePlanBuilder, through: int) -> tuple[RowGroup, ...]:
     """The row groups up to ``through`` that no step of the plan merges yet."""
-    groups = now.window.rows.get(builder.name, ())
+    groups = inputs.window.rows.get(builder.name, ())
     first_new, end = (bisect_right(groups, tso, key=attrgetter("first")) for tso in (builder.at, through))
     late = (
-        () if builder.steps else tuple(group for group in groups[: min(first_new, end)] if _late(now, builder, group))
+        ()
+        if builder.steps
+        else tuple(group for group in groups[: min(first_new, end)] if _late(inputs, builder, group))
     )
     return (*late, *groups[first_new:end])
 
 
-def _late(now: PlanningInput, builder: TablePlanBuilder, group: RowGroup) -> bool:
+def _late(inputs: PlanningInput, builder: TablePlanBuilder, group: RowGroup) -> bool:
     """True for rows at or below the applied commit_ts that are still to be merged: replayed rows, and in eventual mode
     all late rows. Rows from before the table had its name belong to another table."""
     old = group.first <= builder.after and group.last > builder.named_at and not builder.steps
-    return old and (group.replayed or now.batches is not None)
+    return old and (group.replayed or inputs.batches is not None)
 
 
-def _batches(now: PlanningInput, builder: TablePlanBuilder) -> tuple[int, int] | None:
+def _batches(inputs: PlanningInput, builder: TablePlanBuilder) -> tuple[int, int] | None:
     """Bronze batches (after, through] to read in eventual mode. A table that was blocked reads every batch again."""
-    if now.batches is None or builder.state is None or builder.state.stop is None:
-        return now.batches
-    return -1, now.batches[1]
+    if inputs.batches is None or builder.state is None or builder.state.stop is None:
+        return inputs.batches
+    return -1, inputs.batches[1]
 
 
-def merge_until(now: PlanningInput, builder: TablePlanBuilder, through: int) -> None:
+def merge_until(inputs: PlanningInput, builder: TablePlanBuilder, through: int) -> None:
     """Merges the remaining rows up to ``through``, or up to the first blocking point, where it blocks the table."""
     if builder.stop is not None:
         return
-    groups = remaining_groups(now, builder, through)
+    groups = remaining_groups(inputs, builder, through)
     if builder.definition is None:
-        _define_from_wire(now, builder, groups)
+        _define_from_wire(inputs, builder, groups)
     table = _define_with_wire_types(builder, groups)
-    misplaced = next(_unmergeable_late_rows(now, builder, table, groups), None)
+    misplaced = next(_unmergeable_late_rows(inputs, builder, table, groups), None)
     if misplaced is not None:
         builder.block(misplaced)
         return
-    stop = min(_blocking_points(now, builder, table, groups, through), key=lambda stop: stop.tso, default=None)
+    stop = min(_blocking_points(inputs, builder, table, groups, through), key=lambda stop: stop.tso, default=None)
     if table is not None:
         until = through if stop is None else max(builder.at, stop.tso)
-        builder.merge_rows(until, [group for group in groups if group.first <= until], table, _batches(now, builder))
+        builder.merge_rows(until, [group for group in groups if group.first <= until], table, _batches(inputs, builder))
     if stop is not None:
         builder.block(stop.stop)
     elif table is None:  # and it has no rows
         builder.after = through
 
 
-def merge_rest(now: PlanningInput, builder: TablePlanBuilder) -> None:
+def merge_rest(inputs: PlanningInput, builder: TablePlanBuilder) -> None:
     """Merges the remaining rows of the window. A table that has neither columns nor rows is blocked where it is, until
     its first rows tell its columns."""
     at = builder.at
-    merge_until(now, builder, now.tso)
+    merge_until(inputs, builder, inputs.tso)
     if builder.definition is None and builder.stop is None:
         builder.after = at
         builder.block(builder.awaits_rows or _incompatible(at, UNKNOWN_COLUMNS).stop)
@@ -89,35 +91,35 @@ def _define_with_wire_types(builder: TablePlanBuilder, groups: Sequence[RowGroup
     return table
 
 
-def _define_from_wire(now: PlanningInput, builder: TablePlanBuilder, groups: tuple[RowGroup, ...]) -> None:
+def _define_from_wire(inputs: PlanningInput, builder: TablePlanBuilder, groups: tuple[RowGroup, ...]) -> None:
     table = definition_from_wire(builder.name, groups)
     if table is not None:
-        define(now, builder, table, groups[0].first, "wire")
+        define(inputs, builder, table, groups[0].first, "wire")
 
 
-def define(now: PlanningInput, builder: TablePlanBuilder, table: Table, commit_ts: int, source: str) -> None:
+def define(inputs: PlanningInput, builder: TablePlanBuilder, table: Table, commit_ts: int, source: str) -> None:
     """Gives a builder its first definition. A table with a reserved column name is blocked and gets none."""
     if (clash := name_clash(table)) is not None:
         builder.block(StopReason(kind=StopKind.RESERVED_COLUMN, detail=clash))
         return
-    view, data = now.naming.view(builder.name), now.naming.data(builder.name, commit_ts)
+    view, data = inputs.naming.view(builder.name), inputs.naming.data(builder.name, commit_ts)
     named_at = commit_ts if source == "ddl" else 0
     definition = Definition(table=table, commit_ts=commit_ts, source=source, name=view, data=data, named_at=named_at)
     builder.define(definition)
 
 
 def _blocking_points(
-    now: PlanningInput, builder: TablePlanBuilder, table: Table | None, groups: Sequence[RowGroup], through: int
+    inputs: PlanningInput, builder: TablePlanBuilder, table: Table | None, groups: Sequence[RowGroup], through: int
 ) -> Iterator[BlockingPoint]:
     """The points below ``through`` that block the table: messages in quarantine, and rows that it cannot hold."""
-    quarantined = now.blocking_points.get(builder.name)
+    quarantined = inputs.blocking_points.get(builder.name)
     if quarantined is not None and quarantined.tso < through:
         yield quarantined
     for group in groups:
-        reason = refusal(table, group, now.config, defined=builder.defined)
+        reason = refusal(table, group, inputs.config, defined=builder.defined)
         if reason is not None:
             yield _incompatible(group.first - 1, reason)
-    conflict = _spelling_conflict(now, builder, groups)
+    conflict = _spelling_conflict(inputs, builder, groups)
     if conflict is not None:
         yield _incompatible(builder.at, conflict)
     mixed = None if table is None else inconsistent_declarations(table, groups)
@@ -129,13 +131,13 @@ def _incompatible(tso: int, detail: str) -> BlockingPoint:
     return BlockingPoint(tso=tso, stop=StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail=detail))
 
 
-def _spelling_conflict(now: PlanningInput, builder: TablePlanBuilder, groups: Sequence[RowGroup]) -> str | None:
+def _spelling_conflict(inputs: PlanningInput, builder: TablePlanBuilder, groups: Sequence[RowGroup]) -> str | None:
     """Returns why rows under two spellings of a name belong to two tables; None if they belong to one. TiDB has one
     table of a name, but topic routes may join two. The spelling of one table changes at a DDL (wire.md 8.14); the
     spellings of two tables interleave."""
     # Eventual mode merges rows from before and after several DDLs together. And where a DDL gave the table its name, a
     # changefeed that starts anew may send rows again in the database's spelling of the CREATE.
-    one_database = now.batches is not None or builder.named_at > 0
+    one_database = inputs.batches is not None or builder.named_at > 0
     spans: dict[tuple[str, str], tuple[int, int]] = {}
     for group in groups:
         spelled = group.name.database, group.name.table
@@ -150,14 +152,14 @@ def _spelling_conflict(now: PlanningInput, builder: TablePlanBuilder, groups: Se
 
 
 def _unmergeable_late_rows(
-    now: PlanningInput, builder: TablePlanBuilder, table: Table | None, groups: Sequence[RowGroup]
+    inputs: PlanningInput, builder: TablePlanBuilder, table: Table | None, groups: Sequence[RowGroup]
 ) -> Iterator[StopReason]:
     """Late rows that the table cannot merge, although no earlier state is left to block it at."""
     changed = 0 if builder.definition is None else builder.definition.since
     for group in groups:
-        reason = refusal(table, group, now.config, defined=builder.defined)
+        reason = refusal(table, group, inputs.config, defined=builder.defined)
         if group.first <= changed:
             reason = "a later DDL changed the table"
-        if _late(now, builder, group) and reason is not None:
+        if _late(inputs, builder, group) and reason is not None:
             detail = f"a late row cannot be merged: {reason}"
             yield StopReason(kind=StopKind.LATE_ROWS, detail=detail, needs_override=True)

@@ -73,21 +73,21 @@ def _exchanging(plan: TablePlan) -> set[str]:
     return {name for step in steps for name in (step.partitioned, step.plain)}
 
 
-def plan_tables(now: PlanningInput) -> WindowPlan:
+def plan_tables(inputs: PlanningInput) -> WindowPlan:
     """Returns the plan of the window."""
-    tables = WindowTables(now)
-    for commit_ts, ddls in groupby(now.window.ddls, key=attrgetter("commit_ts")):
+    tables = WindowTables(inputs)
+    for commit_ts, ddls in groupby(inputs.window.ddls, key=attrgetter("commit_ts")):
         tables.infer_tables(commit_ts)
         ordered = _in_execution_order([*ddls], (builder.name for builder in tables.builders))
         for ddl in ordered:
             for statement in ddl.statements:
                 apply_ddl(tables, ddl, statement)
         tables.record_renames(ordered)
-    tables.infer_tables(now.tso)
+    tables.infer_tables(inputs.tso)
     tables.finish()
     return WindowPlan(
-        tables=tuple(sorted((_plan(now, each) for each in tables.builders), key=lambda plan: plan.name)),
-        recoverable=tuple(_recoverable(now, each) for each in tables.recoverable),
+        tables=tuple(sorted((_plan(inputs, each) for each in tables.builders), key=lambda plan: plan.name)),
+        recoverable=tuple(_recoverable(inputs, each) for each in tables.recoverable),
     )
 
 
@@ -132,17 +132,17 @@ def _afterwards(rename: RenameTables, names_in_use: set[TableName]) -> set[Table
     return names_in_use
 
 
-def _recoverable(now: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
+def _recoverable(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
     """The plan of a recoverable table; a blocked one has no steps, because its rows at the DROP are unknown."""
-    plan = replace(_plan(now, builder), dropped_at=builder.dropped_at)
+    plan = replace(_plan(inputs, builder), dropped_at=builder.dropped_at)
     return plan if plan.stop is None else replace(plan, start=None, steps=(), found=())
 
 
-def _plan(now: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
+def _plan(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
     through = builder.at
     return TablePlan(
         name=builder.name,
-        view=_view(now, builder),
+        view=_view(inputs, builder),
         state=builder.state,
         start=builder.start,
         definition=builder.definition,
@@ -154,11 +154,11 @@ def _plan(now: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
     )
 
 
-def _view(now: PlanningInput, builder: TablePlanBuilder) -> str:
+def _view(inputs: PlanningInput, builder: TablePlanBuilder) -> str:
     """The name of a table's live table and views. A table that was renamed after it was blocked has its new name too:
     another table may have the old one since."""
     if builder.definition is None:
         return ""
     if builder.stop is None or builder.dropped_at is not None or builder.name == builder.definition.table.name:
         return builder.definition.name
-    return now.naming.view(builder.name)
+    return inputs.naming.view(builder.name)

@@ -90,9 +90,9 @@ def _drop(tables: WindowTables, ddl: DdlEvent, statement: DropTables | DropDatab
         case DropDatabase(database=database):
             dropped = tables.of_database(ddl, database)
     for builder in dropped:
-        merge_until(tables.now, builder, ddl.commit_ts)
+        merge_until(tables.inputs, builder, ddl.commit_ts)
         ended = end_table(builder, ddl)
-        if tables.now.config.policy(*builder.name).on_drop is OnDrop.DROP:
+        if tables.inputs.config.policy(*builder.name).on_drop is OnDrop.DROP:
             tables.builders.remove(builder)
             tables.keep_recoverable(ended)
         elif ended is not builder:
@@ -104,11 +104,11 @@ def _drop(tables: WindowTables, ddl: DdlEvent, statement: DropTables | DropDatab
 def _truncate(tables: WindowTables, ddl: DdlEvent, name: TableName) -> None:
     for builder in tables.affected(ddl, (name,)):
         if builder.may_include(ddl):
-            merge_until(tables.now, builder, ddl.commit_ts)
-            block_unless_skipped(tables.now, ddl, builder, unsupported(ddl, _UNCERTAIN))
+            merge_until(tables.inputs, builder, ddl.commit_ts)
+            block_unless_skipped(tables.inputs, ddl, builder, unsupported(ddl, _UNCERTAIN))
             continue
         was_blocked = builder.stop is not None
-        merge_until(tables.now, builder, ddl.commit_ts)
+        merge_until(tables.inputs, builder, ddl.commit_ts)
         tables.keep_recoverable(end_table(builder, ddl))
         if builder.definition is None or not was_blocked:  # rows that could not be merged are deleted now
             tables.builders.remove(builder)
@@ -119,14 +119,14 @@ def _truncate(tables: WindowTables, ddl: DdlEvent, name: TableName) -> None:
 def _alter(tables: WindowTables, ddl: DdlEvent, statement: AlterTable) -> None:
     for builder in tables.affected(ddl, (statement.name,)):
         if not statement.of_indexes:
-            merge_until(tables.now, builder, ddl.commit_ts)
-        if is_skipped(tables.now, ddl, builder):
+            merge_until(tables.inputs, builder, ddl.commit_ts)
+        if is_skipped(tables.inputs, ddl, builder):
             builder.record_ddl(ddl)
             continue
         if builder.may_include(ddl) and removes_rows(statement):
             builder.block(unsupported(ddl, _UNCERTAIN))
             continue
-        digits = tables.now.config.noncanonical_key_digits
+        digits = tables.inputs.config.noncanonical_key_digits
         resolved = with_old_rows(statement, ddl.commit_ts, _old_rows(tables, builder.name))
         try:
             builder.alter(ddl, resolved, noncanonical_key_digits=digits)
@@ -134,11 +134,11 @@ def _alter(tables: WindowTables, ddl: DdlEvent, statement: AlterTable) -> None:
             if builder.has_effect_of(ddl, statement):
                 builder.record_ddl(ddl)
             else:
-                block_unless_ignored(tables.now, ddl, builder, unsupported(ddl, str(error)))
+                block_unless_ignored(tables.inputs, ddl, builder, unsupported(ddl, str(error)))
 
 
 def _old_rows(tables: WindowTables, name: TableName) -> OldRows:
-    config = tables.now.config
+    config = tables.inputs.config
     policy = config.policy(*name).on_computed_default
     return OldRows(policy=policy, time_zone=config.time_zone, ddl_time_zone=config.ddl_time_zone)
 
@@ -153,16 +153,16 @@ def _restore(tables: WindowTables, ddl: DdlEvent, statement: RestoreTable) -> No
     elif not tables.is_new(ddl):
         return
     tables.forget_recoverable(builder)
-    if not tables.now.config.matches(*statement.to):
+    if not tables.inputs.config.matches(*statement.to):
         return
-    if builder is None or builder.definition is None or tables.now.batches is not None:
+    if builder is None or builder.definition is None or tables.inputs.batches is not None:
         stop = unsupported(ddl, "the rows of the restored table are unknown")
         tables.block_named(ddl, (statement.to,), stop)
         return
     if builder not in tables.builders:
         tables.builders.add(builder)
     name = builder.name if builder.name == statement.to else tables.builders.spelled(statement.to)
-    view = tables.now.naming.view(name)
+    view = tables.inputs.naming.view(name)
     if _leaves_schema(builder, view):
         _leave_schema(tables, ddl, builder, name)
         return
@@ -184,20 +184,20 @@ def _rename_unqualified(tables: WindowTables, ddl: DdlEvent, old: TableName, new
         return
     for builder in tables.affected(ddl, candidates) if candidates[0] != old else ():
         if builder.stop is not None or not tables.is_new(ddl):
-            merge_until(tables.now, builder, ddl.commit_ts)
+            merge_until(tables.inputs, builder, ddl.commit_ts)
             builder.block(unsupported(ddl, _MOVED_WHILE_BLOCKED, can_skip=False))
     _rename_one(tables, ddl, candidates[0], new)
 
 
 def _rename_one(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableName) -> None:
     for builder in tables.affected(ddl, (old,)):
-        merge_until(tables.now, builder, ddl.commit_ts)
-        if not tables.now.config.matches(*new):
+        merge_until(tables.inputs, builder, ddl.commit_ts)
+        if not tables.inputs.config.matches(*new):
             tables.builders.remove(builder)
             return
         existing = next((b for b in tables.affected(ddl, (new,)) if b is not builder), None)
         if existing is None or tables.replace_existing(ddl, existing):
-            view = tables.now.naming.view(new)
+            view = tables.inputs.naming.view(new)
             if _leaves_schema(builder, view):
                 _leave_schema(tables, ddl, builder, new)
                 return
@@ -206,9 +206,9 @@ def _rename_one(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableN
             builder.rename(ddl, view)
         else:
             stop = unsupported(ddl, f"table {'.'.join(new)} exists already")
-            block_unless_skipped(tables.now, ddl, builder, stop)
+            block_unless_skipped(tables.inputs, ddl, builder, stop)
         return
-    if not tables.now.config.matches(*old) and tables.is_new(ddl):
+    if not tables.inputs.config.matches(*old) and tables.is_new(ddl):
         moved = tables.create(ddl, new, None)
         if moved is not None:
             reason = f"the feed's filter excludes {'.'.join(old)}, so its rows are unknown"
@@ -231,18 +231,18 @@ def _exchange(tables: WindowTables, ddl: DdlEvent, statement: ExchangePartition)
     if len(candidates) > 1 or _is_any_ambiguous(tables, ddl, names):
         _block_ambiguous(tables, ddl, partitioned, candidates, plain)
         return
-    if tables.now.batches is not None:
+    if tables.inputs.batches is not None:
         reason = "gold mode eventual keeps deleted rows, whose partition is unknown"
         tables.block_named(ddl, names, unsupported(ddl, reason))
         return
     builders = tables.affected(ddl, names)
     for builder in builders:
-        merge_until(tables.now, builder, ddl.commit_ts)
+        merge_until(tables.inputs, builder, ddl.commit_ts)
     if any(builder.stop is not None and not builder.stop.needs_override for builder in builders):
         for builder in builders:
             builder.block(unsupported(ddl, "the other table is blocked", can_skip=False, needs_override=False))
         return
-    if any(is_skipped(tables.now, ddl, builder) for builder in builders):
+    if any(is_skipped(tables.inputs, ddl, builder) for builder in builders):
         tables.block_named(ddl, names, unsupported(ddl, "the other table skips it"))
         return
     try:

@@ -25,22 +25,22 @@ from ticdc_lakehouse.schema.statement import RenameTables
 class WindowTables:
     """The plan builders of all tables of a window."""
 
-    def __init__(self, now: PlanningInput) -> None:
-        self.now = now
+    def __init__(self, inputs: PlanningInput) -> None:
+        self.inputs = inputs
         self.builders = TablePlans()
-        for name, state in now.before.tables.items():
-            self.builders.add(published_builder(now, name, state))
-        self._from_files = {table.name: table for table in now.config.tables}
-        if now.before.tso == 0:
-            for table in now.config.tables:
+        for name, state in inputs.before.tables.items():
+            self.builders.add(published_builder(inputs, name, state))
+        self._from_files = {table.name: table for table in inputs.config.tables}
+        if inputs.before.tso == 0:
+            for table in inputs.config.tables:
                 self._begin(table.name, table, 0, "file")
-        for name in sorted(now.late.keys() - now.before.tables.keys()):
-            builder = self._begin(name, None, now.late[name].tso, "ddl")
+        for name in sorted(inputs.late.keys() - inputs.before.tables.keys()):
+            builder = self._begin(name, None, inputs.late[name].tso, "ddl")
             if builder is not None:
-                builder.block(now.late[name].stop)
-        self.recoverable = recoverable_builders(now)
+                builder.block(inputs.late[name].stop)
+        self.recoverable = recoverable_builders(inputs)
         self._kept_recoverable = {(builder.name, builder.dropped_at) for builder in self.recoverable}
-        firsts = {(group.first, name) for name, groups in now.window.rows.items() for group in groups}
+        firsts = {(group.first, name) for name, groups in inputs.window.rows.items() for group in groups}
         self._first_rows = sorted(firsts, reverse=True)
 
     def infer_tables(self, through: int) -> None:
@@ -50,7 +50,7 @@ class WindowTables:
             if self.builders.named(name) is not None or self._is_of_former_name(name, first):
                 continue
             from_file = self._from_files.get(name)
-            groups = (group for group in self.now.window.rows[name] if group.first >= first)
+            groups = (group for group in self.inputs.window.rows[name] if group.first >= first)
             table = from_file or definition_from_wire(name, groups)
             self._begin(name, table, 0 if from_file else first, "file" if from_file else "wire")
 
@@ -58,11 +58,13 @@ class WindowTables:
         """True if rows at or below the watermark belong to a table that had this name before. They are read again for
         a blocked table that had or got this name, too: whatever table they are of has them, or is gone. A renamed
         table lacks rows that arrived late and is blocked; a dropped one does not need them."""
-        if first > self.now.before.tso:
+        if first > self.inputs.before.tso:
             return False
-        if self.now.batches is None and not any(g.replayed for g in self.now.window.rows[name] if g.first <= first):
+        if self.inputs.batches is None and not any(
+            g.replayed for g in self.inputs.window.rows[name] if g.first <= first
+        ):
             return True
-        data_of_name = self.now.naming.data_of_name(name)
+        data_of_name = self.inputs.naming.data_of_name(name)
         for builder in self.builders if data_of_name else ():
             if builder.definition is not None and builder.definition.data in data_of_name:
                 detail = f"rows arrived late under the name that it had before, {name}"
@@ -72,7 +74,7 @@ class WindowTables:
     def finish(self) -> None:
         """Merges the remaining rows of all tables."""
         for builder in self.builders:
-            merge_rest(self.now, builder)
+            merge_rest(self.inputs, builder)
 
     def record_renames(self, ddls: Sequence[DdlEvent]) -> None:
         """Records all renames of one commit_ts for every table that one of them renamed. In a swap its new name is
@@ -97,7 +99,7 @@ class WindowTables:
 
     def is_new(self, ddl: DdlEvent) -> bool:
         """True if a DDL that creates a table is not applied yet."""
-        before = self.now.before
+        before = self.inputs.before
         if ddl.late:
             return True
         if ddl.commit_ts != before.tso:
@@ -106,14 +108,14 @@ class WindowTables:
 
     def _begin(self, name: TableName, table: Table | None, commit_ts: int, source: str) -> TablePlanBuilder | None:
         """Adds and returns a builder; None if the feed's filter excludes the table."""
-        if not self.now.config.matches(*name):
+        if not self.inputs.config.matches(*name):
             return None
         name = self.builders.spelled(name)
         table = None if table is None else without_old_rows(replace(table, database=name.database))
-        after = commit_ts if source == "ddl" else self.now.before.tso
+        after = commit_ts if source == "ddl" else self.inputs.before.tso
         builder = TablePlanBuilder(name=name, definition=None, state=None, after=after)
         if table is not None:
-            define(self.now, builder, table, commit_ts, source)
+            define(self.inputs, builder, table, commit_ts, source)
         self.builders.add(builder)
         return builder
 
@@ -139,17 +141,17 @@ class WindowTables:
         replaces a blocked table, which TiDB must have dropped, a table whose columns are unknown, and a table of the
         schema_file without rows, whose definition the DDL supersedes. Any other existing table is blocked."""
         untouched = existing.definition is not None and existing.definition.source == "file" and not existing.steps
-        untouched = untouched and not remaining_groups(self.now, existing, ddl.commit_ts)
+        untouched = untouched and not remaining_groups(self.inputs, existing, ddl.commit_ts)
         if existing.stop is not None or existing.definition is None or untouched:
             self.builders.remove(existing)
             if existing.stop is not None:
                 self.keep_recoverable(end_table(existing, ddl))
             return True
-        merge_until(self.now, existing, ddl.commit_ts)
+        merge_until(self.inputs, existing, ddl.commit_ts)
         if existing.may_include(ddl):
             existing.record_ddl(ddl)
         else:
-            block_unless_skipped(self.now, ddl, existing, unsupported(ddl, "the table exists already"))
+            block_unless_skipped(self.inputs, ddl, existing, unsupported(ddl, "the table exists already"))
         return False
 
     def block_named(self, ddl: DdlEvent, names: Sequence[TableName], stop: StopReason) -> None:
@@ -157,16 +159,16 @@ class WindowTables:
         for name in names:
             builder = self.builders.named(name)
             if builder is not None and not builder.includes(ddl):
-                merge_until(self.now, builder, ddl.commit_ts)
+                merge_until(self.inputs, builder, ddl.commit_ts)
             elif builder is None and self.is_new(ddl):
                 builder = self.begin_at(ddl, name, None)
             if builder is not None and not builder.includes(ddl):
-                block_unless_ignored(self.now, ddl, builder, stop)
+                block_unless_ignored(self.inputs, ddl, builder, stop)
 
     def keep_recoverable(self, ended: TablePlanBuilder) -> None:
         """Keeps a dropped table as recoverable, once: windows apply the same DDL again while a table is blocked before
         it. In eventual mode no table is recoverable, because its rows at the DROP are unknown."""
-        if self.now.batches is not None:
+        if self.inputs.batches is not None:
             return
         if (ended.name, ended.dropped_at) not in self._kept_recoverable:
             self._kept_recoverable.add((ended.name, ended.dropped_at))

@@ -165,12 +165,12 @@ def _tables(lake: DeltaReader, feed: str) -> tuple[TableFacts, ...]:
     for row in lake.rows(f"""
         SELECT DISTINCT topic, database, table FROM {events_table.full_name(lake, feed)} WHERE kind = '{Kind.ROW}'"""):
         topics.setdefault(TableName(row["database"], row["table"]), set()).add(row["topic"])
-    now = published(lake, feed)
-    definitions = {name: now.definitions.get(state.data) for name, state in now.tables.items()}
+    current = published(lake, feed)
+    definitions = {name: current.definitions.get(state.data) for name, state in current.tables.items()}
     return tuple(
         TableFacts(
             name=name,
-            view=now.tables[name].name,
+            view=current.tables[name].name,
             topics=tuple(sorted(topics.get(name, ()))),
             source=definition.source,
             columns=tuple(
