@@ -212,8 +212,8 @@ def _envelope(protocol: str | None, options: Mapping[str, object], reason: str) 
     name = "none fits" if protocol is None else spelling(protocol)
     yield Node((("protocol", Style.NAME), (name, style), (reason, Style.NOTE)))
     if options:
-        said = ", ".join(f"{name}: {value}" for name, value in options.items())
-        yield Node((("options", Style.NAME), (shown(said), Style.VALUE)))
+        listed = ", ".join(f"{name}: {value}" for name, value in options.items())
+        yield Node((("options", Style.NAME), (shown(listed), Style.VALUE)))
 
 
 def _event(event: Event) -> Node:
@@ -236,8 +236,8 @@ def _event(event: Event) -> Node:
 def _failure(failure: Failure) -> Node:
     at = "" if failure.offset is None else f" at byte {failure.offset}"
     table = "" if failure.table is None else f"a row of {failure.database}.{failure.table}"
-    said = (f"{failure.reason}{at}: {shown(failure.detail)}", Style.ERROR)
-    return Node((("does not decode", Style.HEAD), said, (shown(table), Style.NOTE)))
+    fault = (f"{failure.reason}{at}: {shown(failure.detail)}", Style.ERROR)
+    return Node((("does not decode", Style.HEAD), fault, (shown(table), Style.NOTE)))
 
 
 def _head(kind: str, database: str | None, table: str | None, commit_ts: int | None) -> tuple[Piece, ...]:
@@ -255,9 +255,9 @@ def _row(row: RowChange) -> Node:
         f"schema version {row.schema_version}": row.schema_version is not None,
         "handle key alone: the row was too large": row.handle_only,
     }
-    said = ", ".join(note for note, applies in notes.items() if applies)
+    listed = ", ".join(note for note, applies in notes.items() if applies)
     columns = tuple(Node((*_column(column), *_change(row, column.name))) for column in row.columns)
-    return Node((*_head(row.op.value, row.database, row.table, row.commit_ts), (said, Style.NOTE)), columns)
+    return Node((*_head(row.op.value, row.database, row.table, row.commit_ts), (listed, Style.NOTE)), columns)
 
 
 def _column(column: Column) -> tuple[Piece, ...]:

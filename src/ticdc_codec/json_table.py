@@ -210,7 +210,7 @@ _MOST_KEPT = 4096
 """Tables, and texts that find them, that are kept before all are forgotten: some MB."""
 
 
-def make_room(kept: dict[Any, Any] | set[bytes]) -> None:
+def make_room(cache: dict[Any, Any] | set[bytes]) -> None:
     """Forget everything if there is no room for one more."""
-    if len(kept) >= _MOST_KEPT:
-        kept.clear()
+    if len(cache) >= _MOST_KEPT:
+        cache.clear()

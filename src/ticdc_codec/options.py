@@ -296,9 +296,9 @@ def is_word(kind: Any, word: str) -> bool:
 
 def expected(kind: Any) -> str:
     """What a value of this type is, in words."""
-    info, said = _described(kind)
-    if said:
-        return said
+    info, description = _described(kind)
+    if description:
+        return description
     match info:
         case inspect.CustomType():
             return str(bare(kind).expected)
@@ -326,14 +326,14 @@ def bare(kind: Any) -> Any:
 
 def _described(kind: Any) -> tuple[inspect.Type, str]:
     """What msgspec knows of a type, without metadata and ``| None``; and what its metadata says is expected."""
-    info, said = inspect.type_info(kind), ""
+    info, description = inspect.type_info(kind), ""
     while isinstance(info, inspect.Metadata | inspect.UnionType):
         if isinstance(info, inspect.Metadata):
-            said = said or (info.extra or {}).get("expected", "")
+            description = description or (info.extra or {}).get("expected", "")
             info = info.type
         else:
             info = next(each for each in info.types if not isinstance(each, inspect.NoneType))
-    return info, said
+    return info, description
 
 
 def _parse(kind: Any, value: object) -> object:

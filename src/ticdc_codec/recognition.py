@@ -169,8 +169,8 @@ def _debezium(members: Members) -> Recognised:
     source = _members(bytes((_members(bytes(members["payload"])) or {}).get("source", b""))) or {}
     connector = bytes(source.get("connector", b"null"))
     if connector != b'"TiCDC"':
-        said = _printable(connector)
-        return Recognised(reason=f"the value is JSON with payload, as Debezium's, but of connector {said}, not TiCDC")
+        found = _printable(connector)
+        return Recognised(reason=f"the value is JSON with payload, as Debezium's, but of connector {found}, not TiCDC")
     options = {"debezium-disable-schema": str("schema" not in members).lower(), _COMPRESSION: "none"}
     reason = f"the value is JSON with {_listed(members)}, and its payload.source is of connector TiCDC"
     return Recognised(protocol="debezium", options=options, reason=reason)
@@ -261,8 +261,8 @@ def _beginning(value: bytes) -> Recognised:
             options = {"encoding-format": "avro"} if value[0] == 0x16 else {}
             reason = f"the value begins as one of {protocol}, but does not read as one"
             return Recognised(protocol=protocol, options=options, reason=reason, damaged=True)
-    said = f"the value's {len(value)} bytes begin with {value[:8].hex(' ')}"
-    return Recognised(reason=f"{said}: no JSON object, no Craft, no Simple in Avro, not compressed")
+    beginning = f"the value's {len(value)} bytes begin with {value[:8].hex(' ')}"
+    return Recognised(reason=f"{beginning}: no JSON object, no Craft, no Simple in Avro, not compressed")
 
 
 def _listed(members: Members) -> str:

@@ -94,12 +94,12 @@ def serial_collector() -> tuple[str, ...]:
 def version_of(executable: Path) -> int | None:
     """The feature number that ``java -version`` prints (``8`` for the old ``1.8``); None when it does not start."""
     try:
-        said = subprocess.run(
+        printed = subprocess.run(
             [executable, "-version"], capture_output=True, text=True, timeout=60, check=True, stdin=subprocess.DEVNULL
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r'version "(?:1\.)?(\d+)', said.stderr + said.stdout)
+    found = re.search(r'version "(?:1\.)?(\d+)', printed.stderr + printed.stdout)
     return int(found[1]) if found else None
 
 

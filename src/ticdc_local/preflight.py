@@ -151,10 +151,10 @@ def _partitions(feed: Feed, consumer: Consumer) -> list[TopicPartition]:
     names = feed.topics or [name for name in known if re.fullmatch(feed.topic_pattern or "", name)]
     absent = [name for name in names if name not in there]
     if absent or not names:
-        said = f"topic {absent[0]} does not exist" if absent else f"no topic matches {feed.topic_pattern}"
+        problem = f"topic {absent[0]} does not exist" if absent else f"no topic matches {feed.topic_pattern}"
         hint = suggestion(absent[0] if absent else "", known) if known else "there is none"
         raise ConfigError(
-            f"{said} at {', '.join(feed.bootstrap_servers)}: {hint}; "
+            f"{problem} at {', '.join(feed.bootstrap_servers)}: {hint}; "
             f"create the changefeed first, or mend kafka.topics in {feed.name}.yml"
         )
     return [TopicPartition(name, partition, OFFSET_BEGINNING) for name in names for partition in there[name].partitions]
@@ -174,6 +174,6 @@ def _messages(consumer: Consumer, partitions: list[TopicPartition]) -> list[Pair
 
 
 def _check_protocol(feed: Feed, messages: list[Pair]) -> None:
-    said = mistake(decoding_of(feed, {}), messages) if messages else None
-    if said is not None:
-        raise ConfigError(said.removeprefix(f"feed {feed.name}: "))
+    fault = mistake(decoding_of(feed, {}), messages) if messages else None
+    if fault is not None:
+        raise ConfigError(fault.removeprefix(f"feed {feed.name}: "))

@@ -33,14 +33,14 @@ def resolve(coordinates: Sequence[str], folder: Path, java: Java) -> None:
 
     Raises ConfigError with all that the resolver said; it is quiet otherwise. Source: Spark's MavenUtils.scala.
     """
-    with tempfile.TemporaryFile() as said:
+    with tempfile.TemporaryFile() as output:
         try:
-            with _gateway(java, said) as gateway:
+            with _gateway(java, output) as gateway:
                 if java.source == PACKAGED:
                     _trust_as_python(gateway.jvm)
                 _resolve(gateway.jvm, coordinates, folder)
         except (Py4JError, PySparkRuntimeError) as error:
-            raise ConfigError(_failure(coordinates, java, said)) from error
+            raise ConfigError(_failure(coordinates, java, output)) from error
 
 
 @contextmanager
@@ -91,11 +91,11 @@ def _resolve(jvm: Any, coordinates: Sequence[str], folder: Path) -> None:
 
 def _failure(coordinates: Sequence[str], java: Java, output: IO[bytes]) -> str:
     output.seek(0)
-    said = output.read().decode(errors="replace").strip()
-    advice = TRUST_ADVICE if UNTRUSTED in said else MIRROR_ADVICE
+    text = output.read().decode(errors="replace").strip()
+    advice = TRUST_ADVICE if UNTRUSTED in text else MIRROR_ADVICE
     return (
         f"{len(coordinates)} jars could not be fetched ({_first(coordinates)}) with {java.executable}.\n"
-        f"{said[-SAID_LIMIT:]}\n{advice}"
+        f"{text[-SAID_LIMIT:]}\n{advice}"
     )
 
 

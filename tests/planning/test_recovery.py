@@ -194,7 +194,7 @@ def test_row_from_before_an_exchange_is_not_put_into_the_other_table() -> None:
 @pytest.mark.parametrize(
     ("now", "reason"),
     [
-        (exchange(sql=KEYED), "cannot be told"),
+        (exchange(sql=KEYED), "is unknown"),
         (exchange(query=EXCHANGED.replace(" p ", " q ")), "has no partition q"),
         (exchange(plain=OTHER_SIZE), "not the same"),
         (exchange(plain=OTHER_KEY), "not the same"),

@@ -59,8 +59,8 @@ class Entries:
         """The entries of existing images as seven arrays: the entry's image, then the fields of ``add``."""
         empty = np.zeros(0, np.int64)
         arrays = [np.concatenate([empty, *(part[field] for part in self._parts)]) for field in range(_FIELDS)]
-        kept = exists[arrays[0]]
-        return tuple(arrays) if kept.all() else tuple(array[kept] for array in arrays)
+        valid = exists[arrays[0]]
+        return tuple(arrays) if valid.all() else tuple(array[valid] for array in arrays)
 
 
 def read_maps(cursors: Cursors, who: Int64s, layouts: Int64s, names: ColumnNames, entries: Entries) -> None:

@@ -132,12 +132,12 @@ class AvroWriter:
         if image is None:
             return None
         # By identity: hashing the columns of every row would cost more than writing it. The entry keeps them alive.
-        kept = self._writers.get(id(columns))
-        if kept is None:
-            kept = self._writers[id(columns)] = columns, dict(_value_writers(columns, self._zone))
+        entry = self._writers.get(id(columns))
+        if entry is None:
+            entry = self._writers[id(columns)] = columns, dict(_value_writers(columns, self._zone))
         return {
             name: None if (text := image[name]) is None else write(text)
-            for name, write in kept[1].items()
+            for name, write in entry[1].items()
             if name in image
         }
 

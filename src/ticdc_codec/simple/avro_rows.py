@@ -87,8 +87,8 @@ class AvroMessages:
         valid[cursors.valid(everyone)] = True
         # exists[i]: True if image i is there: data of message i, then old of message i - len(layout).
         exists = np.append(valid & (headers.op != _DELETE), valid & (headers.op != _INSERT))
-        kept = entries.arrays(exists)  # without entries of messages that have failed
-        return Images(cursors, layouts, names, kept, np.tile(layout, 2), exists, self._options.time_zone)
+        arrays = entries.arrays(exists)  # without entries of messages that have failed
+        return Images(cursors, layouts, names, arrays, np.tile(layout, 2), exists, self._options.time_zone)
 
     def _headers(self, values: list[bytes]) -> tuple[Cursors, Headers, dict[int, str]]:
         """The messages up to their images, and the claim-check location of each that names one.

@@ -1,6 +1,6 @@
 """Local times that are two instants: where a time zone's clocks were turned back.
 
-Dumpling writes TIMESTAMPs in its session's zone without the offset, so that two of them may look alike.
+Dumpling writes TIMESTAMPs in its session's zone without the offset, so that two of them may have one text.
 """
 
 from __future__ import annotations

@@ -234,7 +234,7 @@ def _worker_errors() -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        _, _, said = str(error).partition(f"{ConfigError.__name__}: ")
-        if not said:
+        _, _, message = str(error).partition(f"{ConfigError.__name__}: ")
+        if not message:
             raise
-        raise ConfigError(said.splitlines()[0]) from None
+        raise ConfigError(message.splitlines()[0]) from None

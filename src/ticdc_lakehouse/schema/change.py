@@ -38,7 +38,7 @@ def change(table: Table, statement: AlterTable) -> Changed:
     """The table after the statement, and what becomes of its rows.
 
     Names are compared as MySQL does, without regard to case. Raises ApplyError, with the reason, for what cannot be
-    followed: a value that TiDB computed, rows of a partition that cannot be told, a column that is not there.
+    followed: a value that TiDB computed, rows of a partition that are unknown, a column that is not there.
     """
     effects: list[Effect] = []
     positions = _key_positions(table)

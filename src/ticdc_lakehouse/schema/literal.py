@@ -61,7 +61,7 @@ def read_value(tokens: Tokens) -> Literal:
 def stored(literal: Literal, kind: MysqlType) -> str | None:
     """The canonical text that a column of type ``kind`` has after being given the literal, None for NULL.
 
-    Raises ValueError where that cannot be told for certain.
+    Raises ValueError where that is uncertain.
     """
     if literal is None:
         return None

@@ -28,7 +28,7 @@ def drop_partitions(table: Table, action: DropPartitions) -> tuple[Table, tuple[
     partitioning = table.partitioning
     by_rows = () if partitioning is None else _BY_ROWS if action.keep else ("range", "list")
     if partitioning is None or partitioning.method not in by_rows or not partitioning.partitions:
-        raise ApplyError(f"{_verb(action)} {', '.join(action.names)}: which rows the partition had cannot be told")
+        raise ApplyError(f"{_verb(action)} {', '.join(action.names)}: which rows the partition had is unknown")
     known = [fold(partition.name) for partition in partitioning.partitions]
     wanted = [fold(name) for name in action.names if fold(name) in known or not action.lenient]
     if unknown := set(wanted).difference(known):
@@ -64,8 +64,8 @@ def resize_hash(table: Table, by: int) -> Table:
 
 
 def exchanged(table: Table, plain: Table, partition: str) -> RowsGone:
-    """The rows of a partition that EXCHANGE PARTITION puts into a plain table. Raises ApplyError if they cannot be
-    told, or if the tables are not of the same columns and key."""
+    """The rows of a partition that EXCHANGE PARTITION puts into a plain table. Raises ApplyError if they are
+    unknown, or if the tables are not of the same columns and key."""
     pairs = zip(table.sent, plain.sent, strict=False)
     are_same = len(table.sent) == len(plain.sent) and all(starmap(_is_same_column, pairs)) and table.key == plain.key
     if not are_same:
@@ -91,7 +91,7 @@ def _rows_of(table: Table, partitioning: Partitioning, at: int) -> RowsGone:
     name = fold(partitioning.column or "")
     column = next((column for column in table.sent if fold(column.name) == name), None)
     if column is None or partition.default:
-        raise ApplyError(f"partition {partition.name}: which rows it had cannot be told from its expression")
+        raise ApplyError(f"partition {partition.name}: which rows it had is unknown: its expression does not say it")
     if column.pending is not None:
         raise ApplyError(
             f"partition {partition.name}: the value of column `{column.name}` in old rows is not known yet"

@@ -166,10 +166,10 @@ def _read_restore(tokens: Tokens, database: str | None, table: str | None) -> Re
 
 
 def _unread(tokens: Tokens | None, database: str | None, table: str | None, reason: str) -> Unread:
-    said = (TableName(database or "", table),) if table else ()
+    named = (TableName(database or "", table),) if table else ()
     whole = None if tokens is None else _database_in(tokens)
     found = () if tokens is None or whole is not None else _named(tokens, database)
-    names = tuple(dict.fromkeys((*said, *found)))
+    names = tuple(dict.fromkeys((*named, *found)))
     return Unread(names=names, database=None if names else whole or database, reason=reason)
 
 

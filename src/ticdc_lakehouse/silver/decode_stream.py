@@ -98,8 +98,8 @@ def decode(lake: Lake, decoding: Decoding, *, continuous: bool = False) -> Decod
 
 def _read_before(checkpoint: str) -> int:
     """How many messages bronze had when silver last ended: what came since waits for it."""
-    kept = Path(checkpoint) / _READ
-    return int(kept.read_text(encoding="ascii")) if kept.exists() else 0
+    path = Path(checkpoint) / _READ
+    return int(path.read_text(encoding="ascii")) if path.exists() else 0
 
 
 def stream(lake: Lake, feed: str) -> str:

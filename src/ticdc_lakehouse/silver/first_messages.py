@@ -39,9 +39,9 @@ def check_protocol(lake: Lake, decoding: decode_stream.Decoding) -> None:
     """
     if _has_decoded(lake, decoding.feed) or not lake.exists(Layer.BRONZE, landing.messages_table(decoding.feed)):
         return
-    said = mistake(decoding, _some(lake, decoding))
-    if said is not None:
-        raise ConfigError(said)
+    fault = mistake(decoding, _some(lake, decoding))
+    if fault is not None:
+        raise ConfigError(fault)
 
 
 def _has_decoded(lake: Lake, feed: str) -> bool:

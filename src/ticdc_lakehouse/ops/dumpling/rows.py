@@ -109,9 +109,9 @@ class RowReader:
             first &= batch["start"].to_numpy() == 0
             for line, file in zip(*(batch[name].filter(pa.array(first)) for name in ("line", "file")), strict=True):
                 self._check_header(line.as_py(), file.as_py())
-            kept = batch.filter(pa.array(~first)) if self._has_header else batch
-            if kept.num_rows:
-                yield from self._read(kept["line"], kept["file"][0].as_py())
+            data = batch.filter(pa.array(~first)) if self._has_header else batch
+            if data.num_rows:
+                yield from self._read(data["line"], data["file"][0].as_py())
 
     def read_files(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Columns of batches of (content, file). Raises ConfigError as `read_lines`."""
@@ -143,9 +143,9 @@ class RowReader:
 
     def _read(self, found: pa.Array, file: str) -> Iterator[pa.RecordBatch]:
         try:
-            kept = self._values(found) if self.dialect.statements else found
-            if len(kept):
-                yield self._rows.read(kept)
+            values = self._values(found) if self.dialect.statements else found
+            if len(values):
+                yield self._rows.read(values)
         except ConfigError as error:
             raise ConfigError(f"{unquote(file)}: {error}") from None
 

@@ -1,7 +1,7 @@
 """Chunks of a table: conditions on both sides that hold for the same rows.
 
-A chunk is a range of the key where TiDB and Spark order its values alike. Else, and for a table without a key, it is
-the rows whose hash begins with certain hexadecimal digits.
+A chunk is a range of the key where TiDB and Spark sort its values in one order. Else, and for a table without a key, it
+is the rows whose hash begins with certain hexadecimal digits.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Chunk:
 
 
 def has_common_order(column: ComparedColumn) -> bool:
-    """Whether TiDB and Spark order the column's values alike."""
+    """Whether TiDB and Spark sort the column's values in one order."""
     kind = column.source.type
     if kind.family is not column.typed.definition.type.family:
         return False

@@ -166,5 +166,7 @@ def last_verification(lake: Reader, feed: str) -> list[Values]:
 def verification_text(rows: Sequence[Values]) -> str:
     """What `last_verification` gave, a row at least, in words."""
     counts = {result: sum(row["result"] == result for row in rows) for result in Result}
-    said = ", ".join(f"{count} {result}" for result, count in counts.items() if count)
-    return f"{rows[0]['verified_at']:%Y-%m-%d %H:%M:%S}, at {with_time(max(row['tso'] for row in rows))}: tables {said}"
+    parts = ", ".join(f"{count} {result}" for result, count in counts.items() if count)
+    return (
+        f"{rows[0]['verified_at']:%Y-%m-%d %H:%M:%S}, at {with_time(max(row['tso'] for row in rows))}: tables {parts}"
+    )
