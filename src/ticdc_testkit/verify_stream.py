@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.gold.state import published
-from ticdc_lakehouse.gold.time_travel import as_of
+from ticdc_lakehouse.gold.time_travel import AsOf, as_of
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
@@ -35,6 +35,10 @@ class Verdict:
     differences: tuple[Difference, ...]
     lost: int = 0
     """Cells that differ because the protocol's wire cannot carry their values; not among the differences."""
+
+
+_Rows = dict[tuple[str, int], list[tuple[Cell, ...]]]
+"""Rows of gold by stable id and Delta version."""
 
 
 def write_feed(stream: RecordedStream, feeds: Path, name: str, bootstrap_servers: str, topic: str) -> Path:
@@ -78,7 +82,7 @@ def load_stream(
 def verify(run: Run, stream: RecordedStream, every: int = 1) -> Iterator[Verdict]:
     """Apply the feed up to each recorded watermark (each ``every``-th and the last) and compare all tables with the
     answer; a stream without watermarks is applied whole, and compared with the last answer."""
-    seen: dict[tuple[str, int], list[tuple[Cell, ...]]] = {}
+    seen: _Rows = {}
     known = list(answers(stream.folder))
     if mode_of(stream) is Mode.EVENTUAL:
         run.gold()
@@ -90,40 +94,43 @@ def verify(run: Run, stream: RecordedStream, every: int = 1) -> Iterator[Verdict
             yield verdict(run, answer, stream.time_zone, seen)
 
 
-def verdict(run: Run, answer: Answer, time_zone: str, seen: dict[tuple[str, int], list[tuple[Cell, ...]]]) -> Verdict:
+def verdict(run: Run, answer: Answer, time_zone: str, seen: _Rows) -> Verdict:
     """Gold at the answer's watermark. ``seen`` keeps the rows of each table and version, for the next call."""
     assert run.lake.root is not None
     current = published(DeltaReader(run.lake.root), run.feed.name)
-    states, eventual = current.tables, run.feed.gold.mode is Mode.EVENTUAL
+    eventual = run.feed.gold.mode is Mode.EVENTUAL
     newest = eventual or current.tso == answer.watermark  # which is read faster than an earlier one
     tables = as_of(run.lake.spark, run.feed.name, None if newest else answer.watermark, lake=run.lake)
-    found: list[Difference] = []
+    found = [*_of_tables(run.feed.protocol, answer, tables, current.tables, time_zone, seen)]
     if tables.tso != answer.watermark and not eventual:
-        found.append(_whole("*", f"watermark {answer.watermark}", f"watermark {tables.tso}"))
-    found.extend(
-        _whole(name, "no such table", "a table") for name in sorted(tables.tables.keys() - answer.tables.keys())
-    )
-    for name, expected in answer.tables.items():
-        if name not in tables.tables:
-            found.append(_whole(name, "a table", "none"))
-            continue
-        state = _state(states, name)
-        if state.stop is not None:
-            found.append(_whole(name, f"as of {answer.watermark}", f"as of {state.applied_tso}: {state.stop}"))
-            continue
-        place = (state.data, state.version)
-        if place not in seen:
-            seen[place] = gold_rows(tables[name], expected["columns"], time_zone)
-        found.extend(differences(name, expected["columns"], expected["rows"], seen[place], LOST.get(run.feed.protocol)))
-    rows = sum(len(table["rows"]) for table in answer.tables.values())
+        found.insert(0, _whole("*", f"watermark {answer.watermark}", f"watermark {tables.tso}"))
     differing = tuple(each for each in found if not each.lost)
     return Verdict(
         watermark=answer.watermark,
         tables=len(answer.tables),
-        rows=rows,
+        rows=sum(len(table["rows"]) for table in answer.tables.values()),
         differences=differing,
         lost=len(found) - len(differing),
     )
+
+
+def _of_tables(
+    protocol: str, answer: Answer, tables: AsOf, states: Mapping[TableName, TableState], time_zone: str, seen: _Rows
+) -> Iterator[Difference]:
+    for name in sorted(tables.tables.keys() - answer.tables.keys()):
+        yield _whole(name, "no such table", "a table")
+    for name, expected in answer.tables.items():
+        if name not in tables.tables:
+            yield _whole(name, "a table", "none")
+            continue
+        state = _state(states, name)
+        if state.stop is not None:
+            yield _whole(name, f"as of {answer.watermark}", f"as of {state.applied_tso}: {state.stop}")
+            continue
+        version = (state.data, state.version)
+        if version not in seen:
+            seen[version] = gold_rows(tables[name], expected["columns"], time_zone)
+        yield from differences(name, expected["columns"], expected["rows"], seen[version], LOST.get(protocol))
 
 
 def _state(states: Mapping[TableName, TableState], name: str) -> TableState:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -117,6 +117,7 @@ def _verify_table(
     name: TableName,
     settings: Settings,
 ) -> tuple[TableResult, Repair | None]:
+    """What the comparison of a table gave, and its repair if one is wanted and possible."""
     state = before.tables[name]
     if state.version < 0 or state.dropped:
         reason = "TiDB dropped it" if state.dropped else "nothing tells its columns yet"
@@ -130,23 +131,37 @@ def _verify_table(
     if not (columns or table.sent):
         return _result(name, state, Result.SKIPPED, "all its columns are virtual: no message has their values"), None
     compared, only_lake, only_source = compared_table(table, _rows(lake, name, state), columns)
+    apart = column_differences(name, only_lake, only_source)
+    result, rows = _compared(lake, source, compared, _result(name, state, Result.EQUAL), apart, settings.chunk_rows)
+    if not (settings.repair and result.differences):
+        return result, None
+    if (unrepairable := _unrepairable(config, compared, rows, only_lake or only_source)) is not None:
+        return replace(result, detail=f"not repaired: {unrepairable}; load an export"), None
+    return result, Repair(table=table, state=state, compared=compared, keys=rows.keys)
+
+
+def _compared(
+    lake: Lake,
+    source: Source,
+    table: ComparedTable,
+    result: TableResult,
+    columns: Iterable[Difference],
+    chunk_rows: int,
+) -> tuple[TableResult, Differences]:
+    """The result with what rows differ in, after the differences of ``columns``."""
     # Without a column in common there is nothing in rows to compare.
-    found = compare(lake.spark, source, compared, chunk_rows=settings.chunk_rows) if compared.columns else Comparison()
-    rows = differences(lake.spark, source, compared, found, MOST_DIFFERENCES)
-    all_of_it = (*column_differences(name, only_lake, only_source), *rows.first)
-    result = replace(
-        _result(name, state, Result.DIFFERENT if all_of_it else Result.EQUAL),
+    found = compare(lake.spark, source, table, chunk_rows=chunk_rows) if table.columns else Comparison()
+    rows = differences(lake.spark, source, table, found, MOST_DIFFERENCES)
+    all_of_it = (*columns, *rows.first)
+    compared = replace(
+        result,
+        result=Result.DIFFERENT if all_of_it else result.result,
         rows=found.rows,
         chunks=found.chunks,
         different_rows=rows.rows,
         differences=all_of_it,
     )
-    if not (settings.repair and all_of_it):
-        return result, None
-    if (unrepairable := _unrepairable(config, compared, rows, only_lake or only_source)) is not None:
-        return replace(result, detail=f"not repaired: {unrepairable}; load an export"), None
-    work = Repair(table=table, state=state, compared=compared, keys=rows.keys)
-    return result, work
+    return compared, rows
 
 
 def _result(name: TableName, state: TableState, result: Result, detail: str | None = None) -> TableResult:
