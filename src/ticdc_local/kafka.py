@@ -122,7 +122,7 @@ def write(producer: Producer, topic: str, messages: Iterable[KafkaMessage]) -> i
     unsent = producer.flush(REQUEST_SECONDS)
     if failed or unsent:
         reason = failed[0].str() if failed else f"no answer in {REQUEST_SECONDS} s"
-        raise ConfigError(f"topic {topic}: {len(failed) + unsent} of {count} messages were not taken: {reason}")
+        raise ConfigError(f"topic {topic}: {len(failed) + unsent} of {count} messages were not accepted: {reason}")
     return count
 
 

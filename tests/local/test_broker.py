@@ -74,7 +74,7 @@ def test_order_within_a_partition_is_kept(broker: Broker) -> None:
 
 def test_a_message_that_is_not_taken_raises(broker: Broker) -> None:
     topic = new_topic(broker)
-    with pytest.raises(ConfigError, match="2 of 2 messages were not taken"):
+    with pytest.raises(ConfigError, match="2 of 2 messages were not accepted"):
         broker.produce(topic, [KafkaMessage(partition=9, key=None, value=b"")] * 2)
 
 

@@ -20,7 +20,7 @@ from ticdc_codec.debezium.write import image_pairs, image_texts
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl, Event, Op, Resolved, RowChange
 from ticdc_codec.json_text import JSON, NUMBER, template
-from ticdc_codec.message import Message, commit_ts_of, compress
+from ticdc_codec.message import Message, commit_ts_of, compress, named
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.options import SinkOptions
 from ticdc_codec.tso import milliseconds
@@ -107,9 +107,9 @@ class _Writer:
         return found
 
     def _new_template(self, row: RowChange, *, old: bool) -> _RowTemplate:
-        named = row.before if row.op is Op.DELETE else row.after
-        if named is None or (row.op is Op.DELETE and row.after is not None):
-            raise ConfigError(f"debezium: the images of an {row.op} of {row.database}.{row.table} are not those of one")
+        image = row.before if row.op is Op.DELETE else row.after
+        if image is None or (row.op is Op.DELETE and row.after is not None):
+            raise ConfigError(f"debezium: {named(row)} does not have the images of an {row.op}")
         names = (_CLUSTER, row.database, row.table)
         fields = [] if self._options.debezium_disable_schema else _fields(row.columns, self._options)
         keys = {column.name for column in row.columns if column.key}

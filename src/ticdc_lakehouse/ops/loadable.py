@@ -47,7 +47,7 @@ def _chosen(export: Export, config: GoldConfig, wanted: Iterable[str]) -> list[T
     taken = [name for name in export.tables if config.matches(*name)]
     if not taken:
         exported = ", ".join(map(str, export.tables))
-        raise ConfigError(f"{export.folder}: feed {config.feed} takes none of its tables: {exported}")
+        raise ConfigError(f"{export.folder}: feed {config.feed} includes none of its tables: {exported}")
     texts = by_text(taken)
     by_name = {fold(text): name for text, name in texts.items()}
     unknown = [text for text in wanted if fold(text) not in by_name]

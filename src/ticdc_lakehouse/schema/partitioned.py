@@ -113,7 +113,7 @@ def _hash_rows(partitioning: Partitioning, column: ColumnDefinition, at: int) ->
     is_number = partitioning.function is not None or column.type.family is Family.INTEGER
     if not is_number or (column.type.unsigned and column.type.name == "bigint"):
         raise ApplyError(
-            f"partition {partitioning.partitions[at].name}: which rows it had is not known of {column.type.text}"
+            f"partition {partitioning.partitions[at].name}: which rows it had is unknown for {column.type.text}"
         )
     count = len(partitioning.partitions)
     return RowsGone(column=column, function=partitioning.function, remainder=(at, count))

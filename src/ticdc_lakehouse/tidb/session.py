@@ -93,7 +93,7 @@ def _parts(dsn: str) -> tuple[SplitResult, int | None]:
         parts = urlsplit(dsn)
         port = parts.port
     except ValueError:  # its text is not shown: what stands for the port may be a password
-        raise ConfigError(f"dsn: expected {DSN_FORM}, found a host or port that is none") from None
+        raise ConfigError(f"dsn: expected {DSN_FORM}, found an invalid host or port") from None
     return parts, port
 
 
@@ -107,7 +107,7 @@ def _options(query: str) -> dict[str, str]:
         if not _EXPECTED[name][0].fullmatch(value):
             raise ConfigError(f"dsn: {name}: expected {_EXPECTED[name][1]}, found {value!r}")
     if len(options) < len(given):
-        raise ConfigError("dsn: an option is there twice: expected secret, tls and ca once each")
+        raise ConfigError("dsn: an option is given twice: expected secret, tls and ca once each")
     return options
 
 
