@@ -59,7 +59,7 @@ def test_the_bundle_is_what_was_agreed(bundle: Bundle) -> None:
 
 
 @pytest.mark.parametrize("file", RESOURCES, ids=lambda file: file.name)
-def test_one_resource_a_file_named_after_it(file: Path) -> None:
+def test_each_file_has_one_resource_and_its_name(file: Path) -> None:
     values = read_yaml(file)
     if "targets" in values:
         prod, serverless = (values["targets"].pop(name) for name in ("prod", "prod_serverless"))

@@ -147,7 +147,7 @@ def test_ddl_has_the_words_of_the_wire() -> None:
     assert words == {"ALTER", "CREATE", "CINDEX", "DINDEX", "ERASE", "QUERY", "RENAME", "TRUNCATE"}
 
 
-def test_watermarks_up_to_the_largest_tso() -> None:
+def test_watermarks_are_read_up_to_the_largest_tso() -> None:
     events = [event for case in cases("ticdc-canal_json-ext") for event in decode(case) if isinstance(event, Resolved)]
     assert {1, 2**63 - 1} < {event.commit_ts for event in events}
 

@@ -113,7 +113,7 @@ def test_encode_refuses_what_it_cannot_write() -> None:
         encode([Bootstrap(database="d", table="t")], sink_options("canal_json", EXTENSION))
 
 
-def test_no_watermarks_without_the_extension() -> None:
+def test_watermarks_are_written_with_the_extension_alone() -> None:
     assert encode([Resolved(commit_ts=5)], sink_options("canal_json", {})) == []
 
 

@@ -123,7 +123,7 @@ def test_ddl_has_tidbs_numbers() -> None:
     assert {"1", "3", "14", "61"} < types
 
 
-def test_watermarks_up_to_the_largest_tso() -> None:
+def test_watermarks_are_read_up_to_the_largest_tso() -> None:
     events = [event for case in cases("tiflow-open_protocol") for event in decode(case) if isinstance(event, Resolved)]
     assert {1, 2**64 - 1} < {event.commit_ts for event in events}
 

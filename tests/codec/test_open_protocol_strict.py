@@ -192,7 +192,7 @@ def test_a_fault_has_its_place_and_names_its_table() -> None:
     assert failure(written((key(t=2), b"{}"))).table is None
 
 
-def test_a_message_of_no_events() -> None:
+def test_message_may_have_no_events() -> None:
     assert decode((VERSION, b""), (VERSION, None)) == []
 
 

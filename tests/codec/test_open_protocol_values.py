@@ -68,7 +68,7 @@ def test_floats_have_the_text_that_mysql_prints(wire: bytes, text: str | None) -
         *((code, 65, "w6k=", "c3a9") for code in (249, 250, 251, 252)),
     ],
 )
-def test_value_of_each_type(code: int, flags: int, wire: object, text: str) -> None:
+def test_value_of_each_type_is_read(code: int, flags: int, wire: object, text: str) -> None:
     """wire.md 1.2.4. NULL is null, whatever the type."""
     both = {"v": {"t": code, "f": flags, "v": wire}, "n": {"t": code, "f": flags, "v": None}}
     assert row(written((key(), {"u": both}))).after == {"v": text, "n": None}

@@ -198,24 +198,24 @@ def run(example: str, **given: Any) -> dict[str, Any]:
     return names
 
 
-def test_the_examples_of_one_message_and_of_columns(capsys: pytest.CaptureFixture[str]) -> None:
+def test_examples_of_one_message_and_of_columns_print_what_the_page_shows(capsys: pytest.CaptureFixture[str]) -> None:
     names = run(EXAMPLES[1])
     assert capsys.readouterr().out == PRINTED[0]
     run(EXAMPLES[4], value=names["value"])
     assert capsys.readouterr().out == PRINTED[1]
 
 
-def test_the_example_of_encoding(capsys: pytest.CaptureFixture[str]) -> None:
+def test_example_of_encoding_prints_what_the_page_shows(capsys: pytest.CaptureFixture[str]) -> None:
     run(EXAMPLES[5])
     assert capsys.readouterr().out == PRINTED[2]
 
 
-def test_the_example_of_inspecting() -> None:
+def test_example_of_inspecting_runs() -> None:
     (message,) = encode([INSERT], "craft")
     run(EXAMPLES[6], key=None, value=message.value)
 
 
-def test_the_example_of_a_file(
+def test_example_of_a_file_prints_its_events(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     value = {
@@ -231,7 +231,9 @@ def test_the_example_of_a_file(
     assert capsys.readouterr().out.startswith("insert t {'id': '1'}\nskipped: truncated ")
 
 
-def test_the_example_of_kafka(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+def test_example_of_kafka_prints_its_events(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     batches = iter([simple(BOOTSTRAP), simple(INSERT)])
 
     def record(message: Message) -> SimpleNamespace:

@@ -33,7 +33,7 @@ def first(file: str) -> Pair:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_each_message_of_every_vector_file(file: str) -> None:
+def test_each_message_of_every_vector_file_is_recognised(file: str) -> None:
     """Also a DDL or a watermark by itself."""
     protocol, options = header(file)["protocol"], header(file)["options"]
     looks = [recognise_one(*message) for message in messages(file)]
@@ -47,7 +47,7 @@ def test_each_message_of_every_vector_file(file: str) -> None:
 
 
 @pytest.mark.parametrize("file", FILES)
-def test_every_vector_file_as_a_whole(file: str) -> None:
+def test_messages_of_a_vector_file_are_recognised_together(file: str) -> None:
     found, options = recognise(messages(file)), header(file)["options"]
     assert found.protocol == header(file)["protocol"]
     assert found.options.get("encoding-format", "") == options.get("encoding-format", "json") * (

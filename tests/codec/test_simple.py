@@ -218,13 +218,13 @@ def test_the_column_order_defect_is_no_error(file: str) -> None:
                 assert not isinstance(event, RowChange) or event.after != expected["after"], case.id
 
 
-def test_watermarks_up_to_the_largest() -> None:
+def test_largest_watermark_is_read() -> None:
     for file in ("tiflow-simple-json", "tiflow-simple-avro"):
         (case,) = [case for case in cases(file) if case.name == "resolved.max"]
         assert decoded(file)[case.name] == [Resolved(commit_ts=case.expect[0]["commit_ts"])]
 
 
-def test_physical_and_logical_ids() -> None:
+def test_row_of_a_partition_has_the_id_of_its_message() -> None:
     rows = [e for e in decoded("ticdc-simple-json")["keys.partition_range.insert"] if isinstance(e, RowChange)]
     ids = {json.loads(value or b"")["tableID"] for value in rows_of("keys.partition_range.insert")}
     assert {row.table_id for row in rows} == ids

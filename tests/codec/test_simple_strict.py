@@ -149,7 +149,7 @@ def test_a_fault_in_a_row_names_its_table() -> None:
     assert failure(DDL + b"x").table is None
 
 
-def test_times_of_another_zone() -> None:
+def test_timestamp_of_another_zone_is_converted() -> None:
     berlin = with_data(t={"location": "Europe/Berlin", "value": "2024-10-27 01:59:59.5"})
     after = row(berlin).after
     assert after is not None

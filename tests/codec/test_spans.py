@@ -173,7 +173,7 @@ def test_a_compressed_text_is_shown_as_what_it_holds() -> None:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_no_bytes_at_all(protocol: str) -> None:
+def test_message_without_bytes_has_an_empty_map(protocol: str) -> None:
     for found in PROTOCOLS[protocol].byte_maps(None, None, SinkOptions()):
         assert (found.data, found.spans) == (b"", ())
     assert recognise_one(None, None).protocol is None

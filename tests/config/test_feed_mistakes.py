@@ -475,6 +475,6 @@ def test_several_files_are_checked_before_any_is_used(tmp_path: Path) -> None:
     assert "shopp.yml: no such feed; did you mean shop?" in text
 
 
-def test_a_folder_without_feeds(tmp_path: Path) -> None:
+def test_folder_without_feeds_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"shop\.yml: no such feed; no feed files in this folder"):
         load_feeds(tmp_path, ["shop"])

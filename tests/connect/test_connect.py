@@ -49,7 +49,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         session.stop()
 
 
-def test_all_layers_of_a_feed(client: SparkSession, broker: Broker, tmp_path: Path) -> None:
+def test_all_layers_run_through_spark_connect(client: SparkSession, broker: Broker, tmp_path: Path) -> None:
     assert type(client).__module__.startswith("pyspark.sql.connect")
     feed = Changefeed(client, broker, tmp_path / "lake")
     feed.send(0, ORDERS.insert(at(1), 1, "a"), ORDERS.insert(at(1), 2, "b"))

@@ -312,7 +312,9 @@ def test_rows_of_a_dropped_partition_are_removed(
         (table("a DATE", "PARTITION BY HASH (YEAR(a)) PARTITIONS 2"), "TRUNCATE PARTITION p1", [("a", "year", (1, 2))]),
     ],
 )
-def test_rows_of_a_hash_partition(before: Table, text: str, expected: list[tuple[str, str | None, object]]) -> None:
+def test_truncated_hash_partition_removes_the_rows_of_its_remainder(
+    before: Table, text: str, expected: list[tuple[str, str | None, object]]
+) -> None:
     effects = [effect for effect in alter(before, text).effects if isinstance(effect, RowsGone)]
     assert [(e.column.name, e.function, e.remainder) for e in effects] == expected
 

@@ -254,6 +254,6 @@ def test_a_key_is_spelled_as_its_columns() -> None:
         ("TINYTEXT", "TINYTEXT"),
     ],
 )
-def test_the_smallest_type_for_a_length(text: str, kind: str) -> None:
+def test_text_or_blob_becomes_the_smallest_type_for_its_length(text: str, kind: str) -> None:
     """What TiDB's adjustBlobTypesFlen does: lengths of texts are characters."""
     assert add(f"c {text} NOT NULL").column.type.text == kind

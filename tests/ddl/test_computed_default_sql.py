@@ -85,7 +85,7 @@ def test_estimate_is_the_time_of_the_commit_cut_to_the_digits(column: str, value
     assert pending(made.table) == {"c": PendingDefault(name="c", since=TSO, estimated=True)}
 
 
-def test_zones_of_an_estimate() -> None:
+def test_estimate_is_in_the_zone_of_its_type() -> None:
     """A DATETIME has the altering session's clock, a TIMESTAMP's text the feed's."""
     both = "ADD (a DATETIME DEFAULT NOW(), b TIMESTAMP DEFAULT NOW())"
     assert values(altered(both, replace(ESTIMATE, **SHANGHAI))) == ["2023-11-15 06:13:20", "2023-11-14 22:13:20"]
@@ -143,7 +143,7 @@ def test_literal_without_the_zone_is_estimated_in_the_feeds() -> None:
         ("TEXT NOT NULL", ""),
     ],
 )
-def test_columns_without_a_default(column: str, value: str | None) -> None:
+def test_added_column_without_a_default_has_its_value_in_old_rows(column: str, value: str | None) -> None:
     """What a real TiDB 8.5.6 gave to old rows, in strict mode too; ON UPDATE gives them nothing."""
     made = altered(f"ADD c {column}", BLOCK)
     assert (values(made), pending(made.table)) == ([value], {})

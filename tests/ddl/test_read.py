@@ -416,7 +416,7 @@ def test_unread_names_what_it_may_touch(query: str, names: list[TableName]) -> N
         ("DROP DATABASE e NOW", "e"),
     ],
 )
-def test_unread_of_a_whole_database(query: str, database: str) -> None:
+def test_unreadable_statement_about_a_database_names_it(query: str, database: str) -> None:
     unread = read(query, None)
     assert isinstance(unread, Unread)
     assert (unread.names, unread.database) == ((), database)

@@ -11,7 +11,7 @@ from ticdc_lakehouse.schema.names import TableName
 
 
 @pytest.mark.parametrize("stream", STREAMS)
-def test_tables_at_every_watermark(stream: str) -> None:
+def test_tables_have_tidbs_columns_at_every_watermark(stream: str) -> None:
     for answer, tables in walk(stream):
         assert {f"{database}.{table}" for database, table in tables} == answer["tables"].keys()
         for name, expected in answer["tables"].items():

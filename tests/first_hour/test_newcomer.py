@@ -76,7 +76,7 @@ def test_every_command_of_the_first_hour_works(tmp_path: Path) -> None:
 
 
 @pytest.mark.long
-def test_the_demo_its_prompt_and_the_tour_of_its_lake(tmp_path: Path) -> None:
+def test_demo_prompt_and_tour_of_its_lake_run(tmp_path: Path) -> None:
     subprocess.run(["git", "clone", "--quiet", PROJECT, tmp_path / "clone"], check=True)
     for line, last_line in DEMO.items():
         run = make if line.startswith("make ") else type_in

@@ -54,7 +54,7 @@ def vector(file: str, number: int = 0) -> tuple[bytes | None, bytes | None]:
     return vectors(file)[number]
 
 
-def test_an_update_as_text() -> None:
+def test_update_is_shown_as_text() -> None:
     found = inspect(written("craft", UPDATE))
     assert found.decoded
     assert str(found).splitlines() == [
@@ -79,7 +79,7 @@ def test_an_update_as_text() -> None:
         ),
     ],
 )
-def test_other_events_as_text(event: Event, lines: list[str]) -> None:
+def test_other_events_are_shown_as_text(event: Event, lines: list[str]) -> None:
     assert str(inspect(written("craft", event))).splitlines()[2:-1] == lines
 
 
@@ -89,7 +89,7 @@ def test_a_map_of_what_does_not_decode_is_made_only_to_explain() -> None:
     assert len(inspect(zeros, "open-protocol", explain=True).maps) == 2
 
 
-def test_a_schema_and_its_rows() -> None:
+def test_row_decodes_once_its_schema_was_inspected() -> None:
     inspector = Inspector()
     bootstrap = Bootstrap(database="shop", table="t", columns=COLUMNS, schema_version=7)
     row = inspector.inspect(written("simple", UPDATE), "row")

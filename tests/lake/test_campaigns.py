@@ -52,7 +52,7 @@ def test_gold_is_what_tidb_held(spark: SparkSession, broker: Broker, tmp_path: P
 @pytest.mark.parametrize(
     ("folder", "file"), [("tiflow-ddl", "craft.jsonl.gz"), ("ticdc-ddl", "open_protocol.jsonl.gz")]
 )
-def test_gold_killed_between_ddls(broker: Broker, lake_root: Path, folder: str, file: str) -> None:
+def test_gold_killed_between_ddls_equals_tidb(broker: Broker, lake_root: Path, folder: str, file: str) -> None:
     stream = recorded_stream(CARRIED / folder, file, {})
     result = kill_ddl.run(lake_root, broker, stream, kills=KILLS, seed=20)
     assert result.mistakes == []
@@ -60,7 +60,7 @@ def test_gold_killed_between_ddls(broker: Broker, lake_root: Path, folder: str, 
     assert result.kills["JVM"] > 0
 
 
-def test_job_killed_in_every_task(broker: Broker, tmp_path: Path) -> None:
+def test_job_killed_in_every_task_completes(broker: Broker, tmp_path: Path) -> None:
     result = kill.run(tmp_path, broker, kills=10, seed=2)
     assert result.mistakes == ()
     assert {task.split()[0] for task in result.killed_in} >= {"bronze", "silver", "gold"}

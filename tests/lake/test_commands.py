@@ -56,7 +56,7 @@ def exported(folder: Path, tso: int) -> str:
     return str(folder)
 
 
-def test_a_poison_message_from_status_to_dismissal(
+def test_poison_message_is_found_shown_and_dismissed(
     feed: Changefeed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def output_of(*arguments: str, code: int = 0) -> str:

@@ -170,7 +170,7 @@ def test_stored_rows_get_the_key_that_comes_after_the_primary_key(feed: Changefe
     assert feed.rows("rekeyed") == {9: ("a",), 1: ("c",)}
 
 
-def test_ddl_at_the_published_watermark_that_came_after_it(feed: Changefeed) -> None:
+def test_ddl_at_the_published_watermark_is_followed_by_the_next_run(feed: Changefeed) -> None:
     assert feed.rows("late") == {1: ("anew",)}
     before = as_of(feed.spark, feed.name, at(10), lake=feed.lake)
     assert [tuple(row) for row in before["shop.late"].select("id", "v").collect()] == [(1, "a")]

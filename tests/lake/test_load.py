@@ -110,7 +110,9 @@ def test_what_is_no_export_of_this_feed(feed: Changefeed, tmp_path: Path) -> Non
         ("other", S, "renamed or dropped since"),
     ],
 )
-def test_an_export_of_another_time(feed: Changefeed, tmp_path: Path, table: str, tso: int, message: str) -> None:
+def test_export_that_gold_has_not_reached_or_has_passed_is_refused(
+    feed: Changefeed, tmp_path: Path, table: str, tso: int, message: str
+) -> None:
     with pytest.raises(ConfigError, match=message):
         feed.run.load(exported(tmp_path / "export", (1, "x"), table=table, tso=tso))
 

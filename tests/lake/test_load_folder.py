@@ -45,7 +45,7 @@ def loadable(folder: Path, *options: str) -> list[str]:
     return [str(name) for name in loadable_tables(read(folder), GoldConfig(feed="f", time_zone="UTC"), given)]
 
 
-def test_tables_views_and_sequences(folder: Path) -> None:
+def test_views_and_sequences_of_an_export_are_passed_over(folder: Path) -> None:
     write_table(folder, "shop.v", "CREATE TABLE `v`(\n`id` int\n)ENGINE=MyISAM", ())
     (folder / "shop.v-schema-view.sql").write_text("CREATE VIEW v AS SELECT 1;")
     (folder / "shop.s-schema-sequence.sql").write_text("CREATE SEQUENCE s;")
@@ -73,7 +73,7 @@ def test_a_file_that_an_export_cannot_have(folder: Path, name: str, content: str
         read(folder)
 
 
-def test_no_folder_and_no_export(tmp_path: Path) -> None:
+def test_folder_that_is_missing_or_no_export_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read: No such file"):
         read(tmp_path / "nowhere")
     with pytest.raises(ConfigError, match="found no file metadata"):
@@ -148,7 +148,7 @@ def test_options_of_the_notebook_are_those_of_the_command() -> None:
     ("zone", "seconds"),
     [("UTC", ()), ("Asia/Tokyo", ()), ("America/New_York", (3600,)), ("Australia/Lord_Howe", (1800, 3600))],
 )
-def test_zones_whose_clocks_were_turned_back(zone: str, seconds: tuple[int, ...]) -> None:
+def test_turned_back_clocks_of_a_zone_are_found(zone: str, seconds: tuple[int, ...]) -> None:
     assert turned_back(zone) == seconds
 
 

@@ -112,7 +112,7 @@ def whole(content: bytes, dialect: Dialect, piece: int) -> list[Row]:
         return rows([*reader.read_file(content, "shop.t.000000000.csv")])
 
 
-def test_a_row_that_looks_like_the_header() -> None:
+def test_row_that_looks_like_the_header_is_read() -> None:
     (table,) = tables_from_sql("CREATE TABLE t (v TEXT)", "shop")
     reader = RowReader(dialect=CSV, table=ExportedTable(definition=table, columns=table.columns))
     (batch,) = reader.read_lines(batches(("a", 0, [b'"v"', b'"v"']), size=9))
@@ -156,7 +156,7 @@ def test_a_statement_that_these_files_cannot_have(lines: list[bytes], message: s
         whole(b"\n".join(lines) + b"\n", SQL, 99)
 
 
-def test_a_header_where_none_should_be() -> None:
+def test_header_in_files_without_one_is_refused() -> None:
     reader = RowReader(dialect=replace(CSV, header=False), table=EXPORTED)
     lines = [csv_line(NAMES), csv_line((1, "x", b"y"))]
     with pytest.raises(ConfigError, match="a: begins with a header: load it without --no-header"):

@@ -55,7 +55,7 @@ class Claims:
 
 
 @pytest.mark.long
-def test_rows_of_a_known_table(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+def test_replayed_rows_of_a_known_table_take_their_place(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     claims_folder = tmp_path / "claims"
     feed = Changefeed(
         spark, broker, tmp_path / "lake", options={**CLAIMS, "claim-check-storage-uri": f"file://{claims_folder}"}
@@ -209,7 +209,9 @@ def test_replays_at_once_and_while_gold_reads_lose_nothing(
 
 
 @pytest.mark.long
-def test_rows_that_were_cut_to_their_handle_key(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+def test_rows_cut_to_their_handle_key_block_their_table_or_come_with_null(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
     options = {"large-message-handle-option": "handle-key-only"}
     feed = Changefeed(spark, broker, tmp_path, schema=FINE_SCHEMA, options=options)
     cut = Source(table="fine", columns=(ID,))

@@ -85,7 +85,7 @@ def at_watermark(run: Run, tso: int) -> Row:
     return line
 
 
-def test_no_torn_transaction_in_a_view_a_live_table_nor_as_of_a_watermark(bank: Run) -> None:
+def test_readers_never_see_a_torn_transaction(bank: Run) -> None:
     known = windows()
     replace(bank, until_tso=known[0].watermark).gold()
     seen: list[Row] = []

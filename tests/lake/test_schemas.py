@@ -30,7 +30,7 @@ def row(commit_ts: int, *values: object) -> RowChange:
     return replace(T.insert(commit_ts, *values), schema_version=VERSION)
 
 
-def test_rows_before_their_schema(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+def test_rows_wait_in_quarantine_for_their_schema(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     feed = Changefeed(spark, broker, tmp_path / "lake", protocol="simple", partitions=2)
     feed.send(1, row(at(1), 1, "early"))
     feed.resolve(at(2))

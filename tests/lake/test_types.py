@@ -120,7 +120,7 @@ def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathF
 
 
 @pytest.mark.parametrize("layer", [Layer.GOLD, Layer.SILVER])
-def test_exact_types_values_and_comments(feed: Changefeed, layer: Layer) -> None:
+def test_columns_have_exact_types_values_and_comments(feed: Changefeed, layer: Layer) -> None:
     view = feed.spark.table(feed.lake.table(layer, feed.state.tables["shop", "exact"].name))
     fields = {field.name: field for field in view.schema}
     row = view.where("id > 1").select(*(name for name, *_ in EXACT)).collect()[0]
@@ -164,7 +164,7 @@ def test_names_in_the_lake_differ(feed: Changefeed) -> None:
     assert len({name.lower() for name in names}) == len(names)
 
 
-def test_as_of(feed: Changefeed) -> None:
+def test_as_of_reads_kept_states_and_refuses_others(feed: Changefeed) -> None:
     lake = feed.lake
     with pytest.raises(ConfigError, match=r"keeps no state at or before TSO .*; the earliest kept is"):
         as_of(feed.spark, feed.name, at(2) - 1, lake=lake)

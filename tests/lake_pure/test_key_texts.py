@@ -42,7 +42,7 @@ def _lake(spark: _Spark) -> Lake:
     return cast(Lake, SimpleNamespace(spark=spark, root="memory", table=lambda _, name: name))
 
 
-def test_a_key_made_of_a_definition() -> None:
+def test_key_of_a_definition_is_in_the_order_of_names() -> None:
     key, _ = row_keys_sql(_rows(keyed=False), "UTC")
     assert key.index("`a`") < key.index("`z`")
 

@@ -126,7 +126,7 @@ def test_a_password_is_utf_8_and_a_file_that_is_not_there_is_named(monkeypatch: 
         ("time", "", False),
     ],
 )
-def test_keys_that_both_sides_sort_in_the_same_order(kind: str, collation: str, ordered: bool) -> None:
+def test_types_whose_keys_both_sides_sort_in_one_order(kind: str, collation: str, ordered: bool) -> None:
     (column,) = table(f"CREATE TABLE t (k {kind} PRIMARY KEY)", collation).key
     assert has_common_order(column) is ordered
 
@@ -145,7 +145,7 @@ def test_ranges_of_a_composite_key_meet_without_a_gap() -> None:
     assert "rtrim(`b`)" in second.lake  # spaces at the end do not count in utf8mb4_bin
 
 
-def test_a_range_within_a_range() -> None:
+def test_range_is_divided_within_its_bounds() -> None:
     key = table("CREATE TABLE t (a int PRIMARY KEY)").key
     outer = key_ranges(key, [("5",)], Chunk())[1]
     assert key_ranges(key, [("9",)], outer)[0].source == "(`a` >= 5) AND NOT (`a` >= 9)"
@@ -159,7 +159,7 @@ def test_the_number_of_a_range_is_a_binary_search() -> None:
     assert source_literal(key[0].source, "02ff") == "x'02ff'"
 
 
-def test_bounds_out_of_a_sample() -> None:
+def test_bounds_are_quantiles_of_a_sample() -> None:
     sample = [(str(number),) for number in range(100)]
     assert quantiles(sample, 4) == [("25",), ("50",), ("75",)]
     assert quantiles([("1",)] * 9, 3) == [("1",)]
@@ -186,7 +186,7 @@ def test_rows_are_compared_in_buckets_of_limited_size() -> None:
         ("text", "a", "a ", False),
     ],
 )
-def test_two_texts_of_one_value(kind: str, one: str, other: str | None, same: bool) -> None:
+def test_texts_of_one_value_compare_as_the_type_does(kind: str, one: str, other: str | None, same: bool) -> None:
     (column,) = table(f"CREATE TABLE t (v {kind})").columns
     assert column.same(one, other) is column.same(other, one) is same
 
@@ -236,7 +236,7 @@ def test_cells_are_compared_by_value(kind: str, source: str | None, lake: str | 
     assert found == ([] if same else [changed])
 
 
-def test_missing_and_extra_rows() -> None:
+def test_missing_and_extra_rows_are_differences() -> None:
     keyed, keyless = table("CREATE TABLE t (k int PRIMARY KEY, v int)"), table("CREATE TABLE t (v int, w int)")
     (missing,) = row_differences(keyed, [("1", "2")], [])
     (extra,) = row_differences(keyed, [], [("1", "2")])
@@ -245,7 +245,7 @@ def test_missing_and_extra_rows() -> None:
     assert [(each.kind, each.key) for each in found] == [(Kind.MISSING, '["1",null]')] * 2
 
 
-def test_columns_of_one_side() -> None:
+def test_column_of_one_side_alone_is_a_difference() -> None:
     (defined,) = tables_from_sql("USE d; CREATE TABLE t (k int PRIMARY KEY, `Own` int);", source="test")
     there = [SourceColumn(name=name, type=parse_type("int")) for name in ("K", "more")]
     compared, only_lake, only_source = compared_table(defined, "t", there)

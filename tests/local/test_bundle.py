@@ -62,7 +62,7 @@ def test_the_project_folder_is_the_workspace(tmp_path: Path) -> None:
     assert bundle.resource("schemas", "s").definition["name"] == f"{tmp_path}/feeds"
 
 
-def test_target_and_given_variables(tmp_path: Path) -> None:
+def test_given_variables_go_before_those_of_the_target(tmp_path: Path) -> None:
     bundle = bundle_of(tmp_path, MAIN, schema("${var.catalog}"), "prod")
     assert bundle.resource("schemas", "s").definition["name"] == "main"
     assert bundle.target == "prod"
@@ -183,7 +183,7 @@ def test_a_task_that_cannot_be_added_to_is_refused(tmp_path: Path, task: dict[st
         bundle_of(tmp_path, MAIN | {"targets": added}, jobs)
 
 
-def test_unknown_kinds_targets_and_resources(tmp_path: Path) -> None:
+def test_unknown_kinds_targets_and_resources_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="resources: Invalid enum value 'pipelines'"):
         bundle_of(tmp_path, MAIN, {"pipelines": {}})
     with pytest.raises(ConfigError, match="no target 'x'; there are: dev, prod"):

@@ -125,7 +125,7 @@ def test_for_each_goes_on_after_a_failure(tmp_path: Path) -> None:
     assert [failure.task for failure in result.failures] == ["t[broken]"]
 
 
-def test_for_each_over_a_parameter(tmp_path: Path) -> None:
+def test_for_each_task_takes_its_inputs_from_a_parameter(tmp_path: Path) -> None:
     result = run(
         tmp_path,
         task("p", for_each_task=each("{{job.parameters.feeds}}")),
@@ -205,7 +205,7 @@ def test_job_parameters_go_before_base_parameters(tmp_path: Path) -> None:
     assert widgets(result, "t") == str({"a": "job", "b": "job/given", "c": "given"})
 
 
-def test_a_reference_to_how_a_task_ended(tmp_path: Path) -> None:
+def test_task_is_given_how_another_one_ended(tmp_path: Path) -> None:
     work = notebook_task("good", state="{{tasks.a.result_state}}!")
     result = run(tmp_path, task("a"), task("t", notebook_task=work, after=("a",)))
     assert widgets(result, "t") == str({"state": "success!"})

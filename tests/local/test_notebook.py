@@ -69,7 +69,7 @@ def run(path: Path, **parameters: str) -> str | None:
     return run_notebook(path, parameters, Surroundings(spark=Session()))
 
 
-def test_cells_of_a_source_file(tmp_path: Path) -> None:
+def test_source_file_is_read_cell_by_cell(tmp_path: Path) -> None:
     path = tmp_path / "n.py"
     path.write_text(SOURCE)
     cells = read_notebook(path).cells
@@ -108,7 +108,7 @@ def test_what_cannot_be_run_is_refused(tmp_path: Path, text: str, message: str) 
         read_notebook(path)
 
 
-def test_a_notebook_in_another_encoding(tmp_path: Path) -> None:
+def test_notebook_in_another_encoding_is_refused(tmp_path: Path) -> None:
     (tmp_path / "n.py").write_bytes(b"# Databricks notebook source\nname = '\xe9'\n")
     with pytest.raises(ConfigError, match=r"n\.py: expected a notebook in UTF-8"):
         read_notebook(tmp_path / "n.py")

@@ -81,7 +81,7 @@ def test_a_topic_that_is_not_there_is_named_with_the_one_that_was_probably_meant
     )
 
 
-def test_first_messages_of_another_protocol(broker: Broker, tmp_path: Path) -> None:
+def test_first_messages_of_another_protocol_are_refused(broker: Broker, tmp_path: Path) -> None:
     write(broker, "preflight-craft", "craft")
     feed = described(tmp_path, "f", broker.bootstrap_servers, "preflight-craft")
     said = problem(feed, tmp_path)

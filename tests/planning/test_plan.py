@@ -129,7 +129,7 @@ def test_replayed_row_that_does_not_fit_is_not_merged() -> None:
     assert "a later DDL changed" in block_reason(changed)
 
 
-def test_tables_of_a_file_and_of_the_filter() -> None:
+def test_tables_of_the_schema_file_are_planned_and_filtered_ones_are_not() -> None:
     config = GoldConfig(feed="f", time_zone="UTC", tables=(table(),), matches=lambda _, name: name != "hidden")
     hidden = planning_input(ROWS, config=config)
     hidden = replace(hidden, window=replace(hidden.window, rows={NAME: (ROWS,), TableName("d", "hidden"): (ROWS,)}))

@@ -242,7 +242,7 @@ def test_rows_that_are_read_again_for_a_lagging_table_bring_no_table_back() -> N
     assert [each.name for each in plan_tables(now).tables] == [W]
 
 
-def test_rows_that_were_cut_to_their_handle_key() -> None:
+def test_rows_cut_to_their_handle_key_block_unless_they_are_read_or_null() -> None:
     cut = replace(ROWS, columns=(ID,), handle_only=True)
     blocked = plan(planning_input(cut, known=KNOWN, state=STATE))
     assert (blocked.through, needs_override(blocked)) == (14, False)

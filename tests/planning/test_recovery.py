@@ -74,7 +74,7 @@ def test_rows_of_its_name_in_between_are_another_table_s() -> None:
     assert steps(plan(now, U)) == [("M", 14), ("M", 20)]
 
 
-def test_dropped_and_back_within_a_window() -> None:
+def test_table_dropped_and_recovered_within_a_window_goes_on() -> None:
     now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"), ddl(18, "RECOVER TABLE t")))
     assert steps(plan(now)) == [("M", 16), ("A", 18), ("M", 20)]
 
@@ -151,7 +151,7 @@ def test_kept_table_goes_on_when_it_comes_back() -> None:
     assert [(block_reason(p), p.state) for p in plan_tables(anew).recoverable] == [(None, state)]
 
 
-def test_forgotten_after_the_retention() -> None:
+def test_dropped_table_is_not_recoverable_after_the_retention() -> None:
     day = 24 * 60 * 60 * 1000 << 18
     config = GoldConfig(feed="f", time_zone="UTC", retention_days=8)
     now = replace(dropped(ddl(8 * day, "RECOVER TABLE t"), config=config), tso=9 * day)
@@ -207,7 +207,7 @@ def test_both_tables_stand_still(now: PlanningInput, reason: str) -> None:
         assert reason in (block_reason(made) or "")
 
 
-def test_no_exchange_in_mode_eventual() -> None:
+def test_exchange_in_mode_eventual_blocks_both_tables() -> None:
     """Its data tables have tombstones, which are of no partition."""
     now = replace(exchange(), batches=(-1, 0))
     assert all("mode eventual" in (block_reason(plan(now, name)) or "") for name in (NAME, U))
