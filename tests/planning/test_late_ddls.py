@@ -58,6 +58,10 @@ def test_a_ddl_that_came_before_is_a_duplicate(copy: DdlEvent) -> None:
     assert new_ddls([ADD], [copy]) == []
 
 
+def test_a_drop_of_a_database_is_a_duplicate_in_another_case() -> None:
+    assert new_ddls([ddl(5, "DROP DATABASE d", None)], [ddl(5, "DROP DATABASE `D`", None, "D")]) == []
+
+
 @pytest.mark.parametrize("other", [ddl(4, ADD.query), ddl(5, "RENAME TABLE v TO u", "v"), ddl(5, "DROP DATABASE e")])
 def test_a_ddl_that_never_came_is_new(other: DdlEvent) -> None:
     assert new_ddls([ADD], [other]) == [ADD]
@@ -70,6 +74,7 @@ def test_a_ddl_that_never_came_is_new(other: DdlEvent) -> None:
         ("TRUNCATE TABLE t", 5),
         ("DROP TABLE t", 5),
         ("DROP DATABASE d", 5),
+        ("DROP DATABASE `D`", 5),
         ("ALTER TABLE t TRUNCATE PARTITION p0", 5),
         ("ALTER TABLE t DROP PARTITION p0", 5),
         ("RENAME TABLE t TO u", NO_EARLIER_STATE),
@@ -103,6 +108,15 @@ def test_what_changes_no_table_here_blocks_none(query: str) -> None:
     assert points(ddl(5, query)) == {}
 
 
+def test_a_table_without_columns_lacks_it() -> None:
+    assert points(ADD, before=published(None)) == {"t": 5}
+
+
+def test_the_first_of_several_says_up_to_where_the_table_is_right() -> None:
+    assert points(ddl(3, "TRUNCATE TABLE t"), ADD) == {"t": 3}
+    assert points(ddl(3, "TRUNCATE TABLE t"), ddl(5, "RENAME TABLE t TO u")) == {"t": NO_EARLIER_STATE}
+
+
 def test_nothing_goes_back_behind_a_later_ddl() -> None:
     before = published(definition(7))
     assert points(ADD, before=before) == {"t": NO_EARLIER_STATE}
@@ -112,7 +126,8 @@ def test_nothing_goes_back_behind_a_later_ddl() -> None:
 
 def test_late_create_of_an_unseen_table_counts_unless_it_was_dropped_since() -> None:
     create = ddl(5, "CREATE TABLE u (id INT PRIMARY KEY)", "u")
-    assert points(create) == {"u": 5}
+    assert points(create) == points(ddl(5, "CREATE TABLE u LIKE t", "u")) == {"u": 5}
+    assert points(ddl(5, "FLASHBACK TABLE v TO u", "u")) == {"u": 5}
     for end in ("DROP TABLE u", "RENAME TABLE u TO v", "DROP DATABASE d"):
         assert points(create, since=(create, ddl(7, end, "u"))) == {}
         assert points(create, since=(ddl(3, end, "u"), create)) == {"u": 5}

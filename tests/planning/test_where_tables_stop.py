@@ -356,6 +356,16 @@ def test_keys_are_made_from_the_definition_where_rows_name_a_part_of_a_key() -> 
     assert (step.table.key, step.wire_keys) == (("v",), False)
 
 
+@pytest.mark.parametrize("keys", ["UNIQUE (v)", "UNIQUE (v), KEY (v, g)"])
+def test_another_key_without_virtual_columns_is_whole(keys: str) -> None:
+    """ticdc and the definition may choose another one of several."""
+    rows = replace(ROWS, columns=(replace(ID, key=False), replace(V, key=True)))
+    known = definition(sql=VIRTUAL.format(f", PRIMARY KEY (id), {keys}"))
+    (step,) = plan(planning_input(rows, known=known, state=STATE)).steps
+    assert isinstance(step, MergeRows)
+    assert (step.table.key, step.wire_keys) == (("id",), True)
+
+
 def test_unsupported_ddl_names_the_ways_out_in_one_line() -> None:
     anew = "`ticdc-lake load` goes on from an export taken since; DROP and CREATE in TiDB starts the table anew"
     unfollowed = ddl(17, UNFOLLOWED.replace(" ADD", "\n  ADD"))
