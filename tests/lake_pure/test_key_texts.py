@@ -5,11 +5,9 @@ A table's key may name its columns in another order than its messages list them.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
-from ticdc_codec.event import Column
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold import key_range
 from ticdc_lakehouse.gold.merge import row_keys_sql
@@ -31,9 +29,9 @@ class _Spark:
         return SimpleNamespace(collect=lambda: [{"numFiles": 100, "low": "5", "high": "7", "other": 0}])
 
 
-def _rows(*, keyed: bool, columns: tuple[Column, ...] = TABLE.described) -> MergeRows:
+def _rows(*, keyed: bool) -> MergeRows:
     group = RowGroup(
-        name=TABLE.name, columns=columns, whole=True, handle_only=False, keyed=keyed, first=1, last=2, rows=1,
+        name=TABLE.name, columns=TABLE.described, whole=True, handle_only=False, keyed=keyed, first=1, last=2, rows=1,
     )  # fmt: skip
     return MergeRows(table=TABLE, after=0, through=9, groups=(group,))
 
@@ -53,10 +51,3 @@ def test_the_range_of_the_first_key_column_is_that_of_its_values() -> None:
     condition = key_range.key_range_sql(_lake(spark), "t", _rows(keyed=True), "k", "changes")
     assert condition == "AND (t.`z` BETWEEN CAST('5' AS INT) AND CAST('7' AS INT))"
     assert "get_json_object(k, '$[1]')" in spark.queries[-1]
-
-
-def test_no_range_is_taken_from_keys_of_other_columns() -> None:
-    """A schema_file may be older than the key that messages name."""
-    columns = tuple(replace(column, key=column.name == "v") for column in TABLE.described)
-    rows = _rows(keyed=True, columns=columns)
-    assert key_range.key_range_sql(_lake(_Spark()), "t", rows, "k", "changes") == ""

@@ -126,6 +126,51 @@ def test_a_skipped_ddl_is_passed_over(query: str) -> None:
     assert (made.through, block_reason(made), made.definition, steps(made)[-1]) == (20, None, KNOWN, ("M", 20))
 
 
+KEYS = "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARCHAR(9) NOT NULL, w INT, UNIQUE u (v), KEY (w))"
+STORED = "ADD x INT AS (id) STORED"
+"""Makes an ALTER TABLE one that is not followed."""
+
+
+def after_skipping(query: str, policy: Policy | None = None) -> tuple[int, str | None]:
+    """Where a table stops, and why, of which rows name v as their key after a DDL that is skipped."""
+    columns = (replace(ID, key=False), replace(V, key=True), Column(name="w", type="int"))
+    now = planning_input(
+        replace(ROWS, columns=columns),
+        known=definition(sql=KEYS),
+        state=STATE,
+        ddls=(ddl(14, query),),
+        config=config_of(policy or Policy()),
+    )
+    made = plan(now if policy else replace(now, skipped=frozenset({(DATA, 14)})))
+    return made.through, block_reason(made)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "DROP PRIMARY KEY",
+        "ADD UNIQUE (w)",
+        "DROP INDEX U",
+        "RENAME INDEX u TO z",
+        "MODIFY V VARCHAR(9)",
+        "CHANGE id id INT",
+        "DROP COLUMN id",
+        "RENAME COLUMN v TO w2",
+    ],
+)
+def test_after_a_skipped_change_of_keys_rows_with_another_one_stop_the_table(change: str) -> None:
+    """Each would be a second row: the other key may not be unique any more."""
+    why = "the handle key of its rows was id and is v: `ticdc-lake load` an export taken since"
+    assert after_skipping(f"ALTER TABLE t {change}, {STORED}") == (14, why)
+    ignore = Policy(on_unsupported_ddl=OnUnsupportedDdl.IGNORE)
+    assert after_skipping(f"ALTER TABLE t {change}, {STORED}", ignore) == (14, why)
+
+
+@pytest.mark.parametrize("change", ["DROP INDEX w", "ADD KEY (v)", "MODIFY w BIGINT", "RENAME COLUMN w TO u"])
+def test_other_skipped_changes_leave_the_keys_known(change: str) -> None:
+    assert after_skipping(f"ALTER TABLE t {change}, {STORED}") == (20, None)
+
+
 def test_rename_to_an_existing_name_blocks_both_tables_until_it_is_skipped() -> None:
     other = replace(definition(), data="f_d_u__data", name="f_d_u", table=replace(KNOWN.table, table="u"))
     renamed = ddl(14, "RENAME TABLE u TO t", None)
@@ -257,6 +302,7 @@ def test_rows_cut_to_their_handle_key_block_unless_they_are_read_or_null() -> No
 OPEN = GoldConfig(feed="f", time_zone="UTC", flags_may_be_stale=True)
 BYTES = "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARBINARY(9))"
 UNFLAGGED = replace(ROWS, columns=(ID, replace(V, defect="open-flags")))
+UNFLAGGED_KEY = replace(ROWS, columns=(ID, replace(V, defect="open-flags", key=True)))
 
 
 def test_bytes_may_come_as_plain_texts_where_flags_are_missing() -> None:
@@ -277,7 +323,7 @@ def test_bytes_may_come_as_plain_texts_where_flags_are_missing() -> None:
     [
         (ROWS, BYTES),
         (UNFLAGGED, "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v INT)"),
-        (UNFLAGGED, "CREATE TABLE d.t (id BIGINT, v VARBINARY(9), PRIMARY KEY (id, v))"),
+        (UNFLAGGED_KEY, "CREATE TABLE d.t (id BIGINT, v VARBINARY(9), PRIMARY KEY (id, v))"),
     ],
 )
 def test_texts_that_are_no_bytes_for_certain_block_the_table(group: RowGroup, sql: str) -> None:

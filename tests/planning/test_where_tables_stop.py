@@ -38,6 +38,9 @@ VIRTUAL = (
     "CREATE TABLE d.t (id BIGINT NOT NULL, v VARCHAR(9) NOT NULL, g BIGINT AS (id + 1) VIRTUAL NOT NULL, "
     "UNIQUE (id, g){})"
 )
+TWO_KEYS = "CREATE TABLE d.t (id DECIMAL(9,2) PRIMARY KEY, v VARCHAR(9) NOT NULL, UNIQUE (v))"
+OF_V = replace(ROWS, columns=(replace(ID, key=False), replace(V, key=True)))
+"""Rows that name v as their key."""
 PARTLY_VIRTUAL = definition(sql=VIRTUAL.format(""))
 STOPS = {
     "nothing in the way": (planning_input(ROWS, known=KNOWN, state=STATE), 20, None),
@@ -81,7 +84,7 @@ STOPS = {
         "no handle key",
     ),
     "another handle key than rows named before": (
-        planning_input(replace(ROWS, columns=(replace(ID, key=False), replace(V, key=True))), known=WIRE, state=STATE),
+        planning_input(OF_V, known=WIRE, state=STATE),
         14,
         "the handle key of its rows was id and is v",
     ),
@@ -89,6 +92,30 @@ STOPS = {
         planning_input(replace(ROWS, columns=(replace(ID, key=False), V), keyed=False), known=WIRE, state=STATE),
         14,
         "the handle key of its rows was id and is none",
+    ),
+    "a handle key that the definition lacks": (
+        planning_input(OF_V, known=KNOWN, state=STATE),
+        14,
+        "the handle key of its rows is v, the table's definition has id and no such key",
+    ),
+    "an index of the definition as the handle key": (
+        planning_input(
+            OF_V, known=definition(sql="CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(9), KEY (v))"), state=STATE
+        ),
+        14,
+        "and no such key",
+    ),
+    "another key of the definition, whose own the feed writes with other digits": (
+        planning_input(OF_V, known=definition(sql=TWO_KEYS), state=STATE, config=DEBEZIUM),
+        14,
+        "the handle key of its rows is v, and how the feed would write that of its definition, id",
+    ),
+    "another key of the definition, whose own has MySQL's digits": (
+        planning_input(
+            OF_V, known=definition(sql=TWO_KEYS.replace("DECIMAL(9,2)", "BIGINT")), state=STATE, config=DEBEZIUM
+        ),
+        20,
+        None,
     ),
     "the handle key under its new name": (
         planning_input(
@@ -356,14 +383,20 @@ def test_keys_are_made_from_the_definition_where_rows_name_a_part_of_a_key() -> 
     assert (step.table.key, step.wire_keys) == (("v",), False)
 
 
-@pytest.mark.parametrize("keys", ["UNIQUE (v)", "UNIQUE (v), KEY (v, g)"])
-def test_another_key_without_virtual_columns_is_whole(keys: str) -> None:
-    """ticdc and the definition may choose another one of several."""
-    rows = replace(ROWS, columns=(replace(ID, key=False), replace(V, key=True)))
-    known = definition(sql=VIRTUAL.format(f", PRIMARY KEY (id), {keys}"))
-    (step,) = plan(planning_input(rows, known=known, state=STATE)).steps
+def test_keys_are_made_from_the_definition_where_rows_name_another_of_its_keys() -> None:
+    """Of two unique keys of one size TiCDC takes the older one, and a MODIFY of its columns makes it the younger."""
+    known = definition(sql="CREATE TABLE d.t (id CHAR(9) NOT NULL, v VARCHAR(9) NOT NULL, UNIQUE (id), UNIQUE (v))")
+    modified = (ddl(13, "ALTER TABLE t MODIFY id BIGINT NOT NULL"),)
+    (*_, step) = plan(planning_input(OF_V, known=known, state=STATE, ddls=modified)).steps
     assert isinstance(step, MergeRows)
-    assert (step.table.key, step.wire_keys) == (("id",), True)
+    assert (step.table.key, step.wire_keys) == (("id",), False)
+
+
+def test_any_whole_key_of_rows_is_that_of_a_table_without_one() -> None:
+    known = definition(sql=VIRTUAL.format(", KEY (v, g)"))
+    (step,) = plan(planning_input(OF_V, known=known, state=STATE)).steps
+    assert isinstance(step, MergeRows)
+    assert (step.table.key, step.wire_keys) == ((), True)
 
 
 def test_unsupported_ddl_names_the_ways_out_in_one_line() -> None:

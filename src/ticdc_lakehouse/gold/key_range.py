@@ -29,7 +29,7 @@ _WITH_RANGES = (Family.INTEGER, Family.DATE, Family.DATETIME)
 def key_range_sql(lake: Lake, name: str, rows: MergeRows, key: str, changes: str) -> str:
     """What to add to the condition of a MERGE of ``changes`` into the live table ``t``; nothing where no range is
     known, or it would not pay. ``key`` is the column of the changes that has their keys' texts."""
-    column = _leading(rows.table) if _has_key_of_definition(rows) else None
+    column = _leading(rows.table)
     few = sum(group.rows for group in rows.groups) <= _MOST_CHANGES
     # A tombstone has no values: in the eventual mode a stored row may lie outside the range of its own key.
     if column is None or not few or rows.batches is not None or _files(lake, name) < FEWEST_FILES:
@@ -45,14 +45,6 @@ def key_range_sql(lake: Lake, name: str, rows: MergeRows, key: str, changes: str
     low, high = (f"CAST('{found[bound]}' AS {spark_type})" for bound in ("low", "high"))
     # A zero date is NULL in its column.
     return f"AND ({stored} BETWEEN {low} AND {high}" + (f" OR {stored} IS NULL)" if _has_zero(column) else ")")
-
-
-def _has_key_of_definition(rows: MergeRows) -> bool:
-    """Whether the keys' texts have the values of the definition's key: a schema_file may tell another key than messages
-    do, and theirs counts."""
-    key = {fold(name) for name in rows.table.key}
-    named = ({fold(column.name) for column in group.columns if column.key} for group in rows.groups)
-    return not rows.wire_keys or all(names in (set(), key) for names in named)
 
 
 def _leading(table: Table) -> ColumnDefinition | None:

@@ -11,7 +11,7 @@ from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.ops.dumpling.export import Export, ExportedTable
 from ticdc_lakehouse.ops.load_options import LoadOptions
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.table_plan import NONCANONICAL_KEY_DIGITS, name_clash
+from ticdc_lakehouse.planning.table_plan import name_clash
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName, by_text, fold
 
@@ -78,7 +78,7 @@ def _check_columns(what: str, exported: ExportedTable, config: GoldConfig, optio
                 f"{what}: column {column.name} is a TIMESTAMP: give the time zone of the session that exported, "
                 "UTC with Dumpling's --params time_zone=+00:00"
             )
-        rewritten = config.noncanonical_key_digits and column.type.family in NONCANONICAL_KEY_DIGITS
+        rewritten = config.rewrites_key(column.type)
         if rewritten and fold(column.name) in key:
             raise ConfigError(unknown_key(what, column.name, column.type.text))
 

@@ -17,7 +17,9 @@ from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import TablePlanBuilder, unsupported_ddl
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.policy import OnUnsupportedDdl
+from ticdc_lakehouse.schema.key import changes_unique_key
 from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.statement import AlterTable
 
 
 def unsupported(ddl: DdlEvent, detail: str, *, can_skip: bool = True, needs_override: bool = True) -> StopReason:
@@ -45,7 +47,7 @@ def is_skipped(inputs: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder) 
 def block_unless_ignored(inputs: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder, stop: StopReason) -> None:
     """Blocks a table before an unsupported DDL, unless the policy is to ignore it or an override skips it."""
     if inputs.config.policy(*builder.name).on_unsupported_ddl is OnUnsupportedDdl.IGNORE:
-        builder.record_ddl(ddl)
+        skip(ddl, builder)
     else:
         block_unless_skipped(inputs, ddl, builder, stop)
 
@@ -53,7 +55,7 @@ def block_unless_ignored(inputs: PlanningInput, ddl: DdlEvent, builder: TablePla
 def block_unless_skipped(inputs: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder, stop: StopReason) -> None:
     """Blocks a table before a DDL, unless an override skips it. No override skips a DDL that creates the table."""
     if is_skipped(inputs, ddl, builder):
-        builder.record_ddl(ddl)
+        skip(ddl, builder)
     else:
         builder.block(replace(stop, can_skip=builder.definition is not None))
 
@@ -77,3 +79,15 @@ def leave_former_rows(ddl: DdlEvent, builder: TablePlanBuilder) -> None:
 def lacks_former_rows(builder: TablePlanBuilder, state: TableState) -> bool:
     """True if only an export tells the rows of a published table."""
     return builder.definition is None and state.stop is not None and state.stop.of_ddl
+
+
+def skip(ddl: DdlEvent, builder: TablePlanBuilder) -> None:
+    """Passes over a DDL. One that changes a key leaves the table's keys unknown: rows that name another handle key than
+    before block the table then, since each would be a second row."""
+    builder.record_ddl(ddl)
+    definition = builder.definition
+    if definition is None or builder.stop is not None:
+        return
+    altering = (s for s in ddl.statements if isinstance(s, AlterTable) and s.name == builder.name)
+    if any(changes_unique_key(definition.table, each) for each in altering):
+        builder.define(replace(definition, table=replace(definition.table, keys=None)))

@@ -41,10 +41,8 @@ def refusal(table: Table | None, group: RowGroup, config: GoldConfig, *, defined
         return UNKNOWN_COLUMNS
     if not table.key and not names_key(table, group):
         return "the table has no handle key known to the feed: give its CREATE TABLE in the feed's schema_file"
-    if table.keys is None and _key_of(group) != {fold(name) for name in table.key}:
-        now = ", ".join(column.name for column in group.columns if column.key) or "none"
-        before = ", ".join(table.key) or "none"
-        return f"the handle key of its rows was {before} and is {now}: `ticdc-lake load` an export taken since"
+    if (reason := _other_key(table, group, config)) is not None:
+        return f"{reason}: `ticdc-lake load` an export taken since"
     types = {column.name: column.type for column in table.columns}
     columns = tuple(completed(column, types.get(column.name, _UNKNOWN)) for column in group.columns)
     reason = writer_defects.refusal(columns, config.options, defined=defined)
@@ -54,13 +52,36 @@ def refusal(table: Table | None, group: RowGroup, config: GoldConfig, *, defined
 
 
 def names_key(table: Table, group: RowGroup) -> bool:
-    """True if the keys that the rows name are whole: of a key with virtual columns, Open Protocol marks the others."""
+    """True if the rows name the table's key, or of a table without one any that is whole: of one with virtual columns
+    Open Protocol marks the others."""
     named = _key_of(group)
-    return group.keyed and (named == {fold(name) for name in table.key} or not table.is_part_of_key(named))
+    is_tables = named == _folded(table.key) if table.key else not table.is_part_of_key(named)
+    return group.keyed and is_tables
+
+
+def _other_key(table: Table, group: RowGroup, config: GoldConfig) -> str | None:
+    """Returns why the rows' key, which is not the table's, cannot stand for it: the same row would be found twice, or
+    two rows would be one. None if it can: keys are made from the definition then, of a key that it has, too."""
+    named, key = _key_of(group), _folded(table.key)
+    now = ", ".join(column.name for column in group.columns if column.key) or "none"
+    before = ", ".join(table.key) or "none"
+    if named == key or (table.keys is not None and not (named and key)):
+        return None
+    if table.keys is None:
+        return f"the handle key of its rows was {before} and is {now}"
+    if not table.is_unique_key(named):
+        return f"the handle key of its rows is {now}, the table's definition has {before} and no such key"
+    if any(config.rewrites_key(column.type) for column in table.columns if fold(column.name) in key):
+        return f"the handle key of its rows is {now}, and how the feed would write that of its definition, {before}"
+    return None
 
 
 def _key_of(group: RowGroup) -> Set[str]:
-    return {fold(column.name) for column in group.columns if column.key}
+    return _folded(column.name for column in group.columns if column.key)
+
+
+def _folded(names: Iterable[str]) -> Set[str]:
+    return {fold(name) for name in names}
 
 
 def _reordered(table: Table, group: RowGroup) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from ticdc_codec.mysql_type import Family, MysqlType
 from ticdc_codec.options import SinkOptions
 from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.published_state import Definition, Published
@@ -12,6 +13,8 @@ from ticdc_lakehouse.planning.window import BlockingPoint, Window
 from ticdc_lakehouse.policy import NAME_TEMPLATE, RETENTION_DAYS, SCHEMA_TEMPLATE, Mode, Policy, Views
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
+
+_WITH_DIGITS = (Family.DECIMAL, Family.TIME, Family.DATETIME, Family.TIMESTAMP)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +54,10 @@ class GoldConfig:
     """The feed's policy for a table."""
     table_properties: Callable[[str, str], Mapping[str, str]] = lambda _database, _table: {}
     """What else than gold needs is set of a live table in Delta."""
+
+    def rewrites_key(self, kind: MysqlType) -> bool:
+        """True if keys of the type have other digits than MySQL's texts, so that a definition cannot make them."""
+        return self.noncanonical_key_digits and kind.family in _WITH_DIGITS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,11 +6,11 @@ CREATE TABLE under a used name end the plan and begin another one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ticdc_codec.errors import ApplyError
-from ticdc_codec.mysql_type import Family
+from ticdc_codec.mysql_type import MysqlType
 from ticdc_lakehouse.planning.compatibility import is_plain_bytes, names_key
 from ticdc_lakehouse.planning.published_state import Definition, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
@@ -25,8 +25,6 @@ from ticdc_lakehouse.schema.statement import AlterTable
 
 OWN_COLUMNS = "_ticdc_"
 """Prefix of the columns that gold adds to a table."""
-NONCANONICAL_KEY_DIGITS = (Family.DECIMAL, Family.TIME, Family.DATETIME, Family.TIMESTAMP)
-"""Types whose keys Debezium writes with other digits than MySQL (``GoldConfig.noncanonical_key_digits``)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -208,15 +206,14 @@ class TablePlanBuilder:
             )
             self.steps.append(rows)
 
-    def alter(self, ddl: DdlEvent, statement: AlterTable, *, noncanonical_key_digits: bool = False) -> None:
+    def alter(self, ddl: DdlEvent, statement: AlterTable, rewrites_key: Callable[[MysqlType], bool]) -> None:
         """Adds a step that applies an ALTER TABLE. Raises ApplyError if gold does not support it."""
         if self.stop is not None or self.definition is None:
             return
         changed = change(self.definition.table, statement)
         if (clash := name_clash(changed.table)) is not None:
             raise ApplyError(clash)
-        if noncanonical_key_digits:
-            _check_keys(changed)
+        _check_keys(changed, rewrites_key)
         self.record_ddl(ddl)
         if changed.effects:
             alter = AlterRows(commit_ts=ddl.commit_ts, query=ddl.query, effects=changed.effects, table=changed.table)
@@ -267,7 +264,7 @@ def name_clash(table: Table) -> str | None:
     return f"column `{names[0]}`: names that begin with {OWN_COLUMNS} are reserved for gold" if names else None
 
 
-def _check_keys(changed: Changed) -> None:
+def _check_keys(changed: Changed, rewrites_key: Callable[[MysqlType], bool]) -> None:
     """Raises ApplyError if rebuilt keys of stored rows, in MySQL's texts, would differ from the keys in later
     messages."""
     columns = {column.name: column for column in changed.table.columns if column.name in changed.table.key}
@@ -275,7 +272,7 @@ def _check_keys(changed: Changed) -> None:
         isinstance(e, Rekeyed) or (isinstance(e, ConvertedColumn) and e.after.name in columns) for e in changed.effects
     )
     for column in columns.values():
-        if rekeyed and column.type.family in NONCANONICAL_KEY_DIGITS:
+        if rekeyed and rewrites_key(column.type):
             raise ApplyError(
                 f"key column `{column.name}`: the protocol writes {column.type.text} keys with different digits, so "
                 "stored keys would no longer match"

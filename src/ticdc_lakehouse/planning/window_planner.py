@@ -14,6 +14,7 @@ from ticdc_lakehouse.planning.blocking import (
     is_ambiguous,
     is_skipped,
     leave_former_rows,
+    skip,
     unsupported,
 )
 from ticdc_lakehouse.planning.naming import schema_part
@@ -121,15 +122,14 @@ def _alter(tables: WindowTables, ddl: DdlEvent, statement: AlterTable) -> None:
         if not statement.of_indexes:
             merge_until(tables.inputs, builder, ddl.commit_ts)
         if is_skipped(tables.inputs, ddl, builder):
-            builder.record_ddl(ddl)
+            skip(ddl, builder)
             continue
         if builder.may_include(ddl) and removes_rows(statement):
             builder.block(unsupported(ddl, _UNCERTAIN))
             continue
-        digits = tables.inputs.config.noncanonical_key_digits
         resolved = with_old_rows(statement, ddl.commit_ts, _old_rows(tables, builder.name))
         try:
-            builder.alter(ddl, resolved, noncanonical_key_digits=digits)
+            builder.alter(ddl, resolved, tables.inputs.config.rewrites_key)
         except ApplyError as error:
             if builder.has_effect_of(ddl, statement):
                 builder.record_ddl(ddl)

@@ -124,9 +124,20 @@ class Table:
     def is_part_of_key(self, names: Set[str]) -> bool:
         """Whether columns are what rows have of a unique key with virtual columns, which they lack: ticdc takes such a
         key where there is no primary key, and the other columns are not unique."""
-        virtual = {fold(column.name) for column in self.columns if column.virtual}
-        keys = ({fold(name) for name in key.columns} for key in self.keys or () if key.unique)
-        return any(key & virtual and key - virtual == names for key in keys)
+        return any(key & self._virtual and key - self._virtual == names for key in self._unique_keys)
+
+    def is_unique_key(self, names: Set[str]) -> bool:
+        """Whether columns are what rows have of a unique key. Of several of one size TiCDC takes the one with the
+        lowest number, and TiDB gives a key another number where MODIFY writes it anew: no definition shows it."""
+        return any(key - self._virtual == names for key in self._unique_keys)
+
+    @property
+    def _unique_keys(self) -> list[Set[str]]:
+        return [{fold(name) for name in key.columns} for key in self.keys or () if key.unique]
+
+    @property
+    def _virtual(self) -> Set[str]:
+        return {fold(column.name) for column in self.columns if column.virtual}
 
     @property
     def sent(self) -> tuple[ColumnDefinition, ...]:

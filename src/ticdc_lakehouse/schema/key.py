@@ -6,9 +6,17 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 from itertools import chain, count
 
-from ticdc_lakehouse.schema.definition import ColumnDefinition, Key
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Key, Table
 from ticdc_lakehouse.schema.names import fold
-from ticdc_lakehouse.schema.statement import AddKey
+from ticdc_lakehouse.schema.statement import (
+    AddKey,
+    AlterTable,
+    DropColumn,
+    DropKey,
+    ModifyColumn,
+    RenameColumn,
+    RenameKey,
+)
 from ticdc_lakehouse.schema.tokens import Tokens
 
 _INDEXES = ("INDEX", "KEY", "FULLTEXT", "SPATIAL", "VECTOR", "COLUMNAR", "HYBRID")
@@ -103,3 +111,19 @@ def without_nulls(columns: tuple[ColumnDefinition, ...], key: AddKey) -> tuple[C
     """The columns after a key is added: those of a primary key cannot be NULL."""
     sure = {fold(name) for name in key.columns} if key.primary else set()
     return tuple(replace(c, nullable=False) if fold(c.name) in sure else c for c in columns)
+
+
+def changes_unique_key(table: Table, statement: AlterTable) -> bool:
+    """Whether a statement adds or drops a primary or unique key of the table, or changes a column of one."""
+    unique = [key for key in table.keys or () if key.unique]
+    names = {fold(key.name) for key in unique}
+    columns = {fold(name) for key in unique for name in key.columns}
+    for action in statement.actions:
+        match action:
+            case AddKey(unique=True):
+                return True
+            case DropKey(index=name) | RenameKey(old=name) if fold(name) in names:
+                return True
+            case DropColumn(name=name) | RenameColumn(old=name) | ModifyColumn(old=name) if fold(name) in columns:
+                return True
+    return False

@@ -21,7 +21,6 @@ from ticdc_lakehouse.ops.verify.repair import Repair, repair
 from ticdc_lakehouse.ops.verify.results import Result, TableResult, Verified
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
-from ticdc_lakehouse.planning.table_plan import NONCANONICAL_KEY_DIGITS
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName, by_text, fold
 from ticdc_lakehouse.tidb.columns import source_columns
@@ -174,7 +173,7 @@ def _unrepairable(config: GoldConfig, table: ComparedTable, rows: Differences, c
     if not table.key:
         return "it has no handle key"
     for column in (each.typed.definition for each in table.key):
-        rewritten = config.noncanonical_key_digits and column.type.family in NONCANONICAL_KEY_DIGITS
+        rewritten = config.rewrites_key(column.type)
         if rewritten or column.has_unknown_digits or (column.type.elements and column.by is None):
             return f"how the feed writes keys of {column.type.text} is not known"
     return "more rows differ than are listed" if rows.unlisted else None
