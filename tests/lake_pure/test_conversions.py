@@ -103,21 +103,66 @@ def test_values_that_may_not_stay_are_looked_at(before: str, after: str, sql: st
     assert sql in converted(before, after)
 
 
+WHOLE, REAL = "try_cast(x AS DECIMAL(38,0))", "try_cast(x AS DOUBLE)"
+
+
 @pytest.mark.parametrize(
-    ("kind", "sql"),
+    ("before", "after", "sql"),
     [
-        ("tinyint", "try_cast(x AS DECIMAL(38,0)) BETWEEN -128 AND 127"),
-        ("mediumint unsigned", "try_cast(x AS DECIMAL(38,0)) BETWEEN 0 AND 16777215"),
-        ("bigint unsigned", "try_cast(x AS DECIMAL(38,0)) BETWEEN 0 AND 18446744073709551615"),
-        ("decimal(9,2) unsigned", "try_cast(x AS DOUBLE) >= 0"),
-        ("varbinary(3)", "length(x) <= 6"),
-        ("blob", "true"),
-        ("double", "true"),
-        ("varchar(9)", "true"),
+        ("int", "tinyint", f"{WHOLE} BETWEEN -128 AND 127"),
+        ("varchar(9)", "mediumint unsigned", f"{WHOLE} BETWEEN 0 AND 16777215"),
+        ("bigint", "bigint unsigned", f"{WHOLE} BETWEEN 0 AND 18446744073709551615"),
+        ("bigint unsigned", "bigint", f"{WHOLE} BETWEEN -9223372036854775808 AND 9223372036854775807"),
+        ("int unsigned", "int", f"{WHOLE} BETWEEN -2147483648 AND 2147483647"),
+        ("int", "bit(64)", f"{WHOLE} BETWEEN 0 AND 18446744073709551615"),
+        ("bit", "bit(3)", f"{WHOLE} BETWEEN 0 AND 7"),
+        ("bit(9)", "tinyint unsigned", f"{WHOLE} BETWEEN 0 AND 255"),
+        ("decimal(9,2)", "decimal(9,2) unsigned", f"{REAL} >= 0"),
+        ("double", "float unsigned", f"{REAL} >= 0"),
+        ("int", "double(10,2)", f"abs({REAL}) < 1e8"),
+        ("float(10,2)", "float(9,2) unsigned", f"{REAL} >= 0 AND abs({REAL}) < 1e7"),
+        ("varbinary(9)", "varbinary(3)", "length(x) <= 6"),
+        ("varbinary", "varbinary(3)", "length(x) <= 6"),
+        ("blob", "tinyblob", "length(x) <= 510"),
+        ("varchar(64)", "tinyblob", "length(x) <= 510"),
+        ("json", "varchar(9)", "char_length(x) <= 9"),
+        ("int", "char(9)", "char_length(x) <= 9"),
+        ("decimal(3,2)", "varchar(4)", "char_length(x) <= 4"),
+        ("json", "tinytext", "octet_length(x) <= 255"),
+        ("varchar(64)", "tinytext", "octet_length(x) <= 255"),
+        ("longtext", "mediumtext", "octet_length(x) <= 16777215"),
+        ("varchar", "text", "octet_length(x) <= 65535"),
+        ("datetime(6)", "datetime(3)", "x NOT LIKE '+%'"),
+        ("varchar", "timestamp(6)", "x NOT LIKE '+%'"),
     ],
 )
-def test_what_is_a_value_of_a_type(kind: str, sql: str) -> None:
-    assert is_value_sql(parse_type(kind), "x") == sql
+def test_what_is_a_value_of_a_type(before: str, after: str, sql: str) -> None:
+    assert is_value_sql(parse_type(before), parse_type(after), "x") == sql
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("int", "bigint"),
+        ("tinyint unsigned", "int"),
+        ("bit(8)", "tinyint unsigned"),
+        ("bit", "bigint unsigned"),
+        ("int unsigned", "double unsigned"),
+        ("decimal(9,2)", "decimal(9,4)"),
+        ("float(10,2)", "double(12,3)"),
+        ("varbinary(9)", "varbinary(9)"),
+        ("binary(9)", "tinyblob"),
+        ("blob", "longblob"),
+        ("varbinary", "longblob"),
+        ("varchar(63)", "tinytext"),
+        ("tinytext", "text"),
+        ("text", "varchar(9)"),
+        ("datetime(3)", "datetime(6)"),
+        ("date", "datetime"),
+    ],
+)
+def test_types_with_all_values_of_another(before: str, after: str) -> None:
+    assert is_value_sql(parse_type(before), parse_type(after), "x") == "true"
 
 
 def test_a_timestamp_has_the_time_of_the_session_that_converts_it() -> None:

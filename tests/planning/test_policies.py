@@ -171,6 +171,13 @@ def test_other_skipped_changes_leave_the_keys_known(change: str) -> None:
     assert after_skipping(f"ALTER TABLE t {change}, {STORED}") == (20, None)
 
 
+def test_a_table_that_is_blocked_before_a_skipped_ddl_keeps_its_definition() -> None:
+    query = f"ALTER TABLE t DROP PRIMARY KEY, {STORED}"
+    now = planning_input(known=KNOWN, state=STATE, ddls=(ddl(14, query),), hold=quarantined(12))
+    made = plan(replace(now, skipped=frozenset({(DATA, 14)})))
+    assert (made.through, made.definition) == (12, KNOWN)
+
+
 def test_rename_to_an_existing_name_blocks_both_tables_until_it_is_skipped() -> None:
     other = replace(definition(), data="f_d_u__data", name="f_d_u", table=replace(KNOWN.table, table="u"))
     renamed = ddl(14, "RENAME TABLE u TO t", None)

@@ -26,6 +26,7 @@ from ticdc_codec.options import sink_options
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.stop_reason import StopKind
 from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.schema.definition import table_from_wire
 
 SIMPLE = GoldConfig(feed="f", time_zone="UTC", external_schemas=True)
@@ -38,10 +39,17 @@ VIRTUAL = (
     "CREATE TABLE d.t (id BIGINT NOT NULL, v VARCHAR(9) NOT NULL, g BIGINT AS (id + 1) VIRTUAL NOT NULL, "
     "UNIQUE (id, g){})"
 )
-TWO_KEYS = "CREATE TABLE d.t (id DECIMAL(9,2) PRIMARY KEY, v VARCHAR(9) NOT NULL, UNIQUE (v))"
+TWO_KEYS = definition(sql="CREATE TABLE d.t (id DECIMAL(9,2) PRIMARY KEY, v VARCHAR(9) UNIQUE)")
 OF_V = replace(ROWS, columns=(replace(ID, key=False), replace(V, key=True)))
 """Rows that name v as their key."""
 PARTLY_VIRTUAL = definition(sql=VIRTUAL.format(""))
+
+
+def of_two_keys(*types: str) -> RowGroup:
+    """Rows with columns of these types that name v as their key."""
+    return replace(OF_V, columns=tuple(replace(c, type=kind) for c, kind in zip(OF_V.columns, types, strict=True)))
+
+
 STOPS = {
     "nothing in the way": (planning_input(ROWS, known=KNOWN, state=STATE), 20, None),
     "a new table, from the wire": (planning_input(ROWS), 20, None),
@@ -106,13 +114,21 @@ STOPS = {
         "and no such key",
     ),
     "another key of the definition, whose own the feed writes with other digits": (
-        planning_input(OF_V, known=definition(sql=TWO_KEYS), state=STATE, config=DEBEZIUM),
+        planning_input(of_two_keys("decimal", "varchar"), known=TWO_KEYS, state=STATE, config=DEBEZIUM),
         14,
         "the handle key of its rows is v, and how the feed would write that of its definition, id",
     ),
     "another key of the definition, whose own has MySQL's digits": (
+        planning_input(of_two_keys("decimal", "varchar"), known=TWO_KEYS, state=STATE),
+        20,
+        None,
+    ),
+    "another key of the definition, which itself has other digits": (
         planning_input(
-            OF_V, known=definition(sql=TWO_KEYS.replace("DECIMAL(9,2)", "BIGINT")), state=STATE, config=DEBEZIUM
+            of_two_keys("bigint", "decimal"),
+            known=definition(sql="CREATE TABLE d.t (id BIGINT PRIMARY KEY, v DECIMAL(9,2) UNIQUE)"),
+            state=STATE,
+            config=DEBEZIUM,
         ),
         20,
         None,
@@ -396,7 +412,7 @@ def test_any_whole_key_of_rows_is_that_of_a_table_without_one() -> None:
     known = definition(sql=VIRTUAL.format(", KEY (v, g)"))
     (step,) = plan(planning_input(OF_V, known=known, state=STATE)).steps
     assert isinstance(step, MergeRows)
-    assert (step.table.key, step.wire_keys) == ((), True)
+    assert (step.table.key, step.wire_keys, step.through) == ((), True, 20)
 
 
 def test_unsupported_ddl_names_the_ways_out_in_one_line() -> None:

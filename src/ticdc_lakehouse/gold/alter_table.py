@@ -248,7 +248,7 @@ def _convert(
         converted = _instant_sql(new, converted, zone)
     in_key = fold(after.name) in {fold(name) for name in step.table.key}
     if converted == text and (old.spark_type, before.type.family) == (new.spark_type, after.type.family):
-        if is_value_sql(after.type, text) not in ("true", is_value_sql(before.type, text)):
+        if is_value_sql(before.type, after.type, text) != "true":
             _check(lake, rows.query, (before, new), text, converted, zone)
         # The key's texts stay as the wire wrote them, but for numbers of ENUM and SET and for digits of moments.
         kept = _more_digits(rows, before, after)
@@ -327,7 +327,7 @@ def _check(
     after = new.definition
     value = converted if new.has_dates else new.sql(converted, time_zone)
     kept = f"abs({value}) < double('Infinity')" if new.spark_type in ("FLOAT", "DOUBLE") else f"{value} IS NOT NULL"
-    gone = f"{text} IS NOT NULL AND NOT coalesce({kept} AND {is_value_sql(after.type, converted)}, false)"
+    gone = f"{text} IS NOT NULL AND NOT coalesce({kept} AND {is_value_sql(before.type, after.type, converted)}, false)"
     # No WHERE: Spark would put it below the conversions of columns before, and write out each of them many times.
     example = lake.spark.sql(f"SELECT min({text}) FILTER (WHERE {gone}) AS text FROM ({rows})").collect()[0]
     if example["text"] is not None:

@@ -88,6 +88,5 @@ def skip(ddl: DdlEvent, builder: TablePlanBuilder) -> None:
     definition = builder.definition
     if definition is None or builder.stop is not None:
         return
-    altering = (s for s in ddl.statements if isinstance(s, AlterTable) and s.name == builder.name)
-    if any(changes_unique_key(definition.table, each) for each in altering):
+    if any(isinstance(s, AlterTable) and changes_unique_key(definition.table, s) for s in ddl.statements):
         builder.define(replace(definition, table=replace(definition.table, keys=None)))

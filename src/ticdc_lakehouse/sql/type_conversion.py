@@ -17,12 +17,19 @@ from ticdc_lakehouse.sql.text import literal
 Conversion = Callable[[MysqlType, MysqlType, str], str]
 """(type before, type after, SQL of the old text) to SQL of the new text."""
 
+_CHARACTERS = ("char", "varchar")
+_ROOM = {
+    f"{size}{kind}": (1 << bits) - 1
+    for size, bits in (("tiny", 8), ("", 16), ("medium", 24), ("long", 32))
+    for kind in ("text", "blob")
+}
+"""The most bytes of a value."""
 _BITS = {"tinyint": 8, "bool": 8, "boolean": 8, "smallint": 16, "mediumint": 24, "int": 32, "integer": 32, "bigint": 64}
 _INTEGER = r"^[ ]*[+-]?[0-9]+[ ]*$"
 _NUMBER = r"^[ ]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ ]*$"
 _WHITE_SPACE = r"^[ \t\n\r]*$"
 _DAY = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
-_MOMENT = "^[0-9]{4}-[0-9]{2}-[0-9]{2}( [0-9]{2}:[0-9]{2}:[0-9]{2}([.][0-9]{1,6})?)?$"
+_MOMENT = f"{_DAY[:-1]}( [0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}([.][0-9]{{1,6}})?)?$"
 _PARTIAL = "^(0000-00-(?!00)|0000-(?!00)..-00|(?!0000)....-(00|..-00))"
 _WHOLE = (Family.INTEGER, Family.BIT, Family.YEAR)
 _REAL = (Family.FLOAT, Family.DOUBLE)
@@ -39,20 +46,73 @@ def converted_sql(before: MysqlType, after: MysqlType, text: str) -> str:
     return conversion(before, after, text)
 
 
-def is_value_sql(kind: MysqlType, text: str) -> str:
-    """SQL of whether a text is a value of the type, as far as Spark's type for it has more values. Without strict mode
-    TiDB makes another value of one that is not."""
-    match kind.family:
-        case Family.INTEGER:
-            bits = _BITS[kind.name]
-            low, high = (0, 2**bits - 1) if kind.unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+def is_value_sql(before: MysqlType, after: MysqlType, text: str) -> str:
+    """SQL of whether a converted text is a value of the new type, as far as its conversion and Spark's type let others
+    pass; ``true`` if there are none. Without strict mode TiDB makes another value of one that is not, and of a negative
+    number that becomes a BIT in any mode."""
+    match after.family:
+        case Family.INTEGER | Family.BIT if not _is_within(before, after):
+            low, high = _range(after)
             return f"try_cast({text} AS DECIMAL(38,0)) BETWEEN {low} AND {high}"
-        case Family.DECIMAL | Family.FLOAT | Family.DOUBLE if kind.unsigned:
-            return f"try_cast({text} AS DOUBLE) >= 0"
-        case Family.BINARY if kind.size and kind.name in ("binary", "varbinary"):
-            return f"length({text}) <= {2 * kind.size[0]}"
+        case Family.DECIMAL | Family.FLOAT | Family.DOUBLE:
+            return _is_number_sql(before, after, f"try_cast({text} AS DOUBLE)")
+        case Family.TEXT | Family.BINARY if not _has_room(before, after):
+            return _is_short_sql(after, text)
+        case Family.DATETIME | Family.TIMESTAMP if before.family is Family.TEXT or after.digits < before.digits:
+            return f"{text} NOT LIKE '+%'"
         case _:
             return "true"
+
+
+def _is_within(before: MysqlType, after: MysqlType) -> bool:
+    if before.family not in (Family.INTEGER, Family.BIT):
+        return False
+    (had_low, had_high), (low, high) = _range(before), _range(after)
+    return low <= had_low and had_high <= high
+
+
+def _range(kind: MysqlType) -> tuple[int, int]:
+    """The least and the greatest value of an integer type or a BIT."""
+    if kind.family is Family.BIT:
+        return 0, (1 << (kind.digits or 64)) - 1
+    count = 1 << _BITS[kind.name]
+    return (0, count - 1) if kind.unsigned else (-count // 2, count // 2 - 1)
+
+
+def _is_number_sql(before: MysqlType, after: MysqlType, number: str) -> str:
+    """FLOAT(M,D) and DOUBLE(M,D) have M - D digits before the point, UNSIGNED nothing below 0."""
+    conditions = [f"{number} >= 0"] if after.unsigned and not before.unsigned else []
+    if after.family in _REAL and len(after.size) == 2 and _whole_digits(before) > _whole_digits(after):
+        conditions.append(f"abs({number}) < 1e{_whole_digits(after)}")
+    return " AND ".join(conditions) or "true"
+
+
+def _whole_digits(kind: MysqlType) -> int:
+    """The most digits before the point."""
+    is_limited = len(kind.size) == 2 and kind.family in (*_REAL, Family.DECIMAL)
+    return kind.size[0] - kind.size[1] if is_limited else 400
+
+
+def _has_room(before: MysqlType, after: MysqlType) -> bool:
+    """Whether a text or binary type has room for all of another; a conversion to CHAR and VARCHAR cuts texts itself."""
+    if before.family is Family.TEXT and after.name in _CHARACTERS:
+        return True
+    return before.family in (Family.TEXT, Family.BINARY) and _most_bytes(before) <= _most_bytes(after)
+
+
+def _most_bytes(kind: MysqlType) -> int:
+    if kind.name in _ROOM:
+        return _ROOM[kind.name]
+    return kind.size[0] * (4 if kind.name in _CHARACTERS else 1) if kind.size else _ROOM["longtext"]
+
+
+def _is_short_sql(after: MysqlType, text: str) -> str:
+    """Binary is in hex."""
+    if after.family is Family.BINARY:
+        return f"length({text}) <= {2 * _most_bytes(after)}"
+    if after.name in _CHARACTERS:
+        return f"char_length({text}) <= {after.size[0]}"
+    return f"octet_length({text}) <= {_ROOM[after.name]}"
 
 
 def has_session_time(before: MysqlType, after: MysqlType) -> bool:
@@ -131,8 +191,8 @@ def _text_to_text(before: MysqlType, after: MysqlType, text: str) -> str:
 
 def _cut(before: MysqlType, after: MysqlType, text: str) -> str:
     """Of a text that is too long TiDB cuts white space alone, also in strict mode (``ProduceStrWithSpecifiedTp``)."""
-    limit = (*after.size, None)[0] if after.name in ("char", "varchar") else None
-    if limit is None or (before.name in ("char", "varchar") and before.size and before.size[0] <= limit):
+    limit = (*after.size, None)[0] if after.name in _CHARACTERS else None
+    if limit is None or (before.name in _CHARACTERS and before.size and before.size[0] <= limit):
         return text
     rest = f"substring({text}, {limit + 1}) RLIKE {literal(_WHITE_SPACE)}"
     return f"CASE WHEN char_length({text}) <= {limit} THEN {text} WHEN {rest} THEN left({text}, {limit}) END"
@@ -177,8 +237,14 @@ def _text_to_decimal(before: MysqlType, after: MysqlType, text: str) -> str:
     return _rounded_to(after, _matching(_NUMBER)(before, after, text))
 
 
-def _text_to_moment(before: MysqlType, after: MysqlType, text: str) -> str:
-    return _to_moment(before, after, f"CASE WHEN {text} RLIKE '{_MOMENT}' THEN {text} END")
+def _text_to_day(_before: MysqlType, _after: MysqlType, text: str) -> str:
+    """Days of the calendar. Others are kept or not, as the session's sql_mode says."""
+    return f"CASE WHEN {text} RLIKE '{_DAY}' AND try_cast({text} AS DATE) IS NOT NULL THEN {text} END"
+
+
+def _text_to_moment(_before: MysqlType, after: MysqlType, text: str) -> str:
+    """The same of moments."""
+    return _rounded(f"CASE WHEN {text} RLIKE '{_MOMENT}' THEN {text} END", after.digits)
 
 
 def _day_to_moment(_before: MysqlType, after: MysqlType, text: str) -> str:
@@ -192,22 +258,30 @@ def _moment_to_number(before: MysqlType, after: MysqlType, text: str) -> str:
     digits = 0 if is_whole else before.digits
     rounded = f"coalesce({_rounded(text, 0)}, {text})" if is_whole and before.digits else text
     number = f"try_cast(regexp_replace({rounded}, '[- :]', '') AS DECIMAL({14 + digits},{digits}))"
-    certain = f"CASE WHEN {text} NOT RLIKE '{_PARTIAL}' THEN CAST({number} AS STRING) END"
+    is_certain = f"{text} NOT RLIKE '{_PARTIAL}' AND {rounded} NOT LIKE '+%'"
+    certain = f"CASE WHEN {is_certain} THEN CAST({number} AS STRING) END"
     return converted_sql(parse_type(f"decimal({14 + digits},{digits})"), after, certain)
 
 
 def _to_moment(before: MysqlType, after: MysqlType, text: str) -> str:
-    """Rounded half up to the digits of the new type. Zero and partial dates have no fraction to round."""
-    if before.family is not Family.TEXT and after.digits >= before.digits:
+    """Rounded half up to the digits of the new type. Of zero and partial dates zeros are cut alone."""
+    if after.digits >= before.digits:
         return text
-    return f"coalesce({_rounded(text, after.digits)}, {text})"
+    has_zeros = f"{text} RLIKE '^[^.]*([.][0-9]{{{after.digits}}}0*)?$'"
+    cut = f"CASE WHEN {has_zeros} THEN left({text}, {_length(after.digits)}) END"
+    return f"coalesce({_rounded(text, after.digits)}, {cut})"
 
 
 def _rounded(text: str, digits: int) -> str:
     """The text of a moment with so many digits at most; NULL of what is none. (timestampdiff would ask for the
     session's time zone.)"""
     moved = f"timestampadd(MICROSECOND, {10 ** (6 - digits) // 2}, try_cast({text} AS TIMESTAMP_NTZ))"
-    return f"left(CAST({moved} AS STRING), {19 + bool(digits) + digits})"
+    return f"left(CAST({moved} AS STRING), {_length(digits)})"
+
+
+def _length(digits: int) -> int:
+    """The length of a moment's text."""
+    return 19 + bool(digits) + digits
 
 
 def _moment_to_day(_before: MysqlType, _after: MysqlType, text: str) -> str:
@@ -292,7 +366,7 @@ _CONVERSIONS: dict[tuple[Family, Family], Conversion] = {
     (Family.BINARY, Family.TEXT): _binary_to_text,
     (Family.TEXT, Family.INTEGER): _matching(_INTEGER),
     (Family.TEXT, Family.DECIMAL): _text_to_decimal,
-    (Family.TEXT, Family.DATE): _matching(_DAY),
+    (Family.TEXT, Family.DATE): _text_to_day,
     (Family.TEXT, Family.DATETIME): _text_to_moment,
     (Family.TEXT, Family.ENUM): _text_to_enum,
     (Family.TEXT, Family.SET): _text_to_set,
