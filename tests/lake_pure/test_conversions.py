@@ -6,7 +6,8 @@ import pytest
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import parse_type
-from ticdc_lakehouse.sql.type_conversion import as_wall_clock, converted_sql, has_session_time, is_value_sql
+from ticdc_lakehouse.sql.type_conversion import as_wall_clock, converted_sql, has_session_time
+from ticdc_lakehouse.sql.value_range import is_value_sql
 
 
 def converted(before: str, after: str) -> str:

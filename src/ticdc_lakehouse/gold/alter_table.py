@@ -32,7 +32,6 @@ from ticdc_lakehouse.sql.type_conversion import (
     as_wall_clock,
     converted_sql,
     has_session_time,
-    is_value_sql,
     zeros,
 )
 from ticdc_lakehouse.sql.typed_columns import (
@@ -44,6 +43,7 @@ from ticdc_lakehouse.sql.typed_columns import (
     typed_column,
     value_text_sql,
 )
+from ticdc_lakehouse.sql.value_range import is_value_sql
 
 _MOMENTS = (Family.DATETIME, Family.TIMESTAMP)
 _FIRST, _LAST = "TIMESTAMP'1970-01-01 00:00:01Z'", "TIMESTAMP'2038-01-19 03:14:07.999999Z'"

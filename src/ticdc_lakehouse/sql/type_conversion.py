@@ -13,18 +13,11 @@ from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_lakehouse.sql.float_text import shortest_sql
 from ticdc_lakehouse.sql.text import literal
+from ticdc_lakehouse.sql.value_range import CHARACTERS, REAL
 
 Conversion = Callable[[MysqlType, MysqlType, str], str]
 """(type before, type after, SQL of the old text) to SQL of the new text."""
 
-_CHARACTERS = ("char", "varchar")
-_ROOM = {
-    f"{size}{kind}": (1 << bits) - 1
-    for size, bits in (("tiny", 8), ("", 16), ("medium", 24), ("long", 32))
-    for kind in ("text", "blob")
-}
-"""The most bytes of a value."""
-_BITS = {"tinyint": 8, "bool": 8, "boolean": 8, "smallint": 16, "mediumint": 24, "int": 32, "integer": 32, "bigint": 64}
 _INTEGER = r"^[ ]*[+-]?[0-9]+[ ]*$"
 _NUMBER = r"^[ ]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ ]*$"
 _WHITE_SPACE = r"^[ \t\n\r]*$"
@@ -32,7 +25,6 @@ _DAY = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _MOMENT = f"{_DAY[:-1]}( [0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}([.][0-9]{{1,6}})?)?$"
 _PARTIAL = "^(0000-00-(?!00)|0000-(?!00)..-00|(?!0000)....-(00|..-00))"
 _WHOLE = (Family.INTEGER, Family.BIT, Family.YEAR)
-_REAL = (Family.FLOAT, Family.DOUBLE)
 
 
 def converted_sql(before: MysqlType, after: MysqlType, text: str) -> str:
@@ -44,75 +36,6 @@ def converted_sql(before: MysqlType, after: MysqlType, text: str) -> str:
     if conversion is None:
         raise ApplyError(f"the conversion from {before.text} to {after.text} is not followed")
     return conversion(before, after, text)
-
-
-def is_value_sql(before: MysqlType, after: MysqlType, text: str) -> str:
-    """SQL of whether a converted text is a value of the new type, as far as its conversion and Spark's type let others
-    pass; ``true`` if there are none. Without strict mode TiDB makes another value of one that is not, and of a negative
-    number that becomes a BIT in any mode."""
-    match after.family:
-        case Family.INTEGER | Family.BIT if not _is_within(before, after):
-            low, high = _range(after)
-            return f"try_cast({text} AS DECIMAL(38,0)) BETWEEN {low} AND {high}"
-        case Family.DECIMAL | Family.FLOAT | Family.DOUBLE:
-            return _is_number_sql(before, after, f"try_cast({text} AS DOUBLE)")
-        case Family.TEXT | Family.BINARY if not _has_room(before, after):
-            return _is_short_sql(after, text)
-        case Family.DATETIME | Family.TIMESTAMP if before.family is Family.TEXT or after.digits < before.digits:
-            return f"{text} NOT LIKE '+%'"
-        case _:
-            return "true"
-
-
-def _is_within(before: MysqlType, after: MysqlType) -> bool:
-    if before.family not in (Family.INTEGER, Family.BIT):
-        return False
-    (had_low, had_high), (low, high) = _range(before), _range(after)
-    return low <= had_low and had_high <= high
-
-
-def _range(kind: MysqlType) -> tuple[int, int]:
-    """The least and the greatest value of an integer type or a BIT."""
-    if kind.family is Family.BIT:
-        return 0, (1 << (kind.digits or 64)) - 1
-    count = 1 << _BITS[kind.name]
-    return (0, count - 1) if kind.unsigned else (-count // 2, count // 2 - 1)
-
-
-def _is_number_sql(before: MysqlType, after: MysqlType, number: str) -> str:
-    """FLOAT(M,D) and DOUBLE(M,D) have M - D digits before the point, UNSIGNED nothing below 0."""
-    conditions = [f"{number} >= 0"] if after.unsigned and not before.unsigned else []
-    if after.family in _REAL and len(after.size) == 2 and _whole_digits(before) > _whole_digits(after):
-        conditions.append(f"abs({number}) < 1e{_whole_digits(after)}")
-    return " AND ".join(conditions) or "true"
-
-
-def _whole_digits(kind: MysqlType) -> int:
-    """The most digits before the point."""
-    is_limited = len(kind.size) == 2 and kind.family in (*_REAL, Family.DECIMAL)
-    return kind.size[0] - kind.size[1] if is_limited else 400
-
-
-def _has_room(before: MysqlType, after: MysqlType) -> bool:
-    """Whether a text or binary type has room for all of another; a conversion to CHAR and VARCHAR cuts texts itself."""
-    if before.family is Family.TEXT and after.name in _CHARACTERS:
-        return True
-    return before.family in (Family.TEXT, Family.BINARY) and _most_bytes(before) <= _most_bytes(after)
-
-
-def _most_bytes(kind: MysqlType) -> int:
-    if kind.name in _ROOM:
-        return _ROOM[kind.name]
-    return kind.size[0] * (4 if kind.name in _CHARACTERS else 1) if kind.size else _ROOM["longtext"]
-
-
-def _is_short_sql(after: MysqlType, text: str) -> str:
-    """Binary is in hex."""
-    if after.family is Family.BINARY:
-        return f"length({text}) <= {2 * _most_bytes(after)}"
-    if after.name in _CHARACTERS:
-        return f"char_length({text}) <= {after.size[0]}"
-    return f"octet_length({text}) <= {_ROOM[after.name]}"
 
 
 def has_session_time(before: MysqlType, after: MysqlType) -> bool:
@@ -191,8 +114,8 @@ def _text_to_text(before: MysqlType, after: MysqlType, text: str) -> str:
 
 def _cut(before: MysqlType, after: MysqlType, text: str) -> str:
     """Of a text that is too long TiDB cuts white space alone, also in strict mode (``ProduceStrWithSpecifiedTp``)."""
-    limit = (*after.size, None)[0] if after.name in _CHARACTERS else None
-    if limit is None or (before.name in _CHARACTERS and before.size and before.size[0] <= limit):
+    limit = (*after.size, None)[0] if after.name in CHARACTERS else None
+    if limit is None or (before.name in CHARACTERS and before.size and before.size[0] <= limit):
         return text
     rest = f"substring({text}, {limit + 1}) RLIKE {literal(_WHITE_SPACE)}"
     return f"CASE WHEN char_length({text}) <= {limit} THEN {text} WHEN {rest} THEN left({text}, {limit}) END"
@@ -351,15 +274,15 @@ _CONVERSIONS: dict[tuple[Family, Family], Conversion] = {
     **{(family, family): _same for family in Family},
     **{(a, b): _same for a in _WHOLE for b in (Family.INTEGER, Family.BIT)},
     **{(a, Family.DECIMAL): _to_decimal for a in (*_WHOLE, Family.DECIMAL)},
-    **{(a, Family.DECIMAL): _real_to_decimal for a in _REAL},
-    **{(a, b): _to_real for a in (*_WHOLE, *_REAL, Family.DECIMAL, Family.TEXT) for b in _REAL},
+    **{(a, Family.DECIMAL): _real_to_decimal for a in REAL},
+    **{(a, b): _to_real for a in (*_WHOLE, *REAL, Family.DECIMAL, Family.TEXT) for b in REAL},
     **{(Family.DECIMAL, b): _decimal_to_whole for b in (Family.INTEGER, Family.BIT)},
-    **{(a, b): _real_to_whole for a in _REAL for b in (Family.INTEGER, Family.BIT)},
+    **{(a, b): _real_to_whole for a in REAL for b in (Family.INTEGER, Family.BIT)},
     **{(a, Family.TEXT): _same for a in (Family.INTEGER, Family.DECIMAL, Family.DATE, Family.DATETIME)},
     **{(a, Family.TEXT): _same for a in (Family.TIME, Family.JSON)},
     (Family.YEAR, Family.TEXT): _year_to_text,
     **{(a, Family.TEXT): _names for a in (Family.ENUM, Family.SET)},
-    **{(a, Family.TEXT): _real_to_text for a in _REAL},
+    **{(a, Family.TEXT): _real_to_text for a in REAL},
     (Family.TEXT, Family.TEXT): _text_to_text,
     (Family.TEXT, Family.BINARY): _text_to_binary,
     (Family.BINARY, Family.BINARY): _binary_to_binary,
@@ -373,7 +296,7 @@ _CONVERSIONS: dict[tuple[Family, Family], Conversion] = {
     (Family.DATE, Family.DATETIME): _day_to_moment,
     (Family.DATETIME, Family.DATETIME): _to_moment,
     (Family.DATETIME, Family.DATE): _moment_to_day,
-    **{(Family.DATETIME, b): _moment_to_number for b in (Family.INTEGER, Family.DECIMAL, *_REAL)},
+    **{(Family.DATETIME, b): _moment_to_number for b in (Family.INTEGER, Family.DECIMAL, *REAL)},
     (Family.TIMESTAMP, Family.TIMESTAMP): _to_moment,
     (Family.TIME, Family.TIME): _time_to_time,
     (Family.ENUM, Family.ENUM): _elements,
