@@ -7,11 +7,18 @@ import shutil
 from pathlib import Path
 
 import pytest
+from pseudo_terminal import on_a_terminal
 
 from ticdc_local.cli import main
 
 PROJECT = Path(__file__).parents[2]
 RIGHT = "protocol: craft\ntime_zone: UTC\nkafka: {bootstrap_servers: 'h:1', topics: [t]}\n"
+WATCH = """
+import os
+from ticdc_local.cli import main, watch
+watch.time.sleep = lambda _: os._exit(0)
+main(["status", "--watch"])
+"""
 WRONG = "protocol: crafty\ntime_zone: Nowhere\nkafka: {bootstrap_servers: 'h:1', topics: [t]}\n"
 
 
@@ -45,3 +52,16 @@ def test_json_has_the_feeds_beside_a_wrong_file(capsys: pytest.CaptureFixture[st
     assert main(["status", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [each["health"] for each in found] == ["broken", "attention", "broken"]
+
+
+@pytest.mark.usefixtures("project")
+def test_a_wrong_feed_file_is_broken_and_the_other_feeds_are_watched() -> None:
+    shown = on_a_terminal(WATCH, TERM="xterm")
+    assert "a: broken: " in shown
+    assert "b: attention: bronze has not run for this feed" in shown
+    assert "c: broken: " in shown
+
+
+@pytest.mark.usefixtures("project")
+def test_a_terminal_that_cannot_erase_lines_is_refused() -> None:
+    assert "--watch: expected a terminal that can erase lines" in on_a_terminal(WATCH, TERM="dumb")

@@ -151,7 +151,7 @@ def test_a_watched_feed_has_its_rate_and_what_needs_attention() -> None:
 
 def watched(found: Sequence[FeedStatus], rate: Mapping[str, float], width: int, **tolerated: Thresholds) -> str:
     console = Console(width=width, file=StringIO(), force_terminal=False)
-    console.print(watch_view(found, rate, {each.feed: NOTHING_LEFT for each in found} | tolerated))
+    console.print(watch_view(found, rate, lambda each: checked_status(each, tolerated.get(each.feed, NOTHING_LEFT))))
     return console.file.getvalue()  # type: ignore[attr-defined, no-any-return]
 
 

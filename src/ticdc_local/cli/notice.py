@@ -34,11 +34,16 @@ def note(text: str, file: TextIO | None = None) -> None:
         print(text, file=file or sys.stderr, flush=True)
 
 
+def can_erase(file: TextIO | None) -> bool:
+    """Whether it is a terminal on which a line can be erased."""
+    return file is not None and file.isatty() and os.environ.get("TERM") != "dumb"
+
+
 @contextmanager
 def progress(doing: str) -> Iterator[None]:
     """Within it a terminal that can erase a line shows what goes on and for how long, from two seconds on. Nothing is
     printed meanwhile."""
-    if _SETTINGS.quiet or not sys.stderr or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if _SETTINGS.quiet or not can_erase(sys.stderr):
         yield
         return
     done = Event()

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_text
@@ -21,7 +22,7 @@ from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_local.cli.arguments import place_arguments, seconds
-from ticdc_local.cli.notice import progress
+from ticdc_local.cli.notice import can_erase, progress
 from ticdc_local.cli.project import chosen_feeds, feed_files, open_reader
 from ticdc_local.cli.watch import watch
 from ticdc_local.delta_reader import DeltaReader
@@ -81,16 +82,16 @@ def records_text(lake: DeltaReader, feed: str) -> list[str]:
 
 
 def _watch(options: argparse.Namespace) -> None:
-    """Show the feeds until Ctrl-C. Raises ConfigError without a terminal."""
-    if not sys.stdout or not sys.stdout.isatty():
-        raise ConfigError("--watch: expected a terminal; --json or --check are for scripts")
+    """Show the feeds until Ctrl-C. Raises ConfigError without a terminal for it."""
+    if not can_erase(sys.stdout):
+        raise ConfigError("--watch: expected a terminal that can erase lines; --json or --check are for scripts")
     feeds = chosen_feeds(options, open_reader(options))
 
     def look() -> list[FeedStatus]:
         lake = open_reader(options)  # a reader keeps the tables as it found them
         return [feed_status(lake, feed) for feed in feeds]
 
-    watch(look, {feed: _tolerated(options, feed) for feed in feeds}, options.watch)
+    watch(look, partial(_checked, options), options.watch)
 
 
 def _checked(options: argparse.Namespace, status: FeedStatus) -> tuple[Health, str]:
