@@ -10,11 +10,14 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
+from delta_lake import write
 
 from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.catalog import Layer
 from ticdc_local.cli import COMMANDS, arguments, full_parser, main, parsed
 from ticdc_local.cli.arguments import lake_root, named_values, project_root, seconds
 from ticdc_local.cli.run import notebook_named
+from ticdc_local.delta_reader import DeltaReader
 from ticdc_local.session import local_session, own_folder
 
 PROJECT = Path(__file__).parents[2]
@@ -230,6 +233,27 @@ def test_a_folder_without_databricks_yml_is_no_project(tmp_path: Path) -> None:
 def test_the_lake_is_in_the_project_if_no_other_is_named(tmp_path: Path) -> None:
     assert lake_root(argparse.Namespace(project=tmp_path, lake=None)) == tmp_path / arguments.LAKE
     assert lake_root(argparse.Namespace(project=tmp_path, lake=Path("/l"))) == Path("/l")
+
+
+@pytest.mark.parametrize("name", ["a%20b", "feature%2Fx", "a%25b"])
+def test_a_lake_that_delta_rs_reads_elsewhere_is_refused(name: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=rf"{name}: a lake cannot have %2[05F] in its path"):
+        lake_root(argparse.Namespace(project=Path(), lake=tmp_path / name))
+    write(tmp_path / "lake" / "bronze" / "feed_offsets", "offsets", [{"batch": 1}])
+    (tmp_path / "lake").rename(tmp_path / name)
+    (tmp_path / "link").symlink_to(name)
+    with pytest.raises(ConfigError, match="link: a lake cannot have %2"):
+        lake_root(argparse.Namespace(project=Path(), lake=tmp_path / "link"))
+    with pytest.raises(ConfigError, match="feed_offsets"):  # else it need not be refused any more
+        DeltaReader(tmp_path / name).table(Layer.BRONZE, "feed_offsets")
+
+
+@pytest.mark.parametrize("name", ["a b", "100%", "a%zz", "a#b?c&d+e", "ä"])
+def test_a_lake_may_have_other_characters_in_its_path(name: str, tmp_path: Path) -> None:
+    assert lake_root(argparse.Namespace(project=Path(), lake=tmp_path / name)) == tmp_path / name
+    write(tmp_path / name / "bronze" / "feed_offsets", "offsets", [{"batch": 1}])
+    reader = DeltaReader(tmp_path / name)
+    assert reader.rows(f"SELECT batch FROM {reader.table(Layer.BRONZE, 'feed_offsets')}") == [{"batch": 1}]
 
 
 def test_a_value_may_hold_an_equals_sign() -> None:

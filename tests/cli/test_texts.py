@@ -218,3 +218,8 @@ def test_a_summary_begins_with_the_most_frequent_reason() -> None:
 def test_a_bad_finding_stands_out() -> None:
     findings = [Finding(subject="Java", good=False, detail="none"), Finding(subject="disk", good=True, detail="9 GB")]
     assert doctor.text_of(findings) == "BAD   Java  none\ngood  disk  9 GB"
+
+
+def test_several_mistakes_of_a_file_stand_below_each_other() -> None:
+    findings = [Finding(subject="disk", good=True, detail="9 GB"), Finding(subject="a", good=False, detail="x\ny")]
+    assert doctor.text_of(findings) == "good  disk  9 GB\nBAD   a     x\n            y"

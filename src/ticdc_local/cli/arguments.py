@@ -14,6 +14,7 @@ from typing import TypeVar
 from ticdc_codec.errors import ConfigError
 
 LAKE = ".lake"
+_ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 _Words = TypeVar("_Words", bound=StrEnum)
 
 
@@ -32,9 +33,13 @@ def project_root(options: argparse.Namespace) -> Path:
 
 
 def lake_root(options: argparse.Namespace) -> Path:
-    """The lake's folder; it need not exist."""
-    root: Path = options.lake or options.project / LAKE
-    return root.absolute()
+    """The lake's folder; it need not exist. Raises ConfigError for one that delta-rs takes for another: it reads the
+    tables of a folder ``a%20b`` in a folder ``a b``."""
+    given: Path = options.lake or options.project / LAKE
+    root = given.absolute()
+    if escape := _ESCAPE.search(str(root.resolve())):
+        raise ConfigError(f"{root}: a lake cannot have {escape[0]} in its path; name another folder with --lake")
+    return root
 
 
 @contextmanager

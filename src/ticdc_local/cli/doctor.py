@@ -66,9 +66,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def text_of(findings: list[Finding]) -> str:
-    """A line a finding: whether it is good, what was looked at, what was found."""
+    """A line a finding: whether it is good, what was looked at, what was found; the lines of a detail one below the
+    other."""
     width = max(len(finding.subject) for finding in findings)
-    return "\n".join(f"{_word(f)}  {f.subject:{width}}  {f.detail}" for f in findings)
+    below = "\n" + " " * (width + 8)
+    return "\n".join(f"{_word(f)}  {f.subject:{width}}  {below.join(f.detail.splitlines())}" for f in findings)
 
 
 def _word(finding: Finding) -> str:
