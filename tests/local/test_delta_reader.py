@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
 
@@ -59,6 +61,22 @@ def test_names_texts_and_times_are_written_as_for_spark(lake: DeltaReader) -> No
     for time in (TIME, elsewhere):
         assert lake.rows(f"SELECT offset FROM {events} WHERE replayed_at = {time_literal(time)}") == [{"offset": 2}]
         assert lake.rows(f"SELECT offset FROM {events} WHERE replayed_at < {time_literal(time)}") == [{"offset": 3}]
+
+
+READ = """
+import sys
+from pathlib import Path
+from ticdc_lakehouse.catalog import Layer
+from ticdc_local.delta_reader import DeltaReader
+lake = DeltaReader(Path(sys.argv[1]))
+print(len(lake.rows(f"SELECT * FROM {lake.table(Layer.SILVER, 'Feed_events')}")), "pandas" in sys.modules)
+"""
+
+
+@pytest.mark.usefixtures("lake")
+def test_reading_does_not_wait_for_pandas(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", READ, str(tmp_path)]
+    assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "3 False\n"
 
 
 def test_a_table_is_as_it_was_when_it_was_first_asked_for(lake: DeltaReader, tmp_path: Path) -> None:

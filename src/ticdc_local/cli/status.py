@@ -24,7 +24,6 @@ from ticdc_lakehouse.schema.names import TableName
 from ticdc_local.cli.arguments import place_arguments, seconds
 from ticdc_local.cli.notice import can_erase, progress
 from ticdc_local.cli.project import chosen_feeds, feed_files, open_reader
-from ticdc_local.cli.watch import watch
 from ticdc_local.delta_reader import DeltaReader
 
 EXAMPLES = """examples:
@@ -85,6 +84,8 @@ def _watch(options: argparse.Namespace) -> None:
     """Show the feeds until Ctrl-C. Raises ConfigError without a terminal for it."""
     if not can_erase(sys.stdout):
         raise ConfigError("--watch: expected a terminal that can erase lines; --json or --check are for scripts")
+    from ticdc_local.cli.watch import watch  # the others need no rich
+
     feeds = chosen_feeds(options, open_reader(options))
 
     def look() -> list[FeedStatus]:
