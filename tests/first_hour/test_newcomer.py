@@ -84,6 +84,8 @@ def test_demo_prompt_and_tour_of_its_lake_run(tmp_path: Path) -> None:
         print(f"{ended.seconds:6.1f} s, {ended.cpu_seconds:6.1f} s of CPU  {line}  →  {ended.last_line}")
         assert ended.code == 0, ended.err[-2000:]
         assert re.fullmatch(last_line, ended.last_line), ended.out[-2000:]
+        years = {*re.findall(r"\b(\d{4})-\d\d-\d\d \d\d:", ended.out)}
+        assert line != "make demo" or years == {"2026"}, "when the demo's changes were committed"
 
 
 def test_a_feed_of_ones_own_up_to_its_first_run(tmp_path: Path) -> None:

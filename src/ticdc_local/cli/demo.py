@@ -21,6 +21,7 @@ from pyspark.sql import SparkSession
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.protocols import spelling
+from ticdc_codec.tso import time_text
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.config.feed import Feed, load_feed
 from ticdc_lakehouse.entry import Run
@@ -64,11 +65,12 @@ _COLUMNS = "order_id, customer_id, qty, status, placed, note"
 _OF_ALL = " UNION ALL ".join(f"SELECT {_COLUMNS} FROM gold.{feed}_shop_orders" for feed in FEEDS)
 _ORDERS = f"""
     SELECT status, count(*) AS orders, count(DISTINCT customer_id) AS customers, sum(qty) AS pieces,
-           max(placed) AS latest, min(feeds) AS feeds_alike
+           min(feeds) AS feeds_alike
     FROM (SELECT {_COLUMNS}, count(*) AS feeds FROM ({_OF_ALL}) GROUP BY {_COLUMNS})
     GROUP BY status ORDER BY status"""
 _CHANGES = """
-    SELECT date_format(commit_time, 'HH:mm:ss.SSS') AS committed, op, name, _before.balance AS balance_before, balance
+    SELECT date_format(commit_time, 'yyyy-MM-dd HH:mm:ss.SSS') AS committed, op, name,
+           _before.balance AS balance_before, balance
     FROM silver.shop_canal_shop_customers
     WHERE id = (SELECT max_by(id, changes) FROM (
         SELECT id, count(*) AS changes FROM silver.shop_canal_shop_customers GROUP BY id))
@@ -287,7 +289,7 @@ def _show_queries(demo: _Demo, lake: Lake, tso: int) -> None:
     print(text_of(spark.sql(_CHANGES)))
     snapshot = as_of(spark, "shop_craft", tso, lake=lake)
     snapshot["shop.orders"].createOrReplaceTempView("orders_then")
-    print(f"\nas_of(spark, 'shop_craft', {tso}): orders at {snapshot.time:%H:%M:%S.%f} UTC beside those of gold now")
+    print(f"\nas_of(spark, 'shop_craft', {tso}): orders at {time_text(snapshot.tso)} beside those of gold now")
     print(text_of(spark.sql(_THEN_AND_NOW)))
 
 
