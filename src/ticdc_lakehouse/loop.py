@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from ticdc_codec.errors import ConfigError, LakehouseError
 from ticdc_codec.tso import time_of, with_time
+from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.log import configure_unless_done
 from ticdc_lakehouse.planning.published_state import Published
@@ -159,7 +160,11 @@ def round_text(done: Round | FailedRound) -> str:
             lines = str(done.error).strip().splitlines() or [type(done.error).__name__]
             return f"{done.feed} round {done.number}: FAILED, next try in {done.next_try_seconds:.0f} s: {lines[0]}"
         case Round():
-            parts = [f"{done.messages} messages, {done.row_changes} changes, {done.tables} tables"]
+            parts = [
+                counted(done.messages, "message"),
+                counted(done.row_changes, "change"),
+                counted(done.tables, "table"),
+            ]
             if done.behind_seconds is None:
                 parts.append("no watermark yet")
             else:

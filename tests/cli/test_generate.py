@@ -103,7 +103,7 @@ def test_decode_fails_with_a_message_that_does_unless_it_is_lenient(
     assert main(["decode", "--protocol", "craft", str(tmp_path / "lines")]) == 1
     out, err = capsys.readouterr()
     assert '"error":{' in out
-    assert err == "1 messages do not decode\n"
+    assert err == "1 message does not decode\n"
     assert main(["decode", "--protocol", "craft", "--lenient", str(tmp_path / "lines")]) == 0
 
 
@@ -112,7 +112,7 @@ def test_the_help_says_how_many_rows_the_first_transaction_has(
     workload: str, least: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert main(["generate", "--workload", workload, "--protocol", "craft", "--file", "-", "--rows", "1"]) == 0
-    assert f" {least} row changes, 1 transactions," in capsys.readouterr().err
+    assert f" {least} row changes, 1 transaction," in capsys.readouterr().err
     monkeypatch.setenv("COLUMNS", "200")
     with pytest.raises(SystemExit):
         main(["generate", "--help"])

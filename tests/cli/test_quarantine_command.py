@@ -94,8 +94,16 @@ def test_a_dry_run_says_what_would_decode_and_changes_nothing(
     tried = json.loads(capsys.readouterr().out)
     assert [(each["position"], each["decodes"]) for each in tried] == [("t/0/1", True), ("t/0/2", False)]
     assert quarantine(project, "replay", "--dry-run", "--at", "t/0/1") == 0
-    assert capsys.readouterr().out.startswith("crm: of 1 messages 1 would decode, 0 stay open\n")
+    assert capsys.readouterr().out.startswith("crm: of 1 message 1 would decode, 0 stay open\n")
     assert sorted(project.rglob("*")) == before
+
+
+def test_a_dry_run_knows_that_a_message_is_too_large(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with (project / "resources" / "feeds" / "crm.yml").open("a") as file:
+        file.write("max_message_bytes: 10\n")
+    assert quarantine(project, "replay", "--dry-run", "--at", "t/0/1") == 1
+    said = capsys.readouterr().out.splitlines()[1]
+    assert said.startswith("  t/0/1  message_too_large: expected at most 10 bytes (max_message_bytes), found ")
 
 
 def test_a_dump_shows_the_bytes_around_the_fault() -> None:

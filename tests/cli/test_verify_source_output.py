@@ -32,7 +32,7 @@ def test_a_line_for_each_table_says_what_was_compared_and_where() -> None:
     assert head == "crm at 470613127470252033 (2026-11-21 07:36:50.528 UTC)"
     assert orders == "  shop.orders  equal: 30 rows in 2 chunks"
     assert stock.startswith("  shop.stock   different at 470613127188971521 (2026-11-21 07:36:49.455 UTC), where it is")
-    assert stock.endswith("blocked: 9 rows in 1 chunks, 2 rows differ")
+    assert stock.endswith("blocked: 9 rows in 1 chunk, 2 rows differ")
 
 
 def test_json_says_the_same() -> None:

@@ -87,7 +87,7 @@ def test_poison_message_is_found_shown_and_dismissed(
     )
     standing = output_of("status", "--feed", feed.name)
     assert "  decoded      4 messages\n" in standing
-    assert "  quarantined  1 messages open, 0 dismissed\n" in standing
+    assert "  quarantined  1 message open, 0 dismissed\n" in standing
     assert f"  next         waiting on: the message at {feed.topic}/0 offset 2 is in quarantine" in standing
     assert "  unapplied    0:00:01, from the watermark to the newest change that arrived\n" in standing
     assert "  shop.orders  at the watermark\n" in standing
@@ -113,7 +113,7 @@ def test_poison_message_is_found_shown_and_dismissed(
     assert "  unapplied    0:00:00, " in caught_up
     assert "  next         nothing: caught up\n" in caught_up
     loaded = output_of("load", exported(tmp_path / "export", at(2)), "--feed", feed.name)
-    assert loaded == f"shop.orders: 1 rows as of {with_time(at(2))}, and what the changefeed sent since\n"
+    assert loaded == f"shop.orders: 1 row as of {with_time(at(2))}, and what the changefeed sent since\n"
     assert feed.rows("orders") == {2: ("b",), 7: ("old",)}
 
 

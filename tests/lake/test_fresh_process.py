@@ -7,8 +7,13 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import mariadb
 import pytest
 from changefeed import Changefeed, Source, at
+from dumpling_export import write_metadata, write_table
+
+from ticdc_codec.tso import with_time
+from ticdc_lakehouse import as_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,31 +23,61 @@ if TYPE_CHECKING:
     from ticdc_local.broker import Broker
 
 PROJECT = Path(__file__).parents[2]
-ORDERS = Source(table="orders")
+TABLES = ("orders", "stock")
+ORDERS, STOCK = (Source(table=name) for name in TABLES)
+COLUMNS = "id BIGINT PRIMARY KEY, v VARCHAR(2000)"
+LARGE = "c" * 1000
+GARBAGE, TOO_LARGE = 6, 7
+"""Offsets of the messages in quarantine."""
 SECONDS = 300
+COMMAND = "import sys; from ticdc_local.cli import main; sys.exit(main())"
+WITH_MARIADB = """
+import sys
+from ticdc_lakehouse import entry
+from ticdc_lakehouse.tidb.session import Snapshot
+from ticdc_local.cli import main, verify_source
+
+class Newest(Snapshot):  # MariaDB has the SQL, and no TSO
+    def connect(self):
+        return self.address.connect()
+
+entry.Snapshot = verify_source.Snapshot = Newest
+sys.exit(main())
+"""
 
 
 @pytest.fixture(scope="module")
 def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Changefeed:
-    """A published window, and a change that is not published yet."""
-    feed = Changefeed(spark, broker, tmp_path_factory.mktemp("fresh") / "lake", name="fresh")
-    feed.send(0, ORDERS.insert(at(1), 1, "a"))
+    """A published window with a table that is blocked by a late row; above it two messages in quarantine."""
+    schema = "\n".join(f"CREATE TABLE shop.{name} ({COLUMNS});" for name in TABLES)
+    folder = tmp_path_factory.mktemp("fresh") / "lake"
+    small = {"max_message_bytes": 1000}
+    feed = Changefeed(spark, broker, folder, name="fresh", schema=schema, described=small)
+    feed.send(0, ORDERS.insert(at(1), 1, "a"), STOCK.insert(at(1), 1, "x"))
     feed.resolve(at(2))
     feed.go()
-    feed.send(0, ORDERS.insert(at(5), 2, "b"))
+    feed.send(0, STOCK.insert(at(1, 1), 2, "late"), ORDERS.insert(at(3), 2, "b"))
+    feed.resolve(at(4))
+    feed.go()
+    feed.send(0, b"{not JSON", ORDERS.insert(at(5), 3, LARGE), ORDERS.insert(at(6), 4, "d"))
+    feed.resolve(at(7))
     feed.load()
     (feed.folder / "feeds").mkdir()
-    feed.write_file().rename(feed.folder / "feeds" / "fresh.yml")
-    (feed.folder / "fresh.sql").rename(feed.folder / "feeds" / "fresh.sql")
+    write_feed_file(feed)
     return feed
 
 
-def run(feed: Changefeed, *arguments: str) -> str:
+def write_feed_file(feed: Changefeed) -> None:
+    """Where the commands find it."""
+    for written in (feed.write_file(), feed.folder / "fresh.sql"):
+        written.rename(feed.folder / "feeds" / written.name)
+
+
+def run(feed: Changefeed, *arguments: str, code: int = 0, program: str = COMMAND) -> str:
     """What ``ticdc-lake`` prints in a process of its own."""
-    command = [sys.executable, "-c", "import sys; from ticdc_local.cli import main; sys.exit(main())", *arguments]
-    command += ["--project", str(PROJECT), "--lake", str(feed.folder)]
+    command = [sys.executable, "-c", program, *arguments, "--project", str(PROJECT), "--lake", str(feed.folder)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    assert ended.returncode == 0, ended.stderr[-2000:]
+    assert ended.returncode == code, ended.stderr[-2000:]
     return ended.stdout
 
 
@@ -57,6 +92,12 @@ def read_only(feed: Changefeed) -> Iterator[dict[Path, tuple[int, int]]]:
         path.chmod(mode)
 
 
+def rows(feed: Changefeed, table: str) -> dict[int, tuple[str, ...]]:
+    """What is published of a table, whichever process did it: key to the other columns."""
+    found = as_of(feed.spark, feed.name, lake=feed.lake)[f"shop.{table}"].select("id", "v").collect()
+    return {row["id"]: (row["v"],) for row in found}
+
+
 def contents(feed: Changefeed) -> dict[Path, tuple[int, int]]:
     found = (feed.folder, *sorted(feed.folder.rglob("*")))
     return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in found}
@@ -64,34 +105,96 @@ def contents(feed: Changefeed) -> dict[Path, tuple[int, int]]:
 
 def test_reading_creates_nothing(feed: Changefeed, read_only: dict[Path, tuple[int, int]]) -> None:
     status = run(feed, "status", "--feed", "fresh")
-    assert "  unapplied    0:00:03, from the watermark to the newest change that arrived\n" in status
+    assert "  unapplied    0:00:02, from the watermark to the newest change that arrived\n" in status
     assert f"{feed.topic}" in status
     queries = (
-        "SELECT v FROM gold.fresh_shop_orders",
-        "SELECT tables, blocked, unapplied_seconds, age_seconds > 1000000 FROM ops.feeds",
-        "SELECT table, applied_tso, blocked_at FROM ops.tables",
-        "SELECT sum(events), sum(applied), sum(waiting), sum(control) FROM ops.fresh_accounting",
+        "SELECT v FROM gold.fresh_shop_orders ORDER BY id",
+        "SELECT tables, blocked, unapplied_seconds, age_seconds > 1000000 AS old FROM ops.feeds",
+        "SELECT table, applied_tso, blocked_at IS NULL AS well FROM ops.tables ORDER BY table",
+        "SELECT sum(events), sum(applied), sum(waiting), sum(quarantined), sum(control) FROM ops.fresh_accounting",
         "SELECT sum(decoded) FROM silver.fresh_accounting",
         "SELECT count(*) FROM silver.fresh_quarantine",
         "SELECT count(*) FROM ops.definitions",
-        f"AS OF fresh {at(3)}",
     )
-    found = run(feed, "sql", *(part for query in queries for part in ("-e", query)))
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in found.splitlines() if line[:1] == "|"]
-    assert rows[1::2] == [
-        ["a"],
-        ["1", "0", "3", "true"],
-        ["orders", str(at(2)), "NULL"],
-        ["3", "1", "1", "1"],
-        ["3"],
-        ["0"],
-        ["1"],
+    statements = (part for query in (*queries, f"AS OF fresh {at(3)}") for part in ("-e", query))
+    found = run(feed, "sql", "--format", "csv", *statements)
+    *lines, as_of_line = found.splitlines()
+    assert [line for line in lines if line[0].isdigit() or line in ("a", "b") or line.startswith(TABLES)] == [
+        "a",
+        "b",
+        "2,1,2,true",
+        f"orders,{at(4)},true",
+        f"stock,{at(1)},false",
+        "10,3,2,2,3",
+        "8",
+        "2",
+        "2",
     ]
-    assert f"fresh as of 2023-11-14 22:13:22 UTC (TSO {at(2)})" in found
+    assert as_of_line.startswith(f"fresh as of 2023-11-14 22:13:22 UTC (TSO {at(2)}); ")
+    assert contents(feed) == read_only
+
+
+def test_quarantine_is_looked_at_and_tried_without_a_change(
+    feed: Changefeed, read_only: dict[Path, tuple[int, int]]
+) -> None:
+    garbage, too_large = f"{feed.topic}/0/{GARBAGE}", f"{feed.topic}/0/{TOO_LARGE}"
+    broken = run(feed, "status", "--check", "--feed", "fresh", code=2)
+    assert broken.startswith(f"fresh: broken: waiting on the quarantined message {garbage}; 1 table is blocked: ")
+    listed = run(feed, "quarantine", "list", "--feed", "fresh").splitlines()
+    assert listed[0] == "fresh: 2 open (1 bad_json, 1 message_too_large)"
+    assert [line.split()[0] for line in listed[1:]] == [garbage, too_large]
+    shown = run(feed, "quarantine", "show", "--feed", "fresh", "--at", garbage)
+    assert shown.startswith(f"{garbage} of feed fresh: bad_json")
+    assert "{not JSON" in shown
+    tried = run(feed, "quarantine", "replay", "--feed", "fresh", "--dry-run", code=1)
+    assert tried.startswith("fresh: of 2 messages 0 would decode, 2 stay open\n")
     assert contents(feed) == read_only
 
 
 @pytest.mark.long
+def test_what_stops_a_feed_is_mended_by_commands(feed: Changefeed, tmp_path: Path) -> None:
+    garbage = f"{feed.topic}/0/{GARBAGE}"
+    dismissed = run(feed, "quarantine", "dismiss", "--feed", "fresh", "--at", garbage, "--reason", "made up")
+    assert dismissed == "fresh: 1 dismissed\n"
+    feed.described = {}
+    write_feed_file(feed)
+    tried = run(feed, "quarantine", "replay", "--feed", "fresh", "--dry-run")
+    assert tried == "fresh: of 1 message 1 would decode, 0 stay open\n"
+    assert run(feed, "quarantine", "replay", "--feed", "fresh") == "fresh: 1 decoded, 0 still open\n"
+    resumed = run(feed, "table", "resume", "shop.stock", "--feed", "fresh", "--reason", "looked at")
+    assert resumed.startswith(f"shop.stock was blocked at TSO {at(1)}: 1 row change arrived only after the watermark")
+    write_metadata(tmp_path, at(2))
+    write_table(tmp_path, "shop.orders", f"CREATE TABLE orders ({COLUMNS})", ("id", "v"), [(1, "a"), (7, "old")])
+    loaded = run(feed, "load", str(tmp_path), "--feed", "fresh")
+    assert loaded == f"shop.orders: 2 rows as of {with_time(at(2))}, and what the changefeed sent since\n"
+    ended = run(feed, "run", "--feed", "fresh", "--param", f"feeds_root={feed.folder / 'feeds'}")
+    assert ended.splitlines()[-1].startswith("job ticdc_lake: success in ")
+    assert run(feed, "status", "--check", "--feed", "fresh") == "fresh: fine: nothing: caught up\n"
+    assert rows(feed, "orders") == {1: ("a",), 2: ("b",), 3: (LARGE,), 4: ("d",), 7: ("old",)}
+    assert rows(feed, "stock") == {1: ("x",), 2: ("late",)}
+
+
+@pytest.mark.skipif(mariadb.missing() is not None, reason=str(mariadb.missing()))
+def test_gold_is_compared_with_its_source(feed: Changefeed, tmp_path: Path) -> None:
+    with mariadb.mariadb(tmp_path) as port:
+        connection = mariadb.connect(port)
+        with connection.cursor() as cursor:
+            cursor.execute("CREATE DATABASE shop")
+            for name in TABLES:
+                cursor.execute(f"CREATE TABLE shop.{name} ({COLUMNS})")
+                values = [(key, *others) for key, others in rows(feed, name).items()]
+                cursor.executemany(f"INSERT INTO shop.{name} VALUES (%s, %s)", values)
+        connection.close()
+        dsn = f"mysql://root@127.0.0.1:{port}/"
+        found = run(feed, "verify-source", "--feed", "fresh", "--dsn", dsn, program=WITH_MARIADB)
+    head, orders, stock = found.splitlines()
+    assert head == f"fresh at {with_time(feed.state.tso)}"
+    assert orders.startswith(f"  shop.orders  equal: {len(rows(feed, 'orders'))} rows in ")
+    assert stock.startswith("  shop.stock   equal")
+
+
+@pytest.mark.long
 def test_maintenance_needs_no_view_of_an_earlier_process(feed: Changefeed) -> None:
+    before = {name: rows(feed, name) for name in TABLES}
     assert "fresh: readable since" in run(feed, "maintain")
-    assert feed.rows("orders") == {1: ("a",)}
+    assert {name: rows(feed, name) for name in TABLES} == before

@@ -71,10 +71,10 @@ def test_gold_follows_what_arrives_between_rounds_and_an_interrupt_leaves_a_lake
     feed.resolve(at(2))
     first = wait_for(loop, f"watermark {at(2)}")
     assert first.startswith(f"{feed.name} round ")
-    assert " 1 tables, " in first
+    assert " 1 table, " in first
     feed.send(0, ORDERS.insert(at(3), 2, "b"), ORDERS.delete(at(3, 1), 1, "a"))
     feed.resolve(at(4))
-    assert " 2 changes, 1 tables, " in wait_for(loop, f"watermark {at(4)}")
+    assert " 2 changes, 1 table, " in wait_for(loop, f"watermark {at(4)}")
 
     began = time.monotonic()
     os.kill(loop.pid, signal.SIGINT)

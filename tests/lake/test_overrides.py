@@ -90,7 +90,7 @@ def test_late_row_blocks_its_table_until_an_override(feed: Changefeed) -> None:
     state = feed.state.tables["shop", "late"]
     assert (feed.state.tso, state.applied_tso, state.needs_override) == (at(12), at(5) - 1, True)
     assert state.stop is not None
-    assert "1 row changes arrived only after the watermark covering them" in str(state.stop)
+    assert "1 row change arrived only after the watermark covering them" in str(state.stop)
     assert feed.rows("late") == {1: ("a",)}
     assert feed.rows("plain") == {1: ("a",), 2: ("b",)}
     decide(feed.lake, feed.name, "shop.late", Action.RESUME, "looked at")

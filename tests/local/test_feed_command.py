@@ -96,7 +96,7 @@ def test_a_check_shows_what_the_first_messages_are(
     lines = out.splitlines()
     assert lines[:2] == [
         "shop: the file is right: open-protocol, mode watermarks",
-        f"shop: brokers answer at {broker.bootstrap_servers}; topic check has 1 partitions",
+        f"shop: brokers answer at {broker.bootstrap_servers}; topic check has 1 partition",
     ]
     assert re.fullmatch(r"shop: first \d+ messages: \d+ rows of shop\.\w+, .*\d+ DDLs.*", lines[2])
     assert "protocol open-protocol as given" in "\n".join(lines)
@@ -106,7 +106,7 @@ def test_a_check_shows_what_the_first_messages_are(
     broker.produce("check-other", [KafkaMessage(partition=0, key=None, value=b"{poison")])
     assert feed(project, "new", "bad", "--protocol", "canal-json", "--topic", "check-other", *servers) == 0
     assert feed(project, "check", "bad") == 1
-    assert "first 1 messages: 1 do not decode (" in capsys.readouterr().out
+    assert "first 1 message: 1 does not decode (" in capsys.readouterr().out
     assert feed(project, "check", "shob") == 2
     assert "shob.yml: no such feed; did you mean shop?" in capsys.readouterr().err
 

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.planning.late_ddls import late_ddl_points, new_ddls
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
@@ -92,8 +93,8 @@ def _blocking_point(rows: int, first: tuple[int, str, int, int], published: int,
         "`ticdc-lake load` an export taken since"
     )
     detail = (
-        f"{rows} row changes arrived only after the watermark covering them ({published}) was published, the "
-        f"oldest at {topic}/{partition} offset {offset}: {way_out}"
+        f"{counted(rows, 'row change')} arrived only after the watermark covering them ({published}) was published, "
+        f"the oldest at {topic}/{partition} offset {offset}: {way_out}"
     )
     stop = StopReason(kind=StopKind.LATE_ROWS, detail=detail, needs_override=True)
     return BlockingPoint(tso=commit_ts - 1, stop=stop)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from ticdc_codec.tso import time_of
 from ticdc_lakehouse.bronze.landing import landed_messages
 from ticdc_lakehouse.catalog import Reader
+from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.silver import events_table, quarantine
@@ -53,7 +54,7 @@ def problems_of(
 def _behind(current: Published, landed: int, tolerated: int | None, at: datetime) -> Iterator[str]:
     """A feed that published nothing has no age, but messages that wait for it."""
     if not current.tso and landed:
-        yield f"nothing was ever published, though {_counted(landed, 'message has', 'messages have')} landed"
+        yield f"nothing was ever published, though {counted(landed, 'message has', 'messages have')} landed"
     elif tolerated is None:
         return
     elif not current.tso:
@@ -67,15 +68,11 @@ def _blocked(current: Published) -> Iterator[str]:
     if blocked:
         named = [f"{name.database}.{name.table} ({stop})" for name, stop in sorted(blocked.items())[:_MOST_NAMES]]
         more = f", and {len(blocked) - len(named)} more" if len(blocked) > len(named) else ""
-        yield f"{_counted(len(blocked), 'table is', 'tables are')} blocked: {', '.join(named)}{more}"
+        yield f"{counted(len(blocked), 'table is', 'tables are')} blocked: {', '.join(named)}{more}"
 
 
 def _in_quarantine(quarantined: Mapping[str, int], least: int) -> Iterator[str]:
     messages = sum(quarantined.values())
     if messages >= least > 0:
         listed = ", ".join(f"{count} {reason}" for reason, count in sorted(quarantined.items()))
-        yield f"{_counted(messages, 'message is', 'messages are')} in quarantine: {listed}"
-
-
-def _counted(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"
+        yield f"{counted(messages, 'message is', 'messages are')} in quarantine: {listed}"

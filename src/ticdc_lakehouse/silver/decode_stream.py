@@ -216,6 +216,11 @@ def _with_empty(events: pa.RecordBatch, messages: int) -> pa.RecordBatch:
     return pa.concat_batches([events, pa.RecordBatch.from_pylist(rows, schema=EVENTS)])
 
 
+def too_large_text(size: int, limit: int) -> str:
+    """Why a message of so many bytes is not decoded."""
+    return f"expected at most {limit} bytes (max_message_bytes), found {size}"
+
+
 def _name_too_large(events: pa.RecordBatch, too_large: pa.Array, limit: int) -> pa.RecordBatch:
     """The rows of messages whose value was withheld because of its size say so (the codec saw an empty value)."""
     sizes = too_large.take(events.column("message")).to_pylist()
@@ -224,7 +229,7 @@ def _name_too_large(events: pa.RecordBatch, too_large: pa.Array, limit: int) -> 
     for row, size in enumerate(sizes):
         if size is not None:
             reasons[row] = TOO_LARGE
-            details[row] = f"expected at most {limit} bytes (max_message_bytes), found {size}"
+            details[row] = too_large_text(size, limit)
     names = events.schema.names
     events = events.set_column(names.index("reason"), "reason", pa.array(reasons, pa.string()))
     return events.set_column(names.index("detail"), "detail", pa.array(details, pa.string()))

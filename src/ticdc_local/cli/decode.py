@@ -19,6 +19,7 @@ from typing import Any
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Image, Resolved, RowChange
 from ticdc_codec.mysql_type import Family, family_of
 from ticdc_codec.protocols import PROTOCOLS, MessageDecoder, spelling
+from ticdc_lakehouse.counted import counted
 from ticdc_local.cli.arguments import named_values
 from ticdc_local.cli.messages import message_in, opened
 
@@ -49,7 +50,7 @@ def run(options: argparse.Namespace) -> int:
             # ASCII only: a raw U+2028 in a value would be the end of a line to some readers of lines.
             print(json.dumps({"line": number, **result}, separators=(",", ":")))
     if failed:
-        print(f"{failed} messages do not decode", file=sys.stderr)
+        print(counted(failed, "message does not decode", "messages do not decode"), file=sys.stderr)
     return 1 if failed and not options.lenient else 0
 
 

@@ -24,6 +24,7 @@ from ticdc_codec.protocols import spelling
 from ticdc_codec.tso import time_text
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.config.feed import Feed, load_feed
+from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.gold.time_travel import as_of
 from ticdc_lakehouse.ops import status
@@ -302,5 +303,5 @@ def _show_verdicts(verdicts: Mapping[str, list[Verdict]]) -> bool:
                 print(f"  {name} at {each.watermark}: {difference}")
         equal = sum(not each.differences for each in found)
         rows = sum(each.rows for each in found)
-        print(f"{name}: gold equals TiDB at {equal} of {len(found)} watermarks ({rows} rows compared)")
+        print(f"{name}: gold equals TiDB at {equal} of {counted(len(found), 'watermark')} ({rows} rows compared)")
     return all(not each.differences for found in verdicts.values() for each in found)

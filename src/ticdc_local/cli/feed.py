@@ -12,6 +12,7 @@ from ticdc_codec.inspection import inspect
 from ticdc_codec.protocols import PROTOCOLS, protocol_named, spelling
 from ticdc_lakehouse.config.feed import Feed
 from ticdc_lakehouse.config.layer_settings import decoding_of
+from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.silver.first_messages import events_in
 from ticdc_local.cli.arguments import lake_root, named_values, place_arguments, writing
 from ticdc_local.cli.generate import sink_values
@@ -99,7 +100,7 @@ def _check(options: argparse.Namespace) -> int:
     if sample.messages:
         events = events_in(decoding_of(feed, {}), sample.messages)
         failed = sum(isinstance(event, Failure) for _, event in events)
-        print(f"{feed.name}: first {len(sample.messages)} messages: {events_text([event for _, event in events])}")
+        print(f"{feed.name}: first {counted(len(sample.messages), 'message')}: {events_text([e for _, e in events])}")
         first = next((number for number, event in events if isinstance(event, RowChange)), 0)
         print_tree(inspect(sample.messages[first], feed.protocol, options_given(feed)).tree, sys.stdout)
     else:
@@ -114,27 +115,30 @@ def _next(feed: Feed) -> int:
 
 def topics_text(sample: Sample) -> str:
     """The topics with their partitions, on a line."""
-    return ", ".join(f"topic {topic} has {count} partitions" for topic, count in sorted(sample.partitions.items()))
+    return ", ".join(
+        f"topic {topic} has {counted(count, 'partition')}" for topic, count in sorted(sample.partitions.items())
+    )
 
 
 def events_text(events: list[Event]) -> str:
     """How many events of which kind, on a line; rows by table."""
     counts = Counter(_kind(event) for event in events)
-    return ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items(), key=lambda item: -item[1]))
+    return ", ".join(counted(count, *kind) for kind, count in sorted(counts.items(), key=lambda item: -item[1]))
 
 
-def _kind(event: Event) -> str:
+def _kind(event: Event) -> tuple[str, str]:
+    """What it is called, alone and among others."""
     match event:
         case RowChange():
-            return f"rows of {event.database}.{event.table}"
+            return f"row of {event.database}.{event.table}", f"rows of {event.database}.{event.table}"
         case Ddl():
-            return "DDLs"
+            return "DDL", "DDLs"
         case Resolved():
-            return "watermarks"
+            return "watermark", "watermarks"
         case Failure():
-            return f"do not decode ({event.reason})"
+            return f"does not decode ({event.reason})", f"do not decode ({event.reason})"
         case _:
-            return "schemas"
+            return "schema", "schemas"
 
 
 def _answer(flag: str, question: str, default: str | None = None) -> str:

@@ -20,6 +20,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.message import ClaimCheck, Message, StoredObject
 from ticdc_codec.options import LargeMessage, SinkOptions, option_names, sink_options
 from ticdc_codec.protocols import PROTOCOLS, protocol_named, spelling
+from ticdc_lakehouse.counted import counted
 from ticdc_local.cli.arguments import named_values, positive, writing
 from ticdc_local.cli.notice import note, progress
 from ticdc_testkit.workload import WORKLOADS, workload_named
@@ -217,15 +218,15 @@ class Written:
     def counted(self, stream: Iterable[Interval]) -> Iterator[Interval]:
         """The stream, counted while it goes by."""
         for interval in stream:
-            self.counts["messages"] += sum(map(len, interval.messages.values()))
-            self.counts["row changes"] += interval.rows
-            self.counts["transactions"] += interval.transactions
-            self.counts["watermarks"] += 1
+            self.counts["message"] += sum(map(len, interval.messages.values()))
+            self.counts["row change"] += interval.rows
+            self.counts["transaction"] += interval.transactions
+            self.counts["watermark"] += 1
             yield interval
 
     def text(self) -> str:
         """The counts, and the time it took."""
-        counts = ", ".join(f"{count} {what}" for what, count in self.counts.items())
+        counts = ", ".join(counted(count, what) for what, count in self.counts.items())
         return f"{counts} in {time.monotonic() - self.started:.1f} s"
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.config.layer_settings import gold_config_of
+from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.ops.dumpling.export import read_export
 from ticdc_lakehouse.ops.dumpling.folder import LocalFolder
 from ticdc_lakehouse.ops.load_options import add_load_options, load_options
@@ -45,6 +46,7 @@ def run(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"tso": loaded.tso, "rows": {".".join(name): rows for name, rows in loaded.rows.items()}}))
         return 0
+    since = f"as of {with_time(loaded.tso)}, and what the changefeed sent since"
     for name, rows in loaded.rows.items():
-        print(f"{'.'.join(name)}: {rows} rows as of {with_time(loaded.tso)}, and what the changefeed sent since")
+        print(f"{'.'.join(name)}: {counted(rows, 'row')} {since}")
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 
+from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.gold.maintenance import Maintained
 from ticdc_lakehouse.gold.state import published_feeds
 from ticdc_lakehouse.ops import retention
@@ -55,4 +56,4 @@ def _object(feed: str, done: Maintained) -> dict[str, object]:
 
 def _text(feed: str, done: Maintained) -> str:
     dropped = f", dropped {', '.join(done.dropped)}" if done.dropped else ""
-    return f"{feed}: readable since {done.since:%Y-%m-%d %H:%M} UTC; {done.kept} tables compacted{dropped}"
+    return f"{feed}: readable since {done.since:%Y-%m-%d %H:%M} UTC; {counted(done.kept, 'table')} compacted{dropped}"

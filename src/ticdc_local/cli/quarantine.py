@@ -10,6 +10,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Layer, Values
 from ticdc_lakehouse.config.feed import Feed
+from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.silver import events_table, quarantine
 from ticdc_lakehouse.silver.quarantine import ALL, Position, positions_of
@@ -140,7 +141,8 @@ def _try_replay(options: argparse.Namespace, feed: Feed, positions: list[Positio
     if options.json:
         print(json.dumps([*map(tried_object, tried)]))
         return 1 if failed else 0
-    print(f"{feed.name}: of {len(tried)} messages {len(tried) - len(failed)} would decode, {len(failed)} stay open")
+    found = counted(len(tried), "message")
+    print(f"{feed.name}: of {found} {len(tried) - len(failed)} would decode, {len(failed)} stay open")
     print("\n".join(failure_text(message) for message in failed[:_SHOWN]), end="\n" if failed else "")
     if len(tried) > len(failed):
         note(f"Next: ticdc-lake quarantine replay --feed {feed.name}")

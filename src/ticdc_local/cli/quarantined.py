@@ -13,6 +13,7 @@ from ticdc_lakehouse.catalog import Layer, Values
 from ticdc_lakehouse.config.feed import Feed
 from ticdc_lakehouse.config.layer_settings import decoding_of
 from ticdc_lakehouse.silver import external_schemas, quarantine
+from ticdc_lakehouse.silver.decode_stream import TOO_LARGE, too_large_text
 from ticdc_lakehouse.silver.first_messages import events_in
 from ticdc_lakehouse.silver.quarantine import Position
 from ticdc_lakehouse.sql.text import literal
@@ -59,10 +60,21 @@ def trial(lake: DeltaReader, feed: Feed, positions: Sequence[Position], limit: i
     pairs = [*_with_bytes(lake, feed, quarantine.first_open(lake, feed.name, positions, limit))]
     events = events_in(decoding, [(raw["key"], raw["value"]) for _, raw in pairs])
     failures = {number: event for number, event in events if isinstance(event, Failure)}
+    failures |= _too_large([raw for _, raw in pairs], decoding.max_message_bytes)
     return [
         Tried(position=f"{row['topic']}/{row['partition']}/{row['offset']}", failure=failures.get(number))
         for number, (row, _) in enumerate(pairs)
     ]
+
+
+def _too_large(messages: Sequence[Values], limit: int) -> dict[int, Failure]:
+    """Those of the messages that silver does not decode because of their size, by number."""
+    sizes = {number: len(raw["value"] or b"") for number, raw in enumerate(messages)}
+    return {
+        number: Failure(reason=TOO_LARGE, detail=too_large_text(size, limit), offset=None, database=None, table=None)
+        for number, size in sizes.items()
+        if size > limit
+    }
 
 
 def tried_object(tried: Tried) -> dict[str, object]:

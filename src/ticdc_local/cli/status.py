@@ -14,6 +14,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_text
 from ticdc_lakehouse.config.feed import load_feed
 from ticdc_lakehouse.config.layer_settings import thresholds_of
+from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.ops import retention
 from ticdc_lakehouse.ops.alarm import Thresholds
 from ticdc_lakehouse.ops.status import NOTHING_LEFT, FeedStatus, Health, feed_status
@@ -155,10 +156,10 @@ def feed_text(status: FeedStatus) -> str:
     if not status.is_landed:
         return f"{status.feed}\n  bronze has not run for this feed: ticdc-lake run --feed {status.feed}"
     facts = {
-        "landed": f"{status.landed} messages",
-        "decoded": f"{status.decoded} messages",
-        "waiting": f"{status.waiting} messages that silver has not decoded",
-        "quarantined": f"{status.quarantined} messages open, {status.dismissed} dismissed",
+        "landed": counted(status.landed, "message"),
+        "decoded": counted(status.decoded, "message"),
+        "waiting": f"{counted(status.waiting, 'message')} that silver has not decoded",
+        "quarantined": f"{counted(status.quarantined, 'message')} open, {status.dismissed} dismissed",
         "watermark": f"{status.tso}, {time_text(status.tso)}" if status.tso else "none published yet",
         **({"mode": _EVENTUAL} if status.mode is Mode.EVENTUAL else {}),
         "unapplied": _duration(status.unapplied_seconds, "from the watermark to the newest change that arrived"),

@@ -7,6 +7,7 @@ import json
 
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.config.layer_settings import gold_config_of
+from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.entry import source_address
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.ops.verify.results import TableResult, Verified
@@ -100,7 +101,7 @@ def verified_lines(verified: Verified) -> list[str]:
 
 def _summary(table: TableResult, tso: int) -> str:
     at = "" if table.tso == tso else f" at {with_time(table.tso)}, where it is blocked"
-    counts = f"{table.rows} rows in {table.chunks} chunks"
-    differing = f", {table.different_rows} rows differ" if table.different_rows else ""
+    counts = f"{counted(table.rows, 'row')} in {counted(table.chunks, 'chunk')}"
+    differing = f", {counted(table.different_rows, 'row differs', 'rows differ')}" if table.different_rows else ""
     detail = f" ({table.detail})" if table.detail else ""
     return f"{table.result}{at}: {counts}{differing}{detail}"
