@@ -75,7 +75,7 @@ test-connect: jars ## The demo's job, streams, quarantine and the selftest throu
 test-cluster: jars ## The demo's job and a stream on executors of their own, some of them killed at work
 	@$(BIN)/python -m pytest -m cluster tests/cluster $(ARGS)
 
-verify-test: jars ## Gold compared with a real TiDB, which Go builds from its modules the first time (an hour on 2 cores, 3 GB)
+verify-test: jars ## Gold compared with a real TiDB, which Go builds from its modules the first time (a quarter of an hour on 2 cores, 3 GB)
 	@if command -v go >/dev/null; then \
 	    echo "Building TiDB v8.5.6"; mkdir -p build; (cd tests/tidb && GOTOOLCHAIN=go1.25.8 go build -o ../../build/tidb-server -ldflags "-s -w" $(TIDB)); \
 	fi
