@@ -84,7 +84,17 @@ def local_session(
     for name, value in (SETTINGS | _places(lake_root.absolute(), scratch, java, java_options)).items():
         builder = builder.config(name, value)
     with spark_environment(java), _signal_handler_kept():
-        return builder.getOrCreate()
+        session = builder.getOrCreate()
+    _set_active(session)
+    return session
+
+
+def _set_active(session: SparkSession) -> None:
+    """Let this thread work with a session that another one may have started: `toTable` looks for the catalog in the
+    settings of the thread's active session, and without one takes Delta's table for a mere folder."""
+    jvm = session.sparkContext._jvm
+    assert jvm is not None
+    jvm.org.apache.spark.sql.classic.SparkSession.setActiveSession(session._jsparkSession)
 
 
 def session_settings(lake_root: Path) -> dict[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_local.broker import Broker
 from ticdc_local.kafka import KafkaMessage
 from ticdc_local.runner.display import text_of
+from ticdc_local.session import local_session
 
 
 def measured(frame: DataFrame) -> list[Row]:
@@ -38,6 +40,29 @@ def test_session_merges_into_delta_tables(spark: SparkSession, lake_root: Path) 
     )
     merged = spark.read.format("delta").load(str(path))
     assert merged.selectExpr("count(*)", "sum(value)").first() == (15, 0 + 1 + 2 + 3 + 4 + 5)
+
+
+def test_a_thread_that_asks_for_a_session_of_another_thread_can_write_a_stream(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """As the demo does, which starts Spark while it fills Kafka."""
+    spark.sql(f"CREATE TABLE IF NOT EXISTS of_another_thread (id BIGINT) USING delta LOCATION '{tmp_path / 'table'}'")
+
+    def write() -> None:
+        # Another thread's session is not this one's.
+        spark.sparkContext._jvm.org.apache.spark.sql.classic.SparkSession.clearActiveSession()  # type: ignore[union-attr]
+        session = local_session(Path(spark.conf.get("spark.ticdc_lake.root") or ""))
+        source = session.readStream.table("of_another_thread")
+        writer = (
+            source.writeStream.format("delta")
+            .option("checkpointLocation", str(tmp_path / "checkpoint"))
+            .trigger(availableNow=True)
+        )
+        writer.toTable("of_another_thread").awaitTermination()
+
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(write).result()
+    spark.sql("DROP TABLE of_another_thread")
 
 
 def test_arrow_batches_are_bounded_by_rows_and_by_bytes(spark: SparkSession) -> None:
