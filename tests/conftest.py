@@ -6,7 +6,7 @@ tables keeps little more than one core busy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,18 +26,6 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = local_session(tmp_path_factory.mktemp("spark"), app_name="tests")
     yield session
     session.stop()
-
-
-@pytest.fixture(scope="session")
-def forget_lake() -> Callable[[SparkSession], None]:
-    """Lets a session's catalog forget the tables of its lake, whose files stay: the session can have another one."""
-    from ticdc_lakehouse.catalog import Layer  # noqa: PLC0415 - as above
-
-    def forget(session: SparkSession) -> None:
-        for layer in Layer:
-            session.sql(f"DROP SCHEMA IF EXISTS spark_catalog.{layer} CASCADE")
-
-    return forget
 
 
 @pytest.fixture

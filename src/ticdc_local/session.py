@@ -11,9 +11,13 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.job_parameters import ROOT_CONF
+from ticdc_lakehouse.sql.text import quoted
 from ticdc_local.jars import Group, class_path
 from ticdc_local.java import Java, find_java, serial_collector
 from ticdc_local.launch import archive_file, reading_options, spark_environment
@@ -75,18 +79,38 @@ def local_session(
 ) -> SparkSession:
     """The process's Spark session, started if there is none (about 3 s).
 
-    A process has one JVM: a second call gives the same session, whatever its ``lake_root``. Spark's warehouse and
-    scratch folders lie in ``scratch``, else in ``lake_root`` or, where that can only be read, in a temporary folder.
+    A process has one JVM: a second call gives the same session, which forgets the names of another lake's tables.
+    Spark's warehouse and scratch folders lie in ``scratch``, else in ``lake_root`` or, where that can only be read, in
+    a temporary folder.
     Raises ConfigError without a usable Java or without the right jars, and where ``lake_root`` cannot be a folder.
     """
+    root = lake_root.absolute()
+    before = _lake_before()
     builder = SparkSession.builder.appName(app_name)
     java = find_java()
-    for name, value in (SETTINGS | _places(lake_root.absolute(), scratch, java, java_options)).items():
+    for name, value in (SETTINGS | _places(root, scratch, java, java_options)).items():
         builder = builder.config(name, value)
     with spark_environment(java), _signal_handler_kept():
         session = builder.getOrCreate()
     _set_active(session)
+    if before not in (None, str(root)):
+        forget_lake(session)
     return session
+
+
+def _lake_before() -> str | None:
+    """The folder of the lake that the process's session has, if there is a session."""
+    try:
+        return SparkSession.active().conf.get(ROOT_CONF, None)
+    except PySparkRuntimeError:
+        return None
+
+
+def forget_lake(session: SparkSession) -> None:
+    """Let the session's catalog forget the tables of its lake, whose files stay: it can have another one."""
+    for schema in session.sql("SHOW SCHEMAS IN spark_catalog").collect():
+        if schema[0].partition("_")[0] in set(Layer):
+            session.sql(f"DROP SCHEMA spark_catalog.{quoted(schema[0])} CASCADE")
 
 
 def _set_active(session: SparkSession) -> None:
@@ -118,7 +142,7 @@ def _places(lake_root: Path, scratch: Path | None, java: Java, java_options: Seq
     classes = reading_options(archive_file(java, jars))
     return {
         # Says to ticdc_lakehouse.entry that tables lie in this folder, not in a catalog's storage.
-        "spark.ticdc_lake.root": str(lake_root),
+        ROOT_CONF: str(lake_root),
         "spark.driver.extraJavaOptions": " ".join((_LOGGING, *_COMPILER, *serial_collector(), *classes, *java_options)),
         "spark.executor.extraJavaOptions": _LOGGING,
         "spark.sql.warehouse.dir": str(own / "warehouse"),

@@ -4,7 +4,7 @@ test-cluster`."""
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,9 +50,6 @@ def test_a_stream_whose_executors_are_killed(spark: SparkSession, broker: Broker
     assert [str(difference) for verdict in verdicts for difference in verdict.differences] == []
 
 
-def test_demo_runs_on_executors(
-    spark: SparkSession, tmp_path: Path, forget_lake: Callable[[SparkSession], None]
-) -> None:
+def test_demo_runs_on_executors(spark: SparkSession, tmp_path: Path) -> None:
     assert len(executor_pids(spark)) == 2
-    forget_lake(spark)
     assert demo.run(Namespace(project=PROJECT, lake=tmp_path / "lake", steps=demo.STEPS)) == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ from ticdc_lakehouse.silver.quarantine import Replayed
 from ticdc_local.cli import demo
 from ticdc_local.java import find_java
 from ticdc_local.launch import spark_environment
-from ticdc_local.session import session_settings
+from ticdc_local.session import forget_lake, session_settings
 from ticdc_testkit.recorded_streams import recorded_stream
 from ticdc_testkit.verify_stream import load_stream, verify
 
@@ -103,9 +103,7 @@ def test_gold_is_what_tidb_held(
     assert [str(difference) for verdict in verdicts for difference in verdict.differences] == []
 
 
-def test_demo_runs_through_spark_connect(
-    client: SparkSession, tmp_path: Path, forget_lake: Callable[[SparkSession], None]
-) -> None:
+def test_demo_runs_through_spark_connect(client: SparkSession, tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     forget_lake(client)
     client.conf.set(ROOT_CONF, str(lake))

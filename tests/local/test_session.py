@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.job_parameters import ROOT_CONF
 from ticdc_local.broker import Broker
 from ticdc_local.kafka import KafkaMessage
 from ticdc_local.runner.display import text_of
@@ -51,7 +52,7 @@ def test_a_thread_that_asks_for_a_session_of_another_thread_can_write_a_stream(
     def write() -> None:
         # Another thread's session is not this one's.
         spark.sparkContext._jvm.org.apache.spark.sql.classic.SparkSession.clearActiveSession()  # type: ignore[union-attr]
-        session = local_session(Path(spark.conf.get("spark.ticdc_lake.root") or ""))
+        session = local_session(Path(spark.conf.get(ROOT_CONF) or ""))
         source = session.readStream.table("of_another_thread")
         writer = (
             source.writeStream.format("delta")
@@ -63,6 +64,18 @@ def test_a_thread_that_asks_for_a_session_of_another_thread_can_write_a_stream(
     with ThreadPoolExecutor(1) as pool:
         pool.submit(write).result()
     spark.sql("DROP TABLE of_another_thread")
+
+
+def test_another_lake_in_the_session_does_not_see_the_tables_of_the_first(spark: SparkSession, tmp_path: Path) -> None:
+    before = Path(spark.conf.get(ROOT_CONF) or "")
+    for lake, rows in ((tmp_path / "one", 1), (tmp_path / "two", 2)):
+        session = local_session(lake)
+        session.sql("CREATE SCHEMA IF NOT EXISTS ops")
+        session.sql(f"CREATE TABLE IF NOT EXISTS ops.numbers (id BIGINT) USING delta LOCATION '{lake / 'numbers'}'")
+        session.range(rows).write.insertInto("ops.numbers")
+        assert session.table("ops.numbers").count() == rows
+    local_session(before)
+    assert not spark.catalog.tableExists("ops.numbers")
 
 
 def test_arrow_batches_are_bounded_by_rows_and_by_bytes(spark: SparkSession) -> None:
