@@ -1,0 +1,130 @@
+"""A table compared with TiDB, as ``verify-source`` does it, against a bare read of the same rows by four clients.
+
+It writes the table into a TiDB that ``--dsn`` names: one of its own, as ``make verify-test`` builds it.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from pymysql.connections import Connection
+
+from bench.report import Target, table
+from bench.timing import Times, interleaved, wall
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold.live_table import create_live_table
+from ticdc_lakehouse.ops.verify.compared_table import compared_table
+from ticdc_lakehouse.ops.verify.comparison import Comparison, compare
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_lakehouse.tidb.columns import source_columns
+from ticdc_lakehouse.tidb.session import Address, Snapshot, Source, address_of
+
+_DATABASE, _NAME, _DATA = "ticdc_lake_bench", "orders", "compared_orders"
+_CREATE = f"""CREATE TABLE {_DATABASE}.{_NAME} (id BIGINT PRIMARY KEY, customer BIGINT, amount DECIMAL(12,2),
+    rate DOUBLE, placed DATETIME, note VARCHAR(40))"""
+_VALUES = """id, id % 1000, CAST(id % 999 AS DECIMAL(12,2)), id / 8, CAST('2026-01-01 00:00:00' AS {moment}),
+    concat('note ', id)"""
+_AT_ONCE = 100_000
+"""Rows of one INSERT into TiDB."""
+_CLIENTS = 4
+_BOUND = 1.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """Seconds of the comparison and of the bare read, in turn."""
+
+    rows: int
+    times: dict[str, Times]
+
+    @property
+    def ratio(self) -> float:
+        """The comparison's time as a multiple of the bare read's, without the first round of both."""
+        compared, read = (Times(self.times[name].seconds[1:]) for name in ("compare", "read"))
+        return compared.middle / read.middle
+
+
+def main(lake: Lake, rows: int, dsn: str) -> list[Target]:
+    """Compare a table of so many rows with TiDB, print, and give the target."""
+    result = measure(lake, rows, address_of(dsn, lambda _scope, _key: ""))
+    lines = [(name, ", ".join(f"{each:.1f}" for each in times.seconds)) for name, times in result.times.items()]
+    print(table(f"{result.rows:,} rows in the lake and in TiDB", ("", "seconds"), lines), flush=True)
+    what = f"{result.rows:,} rows compared with TiDB, of the time of a bare read by {_CLIENTS} clients"
+    return [Target(what=what, measured=result.ratio, bound=_BOUND, at_most=True)]
+
+
+def measure(lake: Lake, rows: int, address: Address, repetitions: int = 3) -> Result:
+    """Fill both sides, compare, and read."""
+    tso = _fill_tidb(address, rows)
+    live = _fill_lake(lake, rows)
+    (definition,) = tables_from_sql(_CREATE)
+    source = Source(connect=Snapshot(address=address, tso=tso).connect, threads=_CLIENTS)
+    columns = source_columns(source, TableName(_DATABASE, _NAME))
+    assert columns is not None
+    both, _, _ = compared_table(definition, live, columns)
+    found: list[Comparison] = []
+    contestants = {
+        "compare": lambda: found.append(compare(lake.spark, source, both)),
+        "read": lambda: _read(address, rows),
+    }
+    times = interleaved(contestants, repetitions, {"seconds": wall})["seconds"]
+    source.close()
+    assert all(each.rows == rows and not (each.different or each.unlisted) for each in found)
+    return Result(rows=rows, times=times)
+
+
+def _fill_tidb(address: Address, rows: int) -> int:
+    """Make the table with its rows; gives a TSO after them."""
+    connection = address.connect()
+    _run(connection, f"DROP DATABASE IF EXISTS {_DATABASE}")
+    _run(connection, f"CREATE DATABASE {_DATABASE}")
+    _run(connection, _CREATE)
+    digits = " UNION ALL ".join(f"SELECT {digit} AS d" for digit in range(10))
+    places = [f"(SELECT d * {10**place} AS d FROM ({digits}) t{place}) p{place}" for place in range(5)]
+    within = " + ".join(f"p{place}.d" for place in range(5))
+    values = _VALUES.format(moment="DATETIME")
+    for first in range(0, rows, _AT_ONCE):
+        ids = f"SELECT {first} + {within} AS id FROM {', '.join(places)}"
+        _run(connection, f"INSERT INTO {_DATABASE}.{_NAME} SELECT {values} FROM ({ids}) ids WHERE id < {rows}")
+        _run(connection, "COMMIT")
+    _run(connection, f"ANALYZE TABLE {_DATABASE}.{_NAME}")
+    _run(connection, "BEGIN")
+    return int(_run(connection, "SELECT @@tidb_current_ts"))
+
+
+def _run(connection: Connection, statement: str) -> str:
+    """The first value of a statement's answer."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement)
+        row = cursor.fetchone()
+    return str(row[0]) if row else ""
+
+
+def _fill_lake(lake: Lake, rows: int) -> str:
+    """Make the live table with the same rows; gives its name."""
+    (definition,) = tables_from_sql(_CREATE)
+    config = GoldConfig(feed="compared", time_zone="UTC")
+    create_live_table(lake, _DATA, definition, data=_DATA, config=config)
+    live = lake.table(Layer.LIVE, _DATA)
+    values = _VALUES.format(moment="TIMESTAMP_NTZ")
+    lake.spark.sql(f"INSERT INTO {live} SELECT {values}, 1L, NULL, concat('[\"', id, '\"]') FROM range({rows})")
+    return live
+
+
+def _read(address: Address, rows: int) -> None:
+    """Read all rows by MariaDB's client, written in C, a process for each range of the key."""
+    with ThreadPoolExecutor(_CLIENTS) as pool:
+        for client in [pool.submit(_read_range, address, rows, number) for number in range(_CLIENTS)]:
+            client.result()
+
+
+def _read_range(address: Address, rows: int, number: int) -> None:
+    first, last = (rows * at // _CLIENTS for at in (number, number + 1))
+    query = f"SELECT * FROM {_DATABASE}.{_NAME} WHERE id >= {first} AND id < {last}"
+    server = (f"--host={address.host}", f"--port={address.port}", f"--user={address.user}", "--protocol=tcp")
+    command = ["mariadb", "--no-defaults", *server, "--quick", "--batch", "--skip-column-names", "-e", query]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
