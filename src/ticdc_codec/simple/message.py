@@ -160,11 +160,14 @@ def in_zone(text: str, location: str, zone: ZoneInfo) -> str:
     """The text of a time in zone ``location``, converted to ``zone``; the zero timestamp is no instant and stays.
 
     Raises DecodeError for a zone that is not known (``Local``), and for a text that is no instant there or, when clocks
-    are set back, two: such a feed has to name TiCDC's zone.
+    are set back in either zone, two: such a feed has to name TiCDC's zone.
     """
     if location == zone.key or text.startswith(_ZERO):
         return text
-    return _text(instant(text, location).astimezone(zone), text)
+    local = instant(text, location).astimezone(zone)
+    if local.fold:  # its text is read as that of an hour before
+        raise DecodeError("bad_value", f"expected a TIMESTAMP that has a text of its own in {zone}, found {text!r}")
+    return _text(local, text)
 
 
 def instant(text: str, location: str) -> datetime:
