@@ -78,6 +78,14 @@ WRONG = {
         message(bodies=(bytes.fromhex("02 01 04 03 00 02 02 01 01 04 03 00 02 02"),), groups=((7, 7),)),
         "bad_group",
     ),
+    "a half of the key in Old": (
+        message(
+            bodies=(bytes.fromhex("01 02 04 02 03 03 02 02 02 02 02 02 02 01 04 03 02 02 04"),),
+            dictionary=b"\x04\x01\x01\x01\x01dtce",
+            groups=((12, 7),),
+        ),
+        "bad_group",
+    ),
     "three groups": (message(bodies=(bytes.fromhex("01 01 04 03 00 02 02") * 3,), groups=((7, 7, 7),)), "bad_size"),
     "groups shorter than the body": (message(groups=((6,),)), "bad_size"),
     "groups longer than the body": (message(groups=((8,),)), "bad_size"),

@@ -28,7 +28,7 @@ from ticdc_codec.craft.frame import (
 from ticdc_codec.craft.group import ColumnGroups, LayoutCache, Terms, read_terms, text_of
 from ticdc_codec.craft.value import ValueReader
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.event import Layout, Op
+from ticdc_codec.event import Column, Layout, Op
 from ticdc_codec.number import Int64s, read_uvarint
 from ticdc_codec.options import SinkOptions
 
@@ -185,10 +185,16 @@ def _images(groups: ColumnGroups, first: Int64s, double: np.ndarray) -> tuple[In
     new, old = (
         [set(groups.layouts[n].event_layout.columns) for n in groups.layout_index[first[differs] + k]] for k in (0, 1)
     )
-    more = np.array([not b <= a for a, b in zip(new, old, strict=True)], bool)
-    groups.refuse(more, "an Old group with no more columns than the New one", first[differs] + 1)
+    bad = np.array([not b <= a or _key(b) not in (_key(a), set()) for a, b in zip(new, old, strict=True)], bool)
+    wanted = "an Old group with no more columns than the New one, and with all of its handle key or none"
+    groups.refuse(bad, wanted, first[differs] + 1)
     after = np.where(kind == GroupType.NEW, first, _NONE)
     return after, np.where(double, first + 1, np.where(kind == GroupType.OLD, first, _NONE))
+
+
+def _key(columns: set[Column]) -> set[Column]:
+    """Those of the handle key."""
+    return {column for column in columns if column.key}
 
 
 def _indices(groups: Int64s) -> pa.Array:
