@@ -151,6 +151,24 @@ def test_a_name_twice_is_refused(name: str, known: bool) -> None:
     assert (last.database, last.table) == ("d", "t")
 
 
+@pytest.mark.parametrize("kind", ["float", "double"])
+def test_a_number_has_the_same_text_beside_others_that_are_written_anew(kind: str) -> None:
+    texts = {
+        "0": "0",
+        "-0": "-0",
+        "0.0000000": "0",
+        "0.000001": "0.000001",
+        "0.0000001": "1e-07",
+        "9" * 21: "9" * 21,
+        f"1{0:021}": "1e+21",
+    }
+    values = [written(mysqlType=message()["mysqlType"] | {"f": kind}, data=[message()["data"][0] | {"f": text}])
+              for text in texts]  # fmt: skip
+    together = [event for event in decode(*values) if isinstance(event, RowChange)]
+    assert [(event.after or {})["f"] for event in together] == [*texts.values()]
+    assert together == [row(value) for value in values]
+
+
 @pytest.mark.parametrize("value", [DDL, WATERMARK])
 def test_a_name_twice_is_refused_outside_of_rows(value: bytes) -> None:
     assert failure(value.replace(b'"ts":', b'"ts":1,"ts":')).reason == "duplicate_name"
@@ -298,8 +316,11 @@ def test_claim_check_objects_that_are_not_right() -> None:
     assert claim({location: content[:-1]}).reason == "truncated"
     assert claim({location: content}, claim_check_raw_value=True).reason in ("missing_member", "unknown_member")
     assert claim({location: b'{"key":null,"value":"*"}'}).reason == "bad_value"
-    other = base64.b64encode(UPDATE).decode()
-    assert claim({location: json.dumps({"key": None, "value": other}).encode()}).reason == "claim_check_mismatch"
+    whole = json.loads(base64.b64decode(json.loads(content)["value"]))
+    bare = {name: member for name, member in whole.items() if name != "_tidb"}
+    for other in (UPDATE, WATERMARK, json.dumps(bare).encode(), json.dumps(whole | {"isDdl": True}).encode()):
+        stored = {"key": None, "value": base64.b64encode(other).decode()}
+        assert claim({location: json.dumps(stored).encode()}).reason == "claim_check_mismatch"
 
 
 @pytest.mark.parametrize("compression", [Compression.LZ4, Compression.SNAPPY])
