@@ -14,7 +14,7 @@ from vectors import FOLDER, Case, cases, header
 
 from ticdc_codec.batch import DecoderContext
 from ticdc_codec.errors import ConfigError
-from ticdc_codec.event import Column, Ddl, Event, Op, Resolved, RowChange, events_of
+from ticdc_codec.event import Column, Ddl, Event, Failure, Op, Resolved, RowChange, events_of
 from ticdc_codec.message import ClaimCheck, Message, stored_message
 from ticdc_codec.options import SinkOptions, sink_options
 from ticdc_codec.protocols import Decoder, protocol_named
@@ -212,6 +212,30 @@ def test_a_row_of_which_the_key_alone_is_known_is_written_so(base: str, option: 
         ((_, found),) = events_of(batch)
         assert isinstance(found, RowChange)
         assert (found.handle_only, found.before, found.after) == (True, {"id": "1"}, {"id": "1"})
+
+
+@pytest.mark.parametrize("base", BASE)
+def test_an_object_without_the_whole_row_is_refused(base: str) -> None:
+    """Stored is what names an object itself, the handle key alone, and an update's row as that of an insert."""
+    protocol = base.split(maxsplit=1)[0]
+    limits = {option: handling | {"max_message_bytes": 999} for option, handling in HANDLING.items()}
+    (claim,) = encode(base, [row()], **limits["claim-check"])
+    (cut,) = encode(base, [row()], **limits["handle-key-only"])
+    (other,) = encode(base, [replace(row(), op=Op.INSERT, before=None)])
+    ((location, content),) = stored_by([claim]).items()
+
+    def found(content: bytes) -> Event:
+        context = DecoderContext(objects={location: content}, schemas={("d", "t", 3): COLUMNS})
+        batch = Decoder(protocol, sink(base), context).decode([claim.key], [claim.value])
+        ((_, event),) = events_of(batch)
+        return event
+
+    assert isinstance(found(content), RowChange)
+    for inner in (claim, cut, other):
+        key, value = (None if part is None else base64.b64encode(part).decode() for part in (inner.key, inner.value))
+        event = found(json.dumps({"key": key, "value": value}).encode())
+        assert isinstance(event, Failure)
+        assert (event.reason, event.table) == ("claim_check_mismatch", "t")
 
 
 def test_names_are_of_the_content() -> None:

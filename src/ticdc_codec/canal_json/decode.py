@@ -218,7 +218,7 @@ def _check_stored(envelope: Envelope, stored: Envelope, location: str) -> None:
     tidb, stored_tidb = envelope.tidb or _NO_EXTENSION, stored.tidb or _NO_EXTENSION
     expected = (envelope.database, envelope.table, envelope.type, tidb.commit_ts, None)
     found = (stored.database, stored.table, stored.type, stored_tidb.commit_ts, stored_tidb.claim_check_location)
-    if expected != found or stored.is_ddl:
+    if expected != found or stored.is_ddl or stored_tidb.only_handle_key:
         raise envelope.fault("claim_check_mismatch", f"expected the row {expected[:4]} at {location}, found {found}")
 
 

@@ -197,8 +197,9 @@ def _named(error: DecodeError, keys: list[Key]) -> DecodeError:
 
 
 def _is_of(stored: Key, key: Key) -> bool:
-    """Whether a stored message is the one that is to lie there."""
-    return stored.ccl is UNSET and (stored.ts, stored.scm, stored.tbl, stored.t) == (key.ts, key.scm, key.tbl, key.t)
+    """Whether a stored message is the one that is to lie there: the whole row."""
+    whole = stored.ccl is UNSET and stored.ohk is not True
+    return whole and (stored.ts, stored.scm, stored.tbl, stored.t) == (key.ts, key.scm, key.tbl, key.t)
 
 
 def _is_of_kind(stored: bytes, text: bytes) -> bool:
