@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,6 +10,7 @@ from changefeed import Changefeed, Source, at, ddl
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.gold import overrides
 from ticdc_lakehouse.gold.overrides import Action, decide
 from ticdc_lakehouse.gold.state_tables import OVERRIDES
 from ticdc_lakehouse.ops import status
@@ -24,6 +26,14 @@ STUCK, LATE, KEPT, PLAIN, GAP = (Source(table=name) for name in NAMES)
 SCHEMA = "\n".join(f"CREATE TABLE shop.{name} (id BIGINT PRIMARY KEY, v VARCHAR(9));" for name in NAMES)
 
 DROP_KEPT = ddl(at(2), "DROP TABLE `shop`.`kept`", "shop", "kept", "ERASE")
+
+
+class _Earlier(datetime):
+    """A clock that was turned back."""
+
+    @classmethod
+    def now(cls, tz: tzinfo | None = None) -> datetime:
+        return datetime.now(tz) - timedelta(days=1)
 
 
 @pytest.fixture(scope="module")
@@ -67,11 +77,14 @@ def test_override_needs_a_blocked_table(feed: Changefeed) -> None:
 
 
 def test_resumed_table_is_blocked_again_and_a_skipped_ddl_is_passed_over(feed: Changefeed) -> None:
+    """The later decision holds, also where the clock was turned back since."""
     decide(feed.lake, feed.name, "shop.stuck", Action.RESUME, "try")
     feed.apply()
     state = feed.state.tables["shop", "stuck"]
     assert (state.applied_tso, state.needs_override) == (at(2), True)
-    decide(feed.lake, feed.name, "shop.stuck", Action.SKIP_DDL, "no such column is sent")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(overrides, "datetime", _Earlier)
+        decide(feed.lake, feed.name, "shop.stuck", Action.SKIP_DDL, "no such column is sent")
     feed.apply()
     assert feed.state.tables["shop", "stuck"].stop is None
     assert feed.rows("stuck") == {1: ("a",), 2: ("b",)}
@@ -80,6 +93,7 @@ def test_resumed_table_is_blocked_again_and_a_skipped_ddl_is_passed_over(feed: C
         ("resume", at(2), "try"),
         ("skip-ddl", at(2), "no such column is sent"),
     ]
+    assert lines[0]["decided_at"] > lines[1]["decided_at"]
 
 
 def test_late_row_blocks_its_table_until_an_override(feed: Changefeed) -> None:
