@@ -224,10 +224,33 @@ def test_rows_that_came_before_a_ddl_cannot_be_read_again() -> None:
     assert (made.through, block_reason(made), needs_override(made)) == (10, "came late", True)
 
 
-def test_blocked_table_keeps_its_reason() -> None:
-    state = replace(STATE, applied_tso=6, stop=DDL_STOP)
+@pytest.mark.parametrize("stop", [DDL_STOP, late_point(6).stop])
+def test_a_blocked_table_goes_back_for_late_rows(stop: StopReason) -> None:
+    """Else an override of its other reason would let it go on without them."""
+    state = replace(STATE, applied_tso=6, stop=stop)
     made = plan(late(planning_input(ROWS, known=KNOWN, state=state), 5))
+    assert (made.through, block_reason(made), needs_override(made)) == (5, "came late", True)
+
+
+def test_a_table_that_waits_for_an_override_goes_back_for_replayed_rows() -> None:
+    """They had been dismissed. Later windows do not read them again."""
+    replayed = replace(ROWS, first=5, last=5, replayed=True)
+    made = plan(planning_input(replayed, known=KNOWN, state=replace(STATE, applied_tso=8, stop=DDL_STOP)))
+    assert (made.through, needs_override(made), made.stop and made.stop.kind) == (4, True, StopKind.LATE_ROWS)
+    assert "rows were replayed while it was blocked (unsupported DDL at 5" in (block_reason(made) or "")
+    above = replace(replayed, first=9, last=9)
+    made = plan(planning_input(above, known=KNOWN, state=replace(STATE, applied_tso=8, stop=DDL_STOP)))
+    assert (made.through, made.stop) == (8, DDL_STOP)
+
+
+def test_a_table_that_needs_an_export_keeps_its_reason() -> None:
+    """Resumed from late rows it would be taken for a table without former rows, or for the one that a DDL means."""
+    unknown = replace(STATE, data="", version=-1, applied_tso=6, stop=DDL_STOP)
+    made = plan(late(planning_input(ROWS, state=unknown), 5))
     assert (made.through, made.stop) == (6, DDL_STOP)
+    ambiguous = replace(DDL_STOP, kind=StopKind.AMBIGUOUS_TABLE)
+    made = plan(late(planning_input(ROWS, known=KNOWN, state=replace(STATE, applied_tso=6, stop=ambiguous)), 5))
+    assert (made.through, made.stop) == (6, ambiguous)
 
 
 def test_a_late_table_is_dropped_and_renamed_as_any() -> None:

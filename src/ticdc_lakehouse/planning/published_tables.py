@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ticdc_lakehouse.planning.blocking import lacks_former_rows
+from ticdc_lakehouse.planning.blocking import is_ambiguous, lacks_former_rows
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import TableState
-from ticdc_lakehouse.planning.stop_reason import StopKind
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import TablePlanBuilder
+from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import names_of
 
@@ -22,11 +23,12 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
     builder.seen = (state.applied_tso, state.ddls)
     if state.stop is not None and state.stop.kind is StopKind.AWAITS_ROWS:
         builder.awaits_rows = state.stop
-    late = inputs.late.get(name)
-    if late is not None and late.tso >= state.applied_tso:  # what came late lies above it, and is taken as usual
-        late = None
-    keeps_reason = late is None or late.stop.kind is not StopKind.LATE_DDL or state.dropped
-    if state.stop is not None and keeps_reason and (state.stop.needs_override or lacks_former_rows(builder, state)):
+    points = (inputs.late.get(name), _replayed_point(inputs, builder, state))
+    below = (point for point in points if point is not None and point.tso < state.applied_tso)  # the others are read
+    late = min(below, key=lambda point: point.tso, default=None)
+    lacks_rows = lacks_former_rows(builder, state)
+    keeps_reason = late is None or state.dropped or lacks_rows or is_ambiguous(builder)
+    if state.stop is not None and keeps_reason and (state.stop.needs_override or lacks_rows):
         builder.named_until = inputs.before.tso if definition is None else 0
         builder.block(replace(state.stop, needs_override=True))
         builder.dropped_at = state.applied_tso if state.dropped else None
@@ -39,6 +41,21 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
     elif (missed := _missed_ddl(inputs, builder)) is not None:
         builder.after, builder.seen = missed, (0, ())
     return builder
+
+
+def _replayed_point(inputs: PlanningInput, builder: TablePlanBuilder, state: TableState) -> BlockingPoint | None:
+    """The point before rows that were replayed from quarantine while their table waits for an override: no later window
+    would read them again, but in eventual mode, where the table reads all."""
+    is_missed = state.needs_override and inputs.batches is None
+    groups = inputs.window.rows.get(builder.name, ()) if is_missed else ()
+    first = min((g.first for g in groups if g.replayed and g.last > builder.named_at), default=None)
+    if first is None:
+        return None
+    detail = (
+        f"rows were replayed while it was blocked ({state.stop}): `ticdc-lake table resume` puts them in their place"
+    )
+    stop = StopReason(kind=StopKind.LATE_ROWS, detail=detail, needs_override=True)
+    return BlockingPoint(tso=first - 1, stop=stop)
 
 
 def _missed_ddl(inputs: PlanningInput, builder: TablePlanBuilder) -> int | None:
