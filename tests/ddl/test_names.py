@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_lakehouse.schema.names import TableName, by_text, fold
+from ticdc_lakehouse.schema.names import TableName, by_text, fold, spark_names
 
 # Each group was one name for TiDB v8.5.6, and no two groups were.
 SAME = [
@@ -25,6 +25,21 @@ def test_names_that_tidb_finds_as_one_are_equal(names: str) -> None:
 def test_names_that_tidb_tells_apart_differ(one: str, other: str) -> None:
     assert fold(one) != fold(other)
     assert TableName("d", one) != TableName("d", other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "same"),
+    [
+        # Spark 4.1 and Delta 4.4: CREATE TABLE with both columns, or a query of both, fails.
+        *(("\u03c3", "\u03c2", (True, False)), ("i", "\u0131", (True, False)), ("s", "\u017f", (True, False))),
+        *(("\u03bc", "\u00b5", (True, False)), ("İ", "\u0131", (True, False)), ("İ", "i\u0307", (False, True))),
+        *(("a\u03a3", "a\u03c2", (True, True)), ("k", "\u212a", (True, True)), ("ß", "ẞ", (True, True))),
+        ("ss", "ß", (False, False)),
+    ],
+)
+def test_spark_takes_more_names_for_one(one: str, other: str, same: tuple[bool, bool]) -> None:
+    capitals, small = zip(spark_names(one), spark_names(other), strict=True)
+    assert (capitals[0] == capitals[1], small[0] == small[1]) == same
 
 
 def test_sigma_at_the_end_of_a_word_is_no_final_sigma() -> None:

@@ -197,6 +197,14 @@ def test_a_key_gets_the_digits_of_its_new_type(lake: Lake) -> None:
     assert tuple(row) == (wire_key(f"{NO_HOUR}.000"), {"v": "0000-00-00 00:00:00.0"})
 
 
+@pytest.mark.parametrize(("old", "new"), [("\u03c3", "\u03c2"), ("i", "\u0131")])
+def test_a_column_gets_a_name_that_is_the_same_to_spark(lake: Lake, old: str, new: str) -> None:
+    create = f"CREATE TABLE d.t (id BIGINT PRIMARY KEY, `{old}` INT)"
+    name = altered(lake, create, "(1, 2, 1, NULL, '[\"1\"]')", f"ALTER TABLE t RENAME COLUMN `{old}` TO `{new}`")
+    rows = lake.spark.table(name)
+    assert (rows.columns[:2], tuple(rows.collect()[0])[:2]) == (["id", new], (1, 2))
+
+
 def test_a_timestamp_becomes_what_its_session_shows(lake: Lake) -> None:
     """And the other way round; in New York's summer, four hours behind UTC. A zero date stays one."""
     name = altered(

@@ -68,6 +68,41 @@ STOPS = {
         17,
         "unsupported DDL at 17 (1970-01-01 00:00:00.000 UTC): column `_ticdc_irregular`: names that begin",
     ),
+    "a new table with two columns that are one in Spark": (
+        planning_input(replace(ROWS, columns=(ID, replace(V, name="\u03c3"), replace(V, name="\u03c2")))),
+        10,
+        "columns `\u03c3` and `\u03c2`: two names in TiDB, and one in Spark",
+    ),
+    "CREATE TABLE with a column that is gold's own in Spark": (
+        planning_input(ddls=(ddl(12, "CREATE TABLE t (id INT PRIMARY KEY, `_t\u0131cdc_key` INT)"),)),
+        12,
+        "column `_t\u0131cdc_key`: names that begin with _ticdc_",
+    ),
+    "CREATE TABLE with two columns that are one in small letters": (
+        planning_input(ddls=(ddl(12, "CREATE TABLE t (id INT PRIMARY KEY, `İ` INT, `i̇` INT)"),)),
+        12,
+        "columns `İ` and `i̇`: two names",
+    ),
+    "ADD COLUMN of one that is another in Spark": (
+        planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "ALTER TABLE t ADD `\u0131d` INT"),)),
+        17,
+        "columns `id` and `\u0131d`: two names in TiDB",
+    ),
+    "such a column in the place of the other": (
+        planning_input(
+            ROWS,
+            known=definition(sql="CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARCHAR(9), s INT)"),
+            state=STATE,
+            ddls=(ddl(12, "ALTER TABLE t DROP s, ADD `\u017f` INT"),),
+        ),
+        12,
+        "columns `s` and `\u017f`: two names in TiDB",
+    ),
+    "a column that gets the capitals of its name": (
+        planning_input(known=KNOWN, state=STATE, ddls=(ddl(17, "ALTER TABLE t CHANGE v V VARCHAR(9), ADD w INT"),)),
+        20,
+        None,
+    ),
     "rows with their key alone": (
         planning_input(replace(ROWS, handle_only=True), known=KNOWN, state=STATE),
         14,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import eq
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family
@@ -26,7 +27,7 @@ from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.table_plan import AlterRows, ExchangeRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.effect import Added, ConvertedColumn, Dropped, Effect, Filled, Rekeyed, Renamed, RowsGone
-from ticdc_lakehouse.schema.names import fold
+from ticdc_lakehouse.schema.names import fold, spark_names
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.type_conversion import (
     as_wall_clock,
@@ -146,13 +147,14 @@ def _adds_and_drops(effects: Sequence[Effect]) -> bool:
 
 
 def _renames_alone(lake: Lake, table: str, step: AlterRows, stored: Sequence[str]) -> bool:
-    """Whether the DDL only renames one column, to a name that differs in more than case, and of which no irregular
+    """Whether the DDL only renames one column, to a name that is another one to Spark, and of which no irregular
     value is kept by name."""
     match step.effects:
         case (Renamed(old=old, new=new),):
             order = [column.name for column in live_columns(step.table, tombstones=DELETED in stored)]
+            is_same = any(map(eq, spark_names(old), spark_names(new)))
             in_place = [new if name == old else name for name in stored] == order
-            return in_place and fold(old) != fold(new) and not _has_irregular(lake, f"SELECT * FROM {table}", old)
+            return in_place and not is_same and not _has_irregular(lake, f"SELECT * FROM {table}", old)
         case _:
             return False
 

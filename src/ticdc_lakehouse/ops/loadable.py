@@ -60,7 +60,7 @@ def _check(export: Export, name: TableName, config: GoldConfig, options: LoadOpt
     what, exported = f"{export.folder}: table {name}", export.tables[name]
     if not exported.definition.key:
         raise ConfigError(f"{what} has no handle key: nothing tells its rows apart")
-    if (clash := name_clash(exported.definition)) is not None:
+    if (clash := name_clash(exported.definition.sent)) is not None:
         raise ConfigError(f"{what}: {clash}")
     _check_columns(what, exported, config, options)
 

@@ -98,8 +98,9 @@ def _define_from_wire(inputs: PlanningInput, builder: TablePlanBuilder, groups: 
 
 
 def define(inputs: PlanningInput, builder: TablePlanBuilder, table: Table, commit_ts: int, source: str) -> None:
-    """Gives a builder its first definition. A table with a reserved column name is blocked and gets none."""
-    if (clash := name_clash(table)) is not None:
+    """Gives a builder its first definition. A table with a column that the lake cannot name is blocked
+    and gets none."""
+    if (clash := name_clash(table.sent)) is not None:
         builder.block(StopReason(kind=StopKind.RESERVED_COLUMN, detail=clash))
         return
     view, data = inputs.naming.view(builder.name), inputs.naming.data(builder.name, commit_ts)

@@ -32,7 +32,7 @@ class StopKind(StrEnum):
     IRREGULAR_VALUE = "irregular_value"
     """A value that no Spark type can represent, and the policy is to block (``on_irregular: block``)."""
     RESERVED_COLUMN = "reserved_column"
-    """The table has a column whose name is reserved for gold."""
+    """The table has a column whose name is reserved for gold, or two that are one in Spark."""
     NOT_IN_GOLD = "not_in_gold"
     """It was blocked when TiDB dropped it, so its rows at the DROP are unknown."""
 

@@ -6,7 +6,7 @@ CREATE TABLE under a used name end the plan and begin another one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ticdc_codec.errors import ApplyError
@@ -16,9 +16,9 @@ from ticdc_lakehouse.planning.published_state import Definition, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
 from ticdc_lakehouse.schema.change import change
-from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.effect import Changed, ConvertedColumn, Effect, Rekeyed, RowsGone
-from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.names import TableName, fold, spark_names
 from ticdc_lakehouse.schema.partitioned import exchanged
 from ticdc_lakehouse.schema.repeated import is_done
 from ticdc_lakehouse.schema.statement import AlterTable
@@ -211,7 +211,10 @@ class TablePlanBuilder:
         if self.stop is not None or self.definition is None:
             return
         changed = change(self.definition.table, statement)
-        if (clash := name_clash(changed.table)) is not None:
+        # Several effects lead through rows that have columns of before and of after.
+        of_columns = [effect for effect in changed.effects if not isinstance(effect, Rekeyed)]
+        before = self.definition.table.sent if len(of_columns) > 1 else ()
+        if (clash := name_clash((*before, *changed.table.sent))) is not None:
             raise ApplyError(clash)
         _check_keys(changed, rewrites_key)
         self.record_ddl(ddl)
@@ -258,10 +261,18 @@ class TablePlanBuilder:
         self.found.append(definition)
 
 
-def name_clash(table: Table) -> str | None:
-    """Names the column whose name is reserved for gold; None if there is none."""
-    names = [column.name for column in table.columns if fold(column.name).startswith(OWN_COLUMNS)]
-    return f"column `{names[0]}`: names that begin with {OWN_COLUMNS} are reserved for gold" if names else None
+def name_clash(columns: Iterable[ColumnDefinition]) -> str | None:
+    """Names the column whose name is reserved for gold, or is that of another one to Spark; None if there is none."""
+    others: dict[tuple[int, str], str] = {}
+    for name in dict.fromkeys(column.name for column in columns):
+        same = [*enumerate(spark_names(name))]
+        if same[0][1].startswith(OWN_COLUMNS):
+            return f"column `{name}`: names that begin with {OWN_COLUMNS} are reserved for gold"
+        for other in filter(None, map(others.get, same)):
+            if fold(other) != fold(name):
+                return f"columns `{other}` and `{name}`: two names in TiDB, and one in Spark, which compares capitals"
+        others |= dict.fromkeys(same, name)
+    return None
 
 
 def _check_keys(changed: Changed, rewrites_key: Callable[[MysqlType], bool]) -> None:

@@ -24,6 +24,16 @@ def fold(text: str) -> str:
     return text.translate(FOLDED_APART).lower()
 
 
+def spark_names(text: str) -> tuple[str, str]:
+    """The texts under which Spark finds a column: names of which either one is equal are one name there.
+
+    Java's ``equalsIgnoreCase`` compares capitals, of which several small letters have the same, and ``toLowerCase``
+    makes two letters of İ and a final sigma of Σ. TiDB does neither.
+    """
+    capitals = (c if len(c.upper()) > 1 else c.upper() for c in text)
+    return fold("".join(capitals)), text.lower()
+
+
 class TableName(NamedTuple):
     """The name of a table: shown as it is spelled, equal, hashed and sorted as TiDB compares names.
 
