@@ -11,7 +11,9 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import state, state_tables
+from ticdc_lakehouse.gold.live_table import create_live_table, drop_unpublished
 from ticdc_lakehouse.gold.naming import check_feed_name, naming
+from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.schema.script import tables_from_sql
 
 if TYPE_CHECKING:
@@ -33,6 +35,18 @@ def test_a_table_gets_another_name_than_what_a_feed_has(lake: Lake) -> None:
     assert naming(lake, "shop").view(EVENTS) == "shop_crm_events"
     landing.create_tables(lake, "shop_crm")
     assert naming(lake, "shop").view(EVENTS).startswith("shop_crm_events_")
+
+
+def test_no_feed_drops_a_live_table_of_another(lake: Lake) -> None:
+    """Both chose the name before either had published it."""
+    (table,) = tables_from_sql("CREATE TABLE crm.events (id BIGINT PRIMARY KEY)")
+    config = GoldConfig(feed="shop", time_zone="UTC")
+    create_live_table(lake, "shop_crm_events", table, data="shop_crm_events__data", config=config)
+    with pytest.raises(ConfigError, match="live table shop_crm_events is of feed shop, which took the name meanwhile"):
+        drop_unpublished(lake, "shop_crm_events", "shop_crm")
+    assert lake.exists(Layer.LIVE, "shop_crm_events")
+    drop_unpublished(lake, "shop_crm_events", "shop")
+    assert not lake.exists(Layer.LIVE, "shop_crm_events")
 
 
 def test_a_new_feed_does_not_take_the_names_of_another_ones_views(lake: Lake) -> None:

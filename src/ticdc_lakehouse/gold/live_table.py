@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ticdc_codec.errors import ConfigError
 from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
@@ -132,6 +133,22 @@ def create_live_table(
             lake.spark.sql(f"{created} USING delta {clauses} {where} AS SELECT * FROM {source}")
     if lake.root is None:
         _tag(lake, lake.table(Layer.LIVE, name), config.feed, table)
+
+
+def drop_unpublished(lake: Lake, name: str, feed: str) -> None:
+    """Drop what a run of the feed left that died before it published: the table may have had other columns then.
+
+    Raises ConfigError where another feed took the name: both began at once, and neither had published it.
+    """
+    if not lake.exists(Layer.LIVE, name):
+        return
+    other = lake.property(lake.table(Layer.LIVE, name), FEED)
+    if other != feed:
+        raise ConfigError(
+            f"feed {feed}: live table {name} is of {f'feed {other}' if other else 'something else'}, which took the "
+            "name meanwhile: run gold again when that one has published, and the table gets another name"
+        )
+    lake.drop(Layer.LIVE, name)
 
 
 def commented(rows: DataFrame, columns: Sequence[Column]) -> DataFrame:

@@ -7,13 +7,13 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
 from ticdc_codec.errors import ApplyError
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold.alter_table import alter
 from ticdc_lakehouse.gold.eventual import purge
 from ticdc_lakehouse.gold.irregular import first_irregular
 from ticdc_lakehouse.gold.learned_defaults import fills
 from ticdc_lakehouse.gold.live_commits import Commit, Commits, commits_since, own_version, restore
-from ticdc_lakehouse.gold.live_table import create_live_table, live_name
+from ticdc_lakehouse.gold.live_table import create_live_table, drop_unpublished, live_name
 from ticdc_lakehouse.gold.merge import changes_sql, merge
 from ticdc_lakehouse.gold.plain_bytes import first_lost_sql, lost_point
 from ticdc_lakehouse.gold.source_rows import needs_source, read_whole
@@ -259,9 +259,7 @@ class PlannedTable:
         if self.version >= 0:
             return
         run, config = self.run, self.run.config
-        if run.lake.exists(Layer.LIVE, self.name):
-            # Of a run that died before it published: the table may have had other columns then.
-            run.lake.drop(Layer.LIVE, self.name)
+        drop_unpublished(run.lake, self.name, config.feed)
         lake = run.commits.at(self.tso)
         create_live_table(lake, self.name, self.table, data=self.data, config=config)
         self.version = 0
