@@ -57,6 +57,26 @@ def test_late_change_never_replaces_a_newer_one(feed: Changefeed) -> None:
     assert feed.rows("t") == {1: ("b",), 3: ("moved",), 5: ("late",)}
 
 
+def test_rows_that_are_replayed_from_quarantine_are_merged(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    feed = Changefeed(
+        spark,
+        broker,
+        tmp_path,
+        options={"enable-tidb-extension": False},
+        described={"gold": {"mode": "eventual"}, "max_message_bytes": 1000},
+        schema="CREATE TABLE shop.t (id BIGINT PRIMARY KEY, v TEXT);",
+    )
+    text = Source(table="t", columns=(ID, Column(name="v", type="text")))
+    feed.send(0, text.insert(at(1), 1, "a"), text.insert(at(2), 2, "b" * 2000), text.delete(at(3), 1, "a"))
+    feed.send(0, text.insert(at(3), 3, "c"), text.insert(at(4), 4, "newest" * 200), text.insert(at(1), 1, "a" * 2000))
+    feed.go()
+    assert feed.rows("t") == {3: ("c",)}
+    feed.described = {"gold": {"mode": "eventual"}}
+    assert feed.run.replay(["all"]).decoded == 3
+    feed.apply()
+    assert feed.rows("t") == {2: ("b" * 2000,), 3: ("c",), 4: ("newest" * 200,)}
+
+
 def test_repeats_of_everything_change_nothing(feed: Changefeed) -> None:
     before = feed.rows("t")
     feed.produce(list(feed.sent))

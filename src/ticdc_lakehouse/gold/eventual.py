@@ -25,7 +25,8 @@ from ticdc_lakehouse.sql.text import quoted
 def arrived(lake: Reader, feed: str, since: Published) -> Completeness:
     """What has arrived: up to the newest commit, and the last bronze batch that silver has decoded whole."""
     batch, gap = decoded_batches(lake, feed, since)
-    newest = events_table.newest_commit(lake, feed, f"batch > {since.batch} AND batch <= {batch}")
+    arrivals = f"batch <= {batch} AND (batch > {since.batch} OR ({replayed_since(since)}))"
+    newest = events_table.newest_commit(lake, feed, arrivals)
     [replays] = lake.rows(f"""
         SELECT max(replayed_at) AS through FROM {events_table.full_name(lake, feed)} WHERE {replayed_since(since)}""")
     return Completeness(tso=max(since.tso, newest), batch=batch, waiting_on=gap, replays_through=replays["through"])

@@ -42,9 +42,11 @@ def _late(inputs: PlanningInput, builder: TablePlanBuilder, group: RowGroup) -> 
     return old and (group.replayed or inputs.batches is not None)
 
 
-def _batches(inputs: PlanningInput, builder: TablePlanBuilder) -> tuple[int, int] | None:
-    """Bronze batches (after, through] to read in eventual mode. A table that was blocked reads every batch again."""
-    if inputs.batches is None or builder.state is None or builder.state.stop is None:
+def _batches(inputs: PlanningInput, builder: TablePlanBuilder, groups: Sequence[RowGroup]) -> tuple[int, int] | None:
+    """Bronze batches (after, through] to read in eventual mode. A table that was blocked reads every batch again, and
+    so does one with rows that were replayed from quarantine: they are of their message's batch."""
+    was_blocked = builder.state is not None and builder.state.stop is not None
+    if inputs.batches is None or not (was_blocked or any(group.replayed for group in groups)):
         return inputs.batches
     return -1, inputs.batches[1]
 
@@ -64,7 +66,8 @@ def merge_until(inputs: PlanningInput, builder: TablePlanBuilder, through: int) 
     stop = min(_blocking_points(inputs, builder, table, groups, through), key=lambda stop: stop.tso, default=None)
     if table is not None:
         until = through if stop is None else max(builder.at, stop.tso)
-        builder.merge_rows(until, [group for group in groups if group.first <= until], table, _batches(inputs, builder))
+        merged = [group for group in groups if group.first <= until]
+        builder.merge_rows(until, merged, table, _batches(inputs, builder, merged))
     if stop is not None:
         builder.block(stop.stop)
     elif table is None:  # and it has no rows
