@@ -71,7 +71,7 @@ STOPS = {
     "a new table with two columns that are one in Spark": (
         planning_input(replace(ROWS, columns=(ID, replace(V, name="\u03c3"), replace(V, name="\u03c2")))),
         10,
-        "columns `\u03c3` and `\u03c2`: two names in TiDB, and one in Spark",
+        "columns `\u03c3` and `\u03c2`: two names in TiDB and one in Spark",
     ),
     "CREATE TABLE with a column that is gold's own in Spark": (
         planning_input(ddls=(ddl(12, "CREATE TABLE t (id INT PRIMARY KEY, `_t\u0131cdc_key` INT)"),)),

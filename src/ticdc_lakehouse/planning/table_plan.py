@@ -270,7 +270,10 @@ def name_clash(columns: Iterable[ColumnDefinition]) -> str | None:
             return f"column `{name}`: names that begin with {OWN_COLUMNS} are reserved for gold"
         for other in filter(None, map(others.get, same)):
             if fold(other) != fold(name):
-                return f"columns `{other}` and `{name}`: two names in TiDB, and one in Spark, which compares capitals"
+                return (
+                    f"columns `{other}` and `{name}`: two names in TiDB and one in Spark, which compares capitals: "
+                    "rename one in TiDB, and `ticdc-lake load` an export taken since"
+                )
         others |= dict.fromkeys(same, name)
     return None
 
