@@ -200,6 +200,8 @@ def test_row_with_a_wrong_checksum_is_refused() -> None:
         assert "4711" in found.detail
         assert str(sums[name]) in found.detail
         assert isinstance(checked(value, wrong, corruption_handle_level="warn"), RowChange)
+        # 0 is none: a row of a split update has one side only (wire.md 1.3.4)
+        assert isinstance(checked(value, (wrong[0], f'"{name}":0'.encode())), RowChange)
     corrupted = checked(value, (b'"corrupted":false', b'"corrupted":true'))
     assert isinstance(corrupted, Failure)
     assert corrupted.reason == "checksum_mismatch"
