@@ -18,7 +18,7 @@ from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.policy import Mode, OnIrregular, Views
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.names import fold
+from ticdc_lakehouse.schema.names import spark_names
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import is_table_sql, literal, quoted
 from ticdc_lakehouse.sql.typed_columns import (
@@ -97,7 +97,7 @@ def silver_view(lake: Lake, config: GoldConfig, name: str, table: Table) -> None
     )
     as_text = _dates_as_text(config, table)
     (own, irregular_texts), (old, _) = (_read(typed, texts, config.time_zone, as_text=as_text) for texts in images)
-    taken = {fold(c.name) for c in typed}
+    taken = {spark_names(c.name)[0] for c in typed}
     about = ", ".join(f"{name} AS {_free(name, taken)}" for name in _ABOUT)
     rest = (
         f", {irregular_sql(irregular_texts)} AS {_free(IRREGULAR, taken)}" if has_dates(table) and not as_text else ""
