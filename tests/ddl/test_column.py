@@ -63,6 +63,7 @@ def add(text: str) -> AddColumn:
         ("VARCHAR(9) DEFAULT 0x4142", "AB"),
         ("CHAR(9) DEFAULT 'a '", "a"),
         ("VARBINARY(9) DEFAULT _UTF8MB4'b1'", "6231"),
+        ("VARCHAR(9) DEFAULT 'b1' COLLATE binary", "6231"),
         ("BINARY(4) DEFAULT 0x7F", "7f000000"),
         ("VARCHAR(4) CHARACTER SET binary DEFAULT 'a'", "61"),
         ("ENUM('x','Y') DEFAULT _UTF8MB4'y'", "Y"),

@@ -58,7 +58,7 @@ def read_alter(tokens: Tokens, database: str | None) -> tuple[Statement, ...]:
     renamed: tuple[RenameTables, ...] = ()
     while not tokens.ended:
         if tokens.word() == "RENAME" and tokens.word(1) not in ("COLUMN", "INDEX", "KEY"):
-            renamed = (_read_target(tokens, name, is_qualified=is_qualified),)
+            renamed = (_read_target(tokens, name, database, is_qualified=is_qualified),)
         else:
             actions.extend(_read_action(tokens))
         if not tokens.take(",") and not _partitioning_comes(tokens):
@@ -108,11 +108,12 @@ def _read_exchange(tokens: Tokens, name: TableName, database: str | None, *, is_
     return ExchangePartition(partitioned=name, partition=partition, plain=plain, unqualified=unqualified)
 
 
-def _read_target(tokens: Tokens, name: TableName, *, is_qualified: bool) -> RenameTables:
+def _read_target(tokens: Tokens, name: TableName, database: str | None, *, is_qualified: bool) -> RenameTables:
+    """A new name without a database is of the session's, which the event has."""
     tokens.expect("RENAME")
     tokens.take_any("TO", "AS", "=")
     to_is_qualified = tokens.word(1) == "."
-    to = tokens.table_name(name.database)
+    to = tokens.table_name(database or name.database)
     return (
         rename_of_unqualified(name, to) if to_is_qualified and not is_qualified else RenameTables(pairs=((name, to),))
     )
