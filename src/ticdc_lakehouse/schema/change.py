@@ -261,9 +261,9 @@ def _apart(actions: Sequence[Action]) -> tuple[Action, ...]:
 
 def _name_taken(action: Action) -> str | None:
     match action:
-        case AddColumn(column=column):
+        case AddColumn(column=column, lenient=False):
             return fold(column.name)
-        case RenameColumn(new=new):
+        case RenameColumn(old=old, new=new) if not _same(old, new):
             return fold(new)
         case ModifyColumn(column=column, old=old) if not _same(old, column.name):
             return fold(column.name)
