@@ -257,6 +257,19 @@ def test_value_that_is_no_timestamp_blocks_the_table(
         )
 
 
+@pytest.mark.parametrize(
+    ("before", "after"), [("TIMESTAMP", "DATETIME"), ("INT", "YEAR"), ("JSON", "DATE"), ("TIME(3)", "TIME")]
+)
+def test_column_without_values_gets_any_type(lake: Lake, before: str, after: str) -> None:
+    name = altered(
+        lake,
+        f"CREATE TABLE d.t (id BIGINT PRIMARY KEY, v {before})",
+        """(1, NULL, 1, NULL, '["1"]')""",
+        f"ALTER TABLE t MODIFY v {after}",
+    )
+    assert [row.v for row in lake.spark.sql(f"SELECT v FROM {name}").collect()] == [None]
+
+
 @pytest.mark.parametrize("after", ["BIGINT", "FLOAT"])
 def test_number_beyond_its_new_type_blocks_the_table(lake: Lake, after: str) -> None:
     with pytest.raises(ApplyError, match="cannot be converted from DOUBLE"):

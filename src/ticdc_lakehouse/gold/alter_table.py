@@ -177,7 +177,7 @@ def _after(lake: Lake, config: GoldConfig, rows: _Rows, effect: Effect, step: Al
         case Renamed(old=old, new=new):
             return _rename(rows, old, new)
         case ConvertedColumn(before=before, after=after):
-            return _convert(lake, config, rows, before, by_name(after), step)
+            return _convert_if_any(lake, config, rows, before, by_name(after), step)
         case Rekeyed():
             return _rekey(rows, step, config.time_zone)
         case RowsGone():
@@ -230,6 +230,23 @@ def _rename(rows: _Rows, old: str, new: str) -> _Rows:
     keys = f"transform_keys({IRREGULAR}, (k, v) -> CASE WHEN k = {literal(old)} THEN {literal(new)} ELSE k END)"
     irregular = f"CASE WHEN map_contains_key({IRREGULAR}, {literal(old)}) THEN {keys} ELSE {IRREGULAR} END"
     return rows.select({new: quoted(old), IRREGULAR: irregular}, columns=columns)
+
+
+def _convert_if_any(
+    lake: Lake, config: GoldConfig, rows: _Rows, before: ColumnDefinition, after: ColumnDefinition, step: AlterRows
+) -> _Rows:
+    """The column with converted values. One that has none may become whatever TiDB allows."""
+    try:
+        return _convert(lake, config, rows, before, after, step)
+    except ApplyError:
+        if _has_values(lake, rows.query, before.name):
+            raise
+        return rows.select({after.name: f"CAST(NULL AS {typed_column(after).spark_type})"})
+
+
+def _has_values(lake: Lake, rows: str, name: str) -> bool:
+    found = lake.spark.sql(f"SELECT count({quoted(name)}) AS found FROM ({rows})").collect()[0]["found"]
+    return bool(found) or _has_irregular(lake, rows, name)
 
 
 def _convert(

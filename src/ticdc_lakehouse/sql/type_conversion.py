@@ -25,6 +25,7 @@ _DAY = "^[0-9]{4}-[0-9]{2}-[0-9]{2}$"
 _MOMENT = f"{_DAY[:-1]}( [0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}([.][0-9]{{1,6}})?)?$"
 _PARTIAL = "^(0000-00-(?!00)|0000-(?!00)..-00|(?!0000)....-(00|..-00))"
 _WHOLE = (Family.INTEGER, Family.BIT, Family.YEAR)
+_DAYS = (Family.DATE, Family.DATETIME)
 
 
 def converted_sql(before: MysqlType, after: MysqlType, text: str) -> str:
@@ -296,7 +297,7 @@ _CONVERSIONS: dict[tuple[Family, Family], Conversion] = {
     (Family.DATE, Family.DATETIME): _day_to_moment,
     (Family.DATETIME, Family.DATETIME): _to_moment,
     (Family.DATETIME, Family.DATE): _moment_to_day,
-    **{(Family.DATETIME, b): _moment_to_number for b in (Family.INTEGER, Family.DECIMAL, *REAL)},
+    **{(a, b): _moment_to_number for a in _DAYS for b in (Family.INTEGER, Family.DECIMAL, *REAL)},
     (Family.TIMESTAMP, Family.TIMESTAMP): _to_moment,
     (Family.TIME, Family.TIME): _time_to_time,
     (Family.ENUM, Family.ENUM): _elements,
