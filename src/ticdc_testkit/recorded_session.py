@@ -168,7 +168,7 @@ def _ddls(line: Mapping[str, Any], tables: Tables, spelled: Mapping[str, str]) -
         if job["state"] != _DONE:
             continue
         database = spelled.get(job["schema_name"], job["schema_name"])
-        for query, table in _messages(job, database):
+        for query, table in _messages(job, line["session_db"] if job["type"] == _RENAMES else database):
             known = next((name for name in tables if name == (database, table)), None)
             yield Ddl(
                 database=database,
@@ -177,11 +177,14 @@ def _ddls(line: Mapping[str, Any], tables: Tables, spelled: Mapping[str, str]) -
                 commit_ms=milliseconds(job["commit_tso"]),
                 query=query,
                 type=str(_RENAME if job["type"] == _RENAMES else job["type"]),
+                columns=tables[known].columns if known else (),
+                schema_version=job["commit_tso"] if known else None,
             )
 
 
 def _messages(job: Mapping[str, Any], database: str) -> Iterable[tuple[str, str]]:
-    """Each message's text and table: a rename has the new name, and several in one become one each."""
+    """Each message's text and table: a rename has the new name, and several in one become one each, with the databases
+    that TiDB took for them (``database`` is the session's then)."""
     if job["type"] not in (_RENAME, _RENAMES):
         return [(job["query"], job["table_name"])]
     (statement,) = read_ddl(job["query"], database, job["table_name"])

@@ -155,13 +155,14 @@ def _restore(tables: WindowTables, ddl: DdlEvent, statement: RestoreTable) -> No
     tables.forget_recoverable(builder)
     if not tables.inputs.config.matches(*statement.to):
         return
+    is_same = builder is not None and builder.name == statement.to
+    name = builder.name if builder is not None and is_same else tables.builders.spelled(statement.to)
     if builder is None or builder.definition is None or tables.inputs.batches is not None:
         stop = unsupported(ddl, "the rows of the restored table are unknown")
-        tables.block_named(ddl, (statement.to,), stop)
+        tables.block_named(ddl, (name,), stop)
         return
     if builder not in tables.builders:
         tables.builders.add(builder)
-    name = builder.name if builder.name == statement.to else tables.builders.spelled(statement.to)
     view = tables.inputs.naming.view(name)
     if _leaves_schema(builder, view):
         _leave_schema(tables, ddl, builder, name)

@@ -1,0 +1,89 @@
+"""Recorded sessions of a real TiDB, planned without Spark: what differs from TiDB after a statement."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from planned import Planner
+
+from ticdc_codec.mysql_type import same_type
+from ticdc_lakehouse.planning.stop_reason import StopKind
+from ticdc_lakehouse.planning.window_plan import TablePlan
+from ticdc_lakehouse.schema.definition import Partitioning, Table
+from ticdc_lakehouse.schema.names import fold
+from ticdc_testkit.recorded_session import HeldTable, Step, session_steps, session_stream
+
+PROTOCOLS: Mapping[str, Mapping[str, Any]] = {
+    "canal_json": {"enable-tidb-extension": True},
+    "craft": {"craft-float": "trust"},
+    "debezium": {"enable-tidb-extension": True},
+    "open_protocol": {},
+    "simple": {},
+}
+_EXPLAINED = re.compile(
+    "(its|the) value (in old rows is not known|of column .* in old rows)|which rows .* had is unknown"
+    "|the rows of the restored table are unknown|one table is unknown to this feed or blocked|is reserved for gold"
+    "|VECTOR NOT NULL, no DEFAULT|when it came from a database that the text does not name"
+)
+"""Reasons of docs/ddl.md (What blocks a table) that a message does not tell."""
+_WITHOUT_COLUMNS = (StopKind.AWAITS_ROWS, StopKind.AMBIGUOUS_TABLE)
+
+
+def differences(file: Path, protocol: str, folder: Path) -> Iterator[str]:
+    """What a session's tables are in gold and not in TiDB, after each statement, and blocks that nothing explains."""
+    steps = {step.watermark: step for step in session_steps(file)}
+    planner = Planner(session_stream(file, protocol, PROTOCOLS[protocol], folder))
+    for tso, plans in planner.windows():
+        step = steps.pop(tso)
+        for difference in _after(step, plans):
+            yield f"{step.number}: {step.statement}: {difference}"
+    yield from (f"{step.number}: no window" for step in steps.values())
+
+
+def _after(step: Step, plans: tuple[TablePlan, ...]) -> Iterator[str]:
+    names = {str(plan.name) for plan in plans} ^ set(map(str, step.tables))
+    if names:
+        yield f"tables of one side alone: {sorted(names)}"
+    views = [plan.view for plan in plans if plan.view]
+    if len(views) != len(set(views)):
+        yield "two tables have one view: a blocked table follows its names, another one may have its first name"
+    for plan in plans:
+        held = step.tables.get(plan.name)
+        if plan.stop is None and plan.definition is not None and held is not None:
+            yield from (f"{plan.name}: {text}" for text in _unequal(plan.definition.table, held.definition))
+        elif held is not None and not _is_explained(plan, held):
+            yield f"{plan.name} is blocked: {plan.stop}"
+
+
+def _unequal(found: Table, held: Table) -> Iterator[str]:
+    if str(found.name) != str(held.name):
+        yield f"its name is {held.name}"
+    columns = [[(c.name, c.nullable, c.virtual) for c in table.columns] for table in (found, held)]
+    if columns[0] != columns[1]:
+        yield f"columns {columns[0]} instead of {columns[1]}"
+        return
+    for one, other in zip(found.columns, held.columns, strict=True):
+        if not same_type(one.type, other.type):
+            yield f"{one.name} {one.type.text} instead of {other.type.text}"
+    if found.key != held.key:
+        yield f"key {found.key} instead of {held.key}"
+    if _folded(found.partitioning) != _folded(held.partitioning):
+        yield f"{found.partitioning} instead of {held.partitioning}"
+
+
+def _folded(partitioning: Partitioning | None) -> Partitioning | None:
+    """TiDB writes the column as it was spelled in PARTITION BY."""
+    return partitioning and replace(partitioning, column=partitioning.column and fold(partitioning.column))
+
+
+def _is_explained(plan: TablePlan, held: HeldTable) -> bool:
+    """Blocked because it has no handle key, because of a DDL whose effect is not on the wire, or made LIKE such a
+    table."""
+    assert plan.stop is not None
+    if plan.stop.kind is StopKind.UNSUPPORTED_DDL:
+        return _EXPLAINED.search(plan.stop.detail) is not None
+    return plan.stop.kind in _WITHOUT_COLUMNS or not held.definition.key

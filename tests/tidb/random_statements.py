@@ -1,0 +1,470 @@
+"""Random statements as people and tools write them: names in random case, odd names, every type, values at the edges.
+
+Many of them TiDB refuses: that is part of a session.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from random import Random
+from typing import Any
+
+from ticdc_lakehouse.schema.names import fold
+from ticdc_lakehouse.sql.text import quoted
+
+Tables = Sequence[Mapping[str, Any]]
+"""As a session's lines have them (`record_session`)."""
+
+DATABASES = ("Oracle_Main", "oracle_Side", "dotless.ı Σ`x")  # noqa: RUF001
+ZONES = ("+00:00", "Asia/Shanghai", "America/New_York", "+05:30")
+FIRST = (
+    "CREATE TABLE Users (Id INT PRIMARY KEY, `Name` VARCHAR(20) NOT NULL DEFAULT 'x', Created TIMESTAMP DEFAULT"
+    " CURRENT_TIMESTAMP)",
+    "CREATE TABLE orders (id BIGINT UNSIGNED AUTO_INCREMENT, uid INT, amt DECIMAL(10,2) DEFAULT 0, PRIMARY KEY (id)"
+    " NONCLUSTERED, KEY k_uid (uid))",
+    "CREATE TABLE `Log Lines` (at DATETIME(3) NOT NULL, msg TEXT, lvl ENUM('info','WARN','err'), n INT NOT NULL,"
+    " UNIQUE (at), UNIQUE KEY (n, at))",
+    "CREATE TABLE parts (id INT, v VARCHAR(10), PRIMARY KEY(id)) PARTITION BY RANGE(id) (PARTITION P0 VALUES LESS THAN"
+    " (10), PARTITION p1 VALUES LESS THAN (20), PARTITION pM VALUES LESS THAN MAXVALUE)",
+    "CREATE TABLE days (d DATE NOT NULL, n INT NOT NULL, v TEXT, PRIMARY KEY(d, n)) PARTITION BY RANGE (YEAR(d))"
+    " (PARTITION y19 VALUES LESS THAN (2019), PARTITION y24 VALUES LESS THAN (2024))",
+    "CREATE TABLE listed (a INT NOT NULL, b VARCHAR(5), UNIQUE KEY (a)) PARTITION BY LIST (a) (PARTITION pa VALUES IN"
+    " (1,2,3), PARTITION pb VALUES IN (4,5), PARTITION pd DEFAULT)",
+    "CREATE TABLE hashed (k VARCHAR(20) COLLATE utf8mb4_general_ci, v INT, PRIMARY KEY(k)) PARTITION BY KEY(k)"
+    " PARTITIONS 3",
+    "CREATE TABLE `h'4` (a INT, b BIGINT, c CHAR(3), PRIMARY KEY(a)) PARTITION BY HASH(a) PARTITIONS 4",
+    "CREATE TABLE oracle_Side.Codes (a INT, b INT, c CHAR(5), j JSON, PRIMARY KEY(a,b))",
+    'CREATE TABLE oracle_Side.`ünï "q" .İ` (`Ας` VARBINARY(8) NOT NULL, t TIMESTAMP(6) NULL, y YEAR, tm TIME(2),'
+    " f FLOAT, s SET('x','y','z'), UNIQUE KEY u (`Ας`))",
+    "CREATE TABLE nokey (a INT, b DOUBLE, c BIT(9))",
+)
+
+NAMES = (
+    *("Qty", "ünit", "Col X", "when", "memo", "it's", 'quo"te', "back`tick", "dot.ted", "dotlessı", "ΟΔΟΣ", "İst"),  # noqa: RUF001
+    *("a;b", "--c", "/*c*/", "select", "per%s", "com,ma", "(par)", "日本", "key", "First", "_ticd", "back\\slash"),
+)
+
+TYPES = (
+    *("INT", "TINYINT", "SMALLINT UNSIGNED", "MEDIUMINT", "BIGINT", "BIGINT UNSIGNED", "INT(5) ZEROFILL", "INTEGER"),
+    *("DECIMAL(10,2)", "DECIMAL(20)", "DECIMAL", "NUMERIC(6,3) UNSIGNED", "FLOAT", "DOUBLE", "FLOAT(7,3)", "REAL"),
+    *("DOUBLE PRECISION", "BIT(4)", "BIT", "BOOL", "YEAR", "DATE", "DATETIME", "DATETIME(3)", "TIMESTAMP NULL"),
+    *("TIMESTAMP(3) NULL", "TIME", "TIME(3)", "CHAR(12)", "VARCHAR(3)", "VARCHAR(30)", "VARCHAR(200)", "TEXT"),
+    *("LONGTEXT", "TINYTEXT", "TEXT(300)", "BINARY(4)", "VARBINARY(30)", "BLOB", "LONGBLOB", "JSON"),
+    *("ENUM('q','r')", "ENUM('info','WARN','err','a''b,c')", "SET('x','y')", "SET('x','y','z')"),
+    *("VARCHAR(10) CHARACTER SET gbk", "VARCHAR(40) CHARACTER SET latin1", "VARCHAR(20) COLLATE utf8mb4_general_ci"),
+    *("VARCHAR(9) CHARACTER SET binary", "DEC(5,1)", "FIXED(9,2)"),
+    *("INT SIGNED", "VECTOR(2)", "CHAR(5) BINARY", "FLOAT(30)", "CHAR(6) ASCII"),
+)
+
+ADDED = (
+    *TYPES,
+    *("INT DEFAULT 7", "INT NOT NULL", "BIGINT UNSIGNED NOT NULL DEFAULT '18446744073709551615'", "INT DEFAULT -1"),
+    *("DECIMAL(6,2) DEFAULT 1.005", "DECIMAL(6,2) NOT NULL", "DECIMAL(8,3) DEFAULT '-0.0004'", "FLOAT DEFAULT 0.1"),
+    *("DOUBLE NOT NULL", "DOUBLE DEFAULT 1e-7", "FLOAT(7,3) DEFAULT 1.5", "INT DEFAULT 1.5", "INT DEFAULT '12'"),
+    *("BIT(4) DEFAULT b'1010'", "BIT(1) NOT NULL", "BIT(12) DEFAULT 5", "BOOL DEFAULT TRUE", "YEAR NOT NULL"),
+    *("YEAR DEFAULT 70", "YEAR DEFAULT '0'", "YEAR DEFAULT 2155", "DATE DEFAULT '2020-1-2'", "DATE NOT NULL"),
+    *("DATE DEFAULT 20200102", "DATE DEFAULT '20-1-2'", "DATETIME(3) DEFAULT '2020-01-02 03:04:05.678999'"),
+    *("DATETIME DEFAULT '2020-01-02'", "DATETIME DEFAULT CURRENT_TIMESTAMP", "DATETIME(6) NOT NULL"),
+    *("TIMESTAMP NOT NULL", "TIMESTAMP DEFAULT CURRENT_TIMESTAMP", "TIMESTAMP NULL DEFAULT NULL"),
+    *("TIMESTAMP(6) NOT NULL DEFAULT CURRENT_TIMESTAMP(6) ON UPDATE CURRENT_TIMESTAMP(6)", "DATETIME DEFAULT NOW()"),
+    *("TIMESTAMP(3) NULL DEFAULT '2024-06-01 12:34:56.789'", "TIMESTAMP DEFAULT '2024-11-03 01:30:00'"),
+    *("DATETIME NOT NULL ON UPDATE CURRENT_TIMESTAMP", "TIME DEFAULT '-12:34:56'", "TIME(3) DEFAULT '1:2:3.4567'"),
+    *("TIME NOT NULL", "TIME DEFAULT '12:30'", "TIME DEFAULT 123", "CHAR(4) DEFAULT 'ab  '", "CHAR(4) NOT NULL"),
+    *("VARCHAR(9) DEFAULT 'ab  '", "VARCHAR(10) CHARACTER SET gbk DEFAULT '中'", r"""VARCHAR(20) DEFAULT 'dé,"q\\'"""),
+    *("VARCHAR(20) DEFAULT 'it''s;'", 'VARCHAR(20) DEFAULT "d\'q"', "VARCHAR(5) DEFAULT 12", "VARCHAR(9) DEFAULT 1.50"),
+    *("VARCHAR(20) DEFAULT 0x4142", "VARCHAR(20) DEFAULT b'1000001'", "VARCHAR(5) DEFAULT TRUE", "TEXT NOT NULL"),
+    *("VARBINARY(4) DEFAULT x'00ff'", "VARBINARY(4) DEFAULT x'0041'", "BINARY(3) NOT NULL", "BINARY(4) DEFAULT 'ab'"),
+    *("BLOB NOT NULL", "JSON NOT NULL", "JSON DEFAULT NULL", "ENUM('q','r') NOT NULL", "ENUM('q','r') DEFAULT 'R'"),
+    *(
+        "ENUM('a''b','c,d','é ') DEFAULT 'c,d'",
+        "SET('x','y') DEFAULT 'y,x'",
+        "SET('x','y') NOT NULL",
+        "ENUM('1','0') DEFAULT 1",
+    ),
+    *("SET('x','y','z') DEFAULT 5", "VARCHAR(36) DEFAULT (UUID())", "DATE DEFAULT (CURRENT_DATE)", "VECTOR NOT NULL"),
+    *("DATETIME DEFAULT (date_format(now(),'%Y-%m-%d'))", "INT UNIQUE", "INT NOT NULL PRIMARY KEY", "INT AS (1+1)"),
+    *("INT GENERATED ALWAYS AS (2) STORED", "INT AS (1) VIRTUAL NOT NULL", "INT COMMENT 'a;b -- c' DEFAULT 3"),
+    *(
+        "INT DEFAULT 0x10",
+        "INT DEFAULT 1e2",
+        "INT DEFAULT +5",
+        "DECIMAL(5,2) DEFAULT .5",
+        "BIGINT AUTO_INCREMENT UNIQUE",
+    ),
+    *("INT NULL DEFAULT 4 CHECK (1)", "CHAR(5) CHARACTER SET binary DEFAULT 'a'", "VARCHAR(5) DEFAULT ''"),
+    *(
+        "BOOL NOT NULL DEFAULT FALSE",
+        "VARCHAR(5) DEFAULT _utf8mb4'é'",
+        "DOUBLE DEFAULT '1e3'",
+        "FLOAT DEFAULT 16777217",
+    ),
+    *("MEDIUMINT(4) UNSIGNED ZEROFILL DEFAULT 42", "INT DEFAULT (7)", "JSON DEFAULT ('{}')", "BIT(8) DEFAULT 'a'"),
+)
+
+TEXTS = ("''", "'a'", "'A'", "'a '", "'it''s'", "'é1'", "'12'", "'-3.50'", "'2020-01-02'", "'y,x'", "'info'", "'q'")
+VALUES: dict[str, Sequence[str]] = {
+    **dict.fromkeys(("tinyint", "year"), ("0", "1", "99")),
+    **dict.fromkeys(("smallint", "mediumint", "int", "bigint"), ("0", "1", "7", "1999", "127")),
+    "decimal": ("0", "1.5", "99.99", "0.005", "7"),
+    **dict.fromkeys(("float", "double"), ("0", "0.1", "-37.25", "1e10", "3e-7", "16777217", "2.5")),
+    "bit": ("b'0'", "b'1'", "1"),
+    "date": ("'1000-01-01'", "'2020-02-29'", "'2018-05-06'", "'2023-12-31'", "'9999-12-31'"),
+    "datetime": ("'2014-11-04 13:16:07.978'", "'1000-01-01 00:00:00'", "'9999-12-31 23:59:58'", "'2023-12-31'"),
+    "timestamp": (
+        "'2014-11-04 13:16:07.978'",
+        "'1970-01-03 00:00:00'",
+        "'2024-11-03 05:30:00'",
+        "'2037-12-31 23:59:59'",
+    ),
+    "time": ("'-838:59:59'", "'00:00:00.126'", "'23:59:59'", "'-00:00:01'", "'838:59:59'"),
+    **dict.fromkeys(("char", "varchar", "tinytext"), TEXTS),
+    **dict.fromkeys(("text", "mediumtext", "longtext"), (*TEXTS, r"'back\\slash'", "'中 😀'")),
+    **dict.fromkeys(
+        ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob"), ("x''", "x'00'", "x'4142'", "x'c3a9'")
+    ),
+    **dict.fromkeys(("enum", "set"), ("1", "2")),
+    "json": ("""'{"k": 1}'""", "'null'", """'[1, 2.5, "é"]'""", "'\"s\"'"),
+    "vector": ("'[1,2.5]'",),
+}
+
+
+class RandomStatements:
+    """Gives one statement after the other, each about the tables that there are then."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = Random(seed)
+        self.database: str | None = None
+        """Of the session: names in it may stand alone."""
+        self._number = 0
+        self._all: Tables = ()
+        self._following: list[str] = []
+        """What is to come next: what needs several statements would hardly happen otherwise."""
+        self._makers: dict[Callable[[Mapping[str, Any]], str], int] = {
+            self._insert: 24, self._update: 10, self._delete: 3, self._add_column: 24, self._drop_column: 7,
+            self._rename_column: 5, self._change_column: 7, self._modify_column: 12, self._null: 3,
+            self._alter_default: 3, self._several: 8, self._add_key: 7, self._drop_key: 4, self._rename_table: 5,
+            self._swap: 2, self._truncate: 2, self._drop_table: 5, self._like: 3, self._create: 3, self._partition: 8,
+            self._exchange: 4, self._repartition: 4, self._convert: 2, self._database: 2, self._other: 3,
+        }  # fmt: skip
+
+    def next(self, tables: Tables) -> str:
+        """A statement."""
+        self._all = tables
+        if self._following:
+            return self._following.pop(0)
+        if not tables:
+            return self._create({})
+        maker = self.random.choices([*self._makers], [*self._makers.values()])[0]
+        return maker(self.random.choice(tables))
+
+    # --- names and values ---
+
+    def cased(self, name: str) -> str:
+        """The name in other capitals, as far as TiDB takes them for the same."""
+        if self.random.random() < 0.5:
+            return name
+        return "".join(self._cased(c) for c in name)
+
+    def _cased(self, character: str) -> str:
+        other = self.random.choice((character.upper(), character.lower()))
+        return other if len(other) == 1 and fold(other) == fold(character) else character
+
+    def column(self, name: str) -> str:
+        return quoted(self.cased(name))
+
+    def table(self, table: Mapping[str, Any]) -> str:
+        """Its name, with its database where the session has another."""
+        return self._table(table["db"], table["table"])
+
+    def _table(self, database: str, table: str) -> str:
+        name = quoted(self.cased(table)) if self.random.random() < 0.8 or not re.fullmatch(r"[a-z]+", table) else table
+        alone = self.database is not None and fold(self.database) == fold(database) and self.random.random() < 0.5
+        return name if alone else f"{quoted(self.cased(database))}.{name}"
+
+    def new_name(self) -> str:
+        self._number += 1
+        return f"{self.random.choice(NAMES)}{self._number}"
+
+    def value(self, column: Mapping[str, Any]) -> str:
+        """A literal of the column's type; NULL where it may be."""
+        kind, choice = column["data_type"], self.random.choice
+        if column["nullable"] == "YES" and self.random.random() < 0.15:
+            return "NULL"
+        literal = choice(VALUES.get(kind, ("NULL",)))
+        if self.random.random() < 0.6 and kind in ("int", "bigint", "smallint", "mediumint", "decimal"):
+            self._number += 1
+            literal = str(self._number if "unsigned" in column["type"] else choice((1, -1)) * self._number)
+        if self.random.random() < 0.5 and kind in ("varchar", "text", "longtext"):
+            self._number += 1
+            literal = f"'{choice('abZé')}{self._number}'"
+        return literal
+
+    def one_column(self, table: Mapping[str, Any]) -> Mapping[str, Any]:
+        column: Mapping[str, Any] = self.random.choice(table["columns"])
+        return column
+
+    def place(self, table: Mapping[str, Any]) -> str:
+        after = f" AFTER {self.column(self.one_column(table)['name'])}"
+        return self.random.choice(("", "", " FIRST", after))
+
+    # --- rows ---
+
+    def _insert(self, table: Mapping[str, Any]) -> str:
+        columns = [c for c in table["columns"] if not c["generation"]]
+        kept = [c for c in columns if c["nullable"] == "NO" or self.random.random() < 0.7] or columns[:1]
+        rows = [f"({', '.join(map(self.value, kept))})" for _ in range(self.random.randint(1, 3))]
+        names = ",".join(self.column(c["name"]) for c in kept)
+        verb = self.random.choice(("INSERT", "INSERT", "REPLACE"))
+        return f"{verb} INTO {self.table(table)} ({names}) VALUES {', '.join(rows)}"
+
+    def _order(self, table: Mapping[str, Any]) -> str:
+        keys = ",".join(map(quoted, table["primary_key"]))
+        return (f" ORDER BY {keys}" if keys else "") + f" LIMIT {self.random.randint(1, 2)}"
+
+    def _update(self, table: Mapping[str, Any]) -> str:
+        columns = [c for c in table["columns"] if not c["generation"]] or table["columns"]
+        column = self.random.choice(columns)
+        return f"UPDATE {self.table(table)} SET {self.column(column['name'])}={self.value(column)}{self._order(table)}"
+
+    def _delete(self, table: Mapping[str, Any]) -> str:
+        return f"DELETE FROM {self.table(table)}{self._order(table)}"
+
+    # --- columns ---
+
+    def _alter(self, table: Mapping[str, Any], *actions: str) -> str:
+        return f"ALTER TABLE {self.table(table)} {', '.join(actions)}"
+
+    def _added(self, table: Mapping[str, Any]) -> str:
+        word = self.random.choice(("ADD", "ADD COLUMN"))
+        kind = self.random.choice(ADDED)
+        if self.random.random() < 0.06:
+            kind = f"VARCHAR(30) AS (CONCAT({quoted(self.one_column(table)['name'])}, 'x'))"
+        name = self.one_column(table)["name"] if self.random.random() < 0.04 else self.new_name()
+        lenient = " IF NOT EXISTS" if self.random.random() < 0.06 else ""
+        return f"{word}{lenient} {quoted(name)} {kind}{self.place(table)}"
+
+    def _add_column(self, table: Mapping[str, Any]) -> str:
+        if self.random.random() < 0.07:
+            columns = ", ".join(f"{quoted(self.new_name())} {self.random.choice(ADDED)}" for _ in range(2))
+            return self._alter(table, f"ADD COLUMN ({columns})")
+        return self._alter(table, self._added(table))
+
+    def _dropped_column(self, table: Mapping[str, Any]) -> str:
+        return f"DROP COLUMN {self.column(self.one_column(table)['name'])}"
+
+    def _drop_column(self, table: Mapping[str, Any]) -> str:
+        return self._alter(table, self._dropped_column(table))
+
+    def _renamed_column(self, table: Mapping[str, Any]) -> str:
+        old = self.one_column(table)["name"]
+        new = self.cased(old) if self.random.random() < 0.2 else self.new_name()
+        return f"RENAME COLUMN {self.column(old)} TO {quoted(new)}"
+
+    def _rename_column(self, table: Mapping[str, Any]) -> str:
+        return self._alter(table, self._renamed_column(table))
+
+    def _type(self, column: Mapping[str, Any]) -> str:
+        """Its own type, one for which its values are likely to fit, or any."""
+        size = int(found[1]) if (found := re.search(r"\((\d+)", column["type"])) else 9
+        wider = {
+            "tinyint": "SMALLINT", "smallint": "INT", "int": "BIGINT", "bigint": "DECIMAL(30)", "float": "DOUBLE",
+            "varchar": f"VARCHAR({size + 9})", "char": f"VARCHAR({size})", "datetime": "DATETIME(6)",
+            "date": "DATETIME", "timestamp": "TIMESTAMP(6)", "time": "TIME(6)", "text": "LONGTEXT", "year": "INT",
+            "blob": "LONGBLOB", "enum": "VARCHAR(20)", "set": "TEXT", "json": "LONGTEXT", "decimal": "DECIMAL(40,9)",
+        }  # fmt: skip
+        kind = self.random.choice((column["type"], wider.get(column["data_type"], "TEXT"), self.random.choice(TYPES)))
+        return kind + self.random.choice(("", "", "", " NOT NULL", " NULL", " DEFAULT NULL", " COMMENT 'x''y'"))
+
+    def _modified(self, table: Mapping[str, Any]) -> str:
+        column = self.one_column(table)
+        return f"MODIFY COLUMN {self.column(column['name'])} {self._type(column)}{self.place(table)}"
+
+    def _modify_column(self, table: Mapping[str, Any]) -> str:
+        return self._alter(table, self._modified(table))
+
+    def _change_column(self, table: Mapping[str, Any]) -> str:
+        column = self.one_column(table)
+        new = self.cased(column["name"]) if self.random.random() < 0.3 else self.new_name()
+        return self._alter(
+            table, f"CHANGE {self.column(column['name'])} {quoted(new)} {self._type(column)}{self.place(table)}"
+        )
+
+    def _null(self, table: Mapping[str, Any]) -> str:
+        column = self.one_column(table)
+        return self._alter(
+            table, f"MODIFY {self.column(column['name'])} {column['type']} {self.random.choice(('NOT NULL', 'NULL'))}"
+        )
+
+    def _alter_default(self, table: Mapping[str, Any]) -> str:
+        column = self.one_column(table)
+        what = self.random.choice(("DROP DEFAULT", f"SET DEFAULT {self.value(column)}"))
+        return self._alter(table, f"ALTER COLUMN {self.column(column['name'])} {what}")
+
+    def _several(self, table: Mapping[str, Any]) -> str:
+        if self.random.random() < 0.25 and len(table["columns"]) > 1:
+            one, other = self.random.sample([c["name"] for c in table["columns"]], 2)
+            return self._alter(
+                table,
+                f"RENAME COLUMN {self.column(one)} TO {quoted(other)}",
+                f"RENAME COLUMN {self.column(other)} TO {quoted(one)}",
+            )
+        makers = [self._added, self._added, self._dropped_column, self._renamed_column, self._modified, self._added_key]
+        return self._alter(table, *(self.random.choice(makers)(table) for _ in range(self.random.randint(2, 4))))
+
+    # --- keys ---
+
+    def _added_key(self, table: Mapping[str, Any]) -> str:
+        names = [c["name"] for c in table["columns"]]
+        columns = ",".join(
+            self.column(n) for n in self.random.sample(names, min(len(names), self.random.randint(1, 2)))
+        )
+        name = quoted(self.new_name())
+        layout = self.random.choice(("", " CLUSTERED", " NONCLUSTERED"))
+        kinds = (f"UNIQUE KEY {name}", "UNIQUE", f"INDEX {name}", "KEY", f"CONSTRAINT {name} UNIQUE")
+        if self.random.random() < 0.2:
+            return f"ADD PRIMARY KEY ({columns}){layout}"
+        return f"ADD {self.random.choice(kinds)} ({columns})"
+
+    def _add_key(self, table: Mapping[str, Any]) -> str:
+        name, column = self.new_name(), self.one_column(table)["name"]
+        if self.random.random() < 0.4:
+            unique = self.random.choice(("UNIQUE ", ""))
+            return f"CREATE {unique}INDEX {quoted(name)} ON {self.table(table)} ({self.column(column)})"
+        return self._alter(table, self._added_key(table))
+
+    def _drop_key(self, table: Mapping[str, Any]) -> str:
+        names = [name.replace("``", "`") for name in re.findall(r"KEY `((?:[^`]|``)+)` \(", table["create"])]
+        if not names or self.random.random() < 0.3:
+            return self._alter(table, "DROP PRIMARY KEY")
+        name = self.column(self.random.choice(names))
+        new = quoted(self.new_name())
+        one = self._alter(table, f"RENAME INDEX {name} TO {new}")
+        return self.random.choice(
+            (self._alter(table, f"DROP KEY {name}"), f"DROP INDEX {name} ON {self.table(table)}", one)
+        )
+
+    # --- tables ---
+
+    def _new_table(self, database: str | None = None) -> str:
+        return self._table(database or self.random.choice(DATABASES[:2]), self.new_name())
+
+    def _rename_table(self, table: Mapping[str, Any]) -> str:
+        new = self._new_table(table["db"] if self.random.random() < 0.7 else None)
+        if self.random.random() < 0.15:
+            new = self.table(table)
+        word = self.random.choice(("TO ", "AS ", ""))
+        return self.random.choice(
+            (f"RENAME TABLE {self.table(table)} TO {new}", self._alter(table, f"RENAME {word}{new}"))
+        )
+
+    def _swap(self, table: Mapping[str, Any]) -> str:
+        other = self.random.choice(self._all)
+        one, two, swap = self.table(table), self.table(other), self._new_table()
+        if self.random.random() < 0.3:
+            return f"RENAME TABLE {one} TO {self._new_table()}, {two} TO {self._new_table()}"
+        return f"RENAME TABLE {one} TO {swap}, {two} TO {one}, {swap} TO {two}"
+
+    def _truncate(self, table: Mapping[str, Any]) -> str:
+        return f"TRUNCATE {self.random.choice(('TABLE ', ''))}{self.table(table)}"
+
+    def _drop_table(self, table: Mapping[str, Any]) -> str:
+        name = f"{quoted(table['db'])}.{quoted(self.cased(table['table']))}"
+        if self.random.random() < 0.6:
+            to = f" TO {quoted(self.new_name())}" if self.random.random() < 0.5 else ""
+            self._following.append(self.random.choice((f"RECOVER TABLE {name}", f"FLASHBACK TABLE {name}{to}")))
+        return self.random.choice(("DROP TABLE", "DROP TABLE IF EXISTS", "DROP TABLE", "TRUNCATE TABLE")) + f" {name}"
+
+    def _like(self, table: Mapping[str, Any]) -> str:
+        return f"CREATE TABLE {self._new_table()} LIKE {self.table(table)}"
+
+    def _create(self, table: Mapping[str, Any]) -> str:
+        if self.random.random() < 0.3:
+            return f"CREATE TABLE IF NOT EXISTS {self.table(table)} (z INT)"
+        key = self.random.choice(
+            ("INT PRIMARY KEY", "BIGINT AUTO_RANDOM PRIMARY KEY", "VARCHAR(9) NOT NULL UNIQUE", "INT")
+        )
+        columns = [f"{quoted(self.new_name())} {key}"]
+        columns += [f"{quoted(self.new_name())} {self.random.choice(ADDED)}" for _ in range(self.random.randint(1, 4))]
+        return f"CREATE TABLE {self._new_table()} ({', '.join(columns)})"
+
+    # --- partitions ---
+
+    def _partitions(self, table: Mapping[str, Any]) -> list[str]:
+        if found := re.search(r"PARTITIONS (\d+)", table["create"]):
+            return [f"p{number}" for number in range(int(found[1]))]
+        return re.findall(r"PARTITION `(\w+)`", table["create"]) or ["p0"]
+
+    @property
+    def _partitioned(self) -> Mapping[str, Any]:
+        tables = [table for table in self._all if "PARTITION BY" in table["create"]]
+        return self.random.choice(tables or self._all)
+
+    def _partition(self, _: Mapping[str, Any]) -> str:
+        table = self._partitioned
+        names, number = self._partitions(table), self.random.randint(1, 40)
+        one, new = quoted(self.cased(self.random.choice(names))), quoted(self.new_name())
+        values = self.random.choice((f"LESS THAN ({number})", f"IN ({number}, NULL)", "LESS THAN MAXVALUE"))
+        last = f"PARTITION {quoted(self.new_name())} VALUES LESS THAN MAXVALUE"
+        actions = (
+            *(f"DROP PARTITION {one}", f"TRUNCATE PARTITION {one}", "TRUNCATE PARTITION ALL"),
+            f"ADD PARTITION (PARTITION {new} VALUES {values})",
+            f"REORGANIZE PARTITION {one} INTO (PARTITION {new} VALUES LESS THAN ({number}), {last})",
+            *("ADD PARTITION PARTITIONS 2", "COALESCE PARTITION 1", "REMOVE PARTITIONING"),
+        )
+        return self._alter(table, self.random.choice(actions))
+
+    def _repartition(self, table: Mapping[str, Any]) -> str:
+        column = self.column(self.random.choice(table["primary_key"] or [self.one_column(table)["name"]]))
+        rest = "PARTITION pZ VALUES LESS THAN (MAXVALUE)"
+        return self._alter(table, self.random.choice((
+            f"PARTITION BY HASH({column}) PARTITIONS 3",
+            f"PARTITION BY KEY({column}) PARTITIONS 2",
+            f"PARTITION BY RANGE({column}) (PARTITION pA VALUES LESS THAN (50), {rest})",
+            f"PARTITION BY RANGE COLUMNS({column}) (PARTITION pA VALUES LESS THAN ('m'), {rest})",
+            f"PARTITION BY LIST({column}) (PARTITION pL VALUES IN (1,2,NULL), PARTITION pD DEFAULT)",
+        )))  # fmt: skip
+
+    def _exchange(self, _: Mapping[str, Any]) -> str:
+        """Of a partition with a table that is made for it, or is of the same columns."""
+        table = self._partitioned
+        alike = [t for t in self._all if "PARTITION BY" not in t["create"] and _shape(t) == _shape(table)]
+        check = self.random.choice(("", "", " WITH VALIDATION", " WITHOUT VALIDATION"))
+        action = f"EXCHANGE PARTITION {quoted(self.random.choice(self._partitions(table)))} WITH TABLE"
+        if alike and self.random.random() < 0.5:
+            return self._alter(table, f"{action} {self.table(self.random.choice(alike))}{check}")
+        new = f"{quoted(self.random.choice(DATABASES[:2]))}.{quoted(self.new_name())}"
+        self._following += [f"ALTER TABLE {new} REMOVE PARTITIONING", self._alter(table, f"{action} {new}{check}")]
+        return f"CREATE TABLE {new} LIKE {self.table(table)}"
+
+    # --- the rest ---
+
+    def _convert(self, table: Mapping[str, Any]) -> str:
+        to = self.random.choice(
+            ("utf8mb4 COLLATE utf8mb4_general_ci", "utf8mb4 COLLATE utf8mb4_bin", "utf8mb4", "latin1")
+        )
+        return self._alter(
+            table, self.random.choice((f"CONVERT TO CHARACTER SET {to}", f"DEFAULT CHARACTER SET = {to}"))
+        )
+
+    def _database(self, _: Mapping[str, Any]) -> str:
+        name = quoted(self.cased(self.random.choice(DATABASES)))
+        drop = f"DROP DATABASE {quoted(self.cased(DATABASES[2]))}"
+        return self.random.choice(
+            (f"CREATE DATABASE IF NOT EXISTS {name}", f"ALTER DATABASE {name} COLLATE utf8mb4_bin", drop)
+        )
+
+    def _other(self, table: Mapping[str, Any]) -> str:
+        name, one = self._new_table(), self.table(table)
+        return self.random.choice((
+            f"CREATE VIEW {name} AS SELECT 1 AS one", f"CREATE OR REPLACE VIEW {name} AS SELECT * FROM {one}",
+            self._alter(table, "COMMENT 'it''s; a -- table'"), self._alter(table, "AUTO_INCREMENT = 5000"),
+            f"CREATE SEQUENCE {name}", self._alter(table, "SHARD_ROW_ID_BITS = 4"), f"ANALYZE TABLE {one}",
+            self._alter(table, "ADD CONSTRAINT CHECK (1 > 0)"), self._alter(table, "ENGINE = InnoDB", "COMMENT = 'x'"),
+            f"CREATE TABLE {name} AS SELECT 1 AS a", f"DROP TABLE IF EXISTS {name}, {self._new_table()}",
+            self._alter(table, "CACHE"), self._alter(table, "NOCACHE"), self._alter(table, "ORDER BY 1"),
+        ))  # fmt: skip
+
+
+def _shape(table: Mapping[str, Any]) -> list[tuple[str, str]]:
+    return [(column["name"], column["type"]) for column in table["columns"]]

@@ -1,0 +1,40 @@
+"""Fresh sessions of random statements, recorded on a real TiDB and played as changefeeds."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.append(str(Path(__file__).parents[1] / "planning"))
+
+from played_session import PROTOCOLS, differences
+from record_session import clear, session, write_session
+from tidb_server import TiDB, server, tidb
+
+PROGRAM = server()
+pytestmark = [
+    pytest.mark.skipif(PROGRAM is None, reason="no tidb-server: `make verify-test` builds it, and needs Go"),
+    pytest.mark.timeout(1800),
+]
+SEEDS = range(first := int(time.time()) * 10, first + 3)
+"""New ones every time; a failure's seed is in the test's name."""
+
+
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TiDB]:
+    assert PROGRAM is not None
+    with tidb(PROGRAM, tmp_path_factory.mktemp("tidb")) as running:
+        yield running
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_fresh_session_leaves_the_definitions_of_tidb(database: TiDB, seed: int, tmp_path: Path) -> None:
+    clear(database)
+    file = tmp_path / "session.jsonl.gz"
+    write_session(session(database, seed, 150), file)
+    found = [text for protocol in PROTOCOLS for text in differences(file, protocol, tmp_path / protocol)]
+    assert found == []
