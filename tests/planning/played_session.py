@@ -26,8 +26,9 @@ PROTOCOLS: Mapping[str, Mapping[str, Any]] = {
 }
 _EXPLAINED = re.compile(
     "(its|the) value (in old rows is not known|of column .* in old rows)|which rows .* had is unknown"
-    "|the rows of the restored table are unknown|one table is unknown to this feed or blocked|is reserved for gold"
-    "|VECTOR NOT NULL, no DEFAULT|when it came from a database that the text does not name"
+    "|the rows of the restored table are unknown|one table is unknown to this feed or blocked"
+    "|the other table is blocked|is reserved for gold|VECTOR NOT NULL, no DEFAULT"
+    "|when it came from a database that the text does not name"
 )
 """Reasons of docs/ddl.md (What blocks a table) that a message does not tell."""
 _WITHOUT_COLUMNS = (StopKind.AWAITS_ROWS, StopKind.AMBIGUOUS_TABLE)
