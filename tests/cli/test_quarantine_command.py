@@ -75,9 +75,9 @@ def test_a_message_is_shown_with_its_bytes_and_what_inspect_makes_of_them(
     assert "protocol canal-json as given" in out
     assert notes == "Next: ticdc-lake quarantine replay --feed crm --at t/0/2 --dry-run\n"
     assert quarantine(project, "show", "--at", "t/0/7") == 1
-    assert capsys.readouterr().out == "1 of the positions given with --at name no open message\n"
+    assert capsys.readouterr().out == "no open message at 1 position given with --at\n"
     assert quarantine(project, "show") == 2
-    assert "expected topic/partition/offset of each" in capsys.readouterr().err
+    assert "messages (--at): expected topic/partition/offset of each" in capsys.readouterr().err
 
 
 def test_a_dry_run_says_what_would_decode_and_changes_nothing(

@@ -88,7 +88,7 @@ def positions_of(texts: Sequence[str]) -> list[Position]:
     Raises ConfigError for no text and for any other one.
     """
     if not texts:
-        raise ConfigError(f"messages: expected topic/partition/offset of each, or {ALL}, found none")
+        raise ConfigError(f"messages (--at): expected topic/partition/offset of each, or {ALL}, found none")
     return [] if [*texts] == [ALL] else [*map(_position, texts)]
 
 
@@ -96,11 +96,11 @@ def _position(text: str) -> Position:
     topic, *numbers = text.split("/")
     # No more digits than Kafka's largest offset has: Python reads no number of thousands of them.
     if len(numbers) != 2 or not topic or not all(re.fullmatch("[0-9]{1,19}", number) for number in numbers):
-        raise ConfigError(f"messages: expected topic/partition/offset, or {ALL} alone, found {text!r}")
+        raise ConfigError(f"messages (--at): expected topic/partition/offset, or {ALL} alone, found {text!r}")
     partition, offset = map(int, numbers)
     if partition > LARGEST_PARTITION or offset > LARGEST_OFFSET:
         largest = f"{LARGEST_PARTITION}/{LARGEST_OFFSET}"
-        raise ConfigError(f"messages: expected topic/partition/offset, at most {largest}, found {text!r}")
+        raise ConfigError(f"messages (--at): expected topic/partition/offset, at most {largest}, found {text!r}")
     return topic, partition, offset
 
 

@@ -171,5 +171,5 @@ def _not_open(messages: list[str], found: int) -> int:
     """How many of the positions named no open message; says so."""
     absent = max(0, len(set(positions_of(messages))) - found)
     if absent:
-        print(f"{absent} of the positions given with --at name no open message")
+        print(f"no open message at {counted(absent, 'position')} given with --at")
     return absent

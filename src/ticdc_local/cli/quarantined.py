@@ -12,6 +12,7 @@ from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Layer, Values
 from ticdc_lakehouse.config.feed import Feed
 from ticdc_lakehouse.config.layer_settings import decoding_of
+from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.silver import external_schemas, quarantine
 from ticdc_lakehouse.silver.decode_stream import TOO_LARGE, too_large_text
 from ticdc_lakehouse.silver.first_messages import events_in
@@ -50,7 +51,7 @@ def show(lake: DeltaReader, feed: Feed, positions: Sequence[Position], *, explai
         print_tree(_inspector(feed, explain=explain).inspect((raw["key"], raw["value"]), place).tree, sys.stdout)
         note(f"Next: ticdc-lake quarantine replay --feed {feed.name} --at {place} --dry-run")
     if absent := len(set(positions)) - len(found):
-        print(f"{absent} of the positions given with --at name no open message")
+        print(f"no open message at {counted(absent, 'position')} given with --at")
     return 1 if absent else 0
 
 
