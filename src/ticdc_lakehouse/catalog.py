@@ -241,9 +241,10 @@ class Lake:
         """Delta remembers what it read by folder, and another table may soon lie in one of them."""
         self.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
 
-    def view(self, layer: Layer, name: str, query: str, *, comment: str) -> None:
-        """Create or replace a view."""
-        self.spark.sql(f"CREATE OR REPLACE VIEW {self.table(layer, name)} COMMENT {literal(comment)} AS {query}")
+    def view(self, layer: Layer, name: str, columns: str, query: str, *, comment: str) -> None:
+        """Create or replace a view. ``columns`` is the SQL list of all its columns, with their comments."""
+        view = f"{self.table(layer, name)} ({columns})"
+        self.spark.sql(f"CREATE OR REPLACE VIEW {view} COMMENT {literal(comment)} AS {query}")
 
     def keep_view(self, layer: Layer, name: str, query: str, *, comment: str, same_comment: bool = False) -> None:
         """Let a view show what ``query`` gives. One that exists is altered, so that it keeps its privileges; columns

@@ -131,9 +131,16 @@ def test_columns_have_exact_types_values_and_comments(feed: Changefeed, layer: L
     instants = view.where("id > 1").selectExpr(*(f"unix_millis({name})" for name in INSTANTS)).first()
     assert instants == tuple(round(instant.timestamp() * 1000) for instant in INSTANTS.values())
     assert "twice" not in fields
-    if layer is Layer.GOLD:
-        for name, kind, *_ in EXACT:
-            assert fields[name].metadata["comment"].startswith(kind), name
+    for name, kind, *_ in EXACT:
+        assert fields[name].metadata["comment"].startswith(kind), name
+
+
+@pytest.mark.parametrize("layer", Layer)
+def test_every_column_of_the_lake_has_a_comment(feed: Changefeed, layer: Layer) -> None:
+    names = [name for name in feed.lake.tables(layer) if layer is Layer.OPS or name.startswith(feed.name)]
+    assert names
+    fields = [(name, field) for name in names for field in feed.spark.table(feed.lake.table(layer, name)).schema]
+    assert [(name, field.name) for name, field in fields if not field.metadata.get("comment")] == []
 
 
 def test_irregular_dates_are_null_and_kept_exact(feed: Changefeed) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.gold import maintenance, state_tables
-from ticdc_lakehouse.silver import events_table, external_schemas, quarantine
+from ticdc_lakehouse.ops.verify import results
+from ticdc_lakehouse.silver import events_table, external_schemas, quarantine, retention
 
 COLUMNS = {
     "bronze messages": landing._MESSAGE_COLUMNS,
@@ -17,7 +18,8 @@ COLUMNS = {
     "silver schemas": external_schemas._COLUMNS,
     "ops.quarantine_actions": quarantine._ACTION_COLUMNS,
     "ops.kept": maintenance._COLUMNS,
-    **{f"ops.{name}": columns for name, (columns, _) in state_tables._TABLES.items()},
+    "ops.retention": retention._COLUMNS,
+    **{f"ops.{name}": columns for name, (columns, _) in {**state_tables._TABLES, **results._TABLES}.items()},
 }
 
 

@@ -22,6 +22,12 @@ from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, has_dates, image_sql, typed_columns
 from ticdc_lakehouse.sql.undeclared_types import whole_text_sql
 
+_COLUMNS = """
+    database COMMENT 'database in TiDB',
+    table COMMENT 'table in TiDB',
+    column COMMENT 'column in TiDB',
+    rows COMMENT 'how many rows have such a value there'
+"""
 _NONE = "SELECT '' AS database, '' AS table, '' AS column, 0L AS rows WHERE false"
 
 
@@ -31,7 +37,8 @@ def create_view(lake: Lake, config: GoldConfig, tables: Iterable[tuple[Table, Ta
     counted, layer = (each for each in tables if _counted(config, *each)), analysts_layer(config)
     counts = [_count_sql(table, lake.table(layer, state.name)) for table, state in counted]
     comment = f"Values of changefeed {config.feed} that their columns' types cannot hold: exact in {IRREGULAR}"
-    lake.view(Layer.OPS, f"{config.feed}_irregular", " UNION ALL ".join(counts) or _NONE, comment=comment)
+    query = " UNION ALL ".join(counts) or _NONE
+    lake.view(Layer.OPS, f"{config.feed}_irregular", _COLUMNS, query, comment=comment)
 
 
 def _counted(config: GoldConfig, table: Table, state: TableState) -> bool:

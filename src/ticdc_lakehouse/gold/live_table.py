@@ -36,12 +36,13 @@ ID, FEED = "ticdc.id", "ticdc.feed"
 _MOST_CLUSTERING_COLUMNS = 4
 _WITHOUT_RANGES = (Family.BINARY, Family.JSON, Family.VECTOR, Family.OTHER)
 """Types for whose values Delta keeps no minimum and maximum that could skip a file."""
-_OWN_COMMENTS = {
+OWN_COLUMNS = {
     COMMIT_TS: ("BIGINT", "TSO of the change that left the row so"),
     IRREGULAR: ("MAP<STRING, STRING>", "column to exact MySQL text, for values that its type cannot hold"),
     KEY: ("STRING", "handle key: JSON array of its values"),
     DELETED: ("BOOLEAN", "a tombstone: the row was deleted"),
 }
+"""Gold's own columns: their types and comments."""
 _DERIVED_PROPERTIES = (
     "delta.columnMapping.maxColumnId",
     "delta.dataSkippingStatsColumns",
@@ -76,7 +77,7 @@ def _column(column: TypedColumn) -> Column:
 
 
 def _own(names: Iterable[str]) -> Iterable[tuple[str, str, str]]:
-    return ((name, *_OWN_COMMENTS[name]) for name in names)
+    return ((name, *OWN_COLUMNS[name]) for name in names)
 
 
 def clustering(table: Table) -> tuple[str, ...]:

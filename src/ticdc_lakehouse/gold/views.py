@@ -11,7 +11,7 @@ from collections.abc import Collection
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import irregular
-from ticdc_lakehouse.gold.live_table import live_names, restore_names
+from ticdc_lakehouse.gold.live_table import OWN_COLUMNS, live_names, restore_names
 from ticdc_lakehouse.gold.merge import DELETED
 from ticdc_lakehouse.gold.state import data_tables, names_ever, published
 from ticdc_lakehouse.planning.planning_input import GoldConfig
@@ -20,7 +20,7 @@ from ticdc_lakehouse.policy import Mode, OnIrregular, Views
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import spark_names
 from ticdc_lakehouse.silver import events_table
-from ticdc_lakehouse.sql.text import is_table_sql, literal, quoted
+from ticdc_lakehouse.sql.text import commented_sql, is_table_sql, literal, quoted
 from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,
     TypedColumn,
@@ -35,6 +35,7 @@ from ticdc_lakehouse.sql.typed_columns import (
 from ticdc_lakehouse.sql.undeclared_types import whole_text_sql
 
 _ABOUT = ("commit_ts", "commit_time", "op", "topic", "partition", "offset", "index")
+_BEFORE = "the row before an update or delete, where the wire has it; else NULL"
 _SHOWN = {
     Mode.WATERMARKS: "at the published watermark",
     Mode.EVENTUAL: "as far as its changes have arrived (gold mode eventual: not one point in time for all rows)",
@@ -75,52 +76,61 @@ def _dates_as_text(config: GoldConfig, table: Table) -> bool:
 def _shown(column: TypedColumn, time_zone: str, *, as_text: bool) -> str:
     if not (as_text and column.has_dates):
         return quoted(column.name)
+    text = commented_sql(stored_text_sql(column, time_zone), column.name, *_declared(column, as_text=True))
+    return f"{text} AS {quoted(column.name)}"
+
+
+def _declared(column: TypedColumn, *, as_text: bool) -> tuple[str, str]:
+    """A column's type and comment, where dates are shown as texts or are not."""
+    if not (as_text and column.has_dates):
+        return column.spark_type, column.comment
     remarks = "; ".join(filter(None, ("MySQL's text: on_irregular", pending_remark(column.definition))))
-    comment = f"{column.definition.type.text} ({remarks})"
-    return f"{_commented_sql(stored_text_sql(column, time_zone), column.name, comment)} AS {quoted(column.name)}"
-
-
-def _commented_sql(text: str, name: str, comment: str) -> str:
-    """A STRING expression whose column has a comment. ALTER VIEW takes no list of columns, but the comment of the field
-    of a struct goes with the field."""
-    field = f"{quoted(name)}: STRING COMMENT {literal(comment)}"
-    return f"CAST(named_struct({literal(name)}, {text}) AS STRUCT<{field}>).{quoted(name)}"
+    return "STRING", f"{column.definition.type.text} ({remarks})"
 
 
 def silver_view(lake: Lake, config: GoldConfig, name: str, table: Table) -> None:
     """Let the view of one table show its changes: after (or the deleted row) as typed columns, before as a
     struct. Changes from before an ALTER TABLE are shown in today's columns; `ops.definitions` has those of then."""
-    typed = typed_columns(table)
-    images = (
-        [whole_text_sql(c.definition, f"{image}.{quoted(c.name)}", config.time_zone) for c in typed]
-        for image in ("image", "old")
-    )
-    as_text = _dates_as_text(config, table)
-    (own, irregular_texts), (old, _) = (_read(typed, texts, config.time_zone, as_text=as_text) for texts in images)
-    taken = {spark_names(c.name)[0] for c in typed}
-    about = ", ".join(f"{name} AS {_free(name, taken)}" for name in _ABOUT)
-    rest = (
-        f", {irregular_sql(irregular_texts)} AS {_free(IRREGULAR, taken)}" if has_dates(table) and not as_text else ""
-    )
     events = events_table.full_name(lake, config.feed)
     query = f"""
-        SELECT {about}, {own},
-               CASE WHEN old IS NOT NULL THEN struct({old}) END AS {_free("_before", taken)}{rest}
+        SELECT {", ".join(_silver_columns(config, table))}
         FROM (SELECT *, {image_sql(table, "coalesce(after, before)")} AS image, {image_sql(table, "before")} AS old
               FROM {events} WHERE kind = '{Kind.ROW}' AND {is_table_sql(table.name)})"""
     comment = f"Every change of TiDB table {table.database}.{table.table}, duplicates included"
     lake.keep_view(Layer.SILVER, name, query, comment=comment)
 
 
-def _read(columns: tuple[TypedColumn, ...], texts: list[str], time_zone: str, *, as_text: bool) -> tuple[str, str]:
-    """The texts of an image as the view shows them, and the dates among them that are none as JSON."""
+def _silver_columns(config: GoldConfig, table: Table) -> list[str]:
+    """What the view of a table's changes selects, each with its comment."""
+    typed, as_text = typed_columns(table), _dates_as_text(config, table)
+    images = (
+        [whole_text_sql(c.definition, f"{image}.{quoted(c.name)}", config.time_zone) for c in typed]
+        for image in ("image", "old")
+    )
+    (own, irregular_texts), (old, _) = (_read(typed, texts, config.time_zone, as_text=as_text) for texts in images)
+    declared = [(c.name, *_declared(c, as_text=as_text)) for c in typed]
+    shown = [f"{commented_sql(value, *of)} AS {quoted(of[0])}" for value, of in zip(own, declared, strict=True)]
+    fields = ", ".join(f"{quoted(name)}: {kind} COMMENT {literal(comment)}" for name, kind, comment in declared)
+    row_before = f"CASE WHEN old IS NOT NULL THEN struct({', '.join(old)}) END"
+    taken = {spark_names(c.name)[0] for c in typed}
+    about = [f"{name} AS {_free(name, taken)}" for name in _ABOUT]
+    before = f"{commented_sql(row_before, '_before', f'STRUCT<{fields}>', _BEFORE)} AS {_free('_before', taken)}"
+    if not has_dates(table) or as_text:
+        return [*about, *shown, before]
+    irregular = commented_sql(irregular_sql(irregular_texts), IRREGULAR, *OWN_COLUMNS[IRREGULAR])
+    return [*about, *shown, before, f"{irregular} AS {_free(IRREGULAR, taken)}"]
+
+
+def _read(
+    columns: tuple[TypedColumn, ...], texts: list[str], time_zone: str, *, as_text: bool
+) -> tuple[list[str], str]:
+    """The values of an image as the view shows them, and the dates among them that are none as JSON."""
     values = [t if as_text and c.has_dates else c.sql(t, time_zone) for c, t in zip(columns, texts, strict=True)]
-    shown = ", ".join(f"{value} AS {quoted(c.name)}" for c, value in zip(columns, values, strict=True))
     dates = [at for at, column in enumerate(columns) if column.has_dates]
     irregular_texts = irregular_texts_sql(
         tuple(columns[at] for at in dates), [texts[at] for at in dates], [values[at] for at in dates]
     )
-    return shown, irregular_texts
+    return values, irregular_texts
 
 
 def _free(name: str, taken: set[str]) -> str:
@@ -147,7 +157,9 @@ def mark_stale(lake: Lake, feed: str) -> None:
 def mark_current(lake: Lake, config: GoldConfig) -> None:
     """Say that all views show the published state."""
     comment = f"Is there while all views of changefeed {config.feed} show its published watermark"
-    lake.view(Layer.OPS, _marker_view(config.feed), f"SELECT {literal(config.views.value)} AS views", comment=comment)
+    views = "views COMMENT 'gold.views of its file'"
+    query = f"SELECT {literal(config.views.value)}"
+    lake.view(Layer.OPS, _marker_view(config.feed), views, query, comment=comment)
 
 
 def _marker_view(feed: str) -> str:

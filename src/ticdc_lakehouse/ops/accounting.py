@@ -3,14 +3,6 @@
     ops.<feed>_accounting   per bronze batch and partition: events = applied + superseded + repeated + filtered +
                             waiting + quarantined + control
 
-    applied       row changes that made a row what it was at some published watermark
-    superseded    row changes that a newer change of the same key overtook within their window
-    repeated      row changes that had come before
-    filtered      row changes of tables that gold does not carry
-    waiting       row changes above the watermark, or above the TSO at which their table is blocked
-    quarantined   messages that could not be decoded
-    control       DDL, watermarks, schemas, and messages without any event
-
 ``messages`` counts the messages that the events came with; ``silver.<feed>_accounting`` holds these against bronze.
 """
 
@@ -22,7 +14,27 @@ from ticdc_lakehouse.gold.state_tables import WINDOWS, definitions_sql, newest_s
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import folded_sql, literal
 
-_FATES = ("applied", "superseded", "repeated", "filtered", "waiting", "quarantined", "control")
+_FATES = {
+    "applied": "row changes that made a row what it was at some published watermark",
+    "superseded": "row changes that a newer change of the same key overtook within their window",
+    "repeated": "row changes that had come before",
+    "filtered": "row changes of tables that gold does not carry",
+    "waiting": "row changes above the watermark, or above the TSO at which their table is blocked",
+    "quarantined": "messages that could not be decoded",
+    "control": "DDL, watermarks, schemas, and messages without any event",
+}
+COUNTS = f"""
+    messages COMMENT 'messages that the events came with',
+    events COMMENT 'sum of the columns after it',
+    {", ".join(f"{fate} COMMENT {literal(what)}" for fate, what in _FATES.items())}
+"""
+"""The columns that `totals_sql` gives, as a view takes them."""
+_COLUMNS = f"""
+    batch COMMENT 'bronze batch',
+    topic COMMENT 'Kafka topic',
+    partition COMMENT 'Kafka partition',
+    {COUNTS}
+"""
 
 _NAME = f"{folded_sql('database')} AS database, {folded_sql('table')} AS table"
 """The columns of a table's name as TiDB compares it (wire.md 8.14)."""
@@ -35,7 +47,8 @@ def exists(lake: Lake, feed: str) -> bool:
 
 def create_view(lake: Lake, feed: str) -> None:
     """Create the feed's view; the tables that it reads must be there."""
-    lake.view(Layer.OPS, _view(feed), _accounting_sql(lake, feed), comment="What became of every event of the feed")
+    comment = "What became of every event of the feed"
+    lake.view(Layer.OPS, _view(feed), _COLUMNS, _accounting_sql(lake, feed), comment=comment)
 
 
 def _view(feed: str) -> str:

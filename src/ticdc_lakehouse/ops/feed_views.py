@@ -17,19 +17,25 @@ from ticdc_lakehouse.ops import accounting
 from ticdc_lakehouse.silver import events_table, quarantine
 from ticdc_lakehouse.sql.text import literal
 
-_MESSAGE = "topic, partition, offset, timestamp, batch, reason, detail, error_offset, database, table"
+_FEED = "feed COMMENT 'changefeed, as its file is named'"
+_CHANGES = """
+    database COMMENT 'database in TiDB',
+    table COMMENT 'table in TiDB',
+    minute COMMENT 'of the commits',
+    changes COMMENT 'row changes, duplicates included'
+"""
 
 
 def create_views(lake: Lake, feeds: Sequence[str]) -> None:
     """Create the views, or bring them up to these feeds, whose tables must be there."""
     quarantine.create_tables(lake)
     views = (
-        ("quarantine", _quarantine_sql, "Messages in quarantine that nothing was done about"),
-        ("changes", _changes_sql, "Row changes by table and minute of their commit"),
-        ("accounting", accounting.totals_sql, "What became of every event of each feed"),
+        ("quarantine", _quarantine_sql, events_table.MESSAGE, "Messages in quarantine that nothing was done about"),
+        ("changes", _changes_sql, _CHANGES, "Row changes by table and minute of their commit"),
+        ("accounting", accounting.totals_sql, accounting.COUNTS, "What became of every event of each feed"),
     )
-    for name, query, comment in views:
-        lake.view(Layer.OPS, name, _of_all(lake, feeds, query), comment=comment)
+    for name, query, columns, comment in views:
+        lake.view(Layer.OPS, name, f"{_FEED}, {columns}", _of_all(lake, feeds, query), comment=comment)
 
 
 def _of_all(lake: Lake, feeds: Sequence[str], query: Callable[[Lake, str], str]) -> str:
@@ -39,7 +45,7 @@ def _of_all(lake: Lake, feeds: Sequence[str], query: Callable[[Lake, str], str])
 def _quarantine_sql(lake: Lake, feed: str) -> str:
     # `reason` is NULL but for errors: its null count lets Delta skip every file without one.
     return f"""
-        SELECT {_MESSAGE} FROM {events_table.full_name(lake, feed)}
+        SELECT {events_table.MESSAGE} FROM {events_table.full_name(lake, feed)}
         LEFT ANTI JOIN (SELECT topic, partition, offset FROM {lake.table(Layer.OPS, quarantine.ACTIONS)}
                         WHERE feed = {literal(feed)}) USING (topic, partition, offset)
         WHERE reason IS NOT NULL AND kind = '{Kind.ERROR}' AND replayed_at IS NULL"""

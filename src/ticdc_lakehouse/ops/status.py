@@ -36,6 +36,25 @@ from ticdc_lakehouse.silver import events_table, quarantine
 from ticdc_lakehouse.sql.text import literal
 
 _CHANGES = f"kind IN ('{Kind.ROW}', '{Kind.DDL}')"
+_FEED_COLUMNS = """
+    feed COMMENT 'changefeed, as its file is named',
+    number COMMENT 'of the newest published window',
+    tso COMMENT 'published watermark: every change with commit_ts at or below it is in',
+    time COMMENT 'physical part of tso',
+    published_at COMMENT 'when the window was published',
+    seconds_to_publish COMMENT 'age of the watermark when it was published',
+    unapplied_seconds COMMENT 'from the watermark to the newest change that arrived',
+    age_seconds COMMENT 'from the watermark to now',
+    tables COMMENT 'tables that gold has of the feed',
+    blocked COMMENT 'those of them that are blocked: ops.tables says why',
+    landed_at COMMENT 'when the oldest message that bronze keeps came'
+"""
+_TABLE_COLUMNS = """
+    feed, database, table, name, data, version,
+    applied_tso COMMENT 'every change up to here is in',
+    ddls, blocked_at, block_reason,
+    pending_columns COMMENT 'columns whose value in rows from before their ADD COLUMN is not known yet'
+"""
 NOTHING_LEFT = Thresholds()
 _NO_SILVER = Completeness(tso=0, batch=-1, waiting_on="silver: it has not run for this feed")
 
@@ -137,11 +156,11 @@ def create_views(lake: Lake, feed: str) -> None:
     lake.view(
         Layer.OPS,
         "tables",
+        _TABLE_COLUMNS,
         "SELECT feed, database, table, name, data, version, applied_tso, ddls, blocked_at, block_reason, "
         f"pending_columns FROM ({newest_states_sql(lake)}) LEFT JOIN ({_pending_sql(lake)}) "
         "USING (feed, data, defined_in, defined_by)",
-        comment="Each table at its feed's newest published watermark: applied_tso, why it is blocked, and the columns "
-        "whose value in rows from before their ADD COLUMN is not known yet",
+        comment="Each table at its feed's newest published watermark",
     )
     feed_views.create_views(lake, feeds)
     accounting.create_view(lake, feed)
@@ -159,10 +178,9 @@ def _show_feeds(lake: Lake) -> list[str]:
     lake.view(
         Layer.OPS,
         "feeds",
+        _FEED_COLUMNS,
         _feeds_sql(lake, landed),
-        comment="Each feed's newest published watermark, NULL if nothing is; seconds_to_publish: its age when it was "
-        "published; unapplied_seconds: from it to the newest change that arrived; age_seconds: from it to now; "
-        "landed_at: when the oldest message that bronze keeps came",
+        comment="Each feed's newest published watermark, NULL if nothing is",
     )
     return [feed for feed in landed if events_table.exists(lake, feed)]
 

@@ -18,6 +18,7 @@ from ticdc_codec.tso import first_of
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.silver import retention
+from ticdc_lakehouse.sql.text import commented_sql
 
 COMMIT_ORDER = "coalesce(commit_ts, shiftleft(unix_millis(commit_time), 18))"
 """SQL: commit_ts, or the first TSO of the commit's millisecond where the wire has that alone."""
@@ -52,6 +53,13 @@ EVENT_COLUMNS = """
     detail STRING COMMENT 'what was wanted and what was found',
     error_offset BIGINT COMMENT 'byte position of the fault in the value'
 """
+MESSAGE = "topic, partition, offset, timestamp, batch, reason, detail, error_offset, database, table"
+"""What views of quarantined messages show; the columns bring their comments along."""
+_ACCOUNTING = {
+    "decoded": "messages that were decoded",
+    "quarantined": "messages that could not be decoded, whatever was done about them since",
+    "waiting": "messages that silver has not read yet",
+}
 
 
 def table_name(feed: str) -> str:
@@ -102,8 +110,8 @@ def create_views(lake: Lake, feed: str) -> None:
     lake.view(
         Layer.SILVER,
         f"{feed}_quarantine",
-        "SELECT topic, partition, offset, timestamp, batch, reason, detail, error_offset, database, table "
-        f"FROM {events} WHERE kind = '{Kind.ERROR}'",
+        MESSAGE,
+        f"SELECT {MESSAGE} FROM {events} WHERE kind = '{Kind.ERROR}'",
         comment=f"Messages of changefeed {feed} that could not be decoded; their bytes are in bronze",
     )
     renew_accounting(lake, feed, retention.retention_floor(lake, feed, Layer.SILVER).first_batch)
@@ -119,10 +127,11 @@ def renew_accounting(lake: Lake, feed: str, first_batch: int) -> None:
 def _accounting_sql(offsets: str, events: str, first_batch: int) -> str:
     """A message has at least one row, so its row with index 0 counts it: once, also if it was decoded again because a
     checkpoint was lost."""
+    decoded, quarantined = "coalesce(e.decoded, 0)", "coalesce(e.quarantined, 0)"
+    counts = zip((decoded, quarantined, f"o.messages - {decoded} - {quarantined}"), _ACCOUNTING.items(), strict=True)
+    columns = (f"{commented_sql(sql, name, 'BIGINT', comment)} AS {name}" for sql, (name, comment) in counts)
     return f"""
-        SELECT o.batch, o.topic, o.partition, o.messages,
-               coalesce(e.decoded, 0) AS decoded, coalesce(e.quarantined, 0) AS quarantined,
-               o.messages - coalesce(e.decoded, 0) - coalesce(e.quarantined, 0) AS waiting
+        SELECT o.batch, o.topic, o.partition, o.messages, {", ".join(columns)}
         FROM {offsets} o LEFT JOIN (
             SELECT batch, topic, partition, count(DISTINCT CASE WHEN kind <> '{Kind.ERROR}' THEN offset END) AS decoded,
                    count(DISTINCT CASE WHEN kind = '{Kind.ERROR}' THEN offset END) AS quarantined

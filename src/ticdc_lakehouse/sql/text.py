@@ -19,6 +19,13 @@ def literal(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024") + "'"
 
 
+def commented_sql(value: str, name: str, kind: str, comment: str) -> str:
+    """An SQL expression of type ``kind`` whose column has a comment. ALTER VIEW takes no list of columns, but the
+    comment of the field of a struct goes with the field."""
+    field = f"{quoted(name)}: {kind} COMMENT {literal(comment)}"
+    return f"CAST(named_struct({literal(name)}, {value}) AS STRUCT<{field}>).{quoted(name)}"
+
+
 def time_literal(time: datetime) -> str:
     """A time as an SQL literal, exact to the microsecond."""
     return f"TIMESTAMP '{time.astimezone(UTC):%Y-%m-%d %H:%M:%S.%f}+00:00'"
