@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from changefeed import Changefeed, Source, at, ddl
 from dumpling_export import write_metadata, write_table
+from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Kind
@@ -90,6 +91,14 @@ def test_changes_older_than_the_retention_go_but_ddls_stay(feed: Changefeed) -> 
     feed.send(0, ddl(day(8, 5), UNSUPPORTED, "shop", "stuck", "ALTER"), STUCK.insert(day(8, 6), 2, "later"))
     feed.resolve(day(9))
     assert feed.go().tso == day(9)
+    events = feed.spark.table(feed.lake.table(Layer.SILVER, "retained_events"))
+    replayed = events.where(f"batch = 0 AND kind = '{Kind.ROW}' AND table = 't'").withColumn(
+        "replayed_at", F.current_timestamp()
+    )
+    replayed.write.format("delta").mode("append").saveAsTable(feed.lake.table(Layer.SILVER, "retained_events"))
+    feed.run.maintain()
+    assert batches(feed, Layer.SILVER, "replayed_at IS NOT NULL") == {0}, "gold has not taken it in"
+    feed.apply()
     feed.run.maintain()
     assert batches(feed, Layer.BRONZE) == set()
     assert batches(feed, Layer.SILVER, f"kind = '{Kind.ROW}'") == {1, 2}

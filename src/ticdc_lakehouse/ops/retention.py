@@ -15,6 +15,7 @@ from ticdc_codec.event import Kind
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.gold.state import published
+from ticdc_lakehouse.gold.window_reader import replayed_since
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.retention import NeededBatch, horizon, oldest_batch, oldest_commit, within_days
 from ticdc_lakehouse.silver import events_table, quarantine
@@ -60,6 +61,9 @@ def _needs(lake: Lake, feed: str, current: Published, days: int) -> Iterator[Nee
     if first is not None:
         place = f"{first['topic']}/{first['partition']}/{first['offset']}"
         yield NeededBatch(batch=first["batch"], what=f"the message {place} in quarantine ({first['reason']})")
+    row = events_table.events(lake, feed).where(replayed_since(current)).agg(F.min("batch")).first()
+    if row is not None and row[0] is not None:  # they are of their messages' batches
+        yield NeededBatch(batch=row[0], what="gold has not published what was replayed from quarantine")
 
 
 def _needs_of_commits(lake: Lake, feed: str, current: Published, days: int) -> Iterator[NeededBatch]:
