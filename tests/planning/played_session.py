@@ -14,7 +14,7 @@ from ticdc_codec.mysql_type import same_type
 from ticdc_lakehouse.planning.stop_reason import StopKind
 from ticdc_lakehouse.planning.window_plan import TablePlan
 from ticdc_lakehouse.schema.definition import Partitioning, Table
-from ticdc_lakehouse.schema.names import fold
+from ticdc_lakehouse.schema.names import fold, spark_names
 from ticdc_testkit.recorded_session import HeldTable, Step, session_steps, session_stream
 
 PROTOCOLS: Mapping[str, Mapping[str, Any]] = {
@@ -32,6 +32,7 @@ _EXPLAINED = re.compile(
 )
 """Reasons of docs/ddl.md (What blocks a table) that a message does not tell."""
 _WITHOUT_COLUMNS = (StopKind.AWAITS_ROWS, StopKind.AMBIGUOUS_TABLE)
+_ONE_IN_SPARK = "two names in TiDB and one in Spark"
 
 
 def differences(file: Path, protocol: str, folder: Path) -> Iterator[str]:
@@ -82,9 +83,12 @@ def _folded(partitioning: Partitioning | None) -> Partitioning | None:
 
 
 def _is_explained(plan: TablePlan, held: HeldTable) -> bool:
-    """Blocked because it has no handle key, because of a DDL whose effect is not on the wire, or made LIKE such a
-    table."""
+    """Blocked because it has no handle key, because of a DDL whose effect is not on the wire, because Spark cannot tell
+    its columns apart, or made LIKE such a table."""
     assert plan.stop is not None
+    if _ONE_IN_SPARK in plan.stop.detail:
+        names = [spark_names(column.name) for column in held.definition.columns]
+        return any(len(set(same)) < len(names) for same in zip(*names, strict=True))
     if plan.stop.kind is StopKind.UNSUPPORTED_DDL:
         return _EXPLAINED.search(plan.stop.detail) is not None
     return plan.stop.kind in _WITHOUT_COLUMNS or not held.definition.key

@@ -24,7 +24,7 @@ from one_table import (
 
 from ticdc_codec.options import sink_options
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
-from ticdc_lakehouse.planning.stop_reason import StopKind
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import MergeRows
 from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.schema.definition import table_from_wire
@@ -82,6 +82,13 @@ STOPS = {
         planning_input(ddls=(ddl(12, "CREATE TABLE t (id INT PRIMARY KEY, `İ` INT, `i̇` INT)"),)),
         12,
         "columns `İ` and `i̇`: two names",
+    ),
+    "a table without rows that is blocked because of two such columns": (
+        planning_input(
+            state=replace(STATE, applied_tso=5, stop=StopReason(kind=StopKind.RESERVED_COLUMN, detail="columns `s`"))
+        ),
+        5,
+        "columns `s`",
     ),
     "ADD COLUMN of one that is another in Spark": (
         planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, "ALTER TABLE t ADD `\u0131d` INT"),)),

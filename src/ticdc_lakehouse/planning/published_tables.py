@@ -21,7 +21,7 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
         name = definition.table.name
     builder = TablePlanBuilder(name=name, definition=definition, start=definition, state=state, after=state.applied_tso)
     builder.seen = (state.applied_tso, state.ddls)
-    if state.stop is not None and state.stop.kind is StopKind.AWAITS_ROWS:
+    if state.stop is not None and state.stop.kind in (StopKind.AWAITS_ROWS, StopKind.RESERVED_COLUMN):
         builder.awaits_rows = state.stop
     points = (inputs.late.get(name), _replayed_point(inputs, builder, state))
     below = (point for point in points if point is not None and point.tso < state.applied_tso)  # the others are read
