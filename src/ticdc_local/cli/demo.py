@@ -55,8 +55,8 @@ FEEDS = {
     "shop_simple": "simple-avro.jsonl.gz",
     "shop_debezium": "debezium.jsonl.gz",
 }
-STEP_BY_STEP = ("shop_craft", "shop_canal")
-"""The feeds that are applied in steps, and compared after each; the others go to the end at once, to save time."""
+STEP_BY_STEP = "shop_craft"
+"""The feed that is applied in steps, and compared after each; the others go to the end at once, to save time."""
 STEPS = 2
 _SHOWN = 20
 MARK = "made-by-demo"
@@ -123,7 +123,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=STEPS,
         metavar="N",
-        help=f"compare {' and '.join(STEP_BY_STEP)} at N watermarks (default: {STEPS}), the others at the last",
+        help=f"compare {STEP_BY_STEP} at N watermarks (default: {STEPS}), the others at the last",
     )
 
 
@@ -148,7 +148,7 @@ def run(options: argparse.Namespace, open_session: Callable[[Path], SparkSession
         session.result()
         runs = _apply(demo, broker, chosen(list(answers(demo.project / STREAM)), options.steps), verdicts)
         _show_state(demo, runs)
-    _show_queries(demo, runs["shop_craft"].lake, verdicts["shop_craft"][0].watermark)
+    _show_queries(demo, runs[STEP_BY_STEP].lake, verdicts[STEP_BY_STEP][0].watermark)
     equal = _show_verdicts(verdicts)
     demo.say(f"Kafka is stopped. The lake stays in {options.lake or LAKE}")
     for command in next_commands(options.lake):
@@ -159,7 +159,7 @@ def run(options: argparse.Namespace, open_session: Callable[[Path], SparkSession
 def next_commands(lake: Path | None) -> list[str]:
     """What to type on the lake that stays, or on that of the project."""
     place = "" if lake is None else f" --lake {shlex.quote(str(lake))}"
-    tour = f"ticdc-lake run notebooks/tour.ipynb --feed {STEP_BY_STEP[0]}"
+    tour = f"ticdc-lake run notebooks/tour.ipynb --feed {STEP_BY_STEP}"
     return [f"{command}{place}" for command in ("ticdc-lake sql", "ticdc-lake report", tour)]
 
 
@@ -206,7 +206,7 @@ def _apply(demo: _Demo, broker: Broker, known: list[Answer], verdicts: dict[str,
     demo.say(f"Job {JOB} of databricks.yml, on Spark and Delta in this process")
     for number, answer in enumerate(known, start=1):
         last = number == len(known)
-        feeds = tuple(FEEDS) if last else STEP_BY_STEP
+        feeds = tuple(FEEDS) if last else (STEP_BY_STEP,)
         limit = "" if last else str(answer.watermark)
         _run_job(demo, {**demo.parameters(broker, feeds), "until_tso": limit})
         runs = {name: _run_of(demo, broker, name) for name in feeds}
@@ -217,7 +217,8 @@ def _apply(demo: _Demo, broker: Broker, known: list[Answer], verdicts: dict[str,
                 verdicts[name].append(each)
         equal = all(not verdicts[name][-1].differences for name in feeds)
         state = "gold equals TiDB" if equal else "gold DIFFERS from TiDB"
-        demo.say(f"Watermark {number} of {len(known)}, TSO {answer.watermark}: {state} in {len(feeds)} feeds")
+        where = counted(len(feeds), "feed")
+        demo.say(f"Watermark {number} of {len(known)}, TSO {answer.watermark}: {state} in {where}")
     return runs
 
 
@@ -256,7 +257,7 @@ def _show_state(demo: _Demo, runs: Mapping[str, Run]) -> None:
     )
     reader = DeltaReader(demo.lake)
     feeds = {name: status.feed_status(reader, name) for name in runs}
-    rows = _gold_rows(runs["shop_craft"].lake, feeds)
+    rows = _gold_rows(runs[STEP_BY_STEP].lake, feeds)
     lines = [
         (name, spelling(demo.feeds[name].protocol), *_layers(reader, found), rows[name], found.tso)
         for name, found in feeds.items()
@@ -288,9 +289,9 @@ def _show_queries(demo: _Demo, lake: Lake, tso: int) -> None:
     print(text_of(spark.sql(_ORDERS)))
     print("\nSilver: the first changes of the customer that changed most")
     print(text_of(spark.sql(_CHANGES)))
-    snapshot = as_of(spark, "shop_craft", tso, lake=lake)
+    snapshot = as_of(spark, STEP_BY_STEP, tso, lake=lake)
     snapshot["shop.orders"].createOrReplaceTempView("orders_then")
-    print(f"\nas_of(spark, 'shop_craft', {tso}): orders at {time_text(snapshot.tso)} beside those of gold now")
+    print(f"\nas_of(spark, '{STEP_BY_STEP}', {tso}): orders at {time_text(snapshot.tso)} beside those of gold now")
     print(text_of(spark.sql(_THEN_AND_NOW)))
 
 
