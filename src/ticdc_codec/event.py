@@ -202,12 +202,13 @@ def columns_text(columns: tuple[Column, ...]) -> str:
 
 
 def key_order(names: Iterable[str]) -> list[str]:
-    """A handle key's columns in the order in which its text has their values: by name, whatever the case.
+    """A handle key's columns in the order in which its text has their values: by name, each letter in small as TiDB
+    compares names, so that another spelling of a name is at the same place.
 
     No other order is always the same: messages list columns in the table's order (Canal-JSON's pkNames too), which
     MODIFY COLUMN … FIRST changes, or sorted (Open Protocol of tiflow, wire.md 1.2.3); an index may have another one.
     """
-    return sorted(names, key=str.lower)
+    return sorted(names, key=lambda name: [letter.lower()[0] for letter in name])
 
 
 def key_positions(columns: Sequence[Column]) -> tuple[int, ...]:

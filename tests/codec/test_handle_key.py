@@ -102,3 +102,4 @@ def test_the_order_of_an_index_is_not_that_of_the_key(wire: Wire) -> None:
 def test_key_columns_are_ordered_by_their_folded_names() -> None:
     """Of names that differ in case only TiDB has one in a table, under either spelling."""
     assert key_order(["b", "A", "Ä", "a2", "_"]) == ["_", "A", "a2", "b", "Ä"]
+    assert key_order(["ie", "İd"]) == ["İd", "ie"], "as id and ie"
