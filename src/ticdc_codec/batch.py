@@ -168,7 +168,7 @@ def in_order(rows: RowBatch | None, others: Events, index: Sequence[int]) -> pa.
         if len(others) * _FEW <= len(rows.message) and not np.isin(batch["message"], rows.message).any():
             return _interleaved(_row_columns(rows), batch)
         batch = pa.RecordBatch.from_arrays(
-            [pa.concat_arrays(both) for both in zip(batch, _row_columns(rows), strict=True)], schema=EVENTS
+            [pa.concat_arrays(arrays) for arrays in zip(batch, _row_columns(rows), strict=True)], schema=EVENTS
         )
     # numbers[e]: index of event e in its message. lexsort's last key is the first to sort by: the message.
     numbers = np.append(np.array(index, np.int64), () if rows is None else rows.index)

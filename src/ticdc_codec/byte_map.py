@@ -72,11 +72,11 @@ class Walk:
         left = self.end - self.at
         if size > left:
             raise DecodeError("truncated", f"expected {size} bytes of {name}, {left} are left", offset=self.at)
-        found = self.data[self.at : self.at + size]
+        data = self.data[self.at : self.at + size]
         if self._keeps_spans:
-            self._keep(name, self.at + size, meaning, show(found))
+            self._keep(name, self.at + size, meaning, show(data))
         self.at += size
-        return found
+        return data
 
     @contextmanager
     def section(self, name: str, size: int | None = None, meaning: str = "") -> Iterator[Walk]:

@@ -1,4 +1,4 @@
-"""Claim-check objects: the large messages that TiCDC laid beside Kafka
+"""Claim-check objects: the large messages that TiCDC stores outside Kafka
 (``large-message-handle-option=claim-check``)."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyarrow import fs
 from ticdc_codec.errors import ConfigError
 
 _FILE_NAME = re.compile(rb"(?!\.\.?$)[^/\0]{1,255}")
-"""What a file may be called, in UTF-8: a message that names anything else names nothing that is there."""
+"""Valid file names, in UTF-8: no object has any other name."""
 
 
 class StoredObjects(Mapping[str, bytes]):
@@ -22,7 +22,7 @@ class StoredObjects(Mapping[str, bytes]):
 
     ``storage_uri`` is ``claim-check-storage-uri``, as this machine sees it: a folder (``/Volumes/…`` on Databricks), or
     a URI of a file system that pyarrow opens (``s3://``, ``gs://``, ``abfss://``, ``hdfs://``, ``file://``), with the
-    credentials that the machine has for it. None is a store that has nothing.
+    credentials that the machine has for it. None is an empty store.
 
     Raises ConfigError for a URI that cannot be opened, and for a store that cannot be read.
     """
@@ -32,7 +32,7 @@ class StoredObjects(Mapping[str, bytes]):
         self._folder = None if storage_uri is None else _folder(storage_uri)
 
     def __getitem__(self, location: str) -> bytes:
-        """The object's bytes; KeyError if it is not there."""
+        """The object's bytes. Raises KeyError if it does not exist."""
         name = location.rstrip("/").rpartition("/")[2]
         if self._folder is None or not _FILE_NAME.fullmatch(name.encode(errors="replace")):
             raise KeyError(location)
@@ -56,7 +56,7 @@ class StoredObjects(Mapping[str, bytes]):
 
 
 class ObjectStore:
-    """Where objects are written: ``storage_uri`` as in ``StoredObjects``. A folder is made if it is not there.
+    """Writes objects to ``storage_uri``, as in ``StoredObjects``. Creates a folder that does not exist.
 
     Raises ConfigError for a URI that cannot be opened, and for a store that cannot be written.
     """
@@ -94,7 +94,7 @@ def _folder(storage_uri: str) -> fs.SubTreeFileSystem:
 
 
 def _shown(storage_uri: str) -> str:
-    """Without the key and the secret that it may have."""
+    """The URI without the key and secret that it may contain."""
     return re.sub("//[^/@]*@", "//…@", storage_uri)
 
 

@@ -4,8 +4,8 @@ LakehouseError
 ├── ConfigError          the operator: the job stops before it touches data
 │   └── OffsetGapError   Kafka deleted messages before they were read
 ├── AttentionError       the operator, of a feed whose run did its work: a table is blocked, messages are in quarantine
-├── DecodeError          the message: it goes to quarantine whole, the job goes on
-└── ApplyError           the table's owner: this table is blocked with a reason, the others go on
+├── DecodeError          the message: it goes to quarantine whole, the job continues
+└── ApplyError           the table's owner: this table is blocked with a reason, the others continue
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class LakehouseError(Exception):
 
 
 class ConfigError(LakehouseError):
-    """What was asked for cannot be done until the operator acts.
+    """A request that cannot be carried out until the operator acts.
 
     A setting or an argument is missing or wrong, a file cannot be read or written, another run is working on the same
     feed, a broker or a store does not answer, a local job failed, or an encoder is given an event that its protocol
@@ -25,7 +25,7 @@ class ConfigError(LakehouseError):
 
 
 class OffsetGapError(ConfigError):
-    """Kafka's retention overtook the reader: messages are gone that were never read."""
+    """Kafka's retention overtook the reader: it deleted messages that were never read."""
 
 
 class AttentionError(LakehouseError):
@@ -59,4 +59,4 @@ class DecodeError(LakehouseError):
 
 
 class ApplyError(LakehouseError):
-    """A table cannot follow its changes; it stays at its last right state."""
+    """A table cannot follow its changes; it stays at its last correct state."""

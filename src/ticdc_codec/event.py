@@ -66,7 +66,7 @@ class Column:
     """ENUM and SET: ``index`` or ``name``, for values that are numbers or names. None for other types."""
     defect: str | None = None
     """Defects of the writer that may have changed the values (``writer_defects``), such as ``craft-float``, separated
-    by spaces; None if there are none."""
+    by spaces; None without defects."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -189,7 +189,7 @@ in its message; both begin at 0.
 
 ``commit_ts`` has the 64 bits of the unsigned number, as Spark has no unsigned type: a watermark of 2^63 and more is
 negative here (``commit_time`` is right, ``Resolved`` gives the number back). Row changes and DDLs stay below 2^63. Gold
-asks for ``commit_ts > W`` and so never goes by a negative one.
+reads ``commit_ts > W`` and so never uses a negative one.
 """
 
 
@@ -202,8 +202,8 @@ def columns_text(columns: tuple[Column, ...]) -> str:
 
 
 def key_order(names: Iterable[str]) -> list[str]:
-    """A handle key's columns in the order in which its text has their values: by name, each letter in small as TiDB
-    compares names, so that another spelling of a name is at the same place.
+    """A handle key's columns in the order of the values in its text: by name, as TiDB compares names. It ignores case
+    letter by letter, so that another spelling of a name does not change the order.
 
     No other order is always the same: messages list columns in the table's order (Canal-JSON's pkNames too), which
     MODIFY COLUMN … FIRST changes, or sorted (Open Protocol of tiflow, wire.md 1.2.3); an index may have another one.
@@ -212,7 +212,7 @@ def key_order(names: Iterable[str]) -> list[str]:
 
 
 def key_positions(columns: Sequence[Column]) -> tuple[int, ...]:
-    """Where the columns of the handle key stand among these, in the order of ``key_order``."""
+    """The positions of the handle key's columns among these, in the order of ``key_order``."""
     positions = {column.name: position for position, column in enumerate(columns) if column.key}
     return tuple(positions[name] for name in key_order(positions))
 
@@ -243,16 +243,7 @@ def event_of(members: Mapping[str, object]) -> Event:
         case Kind.ROW:
             return _row_of(members)
         case Kind.DDL:
-            return Ddl(
-                database=_text(members["database"]),
-                table=_text(members["table"]),
-                commit_ts=_integer(members["commit_ts"]),
-                commit_ms=_milliseconds(members["commit_time"]),
-                query=str(members["query"]),
-                type=_text(members["ddl_type"]),
-                columns=columns_from(_text(members["columns"])),
-                schema_version=_integer(members["schema_version"]),
-            )
+            return _ddl_of(members)
         case Kind.RESOLVED:
             return Resolved(commit_ts=_UNSIGNED & int(str(members["commit_ts"])))
         case Kind.BOOTSTRAP:
@@ -286,6 +277,19 @@ def _row_of(members: Mapping[str, object]) -> RowChange:
         old_handle_key=_text(members["old_handle_key"]),
         table_id=_integer(members["table_id"]),
         handle_only=members["handle_only"] is True,
+        schema_version=_integer(members["schema_version"]),
+    )
+
+
+def _ddl_of(members: Mapping[str, object]) -> Ddl:
+    return Ddl(
+        database=_text(members["database"]),
+        table=_text(members["table"]),
+        commit_ts=_integer(members["commit_ts"]),
+        commit_ms=_milliseconds(members["commit_time"]),
+        query=str(members["query"]),
+        type=_text(members["ddl_type"]),
+        columns=columns_from(_text(members["columns"])),
         schema_version=_integer(members["schema_version"]),
     )
 

@@ -49,14 +49,14 @@ class Inspection:
 
     @property
     def tree(self) -> Node:
-        """What is shown of it."""
-        return tree(
-            name=self.name,
-            sizes={"key": self.key, "value": self.value},
-            found=(self.protocol, self.options, self.reason),
-            events=self.events,
-            maps=self.maps,
-            explain=self.explain,
+        """The lines that show it: envelope, events, bytes."""
+        parts = {"key": self.key, "value": self.value}
+        lengths = [f"{part} {'null' if data is None else f'{len(data)} bytes'}" for part, data in parts.items()]
+        envelope = _envelope(self.protocol, self.options, self.reason)
+        maps = map(_byte_map if self.explain else _parts, self.maps)
+        return Node(
+            ((self.name, Style.HEAD), (", ".join(lengths), Style.NOTE)),
+            (*envelope, *map(_event, self.events), *maps),
         )
 
     def __str__(self) -> str:
@@ -93,12 +93,12 @@ class Inspector:
         """What a message is; one that does not decode is no error here. Raises ConfigError for an option that the
         recognised protocol does not have."""
         key, value = pair_of(message)
-        protocol, shown, reason = self._found(key, value)
+        protocol, shown, reason = self._protocol_of(key, value)
         if protocol is None:
             return Inspection(name=name, key=key, value=value, protocol=None, options={}, reason=reason)
         options = {**shown, **self._options}
         [events] = self._decoder(protocol, shown).decode([(key, value)])
-        found = Inspection(
+        inspection = Inspection(
             name=name,
             key=key,
             value=value,
@@ -108,12 +108,12 @@ class Inspector:
             events=events,
             explain=self._explain,
         )
-        # Of bytes that are no message a map may have a span for every few of them: only for who asks for all bytes.
-        if not (found.decoded or self._explain):
-            return found
-        return replace(found, maps=protocol_named(protocol).byte_maps(key, value, sink_options(protocol, options)))
+        # Bytes that are no message may have a span every few bytes: map them only where all bytes are requested.
+        if not (inspection.decoded or self._explain):
+            return inspection
+        return replace(inspection, maps=protocol_named(protocol).byte_maps(key, value, sink_options(protocol, options)))
 
-    def _found(self, key: bytes | None, value: bytes | None) -> tuple[str | None, Mapping[str, str], str]:
+    def _protocol_of(self, key: bytes | None, value: bytes | None) -> tuple[str | None, Mapping[str, str], str]:
         """Protocol, the options that the bytes show, and the reason."""
         look = recognise_one(key, value)
         others = self._others
@@ -141,12 +141,12 @@ def inspect(
     *,
     explain: bool = False,
 ) -> Inspection:
-    """What a message is: its protocol and why, its events, and the sizes of its parts; ``explain`` adds what each
-    byte is.
+    """Describes a message: its protocol and how it was recognised, its events, the sizes of its parts, and with
+    ``explain`` the meaning of each byte.
 
-    The message, ``protocol`` and ``options`` are as ``decode`` takes them; without a protocol it is recognised from
-    the bytes. ``print`` shows the result as a tree, a notebook displays it. A message that does not decode is not an
-    error here: the tree shows the reason. Raises ConfigError for a wrong protocol or option.
+    ``message``, ``protocol`` and ``options`` are those of ``decode``; without ``protocol`` the bytes show it. ``print``
+    shows the result as a tree, a notebook displays it. A message that does not decode is not an error here: the tree
+    shows the reason. Raises ConfigError for a wrong protocol or option.
 
     >>> from ticdc_codec import Resolved, encode, inspect
     >>> [watermark] = encode([Resolved(commit_ts=470613127470252033)], "craft")
@@ -187,24 +187,6 @@ class Node:
 
     pieces: tuple[Piece, ...]
     children: tuple[Node, ...] = ()
-
-
-def tree(
-    *,
-    name: str,
-    sizes: Mapping[str, bytes | None],
-    found: tuple[str | None, Mapping[str, object], str],
-    events: Iterable[Event],
-    maps: Iterable[ByteMap],
-    explain: bool,
-) -> Node:
-    """The lines of a message: envelope, events, bytes. ``found`` is protocol, options and reason; ``explain`` is
-    whether to show each byte."""
-    lengths = [f"{part} {'null' if data is None else f'{len(data)} bytes'}" for part, data in sizes.items()]
-    return Node(
-        ((name, Style.HEAD), (", ".join(lengths), Style.NOTE)),
-        (*_envelope(*found), *map(_event, events), *map(_byte_map if explain else _parts, maps)),
-    )
 
 
 def _envelope(protocol: str | None, options: Mapping[str, object], reason: str) -> Iterable[Node]:
@@ -286,20 +268,20 @@ def _value(image: Image, name: str) -> str:
     return "NULL" if value is None else f"'{shown(value)}'"
 
 
-def _parts(found: ByteMap) -> Node:
+def _parts(byte_map: ByteMap) -> Node:
     """The largest spans and their sizes."""
-    sizes = ", ".join(f"{span.name} {span.end - span.start}" for span in found.spans)
+    sizes = ", ".join(f"{span.name} {span.end - span.start}" for span in byte_map.spans)
     return Node(
-        ((f"bytes of the {found.of}", Style.HEAD), (f"{len(found.data)}", Style.NOTE), (shown(sizes), Style.NAME))
+        ((f"bytes of the {byte_map.of}", Style.HEAD), (f"{len(byte_map.data)}", Style.NOTE), (shown(sizes), Style.NAME))
     )
 
 
-def _byte_map(found: ByteMap) -> Node:
-    width = len(str(len(found.data)))
-    spans = [_span(found.data, span, width) for span in found.spans]
-    if found.error is not None:
-        spans.append(_line(shown(str(found.error)), Style.ERROR))
-    return Node(((f"bytes of the {found.of}", Style.HEAD), (f"{len(found.data)}", Style.NOTE)), tuple(spans))
+def _byte_map(byte_map: ByteMap) -> Node:
+    width = len(str(len(byte_map.data)))
+    spans = [_span(byte_map.data, span, width) for span in byte_map.spans]
+    if byte_map.error is not None:
+        spans.append(_line(shown(str(byte_map.error)), Style.ERROR))
+    return Node(((f"bytes of the {byte_map.of}", Style.HEAD), (f"{len(byte_map.data)}", Style.NOTE)), tuple(spans))
 
 
 def _span(data: bytes, span: Span, width: int) -> Node:

@@ -1,16 +1,16 @@
 """The engine that reads rows of JSON messages; a protocol is a specification of it (``RowSpec``).
 
-Rows of a table repeat nearly everything but their values. The engine reads them by that:
+Rows of a table repeat nearly everything except their values. The engine uses that:
 
     group     Rows with one prefix, a few bytes that are found without parsing, form a group: rows of one table.
     read      Each row of a group is cut to what differs from row to row, and read by a Struct type that is compiled for
               the table. That type refuses every member, column and type that the table does not have.
-    bisect    Where a row is faulty, or is not like its group, halves of the group are read, until few rows are left.
+    bisect    Where a row is faulty, or differs from its group, the group is read in halves, until few rows are left.
     single    Those few, and the first row of each prefix, are read as whole messages. That reading adds the event,
               whatever it is, or names the fault; and the engine learns the prefix.
 
-Reading by groups must only be fast, and refuse whatever is unusual: what is right, and what is wrong with a message,
-the reading of single messages decides. So a message gives the same events alone and among others.
+Reading by groups is fast and refuses whatever is unusual: reading single messages decides what is correct and what is
+wrong with a message. So a message gives the same events alone and among others.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ticdc_codec.options import Compression
 from ticdc_codec.row_builder import RowBuilder, RowColumns
 
 _CHUNK = 1024
-"""Rows that are grouped and read at a time: so many stay in a processor's cache."""
+"""Rows that are grouped and read at a time: they fit a processor's cache."""
 _FEW = 8
 """Rows that are read one by one instead of in halves."""
 
@@ -152,7 +152,7 @@ class JsonRows(Generic[Item, Group, Texts]):
             self._add_chunk(items[start : start + _CHUNK])
 
     def finish(self, without: Collection[int] = ()) -> RowBatch | None:
-        """The batch's rows in order but for those of some messages, by number; None if there are none."""
+        """The batch's rows in order, except those of the messages ``without``; None if no row is left."""
         builder, self._builder = self._builder, RowBuilder()
         return builder.rows(without)
 
@@ -184,7 +184,7 @@ class JsonRows(Generic[Item, Group, Texts]):
                 self._add_single(item)
 
     def _add_group(self, prefix: Hashable, items: Sequence[Item]) -> bool:
-        """Add all rows, or none: False then."""
+        """Adds all rows and returns True, or adds none."""
         group = self._groups.get(prefix)
         texts = None if group is None else self._protocol.cut(group, items)
         if group is None or texts is None:

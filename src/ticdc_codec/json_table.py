@@ -20,9 +20,9 @@ from ticdc_codec.json_text import names_of, quotes_of
 Image = Any
 """A row's values (module docstring)."""
 Getter = Callable[[Image], Any]
-"""Gives the value of one column of an image."""
+"""Returns the value of one column of an image."""
 Conversion = tuple[Callable[[list[Any]], bool], Callable[[Any], str]]
-"""Whether values of the wire are all the texts of ``event`` as they are; and what makes any of them so, which raises
+"""Two functions: whether all values of the wire are the texts of ``event`` already, and the conversion, which raises
 DecodeError."""
 
 _UNNAMEABLE = re.compile(r'["\\\x00-\x1f]')
@@ -75,7 +75,7 @@ class ImageTypes:
         )
 
     def getters(self) -> list[Getter]:
-        """For each column what gives its value."""
+        """A function for each column that returns its value."""
         return [attrgetter(field) for field in self.fields]
 
     def lines(self, images: Sequence[Image]) -> bytes:
@@ -124,7 +124,7 @@ def _image_renamed(image: dict[str, Raw], names: Mapping[str, str]) -> dict[str,
 
 
 class TextImages:
-    """Images whose values are texts already, but for those of some columns: these are converted in place."""
+    """Images whose values are texts already, except those of some columns, which are converted in place."""
 
     __slots__ = ("_conversions", "_types")
 
@@ -192,7 +192,7 @@ class ColumnOrder:
     __slots__ = ("_labels",)
 
     def __init__(self, names: Iterable[str], ignored: Collection[str] = (), suffix: bytes = b"") -> None:
-        """Names with ``suffix`` behind them, but for those ``ignored``, which stand in a row before its images, too."""
+        """Names followed by ``suffix``, except those ``ignored``, which a row also has before its images."""
         self._labels = [_ENCODE(name) + b":" + suffix for name in names if name not in ignored]
 
     def matches(self, texts: Sequence[bytes]) -> bool:
@@ -202,15 +202,15 @@ class ColumnOrder:
 
     def _matches_one(self, text: bytes) -> bool:
         # A label has quotes, which a string would have escaped: its first place is in the row's first image.
-        found = [at for label in self._labels if (at := text.find(label)) >= 0]
-        return found == sorted(found)
+        positions = [at for label in self._labels if (at := text.find(label)) >= 0]
+        return positions == sorted(positions)
 
 
 _MOST_KEPT = 4096
-"""Tables, and texts that find them, that are kept before all are forgotten: some MB."""
+"""Entries of a cache (tables, and texts that lead to them) before it is cleared: some MB."""
 
 
 def make_room(cache: dict[Any, Any] | set[bytes]) -> None:
-    """Forget everything if there is no room for one more."""
+    """Clears a cache that is full."""
     if len(cache) >= _MOST_KEPT:
         cache.clear()

@@ -1,6 +1,6 @@
-"""JSON texts beside the parser: what is wrong with one, names that stand twice, what repeats from text to text.
+"""JSON texts beside the parser: faults, duplicate names, and what repeats from text to text.
 
-A text of which most repeats is written by a template, ``template``, and read by its prefix, ``PrefixPattern``. Texts of
+Texts that mostly repeat are written by a template, ``template``, and read by their prefix, ``PrefixPattern``. Texts of
 a batch are made of Arrow columns in a few calls: ``escaped`` makes contents of strings, ``joined`` whole objects.
 """
 
@@ -25,7 +25,7 @@ _BYTE = re.compile(r"\(byte (\d+)\)")
 
 _QUOTE = b'"'
 
-# What msgspec says, and the reason it is to us.
+# Parts of msgspec's messages, and the reasons of a DecodeError that they mean.
 _REASONS = (
     ("truncated", "truncated"),
     ("trailing characters", "trailing_bytes"),
@@ -40,7 +40,7 @@ _REASONS = (
 )
 
 Unreadable = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""What msgspec raises for bytes that are not the JSON it was asked for."""
+"""What msgspec raises for bytes that are not the expected JSON."""
 
 
 def unreadable(error: BaseException, value: bytes) -> DecodeError:
@@ -76,7 +76,7 @@ def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def number_as_written(digits: str) -> Raw:
-    """A number as it stands: ``parse_int`` and ``parse_float`` of json.loads for values that are written again."""
+    """A number as it is written: ``parse_int`` and ``parse_float`` of json.loads for values that are written again."""
     return Raw(digits.encode())
 
 
@@ -98,7 +98,7 @@ def _without_escapes(value: bytes) -> bytes:
     return value
 
 
-# What opens a gap stands in no JSON text.
+# No JSON text contains what marks a gap.
 NUMBER = Raw(b"\0d")
 """A gap for a whole number."""
 JSON = Raw(b"\0b")
@@ -118,17 +118,17 @@ _ANY = 0xFF
 
 
 class PrefixPattern:
-    """The begin of a JSON text, in which some numbers vary, but not in how many digits they have."""
+    """The beginning of a JSON text in which some numbers vary, but not their number of digits."""
 
     __slots__ = ("_firsts", "_most", "_number", "_octets", "_powers", "text")
 
     def __init__(self, text: bytes, number: bytes, others: Collection[bytes], letter: int | None = None) -> None:
-        """Numbers vary that are members with one of these names; ``number`` is the one to be read. So does the byte at
-        offset ``letter``, if there is one. Raises ValueError if the number is not there, or its text has other than
+        """The numbers that vary are members with one of these names; ``number`` is the one to read. So does the byte at
+        offset ``letter``, if there is one. Raises ValueError if the number is missing, or its text has other than
         2 to 18 digits.
         """
         # spans: begin and end of each number that may vary, with its member's name; strings without one have (-1, -1).
-        spans = {found.span(2): found[1] for found in _STRING.finditer(text) if found[1] in {number, *others}}
+        spans = {match.span(2): match[1] for match in _STRING.finditer(text) if match[1] in {number, *others}}
         spans.pop((-1, -1), None)
         self.text = text
         """As in the message that has shown it."""
@@ -147,7 +147,7 @@ class PrefixPattern:
         self._powers = 10 ** np.arange(end - start - 1, -1, -1, dtype=np.int64)
 
     def numbers(self, values: Sequence[bytes]) -> list[int] | None:
-        """The number that each message has; None if one of them begins otherwise."""
+        """The number in each message; None if one of them begins otherwise."""
         size = len(self.text)
         octets = np.frombuffer(b"".join([value[:size] for value in values]), np.uint8)
         if len(octets) != size * len(values):
@@ -157,8 +157,8 @@ class PrefixPattern:
         differences = octets.reshape(-1, size) ^ self._octets
         if (differences > self._most).any() or not differences[:, self._firsts].all():
             return None
-        found: list[int] = (differences[:, self._number] @ self._powers).tolist()
-        return found
+        numbers: list[int] = (differences[:, self._number] @ self._powers).tolist()
+        return numbers
 
 
 def joined(opening: str, members: Iterable[tuple[str, pa.Array]], closing: str) -> pa.Array:
@@ -195,7 +195,7 @@ def escaped(texts: pa.Array) -> pa.Array:
 
 
 _BLOCK = 1 << 16
-"""Bytes that are looked at together: what is known of so many stays in a processor's cache."""
+"""Bytes that are searched together: the arrays for so many stay in a processor's cache."""
 _NO_OFFSETS = np.zeros(0, np.int64)
 
 
@@ -216,7 +216,7 @@ def slices_of(buffer: pa.Buffer, starts: npt.NDArray[np.int64], sizes: npt.NDArr
 
 
 def not_utf8(texts: pa.Array) -> npt.NDArray[np.bool_]:
-    """Which of the binaries are no UTF-8."""
+    """Marks the binaries that are not UTF-8."""
     return np.array([text != text.decode(errors="replace").encode() for text in texts.to_pylist()])
 
 

@@ -1,4 +1,4 @@
-"""Kafka messages as a codec sees them, and what becomes of those larger than ``max-message-bytes``.
+"""Kafka messages as a codec sees them, and the handling of those larger than ``max-message-bytes``.
 
 By ``large-message-handle-option`` (wire.md 1.2.6, 1.3.6, 1.4.3) a row whose message is too large is
 
@@ -232,7 +232,7 @@ def _lz4(data: bytes, limit: int) -> bytes:
 def _read(stream: pa.NativeFile, limit: int) -> bytes:
     """All that the stream holds, or a little more than ``limit`` bytes of it.
 
-    Into a buffer of ours: ``NativeFile.read`` makes one of the size asked for, and never frees it if reading fails.
+    Reads into its own buffer: ``NativeFile.read`` allocates one of the requested size, and leaks it if reading fails.
     """
     part, content = bytearray(_PART), bytearray()
     while len(content) <= limit and (count := stream.readinto(part)):

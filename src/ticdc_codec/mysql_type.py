@@ -73,7 +73,7 @@ _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MysqlType:
-    """A type text taken apart."""
+    """A parsed type text."""
 
     text: str
     name: str
@@ -99,7 +99,7 @@ class MysqlType:
 
 @lru_cache(maxsize=4096)
 def parse_type(text: str) -> MysqlType:
-    """Take a type text apart; an unknown type is of family OTHER, never an error."""
+    """Parses a type text; an unknown type has the family OTHER, never an error."""
     match = _TYPE.match(text)
     if match is None:
         return MysqlType(text=text, name=text.lower(), family=Family.OTHER)
@@ -121,7 +121,7 @@ def parse_type(text: str) -> MysqlType:
 
 
 def is_known(text: str) -> bool:
-    """Whether TiDB may call a type so, with or without its size; a column of a view is ``unspecified``."""
+    """Whether it is a name that TiDB gives a type, with or without its size; a column of a view is ``unspecified``."""
     named = _KNOWN.fullmatch(text) is not None and family_of(text) is not Family.OTHER
     return named or text in ("null", "unspecified")
 
@@ -132,7 +132,7 @@ def same_type(one: MysqlType, other: MysqlType) -> bool:
 
 
 def sized(kind: MysqlType) -> MysqlType:
-    """The type of a column that a DDL calls so: ``DECIMAL`` and ``DECIMAL(0)`` are ``DECIMAL(10,0)`` there, and
+    """The type of a column that a DDL declares so: ``DECIMAL`` and ``DECIMAL(0)`` are ``DECIMAL(10,0)`` there, and
     ``FLOAT(25)`` is ``DOUBLE``."""
     if kind.family is Family.FLOAT and len(kind.size) == 1:
         name = "float" if kind.digits <= _FLOAT_BITS else "double"

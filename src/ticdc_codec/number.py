@@ -88,10 +88,10 @@ def uvarints_at(words: UInt64s, at: Int64s) -> tuple[UInt64s, Int64s]:
 def _long_uvarints(words: UInt64s, at: Int64s) -> tuple[UInt64s, Int64s]:
     """``uvarints_at`` for numbers of any size: eight bytes in one step, then a ninth and a tenth."""
     # last: bit 7 of each number's last byte among its first eight, 0 if the number is longer.
-    found = words[at]
-    last = ~found & _MORE_OF_EIGHT
+    eight_bytes = words[at]
+    last = ~eight_bytes & _MORE_OF_EIGHT
     last &= -last.astype(np.int64).view(np.uint64)
-    numbers = found & (2 * last - 1) & ~_MORE_OF_EIGHT
+    numbers = eight_bytes & (2 * last - 1) & ~_MORE_OF_EIGHT
     for low, high, shift in _HALVES:
         numbers = (numbers & low) | ((numbers & high) >> shift)
     # A power of two has its exponent in a float64's bits 52 and up.

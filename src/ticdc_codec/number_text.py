@@ -59,10 +59,10 @@ def float_text(text: str) -> str:
 
 def single_text(text: str) -> str:
     """``float_text`` of a number of a float32, which may have more digits than that. Raises DecodeError for others."""
-    found = float_text(text)
-    if abs(float(found)) >= _BEYOND_SINGLE or (found.strip("-") != "0" and abs(float(found)) <= _BELOW_SINGLE):
+    plain = float_text(text)
+    if abs(float(plain)) >= _BEYOND_SINGLE or (plain.strip("-") != "0" and abs(float(plain)) <= _BELOW_SINGLE):
         raise DecodeError("out_of_range", f"expected a float32, found {text[:40]}")
-    return found
+    return plain
 
 
 def shortest_texts(numbers: npt.NDArray[Any]) -> list[str]:

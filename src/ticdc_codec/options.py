@@ -220,17 +220,17 @@ class Option:
 def options_of(protocol: str | None = None) -> Mapping[str, Option]:
     """The options of a protocol, or all, by their names."""
     kinds = get_type_hints(SinkOptions, include_extras=True)
-    found = (
-        Option(name=each.name.replace("_", "-"), kind=kinds[each.name], default=each.default, **each.metadata)
-        for each in fields(SinkOptions)
+    options = (
+        Option(name=member.name.replace("_", "-"), kind=kinds[member.name], default=member.default, **member.metadata)
+        for member in fields(SinkOptions)
     )
-    return {each.name: each for each in found if protocol is None or protocol in (each.protocols or (protocol,))}
+    return {option.name: option for option in options if protocol in (None, *(option.protocols or (protocol,)))}
 
 
 def sink_options(protocol: str, given: Mapping[str, object]) -> SinkOptions:
     """The options of one feed. Values may be typed or text, as a sink-uri has them.
 
-    Raises ConfigError for an option that the protocol does not have and for a value that is none of its values.
+    Raises ConfigError for an option that the protocol does not have and for an invalid value.
     """
     known = options_of(protocol)
     values = {}

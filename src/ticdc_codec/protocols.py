@@ -64,17 +64,21 @@ PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
 )
 
 
-def protocol_named(name: str) -> Protocol:
-    """The protocol with this sink-uri name; ``-`` and ``_`` are the same. Raises ConfigError for any other name."""
-    found = PROTOCOLS.get(name.replace("-", "_"))
-    if found is None:
-        raise ConfigError(f"protocol: expected one of {', '.join(map(spelling, PROTOCOLS))}, found {name!r}")
-    return found
-
-
 def spelling(protocol: str) -> str:
     """A protocol's name as TiCDC's documentation and a sink-uri spell it: ``canal-json``, ``open-protocol``."""
     return protocol.replace("_", "-")
+
+
+SPELLINGS = ", ".join(map(spelling, PROTOCOLS))
+"""The names of all protocols, for messages."""
+
+
+def protocol_named(name: str) -> Protocol:
+    """The protocol with this sink-uri name; ``-`` and ``_`` are the same. Raises ConfigError for any other name."""
+    protocol = PROTOCOLS.get(name.replace("-", "_"))
+    if protocol is None:
+        raise ConfigError(f"protocol: expected one of {SPELLINGS}, found {name!r}")
+    return protocol
 
 
 class Decoder:
@@ -145,9 +149,9 @@ class MessageDecoder:
         rest = iter(messages)
         while chunk := [*islice(rest, _BATCH_SIZE)]:
             numbered = groupby(events_of(self._columns(chunk)), key=itemgetter(0))
-            found = {number: tuple(event for _, event in events) for number, events in numbered}
+            events_of_message = {number: tuple(event for _, event in events) for number, events in numbered}
             # Open Protocol allows a message without any event.
-            yield from (found.get(number, ()) for number in range(len(chunk)))
+            yield from (events_of_message.get(number, ()) for number in range(len(chunk)))
 
     def _columns(self, messages: list[OneMessage]) -> pa.RecordBatch:
         pairs = [pair_of(message) for message in messages]

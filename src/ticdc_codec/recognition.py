@@ -6,7 +6,7 @@
     the others      value   a JSON object whose members are theirs
 
 lz4 begins with its magic number, snappy with nothing (wire.md 1.6): a value that is neither of the above is read as
-both. What no protocol fits is said to be so; nothing is taken for the nearest one.
+both. Messages that fit no protocol are reported as such, never as the most similar one.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from ticdc_codec.options import Compression
 from ticdc_codec.simple.avro_schema import names_claim_check
 
 NEARLY_ALL = 0.9
-"""Share of messages from which on they are said to be of one protocol."""
+"""Share of messages that must look like one protocol for it to be recognised."""
 DECIDING = ("encoding-format", "large-message-handle-compression", "enable-tidb-extension")
 """Options without which messages do not decode, and which the bytes show."""
 _MOST_BYTES = 64 * 1024 * 1024
-"""A value that holds more after decompression is not looked at."""
+"""Values that hold more after decompression are skipped."""
 _COMPRESSION = "large-message-handle-compression"
 _CLAIM_CHECK = {"large-message-handle-option": "claim-check"}
 
@@ -99,8 +99,8 @@ def recognise_one(key: bytes | None, value: bytes | None) -> Recognised:
         return _open_protocol(key, value)
     if not value:
         return Recognised(reason="the value has no bytes, and the key is not Open Protocol's")
-    found = _bare(value) or _compressed(value)
-    return found or _open_without_key(value) or _beginning(value)
+    recognised = _bare(value) or _compressed(value)
+    return recognised or _open_without_key(value) or _beginning(value)
 
 
 def _bare(value: bytes) -> Recognised | None:
@@ -121,7 +121,7 @@ def _bare(value: bytes) -> Recognised | None:
 
 
 def _members(text: bytes) -> Members | None:
-    """The members of a JSON object, None if the text is none."""
+    """The members of a JSON object; None for any other text."""
     try:
         return _OBJECT.decode(text)
     except Unreadable:
@@ -141,9 +141,9 @@ def _craft(value: bytes) -> Recognised | None:
 def _json(members: Members) -> Recognised:
     """What a JSON object is. One of no protocol is described."""
     names = members.keys()
-    for known, tell in ((_CANAL_JSON, _canal_json), (_SIMPLE, _simple)):
+    for known, describe in ((_CANAL_JSON, _canal_json), (_SIMPLE, _simple)):
         if known <= names:
-            return tell(members)
+            return describe(members)
     if "payload" in names:
         return _debezium(members)
     if names == _STORED:
@@ -169,23 +169,23 @@ def _debezium(members: Members) -> Recognised:
     source = _members(bytes((_members(bytes(members["payload"])) or {}).get("source", b""))) or {}
     connector = bytes(source.get("connector", b"null"))
     if connector != b'"TiCDC"':
-        found = _printable(connector)
-        return Recognised(reason=f"the value is JSON with payload, as Debezium's, but of connector {found}, not TiCDC")
+        shown = _printable(connector)
+        return Recognised(reason=f"the value is JSON with payload, as Debezium's, but of connector {shown}, not TiCDC")
     options = {"debezium-disable-schema": str("schema" not in members).lower(), _COMPRESSION: "none"}
     reason = f"the value is JSON with {_listed(members)}, and its payload.source is of connector TiCDC"
     return Recognised(protocol="debezium", options=options, reason=reason)
 
 
 def _compressed(value: bytes) -> Recognised | None:
-    """What a value is when it is decompressed; None if it is not compressed, or empty then."""
+    """What a compressed value is; None if it is not compressed, or has no content."""
     for compression in (Compression.LZ4, Compression.SNAPPY):
         try:
-            found = _bare_text(decompress(value, compression, _MOST_BYTES))
+            recognised = _bare_text(decompress(value, compression, _MOST_BYTES))
         except DecodeError:
             continue
-        if found is not None and found.protocol is not None:
-            options = {**found.options, _COMPRESSION: compression.value}
-            return replace(found, options=options, reason=f"{compression.value}: {found.reason}")
+        if recognised is not None and recognised.protocol is not None:
+            options = {**recognised.options, _COMPRESSION: compression.value}
+            return replace(recognised, options=options, reason=f"{compression.value}: {recognised.reason}")
     return None
 
 
@@ -222,7 +222,7 @@ def _open_compression(value: bytes | None) -> dict[str, str]:
 
 
 def _open_text(text: bytes) -> tuple[Compression | None, frozenset[str]]:
-    """How the JSON object of one event is compressed, and the names of its members; None for what is none."""
+    """The compression of one event's JSON object, and the names of its members; None for any other text."""
     for compression in Compression:
         try:
             members = _members(decompress(text, compression, _MOST_BYTES))
@@ -234,7 +234,7 @@ def _open_text(text: bytes) -> tuple[Compression | None, frozenset[str]]:
 
 
 def _open_without_key(value: bytes) -> Recognised | None:
-    """Open Protocol's value, whose key was not given: it cannot be decoded, but it can be named."""
+    """Open Protocol's value without its key: it cannot be decoded, but it can be recognised."""
     try:
         named = [_open_text(text)[1] for text in texts_of(value) if text]
     except DecodeError:

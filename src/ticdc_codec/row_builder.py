@@ -33,7 +33,7 @@ class Lines:
         self._count = 0
 
     def add(self, lines: bytes, count: int) -> int:
-        """Number of the first of them; -1 if there are none."""
+        """Adds ``count`` lines; returns the number of the first one, -1 for no lines."""
         if not lines:
             return _NONE
         self._texts.append(lines)
@@ -78,7 +78,7 @@ class RowColumns:
 
 
 class Sparse:
-    """A column in which groups of rows mostly have nothing: ``absent``."""
+    """A column in which most groups of rows only have the value ``absent``."""
 
     __slots__ = ("_absent", "_given", "_kind", "_values")
 
@@ -100,7 +100,7 @@ class Sparse:
 
 
 class RowBuilder:
-    """Collects row changes in any order, and gives them in that of their messages."""
+    """Collects row changes in any order, and returns them in the order of their messages."""
 
     __slots__ = ("_commit_ms", "_commit_ts", "_groups", "_handle_only", "_images", "_index", "_keys", "_layouts",
                  "_messages", "_old_keys", "_table_ids")  # fmt: skip
@@ -141,14 +141,12 @@ class RowBuilder:
         self._groups.append((count, _OPS.index(columns.op), layout_index, *firsts))
 
     def rows(self, without: Collection[int] = ()) -> RowBatch | None:
-        """The rows in the order of message and index but for those of some messages; None if there are none."""
+        """The rows in the order of message and index, except those of the messages ``without``; None if no row is
+        left."""
         # message[i], index[i]: number of row i's message and its number there, in the order of adding. Arrow reads a
         # list three times as fast as numpy.
-        message, index = (pa.array(each, pa.int64()).to_numpy() for each in (self._messages, self._index))
-        # order[k]: the row that comes k-th
-        order = np.argsort(message << _INDEX_BITS | index, kind="stable")
-        if without:
-            order = order[~np.isin(message[order], [*without])]
+        message, index = (pa.array(numbers, pa.int64()).to_numpy() for numbers in (self._messages, self._index))
+        order = _order(message, index, without)
         if not len(order):
             return None
         at = pa.array(order)
@@ -172,6 +170,12 @@ class RowBuilder:
             after=images.take(after).cast(pa.string()),
             handle_only=self._handle_only.take(at),
         )
+
+
+def _order(message: Numbers, index: Numbers, without: Collection[int]) -> Numbers:
+    """The indices of the rows in the order of message and index, except rows of the messages ``without``."""
+    order = np.argsort(message << _INDEX_BITS | index, kind="stable")
+    return order[~np.isin(message[order], [*without])] if without else order
 
 
 def _line_items(first: Numbers, counts: Numbers, group: Numbers, order: Numbers) -> pa.Array:

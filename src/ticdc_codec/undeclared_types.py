@@ -37,7 +37,7 @@ class Described:
 def described(name: str, field: Field | None, defined: Column | None, zone: ZoneInfo, *, key: bool) -> Described:
     """The column of this name. Raises DecodeError ``bad_schema`` for a schema field that TiCDC does not write."""
     text, value_format = _type(field, defined, zone)
-    # A NULL comes as the column's DEFAULT (wire.md 8.5). Without the schema nothing tells which columns have one.
+    # A NULL comes as the column's DEFAULT (wire.md 8.5). Without the schema it is unknown which columns have one.
     default = not key if field is None else field.optional and field.default is not UNSET
     column = Column(name=name, type=text, key=key, defect=DEBEZIUM_DEFAULT if default else None)
     return Described(_with_type(column, parse_type(text)), value_format)
@@ -61,16 +61,16 @@ def _type(field: Field | None, defined: Column | None, zone: ZoneInfo) -> tuple[
     if field is None:
         return UNKNOWN_TYPE, UNKNOWN
     text = type_text(field)
-    found = format_of_connect(field.type) if text is None else format_of(parse_type(text), zone, whole=False)
-    if found is None or not _agree(found, field):
+    declared = format_of_connect(field.type) if text is None else format_of(parse_type(text), zone, whole=False)
+    if declared is None or not _agree(declared, field):
         raise DecodeError(
             "bad_schema", f"{field.field}: unknown type {field.type} {field.name} for tidb_type {field.tidb_type}"
         )
-    return text or CONNECT_TYPE + field.type, found
+    return text or CONNECT_TYPE + field.type, declared
 
 
 def _agree(value_format: ValueFormat, field: Field) -> bool:
-    # Without its digits a FLOAT(M,D), which is a double, is not told from a FLOAT.
+    # Without its digits a FLOAT(M,D), which is a double, looks like a FLOAT.
     # The Debezium type (``name``) and the Connect type must both be those of the MySQL type (wire.md 1.5.2).
     numbers = {"float", "double"}
     return value_format.name == field.name and (

@@ -69,9 +69,9 @@ WRITER_DEFECTS: Mapping[str, WriterDefect] = MappingProxyType(
         ),
         SIMPLE_COLUMN_ORDER: WriterDefect(
             decision=attrgetter("simple_column_order"),
-            refusal="its columns do not stand in the order in which they were made, and TiCDC's classic writer of "
+            refusal="its columns are not in the order in which they were created, and TiCDC's classic writer of "
             "Simple puts the values of such rows under wrong names: set the feed's option simple-column-order to "
-            "trust only if the writer is mended",
+            "trust only if the writer is fixed",
             remark="under a wrong name if TiCDC's classic writer sent it",
         ),
     }
@@ -85,7 +85,7 @@ def refusal(columns: tuple[Column, ...], options: SinkOptions, *, defined: bool)
     """
     words = {word: None for column in columns for word in (column.defect or "").split()}
     open_words = [word for word in words if not (defined and WRITER_DEFECTS[word].settled)]
-    return next((found for word in open_words if (found := _refusal(word, options)) is not None), None)
+    return next((reason for word in open_words if (reason := _refusal(word, options)) is not None), None)
 
 
 def refusal_of_order(options: SinkOptions) -> str | None:

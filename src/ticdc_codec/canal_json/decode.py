@@ -1,4 +1,4 @@
-"""Messages into events. Options say what the bytes do not (wire.md 1.6): compression, and the TiDB extension.
+"""Messages into events. Options provide what the bytes do not show (wire.md 1.6): compression, and the TiDB extension.
 
 Rows are read by the engine of ``json_rows``. Their prefix is all that the writers put before ``es``: it names the
 table, its key columns and the operation, and is the same byte for byte in all such rows.
@@ -29,7 +29,7 @@ from ticdc_codec.tso import MAX_TSO, milliseconds
 _OPS = {"INSERT": Op.INSERT, "UPDATE": Op.UPDATE, "DELETE": Op.DELETE}
 _WATERMARK = "TIDB_WATERMARK"
 _DDL_TYPES = frozenset({"CREATE", "RENAME", "CINDEX", "DINDEX", "ALTER", "ERASE", "TRUNCATE", "QUERY"})
-"""All that the writers' convertDdlEventType gives (wire.md 1.4.4)."""
+"""All results of the writers' convertDdlEventType (wire.md 1.4.4)."""
 
 _NO_EXTENSION = Extension()
 _ENCODE = msgspec.json.Encoder().encode
@@ -41,7 +41,7 @@ def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:
     rows = JsonRows(protocol)
 
     def decode(_: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
-        # The key is null in every dialect, and nothing is read from it.
+        # The key is null in every dialect and is not read.
         out = Events()
         protocol.begin(contents_of([*values], options.large_message_handle_compression, out), out)
         rows.add([*protocol.values])
@@ -52,7 +52,7 @@ def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:
 
 
 class _Head(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """What both writers put before ``es`` (wire.md 1.4.1): it repeats from row to row, byte for byte."""
+    """The members before ``es`` in both writers (wire.md 1.4.1): they repeat from row to row, byte for byte."""
 
     id: int
     database: str

@@ -1,4 +1,5 @@
-"""Events into messages, in tiflow's order of members. Escapes are msgspec's: other bytes than TiCDC, the same JSON.
+"""Events into messages, in tiflow's order of members. Escapes are msgspec's: the bytes differ from TiCDC's, the JSON
+does not.
 
 What repeats in messages of rows is written once for each operation and list of columns (``RowTemplate``).
 """
@@ -104,7 +105,7 @@ def _ddl(ddl: Ddl, options: SinkOptions) -> dict[str, Any]:
 
 
 def _bare(database: str, table: str, kind: str, es: int, sql: str, *, is_ddl: bool) -> dict[str, Any]:
-    """A message without a row. ``data`` stands before ``old`` here (wire.md 1.4.1)."""
+    """A message without a row. It has ``data`` before ``old`` (wire.md 1.4.1)."""
     head = {"id": 0, "database": database, "table": table, "pkNames": None, "isDdl": is_ddl, "type": kind}
     return head | {"es": es, "ts": es, "sql": sql, **dict.fromkeys(("sqlType", "mysqlType", "data", "old"))}
 
@@ -198,7 +199,7 @@ def _extension(*, handle_only: bool, claimed: bool) -> dict[str, Any]:
 
 
 def _whole_type(text: str) -> str:
-    """A type as ``content-compatible`` has it, with the backslashes of an ENUM's names as they are."""
+    """A type as ``content-compatible`` writes it, with the backslashes of an ENUM's names as they are."""
     return text.replace("\\\\", "\\")
 
 

@@ -145,7 +145,7 @@ class _NamesCheck:
         members = {
             "es": _LEAST_MS, "ts": _LEAST_MS, "sql": "", "sqlType": 0, "mysqlType": types, "old": 0, "data": [0],
         }  # fmt: skip
-        # without the three zeros that stand for texts
+        # without the three zeros in place of texts
         self._length = len(orjson.dumps(members)) - 3
         self._quotes = quotes_of(orjson.dumps(members)) + 2 * len(types)
 
@@ -156,7 +156,8 @@ class _NamesCheck:
         if commits and min(commits) < _LEAST_TSO:
             return -1
         sql_types = sum([len(row.sql_type) for row in rows])
-        # data and old are JSON lines: a line feed stands for a bracket of each image, "null" for no old.
+        # data and old are JSON lines: a line feed takes the place of a bracket of each image, "null" that of a missing
+        # old.
         images = len(data) + len(old) + (0 if old else 3) * len(rows)
         return len(rows) * self._length + len(commits) * _TIDB + sql_types + images
 
@@ -248,8 +249,8 @@ def hex_of(text: str) -> str:
     try:
         return text.encode("latin-1").hex()
     except UnicodeEncodeError as error:
-        found = ord(text[error.start])
-        raise DecodeError("bad_value", f"expected a byte, a code point to 255, found U+{found:04X}") from None
+        code = ord(text[error.start])
+        raise DecodeError("bad_value", f"expected a byte, a code point to 255, found U+{code:04X}") from None
 
 
 def latin1_of(digits: str) -> str:
@@ -271,7 +272,7 @@ _PROMOTED = {"tinyint": (127, 5), "smallint": (32767, 4), "int": (2**31 - 1, -5)
 
 
 def sql_type(kind: MysqlType) -> int:
-    """The JDBC type number of values, but for those above the bound of ``promoted``."""
+    """The JDBC type number of values, except those above the bound of ``promoted``."""
     return _SQL_TYPE_OF_NAME.get(kind.name, 12)
 
 

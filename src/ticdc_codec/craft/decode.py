@@ -88,16 +88,16 @@ class _Decoder:
 
     def _all_terms(self, messages: MessageBatch, sizes: Sizes) -> list[Terms]:
         """Each message's dictionary."""
-        found, errors = [], {}
+        terms, errors = [], {}
         positions = zip(messages.numbers, messages.data, sizes.dictionary.tolist(), sizes.tables.tolist(), strict=True)
         for number, data, start, end in positions:
             try:
-                found.append(self._terms_of(data[start:end], start))
+                terms.append(self._terms_of(data[start:end], start))
             except DecodeError as error:
                 errors[number] = error
         if errors:
             raise RefusedError(errors)
-        return found
+        return terms
 
     def _terms_of(self, digits: bytes, start: int) -> Terms:
         terms = self._terms.get(digits)
@@ -108,7 +108,7 @@ class _Decoder:
         return terms
 
     def _rows(self, messages: MessageBatch, sizes: Sizes, header: Header, terms: list[Terms]) -> RowBatch | None:
-        """The row changes, None if there are none."""
+        """The row changes; None without any."""
         rows = np.flatnonzero(header.types == EventType.ROW)
         # rows[r]: event of row r. counts[r], first_size[r]: its number of column groups, bytes of the first of them.
         counts, first_size = read_groups(messages, sizes, rows)
@@ -252,7 +252,7 @@ def _named(terms: Terms, header: Header, event: int) -> tuple[str | None, str | 
 def _name_tables(
     errors: dict[int, DecodeError], messages: MessageBatch, sizes: Sizes, header: Header, terms: list[Terms]
 ) -> None:
-    """Name the table in the errors of messages that hold rows of this one table and nothing else."""
+    """Adds the table to the errors of messages that hold only rows of one table."""
     for number, error in errors.items():
         message = bisect_left(messages.numbers, number)
         first = int(sizes.first[message])

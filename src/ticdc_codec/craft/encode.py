@@ -124,7 +124,7 @@ def _ddl_type(ddl: Ddl) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """What the header says of each event."""
+    """The header's fields for each event."""
 
     kind: EventType
     commit_ts: list[int]
@@ -168,12 +168,12 @@ class MessageComposer:
 
     def _vocabulary(self, header: Header, plans: Sequence[ImagePlan]) -> _Vocabulary:
         used = tuple(dict.fromkeys(header.databases)), tuple(dict.fromkeys(header.tables)), tuple(dict.fromkeys(plans))
-        found = self._vocabularies.get(used)
-        if found is None:
+        vocabulary = self._vocabularies.get(used)
+        if vocabulary is None:
             if len(self._vocabularies) >= _MAX_VOCABULARIES:
                 self._vocabularies.clear()
-            found = self._vocabularies[used] = _vocabulary(*used)
-        return found
+            vocabulary = self._vocabularies[used] = _vocabulary(*used)
+        return vocabulary
 
 
 def _vocabulary(

@@ -1,4 +1,4 @@
-"""The messages of a batch, and their frames: where their parts are, and what their headers say of each event.
+"""The messages of a batch, and their frames: where their parts are, and what their headers contain for each event.
 
 A message is read from its end (``craft`` docstring): the size tables, then everything else by these sizes. Size tables
 and header consist of uvarints only, and those of all messages are read in one pass. Positions count from the begin of
@@ -174,9 +174,9 @@ def read_sizes(messages: MessageBatch) -> Sizes:
     )
     bodies = header_at + header
     end = bodies[message] + running(sizes, first, message)
-    found = end[first + events - 1] + dictionary
-    wanted = "parts that end where the size tables begin"
-    messages.refuse(found != tables, "bad_size", np.arange(len(messages)), tables, wanted, found)
+    body_ends = end[first + events - 1] + dictionary
+    expected = "parts that end where the size tables begin"
+    messages.refuse(body_ends != tables, "bad_size", np.arange(len(messages)), tables, expected, body_ends)
     return Sizes(
         header=header_at, bodies=bodies, dictionary=tables - dictionary, tables=tables, events=events, first=first,
         message=message, index=index, start=end - sizes, end=end, rest=rest, groups=after + events,
@@ -185,15 +185,15 @@ def read_sizes(messages: MessageBatch) -> Sizes:
 
 def _read_ends(messages: MessageBatch) -> tuple[Int64s, Int64s, Int64s]:
     """Begin of each message's header, begin and end of its size tables."""
-    found, errors = [], {}
+    bounds, errors = [], {}
     for number, data in zip(messages.numbers, messages.data, strict=True):
         try:
-            found.append(_read_end(data))
+            bounds.append(_read_end(data))
         except DecodeError as error:
             errors[number] = error
     if errors:
         raise RefusedError(errors)
-    header, tables, ends = np.array(found, np.int64).reshape(-1, 3).T
+    header, tables, ends = np.array(bounds, np.int64).reshape(-1, 3).T
     return header, tables, ends
 
 
@@ -222,8 +222,8 @@ def _read_region(messages: MessageBatch, starts: Int64s, ends: Int64s) -> Uvarin
     first = np.searchsorted(positions, begins)
     large = np.flatnonzero(too_large)
     message = np.searchsorted(first, large, side="right") - 1
-    wanted = "numbers of at most 64 bits in 10 bytes"
-    messages.refuse(np.ones(len(large), bool), "out_of_range", message, starts[message], wanted)
+    expected = "numbers of at most 64 bits in 10 bytes"
+    messages.refuse(np.ones(len(large), bool), "out_of_range", message, starts[message], expected)
     return UvarintRegion(numbers=numbers, signed=zigzags(numbers), first=first)
 
 
@@ -258,9 +258,11 @@ def read_header(messages: MessageBatch, sizes: Sizes, terms: Sequence[int]) -> H
     """The header's columns, with ids and commit timestamps checked to be in range; ``terms`` is of each message."""
     # region: for each message five columns one after another, each with a number for each event (wire.md 1.1.2).
     region = _read_region(messages, sizes.header, sizes.bodies)
-    found = np.diff(region.first)
-    each = np.arange(len(messages))
-    messages.refuse(found != 5 * sizes.events, "bad_size", each, sizes.header, "five numbers an event", found)
+    counts = np.diff(region.first)
+    every_message = np.arange(len(messages))
+    messages.refuse(
+        counts != 5 * sizes.events, "bad_size", every_message, sizes.header, "five numbers an event", counts
+    )
     # positions[e]: event e's number in the first column; columns[c][e]: that in column c.
     message = sizes.message
     positions = region.first[message] + sizes.index
@@ -293,30 +295,34 @@ def _check(messages: MessageBatch, sizes: Sizes, header: Header, terms: Int64s) 
         refuse((ids < NO_TERM) | (ids >= terms), f"a {name} that the dictionary has", ids)
 
 
-def read_groups(messages: MessageBatch, sizes: Sizes, rows: Int64s) -> tuple[Int64s, Int64s]:
-    """Of each row change (``rows`` are their events): number of its column groups, bytes of the first one."""
-    # counts[m]: row changes of message m. numbers: of all size tables one after another, then as many as a walk may
-    # read past the last message's own.
-    message, rest = sizes.message[rows], sizes.rest
-    counts = np.bincount(message, minlength=len(messages))
-    numbers = rest.numbers.tolist() + [1] * (2 + 3 * int(counts.max(initial=0)))
-    # positions: where each row's table begins in numbers, of one size or two; ends: where each message's tables end.
-    positions, ends = [], []
+def _size_tables(sizes: Sizes, counts: Int64s) -> tuple[Int64s, Int64s]:
+    """Where each row's size table begins in ``sizes.rest.numbers``, and where each message's tables end; ``counts`` are
+    the row changes of each message."""
+    # A walk may read past the last message's own numbers.
+    numbers = sizes.rest.numbers.tolist() + [1] * (2 + 3 * int(counts.max(initial=0)))
+    begins, ends = [], []
     for start, count in zip(sizes.groups.tolist(), counts.tolist(), strict=True):
         at = start
         for _ in range(count):
-            positions.append(at)
+            begins.append(at)
             at += 2 if numbers[at] == 1 else 3
         ends.append(at)
-    each = np.arange(len(messages))
-    at = np.array(positions, np.int64)
+    return np.array(begins, np.int64), np.array(ends, np.int64)
+
+
+def read_groups(messages: MessageBatch, sizes: Sizes, rows: Int64s) -> tuple[Int64s, Int64s]:
+    """For each row change (``rows`` are their events): the number of its column groups, and the bytes of the first."""
+    message, rest = sizes.message[rows], sizes.rest
+    at, ends = _size_tables(sizes, np.bincount(message, minlength=len(messages)))
     groups = _bounded(rest.numbers[np.minimum(at, len(rest.numbers) - 1)])
-    wanted = "1 or 2 column groups for each row"
-    left = rest.first[1:] - np.array(ends, np.int64)
-    # First, as the counts beyond a message's own numbers are another's.
-    messages.refuse(left < 0, "bad_size", each, sizes.tables, wanted)
-    messages.refuse((groups < 1) | (groups > 2), "bad_size", message, sizes.tables[message], wanted, groups)
-    messages.refuse(left > 0, "trailing_bytes", each, sizes.tables, "no numbers after the last size table", left)
+    unread = rest.first[1:] - ends
+    every_message = np.arange(len(messages))
+    expected = "1 or 2 column groups for each row"
+    # First, as the counts beyond a message's own numbers belong to another message.
+    messages.refuse(unread < 0, "bad_size", every_message, sizes.tables, expected)
+    messages.refuse((groups < 1) | (groups > 2), "bad_size", message, sizes.tables[message], expected, groups)
+    expected = "no numbers after the last size table"
+    messages.refuse(unread > 0, "trailing_bytes", every_message, sizes.tables, expected, unread)
     # first[r], second[r]: bytes of row r's column groups, 0 where there is no second; it is written as a difference.
     first = _bounded(rest.signed[at + 1])
     second = np.zeros_like(first)

@@ -52,7 +52,7 @@ _ENCODINGS = {
     Family.ENUM: ValueEncoding.UNSIGNED,
     Family.SET: ValueEncoding.UNSIGNED,
     Family.BINARY: ValueEncoding.BINARY,
-    # NULL and GEOMETRY, of which TiDB has no values.
+    # NULL and GEOMETRY: TiDB has no values of these types.
     Family.OTHER: ValueEncoding.NULL,
 }
 
@@ -219,15 +219,15 @@ class ColumnGroups:
         octets, begins = np.frombuffer(head, np.uint8), self._messages.begins
         ahead = _AHEAD
         while first + _AHEAD <= last:
-            some = slice(first, min(first + ahead, last))
-            start = self.start[some] + 1
-            # positions[g]: where group g's head begins in octets. found[g]: the bytes there, as many as the head has.
-            positions = np.minimum(begins[self.message[some]] + start, len(self._messages.octets) - len(head))
-            found = self._messages.octets[positions[:, np.newaxis] + np.arange(len(head))]
-            same = (found == octets).all(axis=1) & (start + len(head) <= self.end[some])
+            compared = slice(first, min(first + ahead, last))
+            start = self.start[compared] + 1
+            # positions[g]: where group g's head begins in octets. heads[g]: the bytes there, as many as the head has.
+            positions = np.minimum(begins[self.message[compared]] + start, len(self._messages.octets) - len(head))
+            heads = self._messages.octets[positions[:, np.newaxis] + np.arange(len(head))]
+            same = (heads == octets).all(axis=1) & (start + len(head) <= self.end[compared])
             if not same.all():
                 return first + int(same.argmin())
-            first, ahead = some.stop, min(4 * ahead, _FAR_AHEAD)
+            first, ahead = compared.stop, min(4 * ahead, _FAR_AHEAD)
         return first
 
     def refuse(self, bad: Bools, wanted: str, group: Int64s, found: Int64s | None = None) -> None:
@@ -262,7 +262,8 @@ def _next_uvarints(data: bytes, start: int, end: int, count: int) -> tuple[list[
 
 
 def read_terms(data: bytes, start: int) -> tuple[str, ...]:
-    """The names of the term dictionary that begins at byte ``start``: uvarint count, so many uvarint lengths, names."""
+    """The names of the term dictionary that begins at byte ``start``: uvarint count, that many uvarint lengths,
+    names."""
     end = len(data)
     count, at = read_uvarint(data, 0, end)
     if not 0 < count <= end - at:

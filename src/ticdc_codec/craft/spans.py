@@ -22,7 +22,7 @@ _NAMES = {GroupType.NEW: "New", GroupType.OLD: "Old"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sizes:
-    """What the size tables say."""
+    """The size tables of a message, decoded."""
 
     header: int
     dictionary: int
@@ -63,7 +63,7 @@ def _read_message(walk: Walk) -> None:
 
 
 def _read_end(walk: Walk) -> tuple[int, _Sizes]:
-    """Where the size tables begin, and what they say."""
+    """Where the size tables begin, and the sizes in them."""
     length, at = read_reversed_uvarint(walk.data)
     if at < walk.at:
         raise DecodeError("bad_size", "the length of the size tables runs into the version", offset=at)
@@ -117,12 +117,12 @@ def _count(walk: Walk, name: str, smallest: int) -> int:
 
 def _deltas(walk: Walk, names: Sequence[str], show: Callable[[int], str] = str) -> list[int]:
     """A delta varint chunk."""
-    found: list[int] = []
+    numbers: list[int] = []
     for name in names:
-        before = found[-1] if found else 0
-        meaning = f"{_DELTA}" if found else "zigzag varint"
-        found.append(walk.number(name, meaning, partial(_delta_after, before), show))
-    return found
+        before = numbers[-1] if numbers else 0
+        meaning = f"{_DELTA}" if numbers else "zigzag varint"
+        numbers.append(walk.number(name, meaning, partial(_delta_after, before), show))
+    return numbers
 
 
 def _delta_after(before: int, raw: int) -> int:

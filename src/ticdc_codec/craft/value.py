@@ -79,9 +79,11 @@ class ValueReader:
         sizes = np.maximum(self._lengths, 0)
         before = np.cumsum(sizes) - sizes
         offsets = starts - before[self._first]
-        found = np.append(before[self._first[1:]], before[-1] + sizes[-1]) + offsets
-        self._refuse_groups(found > ends, "truncated", "values run over the end of their group", found - ends)
-        self._refuse_groups(found < ends, "trailing_bytes", "values miss the end of their group", ends - found)
+        value_ends = np.append(before[self._first[1:]], before[-1] + sizes[-1]) + offsets
+        self._refuse_groups(value_ends > ends, "truncated", "values run over the end of their group", value_ends - ends)
+        self._refuse_groups(
+            value_ends < ends, "trailing_bytes", "values miss the end of their group", ends - value_ends
+        )
         laid: Int64s = before + offsets[self._group]
         return laid
 
@@ -102,15 +104,15 @@ class ValueReader:
             for layout, groups in zip(self._groups.layouts, parts, strict=True)
             for number in range(len(layout.encodings))
         ]
-        found: dict[int, pa.Array] = {}
+        contents: dict[int, pa.Array] = {}
         for encoding in np.unique(encodings).tolist():
             numbers = np.flatnonzero(encodings == encoding).tolist()
             texts = self._read(ValueEncoding(encoding), np.concatenate([columns[number] for number in numbers]))
             ends = accumulate(len(columns[number]) for number in numbers)
             for number, end in zip(numbers, ends, strict=True):
                 size = len(columns[number])
-                found[number] = texts.slice(end - size, size)
-        return iter([found[number] for number in range(len(columns))])
+                contents[number] = texts.slice(end - size, size)
+        return iter([contents[number] for number in range(len(columns))])
 
     def _read(self, encoding: ValueEncoding, chosen: Int64s) -> pa.Array:
         """The texts of the ``chosen`` values, which have one encoding; null for NULL."""
@@ -143,7 +145,7 @@ class ValueReader:
         self._messages.refuse(bad, "bad_value", message, at, detail)
 
     def _uvarints(self, chosen: Int64s) -> UInt64s:
-        # numbers[i], after[i]: the number that chosen value i is, and the position behind it.
+        # numbers[i], after[i]: the number in chosen value i, and the position after it.
         starts = self._starts[chosen]
         numbers, after = uvarints_at(self._messages.words, starts)
         self._refuse_chosen(after != starts + self._lengths[chosen], chosen, "one number")
@@ -209,7 +211,7 @@ class ValueReader:
         return digits_of(self._slices(chosen))
 
     def nulls(self, chosen: Int64s) -> pa.Array:
-        """Refuses every value: a column of this type has none."""
+        """Refuses every value: columns of this type are always NULL."""
         self._refuse_chosen(np.ones(len(chosen), bool), chosen, "NULL")
         raise AssertionError("unreachable")
 
@@ -224,12 +226,12 @@ class ValueReader:
         order = np.argsort(layout, kind="stable")
         parts = np.split(order, np.searchsorted(layout[order], np.arange(1, len(layouts))))
         columns = self._read_columns(parts)
-        made = [
+        texts = [
             _objects(each, [*islice(columns, len(each.encodings))], len(part))
             for each, part in zip(layouts, parts, strict=True)
         ]
-        images, keys = zip(*made, strict=True)
-        if len(made) == 1:
+        images, keys = zip(*texts, strict=True)
+        if len(texts) == 1:
             return images[0], keys[0]
         back = pa.array(np.argsort(order))
         return pa.concat_arrays(images).take(back), pa.concat_arrays(keys).take(back)

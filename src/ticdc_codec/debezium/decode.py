@@ -1,4 +1,5 @@
-"""Messages into events. Options say what the bytes do not (wire.md 1.6): compression, and the zone of TIMESTAMPs.
+"""Messages into events. Options provide what the bytes do not show (wire.md 1.6): compression, and the zone of
+TIMESTAMPs.
 
 Rows are read by the engine of ``json_rows``. Their prefix is database and table; all that stands before their images
 is compared with that of the row that has shown the prefix (``json_text.PrefixPattern``).
@@ -40,7 +41,7 @@ _ENCODE = msgspec.json.Encoder().encode
 
 
 def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:
-    """A decoder of batches of messages; the definitions in ``known`` are asked for with schema version 0."""
+    """A decoder of batches of messages; definitions are looked up in ``known`` with schema version 0."""
     compression = options.large_message_handle_compression
     protocol = _DebeziumRows(TableReaders(known, options.time_zone))
     rows = JsonRows(protocol)
@@ -60,7 +61,7 @@ def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:
 def _decompressed(
     keys: list[bytes | None], values: dict[int, bytes], compression: Compression, out: Events
 ) -> list[bytes | None]:
-    """The keys; a message whose key does not decompress is taken out of ``values``, and its failure added."""
+    """The keys; removes a message whose key does not decompress from ``values``, and adds its failure."""
     if compression is Compression.NONE:
         return keys
     for number in [*values]:
@@ -90,8 +91,8 @@ def pattern_of(value: bytes) -> PrefixPattern | None:
     letter = value.find(_OP) + len(_OP)
     text = value[: letter + 1 + _AFTER_OP]
     try:
-        found = names_of(text[:-1] + b"}}")
-        if text.endswith(b",") and [*found] == ["payload"] and [*found["payload"]] == _BEFORE_IMAGES:
+        members = names_of(text[:-1] + b"}}")
+        if text.endswith(b",") and [*members] == ["payload"] and [*members["payload"]] == _BEFORE_IMAGES:
             return PrefixPattern(text, b"commit_ts", (b"start_ts", b"ts_ms"), letter)
     except (DecodeError, ValueError):
         pass
@@ -133,7 +134,7 @@ class _DebeziumRows(MessageRowSpec[_Group, _Texts]):
         ]
 
     def cut(self, group: _Group, items: Sequence[int]) -> _Texts | None:
-        """What stands between the head and the schema; None if one of these is another than the table's."""
+        """What is between the head and the schema; None if one of the schemas differs from the table's."""
         values = [*map(self.values.__getitem__, items)]
         if group.pattern is None or (commits := group.pattern.numbers(values)) is None:
             return None

@@ -1,7 +1,7 @@
-"""Events into messages, in the writers' order of members. Escapes are msgspec's: other bytes, the same JSON.
+"""Events into messages, in the writers' order of members. Escapes are msgspec's: the bytes differ, the JSON does not.
 
-The ``schema`` members (wire.md 1.5.1) are always the same but for columns. Whether a column may be NULL and its default
-are not in an event: key columns are written as NOT NULL, others as optional, and none with a default.
+The ``schema`` members (wire.md 1.5.1) are always the same except for the columns. Whether a column may be NULL and its
+default are not in an event: key columns are written as NOT NULL, others as optional, and none with a default.
 """
 
 from __future__ import annotations
@@ -101,10 +101,10 @@ class _Writer:
     def _template(self, row: RowChange, *, old: bool) -> _RowTemplate:
         # By the identity of the columns, and by all that the new template's checks of the images depend on.
         key_of_template = (id(row.columns), row.database, row.table, row.op, old, row.after is None)
-        found = self._templates.get(key_of_template)
-        if found is None:
-            found = self._templates[key_of_template] = self._new_template(row, old=old)
-        return found
+        template = self._templates.get(key_of_template)
+        if template is None:
+            template = self._templates[key_of_template] = self._new_template(row, old=old)
+        return template
 
     def _new_template(self, row: RowChange, *, old: bool) -> _RowTemplate:
         image = row.before if row.op is Op.DELETE else row.after

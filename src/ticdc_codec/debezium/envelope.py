@@ -216,13 +216,13 @@ def _without_duplicated_defaults(value: bytes) -> bytes:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members: dict[str, Any] = {}
     previous: str | None = None
-    for name, found in pairs:
+    for name, value in pairs:
         if name in members:
-            if name != previous or not _is_default(members[name], found):
+            if name != previous or not _is_default(members[name], value):
                 raise DecodeError("duplicate_name", f"expected each name once in an object, found {name!r} again")
             members[name] = previous = None
         else:
-            members[name] = found
+            members[name] = value
             previous = name
     return members
 
@@ -269,8 +269,8 @@ def columns_of(schema: bytes) -> dict[str, Field]:
 
     Those of virtual generated columns are among them; ticdc has these twice (wire.md 1.5.1).
     """
-    found: Schema = _SCHEMA.decode(schema)
-    rows = [part.fields for part in found.fields if part.field in ("before", "after")]
+    parsed: Schema = _SCHEMA.decode(schema)
+    rows = [part.fields for part in parsed.fields if part.field in ("before", "after")]
     if len(rows) != 2 or rows[0] is None or rows[0] != rows[1]:
         raise DecodeError("bad_schema", "expected the same fields for before and after in the schema")
     return {str(part.field): part for part in rows[0]}

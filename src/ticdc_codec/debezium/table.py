@@ -47,10 +47,10 @@ class DebeziumTableReader:
         self.end = _end_of(description.schema)
         """What follows the payload of a row."""
         self.order = ColumnOrder(columns if not description.schema else (), ignored=("before", "after"))
-        """Without a schema, which is compared as it stands."""
+        """Without a schema, which is compared byte for byte."""
         self._columns = [*zip(self._images.getters(), formats, strict=True)]
         self._handle = key_positions(layout)
-        # A column that images never have, as it is virtual (wire.md 1.5.1), has nothing to be compared with.
+        # Images never have a virtual column (wire.md 1.5.1), so it is not compared.
         self._key_names = [name for name in description.keys or () if name in columns]
         self._key_images = ImageTypes(self._key_names)
         self._key_end = _end_of(description.key_schema)
@@ -83,7 +83,7 @@ class DebeziumTableReader:
         return [_KEY_BEGIN + line + self._key_end for line in lines.splitlines()]
 
     def plain_key(self, payload: bytes) -> bytes:
-        """The Kafka key with this payload as ``keys`` has it. Raises DecodeError, or one of ``Unreadable``."""
+        """The Kafka key with this payload, in the form of ``keys``. Raises DecodeError, or one of ``Unreadable``."""
         members = members_of(payload)
         image = self._read_key(_ENCODE({name: members[name] for name in self._key_names}))
         return _KEY_BEGIN + self._key_images.lines([image]).removesuffix(b"\n") + self._key_end
@@ -117,13 +117,13 @@ def _texts(values: list[Any], value_format: ValueFormat) -> Texts:
         return values
     if value_format.read is Raw or None not in values:
         return value_format.texts(values)
-    given = [value for value in values if value is not None]
-    found = iter(value_format.texts(given) if given else ())
-    return [None if value is None else next(found) for value in values]
+    non_null = [value for value in values if value is not None]
+    converted = iter(value_format.texts(non_null) if non_null else ())
+    return [None if value is None else next(converted) for value in values]
 
 
 class Description(msgspec.Struct, frozen=True, kw_only=True):
-    """What one message says of its table."""
+    """A table as one message describes it."""
 
     database: str
     table: str

@@ -39,7 +39,7 @@ from ticdc_codec.number_text import float_text, is_plain, single_text
 Texts = list[str | None]
 
 _OF_NUMBERS = b"+-.0123456789Eenul,"
-"""All that numbers and ``null`` are made of, and commas between them: nothing else of JSON is made of these alone."""
+"""The characters of numbers, ``null`` and commas: no other JSON value consists of these alone."""
 _STRINGS = msgspec.json.Decoder(Texts)
 _SCALARS = msgspec.json.Decoder(list[str | bool | int | None])
 _PLAIN_DIGITS = 21
@@ -92,7 +92,7 @@ def hexadecimal(values: list[bytes]) -> Texts:
 
 
 def scalars(values: list[Raw]) -> Texts:
-    """Values of a type that nobody knows: a number's or string's own text, 1 and 0 for true and false (BIT(1))."""
+    """Values of an unknown type: a number's or string's own text, 1 and 0 for true and false (BIT(1))."""
     tokens = b",".join(values)
     if not tokens.startswith(b'"') and not tokens.translate(None, _OF_NUMBERS):
         return _numbers(tokens)
@@ -100,13 +100,13 @@ def scalars(values: list[Raw]) -> Texts:
     try:
         return _STRINGS.decode(listed)
     except msgspec.ValidationError:
-        found = _SCALARS.decode(listed)
-    return [None if value is None else str(int(value)) if isinstance(value, bool) else str(value) for value in found]
+        decoded = _SCALARS.decode(listed)
+    return [None if value is None else str(int(value)) if isinstance(value, bool) else str(value) for value in decoded]
 
 
 def _numbers(tokens: bytes) -> Texts:
-    found = tokens.decode("ascii").split(",")
-    return [None if text == "null" else text for text in found] if b"null" in tokens else [*found]
+    numbers = tokens.decode("ascii").split(",")
+    return [None if text == "null" else text for text in numbers] if b"null" in tokens else [*numbers]
 
 
 def floats(values: list[Raw], text_of: Callable[[str], str] = float_text) -> Texts:
@@ -114,10 +114,10 @@ def floats(values: list[Raw], text_of: Callable[[str], str] = float_text) -> Tex
     tokens = b",".join(values)
     if tokens.translate(None, _OF_NUMBERS):
         raise DecodeError("wrong_type", "expected a number or null for a FLOAT, DOUBLE or DECIMAL")
-    found = _numbers(tokens)
+    numbers = _numbers(tokens)
     if _exponent_in(tokens) or max(map(len, tokens.split(b","))) > _PLAIN_DIGITS:
-        return [text if text is None or is_plain(text) else text_of(text) for text in found]
-    return found
+        return [text if text is None or is_plain(text) else text_of(text) for text in numbers]
+    return numbers
 
 
 def singles(values: list[Raw]) -> Texts:
@@ -152,16 +152,16 @@ def _decimal(text: str, scale: int | None) -> str:
 
 def dates(values: list[int]) -> Texts:
     """DATE."""
-    found: Texts = pa.array(values, pa.int32()).cast(pa.date32()).cast(pa.string()).to_pylist()
-    return found
+    texts: Texts = pa.array(values, pa.int32()).cast(pa.date32()).cast(pa.string()).to_pylist()
+    return texts
 
 
 def datetimes(unit: str, fsp: int | None) -> Callable[[list[int]], Texts]:
     """DATETIME in ``ms``, of at most 3 digits after the point, or in ``us``."""
 
     def convert(values: list[int]) -> Texts:
-        found = pa.array(values, pa.int64()).cast(pa.timestamp(unit)).cast(pa.string()).to_pylist()
-        return _with_digits(found, fsp)
+        moments = pa.array(values, pa.int64()).cast(pa.timestamp(unit)).cast(pa.string()).to_pylist()
+        return _with_digits(moments, fsp)
 
     return convert
 
@@ -171,29 +171,29 @@ def times(fsp: int | None) -> Callable[[list[int]], Texts]:
 
     def convert(values: list[int]) -> Texts:
         # Columns with one item a value: microseconds without sign, whole hours, what is left as HH:MM:SS.ffffff.
-        given = pa.array(values, pa.int64())
-        size = pc.abs(given)
+        microseconds = pa.array(values, pa.int64())
+        size = pc.abs(microseconds)
         hours = pc.divide(size, _HOUR)
         clock = pc.subtract(size, pc.multiply(hours, _HOUR)).cast(pa.time64("us")).cast(pa.string())
-        sign = pc.if_else(pc.less(given, 0), "-", "")
+        sign = pc.if_else(pc.less(microseconds, 0), "-", "")
         padded = pc.utf8_lpad(hours.cast(pa.string()), 2, "0")
-        found = pc.binary_join_element_wise(sign, padded, pc.utf8_slice_codeunits(clock, 2), "")
-        return _with_digits(found.to_pylist(), fsp)
+        clocks = pc.binary_join_element_wise(sign, padded, pc.utf8_slice_codeunits(clock, 2), "")
+        return _with_digits(clocks.to_pylist(), fsp)
 
     return convert
 
 
-def _with_digits(found: list[str], fsp: int | None) -> Texts:
+def _with_digits(texts: list[str], fsp: int | None) -> Texts:
     """Texts with all digits of their unit, cut to those of ``fsp``; if it is unknown, to the 0, 3 or 6 they need."""
     if fsp is None:
-        return [_shortest(*text.split(".")) for text in found]
-    spare = len(found[0].partition(".")[2]) - fsp
+        return [_shortest(*text.split(".")) for text in texts]
+    spare = len(texts[0].partition(".")[2]) - fsp
     if spare == 0:
-        return [*found]
-    if {text[-spare:] for text in found} != {"0" * spare}:
-        raise DecodeError("bad_value", f"expected {fsp} digits after the point of a time, found {found}"[:120])
+        return [*texts]
+    if {text[-spare:] for text in texts} != {"0" * spare}:
+        raise DecodeError("bad_value", f"expected {fsp} digits after the point of a time, found {texts}"[:120])
     end = -spare - (fsp == 0)
-    return [text[:end] for text in found]
+    return [text[:end] for text in texts]
 
 
 def _shortest(seconds: str, fraction: str) -> str:
@@ -251,7 +251,7 @@ class ValueFormat:
     connect: str
     """Type of the schema field: ``int16``."""
     name: str | None
-    """Name of the schema field, its Debezium type; None if it has none."""
+    """Name of the schema field, its Debezium type; None for a field without a name."""
     read: Any
     """What msgspec reads a value as; null is read beside it, or is within ``Raw``."""
     texts: Callable[[Any], Texts]

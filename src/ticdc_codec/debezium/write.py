@@ -53,26 +53,26 @@ def image_pairs(
 
 
 def _groups(rows: Sequence[RowChange]) -> Iterable[ImageGroup]:
-    found: dict[tuple[int, tuple[str, ...]], ImageGroup] = {}
+    groups: dict[tuple[int, tuple[str, ...]], ImageGroup] = {}
     for number, row in enumerate(rows):
         for position, image in enumerate((row.before, row.after), 2 * number):
             if image is not None:
                 names = tuple(image)
                 # By identity, which rows of a table share: hashing the columns of each would cost more than writing it.
-                group = found.get((id(row.columns), names))
+                group = groups.get((id(row.columns), names))
                 if group is None:
-                    group = found[id(row.columns), names] = ImageGroup(row.columns, names)
+                    group = groups[id(row.columns), names] = ImageGroup(row.columns, names)
                 group.images.append(image)
                 group.positions.append(position)
-    return found.values()
+    return groups.values()
 
 
 def with_nulls(texts: list[str | None], write: Callable[[list[str]], list[Value]], null: Value) -> list[Value]:
     """The values of a column, ``null`` for NULL. ``write`` takes neither NULL nor an empty list."""
-    given = [text for text in texts if text is not None]
-    if len(given) == len(texts):
-        return write(given)
-    following = iter(write(given) if given else ())
+    non_null = [text for text in texts if text is not None]
+    if len(non_null) == len(texts):
+        return write(non_null)
+    following = iter(write(non_null) if non_null else ())
     return [null if text is None else next(following) for text in texts]
 
 
@@ -113,7 +113,8 @@ _image_types = lru_cache(maxsize=1024)(ImageTypes)
 
 
 def _writer(kind: MysqlType, by: str | None, zone: ZoneInfo) -> Write | None:
-    """What makes JSON values of texts, None where they are the same. Raises ConfigError if the type leaves it open."""
+    """The function from texts to JSON values, None where they are equal. Raises ConfigError if the type does not
+    determine it."""
     match kind.family:
         case Family.INTEGER if kind.name == "bigint" and kind.unsigned:
             return _int64s
@@ -150,7 +151,7 @@ def _time_writer(kind: MysqlType, zone: ZoneInfo) -> Write | None:
 
 
 def _never_null(write: Write) -> Write:
-    """For a column that is NOT NULL: 0 for a day that there is not (wire.md 1.5.2)."""
+    """For a column that is NOT NULL: 0 for an invalid day (wire.md 1.5.2)."""
     return lambda texts: [0 if value is None else value for value in write(texts)]
 
 
@@ -184,17 +185,17 @@ def _decimals(texts: list[str]) -> list[Any]:
 
 
 def _datetimes(unit: int) -> Write:
-    """In units of so many microseconds."""
+    """Writes units of ``unit`` microseconds."""
 
     def one_by_one(texts: list[str]) -> list[Any]:
-        return [None if (found := _microseconds(text)) is None else found // unit for text in texts]
+        return [None if (microseconds := _microseconds(text)) is None else microseconds // unit for text in texts]
 
     def write(texts: list[str]) -> list[Any]:
         if min(texts) < "0100":  # no year, or one that TiCDC gives a century
             return one_by_one(texts)
         try:
             moments = pa.array(texts, pa.string()).cast(pa.timestamp("us"), safe=True).cast(pa.int64()).to_numpy()
-        except pa.ArrowInvalid:  # a day that there is not, such as 2024-02-30
+        except pa.ArrowInvalid:  # an invalid day, such as 2024-02-30
             return one_by_one(texts)
         values: list[Any] = (moments // unit).tolist()
         return values
@@ -226,13 +227,13 @@ def _names(kind: MysqlType) -> Callable[[str], str]:
 
 
 def _days(text: str) -> int | None:
-    found = _whole_year(text)
-    return None if found is None else (date.fromisoformat(found) - _EPOCH.date()).days
+    whole = _whole_year(text)
+    return None if whole is None else (date.fromisoformat(whole) - _EPOCH.date()).days
 
 
 def _microseconds(text: str) -> int | None:
-    found = _whole_year(text)
-    return None if found is None else (_moment(found) - _EPOCH) // _MICROSECOND
+    whole = _whole_year(text)
+    return None if whole is None else (_moment(whole) - _EPOCH) // _MICROSECOND
 
 
 def _moment(text: str) -> datetime:
@@ -241,16 +242,16 @@ def _moment(text: str) -> datetime:
 
 
 def _whole_year(text: str) -> str | None:
-    """The text with a year below 100 as TiCDC takes it, with a century (wire.md 1.5.2); None for a day that there is
-    not."""
+    """The text with a year below 100 as TiCDC takes it, with a century (wire.md 1.5.2); None for an invalid
+    day."""
     year = int(text[:4])
     century = 2000 if year < 70 else 1900 if year < 100 else 0
-    found = f"{year + century:04}{text[4:]}"
+    whole = f"{year + century:04}{text[4:]}"
     try:
         date.fromisoformat(text[:10])
     except ValueError:
         return None
-    return found
+    return whole
 
 
 def _zoned(text: str, zone: ZoneInfo) -> str:

@@ -28,7 +28,7 @@ from ticdc_codec.options import Compression, SinkOptions
 from ticdc_codec.row_builder import RowColumns
 
 _CHUNK = 512
-"""Rows that wait to be read: so many stay in a processor's cache."""
+"""Rows that are collected before they are read: they fit a processor's cache."""
 
 
 class _Ddl(msgspec.Struct, forbid_unknown_fields=True):
@@ -127,14 +127,14 @@ class _Batch:
         """The texts of a message, each compressed by itself (wire.md 1.2.6). A watermark has none."""
         if self._compression is Compression.NONE:
             return texts
-        rest, found = MAX_DECOMPRESSED, []
+        rest, decompressed = MAX_DECOMPRESSED, []
         for text in texts:
             try:
-                found.append(decompress(text, self._compression, rest) if text else text)
+                decompressed.append(decompress(text, self._compression, rest) if text else text)
             except DecodeError as error:
-                raise DecodeError(error.reason, error.detail, offset=offset_of(texts, len(found))) from None
-            rest -= len(found[-1])
-        return found
+                raise DecodeError(error.reason, error.detail, offset=offset_of(texts, len(decompressed))) from None
+            rest -= len(decompressed[-1])
+        return decompressed
 
     def _other(self, event: RowEvent) -> None:
         """Keep a DDL, a watermark or a row that is in claim-check storage."""
@@ -197,7 +197,7 @@ def _named(error: DecodeError, keys: list[Key]) -> DecodeError:
 
 
 def _is_of(stored: Key, key: Key) -> bool:
-    """Whether a stored message is the one that is to lie there: the whole row."""
+    """Whether a stored message is the expected one: the whole row."""
     whole = stored.ccl is UNSET and stored.ohk is not True
     return whole and (stored.ts, stored.scm, stored.tbl, stored.t) == (key.ts, key.scm, key.tbl, key.t)
 
@@ -253,7 +253,7 @@ class RowEvent(msgspec.Struct, frozen=True, gc=False):
 Refuse = Callable[[RowEvent, DecodeError], None]
 
 _Prefix = tuple[str | UnsetType, str | UnsetType, bool, bytes]
-"""Database, table, whether it is no partition, first bytes: rows with equal ones mostly have the same columns."""
+"""Database, table, whether it is a whole table, first bytes: rows with equal ones mostly have the same columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +279,7 @@ class OpenRows(RowSpec[RowEvent, _Group, RowTexts]):
         return [_prefix_of(event.key, event.text) for event in items]
 
     def cut(self, group: _Group, items: Sequence[RowEvent]) -> RowTexts | None:
-        """The whole rows: all that repeats stands between the values. None if the columns are in another order."""
+        """The whole rows, since what repeats is between the values. None if the columns are in another order."""
         texts = [event.text for event in items]
         return RowTexts(texts) if group.table.order.matches(texts) else None
 
@@ -339,16 +339,13 @@ def _columns(
     members = 2 if op is Op.UPDATE else 1
     _check_names([texts[at] for at in chosen], quotes + old_quotes + 2 * len(chosen) * members)
     keys = [event.key for event in events]
-    commit_ts = [key.ts for key in keys]
-    for extreme in (min(commit_ts), max(commit_ts)):
-        checked_tso(extreme)
     images = table.lines(new)
     return RowColumns(
         messages=[event.message for event in events],
         index=[event.index for event in events],
         op=op,
         layout=table.layout,
-        commit_ts=commit_ts,
+        commit_ts=_checked_tsos([key.ts for key in keys]),
         handle_keys=handle_key_lines(table.key_columns(new)),
         old_handle_keys=old_handle_keys(table.key_columns(old), table.key_columns(new)) if old else None,
         before=images if op is Op.DELETE else table.lines(old) if old else b"",
@@ -357,6 +354,13 @@ def _columns(
         handle_only=[key.ohk is True and key.ccl is UNSET for key in keys],
         table_ids=None if keys[0].ptn is UNSET else [None if key.ptn is UNSET else key.ptn for key in keys],
     )
+
+
+def _checked_tsos(values: list[int]) -> list[int]:
+    """The values themselves. Raises DecodeError if one is no commit_ts."""
+    checked_tso(min(values))
+    checked_tso(max(values))
+    return values
 
 
 def _check_names(texts: Sequence[bytes], quotes: int) -> None:

@@ -62,7 +62,7 @@ class Cell(NamedTuple):
     code: int
     flags: int
     has_h: bool
-    """Whether the deprecated ``h`` is present: the column is of the handle key, as flags say where they are current."""
+    """Whether the deprecated ``h`` is present: the column belongs to the handle key, as current flags say, too."""
 
 
 class _Members(msgspec.Struct, forbid_unknown_fields=True):
@@ -107,7 +107,7 @@ def _cell(name: str, cell: Raw) -> Cell:
 
 
 def _is_loose(cell: Raw) -> bool:
-    """Whether it is no cell, but a member of one that has lost its name and its braces."""
+    """Whether it is the member of a cell that has lost its name and its braces, and no cell."""
     return not bytes(cell).startswith(b"{")
 
 
@@ -175,7 +175,7 @@ class OpenTableReader:
         self.layout = Layout(description.database, description.table, columns, columns_text(columns))
         self._images = ImageTypes([cell.name for cell in cells])
         self.read = self._images.reader(_row_type(self._images, cells, self._formats), ("u", "p", "d"))
-        """Reads a row of this table. Raises DecodeError or one of ``Unreadable`` if it is none."""
+        """Reads a row of this table. Raises DecodeError or one of ``Unreadable`` for any other text."""
         self._quotes = [2 * (1 + 3 + cell.has_h) for cell in cells]
         """Of each column's name and those inside it."""
         self._keys = key_positions(columns)

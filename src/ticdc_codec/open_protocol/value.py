@@ -1,4 +1,4 @@
-"""How ``v`` lies on the wire, by type (wire.md 1.2.4): whole columns to the texts of ``event``, and texts back.
+"""How ``v`` is written on the wire, by type (wire.md 1.2.4): whole columns to the texts of ``event``, and texts back.
 
 integers, BIT, ENUM, SET, YEAR    a number up to 2^64 - 1
 FLOAT, DOUBLE                     a number; ``-0`` counts
@@ -30,7 +30,7 @@ from ticdc_codec.tidb_codes import type_of
 Texts = list[str | None]
 
 _NEGATIVE_ZERO = re.compile(rb"(?<![^,])-0(?![^,])")
-"""Readers make an integer of it, which has no sign."""
+"""Readers convert it to an integer, which has no sign."""
 _BASE64 = frozenset({249, 250, 251, 252})
 
 

@@ -63,7 +63,7 @@ class Cursors:
         self.mark_malformed(np.array([message]))
 
     def mark_malformed(self, who: Int64s) -> None:
-        """Note that these messages are not what the schema says."""
+        """Marks messages that do not follow the schema."""
         if len(who):
             self._failed[who] = True
             self._any_failed = True
@@ -116,9 +116,9 @@ class Cursors:
         return valid
 
     def optionals(self, who: Int64s) -> Int64s:
-        """Those of which the next union is not null."""
-        some: Int64s = who[self.numbers_to(who, 1) == 1]
-        return some
+        """The messages whose next union is not null."""
+        present: Int64s = who[self.numbers_to(who, 1) == 1]
+        return present
 
     def booleans(self, who: Int64s) -> Bools:
         """The next boolean."""
@@ -172,10 +172,10 @@ class ColumnNames:
         column = self._order[np.minimum(positions, len(self._hashes) - 1)]
         same = (self._sizes[column] == sizes) & (self._owner[column] == layouts)
         for at in range(0, int(known.max(initial=0)), _WORD):
-            some = np.flatnonzero(same & (known > at))
-            mask = _MASKS[np.minimum(known[some] - at, _WORD)]
-            theirs, ours = words[starts[some] + at], self._words[self._starts[column[some]] + at]
-            same[some] = (theirs ^ ours) & mask == 0
+            candidates = np.flatnonzero(same & (known > at))
+            mask = _MASKS[np.minimum(known[candidates] - at, _WORD)]
+            theirs, ours = words[starts[candidates] + at], self._words[self._starts[column[candidates]] + at]
+            same[candidates] = (theirs ^ ours) & mask == 0
         return np.where(same, column, -1)
 
 
@@ -183,8 +183,8 @@ class ColumnNames:
 def _hashes(words: UInt64s, starts: Int64s, sizes: Int64s, salt: Int64s) -> UInt64s:
     hashes = (salt * 257 + sizes).astype(np.uint64) * _PRIME
     for at in range(0, int(sizes.max(initial=0)), _WORD):
-        some = np.flatnonzero(sizes > at)
-        word = words[starts[some] + at] & _MASKS[np.minimum(sizes[some] - at, _WORD)]
-        mixed = (hashes[some] ^ word) * _PRIME
-        hashes[some] = mixed ^ (mixed >> _SHIFT)
+        longer = np.flatnonzero(sizes > at)
+        word = words[starts[longer] + at] & _MASKS[np.minimum(sizes[longer] - at, _WORD)]
+        mixed = (hashes[longer] ^ word) * _PRIME
+        hashes[longer] = mixed ^ (mixed >> _SHIFT)
     return hashes

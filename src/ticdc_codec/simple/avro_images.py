@@ -89,9 +89,9 @@ def _begin_blocks(cursors: Cursors, who: Int64s, left: Int64s, block_end: Int64s
     negative = counts < 0
     block_end[who] = -1
     if negative.any():
-        some = who[negative]
-        sizes = cursors.longs(some)
-        block_end[some] = np.maximum(cursors.at[some] + sizes, 0)
+        with_size = who[negative]
+        sizes = cursors.longs(with_size)
+        block_end[with_size] = np.maximum(cursors.at[with_size] + sizes, 0)
         counts = np.abs(counts)
     room = cursors.end[who] - cursors.at[who]
     many = (counts > room // _LEAST_ENTRY) | (counts < 0)
@@ -126,7 +126,11 @@ def _read_entries(cursors: Cursors, who: Int64s, layouts: Int64s, names: ColumnN
 
 
 class Images:
-    """The images of all messages: ``data`` of message m is number m, and ``old`` number m plus all messages."""
+    """The images of all messages: ``data`` of message m is number m, and ``old`` number m plus all messages.
+
+    ``layout_index`` has each image's index in ``layouts_found``, ``number`` its index in ``texts`` and ``keys``, -1 for
+    no image. A cell is one column of one image.
+    """
 
     __slots__ = ("_cells", "_first", "_texts", "_widths", "keys", "layout_index", "layouts_found", "number", "texts")
 
@@ -140,28 +144,25 @@ class Images:
         exists: Bools,
         zone: ZoneInfo,
     ) -> None:
-        """``entries`` are of all images (``maps.Entries``), ``layout`` and ``exists`` are of each image."""
+        """``entries`` are those of all images (`Entries.arrays`); ``layout`` and ``exists`` have an item for each
+        image."""
         image, message, column = entries[0], entries[0] % (len(layout) // 2), entries[1]
-        columns = [each for layout in layouts for each in layout.columns]
+        columns = [column for layout in layouts for column in layout.columns]
         values = Values(cursors, columns, (message, *entries[1:]), zone)
-        widths = np.where(exists, np.diff(names.first)[layout], 0) if len(layouts) else np.zeros(len(layout), np.int64)
-        self._widths = widths
+        self._widths = np.where(exists, np.diff(names.first)[layout], 0) if layouts else np.zeros_like(layout)
         """Number of columns of each image's layout."""
-        self._first = np.cumsum(widths) - widths
-        """Index of each image's first cell. A cell is one column of one image."""
+        self._first = np.cumsum(self._widths) - self._widths  # index of each image's first cell
         cell = self._first[image] + column - names.first[layout[image]]
         _refuse_doubles(cursors, message, cell, lambda entry: columns[column[entry]].name)
-        self._cells = np.full(int(widths.sum()), _ABSENT)
+        self._cells = np.full(int(self._widths.sum()), _ABSENT)
         """Index of each cell's text in ``_texts``; -1 for NULL, -2 for a column that the image does not have."""
         self._cells[cell] = values.number
         self._texts = values.texts
         self.layouts_found = [*layouts]
-        """Layouts, with the columns that images have."""
-        present = np.bincount(image, minlength=len(layout))
-        self.layout_index = self._layout_indices(cursors, layout, _of_valid_messages(cursors, exists), widths, present)
-        """Index of each image's layout in ``layouts_found``."""
+        """The layouts, then those with fewer columns, of images that lack some."""
+        is_partial = _of_valid_messages(cursors, exists) & (np.bincount(image, minlength=len(layout)) < self._widths)
+        self.layout_index = self._layout_indices(cursors, layout, is_partial)
         self.number = np.full(len(layout), _NULL)
-        """Index of each image's text and key in ``texts`` and ``keys``, -1 for an image that is not there."""
         self.texts, self.keys = self._lay_out(_of_valid_messages(cursors, exists))
 
     def texts_of(self, image: int) -> list[str | None] | None:
@@ -169,27 +170,30 @@ class Images:
         number = int(self.number[image])
         return None if number == _NULL else [*orjson.loads(self.texts[number].as_py()).values()]
 
-    def _layout_indices(
-        self, cursors: Cursors, layout: Int64s, exists: Bools, widths: Int64s, present: Int64s
-    ) -> Int64s:
-        # Images with fewer entries than their layout has columns: without virtual ones, or handle keys (wire.md 1.3.6).
+    def _layout_indices(self, cursors: Cursors, layout: Int64s, is_partial: Bools) -> Int64s:
+        """``is_partial`` marks images with fewer entries than their layout has columns: without virtual columns, or of
+        handle keys alone (wire.md 1.3.6)."""
         layout_index = layout.copy()
-        found: dict[tuple[int, bytes], int | DecodeError] = {}
-        for image in np.flatnonzero(exists & (present < widths)).tolist():
+        partial_layouts: dict[tuple[int, bytes], int | DecodeError] = {}
+        for image in np.flatnonzero(is_partial).tolist():
             first = int(self._first[image])
-            has = self._cells[first : first + int(widths[image])] != _ABSENT
+            has = self._cells[first : first + int(self._widths[image])] != _ABSENT
             key = (int(layout[image]), has.tobytes())
-            number = found.get(key)
-            if number is None:
-                number = found[key] = self._layout_with(key[0], has)
-            if isinstance(number, DecodeError):
-                cursors.fail(image % (len(layout) // 2), number)
+            index = partial_layouts.get(key)
+            if index is None:
+                index = partial_layouts[key] = self._layout_with(key[0], has)
+            if isinstance(index, DecodeError):
+                cursors.fail(image % (len(layout) // 2), index)
             else:
-                layout_index[image] = number
+                layout_index[image] = index
         return layout_index
 
     def _layout_with(self, layout: int, has: Bools) -> int | DecodeError:
-        names = [column.name for column, there in zip(self.layouts_found[layout].columns, has, strict=True) if there]
+        names = [
+            column.name
+            for column, has_column in zip(self.layouts_found[layout].columns, has, strict=True)
+            if has_column
+        ]
         try:
             self.layouts_found.append(layout_with(self.layouts_found[layout], frozenset(names)))
         except DecodeError as error:
@@ -198,10 +202,10 @@ class Images:
 
     def _lay_out(self, exists: Bools) -> tuple[pa.Array, pa.Array]:
         """Images and handle keys as JSON texts, those of one layout together."""
-        # order: the images that are there, those of one layout together.
+        # order: the images that exist, those of one layout together.
         texts, keys, total = [], [], 0
-        some = np.flatnonzero(exists)
-        order = some[np.argsort(self.layout_index[some], kind="stable")]
+        present = np.flatnonzero(exists)
+        order = present[np.argsort(self.layout_index[present], kind="stable")]
         for images in np.split(order, np.flatnonzero(np.diff(self.layout_index[order])) + 1):
             if len(images):
                 self.number[images] = np.arange(total, total + len(images))

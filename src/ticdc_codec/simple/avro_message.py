@@ -32,8 +32,8 @@ _Record = dict[str, Any]
 def read_control(value: bytes) -> Envelope:
     """A message that does not begin as a row does. Raises DecodeError."""
     check(value)
-    # Text is checked already, but for a BIT's default, which is not used.
-    found: Any = fastavro.schemaless_reader(
+    # Text is checked already, except a BIT's default, which is not used.
+    message: Any = fastavro.schemaless_reader(
         BytesIO(value),
         PARSED,
         None,
@@ -41,7 +41,7 @@ def read_control(value: bytes) -> Envelope:
         return_record_name_override=True,
         handle_unicode_errors="replace",
     )
-    kind, (record, payload) = found[1]["type"], found[1]["payload"]
+    kind, (record, payload) = message[1]["type"], message[1]["payload"]
     if record.upper() != kind:
         raise DecodeError("wrong_type", f"expected payload {kind} in a message of this type, found {record}", offset=2)
     if payload["version"] != VERSION:

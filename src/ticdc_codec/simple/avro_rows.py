@@ -85,7 +85,7 @@ class AvroMessages:
         cursors.finish(cursors.valid(everyone))
         valid = np.zeros(len(layout), bool)
         valid[cursors.valid(everyone)] = True
-        # exists[i]: True if image i is there: data of message i, then old of message i - len(layout).
+        # exists[i]: True if image i exists: data of message i, then old of message i - len(layout).
         exists = np.append(valid & (headers.op != _DELETE), valid & (headers.op != _INSERT))
         arrays = entries.arrays(exists)  # without entries of messages that have failed
         return Images(cursors, layouts, names, arrays, np.tile(layout, 2), exists, self._options.time_zone)
@@ -144,10 +144,10 @@ def _read_images(cursors: Cursors, expected: Bools, layout: Int64s, names: Colum
     """Read ``data`` or ``old`` of all messages: an INSERT has no ``old``, a DELETE no ``data`` (wire.md 1.3.1)."""
     who = cursors.valid(np.arange(len(layout)))
     at = cursors.at[who]
-    found = cursors.numbers_to(who, 1) == 1
-    wrong = found != expected[who]
-    cursors.refuse(who, wrong, "wrong_type", lambda n: f"expected an image: {not found[n]}", at)
-    read_maps(cursors, who[found], layout, names, entries)
+    present = cursors.numbers_to(who, 1) == 1
+    wrong = present != expected[who]
+    cursors.refuse(who, wrong, "wrong_type", lambda n: f"expected an image: {not present[n]}", at)
+    read_maps(cursors, who[present], layout, names, entries)
 
 
 def _check_sums(cursors: Cursors, headers: Headers, images: Images, zone: ZoneInfo) -> None:
@@ -239,7 +239,7 @@ def read_headers(cursors: Cursors, values: Sequence[bytes]) -> Headers:
 
 
 def _read_names(cursors: Cursors, values: Sequence[bytes]) -> list[tuple[str, str] | None]:
-    """Database and table of each message, None of one that has failed. Equal bytes are decoded once."""
+    """Database and table of each message, None for one that has failed. Equal bytes are decoded once."""
     who = np.arange(len(values))
     # first[m], middle[m], last[m]: offsets in message m of its database's size, its table's size, and what follows.
     first = cursors.at - cursors.begin
@@ -278,10 +278,10 @@ def _read_tso(cursors: Cursors, who: Int64s, name: str) -> Int64s:
 
 
 def _read_locations(cursors: Cursors, who: Int64s, values: Sequence[bytes]) -> dict[int, str]:
-    some = cursors.optionals(who)
-    starts, sizes = cursors.sized(some)
+    present = cursors.optionals(who)
+    starts, sizes = cursors.sized(present)
     locations = {}
-    for number, start, size in zip(some.tolist(), starts.tolist(), sizes.tolist(), strict=True):
+    for number, start, size in zip(present.tolist(), starts.tolist(), sizes.tolist(), strict=True):
         at = start - int(cursors.begin[number])
         try:
             locations[number] = values[number][at : at + size].decode()
@@ -291,24 +291,24 @@ def _read_locations(cursors: Cursors, who: Int64s, values: Sequence[bytes]) -> d
 
 
 def _read_checksums(cursors: Cursors, who: Int64s) -> dict[int, Checksum]:
-    some = cursors.optionals(who)
-    version, corrupted = cursors.longs(some), cursors.booleans(some)
-    current, previous = cursors.longs(some), cursors.longs(some)
-    fields = (each.tolist() for each in (some, version, corrupted, current, previous))
+    present = cursors.optionals(who)
+    version, corrupted = cursors.longs(present), cursors.booleans(present)
+    current, previous = cursors.longs(present), cursors.longs(present)
+    fields = (each.tolist() for each in (present, version, corrupted, current, previous))
     return {number: Checksum(*values) for number, *values in zip(*fields, strict=True)}
 
 
 def layouts_of(headers: Headers, cursors: Cursors, schemas: Schemas) -> tuple[list[Layout], Int64s]:
     """The layouts that messages name, and the index of each message's. Messages whose schema is missing are refused."""
     layouts: list[Layout] = []
-    found: dict[tuple[tuple[str, str] | None, int], int | DecodeError] = {}
+    known: dict[tuple[tuple[str, str] | None, int], int | DecodeError] = {}
     numbers = np.zeros(len(headers.names), np.int64)
     valid = cursors.valid(np.arange(len(headers.names)))
     for message, version in zip(valid.tolist(), headers.schema_version[valid].tolist(), strict=True):
         name = headers.names[message]
-        number = found.get((name, version))
+        number = known.get((name, version))
         if number is None:
-            number = found[name, version] = _find(name or ("", ""), version, schemas, layouts)
+            number = known[name, version] = _find(name or ("", ""), version, schemas, layouts)
         if isinstance(number, DecodeError):
             cursors.fail(message, number)
         else:

@@ -120,7 +120,7 @@ def _row_schema() -> Schema:
 
 
 PARSED, PARSED_ROW = fastavro.parse_schema(SCHEMA), _row_schema()
-"""SCHEMA, and that of a row's payload alone, as fastavro takes them."""
+"""SCHEMA, and that of a row's payload alone, as fastavro expects them."""
 
 
 def byte_maps(key: bytes | None, value: bytes | None, options: SinkOptions) -> tuple[ByteMap, ...]:
@@ -204,7 +204,7 @@ def _read_blocks(walk: Walk, name: str, read_item: Callable[[Walk, int], None]) 
 
 
 def _choice(walk: Walk, name: str, kind: str, words: tuple[str, ...]) -> int:
-    """A number that stands for one of these words."""
+    """The index of one of these words."""
     start = walk.at
     number = walk.number(
         name, f"{kind}, zigzag varint", zigzag, lambda n: f"{n} {words[n] if 0 <= n < len(words) else 'unknown'}"

@@ -208,18 +208,18 @@ class Values:
 
     def _each(self, chosen: Int64s, texts: list[str], changes: Sequence[Callable[[str], str]]) -> pa.Array:
         """Texts converted one by one; ``changes`` has the function of each."""
-        # found[i], bad[i]: text of chosen entry i, and whether it could not be converted; then its text is empty.
-        found, bad = [], np.zeros(len(texts), bool)
+        # converted[i], bad[i]: text of chosen entry i, and whether it could not be converted; then its text is empty.
+        converted, bad = [], np.zeros(len(texts), bool)
         faults = {}
         for item, (text, change) in enumerate(zip(texts, changes, strict=True)):
             try:
-                found.append(change(text))
+                converted.append(change(text))
             except DecodeError as error:
-                found.append("")
+                converted.append("")
                 bad[item] = True
                 faults[item] = error.detail.removeprefix("expected ")
         self._refuse(bad, chosen, "another value", faults)
-        return escaped(pa.array(found, pa.string()))
+        return escaped(pa.array(converted, pa.string()))
 
 
 # Types of values that are not NULL (wire.md 1.3.2): BIT is a long in tiflow and a string in ticdc; an ENUM or SET was

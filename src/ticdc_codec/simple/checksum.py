@@ -51,7 +51,7 @@ def checksum_of(columns: tuple[Column, ...], texts: Texts, zone: ZoneInfo) -> in
 def check(
     checksum: Checksum, columns: tuple[Column, ...], data: Texts | None, old: Texts | None, zone: ZoneInfo
 ) -> None:
-    """Raise DecodeError ``checksum_mismatch`` if the images are not those that the checksum was made of."""
+    """Raise DecodeError ``checksum_mismatch`` if the images do not have the checksum."""
     if checksum.corrupted:
         raise DecodeError("checksum_mismatch", "TiCDC itself found that the row is not as TiDB wrote it (corrupted)")
     for name, expected, texts in (("data", checksum.current, data), ("old", checksum.previous, old)):
@@ -69,7 +69,7 @@ def check(
 
 
 def written(row: RowChange, zone: ZoneInfo) -> Checksum:
-    """The checksums that TiCDC sends with a row. Raises ConfigError if it has none."""
+    """The checksums that TiCDC sends with a row. Raises ConfigError for a row without them."""
     images = (
         None if image is None else [image[column.name] for column in row.columns] for image in (row.after, row.before)
     )

@@ -1,4 +1,4 @@
-"""Messages to events. Those that are no rows come first, as a schema may be sent after the first rows that need it.
+"""Messages to events. Rows are decoded last, as a schema may be sent after the first rows that need it.
 
 Rows in Avro are read by ``avro_rows``. Rows in JSON are read by the engine of ``json_rows``: their prefix is all before
 ``commitTs``, and the schema's version; all that stands before their images is compared with that of the row that has
@@ -48,7 +48,7 @@ class _Decoder:
         self._messages = read(options, self._schemas, context.objects)
 
     def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
-        """The messages' events. The key is null, and nothing is read from it."""
+        """The messages' events. The key is null and is not read."""
         out = Events()
         self._schemas.begin_batch()
         messages = [value for _, value in zip(keys, values, strict=True)]
@@ -58,7 +58,7 @@ class _Decoder:
 
 
 _ROW_BEGIN = b'{"version":1,"database":'
-"""What both writers begin a row with, and nothing else; no more than a hint."""
+"""The beginning of a row in both writers, and of no other message; only a hint."""
 _COMMIT_TS = b',"commitTs":'
 _TO_VERSION = len(',"commitTs":,"buildTs":,"schemaVersion":') + 18 + 13
 """Bytes from there to the schema's version: a TSO has 18 digits since 2014, a time in milliseconds 13 since 2001."""
@@ -140,7 +140,7 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
         super().__init__()
 
     def is_row(self, item: int) -> bool:
-        """Whether a message is a row; if it is none, its event or its failure has been added."""
+        """Whether a message is a row; otherwise its event or its failure has been added."""
         try:
             self.out.message = item
             envelope = read_envelope(self.values[item])
@@ -198,7 +198,7 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
         return [columns]
 
     def single(self, item: int) -> SingleRow[int, _Group, _Texts] | None:
-        """The row, or None for a message that begins as rows do but is none. Raises DecodeError."""
+        """The row; None for another message that begins as rows do. Raises DecodeError."""
         self.out.message = item
         value = self.values[item]
         envelope = read_envelope(value)
@@ -257,11 +257,11 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
         except Unreadable as error:
             fault = unreadable(error, value)
             raise envelope.fault(fault.reason, f"in a row image: {fault.detail}") from None
-        found = self._tables.get(layout)
-        if found is None:
+        reader = self._tables.get(layout)
+        if reader is None:
             make_room(self._tables)
-            found = self._tables[layout] = SimpleTableReader(layout, self._options.time_zone)
-        return schema, found, envelope.table_id
+            reader = self._tables[layout] = SimpleTableReader(layout, self._options.time_zone)
+        return schema, reader, envelope.table_id
 
 
 def _columns_of(image: Any) -> frozenset[str]:

@@ -65,7 +65,7 @@ class _Encoder:
                     raise ConfigError(f"simple carries rows, schemas, DDL and watermarks, found {type(event).__name__}")
 
     def _schema_of(self, row: RowChange) -> Iterator[Message]:
-        """The schema of a row that names none, if it has not been sent."""
+        """The schema of a row that does not name one, if it has not been sent."""
         table = (row.database, row.table, row.columns)
         if table not in self._versions:
             version = self._versions[table] = commit_ts_of(row, "simple")
@@ -126,7 +126,7 @@ _CHARACTERS = (Family.TEXT, Family.ENUM, Family.SET)
 
 
 def schema_of(database: str, table: str, table_id: int, version: int, columns: tuple[Column, ...]) -> TableSchema:
-    """The schema of a table of which only the columns are known: its key columns become the primary key."""
+    """A schema from a table's columns alone: its key columns become the primary key."""
     key = tuple(column.name for column in columns if column.key)
     index = IndexSchema(name="primary", unique=True, primary=True, nullable=False, columns=key)
     return TableSchema(
@@ -169,7 +169,8 @@ def _sizes(kind: MysqlType) -> tuple[int, int]:
 
 
 class JsonWriter:
-    """Writes messages in JSON, in tiflow's order of members. Escapes are msgspec's: other bytes, the same JSON."""
+    """Writes messages in JSON, in tiflow's order of members. Escapes are msgspec's: the bytes differ, the JSON does
+    not."""
 
     def __init__(self, options: SinkOptions) -> None:
         self._options = options
@@ -206,9 +207,10 @@ class JsonWriter:
 
     def _conversions_of(self, columns: tuple[Column, ...]) -> list[tuple[str, Callable[[str], Any]]]:
         """What changes texts, by the identity of the columns: rows of a table share them."""
-        known = self._conversions.get(id(columns))
-        if known is None:
-            found = ((column.name, to_wire(column, self._options.time_zone)) for column in columns)
+        cached = self._conversions.get(id(columns))
+        if cached is None:
+            conversions = ((column.name, to_wire(column, self._options.time_zone)) for column in columns)
             # It holds the columns, so that no others can have their id.
-            known = self._conversions[id(columns)] = (columns, [(name, convert) for name, convert in found if convert])
-        return known[1]
+            needed = [(name, convert) for name, convert in conversions if convert]
+            cached = self._conversions[id(columns)] = (columns, needed)
+        return cached[1]

@@ -103,7 +103,7 @@ def check_row_names(texts: Sequence[bytes], rows: Sequence[RowMembers], data: by
 
 
 def _shortest(count: int, data: bytes, old: bytes) -> int:
-    """The length of so many texts that have nothing but images: a line feed stands for what comes after each."""
+    """The length of texts that consist of images only; a line feed takes the place of what follows each."""
     names = sum(len(name) for name, image in (('"data":', data), ('"old":', old)) if image)
     return len(data) + len(old) + (len("{") + names) * count
 

@@ -35,7 +35,7 @@ _NOTHING = Raw(b"")
 
 
 class Checksum(msgspec.Struct, forbid_unknown_fields=True, gc=False):
-    """Checksums of a row after and before its change; 0 is none (wire.md 1.3.4)."""
+    """Checksums of a row after and before its change; 0 is no checksum (wire.md 1.3.4)."""
 
     version: int
     corrupted: bool
@@ -44,7 +44,7 @@ class Checksum(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 
 
 class Envelope(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
-    """One message; ``data`` and ``old`` are empty where there are none."""
+    """One message; ``data`` and ``old`` are empty where it has no such image."""
 
     version: int
     database: str | None = None
@@ -54,7 +54,7 @@ class Envelope(msgspec.Struct, forbid_unknown_fields=True, kw_only=True, omit_de
     sql: str | None = None
     commit_ts: int = msgspec.field(name="commitTs")
     build_ts: int = msgspec.field(name="buildTs")
-    """The writer's clock in milliseconds since the Unix epoch: nothing is read from it."""
+    """The writer's clock in milliseconds since the Unix epoch; not used."""
     schema_version: int | None = msgspec.field(default=None, name="schemaVersion")
     claim_check_location: str | None = msgspec.field(default=None, name="claimCheckLocation")
     handle_key_only: bool = msgspec.field(default=False, name="handleKeyOnly")
@@ -125,9 +125,9 @@ def add_control(message: Envelope, schemas: Schemas, out: Events) -> None:
 
 
 def _check_without(message: Envelope, *members: str) -> None:
-    found = [name for name in members if getattr(message, name) is not None]
-    if found or message.handle_key_only or bytes(message.data) or bytes(message.old):
-        raise DecodeError("unknown_member", f"expected no {', '.join(found) or 'row'} in a {message.type}")
+    present = [name for name in members if getattr(message, name) is not None]
+    if present or message.handle_key_only or bytes(message.data) or bytes(message.old):
+        raise DecodeError("unknown_member", f"expected no {', '.join(present) or 'row'} in a {message.type}")
 
 
 def _add_ddl(message: Envelope, schemas: Schemas, out: Events) -> None:
@@ -146,9 +146,9 @@ def _add_ddl(message: Envelope, schemas: Schemas, out: Events) -> None:
 def _database_of(message: Envelope) -> str | None:
     """The database that a DDL without a table is about: mostly the statement alone, which TiCDC renders itself, names
     it."""
-    found = _DATABASE.match(message.sql or "")
-    if found is not None:
-        return found[1].replace("``", "`")
+    match = _DATABASE.match(message.sql or "")
+    if match is not None:
+        return match[1].replace("``", "`")
     return message.table_schema.database or None if message.table_schema else None
 
 
@@ -177,7 +177,7 @@ def instant(text: str, location: str) -> datetime:
         local = datetime.fromisoformat(text)
     except ValueError:
         local = datetime.max
-    # In its first and last year another zone's time may be none that datetime has; TIMESTAMP has 1970 to 2038.
+    # In datetime's first and last year another zone's time may be out of its range; TIMESTAMP has 1970 to 2038.
     if not _TIMESTAMP.fullmatch(text) or not datetime.min.year < local.year < datetime.max.year:
         raise DecodeError("bad_value", f"expected a TIMESTAMP, found {text[:40]!r}")
     first, second = (local.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1))

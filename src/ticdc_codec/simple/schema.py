@@ -83,7 +83,7 @@ def layout_of(schema: TableSchema) -> Layout:
 
 
 def _handle_key(schema: TableSchema) -> frozenset[str]:
-    """The primary key, else of the unique keys without NULLs that of the fewest columns, of those the first; else none.
+    """The primary key; else the unique key without NULLs that has the fewest columns, the first of several; else none.
 
     Source: tiflow ``cdc/model/schema_storage.go``, findHandleIndex; ticdc ``table_info_helper.go``, initIndexColumns.
     """
@@ -123,7 +123,7 @@ _FRACTION_FROM = {"datetime": 19, "timestamp": 19, "time": 10}
 
 
 def type_text(data_type: DataType) -> str:
-    """MySQL's type text, as SHOW COLUMNS prints it but for FLOAT(M,D) and DOUBLE(M,D), of which no D is sent."""
+    """MySQL's type text, as SHOW COLUMNS prints it, except FLOAT(M,D) and DOUBLE(M,D): D is not sent."""
     name = data_type.mysql_type
     match name:
         case "enum" | "set":
@@ -177,7 +177,7 @@ class Schemas:
         self._missing.clear()
 
     def learn(self, layout: Layout) -> Layout:
-        """Keep a layout for the rows that name it. Returns the layout kept before if both are equal."""
+        """Stores a layout for the rows that name it. Returns the stored one if both are equal."""
         if layout.database is None or layout.table is None or layout.version is None:
             return layout
         name = (layout.database, layout.table, layout.version)
@@ -195,7 +195,7 @@ class Schemas:
         return self._learned.get((layout.database or "", layout.table or "", layout.version or 0)) is layout
 
     def find(self, database: str, table: str, version: int) -> Layout:
-        """The layout that a row names. Raises DecodeError ``schema_missing`` if its schema has not come."""
+        """The layout that a row names. Raises DecodeError ``schema_missing`` if its schema has not arrived."""
         name = (database, table, version)
         layout = self._learned.get(name)
         if layout is not None:
