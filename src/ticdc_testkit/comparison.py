@@ -63,7 +63,7 @@ class Difference:
     expected: str
     found: str
     lost: bool = False
-    """Whether the protocol's wire cannot carry the value, so that nobody could have it."""
+    """Whether the protocol cannot carry the value."""
 
     def __str__(self) -> str:
         place = f"{self.table} {self.row}" + ("" if self.column is None else f" {self.column}")

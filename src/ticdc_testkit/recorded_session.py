@@ -131,9 +131,9 @@ def _held(table: Mapping[str, Any]) -> HeldTable:
         for at, c in enumerate(table["columns"])
         if at in sent
     ]
-    kept = [tuple(row[at] for at in sent) for row in rows]
-    answer = {"create": table["create"], "columns": columns, "rows": kept}
-    return HeldTable(definition=definition, answer=answer, rows=Counter(kept))
+    sent_values = [tuple(row[at] for at in sent) for row in rows]
+    answer = {"create": table["create"], "columns": columns, "rows": sent_values}
+    return HeldTable(definition=definition, answer=answer, rows=Counter(sent_values))
 
 
 def _row_changes(line: Mapping[str, Any], before: Tables, after: Tables) -> Iterator[RowChange]:

@@ -20,7 +20,7 @@ from ticdc_lakehouse.sql.text import quoted
 _DESCRIPTION = "stream.json"
 _ANSWERS = "answers.jsonl.gz"
 _SOUND = {"simple": {"simple-column-order": "trust"}}
-"""Defects of the writers (docs/defects.md) that the recordings do not have: their writer was mended for that."""
+"""Defects of the writers (docs/defects.md) that the recordings do not have: their writer was fixed."""
 _FAULTS = {"late-bootstrap-after-rows"}
 """What stream.json lists among a file's options and no sink has: what was done to the messages afterwards."""
 
@@ -93,8 +93,8 @@ def recorded_stream(folder: Path, file: str, options: Mapping[str, str]) -> Reco
 def recorded_streams(folder: Path, options: Mapping[str, str]) -> list[RecordedStream]:
     """The streams of all message files of a recorded workload, or of all the workloads that lie in a folder.
 
-    Each takes those of ``options`` that its protocol has. Raises ConfigError where there is none, and for an option
-    that no protocol has.
+    Each takes those of ``options`` that its protocol has. Raises ConfigError for a folder without one, and for an
+    option that no protocol has.
     """
     for name in options:
         if not any(name in option_names(protocol) for protocol in PROTOCOLS):
@@ -117,7 +117,7 @@ def recorded_streams(folder: Path, options: Mapping[str, str]) -> list[RecordedS
 
 
 def answers(folder: Path) -> Iterator[Answer]:
-    """The recorded answers, by rising watermark. Raises ConfigError if the file is not there, or damaged."""
+    """The recorded answers, by ascending watermark. Raises ConfigError for a missing or damaged file."""
     file = folder / _ANSWERS
     for number, line in enumerate(gzipped_lines(file), start=1):
         try:
@@ -127,7 +127,7 @@ def answers(folder: Path) -> Iterator[Answer]:
 
 
 def gzipped_lines(file: Path) -> Iterator[bytes]:
-    """The lines of a gzipped file. Raises ConfigError if it is not there, or damaged."""
+    """The lines of a gzipped file. Raises ConfigError for a missing or damaged file."""
     try:
         with gzip.open(file) as lines:
             yield from lines

@@ -60,10 +60,10 @@ def decoded_messages(stream: RecordedStream) -> list[tuple[int, Event]]:
             *events_of(Decoder(stream.protocol, _options(stream), DecoderContext(schemas=schemas)).decode(keys, values))
         ]
 
-    found = decode({})
+    events = decode({})
     if not protocol_named(stream.protocol).external_schemas:
-        return found
-    sent = [e for _, e in found if isinstance(e, Bootstrap | Ddl) and e.schema_version is not None and e.table]
+        return events
+    sent = [e for _, e in events if isinstance(e, Bootstrap | Ddl) and e.schema_version is not None and e.table]
     return decode({(str(e.database), str(e.table), int(e.schema_version or 0)): e.columns for e in sent})
 
 
@@ -88,8 +88,8 @@ class _Spelling:
         # Several tables of one RENAME come as several DDLs of one commit_ts, and keep their spelling.
         alone = {commit_ts for commit_ts, queries in renames.items() if len(queries) == 1}
         self._changes = {
-            name: [(at, is_rename and at in alone) for at, is_rename in sorted(some.items())]
-            for name, some in changes.items()
+            name: [(at, is_rename and at in alone) for at, is_rename in sorted(of_table.items())]
+            for name, of_table in changes.items()
         }
 
     def of(self, event: Event) -> str:
@@ -127,7 +127,7 @@ def _parts(
     if quote is None:
         return {part: message[part] for part in _PARTS}
     before, after = quote + word.encode(), quote + word.capitalize().encode()
-    return {part: base64_text(found and found.replace(before, after)) for part, found in parts.items()}
+    return {part: base64_text(data and data.replace(before, after)) for part, data in parts.items()}
 
 
 def _respelled_row(row: Event, how: str) -> RowChange:

@@ -101,16 +101,16 @@ def verdict(run: Run, answer: Answer, time_zone: str, seen: _Rows) -> Verdict:
     eventual = run.feed.gold.mode is Mode.EVENTUAL
     newest = eventual or current.tso == answer.watermark  # which is read faster than an earlier one
     tables = as_of(run.lake.spark, run.feed.name, None if newest else answer.watermark, lake=run.lake)
-    found = [*_of_tables(run.feed.protocol, answer, tables, current.tables, time_zone, seen)]
+    all_differences = [*_of_tables(run.feed.protocol, answer, tables, current.tables, time_zone, seen)]
     if tables.tso != answer.watermark and not eventual:
-        found.insert(0, _whole("*", f"watermark {answer.watermark}", f"watermark {tables.tso}"))
-    differing = tuple(each for each in found if not each.lost)
+        all_differences.insert(0, _whole("*", f"watermark {answer.watermark}", f"watermark {tables.tso}"))
+    differing = tuple(each for each in all_differences if not each.lost)
     return Verdict(
         watermark=answer.watermark,
         tables=len(answer.tables),
         rows=sum(len(table["rows"]) for table in answer.tables.values()),
         differences=differing,
-        lost=len(found) - len(differing),
+        lost=len(all_differences) - len(differing),
     )
 
 

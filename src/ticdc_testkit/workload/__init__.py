@@ -1,4 +1,4 @@
-"""Change streams that nobody recorded: a made-up database's transactions as TiCDC would send them.
+"""Generated change streams: the transactions of an invented database as TiCDC would send them.
 
 ``ticdc-lake generate`` writes them. Pure: no Spark, no files, no clock; the same seed gives the same bytes.
 """

@@ -41,12 +41,12 @@ class Dispatch(StrEnum):
 def partition_of(row: RowChange, rule: Dispatch, partitions: int) -> int:
     """The row's partition. Key values that are texts or whole numbers are hashed as TiCDC does, NULL as the new one."""
     image = row.before if row.after is None else row.after
-    found = crc32(f"{row.database}{row.table}".encode())
+    checksum = crc32(f"{row.database}{row.table}".encode())
     if rule is Dispatch.INDEX_VALUE and image is not None:
         for column in row.columns:
             if column.key and (text := image[column.name]) is not None:
-                found ^= crc32(f"{column.name}{text}".encode())
-    return found % partitions
+                checksum ^= crc32(f"{column.name}{text}".encode())
+    return checksum % partitions
 
 
 _Sent = tuple[int, Event]
@@ -93,7 +93,7 @@ def intervals(feed: Changefeed, rows: int, database: Database | None = None) -> 
     """The stream up to the transaction with which it has ``rows`` row changes, and a watermark behind it.
 
     ``database`` may be an empty one of the workload's schema; it then holds the tables as of the last watermark given.
-    Raises ConfigError for a workload that there is not, and for what the protocol cannot carry.
+    Raises ConfigError for an unknown workload, and for what the protocol cannot carry.
     """
     schema, transactions = workload_named(feed.workload)
     database = Database(schema) if database is None else database
