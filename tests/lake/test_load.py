@@ -74,7 +74,7 @@ def windows(feed: Changefeed) -> int:
     return feed.spark.table(feed.lake.table(Layer.OPS, WINDOWS)).count()
 
 
-def test_what_is_no_export_of_this_feed(feed: Changefeed, tmp_path: Path) -> None:
+def test_an_export_that_does_not_fit_the_feed_is_refused(feed: Changefeed, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="cannot be read"):
         feed.run.load(str(tmp_path / "nowhere"))
     folder = tmp_path / "export"
@@ -106,7 +106,7 @@ def test_what_is_no_export_of_this_feed(feed: Changefeed, tmp_path: Path) -> Non
     ("table", "tso", "message"),
     [
         ("orders", at(31), "load it when gold has passed the export's TSO"),
-        ("cut", S, r"made, renamed or truncated at .*, after: export it again"),
+        ("cut", S, r"created, renamed or truncated later, at .*: export it again"),
         ("other", S, "renamed or dropped since"),
     ],
 )
@@ -147,7 +147,7 @@ def test_an_export_and_the_changes_after_it_meet(feed: Changefeed, tmp_path: Pat
         feed.run.load(again)
 
 
-def test_ddl_after_the_export_is_followed_and_a_blocked_table_goes_on(feed: Changefeed, tmp_path: Path) -> None:
+def test_ddl_after_the_export_is_followed_and_a_blocked_table_resumes(feed: Changefeed, tmp_path: Path) -> None:
     feed.run.load(exported(tmp_path / "wide", (1, "first"), (5, "old"), table="wide"))
     assert feed.rows("wide") == {1: ("first", 7), 5: ("new", 7), 8: ("wider", 9)}
     assert feed.state.tables["shop", "stuck"].needs_override

@@ -33,8 +33,8 @@ _MESSAGE_COLUMNS = """
     partition INT NOT NULL COMMENT 'Kafka partition',
     offset BIGINT NOT NULL COMMENT 'Kafka offset',
     timestamp TIMESTAMP COMMENT 'Kafka record timestamp',
-    key BINARY COMMENT 'record key as it came',
-    value BINARY COMMENT 'record value as it came',
+    key BINARY COMMENT 'record key, unchanged',
+    value BINARY COMMENT 'record value, unchanged',
     headers ARRAY<STRUCT<key: STRING, value: BINARY>> COMMENT 'record headers in order, duplicates kept',
     ingest_time TIMESTAMP NOT NULL COMMENT 'when the batch was landed',
     batch BIGINT NOT NULL COMMENT 'micro-batch that landed it'
@@ -44,7 +44,7 @@ _OFFSET_COLUMNS = """
     query STRING NOT NULL COMMENT 'id of the streaming query; a new one begins when its checkpoint is lost',
     topic STRING NOT NULL COMMENT 'Kafka topic of the message',
     partition INT NOT NULL COMMENT 'Kafka partition',
-    start_offset BIGINT NOT NULL COMMENT 'first offset that the batch asked for',
+    start_offset BIGINT NOT NULL COMMENT 'first offset that the batch requested',
     end_offset BIGINT NOT NULL COMMENT 'offset after the last one; equal to start_offset if there was none',
     messages BIGINT NOT NULL COMMENT 'messages landed',
     listing BIGINT NOT NULL COMMENT 'end_offset was asked of Kafka after the batches before this number were read',
@@ -164,17 +164,17 @@ def _first_batch(lake: Lake, feed: str, checkpoint: str) -> int:
 
     Found once a query, and kept beside its checkpoint.
     """
-    kept, query = Path(checkpoint) / "first_batch", stream_checkpoint.query_id(checkpoint)
-    if query is not None and kept.exists():
-        return int(kept.read_text(encoding="ascii"))
+    file, query = Path(checkpoint) / "first_batch", stream_checkpoint.query_id(checkpoint)
+    if query is not None and file.exists():
+        return int(file.read_text(encoding="ascii"))
     offsets = lake.spark.table(lake.table(Layer.BRONZE, offsets_table(feed)))
     row = offsets.agg(F.min(F.when(F.col("query") == F.lit(query), F.col("batch"))), F.max("batch") + 1).first()
     assert row is not None
     first = int(next((number for number in row if number is not None), 0))
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = kept.with_suffix(".new")
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_suffix(".new")
     unfinished.write_text(str(first), encoding="ascii")
-    unfinished.replace(kept)
+    unfinished.replace(file)
     return first
 
 

@@ -41,12 +41,12 @@ _NAME = f"{folded_sql('database')} AS database, {folded_sql('table')} AS table"
 
 
 def exists(lake: Lake, feed: str) -> bool:
-    """Whether the feed's view is there; a new session of a laptop knows no views."""
+    """Whether the feed's view exists; a new session on a laptop has no views."""
     return lake.exists(Layer.OPS, _view(feed))
 
 
 def create_view(lake: Lake, feed: str) -> None:
-    """Create the feed's view; the tables that it reads must be there."""
+    """Creates the feed's view; the tables that it reads must exist."""
     comment = "What became of every event of the feed"
     lake.view(Layer.OPS, _view(feed), _COLUMNS, _accounting_sql(lake, feed), comment=comment)
 

@@ -4,7 +4,7 @@
     ops.changes      row changes by table and minute of their commit
     ops.accounting   the counts of ``ops.<feed>_accounting`` by feed
 
-A query of the last two reads the events of silver that it asks for.
+A query of the last two reads the events of silver that it selects.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _CHANGES = """
 
 
 def create_views(lake: Lake, feeds: Sequence[str]) -> None:
-    """Create the views, or bring them up to these feeds, whose tables must be there."""
+    """Creates the views over these feeds, or updates them; the feeds' tables must exist."""
     quarantine.create_tables(lake)
     views = (
         ("quarantine", _quarantine_sql, events_table.MESSAGE, "Messages in quarantine that nothing was done about"),
@@ -43,7 +43,7 @@ def _of_all(lake: Lake, feeds: Sequence[str], query: Callable[[Lake, str], str])
 
 
 def _quarantine_sql(lake: Lake, feed: str) -> str:
-    # `reason` is NULL but for errors: its null count lets Delta skip every file without one.
+    # Only errors have a `reason`: its null count lets Delta skip every file without one.
     return f"""
         SELECT {events_table.MESSAGE} FROM {events_table.full_name(lake, feed)}
         LEFT ANTI JOIN (SELECT topic, partition, offset FROM {lake.table(Layer.OPS, quarantine.ACTIONS)}

@@ -8,7 +8,7 @@ the export has not is gone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from uuid import uuid4
@@ -46,6 +46,7 @@ from ticdc_lakehouse.silver.retention import retention_floor
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,
+    TypedColumn,
     by_name,
     irregular_sql,
     irregular_texts_sql,
@@ -75,14 +76,12 @@ def load(
     until_tso: int | None = None,
     source: Sessions | None = None,
 ) -> Loaded:
-    """A run of gold with the tables of Dumpling's export in ``folder`` in the place of what it had of them.
+    """Runs gold with the tables of Dumpling's export in ``folder`` in place of what it had of them. Skips tables that
+    the feed's filter excludes. ``source`` is that of `gold.windows.apply`.
 
-    Tables that the feed's filter leaves out are passed over. ``source`` is as in `gold.windows.apply`. The changefeed
-    must have begun at the export's TSO or before: no message says when it did.
-
-    Raises ConfigError for an export that is not whole or not written as ``options`` say, that gold has not reached, or
-    that is older than a table's last CREATE, RENAME or TRUNCATE, and ApplyError for rows that gold cannot have. Nothing
-    is published then.
+    The changefeed must have begun at the export's TSO or before: no message says when it did. Raises ConfigError for an
+    export that is incomplete or not written as ``options`` say, that gold has not reached, or that is older than a
+    table's last CREATE, RENAME or TRUNCATE, and ApplyError for rows that gold cannot hold. Nothing is published then.
     """
     options = options or LoadOptions()
     export = read_export(SparkFolder(spark=lake.spark, path=folder), options.dumpling)
@@ -91,14 +90,11 @@ def load(
     before = published(lake, config.feed)
     commits = Commits(lake=lake, feed=config.feed, run=str(uuid4()))
     loading = _Loading(lake=lake, config=config, export=export, time_zone=options.time_zone, commits=commits)
-    loading.check_reached(before)
-    taken = data_tables(lake, config.feed)
-    names = naming(lake, config.feed, config.name_template, config.schema_template)
-    found = all_problems(tables, lambda name: loading.definition(name, _newest(before, name), taken, names))
-    lake.make_schemas(definition.name for definition in found)
-    rows = {d.table.name: loading.fill(d) for d in found}
-    states = {name: loading.state(definition) for name, definition in zip(rows, found, strict=True)}
-    restart = Restart(tables=states, definitions=tuple(found))
+    definitions = loading.definitions(tables, before)
+    lake.make_schemas(definition.name for definition in definitions)
+    rows = {definition.table.name: loading.fill(definition) for definition in definitions}
+    states = {definition.table.name: loading.state(definition) for definition in definitions}
+    restart = Restart(tables=states, definitions=tuple(definitions))
     windows.apply(lake, config, until_tso=until_tso, restart=restart, source=source)
     return Loaded(tso=export.tso, rows=rows)
 
@@ -116,8 +112,8 @@ class _Loading:
     time_zone: str | None
     commits: Commits
 
-    def check_reached(self, before: Published) -> None:
-        """Raise ConfigError for an export that gold has not reached."""
+    def _check_reached(self, before: Published) -> None:
+        """Raises ConfigError for an export that gold has not reached, or that is older than silver's retention."""
         tso = self.export.tso
         if before.tso < tso:
             reached = with_time(before.tso) if before.tso else "published nothing"
@@ -132,13 +128,21 @@ class _Loading:
                 f"longer has all changes up to {with_time(gone)} (silver.retention_days): {_AGAIN}"
             )
 
-    def definition(
+    def definitions(self, tables: Sequence[TableName], before: Published) -> list[Definition]:
+        """The exported tables' definitions. Raises ConfigError for an export at another TSO than gold needs, and one
+        for all tables whose rows have no place in gold."""
+        self._check_reached(before)
+        taken = data_tables(self.lake, self.config.feed)
+        names = naming(self.lake, self.config.feed, self.config.name_template, self.config.schema_template)
+        return all_problems(tables, lambda name: self._definition(name, _newest(before, name), taken, names))
+
+    def _definition(
         self, name: TableName, newest: Definition | None, taken: Collection[str], names: Naming
     ) -> Definition:
-        """The exported table's definition. Raises ConfigError if its rows have no place in gold."""
         tso, what = self.export.tso, f"{self.export.folder}: table {'.'.join(name)}"
         if newest is not None and newest.named_at > tso:
-            raise ConfigError(f"{what} was made, renamed or truncated at {with_time(newest.named_at)}, after: {_AGAIN}")
+            at = with_time(newest.named_at)
+            raise ConfigError(f"{what} was created, renamed or truncated later, at {at}: {_AGAIN}")
         if newest is None and names.data_of_name(name):
             raise ConfigError(f"{what} was renamed or dropped since, or another table had its name: {_AGAIN}")
         table = _with_forms(self.export.tables[name].definition, newest)
@@ -147,12 +151,12 @@ class _Loading:
                 raise ConfigError(unknown_key(what, column.name, column.type.text))
         view, data = names.view(name), names.data(name, tso)
         if data in taken:
-            raise ConfigError(f"{what} was loaded from an export of this TSO: to load it once more, {_AGAIN}")
+            raise ConfigError(f"{what} was loaded from an export of this TSO already: to load it again, {_AGAIN}")
         return Definition(table=table, commit_ts=tso, source="export", name=view, data=data, named_at=tso)
 
     def fill(self, definition: Definition) -> int:
-        """Make the Delta table and write the rows; gives their number. Raises ApplyError for rows that it cannot
-        have."""
+        """Creates the Delta table and writes the rows; returns their number. Raises ApplyError for rows that it cannot
+        hold."""
         config, data, table = self.config, definition.data, definition.table
         self.lake.drop(Layer.LIVE, data)  # of a run that died before it published
         lake = self.commits.at(self.export.tso)
@@ -216,21 +220,27 @@ def _with_forms(table: Table, newest: Definition | None) -> Table:
 
 
 def _typed(texts: DataFrame, table: Table, time_zone: str) -> DataFrame:
-    """What was exported as gold has it: the typed columns, and what they cannot hold."""
     typed = typed_columns(replace(table, columns=tuple(map(by_name, table.columns))))
+    numbered = (f"{quoted(column.definition.name)} AS t{i}" for i, column in enumerate(typed))
+    return typed_rows(texts.selectExpr(*numbered), typed, time_zone)
+
+
+def typed_rows(texts: DataFrame, typed: Sequence[TypedColumn], time_zone: str, *others: str) -> DataFrame:
+    """Rows of texts as a live table holds them: the columns ``others`` unchanged, `IRREGULAR`, then the typed columns.
+
+    ``texts`` has the text of each column of ``typed`` as t0, t1 …; those of TIMESTAMPs are in ``time_zone``.
+    """
     names, values = [f"t{i}" for i in range(len(typed))], [f"v{i}" for i in range(len(typed))]
-    whole = texts.selectExpr(*(f"{quoted(c.definition.name)} AS {t}" for c, t in zip(typed, names, strict=True)))
-    inlined = f"inline(array({values_sql(typed, names, time_zone)})) AS ({', '.join(values)})"
-    converted = whole.selectExpr(*names, inlined).selectExpr(
-        *values, f"{irregular_texts_sql(typed, names, values)} AS irregular_texts"
-    )
-    shown = (f"{value} AS {quoted(column.name)}" for column, value in zip(typed, values, strict=True))
-    return converted.selectExpr(f"{irregular_sql('irregular_texts')} AS {IRREGULAR}", *shown)
+    inlined = f"inline(array({values_sql(tuple(typed), names, time_zone)})) AS ({', '.join(values)})"
+    irregular = f"{irregular_texts_sql(tuple(typed), names, values)} AS irregular_texts"
+    converted = texts.selectExpr(*others, *names, inlined).selectExpr(*others, *values, irregular)
+    renamed = (f"{value} AS {quoted(column.name)}" for column, value in zip(typed, values, strict=True))
+    return converted.selectExpr(*others, f"{irregular_sql('irregular_texts')} AS {IRREGULAR}", *renamed)
 
 
 @contextmanager
 def _worker_errors() -> Iterator[None]:
-    """What a Python worker found wrong, as it said it."""
+    """Raises the ConfigError of a Python worker in place of Spark's exception."""
     try:
         yield
     except PySparkException as error:

@@ -29,16 +29,16 @@ def add_load_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--table", action="append", default=[], help="database.table to load, also several times; default: all"
     )
-    made = parser.add_argument_group(
+    dumpling = parser.add_argument_group(
         "how the export was made", "Options that dumpling was given. What the files show need not be given."
     )
-    made.add_argument("--no-header", action="store_true")
-    made.add_argument("--csv-separator", metavar="TEXT", help="needed with --no-header")
-    made.add_argument("--csv-delimiter", metavar="TEXT", help="the quote; needed with --no-header")
-    made.add_argument("--csv-null-value", metavar="TEXT", default=DumplingOptions().csv_null_value)
-    made.add_argument("--csv-output-dialect", choices=sorted(FORMS))
-    made.add_argument("--escape-backslash", choices=("true", "false"), default="true")
-    made.add_argument(
+    dumpling.add_argument("--no-header", action="store_true")
+    dumpling.add_argument("--csv-separator", metavar="TEXT", help="needed with --no-header")
+    dumpling.add_argument("--csv-delimiter", metavar="TEXT", help="the quote; needed with --no-header")
+    dumpling.add_argument("--csv-null-value", metavar="TEXT", default=DumplingOptions().csv_null_value)
+    dumpling.add_argument("--csv-output-dialect", choices=sorted(FORMS))
+    dumpling.add_argument("--escape-backslash", choices=("true", "false"), default="true")
+    dumpling.add_argument(
         "--output-filename-template", metavar="TEMPLATE", default=DumplingOptions().output_filename_template
     )
 
@@ -58,7 +58,7 @@ def load_options(parsed: argparse.Namespace) -> LoadOptions:
 
 
 def read_load_options(text: str, time_zone: str | None = None) -> LoadOptions:
-    """The options of a text as a shell would part it. Raises ConfigError for what is no option.
+    """The options in a text, split as a shell splits it. Raises ConfigError for an unknown option.
 
     >>> read_load_options("--table shop.orders --csv-null-value ''").dumpling.csv_null_value
     ''

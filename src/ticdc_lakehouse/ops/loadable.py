@@ -31,29 +31,29 @@ def loadable_tables(export: Export, config: GoldConfig, options: LoadOptions) ->
 
 def all_problems(names: Iterable[TableName], check: Callable[[TableName], _T]) -> list[_T]:
     """What ``check`` gives for each table. Raises one ConfigError for all the tables that it refuses."""
-    found, problems = [], []
+    results, problems = [], []
     for name in names:
         try:
-            found.append(check(name))
+            results.append(check(name))
         except ConfigError as error:
             problems.append(str(error))
     if problems:
-        others = "; load the others alone with --table" if found else ""
+        others = "; load the others alone with --table" if results else ""
         raise ConfigError("\n".join(problems) + others)
-    return found
+    return results
 
 
 def _chosen(export: Export, config: GoldConfig, wanted: Iterable[str]) -> list[TableName]:
-    taken = [name for name in export.tables if config.matches(*name)]
-    if not taken:
+    carried = [name for name in export.tables if config.matches(*name)]
+    if not carried:
         exported = ", ".join(map(str, export.tables))
         raise ConfigError(f"{export.folder}: feed {config.feed} includes none of its tables: {exported}")
-    texts = by_text(taken)
+    texts = by_text(carried)
     by_name = {fold(text): name for text, name in texts.items()}
     unknown = [text for text in wanted if fold(text) not in by_name]
     if unknown:
         raise ConfigError(f"{export.folder}: --table {unknown[0]}: expected one of {', '.join(texts)}")
-    return list(dict.fromkeys(by_name[fold(text)] for text in wanted)) or taken
+    return list(dict.fromkeys(by_name[fold(text)] for text in wanted)) or carried
 
 
 def _check(export: Export, name: TableName, config: GoldConfig, options: LoadOptions) -> None:
@@ -67,9 +67,9 @@ def _check(export: Export, name: TableName, config: GoldConfig, options: LoadOpt
 
 def _check_columns(what: str, exported: ExportedTable, config: GoldConfig, options: LoadOptions) -> None:
     key = {fold(name) for name in exported.definition.key}
-    there = {column.name for column in exported.columns}
+    exported_names = {column.name for column in exported.columns}
     for column in exported.definition.sent:
-        if column.name not in there:
+        if column.name not in exported_names:
             raise ConfigError(
                 f"{what}: column {column.name} is generated and stored: dumpling leaves it out, and TiCDC sends it"
             )

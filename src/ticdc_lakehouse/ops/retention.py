@@ -1,4 +1,4 @@
-"""Retention of bronze and silver: deletes the batches that no promise needs any more, and says what holds the others.
+"""Retention of bronze and silver: deletes the batches that nothing needs any more, and says what needs the others.
 
 Nothing is deleted that gold has not published, that a message in quarantine or a blocked table needs, or that is
 younger than the feed's ``bronze.retention_days`` and ``silver.retention_days``, counted back from the watermark. DDLs
@@ -25,22 +25,22 @@ _NOT_DDL = f"kind <> '{Kind.DDL}'"
 
 
 def retain_bronze(lake: Lake, feed: str, days: int) -> RetentionFloor:
-    """Delete the messages of batches that nothing needs; gives what is kept."""
+    """Deletes the messages of batches that nothing needs; returns what is kept."""
     current = published(lake, feed)
-    found = oldest_batch(_needs(lake, feed, current, days))
+    needed = oldest_batch(_needs(lake, feed, current, days))
     messages = lake.table(Layer.BRONZE, landing.messages_table(feed))
-    floor = RetentionFloor(first_batch=found.batch, held_by=found.what)
+    floor = RetentionFloor(first_batch=needed.batch, held_by=needed.what)
     return _delete(lake, feed, Layer.BRONZE, messages, floor, "true")
 
 
 def retain_silver(lake: Lake, feed: str, days: int) -> RetentionFloor:
-    """Delete the events of batches that nothing needs, all but DDLs; gives what is kept."""
+    """Deletes the events, except DDLs, of batches that nothing needs; returns what is kept."""
     current = published(lake, feed)
-    found = oldest_batch([*_needs(lake, feed, current, days), *_needs_of_commits(lake, feed, current, days)])
-    gone = events_table.events(lake, feed).where((F.col("kind") == Kind.ROW.value) & (F.col("batch") < found.batch))
+    needed = oldest_batch([*_needs(lake, feed, current, days), *_needs_of_commits(lake, feed, current, days)])
+    gone = events_table.events(lake, feed).where((F.col("kind") == Kind.ROW.value) & (F.col("batch") < needed.batch))
     row = gone.agg(F.max(F.expr(events_table.COMMIT_ORDER))).first()
     tso = 0 if row is None or row[0] is None else int(row[0])
-    floor = RetentionFloor(first_batch=found.batch, tso=tso, held_by=found.what)
+    floor = RetentionFloor(first_batch=needed.batch, tso=tso, held_by=needed.what)
     table = events_table.full_name(lake, feed)
     done = _delete(lake, feed, Layer.SILVER, table, floor, _NOT_DDL)
     events_table.renew_accounting(lake, feed, done.first_batch)
@@ -59,10 +59,10 @@ def _needs(lake: Lake, feed: str, current: Published, days: int) -> Iterator[Nee
         yield NeededBatch(batch=recent[0], what=within_days(days))
     first = quarantine.open_messages(lake, feed).orderBy("batch", "topic", "partition", "offset").first()
     if first is not None:
-        place = f"{first['topic']}/{first['partition']}/{first['offset']}"
-        yield NeededBatch(batch=first["batch"], what=f"the message {place} in quarantine ({first['reason']})")
+        position = quarantine.position_text(first.asDict())
+        yield NeededBatch(batch=first["batch"], what=f"the message {position} in quarantine ({first['reason']})")
     row = events_table.events(lake, feed).where(replayed_since(current)).agg(F.min("batch")).first()
-    if row is not None and row[0] is not None:  # they are of their messages' batches
+    if row is not None and row[0] is not None:  # replayed rows keep the batch of their message
         yield NeededBatch(batch=row[0], what="gold has not published what was replayed from quarantine")
 
 
@@ -91,7 +91,7 @@ def lines(lake: Reader, feed: str) -> list[str]:
     """For people: how far back each layer goes, and why no further. Empty if maintenance never looked."""
     layers = {layer: retention_floor(lake, feed, layer) for layer in (Layer.BRONZE, Layer.SILVER)}
     return [
-        f"{layer} keeps batches from {found.first_batch} on, for {found.held_by}"
-        for layer, found in layers.items()
-        if found.kept_at is not None
+        f"{layer} keeps batches from {floor.first_batch} on, for {floor.held_by}"
+        for layer, floor in layers.items()
+        if floor.kept_at is not None
     ]

@@ -1,4 +1,4 @@
-"""What nobody can know of a workspace from outside: whether this package can work there, check by check.
+"""Checks in a workspace, one by one, whether this package can work there: what cannot be known from outside.
 
 A table of its own in ops, its view in gold and files below the checkpoints' folder are dropped at the end. On a laptop
 the checks run that apply there.
@@ -181,8 +181,8 @@ def _upkeep(env: Environment) -> str:
     for _ in range(2):
         env.lake.spark.sql(f"ALTER TABLE {env.table} SET TBLPROPERTIES ('ticdc.selftest' = '1')")
         env.lake.spark.sql(f"ALTER TABLE {env.table} ALTER COLUMN id COMMENT 'a number'")
-    made = sorted({row["operation"] for row in env.lake.commits(env.table, before)} - {*UPKEEP, "CHANGE COLUMN"})
-    _expect(made, [])
+    unknown = sorted({row["operation"] for row in env.lake.commits(env.table, before)} - {*UPKEEP, "CHANGE COLUMN"})
+    _expect(unknown, [])
     return f"{env.lake.version(env.table) - before} versions, all known as upkeep"
 
 

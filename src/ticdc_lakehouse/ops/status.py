@@ -1,11 +1,11 @@
-"""How the feeds stand: views over what was published, and the status of one feed as ``ticdc-lake status`` prints it.
+"""The feeds' status: views over what was published, and the status of one feed as ``ticdc-lake status`` prints it.
 
     ops.feeds    view: each feed's newest published watermark; *unapplied*, the time between it and the newest change
                  that arrived; *age of data*, the time between it and now; NULL for one that has landed and published
                  nothing yet
     ops.tables   view: each table's state at that watermark
 
-The first run of bronze of a feed makes ops.feeds, the first of gold all views; whoever reads them creates nothing.
+The first run of bronze of a feed creates ops.feeds, the first of gold all views; reading them creates nothing.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ class Health(IntEnum):
     ATTENTION = 1
     """Something is left behind: a message in quarantine, a blocked table, a feed that never ran."""
     BROKEN = 2
-    """Nothing of the feed goes on until somebody acts."""
+    """The whole feed is stopped until an operator acts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeedStatus:
-    """Where a feed stands."""
+    """A feed's status."""
 
     feed: str
     landed: int
@@ -81,12 +81,12 @@ class FeedStatus:
     reasons: Mapping[str, int]
     """Messages in quarantine that nothing was done about, by reason."""
     dismissed: int
-    """Messages that somebody said are not needed."""
+    """Messages that an operator dismissed."""
     tso: int
     """Published watermark, 0 before the first."""
     time: datetime | None
     newest_change: datetime | None
-    """Commit time of the newest row change or DDL above the watermark that silver has, None if there is none."""
+    """Commit time of the newest row change or DDL in silver above the watermark; None without one."""
     asked_at: datetime
     waiting_on: str | None
     """What the watermark is waiting on; None if nothing, or if there is nothing to apply."""
@@ -123,7 +123,7 @@ class FeedStatus:
 
     @property
     def blocked(self) -> dict[TableName, TableState]:
-        """The tables that cannot go on; one that TiDB dropped is none of them."""
+        """The blocked tables, without those that TiDB dropped."""
         return {name: state for name, state in self.tables.items() if state.blocked}
 
     @property
@@ -138,7 +138,7 @@ class FeedStatus:
         return Health.ATTENTION if self.concerns(tolerated) else Health.FINE
 
     def concerns(self, tolerated: Thresholds = NOTHING_LEFT) -> list[str]:
-        """What somebody has to look at, a phrase each; none if the feed is fine."""
+        """What needs an operator's attention, a phrase each; empty if the feed is fine."""
         if not self.is_landed:
             return ["bronze has not run for this feed"]
         waiting_on = (
@@ -149,8 +149,8 @@ class FeedStatus:
 
 
 def create_views(lake: Lake, feed: str) -> None:
-    """Create the views of ops that show ``feed`` where they are missing; its tables must be there."""
-    if accounting.exists(lake, feed):  # made last
+    """Creates the views of ops that show ``feed`` where they are missing; its tables must exist."""
+    if accounting.exists(lake, feed):  # created last
         return
     feeds = _show_feeds(lake)
     lake.view(
@@ -167,13 +167,13 @@ def create_views(lake: Lake, feed: str) -> None:
 
 
 def show_landed_feeds(lake: Lake) -> None:
-    """Let ops.feeds show every feed that bronze has run for, also one of which gold never gets to run."""
+    """Makes ops.feeds show every feed that bronze has run for, also where gold has never run."""
     create_tables(lake)
     _show_feeds(lake)
 
 
 def _show_feeds(lake: Lake) -> list[str]:
-    """Create ops.feeds over the feeds that have landed; gives those of them that silver has run for."""
+    """Creates ops.feeds over the feeds that have landed; returns those of them that silver has run for."""
     landed = landing.landed_feeds(lake)
     lake.view(
         Layer.OPS,
@@ -229,7 +229,7 @@ def _newest_change_sql(lake: Lake, feed: str) -> str:
 
 
 def create_feed(lake: Lake, feed: str) -> None:
-    """Create a feed's tables that do not depend on its data, for what a person does before the first run."""
+    """Creates a feed's tables that do not depend on its data, for commands that are used before the first run."""
     landing.create_tables(lake, feed)
     events_table.create_tables(lake, feed)
     quarantine.create_tables(lake)

@@ -148,7 +148,7 @@ def _quarantined_since(lake: Lake, events: str, version: int) -> int:
 
 
 def _errors(lake: Lake, events: str) -> int:
-    # `reason` is NULL but for errors: Delta skips every file without one.
+    # Only errors have a `reason`: Delta skips every file without one.
     return lake.spark.sql(f"SELECT 1 FROM {events} WHERE reason IS NOT NULL").count()
 
 

@@ -5,7 +5,7 @@
     silver.<feed>_accounting   view: per batch and partition, messages = decoded + quarantined + waiting
 
 Row changes, DDL, watermarks and quarantined messages are rows of one table, distinguished by ``kind``: one append is
-one Delta commit, so that a message is never in two places or in none, whatever fails, without a second stream over
+one Delta commit, so that after any failure a message is neither duplicated nor lost, without a second stream over
 bronze.
 """
 
@@ -83,7 +83,7 @@ def events(lake: Lake, feed: str) -> DataFrame:
 
 
 def newest_commit(lake: Reader, feed: str, where: str) -> int:
-    """The highest commit_ts, as `COMMIT_ORDER` has it, of the events that meet an SQL condition; 0 if there is none."""
+    """The highest commit_ts, as `COMMIT_ORDER` computes it, of the events that meet an SQL condition; 0 without one."""
     [row] = lake.rows(f"""
         SELECT max(commit_ts) AS tso, max(CASE WHEN commit_ts IS NULL THEN commit_time END) AS time
         FROM {full_name(lake, feed)} WHERE {where}""")
@@ -103,7 +103,7 @@ def create_tables(lake: Lake, feed: str) -> None:
 
 
 def create_views(lake: Lake, feed: str) -> None:
-    """Create a feed's views where they are missing; on a laptop a session has them to itself."""
+    """Creates a feed's views where they are missing; on a laptop views belong to one session."""
     if lake.exists(Layer.SILVER, f"{feed}_accounting"):
         return
     events = full_name(lake, feed)
@@ -118,7 +118,7 @@ def create_views(lake: Lake, feed: str) -> None:
 
 
 def renew_accounting(lake: Lake, feed: str, first_batch: int) -> None:
-    """Let the view of accounting show the batches from ``first_batch`` on: what came before is gone from silver."""
+    """Makes the view of accounting show the batches from ``first_batch`` on: silver has deleted the earlier ones."""
     sql = _accounting_sql(lake.table(Layer.BRONZE, landing.offsets_table(feed)), full_name(lake, feed), first_batch)
     comment = "Per batch and partition that silver keeps: messages = decoded + quarantined + waiting"
     lake.keep_view(Layer.SILVER, f"{feed}_accounting", sql, comment=comment)

@@ -3,7 +3,7 @@
     silver.<feed>_schemas   database, table, schema_version, columns, batch
 
 A row may arrive before the schema that it names: on another partition, or in another micro-batch. It waits in
-quarantine (``schema_missing``), which holds its table and nothing else, and the run that brings the schema decodes it.
+quarantine (``schema_missing``), which blocks its table and nothing else, and the run that brings the schema decodes it.
 Nothing is dropped, and nothing is guessed.
 """
 
@@ -56,7 +56,7 @@ class SchemasByName(Mapping[SchemaName, tuple[Column, ...]]):
         self._by_name = {(TableName(database, table), version): c for (database, table, version), c in schemas}
 
     def __getitem__(self, name: SchemaName) -> tuple[Column, ...]:
-        """The columns of the schema. Raises KeyError if there is none."""
+        """The columns of the schema. Raises KeyError for an unknown one."""
         database, table, version = name
         return self._by_name[TableName(database, table), version]
 
@@ -76,7 +76,7 @@ def known(lake: Lake, feed: str) -> SchemasByName:
 
 
 def learned(lake: Reader, feed: str) -> SchemasByName:
-    """The same; creates nothing."""
+    """As `known`, but creates nothing."""
     if not lake.exists(Layer.SILVER, schemas_table(feed)):
         return SchemasByName([])
     table = lake.table(Layer.SILVER, schemas_table(feed))
@@ -91,7 +91,7 @@ def _create(lake: Lake, feed: str) -> str:
 
 
 def _learn(lake: Lake, feed: str) -> None:
-    """Keep the schemas that silver has and nobody learned yet, of one name and version the newest."""
+    """Stores the schemas in silver that are not stored yet: the newest for each name and version."""
     schemas = lake.spark.table(_create(lake, feed))
     newest = schemas.agg(F.coalesce(F.max("batch"), F.lit(-1)).alias("newest"))
     events = events_table.events(lake, feed)
@@ -106,8 +106,8 @@ def _learn(lake: Lake, feed: str) -> None:
         (F.col("batch") >= F.col("newest")) | F.col("replayed_at").isNotNull()
     )
     newest_of_name = F.max_by("columns", F.struct("batch", "offset")).alias("columns"), F.max("batch").alias("batch")
-    found = new.groupBy(*_NAME).agg(*newest_of_name)
+    candidates = new.groupBy(*_NAME).agg(*newest_of_name)
     known = schemas.groupBy(*_NAME).agg(F.max_by("columns", "batch").alias("known"), F.max("batch").alias("known_in"))
-    missing = found.join(known, _NAME, "left").where("known IS NULL OR (columns <> known AND batch > known_in)")
+    missing = candidates.join(known, _NAME, "left").where("known IS NULL OR (columns <> known AND batch > known_in)")
     missing = missing.select(*_NAME, "columns", "batch")
     missing.write.format("delta").mode("append").saveAsTable(lake.table(Layer.SILVER, schemas_table(feed)))

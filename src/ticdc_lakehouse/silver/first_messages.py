@@ -23,47 +23,47 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.silver import decode_stream, events_table
 
 MESSAGES = 48
-"""Whichever 48 of its messages bronze gives first."""
+"""Messages that are compared: those that bronze returns first."""
 ENOUGH = 2
 """Messages that must fail: one alone is poison."""
 _MOST_BYTES = 256 * 1024
-"""A longer value is not looked at: the driver reads these."""
+"""Longer values are skipped: the driver reads these messages."""
 
 Pair = tuple[bytes | None, bytes | None]
 
 
 def check_protocol(lake: Lake, decoding: decode_stream.Decoding) -> None:
-    """Raise ConfigError if the feed's messages plainly belong to another protocol, or were written with other options.
+    """Raises ConfigError if the feed's messages plainly belong to another protocol, or were written with other options.
 
-    Looks only while silver has decoded nothing of the feed.
+    Reads them only while silver has decoded nothing of the feed.
     """
     if _has_decoded(lake, decoding.feed) or not lake.exists(Layer.BRONZE, landing.messages_table(decoding.feed)):
         return
-    fault = mistake(decoding, _some(lake, decoding))
+    fault = mistake(decoding, _first_pairs(lake, decoding))
     if fault is not None:
         raise ConfigError(fault)
 
 
 def _has_decoded(lake: Lake, feed: str) -> bool:
-    """Whether silver has decoded any message; once it has, a file beside the stream's checkpoint says so."""
+    """Whether silver has decoded any message; a file beside the stream's checkpoint records that it has."""
     seen = Path(decode_stream.stream(lake, feed)) / "has_decoded"
     if seen.exists():
         return True
     if not events_table.exists(lake, feed):
         return False
     events = events_table.events(lake, feed)
-    found = bool(events.where(F.col("kind") != Kind.ERROR.value).select("kind").take(1))
-    if found and seen.parent.exists():
+    has_events = bool(events.where(F.col("kind") != Kind.ERROR.value).select("kind").take(1))
+    if has_events and seen.parent.exists():
         seen.touch()
-    return found
+    return has_events
 
 
-def _some(lake: Lake, decoding: decode_stream.Decoding) -> list[Pair]:
+def _first_pairs(lake: Lake, decoding: decode_stream.Decoding) -> list[Pair]:
     messages = lake.spark.table(lake.table(Layer.BRONZE, landing.messages_table(decoding.feed)))
     short = messages.where(F.length("value") <= min(decoding.max_message_bytes, _MOST_BYTES))
     with decode_stream.row_by_row(lake.spark):
-        found = short.select("key", "value").take(MESSAGES)
-    return [(None if key is None else bytes(key), bytes(value)) for key, value in found]
+        rows = short.select("key", "value").take(MESSAGES)
+    return [(None if key is None else bytes(key), bytes(value)) for key, value in rows]
 
 
 def mistake(decoding: decode_stream.Decoding, messages: Sequence[Pair]) -> str | None:
@@ -71,11 +71,11 @@ def mistake(decoding: decode_stream.Decoding, messages: Sequence[Pair]) -> str |
     failed = _failed(decoding, messages)
     if len(failed) < max(ENOUGH, NEARLY_ALL * len(messages)):
         return None
-    found = recognise([messages[number] for number in failed])
-    if found.protocol is None:
+    recognised = recognise([messages[number] for number in failed])
+    if recognised.protocol is None:
         return None
-    change = _change(decoding, found)
-    return _sentence(decoding, found, next(iter(failed.values())), change) if change else None
+    change = _change(decoding, recognised)
+    return _sentence(decoding, recognised, next(iter(failed.values())), change) if change else None
 
 
 def events_in(decoding: decode_stream.Decoding, messages: Sequence[Pair]) -> list[tuple[int, Event]]:
@@ -90,27 +90,29 @@ def _failed(decoding: decode_stream.Decoding, messages: Sequence[Pair]) -> dict[
     return {number: event for number, event in events_in(decoding, messages) if isinstance(event, Failure)}
 
 
-def _change(decoding: decode_stream.Decoding, found: Recognised) -> dict[str, str]:
-    """What the feed file should say instead."""
-    deciding = {name: value for name, value in found.options.items() if name in DECIDING}
-    if found.protocol == decoding.protocol:
-        return _differing(decoding.options, found.protocol, deciding)
-    protocol = str(found.protocol)
+def _change(decoding: decode_stream.Decoding, recognised: Recognised) -> dict[str, str]:
+    """The keys of the feed file to change, with their new values."""
+    deciding = {name: value for name, value in recognised.options.items() if name in DECIDING}
+    if recognised.protocol == decoding.protocol:
+        return _differing(decoding.options, recognised.protocol, deciding)
+    protocol = str(recognised.protocol)
     return {"protocol": protocol.replace("_", "-"), **_differing(SinkOptions(), protocol, deciding)}
 
 
 def _differing(options: SinkOptions, protocol: str, given: Mapping[str, str]) -> dict[str, str]:
-    wanted = sink_options(protocol, given)
+    recognised = sink_options(protocol, given)
     fields = {name: name.replace("-", "_") for name in given}
-    return {name: given[name] for name, at in fields.items() if getattr(wanted, at) != getattr(options, at)}
+    return {name: given[name] for name, at in fields.items() if getattr(recognised, at) != getattr(options, at)}
 
 
-def _sentence(decoding: decode_stream.Decoding, found: Recognised, failure: Failure, change: Mapping[str, str]) -> str:
+def _sentence(
+    decoding: decode_stream.Decoding, recognised: Recognised, failure: Failure, change: Mapping[str, str]
+) -> str:
     protocol = decoding.protocol.replace("_", "-")
     options = ", ".join(f"{name}: {value}" for name, value in change.items() if name != "protocol")
     parts = [f"protocol: {change['protocol']}"] if "protocol" in change else []
     parts += [f"under options {options}"] if options else []
     return (
         f"feed {decoding.feed}: {decoding.feed}.yml: protocol: the first messages do not decode as {protocol} "
-        f"({failure.reason}: {failure.detail}); found {found.reason}; expected {' and '.join(parts)}"
+        f"({failure.reason}: {failure.detail}); found {recognised.reason}; expected {' and '.join(parts)}"
     )

@@ -29,7 +29,7 @@ from ticdc_lakehouse.sql.text import literal
 
 ACTIONS = "quarantine_actions"
 ALL = "all"
-"""Every open message, where positions are asked for."""
+"""In place of positions: every open message."""
 LARGEST_PARTITION, LARGEST_OFFSET = 2**31 - 1, 2**63 - 1
 
 Position = tuple[str, int, int]
@@ -66,7 +66,7 @@ class Replayed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockingMessage:
-    """The first open message of one partition that is of one table, or of none that is known."""
+    """The first open message of a partition for one table, or for an unknown table."""
 
     topic: str
     partition: int
@@ -74,18 +74,18 @@ class BlockingMessage:
     reason: str
     database: str | None
     table: str | None
-    """None where the message may have been anything."""
+    """None where the message may hold anything."""
 
     @property
     def position(self) -> str:
-        """As a person names it: ``topic/partition/offset``."""
+        """``topic/partition/offset``, as ``--at`` takes it."""
         return f"{self.topic}/{self.partition}/{self.offset}"
 
 
 def positions_of(texts: Sequence[str]) -> list[Position]:
-    """The positions that a person names as ``topic/partition/offset``; none for ``all``, that is every open message.
+    """Positions given as ``topic/partition/offset``; none for ``all``, every open message.
 
-    Raises ConfigError for no text and for any other one.
+    Raises ConfigError for no text and for any other text.
     """
     if not texts:
         raise ConfigError(f"messages (--at): expected topic/partition/offset of each, or {ALL}, found none")
@@ -102,6 +102,17 @@ def _position(text: str) -> Position:
         largest = f"{LARGEST_PARTITION}/{LARGEST_OFFSET}"
         raise ConfigError(f"messages (--at): expected topic/partition/offset, at most {largest}, found {text!r}")
     return topic, partition, offset
+
+
+def position_text(message: Values) -> str:
+    """A message's position as ``--at`` takes it, from its columns topic, partition and offset."""
+    return f"{message['topic']}/{message['partition']}/{message['offset']}"
+
+
+def fault_text(message: Values) -> str:
+    """Why a message of ``silver.<feed>_quarantine`` was not decoded: ``reason at byte 7: detail``."""
+    at = "" if message["error_offset"] is None else f" at byte {message['error_offset']}"
+    return f"{message['reason']}{at}: {message['detail']}"
 
 
 def create_tables(lake: Lake) -> None:
@@ -140,14 +151,14 @@ def dismissed_count(lake: Reader, feed: str) -> int:
 
 
 def _errors(lake: Reader, feed: str) -> str:
-    # `reason` is NULL but for errors: its null count lets Delta skip every file without one.
+    # Only errors have a `reason`: its null count lets Delta skip every file without one.
     events = events_table.full_name(lake, feed)
     return f"{events} WHERE reason IS NOT NULL AND kind = '{Kind.ERROR}' AND replayed_at IS NULL"
 
 
 def blocking_messages(lake: Reader, feed: str) -> list[BlockingMessage]:
     """The first open message of each partition and table."""
-    if not lake.rows(f"SELECT 1 AS error FROM {_errors(lake, feed)} LIMIT 1"):  # as it should be, and quickly seen
+    if not lake.rows(f"SELECT 1 AS error FROM {_errors(lake, feed)} LIMIT 1"):  # the usual case, answered quickly
         return []
     rows = lake.rows(f"""
         SELECT topic, partition, offset, reason, database, table FROM (
@@ -159,10 +170,10 @@ def blocking_messages(lake: Reader, feed: str) -> list[BlockingMessage]:
 
 def reasons(lake: Reader, feed: str, positions: Sequence[Position] = ()) -> dict[str, int]:
     """How many messages are open (all, or those at these positions), by reason; the most frequent first."""
-    found = lake.rows(f"""
+    rows = lake.rows(f"""
         SELECT reason, count(*) AS messages FROM ({open_messages_sql(lake, feed)}) AS open
         WHERE {_at(positions)} GROUP BY reason ORDER BY messages DESC, reason""")
-    return {row["reason"]: row["messages"] for row in found}
+    return {row["reason"]: row["messages"] for row in rows}
 
 
 def first_open(lake: Reader, feed: str, positions: Sequence[Position], limit: int | None = None) -> list[Values]:
@@ -179,21 +190,16 @@ def _at(positions: Sequence[Position]) -> str:
 
 
 def replay(
-    lake: Lake,
-    decoding: decode_stream.Decoding,
-    positions: Sequence[Position] = (),
-    *,
-    reason: str | None = None,
+    lake: Lake, decoding: decode_stream.Decoding, positions: Sequence[Position] = (), *, reason: str | None = None
 ) -> Replayed:
-    """Decode messages again and append to silver what decodes now: all open ones, or those of one ``reason``, or those
-    at these positions, also dismissed ones. Raises ConfigError for a position from before what is kept."""
+    """Decodes messages again and appends to silver those that decode now: all open messages, or those with one
+    ``reason``, or those at these positions, also dismissed ones.
+
+    Raises ConfigError for a position whose message retention has deleted.
+    """
     feed = decoding.feed
     _check_kept(lake, feed, positions)
-    done_with = (Action.REPLAYED,) if positions else tuple(Action)
-    candidates = lake.spark.sql(open_messages_sql(lake, feed, done_with))
-    if reason is not None:
-        candidates = candidates.where(F.col("reason") == reason)
-    waiting = _selected(lake, candidates, positions).select(*_POSITION, "batch")
+    waiting = _replayable(lake, feed, positions, reason)
     if not waiting.head(1):
         return Replayed(decoded=0, still_open=0)
     messages = lake.spark.table(lake.table(Layer.BRONZE, landing.messages_table(feed)))
@@ -204,9 +210,9 @@ def replay(
     good = decode_stream.decoded(raw, decoding).where(F.col("kind") != Kind.ERROR.value).withColumn("replayed_at", at)
     if not good.head(1):
         return Replayed(decoded=0, still_open=waiting.count())
-    # Events first: a crash before the action leaves the message open, and a second replay adds only repeats.
+    # Events first: a crash before the action leaves the message open, and a second replay adds only duplicates.
     _append_in_order(feed, good, events, began)
-    # Of what was appended: meanwhile other messages may have come into quarantine.
+    # Only what was appended: other messages may have been quarantined since.
     done = lake.spark.table(events).where(F.col("replayed_at") == at).select(*_POSITION).distinct()
     if not done.head(1):
         return replay(lake, decoding, positions, reason=reason)
@@ -214,8 +220,16 @@ def replay(
     return Replayed(decoded=done.count(), still_open=waiting.count())
 
 
+def _replayable(lake: Lake, feed: str, positions: Sequence[Position], reason: str | None) -> DataFrame:
+    """Position and batch of the messages to replay, as `replay` describes them."""
+    candidates = lake.spark.sql(open_messages_sql(lake, feed, (Action.REPLAYED,) if positions else tuple(Action)))
+    if reason is not None:
+        candidates = candidates.where(F.col("reason") == reason)
+    return _selected(lake, candidates, positions).select(*_POSITION, "batch")
+
+
 def _check_kept(lake: Lake, feed: str, positions: Sequence[Position]) -> None:
-    """Raise ConfigError for a position whose bytes are gone, or whose rows' later changes are."""
+    """Raises ConfigError for a position whose bytes, or whose rows' later changes, are deleted."""
     first = retention.first_offsets(lake, feed) if positions else {}
     for topic, partition, offset in positions:
         if offset < first.get((topic, partition), 0):
@@ -227,9 +241,9 @@ def _check_kept(lake: Lake, feed: str, positions: Sequence[Position]) -> None:
 
 
 def dismiss(lake: Lake, feed: str, positions: Sequence[Position], note: str) -> int:
-    """Record that open messages (all, or those at these positions) will not be decoded, and why. Gives their number.
+    """Records that open messages (all, or those at these positions) will not be decoded, and why. Returns their number.
 
-    Raises ConfigError if it is not said why.
+    Raises ConfigError if ``note`` is blank.
     """
     if not note.strip():
         raise ConfigError("reason: expected a text that says why these messages are not needed, found none")
@@ -261,15 +275,16 @@ def _record(lake: Lake, feed: str, positions: DataFrame, action: Action, note: s
 
 
 def _after_all_replays(lake: Lake, events: str) -> datetime:
-    """Now, or where a clock of another machine is ahead, the moment after the newest replay."""
+    """The current time, or the moment after the newest replay if another machine's clock is ahead."""
     [row] = lake.rows(f"SELECT max(replayed_at) AS newest FROM {events} WHERE replayed_at IS NOT NULL")
     now: datetime = datetime.now(UTC)
     return now if row["newest"] is None else max(now, row["newest"] + timedelta(microseconds=1))
 
 
 def _append_in_order(feed: str, rows: DataFrame, events: str, began: datetime) -> None:
-    """Append what a replay decoded, unless another that began later was appended meanwhile: gold takes in replays by
-    rising ``replayed_at``, and would pass over this one. Delta keeps the order: it skips a smaller transaction."""
+    """Appends what a replay decoded, unless a replay that began later was appended meanwhile: gold reads replays by
+    ascending ``replayed_at`` and would skip this one. Delta keeps the order: it ignores a smaller transaction
+    number."""
     once = {"txnAppId": f"ticdc-lake replay {feed}", "txnVersion": str(round(began.timestamp() * 1_000_000))}
     with suppress(ConcurrentTransactionException):
         rows.write.format("delta").mode("append").options(**once).saveAsTable(events)

@@ -1,7 +1,7 @@
 """How far back a feed's bronze and silver go: rows of ``ops.retention``, one a layer and run of maintenance.
 
-Whatever reads changes from before the newest window (an export, a replay, a table that goes on) asks here, and is
-refused if they are gone.
+Whatever reads changes from before the newest window (an export, a replay, a table that is resumed) checks here that
+they are not deleted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _COLUMNS = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionFloor:
-    """What a layer still has of a feed."""
+    """What a layer keeps of a feed."""
 
     first_batch: int = 0
     """What came with earlier bronze batches is gone."""
@@ -41,7 +41,7 @@ class RetentionFloor:
 
 
 def retention_floor(lake: Reader, feed: str, layer: Layer) -> RetentionFloor:
-    """What the layer still has of the feed: all, as long as maintenance deleted nothing. Creates nothing."""
+    """What the layer keeps of the feed: everything until maintenance deletes something. Creates nothing."""
     if not lake.exists(Layer.OPS, RETENTION):
         return RetentionFloor()
     rows = lake.rows(f"""
@@ -53,10 +53,10 @@ def retention_floor(lake: Reader, feed: str, layer: Layer) -> RetentionFloor:
     return RetentionFloor(first_batch=first_batch, tso=tso, held_by=rows[-1]["held_by"], kept_at=rows[-1]["kept_at"])
 
 
-def record(lake: Lake, feed: str, layer: Layer, found: RetentionFloor) -> None:
-    """Say what is kept, before anything goes: what is half gone must not be read."""
+def record(lake: Lake, feed: str, layer: Layer, floor: RetentionFloor) -> None:
+    """Records what is kept, before anything is deleted: partly deleted batches must not be read."""
     table = lake.create(Layer.OPS, RETENTION, _COLUMNS, comment="How far back bronze and silver of each feed go")
-    row = (feed, layer.value, found.first_batch, found.tso, found.held_by, datetime.now(UTC))
+    row = (feed, layer.value, floor.first_batch, floor.tso, floor.held_by, datetime.now(UTC))
     rows = lake.spark.createDataFrame([row], lake.spark.table(table).schema)
     rows.write.format("delta").mode("append").saveAsTable(table)
 

@@ -13,15 +13,16 @@ from __future__ import annotations
 _DIGITS = {"FLOAT": 9, "DOUBLE": 17}
 """With so many digits a text of each Spark type reads back to its number."""
 _EXPONENT = "_ticdc_exponent"
-"""The lambda's variable. Its body has the value too, which may be a column: one of TiDB's is never called so."""
+"""The lambda's variable. Its body contains the value too, which may be a column, and no column of TiDB has this
+name."""
 
 
 def shortest_sql(value: str, spark_type: str) -> str:
     """The number with an exponent: ``1.5e-07``."""
     # The lambda has the value once, however long its expression is.
     tried = f"transform(sequence(0, {_DIGITS[spark_type] - 1}), n -> {_rounded_sql('n')})"
-    found = f"get(filter({tried}, t -> try_cast(t AS {spark_type}) = x), 0)"
-    return f"get(transform(array({value}), x -> {found}), 0)"
+    shortest = f"get(filter({tried}, t -> try_cast(t AS {spark_type}) = x), 0)"
+    return f"get(transform(array({value}), x -> {shortest}), 0)"
 
 
 def _rounded_sql(digits: str) -> str:

@@ -32,8 +32,8 @@ def time_literal(time: datetime) -> str:
 
 
 def rows_sql(rows: Sequence[Mapping[str, object]], fields: str) -> str:
-    """A query that gives these few rows; ``fields`` is their names and types (``a: BIGINT, b: STRING``). Of one JSON
-    text Spark makes a plan without a job of its own, which of Python rows takes a third of a second."""
+    """A query that returns these few rows; ``fields`` is their names and types (``a: BIGINT, b: STRING``). One JSON
+    text needs no Spark job of its own; Python rows would, and it takes a third of a second."""
     return f"SELECT inline(from_json({literal(json.dumps(rows, default=_iso))}, 'ARRAY<STRUCT<{fields}>>'))"
 
 

@@ -1,8 +1,8 @@
 """MySQL's conversions of stored values when a column changes its type, as SQL on MySQL's own texts.
 
-TiDB refuses an ALTER TABLE that would lose a value, but from a session without strict mode, so what is converted here
-fits. A conversion that this table does not know raises ApplyError; a value that it cannot convert becomes NULL, for the
-caller to refuse.
+TiDB refuses an ALTER TABLE that would lose a value, except from a session without strict mode, so what is converted
+here fits. An unknown conversion raises ApplyError; a value that cannot be converted becomes NULL, for the caller to
+refuse.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _DAYS = (Family.DATE, Family.DATETIME)
 
 
 def converted_sql(before: MysqlType, after: MysqlType, text: str) -> str:
-    """SQL of the text that the value with the text ``text`` has after the change; ``text`` itself if it stays.
+    """SQL of a value's text after the change; ``text``, SQL of its text before, if it does not change.
 
     Raises ApplyError for a pair of types whose conversion is not followed.
     """
@@ -77,8 +77,8 @@ def _decimal_to_whole(before: MysqlType, _after: MysqlType, text: str) -> str:
 
 
 def _double(before: MysqlType, text: str) -> str:
-    """The number that is stored, all binary digits of it: the text of a FLOAT has only as many as tell it from its
-    neighbours, and TiDB converts the number (``Datum.ConvertTo…``, from float32 to float64 first)."""
+    """The stored number with all its binary digits: the text of a FLOAT has only as many digits as distinguish it from
+    its neighbours, and TiDB converts the number (``Datum.ConvertTo…``, from float32 to float64 first)."""
     return f"CAST(CAST({text} AS FLOAT) AS DOUBLE)" if before.family is Family.FLOAT else f"CAST({text} AS DOUBLE)"
 
 
@@ -114,7 +114,7 @@ def _text_to_text(before: MysqlType, after: MysqlType, text: str) -> str:
 
 
 def _cut(before: MysqlType, after: MysqlType, text: str) -> str:
-    """Of a text that is too long TiDB cuts white space alone, also in strict mode (``ProduceStrWithSpecifiedTp``)."""
+    """TiDB cuts only white space off a text that is too long, also in strict mode (``ProduceStrWithSpecifiedTp``)."""
     limit = (*after.size, None)[0] if after.name in CHARACTERS else None
     if limit is None or (before.name in CHARACTERS and before.size and before.size[0] <= limit):
         return text
@@ -167,7 +167,7 @@ def _text_to_day(_before: MysqlType, _after: MysqlType, text: str) -> str:
 
 
 def _text_to_moment(_before: MysqlType, after: MysqlType, text: str) -> str:
-    """The same of moments."""
+    """As `_text_to_day`, for moments."""
     return _rounded(f"CASE WHEN {text} RLIKE '{_MOMENT}' THEN {text} END", after.digits)
 
 
@@ -177,7 +177,7 @@ def _day_to_moment(_before: MysqlType, after: MysqlType, text: str) -> str:
 
 def _moment_to_number(before: MysqlType, after: MysqlType, text: str) -> str:
     """The digits alone (``Time.ToNumber``); for a whole number the time is rounded to seconds first
-    (``Datum.toInt64``). Not of partial dates."""
+    (``Datum.toInt64``). NULL for partial dates."""
     is_whole = after.family is Family.INTEGER
     digits = 0 if is_whole else before.digits
     rounded = f"coalesce({_rounded(text, 0)}, {text})" if is_whole and before.digits else text
@@ -188,7 +188,7 @@ def _moment_to_number(before: MysqlType, after: MysqlType, text: str) -> str:
 
 
 def _to_moment(before: MysqlType, after: MysqlType, text: str) -> str:
-    """Rounded half up to the digits of the new type. Of zero and partial dates zeros are cut alone."""
+    """Rounded half up to the digits of the new type. Zero and partial dates only lose zeros."""
     if after.digits >= before.digits:
         return text
     has_zeros = f"{text} RLIKE '^[^.]*([.][0-9]{{{after.digits}}}0*)?$'"
@@ -197,8 +197,8 @@ def _to_moment(before: MysqlType, after: MysqlType, text: str) -> str:
 
 
 def _rounded(text: str, digits: int) -> str:
-    """The text of a moment with so many digits at most; NULL of what is none. (timestampdiff would ask for the
-    session's time zone.)"""
+    """The text of a moment, rounded to at most so many digits; NULL for a text that is no moment. (timestampdiff would
+    depend on the session's time zone.)"""
     moved = f"timestampadd(MICROSECOND, {10 ** (6 - digits) // 2}, try_cast({text} AS TIMESTAMP_NTZ))"
     return f"left(CAST({moved} AS STRING), {_length(digits)})"
 
@@ -241,8 +241,8 @@ def _text_to_enum(_before: MysqlType, after: MysqlType, text: str) -> str:
 
 
 def _text_to_set(_before: MysqlType, after: MysqlType, text: str) -> str:
-    """The same for texts of several names, which stand in the order of the type. The lambda's variable is called as no
-    column of TiDB: Spark would take a column of its name for it."""
+    """As `_text_to_enum`, for several names, in the order of the type. The lambda's variable has a reserved name: Spark
+    would resolve it as a column of the same name."""
     parts, names = f"split({text}, ',')", f"array({_listed(after)})"
     ordered = f"array_join(filter({names}, _ticdc_name -> array_contains({parts}, _ticdc_name)), ',')"
     return f"CASE WHEN {text} = '' THEN '' WHEN size(array_except({parts}, {names})) = 0 THEN {ordered} END"

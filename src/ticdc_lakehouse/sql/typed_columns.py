@@ -1,8 +1,8 @@
 """A row image (JSON text of MySQL's texts) as typed columns: SQL that views and gold share.
 
 Every value is cast with ``try_cast``: a text that its Spark type cannot hold (``0000-00-00``, ``2024-05-00``)
-becomes NULL in the typed column and stands in ``_ticdc_irregular`` (column name to exact text), so that nothing is
-lost and nothing guessed, whatever the session's ANSI mode and time zone. docs/types.md is this table in words.
+becomes NULL in the typed column and is kept in ``_ticdc_irregular`` (column name to exact text), so that nothing is
+lost and nothing guessed, whatever the session's ANSI mode and time zone. docs/types.md documents these types.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from ticdc_lakehouse.sql.text import literal, quoted
 IRREGULAR = "_ticdc_irregular"
 _WITH_IRREGULAR = (Family.DATE, Family.DATETIME, Family.TIMESTAMP)
 IMAGE_OPTIONS = "'maxStringLen', '2147483647', 'columnNameOfCorruptRecord', '_ticdc_corrupt_record'"
-"""Options of ``from_json`` for row images. A value may have more characters than Spark's JSON reader takes by itself:
-20 million, and binary is in hex. And Spark takes a column ``_corrupt_record`` for the place of malformed texts, which
-is NULL in every row, unless that is called otherwise: as no column of TiDB, since ``_ticdc_`` is reserved."""
+"""Options of ``from_json`` for row images. A value may be longer than Spark's JSON reader accepts by default, 20
+million characters, since binary is in hex. And Spark puts malformed texts into the column ``_corrupt_record``, which
+would be NULL in every row of a table that has such a column, unless the column for them has another name: one with the
+reserved prefix ``_ticdc_``."""
 _EXACT_TEXT = "exact text: the protocol does not tell "
 
 _INTEGER_TYPES = {  # name: (signed, unsigned)
@@ -48,7 +49,7 @@ class TypedColumn:
 
     @property
     def has_dates(self) -> bool:
-        """Whether MySQL has values of its type that Spark's has not."""
+        """Whether MySQL has values of its type that the Spark type cannot hold."""
         return self.definition.type.family in _WITH_IRREGULAR
 
     def sql(self, text: str, time_zone: str) -> str:
@@ -57,7 +58,7 @@ class TypedColumn:
 
 
 def has_dates(table: Table) -> bool:
-    """Whether a table has columns for whose irregular values ``_ticdc_irregular`` is shown."""
+    """Whether a table has columns that may hold irregular values."""
     return any(column.has_dates for column in typed_columns(table))
 
 
@@ -73,7 +74,7 @@ def _of_the_key(column: TypedColumn, place: int, columns: int) -> TypedColumn:
 
 
 def by_name(column: ColumnDefinition) -> ColumnDefinition:
-    """The column as MySQL's texts, defaults and stored rows have it: ENUM and SET by name."""
+    """The column as in MySQL's texts, defaults and stored rows: ENUM and SET by name."""
     return replace(column, by="name") if column.type.elements else column
 
 
@@ -97,7 +98,7 @@ def irregular_texts_sql(columns: tuple[TypedColumn, ...], texts: Sequence[str], 
         if _may_lose(column)
     )
     members = ", ".join(texts_of)
-    # Else a session may have to_json write columns without an irregular value, as null.
+    # Without the option a session setting may make to_json write columns without an irregular value, as null.
     return f"to_json(struct({members}), map('ignoreNullFields', 'true'))" if members else "'{}'"
 
 

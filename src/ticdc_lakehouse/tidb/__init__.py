@@ -1,1 +1,1 @@
-"""The running TiDB that a changefeed is of: sessions at one TSO, and the texts of its values."""
+"""The changefeed's running TiDB: sessions at one TSO, and the texts of its values."""

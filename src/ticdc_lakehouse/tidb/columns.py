@@ -1,6 +1,6 @@
-"""A table's columns as TiDB has them at a TSO: their values' texts, and texts as literals, in TiDB's SQL.
+"""A table's columns in TiDB at a TSO: the texts of their values, and texts as literals, in TiDB's SQL.
 
-A text is MySQL's own in UTF-8, as silver has it (`ticdc_codec.event`), but for FLOAT and DOUBLE: TiDB casts them to the
+A text is MySQL's own in UTF-8, as in silver (`ticdc_codec.event`), except for FLOAT and DOUBLE: TiDB casts them to the
 shortest digits without an exponent. Only functions that TiDB pushes down to TiKV are used
 (``scalarExprSupportedByTiKV`` in its ``pkg/expression/infer_pushdown.go``).
 """
@@ -20,7 +20,7 @@ _UTF8 = ("utf8mb4", "utf8", "utf8mb3", "ascii")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceColumn:
-    """A column as TiDB's information_schema has it at the TSO."""
+    """A column in TiDB's information_schema at the TSO."""
 
     name: str
     type: MysqlType
@@ -29,12 +29,13 @@ class SourceColumn:
 
 
 def source_columns(source: Source, name: TableName) -> list[SourceColumn] | None:
-    """The columns that TiDB has of a table at the source's TSO, without the virtual ones; None if it has no table."""
-    found = source.ask(f"""
+    """The columns of a table in TiDB at the source's TSO, without the virtual ones; None if the table does not
+    exist."""
+    rows = source.ask(f"""
         SELECT COLUMN_NAME, COLUMN_TYPE, CHARACTER_SET_NAME, COLLATION_NAME, EXTRA FROM information_schema.columns
         WHERE TABLE_SCHEMA = {text_literal(name.database)} AND TABLE_NAME = {text_literal(name.table)}
         ORDER BY ORDINAL_POSITION""")
-    texts = [tuple(map(text_of, row)) for row in found]
+    texts = [tuple(map(text_of, row)) for row in rows]
     sent = [
         SourceColumn(name=column or "", type=parse_type(kind or ""), character_set=character_set, collation=collation)
         for column, kind, character_set, collation, extra in texts

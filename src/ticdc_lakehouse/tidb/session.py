@@ -33,7 +33,7 @@ _SESSION = (
     "SET SESSION time_zone = '{zone}', sql_mode = '', tidb_read_staleness = ''",
     "SET SESSION tidb_snapshot = {tso}",
 )
-"""Else TIMESTAMPs are in the server's zone, zero dates are NULL in conditions, and tidb_snapshot is refused."""
+"""Without them TIMESTAMPs are in the server's zone, zero dates are NULL in conditions, and tidb_snapshot is refused."""
 _UTC = "+00:00"
 """Every server knows it by this name."""
 _NO_SUCH_VARIABLE, _GC, _NO_SUCH_TABLE = 1193, 8055, 1146
@@ -43,7 +43,7 @@ _MISTAKES = (1044, 1045, 1142, 1143, 2003)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """What a DSN says."""
+    """The parts of a DSN."""
 
     host: str
     port: int
@@ -63,7 +63,7 @@ class Address:
 
 
 def address_of(dsn: str, secret: Secret) -> Address:
-    """The address that a DSN names, its password out of the secret it refers to.
+    """The address that a DSN names, with the password from the secret that it refers to.
 
     >>> address_of("mysql://reader@tidb:4000/?secret=lake/tidb", lambda scope, key: f"{scope}'s {key}").password
     "lake's tidb"
@@ -98,7 +98,7 @@ def _parts(dsn: str) -> tuple[SplitResult, int | None]:
 
 
 def _options(query: str) -> dict[str, str]:
-    """The options, each of them one that is obeyed."""
+    """The options. Raises ConfigError for an unknown one or a wrong value."""
     given = parse_qsl(query, keep_blank_values=True)
     options = dict(given)
     if unknown := options.keys() - _EXPECTED.keys():
@@ -130,13 +130,13 @@ class Snapshot:
                     cursor.execute(statement.format(zone=zone, tso=self.tso))
                 # After an error the session would go on to read the newest data.
                 cursor.execute("SELECT @@tidb_snapshot")
-                found = cursor.fetchone()
+                answer = cursor.fetchone()
         except pymysql.err.MySQLError as error:
             connection.close()
             raise _refusal(error, self.tso) from None
-        if found is None or str(found[0]) != str(self.tso):
+        if answer is None or str(answer[0]) != str(self.tso):
             connection.close()
-            raise ApplyError(f"TiDB: tidb_snapshot: expected {self.tso}, found {found}: nothing is compared")
+            raise ApplyError(f"TiDB: tidb_snapshot: expected {self.tso}, found {answer}: nothing is compared")
         return connection
 
 
@@ -170,7 +170,7 @@ def _message(error: Exception) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """A database at one point in time, asked by some threads at once."""
+    """A database at one point in time, queried by several threads."""
 
     connect: Callable[[], Connection[Any]]
     threads: int = 4

@@ -1,6 +1,6 @@
-"""Files of an export that are read whole: decompressed piece by piece, and parted into lines. Runs in a Python worker.
+"""Files of an export that are read whole: decompressed piece by piece, and split into lines. Runs in a Python worker.
 
-Spark parts files into lines by itself where no value has a line end and Hadoop knows the compression; these are the
+Spark itself splits files into lines where no value has a line end and Hadoop knows the compression; these are the
 others.
 """
 
@@ -20,7 +20,7 @@ from ticdc_lakehouse.ops.dumpling.fields import outside, positions, slices
 UNKNOWN_TO_SPARK = (".zst", ".snappy")
 """Compressions that Spark does not read everywhere: Hadoop's zstd is a native library, its snappy has other frames."""
 PIECE = 8 * 1024 * 1024
-"""Bytes that are parted into lines at a time, or more where a line is longer."""
+"""Bytes that are split into lines at a time, or more where a line is longer."""
 _STREAMS = {".gz": "gzip", ".zst": "zstd"}
 _SNAPPY_BLOCK, _SNAPPY_STORED, _SNAPPY_SKIPPED = 0x00, 0x01, 0x80
 """Kinds of chunks of a snappy frame; from the last on they say nothing about the content."""
@@ -32,16 +32,16 @@ def content(data: bytes, name: str, *, limit: int | None = None) -> bytes:
 
     Raises ConfigError for a damaged file.
     """
-    found = bytearray()
+    beginning = bytearray()
     try:
         for piece in pieces(data, name):
-            found += piece
-            if limit is not None and len(found) >= limit:
+            beginning += piece
+            if limit is not None and len(beginning) >= limit:
                 break
     except ConfigError:
-        if limit is None or not found:
+        if limit is None or not beginning:
             raise
-    return bytes(found)
+    return bytes(beginning)
 
 
 def lines(data: bytes, name: str, dialect: Dialect) -> Iterator[pa.Array]:
@@ -82,7 +82,7 @@ def pieces(data: bytes, name: str) -> Iterator[bytes]:
 
 
 def _snappy_frames(data: bytes) -> Iterator[bytes]:
-    """Blocks of snappy's framing format (google/snappy, framing_format.txt); their checksums are not looked at."""
+    """Blocks of snappy's framing format (google/snappy, framing_format.txt); checksums are not verified."""
     at = 0
     while at < len(data):
         kind, size = data[at], int.from_bytes(data[at + 1 : at + 4], "little")
@@ -98,11 +98,11 @@ def _snappy_frames(data: bytes) -> Iterator[bytes]:
 
 
 def _gathered(parts: Iterator[bytes]) -> Iterator[bytes]:
-    found = bytearray()
+    gathered = bytearray()
     for part in parts:
-        found += part
-        if len(found) >= PIECE:
-            yield bytes(found)
-            found.clear()
-    if found:
-        yield bytes(found)
+        gathered += part
+        if len(gathered) >= PIECE:
+            yield bytes(gathered)
+            gathered.clear()
+    if gathered:
+        yield bytes(gathered)

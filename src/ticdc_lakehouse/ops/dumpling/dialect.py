@@ -91,8 +91,8 @@ class DumplingOptions:
 
         Raises ConfigError for settings whose files cannot be read back.
         """
-        found = _read_header(first_line, names) if first_line is not None else None
-        separator, quote = found or (CSV.separator, CSV.quote)
+        separator_and_quote = _read_header(first_line, names) if first_line is not None else None
+        separator, quote = separator_and_quote or (CSV.separator, CSV.quote)
         dialect = Dialect(
             header=not self.no_header,
             separator=separator if self.csv_separator is None else self.csv_separator.encode(),
@@ -108,9 +108,9 @@ class DumplingOptions:
 def _read_header(line: bytes, names: Sequence[str]) -> tuple[bytes, bytes] | None:
     """Separator and quote, from a header whose first two names need no escapes; None if it has other names."""
     first, second = (name.encode() for name in names[:2])
-    quote, found, rest = line.partition(first)
-    between, more, _ = rest.partition(second)
-    if not found or not more or len(between) <= 2 * len(quote):
+    quote, first_name, rest = line.partition(first)
+    between, second_name, _ = rest.partition(second)
+    if not (first_name and second_name) or len(between) <= 2 * len(quote):
         return None
     if not (between.startswith(quote) and between.endswith(quote)):
         return None

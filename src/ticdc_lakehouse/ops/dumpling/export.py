@@ -91,8 +91,8 @@ def _data_files(
     folder: str, names: Iterable[str], options: DumplingOptions
 ) -> tuple[dict[TableName, tuple[str, ...]], str]:
     """Each table's data files, and their format: ``csv`` or ``sql``."""
-    data = {name: found for name in names if (found := _DATA.fullmatch(unquote(name))) and not _is_schema(name)}
-    formats = {found["format"] for found in data.values()}
+    data = {name: match for name in names if (match := _DATA.fullmatch(unquote(name))) and not _is_schema(name)}
+    formats = {match["format"] for match in data.values()}
     if len(formats) > 1:
         raise ConfigError(f"{folder}: files in CSV and in SQL: expected one export")
     pattern = _file_name(options.output_filename_template)
@@ -122,18 +122,18 @@ def _file_name(template: str) -> re.Pattern[str]:
 
 
 def _by_table(pattern: re.Pattern[str], names: Iterable[str]) -> dict[TableName, tuple[str, ...]]:
-    found: dict[TableName, list[str]] = {}
+    files_of: dict[TableName, list[str]] = {}
     for name in names:
         if match := pattern.fullmatch(unquote(name)):
-            found.setdefault(TableName(unquote(match["database"]), unquote(match["table"])), []).append(name)
-    return {name: tuple(files) for name, files in found.items()}
+            files_of.setdefault(TableName(unquote(match["database"]), unquote(match["table"])), []).append(name)
+    return {name: tuple(files) for name, files in files_of.items()}
 
 
 def _tables(
     folder: Folder, sizes: Iterable[str], files: Mapping[TableName, tuple[str, ...]]
 ) -> dict[TableName, ExportedTable]:
     views = _by_table(_VIEW, sizes)  # whose -schema.sql is a table that stands in for the view
-    schemas = {name: found[0] for name, found in _by_table(_SCHEMA, sizes).items() if name not in views}
+    schemas = {name: names[0] for name, names in _by_table(_SCHEMA, sizes).items() if name not in views}
     unknown = [name for name in files if name not in schemas]
     if unknown and any(TableName(name.table, name.database) in schemas for name in unknown):
         raise ConfigError(f"{folder.path}: {unquote(files[unknown[0]][0])}: {_OTHER_TEMPLATE}")
@@ -152,8 +152,8 @@ def _tables(
 
 def _texts(folder: Folder, names: list[str]) -> dict[str, str]:
     """The texts of small files."""
-    found = folder.contents(names, _MAX_SCHEMA)
-    return {name: _decoded(content(found[name], name), f"{folder.path}/{unquote(name)}") for name in names}
+    contents = folder.contents(names, _MAX_SCHEMA)
+    return {name: _decoded(content(contents[name], name), f"{folder.path}/{unquote(name)}") for name in names}
 
 
 def _decoded(text: bytes, file: str) -> str:
@@ -175,7 +175,7 @@ def _table(name: TableName, text: str, file: str, files: tuple[str, ...]) -> Exp
 
 def _definition(name: TableName, text: str, file: str) -> Table:
     # SHOW CREATE TABLE writes names of an ENUM or SET with single backslashes (TiDB v8.5).
-    text = _ELEMENTS.sub(lambda found: found[0].replace("\\", "\\\\"), text)
+    text = _ELEMENTS.sub(lambda match: match[0].replace("\\", "\\\\"), text)
     tables = {table.name: table for table in tables_from_sql(text, name[0], file)}
     if tables.keys() != {name}:
         found = ", ".join(map(".".join, tables)) or "none"

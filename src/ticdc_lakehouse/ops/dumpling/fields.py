@@ -1,7 +1,7 @@
 """Values out of lines of rows, for all dialects, column by column in numpy and Arrow. Runs in a Python worker.
 
-Every escape is two bytes; it becomes a NUL byte, which these files have nowhere else, and a letter. What is left of
-quotes and separators then parts the values, and positions stay as they are in the text.
+Every escape is two bytes; it becomes a NUL byte, which these files contain nowhere else, and a letter. The quotes and
+separators that remain delimit the values, and positions stay those of the text.
 """
 
 from __future__ import annotations
@@ -101,13 +101,13 @@ class _Rows:
         between = outside(self._tokens(self.dialect.separator, _SEPARATOR), self.quotes)
         if self.dialect.statements:  # a comma also follows each row
             between = between[between < ends[np.searchsorted(starts, between, side="right") - 1]]
-        found = np.searchsorted(between, ends) - np.searchsorted(between, starts)
-        wrong = np.flatnonzero(found != len(self.columns) - 1)
+        counts = np.searchsorted(between, ends) - np.searchsorted(between, starts)
+        wrong = np.flatnonzero(counts != len(self.columns) - 1)
         if len(wrong):
-            raise self._error(int(wrong[0]), f"expected {len(self.columns)} values, found {found[wrong[0]] + 1}")
-        parted = between.reshape(self.count, len(self.columns) - 1)
+            raise self._error(int(wrong[0]), f"expected {len(self.columns)} values, found {counts[wrong[0]] + 1}")
+        separators = between.reshape(self.count, len(self.columns) - 1)
         size = len(self.dialect.separator)
-        return np.column_stack((starts, parted + size)), np.column_stack((parted, ends))
+        return np.column_stack((starts, separators + size)), np.column_stack((separators, ends))
 
     def batch(self) -> pa.RecordBatch:
         if not self.columns:
@@ -162,8 +162,8 @@ class _Rows:
         # Outside values all quotes are paired: a value's quotes 1, 3, … are the odd ones of all.
         alone = np.append(np.diff(self.quotes) != 1, True) & (np.arange(len(self.quotes)) % 2 == 1)
         before = np.concatenate(([0], np.cumsum(alone)))
-        found: _Flags = before[np.maximum(last, first)] == before[first]
-        return found
+        are_pairs: _Flags = before[np.maximum(last, first)] == before[first]
+        return are_pairs
 
     def _check_unquoted(self, column: ColumnDefinition, values: pa.Array) -> None:
         """Raise ConfigError for a text among values without quotes: another NULL than this dialect's."""
@@ -197,9 +197,9 @@ class _Rows:
         return values
 
     def _check_backslashes(self, nulls: int) -> None:
-        found = positions(self.data, b"\\")
-        if len(found) > nulls * self.dialect.null.count(b"\\"):
-            begins = np.searchsorted(self.bounds[0], found, side="right") - 1
+        backslashes = positions(self.data, b"\\")
+        if len(backslashes) > nulls * self.dialect.null.count(b"\\"):
+            begins = np.searchsorted(self.bounds[0], backslashes, side="right") - 1
             raise self._error(int(begins[0]), "a backslash that escapes nothing: was it --escape-backslash=false?")
 
     def _error(self, row: int, message: str) -> ConfigError:

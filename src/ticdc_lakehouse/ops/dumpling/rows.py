@@ -42,10 +42,10 @@ def rows(spark: SparkSession, export: Export, table: ExportedTable) -> DataFrame
 
 def _split_files(spark: SparkSession, export: Export, table: ExportedTable, reader: RowReader) -> DataFrame:
     text = spark.read.format("text").option("lineSep", "\n").load(export.folder)
-    found = text.where(F.col(FILE).isin([*table.files])).select(
+    lines_of_table = text.where(F.col(FILE).isin([*table.files])).select(
         F.col("value").cast("binary").alias("line"), F.col(FILE).alias("file"), F.col(BLOCK_START).alias("start")
     )
-    return found.mapInArrow(reader.read_lines, reader.schema)
+    return lines_of_table.mapInArrow(reader.read_lines, reader.schema)
 
 
 def _whole_files(spark: SparkSession, export: Export, table: ExportedTable, reader: RowReader) -> DataFrame:
@@ -56,8 +56,8 @@ def _whole_files(spark: SparkSession, export: Export, table: ExportedTable, read
             f"{MAX_WHOLE_FILE} at most: export with -F 256MiB"
         )
     files = spark.read.format("binaryFile").load(export.folder).where(F.col(FILE).isin([*table.files]))
-    found = files.select("content", F.col(FILE).alias("file"))
-    return found.mapInArrow(reader.read_files, reader.schema)
+    contents = files.select("content", F.col(FILE).alias("file"))
+    return contents.mapInArrow(reader.read_files, reader.schema)
 
 
 def _mysql_text(column: ColumnDefinition, form: BinaryForm) -> Column:
@@ -84,7 +84,7 @@ class RowReader:
 
     @property
     def whole(self) -> bool:
-        """Whether files are read whole: Spark cannot part them into lines of a row each."""
+        """Whether files are read whole: Spark cannot split them into rows."""
         return not self.dialect.backslash or any(file.endswith(UNKNOWN_TO_SPARK) for file in self.table.files)
 
     @property
@@ -121,10 +121,10 @@ class RowReader:
 
     def read_file(self, content: bytes, file: str) -> Iterator[pa.RecordBatch]:
         """Columns of a whole file. Raises ConfigError as `read_lines`."""
-        for number, found in enumerate(lines(content, file, self.dialect)):
+        for number, batch in enumerate(lines(content, file, self.dialect)):
             if number == 0:
-                self._check_header(found[0].as_py(), file)
-            yield from self._read(found[1:] if number == 0 and self._has_header else found, file)
+                self._check_header(batch[0].as_py(), file)
+            yield from self._read(batch[1:] if number == 0 and self._has_header else batch, file)
 
     @property
     def _has_header(self) -> bool:
@@ -141,29 +141,29 @@ class RowReader:
         if is_header and not self.dialect.header:
             raise ConfigError(f"{unquote(file)}: begins with a header: load it without --no-header")
 
-    def _read(self, found: pa.Array, file: str) -> Iterator[pa.RecordBatch]:
+    def _read(self, data: pa.Array, file: str) -> Iterator[pa.RecordBatch]:
         try:
-            values = self._values(found) if self.dialect.statements else found
+            values = self._values(data) if self.dialect.statements else data
             if len(values):
                 yield self._rows.read(values)
         except ConfigError as error:
             raise ConfigError(f"{unquote(file)}: {error}") from None
 
-    def _values(self, found: pa.Array) -> pa.Array:
+    def _values(self, data: pa.Array) -> pa.Array:
         """Of lines of SQL those that are rows. Raises ConfigError for other lines than Dumpling writes around them."""
-        rows_ = pc.starts_with(found, b"(")
-        others = found.filter(pc.invert(rows_))
-        passed = pc.or_(pc.starts_with(others, b"/*!"), pc.equal(pc.binary_length(others), 0))
-        for line in others.filter(pc.invert(passed)).unique().to_pylist():
+        is_row = pc.starts_with(data, b"(")
+        others = data.filter(pc.invert(is_row))
+        ignored = pc.or_(pc.starts_with(others, b"/*!"), pc.equal(pc.binary_length(others), 0))
+        for line in others.filter(pc.invert(ignored)).unique().to_pylist():
             if line not in self._inserts:
-                wanted = " or ".join(map(bytes.decode, self._inserts))
+                expected = " or ".join(map(bytes.decode, self._inserts))
                 shown = line[:1000].decode(errors="replace")
-                raise ConfigError(f"expected {wanted}, found {shown}: was it --escape-backslash=false?")
-        found = found.filter(rows_)
-        closed = pc.or_(pc.ends_with(found, b"),"), pc.ends_with(found, b");"))
+                raise ConfigError(f"expected {expected}, found {shown}: was it --escape-backslash=false?")
+        data = data.filter(is_row)
+        closed = pc.or_(pc.ends_with(data, b"),"), pc.ends_with(data, b");"))
         if not pc.all(closed, min_count=0).as_py():
-            raise ConfigError(f"a row that does not end: {found.filter(pc.invert(closed))[0].as_py()[:200]!r}")
-        return found
+            raise ConfigError(f"a row that does not end: {data.filter(pc.invert(closed))[0].as_py()[:200]!r}")
+        return data
 
     @cached_property
     def _inserts(self) -> tuple[bytes, ...]:

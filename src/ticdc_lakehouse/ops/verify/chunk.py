@@ -63,7 +63,7 @@ def key_range(key: Sequence[ComparedColumn], lower: Bound | None, upper: Bound |
 
 
 def key_ranges(key: Sequence[ComparedColumn], bounds: Sequence[Bound], within: Chunk) -> list[Chunk]:
-    """The rows of ``within``, parted at rising bounds: one chunk more than there are bounds."""
+    """The rows of ``within``, split at ascending bounds: one chunk more than there are bounds."""
     lowers: list[Bound | None] = [None, *bounds]
     uppers: list[Bound | None] = [*bounds, None]
     return [key_range(key, lower, upper, within) for lower, upper in zip(lowers, uppers, strict=True)]

@@ -20,7 +20,7 @@ _HASH_DIGITS = HASH_BITS // 4
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """Of a chunk's rows; equal exactly where the rows are, but for one chance in 2**64."""
+    """Of a chunk's rows. Different rows have equal checksums with a probability of 2**-64."""
 
     rows: int = 0
     hash: int = 0
@@ -116,17 +116,19 @@ def compared_table(
 ) -> tuple[ComparedTable, list[str], list[str]]:
     """The table with the columns that both sides have, those that only the lake has, and those that only TiDB has;
     ``columns`` are TiDB's, without the virtual ones."""
-    there = {fold(column.name): column for column in columns}
+    source_columns = {fold(column.name): column for column in columns}
     typed = typed_columns(table)
-    both = tuple(ComparedColumn(typed=c, source=there[fold(c.name)]) for c in typed if fold(c.name) in there)
-    by_name = {fold(column.name): column for column in both}
+    common = tuple(
+        ComparedColumn(typed=c, source=source_columns[fold(c.name)]) for c in typed if fold(c.name) in source_columns
+    )
+    by_name = {fold(column.name): column for column in common}
     names = [fold(name) for name in table.key]
     compared = ComparedTable(
         name=table.name,
         rows=rows,
         source=f"{quoted(table.database)}.{quoted(table.table)}",
-        columns=both,
+        columns=common,
         key=tuple(by_name[name] for name in names) if by_name.keys() >= set(names) else (),
     )
     only_source = [column.name for column in columns if fold(column.name) not in by_name]
-    return compared, [c.name for c in typed if fold(c.name) not in there], only_source
+    return compared, [c.name for c in typed if fold(c.name) not in source_columns], only_source

@@ -17,7 +17,7 @@ from ticdc_lakehouse.tidb.session import Source, text_of
 CHUNK_ROWS = 20_000
 """Rows of a chunk whose rows are hashed one by one where it differs."""
 _MOST_RANGES = 256
-"""Ranges at once; one that differs and has more than CHUNK_ROWS is parted again."""
+"""Ranges at once; one that differs and has more than CHUNK_ROWS is split again."""
 _SAMPLED = 16
 """Keys sampled for each bound."""
 _MOST_LISTED = 100_000
@@ -75,35 +75,35 @@ class _Compared:
 
 def compare(spark: SparkSession, source: Source, table: ComparedTable, *, chunk_rows: int = CHUNK_ROWS) -> Comparison:
     """Compare a table's rows. ``source`` reads at the TSO of the version that ``table.rows`` names."""
-    found = Comparison()
-    compared = _ranges(spark, source, table, chunk_rows, found) if table.has_key_order else None
+    comparison = Comparison()
+    compared = _ranges(spark, source, table, chunk_rows, comparison) if table.has_key_order else None
     if compared is None:
-        compared = _buckets(spark, source, table, chunk_rows, found)
+        compared = _buckets(spark, source, table, chunk_rows, comparison)
     listed = 0
-    for each in compared:
-        if each.lake.rows + each.source.rows > 4 * chunk_rows or listed > _MOST_LISTED:
-            found.unlisted.append(Unlisted(chunk=each.chunk, lake=each.lake, source=each.source))
+    for part in compared:
+        if part.lake.rows + part.source.rows > 4 * chunk_rows or listed > _MOST_LISTED:
+            comparison.unlisted.append(Unlisted(chunk=part.chunk, lake=part.lake, source=part.source))
             continue
-        rows = _different_rows(spark, source, table, each.chunk)
+        rows = _different_rows(spark, source, table, part.chunk)
         listed += len(rows.lake) + len(rows.source)
-        found.different.append(rows)
-    found.different = without_moved(found.different)
-    return found
+        comparison.different.append(rows)
+    comparison.different = without_moved(comparison.different)
+    return comparison
 
 
 def _ranges(
-    spark: SparkSession, source: Source, table: ComparedTable, chunk_rows: int, found: Comparison
+    spark: SparkSession, source: Source, table: ComparedTable, chunk_rows: int, comparison: Comparison
 ) -> list[_Compared]:
-    """The ranges of the key that differ, as small as they could be parted."""
+    """The ranges of the key that differ, split as far as possible."""
     small: list[_Compared] = []
     pending = [Chunk()]
     while pending:
         within = pending.pop()
         bounds = _bounds(spark, table, within, chunk_rows)
         compared = _compare_ranges(spark, source, table, bounds, within)
-        found.chunks += len(compared) - (within != Chunk())
+        comparison.chunks += len(compared) - (within != Chunk())
         if within == Chunk():
-            found.rows = sum(each.source.rows for each in compared)
+            comparison.rows = sum(each.source.rows for each in compared)
         rows = sum(each.lake.rows for each in compared)
         for each in (each for each in compared if not each.equal):
             if 2 * chunk_rows < each.lake.rows < rows:
@@ -114,7 +114,7 @@ def _ranges(
 
 
 def _bounds(spark: SparkSession, table: ComparedTable, within: Chunk, chunk_rows: int) -> list[Bound]:
-    """Keys at which the lake's rows of a range part into equal ones, out of a sample."""
+    """Keys that split the lake's rows of a range into equal parts, estimated from a sample."""
     rows = spark.sql(f"SELECT count(*) FROM {table.rows} WHERE {within.lake}").collect()[0][0]
     ranges = min(_MOST_RANGES, -(-rows // chunk_rows))
     if ranges < 2:
@@ -151,9 +151,9 @@ def _compare_ranges(
 ) -> list[_Compared]:
     chunks = key_ranges(table.key, bounds, within)
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(spark.sql(table.lake_checksums_sql(range_number_sql(table.key, bounds), within)).collect)
+        lake_job = pool.submit(spark.sql(table.lake_checksums_sql(range_number_sql(table.key, bounds), within)).collect)
         answers = source.ask_all([table.source_checksum_sql(chunk) for chunk in chunks])
-        lake = {row["number"]: Checksum.of(row["rows"], row["hash"]) for row in asked.result()}
+        lake = {row["number"]: Checksum.of(row["rows"], row["hash"]) for row in lake_job.result()}
     return [
         _Compared(chunk, lake.get(number, Checksum()), Checksum.of(*answer[0]))
         for number, (chunk, answer) in enumerate(zip(chunks, answers, strict=True))
@@ -161,25 +161,29 @@ def _compare_ranges(
 
 
 def _buckets(
-    spark: SparkSession, source: Source, table: ComparedTable, chunk_rows: int, found: Comparison
+    spark: SparkSession, source: Source, table: ComparedTable, chunk_rows: int, comparison: Comparison
 ) -> list[_Compared]:
     """Those parts of the rows, by the first digits of their hash, that differ; some of them together."""
     rows = spark.sql(f"SELECT count(*) FROM {table.rows}").collect()[0][0]
     digits = bucket_digits(rows, chunk_rows)
     number = prefix_sql(table.lake_key_hash, digits)
     with ThreadPoolExecutor(1) as pool:
-        asked = pool.submit(spark.sql(table.lake_checksums_sql(number, Chunk())).collect)
+        lake_job = pool.submit(spark.sql(table.lake_checksums_sql(number, Chunk())).collect)
         answer = source.ask(table.source_checksums_sql(digits))
-        lake = {row["number"]: Checksum.of(row["rows"], row["hash"]) for row in asked.result()}
-    there = {text_of(prefix) or "": Checksum.of(count, aggregate) for prefix, count, aggregate in answer}
-    found.rows, found.chunks = sum(each.rows for each in there.values()), 16**digits
-    differ = [p for p in sorted({*lake, *there}) if lake.get(p) != there.get(p)]
+        lake_sums = {row["number"]: Checksum.of(row["rows"], row["hash"]) for row in lake_job.result()}
+    source_sums = {text_of(prefix) or "": Checksum.of(count, aggregate) for prefix, count, aggregate in answer}
+    comparison.rows, comparison.chunks = sum(each.rows for each in source_sums.values()), 16**digits
+    differ = [p for p in sorted({*lake_sums, *source_sums}) if lake_sums.get(p) != source_sums.get(p)]
     return [
         _Compared(
-            bucket(table.lake_key_hash, table.source_key_hash, prefixes), _sum(lake, prefixes), _sum(there, prefixes)
+            bucket(table.lake_key_hash, table.source_key_hash, prefixes),
+            _sum(lake_sums, prefixes),
+            _sum(source_sums, prefixes),
         )
         for prefixes in together(
-            differ, {p: lake.get(p, Checksum()).rows + there.get(p, Checksum()).rows for p in differ}, 4 * chunk_rows
+            differ,
+            {p: lake_sums.get(p, Checksum()).rows + source_sums.get(p, Checksum()).rows for p in differ},
+            4 * chunk_rows,
         )
     ]
 
@@ -205,7 +209,7 @@ def together(prefixes: Sequence[str], rows: Mapping[str, int], most: int) -> lis
 
 
 def bucket_digits(rows: int, chunk_rows: int) -> int:
-    """How many first digits of the hash part so many rows into buckets of ``chunk_rows`` at most, if 4 are enough."""
+    """How many first digits of the hash split so many rows into buckets of ``chunk_rows`` at most: 4 or fewer."""
     enough = (digits for digits in range(1, _MOST_DIGITS) if rows <= chunk_rows * 16**digits)
     return next(enough, _MOST_DIGITS)
 
@@ -218,11 +222,11 @@ def _different_rows(spark: SparkSession, source: Source, table: ComparedTable, c
     return DifferentRows(chunk=chunk, lake=in_lake - in_source, source=in_source - in_lake)
 
 
-def without_moved(found: Sequence[DifferentRows]) -> list[DifferentRows]:
-    """Without rows that are on both sides, in neighbouring chunks: a date that no calendar has is NULL in the lake, so
-    the two sides may order it differently."""
-    lake: _Hashes = sum((each.lake for each in found), Counter())
-    source: _Hashes = sum((each.source for each in found), Counter())
-    both = lake & source
-    cleaned = (DifferentRows(chunk=e.chunk, lake=e.lake - both, source=e.source - both) for e in found)
+def without_moved(different: Sequence[DifferentRows]) -> list[DifferentRows]:
+    """Removes rows that both sides have, in neighbouring chunks: an irregular date is NULL in the lake, so the two
+    sides may order it differently."""
+    lake: _Hashes = sum((each.lake for each in different), Counter())
+    source: _Hashes = sum((each.source for each in different), Counter())
+    moved = lake & source
+    cleaned = (DifferentRows(chunk=e.chunk, lake=e.lake - moved, source=e.source - moved) for e in different)
     return [each for each in cleaned if each.lake or each.source]

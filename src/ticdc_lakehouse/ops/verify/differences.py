@@ -30,13 +30,13 @@ class Kind(StrEnum):
     CHANGED = "changed"
     """A cell."""
     MISSING = "missing"
-    """A row that TiDB has, and the lake has not."""
+    """A row that only TiDB has."""
     EXTRA = "extra"
-    """A row that the lake has, and TiDB has not."""
+    """A row that only the lake has."""
     COLUMN = "column"
     """A column that one side alone has."""
     TABLE = "table"
-    """A table that TiDB has not."""
+    """A table that TiDB does not have."""
     MANY = "many"
     """A chunk with more such rows than are listed."""
 
@@ -83,7 +83,7 @@ class Differences:
     """The differences of one table."""
 
     first: tuple[Difference, ...] = ()
-    """As many as were asked for."""
+    """At most the requested number."""
     rows: int = 0
     """How many rows differ, those of chunks that were only counted among them as far as their numbers differ."""
     keys: tuple[DifferentKeys, ...] = ()
@@ -93,15 +93,16 @@ class Differences:
 def differences(
     spark: SparkSession, source: Source, table: ComparedTable, comparison: Comparison, limit: int
 ) -> Differences:
-    """Read the rows that differ from both sides, some at a time, and tell in what; the first ``limit`` are kept."""
+    """Reads the rows that differ from both sides, a batch at a time, and lists what differs in them: the first
+    ``limit`` differences."""
     first: list[Difference] = []
     keys: list[DifferentKeys] = []
     for rows in comparison.different:
         different: list[str] = []
         for hashes in parts(sorted(rows.keys)):
-            for key, found in _of_keys(spark, source, table, rows, hashes):
+            for key, of_key in _of_keys(spark, source, table, rows, hashes):
                 different.append(key)
-                first.extend(found[: max(0, limit - len(first))])
+                first.extend(of_key[: max(0, limit - len(first))])
         if different:
             keys.append(DifferentKeys(rows=rows, keys=tuple(different)))
     first.extend(_many(table, each) for each in comparison.unlisted)
@@ -118,15 +119,15 @@ def parts(hashes: Sequence[str]) -> Iterator[Sequence[str]]:
 def _of_keys(
     spark: SparkSession, source: Source, table: ComparedTable, rows: DifferentRows, hashes: Sequence[str]
 ) -> list[tuple[str, list[Difference]]]:
-    lake = spark.sql(table.lake_texts_sql(rows.chunk, hashes)).collect()
-    there = source.ask(table.source_texts_sql(rows.chunk, hashes))
+    lake_rows = spark.sql(table.lake_texts_sql(rows.chunk, hashes)).collect()
+    source_rows = source.ask(table.source_texts_sql(rows.chunk, hashes))
     width = len(table.columns)
-    in_lake = _by_key((row["key_hash"], tuple(row[1 : width + 1])) for row in lake)
-    in_source = _by_key((text_of(row[0]) or "", tuple(map(text_of, row[1:]))) for row in there)
+    in_lake = _by_key((row["key_hash"], tuple(row[1 : width + 1])) for row in lake_rows)
+    in_source = _by_key((text_of(row[0]) or "", tuple(map(text_of, row[1:]))) for row in source_rows)
     if not table.key:
         in_lake, in_source = _without_same(table, in_lake, in_source)
-    found = ((key, list(row_differences(table, in_source.get(key, ()), in_lake.get(key, ())))) for key in hashes)
-    return [(key, each) for key, each in found if each]
+    by_key = ((key, list(row_differences(table, in_source.get(key, ()), in_lake.get(key, ())))) for key in hashes)
+    return [(key, each) for key, each in by_key if each]
 
 
 def _by_key(rows: Iterable[tuple[str, Texts]]) -> dict[str, list[Texts]]:

@@ -24,6 +24,7 @@ from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.gold.overrides import REPAIR, override_row
 from ticdc_lakehouse.gold.state import publish
 from ticdc_lakehouse.gold.state_tables import OVERRIDES, Identity, append
+from ticdc_lakehouse.ops.load import typed_rows
 from ticdc_lakehouse.ops.verify.compared_table import ComparedTable
 from ticdc_lakehouse.ops.verify.differences import DifferentKeys, parts
 from ticdc_lakehouse.ops.verify.value_text import ZONE
@@ -32,14 +33,7 @@ from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.sql.text import quoted
-from ticdc_lakehouse.sql.typed_columns import (
-    IRREGULAR,
-    by_name,
-    irregular_sql,
-    irregular_texts_sql,
-    typed_column,
-    values_sql,
-)
+from ticdc_lakehouse.sql.typed_columns import IRREGULAR, by_name, typed_column
 from ticdc_lakehouse.tidb.session import Snapshot, Source, text_of
 
 _KEY_HASH, _STORED_KEY = "_ticdc_key_hash", "_ticdc_stored_key"
@@ -64,8 +58,8 @@ class Repair:
 def repair(
     lake: Lake, config: GoldConfig, before: Published, sessions: Callable[[int], Snapshot], repairs: Sequence[Repair]
 ) -> None:
-    """Merge the rows and publish; ``before`` is the newest published state. Nobody else may write to the feed's live
-    tables. Raises ConfigError if a run of gold that died has left a table ahead of its published version."""
+    """Merges the rows and publishes; ``before`` is the newest published state. Nothing else may write to the feed's
+    live tables meanwhile. Raises ConfigError if a run of gold that died left a table ahead of its published version."""
     for each in repairs:
         _check_published(lake, each)
     commits = Commits(lake=lake, feed=config.feed, run=str(uuid4()))
@@ -86,7 +80,7 @@ def _check_published(lake: Lake, work: Repair) -> None:
 
 
 def _merge(commits: Commits, config: GoldConfig, snapshot: Snapshot, work: Repair) -> int:
-    """The rows as TiDB has them take the place of those in the live table; gives its new version."""
+    """Replaces the rows of the live table by TiDB's; returns the table's new version."""
     lake, name = commits.at(work.state.applied_tso), work.state.name
     rows = _source_rows(lake, config, snapshot, work).join(_lake_keys(lake, work), _KEY_HASH, "full")
     stored = [COMMIT_TS, IRREGULAR, *(quoted(column.name) for column in work.table.sent)]
@@ -108,10 +102,10 @@ def _merge(commits: Commits, config: GoldConfig, snapshot: Snapshot, work: Repai
 def _lake_keys(lake: Lake, work: Repair) -> DataFrame:
     """Hash and text of the keys of the rows in the live table that differ."""
     hashes = pa.table({"wanted": [key for each in work.keys for key in each.keys]})
-    there = lake.spark.sql(
+    lake_keys = lake.spark.sql(
         f"SELECT {work.compared.lake_key_hash} AS {_KEY_HASH}, {KEY} AS {_STORED_KEY} FROM {work.compared.rows}"
     )
-    return there.join(lake.spark.createDataFrame(hashes), F.col(_KEY_HASH) == F.col("wanted"), "left_semi")
+    return lake_keys.join(lake.spark.createDataFrame(hashes), F.col(_KEY_HASH) == F.col("wanted"), "left_semi")
 
 
 def _source_rows(lake: Lake, config: GoldConfig, snapshot: Snapshot, work: Repair) -> DataFrame:
@@ -121,11 +115,12 @@ def _source_rows(lake: Lake, config: GoldConfig, snapshot: Snapshot, work: Repai
     ]
     columns = work.compared.columns
     texts = [f"t{i}" for i in range(len(columns))]
-    asked = lake.spark.createDataFrame(pa.table({"query": queries}))
-    answered = asked.repartition(min(len(queries), 4)).mapInArrow(
+    query_rows = lake.spark.createDataFrame(pa.table({"query": queries}))
+    answered = query_rows.repartition(min(len(queries), 4)).mapInArrow(
         _reader(snapshot, [_KEY_HASH, *texts]), ", ".join(f"{name} STRING" for name in [_KEY_HASH, *texts])
     )
-    return _keyed(_typed(answered, work), config, work)
+    typed = [typed_column(by_name(column.typed.definition)) for column in columns]
+    return _keyed(typed_rows(answered, typed, ZONE, _KEY_HASH), config, work)
 
 
 def _reader(snapshot: Snapshot, names: list[str]) -> Callable[[Iterable[pa.RecordBatch]], Iterable[pa.RecordBatch]]:
@@ -138,17 +133,6 @@ def _reader(snapshot: Snapshot, names: list[str]) -> Callable[[Iterable[pa.Recor
                 yield pa.record_batch([pa.array(column, pa.string()) for column in columns], names)
 
     return read
-
-
-def _typed(texts: DataFrame, work: Repair) -> DataFrame:
-    typed = [typed_column(by_name(column.typed.definition)) for column in work.compared.columns]
-    names, values = [f"t{i}" for i in range(len(typed))], [f"v{i}" for i in range(len(typed))]
-    inlined = f"inline(array({values_sql(tuple(typed), names, ZONE)})) AS ({', '.join(values)})"
-    converted = texts.selectExpr(_KEY_HASH, *names, inlined).selectExpr(
-        _KEY_HASH, *values, f"{irregular_texts_sql(tuple(typed), names, values)} AS irregular_texts"
-    )
-    shown = (f"{value} AS {quoted(column.name)}" for column, value in zip(typed, values, strict=True))
-    return converted.selectExpr(_KEY_HASH, f"{irregular_sql('irregular_texts')} AS {IRREGULAR}", *shown)
 
 
 def _keyed(rows: DataFrame, config: GoldConfig, work: Repair) -> DataFrame:

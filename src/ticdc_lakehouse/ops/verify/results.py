@@ -116,9 +116,9 @@ def create_tables(lake: Lake) -> None:
 def record(lake: Lake, feed: str, run: str, began: datetime, tables: Sequence[TableResult]) -> None:
     """Append what a verification has found."""
     identity = {"feed": feed, "run": run, "verified_at": began.astimezone(UTC)}
-    found = [_difference_row(table, each) | identity for table in tables for each in table.differences]
-    if found:
-        append(lake, DIFFERENCES, found)
+    difference_rows = [_difference_row(table, each) | identity for table in tables for each in table.differences]
+    if difference_rows:
+        append(lake, DIFFERENCES, difference_rows)
     append(lake, VERIFICATIONS, [_table_row(table) | identity for table in tables])
 
 

@@ -45,8 +45,8 @@ class Settings:
 
 
 def verify(lake: Lake, config: GoldConfig, sessions: Sessions, settings: Settings) -> Verified:
-    """Compare, write what differs into ``ops.differences``, and repair it if that is asked for. A table that cannot be
-    compared has the result ``failed``, and the others are compared.
+    """Compares, writes what differs into ``ops.differences``, and repairs it on request (``settings.repair``). A table
+    that cannot be compared has the result ``failed``, and the others are compared.
 
     Raises ConfigError for a feed or table that has no TSO to compare at, and where TiDB cannot be read at all.
     """
@@ -89,8 +89,8 @@ def _repaired(
         done = {r.table.name: (Result.REPAIRED, f"{r.rows} rows read again") for r in repairs}
     except (ConfigError, ApplyError) as error:
         done = {r.table.name: (Result.DIFFERENT, f"not repaired: {error}") for r in repairs}
-    found = ((table, done.get(table.name, (table.result, table.detail))) for table in tables)
-    return [replace(table, result=result, detail=detail) for table, (result, detail) in found]
+    outcomes = ((table, done.get(table.name, (table.result, table.detail))) for table in tables)
+    return [replace(table, result=result, detail=detail) for table, (result, detail) in outcomes]
 
 
 def chosen_tables(before: Published, config: GoldConfig, wanted: Sequence[str]) -> dict[TableName, TableState]:
@@ -102,8 +102,8 @@ def chosen_tables(before: Published, config: GoldConfig, wanted: Sequence[str]) 
     texts = by_text(sorted(before.tables))
     by_name = {fold(text): name for text, name in texts.items()}
     if unknown := [table for table in wanted if fold(table) not in by_name]:
-        there = ", ".join(texts)
-        raise ConfigError(f"table {unknown[0]}: expected one of {there or 'none'}")
+        known = ", ".join(texts)
+        raise ConfigError(f"table {unknown[0]}: expected one of {known or 'none'}")
     names = [by_name[fold(table)] for table in wanted] if wanted else sorted(before.tables)
     return {name: before.tables[name] for name in names}
 
@@ -149,14 +149,14 @@ def _compared(
 ) -> tuple[TableResult, Differences]:
     """The result with what rows differ in, after the differences of ``columns``."""
     # Without a column in common there is nothing in rows to compare.
-    found = compare(lake.spark, source, table, chunk_rows=chunk_rows) if table.columns else Comparison()
-    rows = differences(lake.spark, source, table, found, MOST_DIFFERENCES)
+    comparison = compare(lake.spark, source, table, chunk_rows=chunk_rows) if table.columns else Comparison()
+    rows = differences(lake.spark, source, table, comparison, MOST_DIFFERENCES)
     all_of_it = (*columns, *rows.first)
     compared = replace(
         result,
         result=Result.DIFFERENT if all_of_it else result.result,
-        rows=found.rows,
-        chunks=found.chunks,
+        rows=comparison.rows,
+        chunks=comparison.chunks,
         different_rows=rows.rows,
         differences=all_of_it,
     )
