@@ -25,9 +25,9 @@ _LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
 """Session setting: Delta sets it to the version of the session's newest commit, of whatever table."""
 
 _FREE_SESSIONS: WeakKeyDictionary[SparkSession, list[SparkSession]] = WeakKeyDictionary()
-"""A session to those made from it that nothing commits in."""
+"""A session to the idle sessions that were made from it."""
 _COPIED: WeakKeyDictionary[SparkSession, Mapping[str, str]] = WeakKeyDictionary()
-"""A session of these to the settings that it took over last: to ask a session for all it has is 200 calls of Java."""
+"""Such a session to its latest settings: reading all settings of a session takes 200 calls of Java."""
 _LOCK = Lock()
 
 
@@ -46,13 +46,13 @@ Values = Mapping[str, Any]
 
 
 class Reader(Protocol):
-    """What answers questions about a lake's tables: Spark (`Lake`), or on a laptop delta-rs, which starts no Java.
+    """Answers questions about a lake's tables: Spark (`Lake`), or on a laptop delta-rs, which starts no Java.
 
     Its SQL is what both understand: the standard's, with names that are quoted as `quoted` does.
     """
 
     def exists(self, layer: Layer, name: str) -> bool:
-        """Whether the table is there."""
+        """Whether the table exists."""
 
     def table(self, layer: Layer, name: str) -> str:
         """A table's name, as SQL takes it."""
@@ -66,7 +66,7 @@ class Reader(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lake:
-    """The places of one lake."""
+    """Where the tables of one lake are."""
 
     spark: SparkSession
     catalog: str
@@ -89,7 +89,7 @@ class Lake:
         return ".".join(quoted(each) for each in (self.catalog, f"{own}_{part}" if part else own))
 
     def make_schemas(self, names: Iterable[str]) -> None:
-        """See to it that tables and views of these names have schemas. On Databricks, where the bundle makes schemas,
+        """Makes sure that tables and views of these names have schemas. On Databricks, where the bundle makes schemas,
         raises ConfigError for one that is missing."""
         for part in sorted({name.rpartition(".")[0] for name in names} - {""}):
             for layer in (Layer.SILVER, Layer.LIVE, Layer.GOLD):
@@ -114,7 +114,7 @@ class Lake:
         return f"{self.checkpoints.rstrip('/')}/{stream}"
 
     def exists(self, layer: Layer, name: str) -> bool:
-        """Whether the table or view is there; not where its schema is missing."""
+        """Whether the table or view exists; False where its schema is missing."""
         if (part := name.rpartition(".")[0]) and not self._has_schema(layer, part):
             return False
         return self.spark.catalog.tableExists(self.table(layer, name))
@@ -128,7 +128,7 @@ class Lake:
         return [{name: _aware(value) for name, value in row.asDict().items()} for row in self.spark.sql(sql).collect()]
 
     def create(self, layer: Layer, name: str, columns: str, *, comment: str, properties: str = "") -> str:
-        """Create a Delta table if it is not there (or register the one in its folder); gives its quoted name.
+        """Creates a Delta table if it does not exist (or registers the one in its folder); returns its quoted name.
 
         ``columns`` is the SQL column list; ``properties`` more clauses such as CLUSTER BY and TBLPROPERTIES.
         """
@@ -181,14 +181,14 @@ class Lake:
         return replace(self, spark=session)
 
     def release(self, committing: Lake) -> None:
-        """Take back the session of a lake that ``committing`` gave and that nothing uses any more. Delta remembers
+        """Takes back the session of a lake that ``committing`` returned, once nothing uses it. Delta remembers
         tables with the sessions that read them, so a session for each window would fill the heap."""
         with _LOCK:
             _FREE_SESSIONS.setdefault(self.spark, []).append(committing.spark)
 
     def committed(self, commit: Callable[[], object]) -> int | None:
-        """Run what commits to one table in this session; gives the version that it made, None if it made none or Delta
-        does not say. Nothing else may commit in the session meanwhile."""
+        """Runs what commits to one table in this session; returns the version of the commit, None if it made none or
+        Delta does not say. Nothing else may commit in the session meanwhile."""
         set_if_allowed(self.spark, _LAST_COMMIT, None)
         commit()
         version = setting_of(self.spark, _LAST_COMMIT)
@@ -203,7 +203,7 @@ class Lake:
         return self.spark.catalog.databaseExists(self.schema(layer, part))
 
     def tables(self, layer: Layer, part: str = "") -> list[str]:
-        """The names of the tables and views in a layer's schema, or in one of its parts if that is there."""
+        """The names of the tables and views in a layer's schema, or in one of its parts if that exists."""
         if part and not self._has_schema(layer, part):
             return []
         shown = self.spark.sql(f"SHOW TABLES IN {self.schema(layer, part)}").collect()
@@ -212,7 +212,7 @@ class Lake:
 
     def rename(self, layer: Layer, renames: Mapping[str, str]) -> None:
         """Rename Delta tables, old name to new one in the same schema. Names may change places: no table takes a name
-        before all have left theirs. On a laptop a table's folder bears its name."""
+        before all have left theirs. On a laptop a table's folder has its name."""
         self.take_names(layer, self.leave_names(layer, renames))
 
     def leave_names(self, layer: Layer, renames: Mapping[str, str]) -> dict[str, str]:
@@ -247,8 +247,8 @@ class Lake:
         self.spark.sql(f"CREATE OR REPLACE VIEW {view} COMMENT {literal(comment)} AS {query}")
 
     def keep_view(self, layer: Layer, name: str, query: str, *, comment: str, same_comment: bool = False) -> None:
-        """Let a view show what ``query`` gives. One that exists is altered, so that it keeps its privileges; columns
-        take their comments from the query's. ``same_comment``: it has this comment already."""
+        """Makes a view show the result of ``query``. One that exists is altered, so that it keeps its privileges;
+        columns take their comments from the query's. ``same_comment``: it has this comment already."""
         view = self.table(layer, name)
         if not self.exists(layer, name):
             self.spark.sql(f"CREATE VIEW IF NOT EXISTS {view} COMMENT {literal(comment)} AS {query}")

@@ -76,8 +76,8 @@ class Run:
         )
 
     def bronze(self) -> Landed:
-        """Land what Kafka has. Raises ConfigError if another process is at it, as do the others, and for a new feed
-        whose name is taken."""
+        """Land what Kafka has. Raises ConfigError if another process runs it, as do the other layers, and for a new
+        feed whose name is taken."""
         source = Source(
             feed=self.feed.name,
             kafka_options={
@@ -283,7 +283,7 @@ class Run:
 
 
 def source_address(feed: Feed, dsn: str | None, secret: Secret) -> Address:
-    """The TiDB that ``dsn`` or the feed names. Raises ConfigError if none is named, or the secret is not there."""
+    """The TiDB that ``dsn`` or the feed names. Raises ConfigError if none is named, or the secret does not exist."""
     given = dsn or feed.source
     if given is None:
         raise ConfigError(f"feed {feed.name}: no TiDB is named: give its DSN, {DSN_FORM}, or the key source")

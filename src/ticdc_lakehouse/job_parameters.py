@@ -34,7 +34,7 @@ def lake_from(spark: SparkSession, parameters: Mapping[str, str]) -> Lake:
 
 
 def given(parameters: Mapping[str, str], name: str) -> str:
-    """The value of a parameter, which may be empty. Raises ConfigError if there is none of this name."""
+    """The value of a parameter, which may be empty. Raises ConfigError for a missing parameter."""
     if name not in parameters:
         raise ConfigError(f"parameter {name}: missing; there are {', '.join(parameters) or 'none'}")
     return parameters[name]

@@ -35,7 +35,7 @@ def log(part: str, event: str, /, **fields: object) -> None:
 
 
 def warn(part: str, event: str, /, **fields: object) -> None:
-    """Log what a person should look at."""
+    """Log what needs a person's attention."""
     _log(part, logging.WARNING, event, fields)
 
 
@@ -64,7 +64,8 @@ def _since(started: float) -> float:
 
 
 def configure(level: str = "INFO", form: Format = Format.TEXT) -> None:
-    """Write what the lakehouse logs to stderr, from this level on; libraries from WARNING on. Again: the same anew."""
+    """Write what the lakehouse logs to stderr, from this level on; libraries from WARNING on. A second call replaces
+    the first."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form is Format.JSON else TextLines())
     logger = logging.getLogger(ROOT)
@@ -76,7 +77,7 @@ def configure(level: str = "INFO", form: Format = Format.TEXT) -> None:
 
 
 def configure_unless_done() -> None:
-    """For a notebook: what the lakehouse logs goes into the driver's log, unless somebody has chosen where it goes."""
+    """For a notebook: what the lakehouse logs goes into the driver's log, unless logging is configured already."""
     if not logging.getLogger(ROOT).handlers:
         configure()
 
@@ -109,6 +110,6 @@ def _time(record: logging.LogRecord) -> str:
 
 
 def _value(value: object) -> str:
-    """A value that a reader can tell from the next field."""
+    """A value that is clearly separate from the next field."""
     text = str(value)
     return text if text and _BARE.issuperset(text) else json.dumps(text, ensure_ascii=False)

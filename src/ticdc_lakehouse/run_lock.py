@@ -1,4 +1,4 @@
-"""One run at a time of a layer and feed. The other one says so and stops, before it touches anything."""
+"""One run at a time of a layer and feed. A second one stops with an error before it changes anything."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Runs:
-    """The runs of this process that are at work: between them it may be ended with no commit cut off."""
+    """The active runs of this process: while none is active, the process can end without cutting off a commit."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -26,7 +26,7 @@ class Runs:
 
     @contextmanager
     def at_work(self) -> Iterator[None]:
-        """A run is at work within. Once the runs are closed, it never begins."""
+        """A run is active within. Once the runs are closed, it never starts."""
         with self._changed:
             self._changed.wait_for(lambda: not self._closed)
             self._at_work += 1
@@ -38,7 +38,8 @@ class Runs:
                 self._changed.notify_all()
 
     def close(self, seconds: float) -> bool:
-        """Let no further run begin, and wait for those at work, so long at most. True if none is at work."""
+        """Prevents further runs from starting, and waits for the active ones up to ``seconds``. True if none is
+        active."""
         with self._changed:
             self._closed = True
             return self._changed.wait_for(lambda: not self._at_work, seconds)
@@ -51,7 +52,7 @@ RUNS = Runs()
 def exclusive_run(lake: Lake, feed: str, layer: Layer) -> Iterator[None]:
     """Hold the lock of a layer and feed; the operating system takes it back from a process that dies.
 
-    Raises ConfigError if another process holds it. On Databricks there is no lock: the job sees to it
+    Raises ConfigError if another process holds it. On Databricks there is no lock: the job allows one run
     (``max_concurrent_runs: 1``), and gold publishes only on top of the state that it began from.
     """
     with RUNS.at_work():

@@ -1,5 +1,5 @@
-"""Settings of the session that are good to have: standard access mode and serverless compute refuse most of them, and
-a session goes on with the platform's own there (https://docs.databricks.com/spark/conf#serverless)."""
+"""Optional settings of the session: standard access mode and serverless compute refuse most of them, and
+a session keeps the platform's own there (https://docs.databricks.com/spark/conf#serverless)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from pyspark.sql import SparkSession
 MANY_ROWS = 50_000
 _GENERATED_CODE = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
 _REFUSED = {"CONFIG_NOT_AVAILABLE", "CANNOT_MODIFY_CONFIG", "CANNOT_MODIFY_STATIC_CONFIG"}
-"""Error conditions of a setting that the session has not, or may not change."""
+"""Error conditions of a setting that the session does not have, or may not change."""
 
 
 def setting_of(spark: SparkSession, name: str) -> str | None:
-    """A setting's value; None where it is not set, or must not be asked for."""
+    """A setting's value; None where it is not set, or not readable."""
     with _unless_refused():
         return spark.conf.get(name, None)
     return None
@@ -33,7 +33,7 @@ def set_if_allowed(spark: SparkSession, name: str, value: str | None) -> None:
 
 @contextmanager
 def settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
-    """Queries and streams that begin within have these settings, where the session may set them. A stream keeps those
+    """Queries and streams that start within have these settings, where the session may set them. A stream keeps those
     that it was started with."""
     before = {name: setting_of(spark, name) for name in wanted}
     for name, value in wanted.items():
@@ -47,7 +47,7 @@ def settings(spark: SparkSession, wanted: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def generated_code(spark: SparkSession, rows: int) -> Iterator[None]:
-    """Queries and streams that begin within run as generated Java code if about MANY_ROWS ``rows`` or more wait for
+    """Queries and streams that start within run as generated Java code if about MANY_ROWS ``rows`` or more wait for
     them: it pays for many rows, and costs more than it saves for few.
 
     A laptop's session has it off (`ticdc_local.session`): a window of three small tables takes half the time without.

@@ -25,10 +25,10 @@ class Duration(int):
     @classmethod
     def parse(cls, value: object) -> Duration:
         """The time. Raises ValueError."""
-        found = re.fullmatch("([1-9][0-9]{0,5})([smhd])", value) if isinstance(value, str) else None
-        if found is None:
+        match = re.fullmatch("([1-9][0-9]{0,5})([smhd])", value) if isinstance(value, str) else None
+        if match is None:
             raise ValueError
-        return cls(int(found[1]) * _UNITS[found[2]])
+        return cls(int(match[1]) * _UNITS[match[2]])
 
 
 class Alarm(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

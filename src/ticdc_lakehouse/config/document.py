@@ -1,4 +1,4 @@
-"""One YAML document as plain values. What PyYAML accepts in silence, or fails over, is a mistake with its line."""
+"""One YAML document as plain values. What PyYAML silently accepts, or fails on, is a mistake with its line."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def document_of(file: Path) -> Document:
 
 
 def read_document(text: str) -> Document:
-    """The document of a YAML text. Raises yaml.YAMLError for a text that is none, or several."""
+    """The document of a YAML text. Raises yaml.YAMLError for invalid YAML, and for several documents."""
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
@@ -53,7 +53,7 @@ def reason(error: yaml.YAMLError) -> str:
 
 
 class _Loader(yaml.SafeLoader):
-    """PyYAML's safe loader; a value that its constructors fail over is a mistake with its line."""
+    """PyYAML's safe loader; a value on which its constructors fail is a mistake with its line."""
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
         try:
@@ -69,7 +69,7 @@ class _Loader(yaml.SafeLoader):
 
 def _repeated(node: yaml.Node | None, path: str, passed: set[int]) -> Iterator[tuple[str, str]]:
     """The repeated keys in a node, each with its path. Raises ConstructorError for a key that is no text."""
-    if id(node) in passed:  # an alias, which may even lie in what it names
+    if id(node) in passed:  # an alias, which may even be inside the node that it names
         return
     passed.add(id(node))
     if isinstance(node, yaml.SequenceNode):

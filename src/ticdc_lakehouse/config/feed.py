@@ -7,7 +7,7 @@ the keys; docs/feeds.md and resources/feeds/feed.schema.json are made from it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -57,7 +57,7 @@ class Feed:
     schema_tables: tuple[Table, ...] = ()
     """The tables that existed before the feed."""
     source: str | None = None
-    """DSN of the TiDB that the changefeed is of."""
+    """DSN of the changefeed's TiDB."""
     starting_offsets: str = "earliest"
     """Where the first run begins: ``earliest`` or ``latest``."""
     max_message_bytes: int = LARGEST_MESSAGE
@@ -72,7 +72,7 @@ class Feed:
 
 
 def load_feed(path: Path, *, bootstrap_servers: str | None = None) -> Feed:
-    """The feed that a file describes; ``bootstrap_servers`` (comma text) takes the place of what it says.
+    """The feed that a file describes; ``bootstrap_servers`` (separated by commas) overrides the file's.
 
     Raises ConfigError that lists every mistake, one a line.
 
@@ -85,13 +85,14 @@ def load_feed(path: Path, *, bootstrap_servers: str | None = None) -> Feed:
         raise ConfigError(f"{path}: expected a mapping of keys to values, found {document.values!r}")
     root = Key(file=path, mistakes=list(document.repeated))
     values = document.values if bootstrap_servers is None else _with_servers(document.values, bootstrap_servers)
+    _check_name(root)
     feed = _feed(values, root)
     root.stop_on_mistakes(FeedFile.__struct_fields__)
     return feed
 
 
 def feed_file(folder: Path, name: str) -> Path:
-    """The file of a feed. Raises ConfigError if there is none, with the feeds that there are."""
+    """The file of a feed. Raises ConfigError, which names the existing feeds, if it does not exist."""
     path = folder / f"{name}.yml"
     if path.is_file():
         return path
@@ -101,7 +102,7 @@ def feed_file(folder: Path, name: str) -> Path:
 
 
 def no_such_feed(path: Path, known: Iterable[str]) -> ConfigError:
-    """The error for a feed whose file is not there. It asks "did you mean" the nearest name, or lists all feeds."""
+    """The error for a feed without a file. It suggests the most similar name, or lists all feeds."""
     names = sorted(known)
     return ConfigError(
         f"{path}: no such feed; {suggestion(path.stem, names) if names else 'no feed files in this folder'}"
@@ -109,8 +110,8 @@ def no_such_feed(path: Path, known: Iterable[str]) -> ConfigError:
 
 
 def load_feeds(folder: Path, names: Iterable[str], *, bootstrap_servers: str | None = None) -> tuple[Feed, ...]:
-    """The feeds of these names, in this order. Raises ConfigError that lists every mistake in all of them, and tables
-    that would get one name."""
+    """The feeds of these names, in this order. Raises one ConfigError for every mistake in all of them, and for tables
+    that would get the same name."""
     mistakes: list[str] = []
     feeds = []
     for name in names:
@@ -135,11 +136,7 @@ def _with_servers(values: Mapping[str, object], bootstrap_servers: str) -> dict[
 
 
 def _feed(values: Mapping[str, object], root: Key) -> Feed:
-    """The feed; it is whole only if no mistake was noted."""
-    name = root.file.stem
-    if not _NAME.fullmatch(name):
-        expected = "a file name of at most 40 letters a-z, digits and _, beginning with a letter"
-        root.note(f"expected {expected}, found {name!r}")
+    """The feed; complete only if no mistake was noted."""
     file = read_struct(FeedFile, values, root)
     kafka = file.kafka or Kafka(bootstrap_servers=Servers())
     options = read_options(file.options, file.protocol, file.time_zone, root / "options")
@@ -148,11 +145,9 @@ def _feed(values: Mapping[str, object], root: Key) -> Feed:
         kafka.check(values["kafka"], root / "kafka")
     tables = _schema_tables(file.schema_file, root / "schema_file")
     if not root.mistakes:
-        _check_together(values, file, options, root)
-        for clash in clashes([known_names(name, file.gold, file.tables, tables)]):
-            (root / "gold.name").note(clash)
+        _check_together(values, file, options, tables, root)
     return Feed(
-        name=name,
+        name=root.file.stem,
         protocol=file.protocol,
         sink_options=options,
         bootstrap_servers=kafka.bootstrap_servers,
@@ -172,9 +167,17 @@ def _feed(values: Mapping[str, object], root: Key) -> Feed:
     )
 
 
-def _check_together(values: Mapping[str, object], file: FeedFile, options: SinkOptions, root: Key) -> None:
-    """Notes settings that are right one by one, but not beside each other."""
-    gold = values.get("gold")
+def _check_name(root: Key) -> None:
+    name = root.file.stem
+    if not _NAME.fullmatch(name):
+        expected = "a file name of at most 40 letters a-z, digits and _, beginning with a letter"
+        root.note(f"expected {expected}, found {name!r}")
+
+
+def _check_together(
+    values: Mapping[str, object], file: FeedFile, options: SinkOptions, tables: Sequence[Table], root: Key
+) -> None:
+    """Notes settings that are valid one by one, but not together."""
     _check_source(file, root / "source")
     if file.gold.views is Views.NONE:
         _check_without_views(file.gold, root / "gold.views")
@@ -182,14 +185,7 @@ def _check_together(values: Mapping[str, object], file: FeedFile, options: SinkO
         expected = "expected watermarks beside on_handle_key_only: source, which reads a row at its commit_ts"
         (root / "gold.mode").note(f"{expected}; found {file.gold.mode}")
     if file.gold.mode is Mode.WATERMARKS:
-        if "enable-tidb-extension" in option_names(file.protocol) and not options.enable_tidb_extension:
-            extension = "options.enable-tidb-extension: true"
-            (root / "gold.mode").note(
-                f"expected eventual, since TiCDC sends no watermarks without {extension}; found {file.gold.mode}"
-            )
-        if isinstance(gold, dict) and gold.get("tombstone_days") is not None:
-            expected = "expected only beside gold.mode: eventual"
-            (root / "gold.tombstone_days").note(f"{expected}, found it beside {file.gold.mode}")
+        _check_watermarks(values.get("gold"), file, options, root)
     if options.large_message_handle_option is LargeMessage.CLAIM_CHECK and options.claim_check_storage_uri is None:
         (root / "options.claim-check-storage-uri").note(
             "required key is missing: the folder or URI of the claim-check objects"
@@ -199,10 +195,24 @@ def _check_together(values: Mapping[str, object], file: FeedFile, options: SinkO
             "expected true beside output-raw-change-event: an UPDATE that changes a key does not say else which row it "
             "changed; found false"
         )
+    for clash in clashes([known_names(root.file.stem, file.gold, file.tables, tables)]):
+        (root / "gold.name").note(clash)
+
+
+def _check_watermarks(gold: object, file: FeedFile, options: SinkOptions, root: Key) -> None:
+    """Notes settings that mode ``watermarks`` does not allow; ``gold`` is the section as in the file."""
+    if "enable-tidb-extension" in option_names(file.protocol) and not options.enable_tidb_extension:
+        extension = "options.enable-tidb-extension: true"
+        (root / "gold.mode").note(
+            f"expected eventual, since TiCDC sends no watermarks without {extension}; found {file.gold.mode}"
+        )
+    if isinstance(gold, dict) and gold.get("tombstone_days") is not None:
+        expected = "expected only beside gold.mode: eventual"
+        (root / "gold.tombstone_days").note(f"{expected}, found it beside {file.gold.mode}")
 
 
 def _check_source(file: FeedFile, source: Key) -> None:
-    """Notes an address of TiDB that is none, and one that is missing. What was found is not shown whole: it may hold a
+    """Notes an invalid address of TiDB, and a missing one. An invalid one is not shown in full: it may hold a
     password."""
     if file.source is not None:
         try:
@@ -228,7 +238,7 @@ def _schema_tables(name: str | None, key: Key) -> tuple[Table, ...]:
     try:
         # Editors on Windows begin a file with a byte order mark.
         return tables_from_sql(path.read_text(encoding="utf-8-sig"), source=str(path))
-    except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a path that is none
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or an invalid path
         key.note(f"expected a readable file of CREATE TABLE statements: {error}")
     except ConfigError as error:
         key.note(error)

@@ -25,10 +25,10 @@ class Servers(tuple[str, ...]):
     @classmethod
     def parse(cls, value: object) -> Servers:
         """The brokers. Raises ValueError."""
-        found = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
-        if not (isinstance(found, list) and found and all(_is_server(server) for server in found)):
+        servers = [part.strip() for part in value.split(",")] if isinstance(value, str) else value
+        if not (isinstance(servers, list) and servers and all(_is_server(server) for server in servers)):
             raise ValueError
-        return cls(found)
+        return cls(servers)
 
 
 def _is_server(server: object) -> bool:
@@ -86,11 +86,11 @@ class Kafka(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     def check(self, given: object, key: Key) -> None:
         """Notes what is wrong with the topics together; ``given`` is the section as the file has it."""
-        there = [
+        given_keys = [
             name for name in ("topics", "topic_pattern") if isinstance(given, dict) and given.get(name) is not None
         ]
-        if len(there) != 1:
-            found = "both" if there else "neither"
+        if len(given_keys) != 1:
+            found = "both" if given_keys else "neither"
             (key / "topics").note(f"expected either topics or topic_pattern, found {found}")
         for topic in dict.fromkeys(self.topics):
             if self.topics.count(topic) > 1:

@@ -58,9 +58,9 @@ def read_struct(kind: type[S], value: object, key: Key) -> S:
     return kind(**{field.name: _field(field, given.get(name, UNSET), key / name) for name, field in fields.items()})
 
 
-def suggestion(found: str, allowed: list[str]) -> str:
+def suggestion(word: str, allowed: list[str]) -> str:
     """What is expected instead: the word that looks most like it, or all of them."""
-    close = get_close_matches(found, allowed, n=1)
+    close = get_close_matches(word, allowed, n=1)
     return f"did you mean {close[0]}?" if close else f"expected one of {', '.join(sorted(allowed))}"
 
 

@@ -18,7 +18,7 @@ _OF_GOLD = {
     "that has one after a column was dropped or renamed",
     r"delta\.appendOnly$": "another property: live tables are merged into",
 }
-"""The properties that gold needs as they are, and what is expected instead. Delta does not tell their case apart."""
+"""Properties that gold sets itself, and what is expected instead. Delta ignores their case."""
 _DOTTED = r"[A-Za-z_][\w-]*(\.[\w-]+)+"
 
 
@@ -62,7 +62,7 @@ class PropertyText(str):
 
 
 class LiveKeys(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What is set of some live tables."""
+    """What a feed file sets for some live tables."""
 
     table_properties: Annotated[
         dict[PropertyName, PropertyText],
@@ -90,5 +90,5 @@ class Live(LiveKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
     def properties(self, database: str, table: str) -> dict[str, str]:
         """The properties of one table."""
         own = next((keys for pattern, keys in self.tables.items() if fits(pattern, database, table)), LiveKeys())
-        both = (*self.table_properties.items(), *own.table_properties.items())
-        return {str(name): str(value) for name, value in both}
+        all_properties = (*self.table_properties.items(), *own.table_properties.items())
+        return {str(name): str(value) for name, value in all_properties}

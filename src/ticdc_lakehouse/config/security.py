@@ -15,10 +15,10 @@ PREFIXES = ("security.", "sasl.", "ssl.")
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _REFERENCE = re.compile(r"[^/\s]+/[^/\s]+")
 _SECRET = re.compile(r"password|passphrase|jaas|secret|token|keystore\.key$")
-# Addresses, although they speak of tokens.
+# Addresses, although their names contain "token".
 _OPEN = re.compile(r"\.url$")
 _MISSPELT = 0.9
-"""How similar a name and one of Kafka's are where it is taken for a slip: ``sasl.mechanims`` is at 0.93. A name like
+"""Similarity to one of Kafka's names from which on a name is a typing error: ``sasl.mechanims`` has 0.93. A name like
 none of them passes: a newer client, or a class that an option names, may read it."""
 
 # Databricks' runtime has these packages under another one, and refuses their own names.
@@ -111,7 +111,7 @@ def client_options(
 def _in_runtime(name: str, value: str, *, shaded: bool) -> str:
     """An option's value with the names of its classes as the runtime has them."""
     if name == "sasl.jaas.config":
-        return _JAAS_CLASS.sub(lambda found: found[1] or found[2] + _class(found[3], shaded=shaded), value)
+        return _JAAS_CLASS.sub(lambda match: match[1] or match[2] + _class(match[3], shaded=shaded), value)
     if name in CLASS_OPTIONS:
         return ",".join(_class(each.strip(), shaded=shaded) for each in value.split(","))
     return value

@@ -29,7 +29,7 @@ class Outcome:
     merged: bool = False
     """Whether rows were merged into it."""
     dropped_at: int | None = None
-    """commit_ts of the DDL that dropped it, None if it is there."""
+    """commit_ts of the DDL that dropped it; None if it exists."""
     live: str = ""
     """The name of its live table until the window is published."""
 

@@ -32,7 +32,7 @@ _NONE = "SELECT '' AS database, '' AS table, '' AS column, 0L AS rows WHERE fals
 
 
 def create_view(lake: Lake, config: GoldConfig, tables: Iterable[tuple[Table, TableState]]) -> None:
-    """Create or replace the feed's view over what analysts read of these tables, but for those that show dates as
+    """Create or replace the feed's view over what analysts read of these tables, except those that show dates as
     texts."""
     counted, layer = (each for each in tables if _counted(config, *each)), analysts_layer(config)
     counts = [_count_sql(table, lake.table(layer, state.name)) for table, state in counted]

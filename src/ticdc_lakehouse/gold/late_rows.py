@@ -2,7 +2,7 @@
 
 TiCDC promises that a watermark comes after every change below it, so such a row is a duplicate, as after a restart.
 One that never came before breaks the promise: its table was published without it. Such late rows and DDLs are
-distinguished from duplicates, and their table is blocked until somebody looks.
+distinguished from duplicates, and their table is blocked until an operator acts.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Upkeep of a feed's gold: what nobody can ask for any more goes, what stays is kept quick to read.
+"""Maintenance of a feed's gold: deletes what can no longer be read, and compacts the rest.
 
 OPTIMIZE, ours or the platform's, writes files anew, and those that a view is pinned to would be vacuumed some day. So
 maintenance publishes the newest version that has the same rows, and pins the views to it.

@@ -35,7 +35,7 @@ DELETED = "_ticdc_deleted"
 _EXACT = "_ticdc_exact"
 """Mode eventual: whether the wire has a change's commit_ts, rather than its millisecond."""
 WHOLE_COLUMNS = f"{KEY} STRING, commit_ts BIGINT, image STRING, error STRING"
-"""SQL: what is written of a row that TiDB was asked for: its image, or why there is none."""
+"""SQL: the result for a row that is read from TiDB: its image, or why it has none."""
 STAGE_COLUMNS = f"segment INT, {KEY} STRING, commit_ts BIGINT, image STRING"
 """SQL: the columns of staged files (`Stage`)."""
 _BACKSLASH = "\\\\"
@@ -102,7 +102,7 @@ def latest_typed_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> 
     """The newest change of each key among the rows: key, commit_ts, whether it is gone, in mode eventual whether
     commit_ts is exact, irregular, then the typed columns.
 
-    The two ``inline`` are walls to the optimizer: without them it writes the parsing of a column out wherever the
+    The two ``inline`` are optimizer barriers: without them it writes the parsing of a column out wherever the
     column is used, and a table of fifty columns no longer fits into the planner's memory.
     """
     typed = typed_columns(rows.table)

@@ -111,7 +111,7 @@ def _topic_rows(lake: Reader, feed: str, number: int) -> list[Values]:
 
 
 def _folded(rows: Iterable[Values]) -> dict[_Key, Values]:
-    """The newest row of each table that is there, under the name as that row spells it."""
+    """The newest row of each existing table, by the name as that row spells it."""
     by_key = {_key(row): row for row in sorted(rows, key=lambda row: int(row["number"]))}
     return {_key(row): row for row in by_key.values() if not row["removed"]}
 
@@ -181,7 +181,7 @@ def rows_to_publish(
 
 
 def _kept(before: Published, now: Published, new: Iterable[Definition]) -> dict[str, Definition]:
-    """The definitions of the tables that there are."""
+    """The definitions of the existing tables."""
     data = {state.data for state in now.tables.values()} | {gone.data for gone in now.recoverable}
     newest_definitions = _newest_by_data([*before.definitions.values(), *new])
     return {name: definition for name, definition in newest_definitions.items() if name in data}

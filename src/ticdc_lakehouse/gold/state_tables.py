@@ -7,7 +7,7 @@
     ops.topics         which tables a topic ever brought a row change or DDL of
     ops.overrides      what a person decided about a blocked table (`overrides`)
 
-All are append-only. A run writes the window's row last, so that a run that died leaves rows that nobody sees. Rows of
+All are append-only. A run writes the window's row last, so that the rows of a run that died are never read. Rows of
 ``ops.topics`` count whoever wrote them: they say what Kafka has brought, which stays true.
 """
 
@@ -59,7 +59,7 @@ _STATE_COLUMNS = f"""{_IDENTITY}
     removed BOOLEAN NOT NULL COMMENT 'true: from this window on there is no such table',
     name STRING COMMENT 'of its views',
     data STRING COMMENT 'Delta table of its rows',
-    version BIGINT COMMENT 'Delta version of its rows; -1 if there are none',
+    version BIGINT COMMENT 'Delta version of its rows; -1 without rows',
     applied_tso BIGINT COMMENT 'every change up to here is in; NULL: up to the watermark, which moves on',
     ddls ARRAY<STRING> COMMENT 'DDLs at exactly applied_tso that are in',
     blocked_at BIGINT COMMENT 'TSO at which the table is blocked; NULL if it is not',

@@ -28,7 +28,7 @@ class AsOf:
 
     feed: str
     tso: int
-    """The watermark: the newest published one at or below the TSO asked for."""
+    """The watermark: the newest published one at or below the requested TSO."""
     time: datetime
     """Its physical part, UTC."""
     tables: Mapping[str, DataFrame]

@@ -58,7 +58,7 @@ class _Progress:
     partition: Partition
     decoded: int
     resolved: int
-    """Highest watermark above the published one, UNSEEN if there is none."""
+    """Highest watermark above the published one; UNSEEN without one."""
     late_rows: int
     """As in `Completeness`."""
     late_ddls: int
@@ -128,7 +128,7 @@ def _progress_and_blocking(
     """What is new, and the messages in quarantine that hold it back.
 
     Meanwhile a replay may close a message, and silver may append. What the replay decoded, a DDL perhaps, is seen,
-    since events are read after the open messages; a message that came into quarantine in between is asked for, too.
+    since events are read after the open messages; a message that was quarantined in between is looked up, too.
     """
     progress = _progress(lake, feed, since, [])
     blocking: list[quarantine.BlockingMessage] = []

@@ -52,7 +52,7 @@ def read_arrivals(
     replays_through: datetime | None,
 ) -> Window:
     """The events of the bronze batches after those of the published state ``before``, up to ``batch``, whatever their
-    commit_ts. Rows are also parted at the DDLs that the ``known`` definitions come from."""
+    commit_ts. Rows are also split at the DDLs that the ``known`` definitions come from."""
     events = events_table.events(lake, feed)
     ordered = events.withColumn("commit_ts", F.expr(events_table.COMMIT_ORDER)).where(F.col("batch") <= batch)
     past = tuple(known)
@@ -63,7 +63,7 @@ def read_arrivals(
 
 def _with_repeated(events: DataFrame, before: Published, through: int) -> tuple[DataFrame, SparkColumn]:
     """The events with a column that says whether a row up to commit_ts ``through`` came before, as after a restart. A
-    DDL up to there may have changed its table, so that nobody can merge it again."""
+    DDL up to there may have changed its table, so that it cannot be merged again."""
     firsts = first_deliveries(events, before, through) if through else None
     if firsts is None:
         return events, F.lit(False)
