@@ -203,7 +203,7 @@ for row in quarantined.orderBy("partition", "offset").limit(1).collect():
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC Once its cause is mended (an option of the feed file, a limit, the code), a **replay** decodes it again from
+# MAGIC Once its cause is fixed (an option of the feed file, a limit, the code), a **replay** decodes it again from
 # MAGIC bronze, and gold puts its rows in place by their commit_ts.
 
 # COMMAND ----------

@@ -76,8 +76,8 @@ broker.heartbeat.interval.ms=300
 class Broker:
     """``with Broker(folder) as broker``: a broker that keeps its data, and its ports, in ``folder``.
 
-    The folder is made if it is not there; a broker started on it again has the same topics and the same address, but
-    for a ``port`` that is given.
+    The folder is created if it does not exist; a broker started on it again has the same topics and the same address,
+    but for a ``port`` that is given.
     """
 
     def __init__(self, folder: Path, port: int | None = None) -> None:
@@ -126,7 +126,7 @@ class Broker:
             unless_ready.pop_all()
 
     def wait(self) -> None:
-        """Return when it has ended by itself. Raises ConfigError with the end of its log."""
+        """Waits until it ends on its own. Raises ConfigError with the end of its log."""
         if self._process is not None:
             self._process.wait()
             raise ConfigError(f"Kafka broker in {self.folder} ended:\n{self._log.read_text(errors='replace')[-3000:]}")
@@ -149,8 +149,8 @@ class Broker:
 
     def delete_records(self, name: str, before: Mapping[int, int]) -> None:
         """Delete what lies before an offset, per partition, as Kafka's retention does."""
-        wanted = [TopicPartition(name, partition, offset) for partition, offset in before.items()]
-        self._ask(lambda admin: admin.delete_records(wanted))
+        ends = [TopicPartition(name, partition, offset) for partition, offset in before.items()]
+        self._ask(lambda admin: admin.delete_records(ends))
 
     def produce(self, topic: str, messages: Iterable[KafkaMessage]) -> int:
         """Write the messages, in their order within each partition; gives their number once all are acknowledged.
@@ -207,12 +207,12 @@ class Broker:
         admin = self._admin()
         while process.poll() is None and time.monotonic() < deadline:
             try:
-                found = admin.list_topics(timeout=0.5)
+                metadata = admin.list_topics(timeout=0.5)
             except KafkaException:
                 continue
             # Another broker may sit on the port; then this one is about to end. A broker that the controller still
             # fences answers, names no broker and takes no topic.
-            if found.cluster_id == self._cluster_id() and found.brokers:
+            if metadata.cluster_id == self._cluster_id() and metadata.brokers:
                 return
             time.sleep(0.1)
         tail = self._log.read_text(errors="replace")[-3000:]
@@ -241,7 +241,7 @@ class Broker:
 
 
 def free_ports(count: int) -> list[int]:
-    """TCP ports of this machine that nobody listens on; all different."""
+    """Free TCP ports of this machine, all different."""
     sockets = [socket.socket() for _ in range(count)]
     try:
         for each in sockets:

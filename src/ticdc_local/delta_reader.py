@@ -23,7 +23,7 @@ _SETTINGS = {"datafusion.sql_parser.dialect": "spark"}
 
 
 class DeltaReader:
-    """The tables of the lake in a folder, each as it was when it was first asked for."""
+    """The tables of the lake in a folder, each as it was at its first query."""
 
     def __init__(self, root: Path) -> None:
         self._root = root
@@ -37,11 +37,11 @@ class DeltaReader:
         return f"{self._root.parent.name}/{self._root.name}"
 
     def exists(self, layer: Layer, name: str) -> bool:
-        """Whether the Delta table is there."""
+        """Whether the Delta table exists."""
         return (self._root / layer / name / "_delta_log").is_dir()
 
     def table(self, layer: Layer, name: str) -> str:
-        """A table's name, as SQL takes it. Raises ConfigError for one that is not there or cannot be read."""
+        """A table's name, as SQL takes it. Raises ConfigError for one that does not exist or cannot be read."""
         self._opened(layer, name)
         return quoted(_registered(layer, name))
 
@@ -57,9 +57,9 @@ class DeltaReader:
 
     def rows(self, sql: str) -> list[Values]:
         """The rows that a query gives, times in UTC. Raises ConfigError where a table's files cannot be read."""
-        found = self._arrow(sql)
-        columns = [_values(column) for column in found.columns]
-        return [dict(zip(found.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
+        table = self._arrow(sql)
+        columns = [_values(column) for column in table.columns]
+        return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
     def _arrow(self, sql: str) -> pa.Table:
         try:

@@ -1,4 +1,4 @@
-"""Writes the feed file that somebody with this changefeed would write."""
+"""Writes feed files."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from ticdc_lakehouse.policy import Mode
 
 @contextmanager
 def kept_if_readable(path: Path) -> Iterator[None]:
-    """The feed file that is written within stays only if a job can read it; else ``path`` is again what it was.
+    """Keeps the feed file that is written within only if a job can read it; otherwise restores ``path``.
 
-    Raises ConfigError if no job can.
+    Raises ConfigError if it is invalid.
     """
     before = path.read_bytes() if path.is_file() else None
     yield
@@ -39,7 +39,7 @@ def write_feed_file(
     schema_file: str | None,
     mode: Mode = Mode.WATERMARKS,
 ) -> None:
-    """Write ``path``; its folder is made if it is not there. ``schema_file`` is relative to it."""
+    """Writes ``path``, and creates its folder. ``schema_file`` is relative to it."""
     described = {
         "protocol": protocol,
         "options": dict(options),
@@ -57,7 +57,7 @@ _COMMENTED = """\
 # Every key is described in docs/feeds.md.
 protocol: {protocol}
 
-# Zone of the TiCDC server (cdc server --tz): Kafka messages do not tell it, and TIMESTAMP values depend on it.
+# Zone of the TiCDC server (cdc server --tz): Kafka messages do not carry it, and TIMESTAMP values depend on it.
 time_zone: {time_zone}
 
 # As in the changefeed's sink-uri, without its secrets.
@@ -90,7 +90,7 @@ def commented(
     topics: Sequence[str],
     include: Sequence[str],
 ) -> str:
-    """The text of a feed's first file, with comments for who goes on with it."""
+    """The text of a new feed file, with comments for the person who edits it."""
     return _COMMENTED.format(
         name=name,
         protocol=_inline(protocol),

@@ -56,7 +56,7 @@ class Jar:
 
     @property
     def path(self) -> Path:
-        """Where the file is kept; it need not be there."""
+        """Where the file is kept; it need not exist."""
         if (self.organisation, self.name) == FROM_PYSPARK:
             return pyspark_folder() / "jars" / f"{self.name}-{self.version}.jar"
         return jars_folder() / self.file_name
@@ -74,7 +74,7 @@ def locked(group: Group) -> tuple[Jar, ...]:
 
 
 def missing(jars: Iterable[Jar]) -> list[Jar]:
-    """Those whose file is not there. Raises ConfigError when a file is there and its checksum is wrong."""
+    """The jars whose file is missing. Raises ConfigError for a file with a wrong checksum."""
     absent = []
     for jar in jars:
         if jar.path.exists():
@@ -85,7 +85,7 @@ def missing(jars: Iterable[Jar]) -> list[Jar]:
 
 
 def jar_files(group: Group) -> tuple[Path, ...]:
-    """The group's files, all there and all checked; what is missing is fetched first.
+    """The group's files, checked; missing ones are fetched first.
 
     Raises ConfigError when a jar cannot be fetched or its checksum is wrong.
     """
@@ -123,7 +123,8 @@ def _check(jar: Jar, path: Path) -> None:
 
 
 def _fetch(jars: Sequence[Jar]) -> None:
-    """Resolve aside, check, and only then move into the cache, so that whatever lies there is whole."""
+    """Resolves into a temporary folder, checks, and only then moves files into the cache, which so has complete files
+    only."""
     from_pyspark = [jar for jar in jars if jar.path.parent != jars_folder()]
     if from_pyspark:
         raise ConfigError(f"{from_pyspark[0].path} is missing: pyspark is not the version of requirements.lock")
@@ -131,6 +132,6 @@ def _fetch(jars: Sequence[Jar]) -> None:
     with tempfile.TemporaryDirectory(dir=cache_folder(), prefix="resolve-") as folder:
         resolve([jar.coordinates for jar in jars], Path(folder), find_java())
         for jar in jars:
-            got = Path(folder) / "jars" / jar.file_name
-            _check(jar, got)
-            shutil.move(got, jar.path)
+            resolved = Path(folder) / "jars" / jar.file_name
+            _check(jar, resolved)
+            shutil.move(resolved, jar.path)

@@ -99,8 +99,8 @@ def version_of(executable: Path) -> int | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None
-    found = re.search(r'version "(?:1\.)?(\d+)', printed.stderr + printed.stdout)
-    return int(found[1]) if found else None
+    match = re.search(r'version "(?:1\.)?(\d+)', printed.stderr + printed.stdout)
+    return int(match[1]) if match else None
 
 
 def _candidates() -> Iterator[tuple[str, Path]]:
@@ -119,9 +119,9 @@ def _mac_homes() -> Iterator[Path]:
     for version in SUPPORTED:
         # Without --failfast it answers with another version rather than not at all.
         command = [str(MAC_FINDER), "--failfast", "--version", str(version)]
-        found = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
-        if found.returncode == 0:
-            yield Path(found.stdout.strip())
+        listing = subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        if listing.returncode == 0:
+            yield Path(listing.stdout.strip())
 
 
 def _write_shim(shim: Path, executable: Path) -> None:

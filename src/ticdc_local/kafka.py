@@ -1,4 +1,4 @@
-"""Messages into a Kafka without security: recorded ones, and whatever a test makes up."""
+"""Writes messages into a Kafka without security: recorded ones, and those of tests."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PRODUCER = {
     "message.max.bytes": LARGEST_MESSAGE,
     "message.timeout.ms": REQUEST_SECONDS * 1000,
     "delivery.report.only.error": True,
-    # A topic that is not there fails after this long, not after the whole time-out.
+    # An unknown topic fails after this long, not after the whole time-out.
     "topic.metadata.propagation.max.ms": 5000,
 }
 SILENT = logging.getLogger("ticdc_local.librdkafka")
@@ -55,7 +55,7 @@ def recorded_messages(path: Path) -> Iterator[KafkaMessage]:
     """The messages of a recorded stream in order.
 
     The file is gzipped JSON lines with partition, offset, timestamp (ms), key and value (base64 or null).
-    Raises ConfigError that names file and line if it is not there, or damaged.
+    Raises ConfigError, which names file and line, for a missing or damaged file.
     """
     for number, line in enumerate(gzipped_lines(path), start=1):
         try:
@@ -75,21 +75,21 @@ def check_brokers(servers: Iterable[str], where: str) -> None:
             reasons.append(f"{server}: {error.strerror or error}")
         else:
             return
-    raise ConfigError(f"brokers do not answer ({'; '.join(reasons)}); start them, or mend {where}")
+    raise ConfigError(f"brokers do not answer ({'; '.join(reasons)}); start them, or correct {where}")
 
 
 def ensure_topic(bootstrap_servers: str, topic: str, partitions: int) -> None:
-    """Create the topic if it is not there.
+    """Creates the topic if it does not exist.
 
     Raises ConfigError if it has another number of partitions, or if Kafka does not answer.
     """
     admin = AdminClient(client_options(bootstrap_servers) | {"error_cb": lambda _: None}, logger=SILENT)
     try:
-        found = admin.list_topics(timeout=REQUEST_SECONDS).topics.get(topic)
-        if found is None:
+        existing = admin.list_topics(timeout=REQUEST_SECONDS).topics.get(topic)
+        if existing is None:
             admin.create_topics([NewTopic(topic, partitions)])[topic].result(REQUEST_SECONDS)
-        elif len(found.partitions) != partitions:
-            raise ConfigError(f"topic {topic}: expected {partitions} partitions, it has {len(found.partitions)}")
+        elif len(existing.partitions) != partitions:
+            raise ConfigError(f"topic {topic}: expected {partitions} partitions, it has {len(existing.partitions)}")
     except KafkaException as error:
         raise ConfigError(f"Kafka at {bootstrap_servers}: {error.args[0].str()}") from error
 

@@ -22,10 +22,10 @@ from ticdc_local.java import Java
 
 def pyspark_folder() -> Path:
     """Where pyspark is installed; importing it is not needed to know. Raises ConfigError if it is not installed."""
-    found = find_spec("pyspark")
-    if found is None or found.origin is None:
+    spec = find_spec("pyspark")
+    if spec is None or spec.origin is None:
         raise ConfigError("pyspark is not installed; expected the packages of requirements.lock: make setup")
-    return Path(found.origin).parent
+    return Path(spec.origin).parent
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def spark_environment(java: Java) -> Iterator[None]:
 
     It overrides what another Spark on this machine may have left in the user's shell.
     """
-    wanted = {
+    variables = {
         "JAVA_HOME": str(java.spark_home()),
         "SPARK_HOME": str(pyspark_folder()),
         # Nothing of a folder that may be on this machine; and Java shares no classes where one is on the class path.
@@ -46,8 +46,8 @@ def spark_environment(java: Java) -> Iterator[None]:
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYSPARK_SUBMIT_ARGS": "pyspark-shell",
     }
-    before = {name: os.environ.get(name) for name in wanted}
-    os.environ.update(wanted)
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
     try:
         yield
     finally:
@@ -59,14 +59,14 @@ def spark_environment(java: Java) -> Iterator[None]:
 
 
 def archive_file(java: Java, jars: str) -> Path:
-    """Where the archive for this Java and class path of jars lies, in Python's environment; it need not be there."""
+    """Where the archive for this Java and class path of jars lies, in Python's environment; it need not exist."""
     made_for = (java.executable, java.executable.stat().st_mtime_ns, jars, pyspark_folder())
     key = hashlib.sha256(repr(made_for).encode()).hexdigest()[:12]
     return Path(sys.prefix) / "share" / "ticdc-lakehouse" / f"classes-{key}.jsa"
 
 
 def reading_options(archive: Path) -> tuple[str, ...]:
-    """Java's options to use an archive; none if it is not there. Java says nothing if the archive does not fit."""
+    """Java's options to use an archive; none if it does not exist. Java silently ignores one that does not fit."""
     return (f'"-XX:SharedArchiveFile={archive}"', _QUIET) if archive.is_file() else ()
 
 

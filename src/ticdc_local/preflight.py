@@ -1,4 +1,4 @@
-"""What a run needs, looked at before Spark starts, within seconds.
+"""Checks what a run needs before Spark starts, within seconds.
 
 A lake that can be written, secrets, brokers, topics, and first messages of the protocol that the feed file names.
 """
@@ -29,7 +29,7 @@ from ticdc_lakehouse.tidb.session import address_of
 from ticdc_local.kafka import SILENT, check_brokers, client_options
 
 FREE_BYTES = 256 * 1024**2
-"""A lake on a disk with less room is not begun with."""
+"""A run does not start with less free space on the lake's disk."""
 _METADATA_SECONDS, _MESSAGE_SECONDS = 3.0, 1.5
 _JAAS = re.compile(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
 _SAME_IN_BOTH_CLIENTS = {"security.protocol", "sasl.mechanism", "ssl.endpoint.identification.algorithm"}
@@ -37,7 +37,7 @@ _SAME_IN_BOTH_CLIENTS = {"security.protocol", "sasl.mechanism", "ssl.endpoint.id
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sample:
-    """What a feed's topics hold, as far as a look shows."""
+    """A sample of what a feed's topics hold."""
 
     partitions: Mapping[str, int]
     """By topic, their number."""
@@ -65,10 +65,10 @@ def check_lake(lake: Path) -> None:
 
 
 def problems(feeds: Sequence[Feed], lake: Path, secret: Callable[[str, str], str]) -> dict[str, str]:
-    """What keeps each of these feeds from being landed now, by its name; feeds that nothing keeps are not there."""
+    """Why a feed cannot be landed now, by its name, for the feeds that cannot."""
     with ThreadPoolExecutor(max(1, len(feeds))) as pool:
-        found = pool.map(lambda feed: _problem(feed, lake, secret), feeds)
-        return {feed.name: problem for feed, problem in zip(feeds, found, strict=True) if problem is not None}
+        results = pool.map(lambda feed: _problem(feed, lake, secret), feeds)
+        return {feed.name: problem for feed, problem in zip(feeds, results, strict=True) if problem is not None}
 
 
 def _problem(feed: Feed, lake: Path, secret: Callable[[str, str], str]) -> str | None:
@@ -84,16 +84,15 @@ def _problem(feed: Feed, lake: Path, secret: Callable[[str, str], str]) -> str |
 
 
 def _security(feed: Feed, secret: Callable[[str, str], str]) -> dict[str, str]:
-    """The Kafka client's options. Raises ConfigError for a secret that is not there, that of a TiDB which gold asks
-    too."""
+    """The Kafka client's options. Raises ConfigError for a missing secret, also that of a TiDB which gold reads."""
     if feed.gold.reads_source and feed.source is not None:
         address_of(feed.source, secret)
     return security_options(feed, secret)
 
 
 def _client(feed: Feed, security: Mapping[str, str]) -> dict[str, object] | None:
-    """Options of this machine's Kafka client for the Java client's; None where it has no like of one of them, as for a
-    key store of Java's: then only Spark can look."""
+    """This machine's Kafka client's options for those of the Java client; None if one has no equivalent, such as a
+    Java key store: then only Spark can connect."""
     options = {name.removeprefix("kafka."): value for name, value in security.items()}
     login = dict(_JAAS.findall(options.pop("sasl.jaas.config", "")))
     if not options.keys() <= _SAME_IN_BOTH_CLIENTS:
@@ -103,7 +102,7 @@ def _client(feed: Feed, security: Mapping[str, str]) -> dict[str, object] | None
 
 
 def _check_kafka(feed: Feed, client: Mapping[str, object], lake: Path) -> None:
-    """Raises ConfigError if a topic is not there, or the first messages are of another protocol."""
+    """Raises ConfigError if a topic does not exist, or the first messages are of another protocol."""
     with _consumer(feed, client) as consumer:
         partitions = _partitions(feed, consumer)
         if not (lake / Layer.BRONZE / messages_table(feed.name) / "_delta_log").exists():
@@ -113,7 +112,7 @@ def _check_kafka(feed: Feed, client: Mapping[str, object], lake: Path) -> None:
 def look(feed: Feed, secret: Callable[[str, str], str]) -> Sample | None:
     """The feed's partitions and first messages; None where its security is one that only Java can do.
 
-    Raises ConfigError if its brokers cannot be read, or a topic is not there.
+    Raises ConfigError if its brokers cannot be read, or a topic does not exist.
     """
     options = _security(feed, secret)
     check_brokers(feed.bootstrap_servers, f"kafka.bootstrap_servers in {feed.name}.yml")
@@ -145,19 +144,21 @@ def _consumer(feed: Feed, client: Mapping[str, object]) -> Iterator[Consumer]:
 
 
 def _partitions(feed: Feed, consumer: Consumer) -> list[TopicPartition]:
-    """The beginnings of all partitions of the feed's topics. Raises ConfigError for a topic that is not there."""
-    there = consumer.list_topics(timeout=_METADATA_SECONDS).topics
-    known = sorted(name for name in there if not name.startswith("__"))
+    """The beginnings of all partitions of the feed's topics. Raises ConfigError for an unknown topic."""
+    topics = consumer.list_topics(timeout=_METADATA_SECONDS).topics
+    known = sorted(name for name in topics if not name.startswith("__"))
     names = feed.topics or [name for name in known if re.fullmatch(feed.topic_pattern or "", name)]
-    absent = [name for name in names if name not in there]
+    absent = [name for name in names if name not in topics]
     if absent or not names:
         problem = f"topic {absent[0]} does not exist" if absent else f"no topic matches {feed.topic_pattern}"
         hint = suggestion(absent[0] if absent else "", known) if known else "there is none"
         raise ConfigError(
             f"{problem} at {', '.join(feed.bootstrap_servers)}: {hint}; "
-            f"create the changefeed first, or mend kafka.topics in {feed.name}.yml"
+            f"create the changefeed first, or correct kafka.topics in {feed.name}.yml"
         )
-    return [TopicPartition(name, partition, OFFSET_BEGINNING) for name in names for partition in there[name].partitions]
+    return [
+        TopicPartition(name, partition, OFFSET_BEGINNING) for name in names for partition in topics[name].partitions
+    ]
 
 
 def _messages(consumer: Consumer, partitions: list[TopicPartition]) -> list[Pair]:
@@ -166,9 +167,9 @@ def _messages(consumer: Consumer, partitions: list[TopicPartition]) -> list[Pair
     deadline = time.monotonic() + _MESSAGE_SECONDS
     messages: list[Pair] = []
     while len(messages) < MESSAGES and (left := deadline - time.monotonic()) > 0:
-        got = consumer.consume(MESSAGES - len(messages), timeout=min(left, 0.5))
-        messages += [(each.key(), each.value()) for each in got if each.error() is None]
-        if messages and not got:  # what is there has been read
+        consumed = consumer.consume(MESSAGES - len(messages), timeout=min(left, 0.5))
+        messages += [(each.key(), each.value()) for each in consumed if each.error() is None]
+        if messages and not consumed:  # what is there has been read
             break
     return messages
 

@@ -77,7 +77,7 @@ SETTINGS = {
 def local_session(
     lake_root: Path, *, app_name: str = "ticdc-lake", scratch: Path | None = None, java_options: Sequence[str] = ()
 ) -> SparkSession:
-    """The process's Spark session, started if there is none (about 3 s).
+    """The process's Spark session, started if necessary (about 3 s).
 
     A process has one JVM: a second call gives the same session, which forgets the names of another lake's tables.
     Spark's warehouse and scratch folders lie in ``scratch``, else in ``lake_root`` or, where that can only be read, in

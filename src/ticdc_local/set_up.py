@@ -22,7 +22,7 @@ _MAKING_SECONDS = 600
 
 
 def make_archive() -> Path:
-    """The archive of Spark's classes, made unless it is there. Raises OSError or SubprocessError if it cannot be."""
+    """The archive of Spark's classes, created unless it exists. Raises OSError or SubprocessError where that fails."""
     archive = archive_file(find_java(), class_path(Group.SPARK))
     if not archive.is_file():
         archive.parent.mkdir(parents=True, exist_ok=True)

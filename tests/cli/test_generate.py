@@ -73,12 +73,12 @@ def test_options_reach_the_bytes_and_the_feed(tmp_path: Path, capsys: pytest.Cap
     assert feed.gold.mode is Mode.EVENTUAL
 
 
-def test_a_feed_file_that_is_there_is_not_written_over(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_existing_feed_file_is_not_overwritten(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     feed_file = tmp_path / "shop.yml"
     feed_file.write_text("# by hand")
     given = ("--protocol", "craft", "--file", tmp_path / "f", "--feed-file", feed_file)
     assert generate(*given) == 2
-    assert f"--feed-file: {feed_file}: is there already; --force writes over it" in capsys.readouterr().err
+    assert f"--feed-file: {feed_file}: exists already; --force overwrites it" in capsys.readouterr().err
     assert feed_file.read_text() == "# by hand"
     assert generate(*given, "--force") == 0
     assert capsys.readouterr().err.splitlines()[-1] == f"wrote {feed_file}"
@@ -159,12 +159,12 @@ def test_a_feed_that_no_job_could_read_is_not_left_behind(
     [
         (
             "127.0.0.1:1",
-            "brokers do not answer (127.0.0.1:1: Connection refused); start them, or mend --bootstrap-servers",
+            "brokers do not answer (127.0.0.1:1: Connection refused); start them, or correct --bootstrap-servers",
         ),
         ("localhost", "--bootstrap-servers: expected host:port, a list of them or comma text, found 'localhost'"),
     ],
 )
-def test_brokers_that_do_not_answer_are_told_at_once(
+def test_brokers_that_do_not_answer_are_reported_at_once(
     servers: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     began = time.monotonic()
@@ -200,7 +200,7 @@ def test_a_closed_output_is_one_line(capsys: pytest.CaptureFixture[str], monkeyp
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", "1.5"])
-def test_a_wrong_number_is_told_in_words(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wrong_number_is_explained(number: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         generate("--protocol", "craft", "--file", "-", "--rate", number)
     assert f"argument --rate: expected a whole number, 1 or more, found '{number}'" in capsys.readouterr().err

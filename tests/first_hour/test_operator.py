@@ -57,7 +57,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("line", "code", "said"),
     [
         ("ticdc-lake run --feed down", 2, "brokers do not answer (127.0.0.1:"),
-        ("ticdc-lake feed check down", 2, "Connection refused); start them, or mend kafka.bootstrap_servers"),
+        ("ticdc-lake feed check down", 2, "Connection refused); start them, or correct kafka.bootstrap_servers"),
         ("ticdc-lake run --feed secret", 2, "LAKEHOUSE_SECRET_KAFKA_JAAS"),
         ("ticdc-lake run --feed dowm", 2, "did you mean down?"),
         ("ticdc-lake status --feed nope", 2, "expected a lake, found none"),
@@ -68,7 +68,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("ticdc-lake run --feed down --lake /proc/lake", 2, "the lake cannot be written"),
     ],
 )
-def test_what_is_wrong_is_said_in_three_lines_before_anything_starts(
+def test_a_mistake_is_reported_in_three_lines_before_anything_starts(
     folder: Path, line: str, code: int, said: str
 ) -> None:
     ended = type_in(folder, line)
@@ -82,7 +82,7 @@ def test_what_is_wrong_is_said_in_three_lines_before_anything_starts(
 
 
 @needs_mounts
-def test_a_lake_that_can_only_be_read_is_said_before_anything_starts_and_can_be_looked_at(folder: Path) -> None:
+def test_a_read_only_lake_is_reported_before_anything_starts_and_can_be_read(folder: Path) -> None:
     ended = type_in(folder, "ticdc-lake run --feed down --lake lake", mount=READ_ONLY)
     assert (ended.code, ended.out) == (2, "")
     assert re.fullmatch(r"ticdc-lake run: .*/lake: the lake cannot be written.*Read-only file system.*\n", ended.err)
@@ -159,7 +159,7 @@ def test_a_run_that_is_interrupted_ends_with_one_line(night: tuple[Path, str]) -
 
 
 @needs_mounts
-def test_a_full_disk_is_said_before_anything_starts(folder: Path) -> None:
+def test_a_full_disk_is_reported_before_anything_starts(folder: Path) -> None:
     ended = type_in(folder, "ticdc-lake run --feed down --lake small", mount=FULL)
     assert (ended.code, ended.out) == (2, "")
     assert re.fullmatch(r"ticdc-lake run: .*/small: .*\n", ended.err)
@@ -168,7 +168,7 @@ def test_a_full_disk_is_said_before_anything_starts(folder: Path) -> None:
 
 @pytest.mark.long
 @needs_mounts
-def test_a_disk_that_becomes_full_is_said_in_three_lines(night: tuple[Path, str]) -> None:
+def test_a_disk_that_becomes_full_is_reported_in_three_lines(night: tuple[Path, str]) -> None:
     ended = type_in(night[0], "ticdc-lake run --feed crm --lake large --quiet --retry-wait 0", mount=FILLED)
     assert ended.code == 1
     first, *_, last = ended.out.splitlines()

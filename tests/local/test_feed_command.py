@@ -55,7 +55,7 @@ def test_a_new_feed_has_what_the_flags_say_and_the_next_command(
 def test_a_feed_file_is_not_written_over_without_force(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert feed(project, "new", "crm", "--protocol", "craft") == 0
     assert feed(project, "new", "crm", "--protocol", "simple") == 2
-    assert "crm.yml: is there already; --force writes over it" in capsys.readouterr().err
+    assert "crm.yml: exists already; --force overwrites it" in capsys.readouterr().err
     assert feed(project, "new", "crm", "--protocol", "simple", "--force") == 0
     assert load_feed(project / "resources" / "feeds" / "crm.yml").protocol == "simple"
 
@@ -67,7 +67,7 @@ def test_a_feed_file_is_not_written_over_without_force(project: Path, capsys: py
         (("Crm-1", "--protocol", "craft"), "expected a file name of at most 40 letters"),
         (("../crm", "--protocol", "craft"), "NAME: expected letters a-z, digits and _, found '../crm'"),
         (("crm", "--protocol", "craft", "--option", "no-option=1"), "no-option"),
-        (("crm",), "--protocol: expected a value; nobody is at a terminal to be asked"),
+        (("crm",), "--protocol: expected a value, and there is no terminal to ask for it"),
     ],
 )
 def test_what_no_feed_may_be_is_not_left_behind(

@@ -65,19 +65,18 @@ def test_brokers_that_do_not_answer(tmp_path: Path) -> None:
     began = time.monotonic()
     said = problem(described(tmp_path, "f", address, "t"), tmp_path)
     assert said == (
-        f"brokers do not answer ({address}: Connection refused); start them, or mend kafka.bootstrap_servers in f.yml"
+        f"brokers do not answer ({address}: Connection refused); start them, or correct "
+        "kafka.bootstrap_servers in f.yml"
     )
     assert time.monotonic() - began < 5
 
 
-def test_a_topic_that_is_not_there_is_named_with_the_one_that_was_probably_meant(
-    broker: Broker, tmp_path: Path
-) -> None:
+def test_an_unknown_topic_is_named_with_the_most_similar_one(broker: Broker, tmp_path: Path) -> None:
     broker.create_topic("preflight-orders", 1)
     said = problem(described(tmp_path, "f", broker.bootstrap_servers, "preflight-order"), tmp_path)
     assert said == (
         f"topic preflight-order does not exist at {broker.bootstrap_servers}: did you mean preflight-orders?; "
-        "create the changefeed first, or mend kafka.topics in f.yml"
+        "create the changefeed first, or correct kafka.topics in f.yml"
     )
 
 
@@ -130,7 +129,7 @@ def test_full_disk_is_refused_before_spark_starts(tmp_path: Path, monkeypatch: p
         check_lake(tmp_path)
 
 
-def test_a_run_of_which_no_feed_can_be_begun_is_told_before_spark_starts(
+def test_a_run_without_a_feed_that_can_start_fails_before_spark_starts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for name in ("one", "two"):

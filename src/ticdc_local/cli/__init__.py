@@ -1,7 +1,7 @@
 """``ticdc-lake``: the command line. One module a command; ``COMMANDS`` names them.
 
 A command's module has ``arguments(parser)``, ``run(options) -> exit code`` and ``EXAMPLES`` for its help. Each is
-imported when it is asked for, so that ``decode`` does not wait for Spark.
+imported when it is called, so that ``decode`` does not wait for Spark.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ COMMANDS = {
 LOCAL = {"confluent_kafka", "delta", "deltalake", "pandas", "py4j", "pyspark", "rich", "shtab"}
 """What the extra ``local`` in pyproject.toml brings; ``decode`` does without, ``inspect`` needs rich of it alone."""
 _READER_GONE = 128 + 13
-"""As shells have it: ended by SIGPIPE."""
+"""The exit code of shells for SIGPIPE."""
 EXAMPLES = """examples:
   ticdc-lake doctor                 is this machine ready?
   ticdc-lake feed new crm           a feed of your own; every step prints the next command
@@ -63,7 +63,7 @@ _Help = argparse.RawDescriptionHelpFormatter
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; gives its exit code, as `EXIT_CODES` lists them. None as arguments: those of the process, which
+    """Run one command; returns its exit code (`EXIT_CODES`). ``arguments`` None: those of the process, which
     SIGINT and SIGTERM then end."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if arguments is None:
@@ -108,19 +108,19 @@ def parsed(given: list[str]) -> argparse.Namespace:
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:
-    """The known word that looks most like it, as a question; nothing where none does."""
+    """A question that suggests the most similar known word; empty where none is similar."""
     return "".join(f"; did you mean {each}?" for each in get_close_matches(word, [*known], n=1))
 
 
 class _CommandParser(argparse.ArgumentParser):
-    """Refuses what it does not know with its own usage; argparse leaves that to the parser of all commands."""
+    """Refuses unknown arguments with its own usage; argparse leaves that to the parser of all commands."""
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
-        found, unknown = super().parse_known_args(args, namespace)
+        parsed_options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             nearest = _nearest(unknown[0].partition("=")[0], self._option_string_actions)
             self.error(f"no such argument: {' '.join(unknown)}{nearest}")
-        return found, unknown
+        return parsed_options, unknown
 
 
 def full_parser(called: Collection[str]) -> argparse.ArgumentParser:
@@ -180,7 +180,7 @@ def _run(given: list[str]) -> int:
 
 
 def _give_up_output() -> None:
-    """Else Python writes what is left when it ends, and complains about it in its own words."""
+    """Drops unwritten output: Python would write it at its end, and print its own error."""
     try:
         print(end="", flush=True)
     except OSError:

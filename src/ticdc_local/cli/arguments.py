@@ -18,10 +18,20 @@ _ESCAPE = re.compile("%[0-9A-Fa-f]{2}")
 _Words = TypeVar("_Words", bound=StrEnum)
 
 
-def place_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add ``--project`` and ``--lake``."""
+def project_argument(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--project``."""
     parser.add_argument("--project", type=Path, default=Path(), help="folder with databricks.yml (default: this one)")
+
+
+def place_arguments(parser: argparse.ArgumentParser) -> None:
+    """Adds ``--project`` and ``--lake``."""
+    project_argument(parser)
     parser.add_argument("--lake", type=Path, help=f"folder of the lake (default: {LAKE} in the project)")
+
+
+def pairs_argument(parser: argparse._ActionsContainer, flag: str, text: str) -> None:
+    """Adds a flag that takes ``NAME=VALUE`` and may be repeated; ``text`` is its help. `named_values` reads it."""
+    parser.add_argument(flag, action="append", default=[], metavar="NAME=VALUE", help=text)
 
 
 def project_root(options: argparse.Namespace) -> Path:
@@ -33,8 +43,8 @@ def project_root(options: argparse.Namespace) -> Path:
 
 
 def lake_root(options: argparse.Namespace) -> Path:
-    """The lake's folder; it need not exist. Raises ConfigError for one that delta-rs takes for another: it reads the
-    tables of a folder ``a%20b`` in a folder ``a b``."""
+    """The lake's folder; it need not exist. Raises ConfigError for a path that delta-rs reads as another one: for a
+    folder ``a%20b`` it reads the folder ``a b``."""
     given: Path = options.lake or options.project / LAKE
     root = given.absolute()
     if escape := _ESCAPE.search(str(root.resolve())):
@@ -44,7 +54,7 @@ def lake_root(options: argparse.Namespace) -> Path:
 
 @contextmanager
 def writing(option: str, path: Path) -> Iterator[None]:
-    """Within it the file or folder that an option names is written. Raises ConfigError where that fails."""
+    """Encloses the writing of the file or folder that an option names. Raises ConfigError where that fails."""
     try:
         yield
     except OSError as error:
@@ -71,7 +81,7 @@ def positive(text: str) -> int:
 
 
 def one_of(words: type[_Words]) -> Callable[[str], _Words]:
-    """Reads one of the words of an enumeration. Raises argparse.ArgumentTypeError."""
+    """A type of arguments: one of the words of an enumeration. It raises argparse.ArgumentTypeError."""
 
     def read(text: str) -> _Words:
         if text not in tuple(words):
@@ -91,9 +101,9 @@ def port(text: str) -> int:
 
 def seconds(text: str) -> float:
     """A time to wait: ``10``, ``10s``, ``5m``, ``1h``. Raises argparse.ArgumentTypeError."""
-    found = re.fullmatch(r"([0-9.]+)([smh]?)", text)
+    match = re.fullmatch(r"([0-9.]+)([smh]?)", text)
     try:
-        number = float(found[1]) * _UNITS[found[2]] if found else math.nan
+        number = float(match[1]) * _UNITS[match[2]] if match else math.nan
     except ValueError:
         number = math.nan
     if not 0 <= number <= _UNITS["h"] * 24:

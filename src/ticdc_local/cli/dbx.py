@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
-from ticdc_local.cli.arguments import named_values, project_root
+from ticdc_local.cli.arguments import named_values, pairs_argument, project_argument, project_root
 from ticdc_local.runner.dbx import FILE, deployment_text
 
 WORKSPACE = "/Repos/data/ticdc-lakehouse"
@@ -17,14 +16,14 @@ EXAMPLES = """examples:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("--project", type=Path, default=Path(), help="folder with databricks.yml (default: this one)")
+    project_argument(parser)
     parser.add_argument(
         "--workspace",
         default=WORKSPACE,
         metavar="PATH",
         help=f"folder of the workspace that holds notebooks and feed files (default: {WORKSPACE})",
     )
-    parser.add_argument("--var", action="append", default=[], metavar="NAME=VALUE", help="a variable of the bundle")
+    pairs_argument(parser, "--var", "a variable of the bundle")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -18,9 +18,9 @@ from typing import Any
 
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Failure, Image, Resolved, RowChange
 from ticdc_codec.mysql_type import Family, family_of
-from ticdc_codec.protocols import PROTOCOLS, MessageDecoder, spelling
+from ticdc_codec.protocols import SPELLINGS, MessageDecoder
 from ticdc_lakehouse.counted import counted
-from ticdc_local.cli.arguments import named_values
+from ticdc_local.cli.arguments import named_values, pairs_argument
 from ticdc_local.cli.messages import message_in, opened
 
 EXAMPLES = """examples:
@@ -31,10 +31,8 @@ EXAMPLES = """examples:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("--protocol", required=True, help=f"one of {', '.join(map(spelling, PROTOCOLS))}")
-    parser.add_argument(
-        "--option", action="append", default=[], metavar="NAME=VALUE", help="a sink-uri option, or time-zone"
-    )
+    parser.add_argument("--protocol", required=True, help=f"one of {SPELLINGS}")
+    pairs_argument(parser, "--option", "a sink-uri option, or time-zone")
     parser.add_argument("--lenient", action="store_true", help="exit code 0 also if a message does not decode")
     parser.add_argument("file", nargs="?", help="JSON lines with key and value (base64 or null); default, and -: stdin")
 
@@ -57,9 +55,9 @@ def run(options: argparse.Namespace) -> int:
 def decoded_lines(decoder: MessageDecoder, lines: Iterable[bytes]) -> Iterator[tuple[int, dict[str, object]]]:
     """Each input line's number from 1, and its ``events`` or ``error``."""
     numbered = ((number, line) for number, line in enumerate(lines, start=1) if line.strip())
-    read, kept = tee((number, message_in(line, f"line {number}")) for number, line in numbered)
+    read, passed_on = tee((number, message_in(line, f"line {number}")) for number, line in numbered)
     results = decoder.decode(message for _, message in read)
-    yield from ((number, _result(events)) for (number, _), events in zip(kept, results, strict=True))
+    yield from ((number, _result(events)) for (number, _), events in zip(passed_on, results, strict=True))
 
 
 def _result(events: tuple[Event, ...]) -> dict[str, object]:

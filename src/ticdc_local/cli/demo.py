@@ -110,7 +110,7 @@ class _Demo:
         return self.open_session(self.lake)
 
     def parameters(self, broker: Broker, feeds: Iterable[str]) -> dict[str, str]:
-        """The job's parameters for these feeds, but for until_tso."""
+        """The job's parameters for these feeds, except until_tso."""
         own = {"bootstrap_servers": broker.bootstrap_servers}
         return {**local_parameters(self.project, self.lake), **feed_parameters(*feeds), **own}
 
@@ -128,7 +128,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _session(lake: Path) -> SparkSession:
-    """The process's session, without a word: the demo says what goes on."""
+    """The process's session, opened silently: the demo prints its own progress."""
     silence_query_log()
     return local_session(lake)
 
@@ -174,8 +174,8 @@ def _prepared(options: argparse.Namespace, open_session: Callable[[Path], SparkS
 
 def clean(lake: Path) -> None:
     """Make the lake's folder empty. Raises ConfigError, and deletes nothing, if the demo did not make what is in it."""
-    found = {path.name for path in lake.iterdir()} if lake.is_dir() else set()
-    if MARK not in found and not found <= _LEFT_BY_PROMPT:
+    names = {path.name for path in lake.iterdir()} if lake.is_dir() else set()
+    if MARK not in names and not names <= _LEFT_BY_PROMPT:
         raise ConfigError(f"{lake}: holds something that the demo did not make; move it away, or give --lake FOLDER")
     if lake.is_dir():
         shutil.rmtree(lake)
@@ -259,24 +259,24 @@ def _show_state(demo: _Demo, runs: Mapping[str, Run]) -> None:
     feeds = {name: status.feed_status(reader, name) for name in runs}
     rows = _gold_rows(runs[STEP_BY_STEP].lake, feeds)
     lines = [
-        (name, spelling(demo.feeds[name].protocol), *_layers(reader, found), rows[name], found.tso)
-        for name, found in feeds.items()
+        (name, spelling(demo.feeds[name].protocol), *_layers(reader, feed_status), rows[name], feed_status.tso)
+        for name, feed_status in feeds.items()
     ]
     print(f"{table(heads, lines)}\n")
 
 
-def _layers(reader: DeltaReader, found: FeedStatus) -> tuple[int, ...]:
+def _layers(reader: DeltaReader, feed_status: FeedStatus) -> tuple[int, ...]:
     """Messages in bronze and in quarantine, events in silver, tables in gold."""
-    (events,) = reader.rows(f"SELECT count(*) AS number FROM {events_table.full_name(reader, found.feed)}")
-    return found.landed, found.quarantined, events["number"], len(found.tables)
+    (events,) = reader.rows(f"SELECT count(*) AS number FROM {events_table.full_name(reader, feed_status.feed)}")
+    return feed_status.landed, feed_status.quarantined, events["number"], len(feed_status.tables)
 
 
 def _gold_rows(lake: Lake, feeds: Mapping[str, FeedStatus]) -> dict[str, int]:
     """The rows of each feed's gold views."""
     views = [
         f"SELECT '{name}' AS feed FROM {lake.table(Layer.GOLD, state.name)}"
-        for name, found in feeds.items()
-        for state in found.tables.values()
+        for name, feed_status in feeds.items()
+        for state in feed_status.tables.values()
     ]
     counted = lake.rows(f"SELECT feed, count(*) AS number FROM ({' UNION ALL '.join(views)}) GROUP BY feed")
     return {row["feed"]: row["number"] for row in counted}
@@ -298,11 +298,11 @@ def _show_queries(demo: _Demo, lake: Lake, tso: int) -> None:
 def _show_verdicts(verdicts: Mapping[str, list[Verdict]]) -> bool:
     """Print each difference, and at how many watermarks gold equals TiDB; gives whether it does at all of them."""
     print()
-    for name, found in verdicts.items():
-        for each in found:
+    for name, of_feed in verdicts.items():
+        for each in of_feed:
             for difference in each.differences[:_SHOWN]:
                 print(f"  {name} at {each.watermark}: {difference}")
-        equal = sum(not each.differences for each in found)
-        rows = sum(each.rows for each in found)
-        print(f"{name}: gold equals TiDB at {equal} of {counted(len(found), 'watermark')} ({rows} rows compared)")
-    return all(not each.differences for found in verdicts.values() for each in found)
+        equal = sum(not each.differences for each in of_feed)
+        rows = sum(each.rows for each in of_feed)
+        print(f"{name}: gold equals TiDB at {equal} of {counted(len(of_feed), 'watermark')} ({rows} rows compared)")
+    return all(not each.differences for of_feed in verdicts.values() for each in of_feed)

@@ -148,11 +148,11 @@ def _jars(group: Group) -> str:
 
 
 def _disk(folder: Path) -> str:
-    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
-    free = shutil.disk_usage(there).free
+    existing = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    free = shutil.disk_usage(existing).free
     if free < FREE_BYTES:
-        raise ConfigError(f"expected {FREE_BYTES / 1e9:.1f} GB free at {there}, found {free / 1e9:.1f}")
-    return f"{free / 1e9:.1f} GB free at {there}"
+        raise ConfigError(f"expected {FREE_BYTES / 1e9:.1f} GB free at {existing}, found {free / 1e9:.1f}")
+    return f"{free / 1e9:.1f} GB free at {existing}"
 
 
 def _ports() -> str:

@@ -9,12 +9,12 @@ from collections import Counter
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Ddl, Event, Failure, Resolved, RowChange
 from ticdc_codec.inspection import inspect
-from ticdc_codec.protocols import PROTOCOLS, protocol_named, spelling
+from ticdc_codec.protocols import SPELLINGS, protocol_named, spelling
 from ticdc_lakehouse.config.feed import Feed
 from ticdc_lakehouse.config.layer_settings import decoding_of
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.silver.first_messages import events_in
-from ticdc_local.cli.arguments import lake_root, named_values, place_arguments, writing
+from ticdc_local.cli.arguments import lake_root, named_values, pairs_argument, place_arguments, writing
 from ticdc_local.cli.generate import sink_values
 from ticdc_local.cli.inspect import print_tree
 from ticdc_local.cli.notice import note, progress
@@ -37,13 +37,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help="of the feed: letters a-z, digits and _; tables are named by it")
     place_arguments(parser)
     new = parser.add_argument_group("new")
-    new.add_argument("--protocol", help=f"one of {', '.join(map(spelling, PROTOCOLS))}")
+    new.add_argument("--protocol", help=f"one of {SPELLINGS}")
     new.add_argument("--topic", action="append", help="of the changefeed; may be repeated (default: NAME)")
     new.add_argument("--bootstrap-servers", metavar="HOST:PORT,…", help="(default: localhost:9092)")
     new.add_argument("--time-zone", help="of the TiCDC server (default: UTC)")
-    new.add_argument("--option", action="append", default=[], metavar="NAME=VALUE", help="of the sink-uri")
+    pairs_argument(new, "--option", "of the sink-uri")
     new.add_argument("--include", action="append", metavar="PATTERN", help="tables, as crm.* (default: all)")
-    new.add_argument("--force", action="store_true", help="write over a file that is there")
+    new.add_argument("--force", action="store_true", help="overwrite an existing file")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -56,7 +56,7 @@ def _new(options: argparse.Namespace) -> int:
     if path.name != f"{options.name}.yml":
         raise ConfigError(f"NAME: expected letters a-z, digits and _, found {options.name!r}")
     if path.exists() and not options.force:
-        raise ConfigError(f"{path}: is there already; --force writes over it")
+        raise ConfigError(f"{path}: exists already; --force overwrites it")
     text = _described(options)
     with writing("feed new", path), kept_if_readable(path):
         path.write_text(text, encoding="utf-8")
@@ -66,8 +66,9 @@ def _new(options: argparse.Namespace) -> int:
 
 
 def _described(options: argparse.Namespace) -> str:
-    """The file's text, of the flags and of what a person answers. Raises ConfigError where there is nobody to ask."""
-    protocol = options.protocol or _answer("--protocol", f"protocol ({', '.join(map(spelling, PROTOCOLS))})")
+    """The file's text, from the flags and the answers of whoever is at the terminal. Raises ConfigError where a flag is
+    missing and nobody is."""
+    protocol = options.protocol or _answer("--protocol", f"protocol ({SPELLINGS})")
     protocol_named(protocol)
     given = sink_values(protocol.replace("-", "_"), named_values(options.option, "--option"))
     return commented(
@@ -142,9 +143,9 @@ def _kind(event: Event) -> tuple[str, str]:
 
 
 def _answer(flag: str, question: str, default: str | None = None) -> str:
-    """What a person types, ``default`` for an empty line or where nobody sits at a terminal.
+    """The answer typed at the terminal; ``default`` for an empty line, and without a terminal.
 
-    Raises ConfigError that names the flag where there is neither.
+    Raises ConfigError that names the flag if there is neither an answer nor a default.
     """
     asks = sys.stdin is not None and sys.stdin.isatty()
     while asks:
@@ -154,5 +155,5 @@ def _answer(flag: str, question: str, default: str | None = None) -> str:
             return line.strip() or str(default)
         asks = line != ""
     if default is None:
-        raise ConfigError(f"{flag}: expected a value; nobody is at a terminal to be asked")
+        raise ConfigError(f"{flag}: expected a value, and there is no terminal to ask for it")
     return default

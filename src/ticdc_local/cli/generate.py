@@ -19,9 +19,9 @@ from typing import TextIO
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.message import ClaimCheck, Message, StoredObject
 from ticdc_codec.options import LargeMessage, SinkOptions, option_names, sink_options
-from ticdc_codec.protocols import PROTOCOLS, protocol_named, spelling
+from ticdc_codec.protocols import SPELLINGS, protocol_named
 from ticdc_lakehouse.counted import counted
-from ticdc_local.cli.arguments import named_values, positive, writing
+from ticdc_local.cli.arguments import named_values, pairs_argument, positive, writing
 from ticdc_local.cli.notice import note, progress
 from ticdc_testkit.workload import WORKLOADS, workload_named
 from ticdc_testkit.workload.stream import Changefeed, Dispatch, Interval, intervals
@@ -37,18 +37,12 @@ EXAMPLES = """examples:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("--workload", required=True, help=f"one of {', '.join(WORKLOADS)}")
-    parser.add_argument("--protocol", required=True, help=f"one of {', '.join(map(spelling, PROTOCOLS))}")
-    parser.add_argument(
-        "--option",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a sink-uri option, or time-zone; enable-tidb-extension is true if not given",
-    )
+    parser.add_argument("--protocol", required=True, help=f"one of {SPELLINGS}")
+    pairs_argument(parser, "--option", "a sink-uri option, or time-zone; enable-tidb-extension is true if not given")
     place = parser.add_mutually_exclusive_group(required=True)
     place.add_argument("--file", help="write JSON lines that `ticdc-lake decode` reads; - is the terminal")
     place.add_argument("--bootstrap-servers", metavar="HOST:PORT", help="write into this Kafka, without security")
-    parser.add_argument("--topic", help="made if it is not there (default: the workload's name)")
+    parser.add_argument("--topic", help="created if it does not exist (default: the workload's name)")
     parser.add_argument("--partitions", type=positive, default=1, metavar="N", help="of the topic (default: 1)")
     parser.add_argument(
         "--dispatch", type=Dispatch, choices=[*Dispatch], default=Dispatch.INDEX_VALUE, help="rows to partitions by"
@@ -63,6 +57,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--rate", type=positive, metavar="N", help="row changes a second, at most")
     parser.add_argument("--seed", type=int, default=0, metavar="N", help="the same seed gives the same bytes")
+    _add_file_arguments(parser)
+
+
+def _add_file_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--schema-file",
         type=Path,
@@ -75,25 +73,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write the feed that reads the stream, as the file NAME.yml of a feed NAME",
     )
-    parser.add_argument("--force", action="store_true", help="write over a --feed-file that is there")
+    parser.add_argument("--force", action="store_true", help="overwrite an existing --feed-file")
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the stream, and say how much it was."""
+    """Write the stream, and note how many messages, row changes, transactions and watermarks it has."""
     protocol_named(options.protocol)
     protocol = options.protocol.replace("-", "_")
     given = sink_values(protocol, named_values(options.option, "--option"))
-    feed = Changefeed(
-        workload=options.workload,
-        protocol=protocol,
-        options=sink_options(protocol, given),
-        partitions=options.partitions,
-        dispatch=options.dispatch,
-        creates=options.schema_file is None,
-        seed=options.seed,
-    )
-    workload_named(feed.workload)
-    protocol_named(protocol).encode([], feed.options)  # refuses options that cannot be encoded before a file is written
+    feed = _changefeed(options, protocol, given)
     topic = options.topic or feed.workload
     _refuse_to_overwrite(options)
     if options.bootstrap_servers is not None:
@@ -115,6 +103,22 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
+def _changefeed(options: argparse.Namespace, protocol: str, given: Mapping[str, str]) -> Changefeed:
+    """The changefeed to make up. Raises ConfigError for an unknown workload, and for options that cannot be encoded."""
+    feed = Changefeed(
+        workload=options.workload,
+        protocol=protocol,
+        options=sink_options(protocol, given),
+        partitions=options.partitions,
+        dispatch=options.dispatch,
+        creates=options.schema_file is None,
+        seed=options.seed,
+    )
+    workload_named(feed.workload)
+    protocol_named(protocol).encode([], feed.options)
+    return feed
+
+
 def _next_command(options: argparse.Namespace, topic: str) -> str:
     """What makes tables of the stream: a run, once there is a feed file."""
     if options.feed_file is not None:
@@ -125,13 +129,13 @@ def _next_command(options: argparse.Namespace, topic: str) -> str:
 
 
 def _refuse_to_overwrite(options: argparse.Namespace) -> None:
-    """Raises ConfigError for a feed file that is there already: somebody may have gone on with it. And for one that no
-    command would find."""
+    """Raises ConfigError for a feed file that exists, since it may have been edited, and for one that no command would
+    find."""
     path = options.feed_file
     if path is not None and path.suffix != ".yml":
         raise ConfigError(f"--feed-file: {path}: expected the ending .yml")
     if path is not None and path.is_file() and not options.force:
-        raise ConfigError(f"--feed-file: {path}: is there already; --force writes over it")
+        raise ConfigError(f"--feed-file: {path}: exists already; --force overwrites it")
 
 
 def _check_brokers(text: str) -> None:
@@ -147,13 +151,13 @@ def _check_brokers(text: str) -> None:
 
 
 def sink_values(protocol: str, given: Mapping[str, str]) -> dict[str, str]:
-    """The options of the changefeed: those given, and watermarks where they are a matter of an option."""
+    """The options of the changefeed: those given, and watermarks where an option turns them on."""
     own = {"enable-tidb-extension": "true"} if "enable-tidb-extension" in option_names(protocol) else {}
     return {**own, **given}
 
 
 def _describe(options: argparse.Namespace, feed: Changefeed, given: Mapping[str, str], topic: str) -> None:
-    """Write the schema file and the feed file that were asked for."""
+    """Write the schema file and the feed file, where the options name them."""
     from ticdc_lakehouse.policy import Mode
     from ticdc_local.feed_file import kept_if_readable, write_feed_file, yaml_value
 
@@ -187,7 +191,7 @@ def paced(stream: Iterable[Interval], rate: int | None) -> Iterator[Interval]:
 
 
 def stored(stream: Iterable[Interval], options: SinkOptions) -> Iterator[Interval]:
-    """The stream; the claim-check objects of an interval lie in their store before its messages come."""
+    """The stream; the claim-check objects of an interval are stored before its messages are yielded."""
     if options.large_message_handle_option is not LargeMessage.CLAIM_CHECK or options.claim_check_storage_uri is None:
         yield from stream
         return
@@ -201,7 +205,7 @@ def stored(stream: Iterable[Interval], options: SinkOptions) -> Iterator[Interva
 
 
 def claim_check_objects(interval: Interval) -> Iterator[StoredObject]:
-    """What the messages of an interval name."""
+    """The claim-check objects that the messages of an interval name."""
     for messages in interval.messages.values():
         for message in messages:
             if isinstance(message, ClaimCheck):
@@ -210,13 +214,13 @@ def claim_check_objects(interval: Interval) -> Iterator[StoredObject]:
 
 @dataclass(slots=True)
 class Written:
-    """How much was written."""
+    """Counts what is written."""
 
     counts: Counter[str] = field(default_factory=Counter)
     started: float = field(default_factory=time.monotonic)
 
     def counted(self, stream: Iterable[Interval]) -> Iterator[Interval]:
-        """The stream, counted while it goes by."""
+        """The stream, counted as it is read."""
         for interval in stream:
             self.counts["message"] += sum(map(len, interval.messages.values()))
             self.counts["row change"] += interval.rows

@@ -15,9 +15,9 @@ from rich.tree import Tree
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.inspection import Inspector, Node, Style
-from ticdc_codec.protocols import PROTOCOLS, spelling
+from ticdc_codec.protocols import SPELLINGS
 from ticdc_codec.recognition import recognise
-from ticdc_local.cli.arguments import named_values
+from ticdc_local.cli.arguments import named_values, pairs_argument
 from ticdc_local.cli.messages import Pair, messages_in, opened
 
 _FIRST = 48
@@ -44,10 +44,8 @@ EXAMPLES = """examples:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("--protocol", help=f"one of {', '.join(map(spelling, PROTOCOLS))}; without it the bytes tell")
-    parser.add_argument(
-        "--option", action="append", default=[], metavar="NAME=VALUE", help="a sink-uri option, or time-zone"
-    )
+    parser.add_argument("--protocol", help=f"one of {SPELLINGS} (default: as the bytes show)")
+    pairs_argument(parser, "--option", "a sink-uri option, or time-zone")
     parser.add_argument("--explain", action="store_true", help="show what each byte is")
     parser.add_argument("--key", metavar="BASE64|@FILE", help="the key of a file that is one message's value")
     parser.add_argument(
@@ -57,7 +55,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Print a tree a message. 1 if any does not decode, or there is none."""
+    """Print a tree for each message; 1 if one does not decode, or there is no message."""
     with opened(options.file) as file:
         messages = iter(messages_in(file.read(), _key(options.key)))
     first = [*islice(messages, _FIRST)]
@@ -74,9 +72,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _show(inspector: Inspector, message: Pair, number: int) -> bool:
-    found = inspector.inspect(message, f"message {number}")
-    print_tree(found.tree, sys.stdout)
-    return found.decoded
+    inspection = inspector.inspect(message, f"message {number}")
+    print_tree(inspection.tree, sys.stdout)
+    return inspection.decoded
 
 
 def print_tree(node: Node, file: TextIO | None) -> None:

@@ -1,7 +1,7 @@
 """SIGINT and SIGTERM end a command: one line, exit code 130, Java and broker gone, nothing begun after it.
 
 The signal wakes a thread of its own, because the main thread may be waiting for Java or in a library of C, where Python
-handles no signal. Layers that are at work may finish what they commit; whatever is cut off, the next run mends.
+handles no signal. Layers that are at work may finish what they commit; the next run repairs whatever is cut off.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ticdc_lakehouse.run_lock import RUNS
 from ticdc_local.script import INTERRUPTED, SIGNALS, say_interrupted
 
 COMMIT_SECONDS = 3.5
-"""So long a layer at work may go on; with what Java needs to end it is less than five."""
+"""How long a layer may continue; with the time that Java needs to end it is less than five."""
 JAVA_SECONDS = 0.9
 _ENDING = threading.Event()
 _FOLDERS: set[str] = set()
@@ -127,5 +127,5 @@ def _send(pid: int, number: signal.Signals) -> None:
 def _is_gone(pid: int) -> bool:
     try:
         return os.waitpid(pid, os.WNOHANG)[0] == pid
-    except ChildProcessError:  # somebody else of this process has waited for it
+    except ChildProcessError:  # another thread of this process has waited for it
         return True

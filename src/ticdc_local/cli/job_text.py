@@ -40,7 +40,7 @@ def first_line(error: BaseException | None) -> str:
 
 
 def result_text(result: JobResult) -> str:
-    """The traceback of each failure that is nobody's setting, a list of the failures, and how the job ended."""
+    """The traceback of each failure that its error does not explain, a list of the failures, and how the job ended."""
     traces = [trace_text(failure) for failure in result.failures if not _is_explained(failure.error)]
     state = "ran, but a feed needs attention," if result.needs_attention else result.state
     ended = f"job {result.job}: {state} in {result.seconds:.1f} s"
@@ -101,7 +101,7 @@ def _without_java(lines: Iterable[str]) -> list[str]:
 
 def _causes(error: BaseException | None) -> list[str]:
     """What Spark names as the cause of an error, and the cause of that: what an executor's Python raised is last."""
-    found = []
+    lines = []
     while (error := getattr(error, "_cause", None)) is not None:
-        found += ["caused by:", *_without_java(str(error).splitlines())]
-    return found
+        lines += ["caused by:", *_without_java(str(error).splitlines())]
+    return lines

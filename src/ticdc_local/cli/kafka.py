@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check_port(number: int) -> None:
-    """Raises ConfigError if somebody listens on the port."""
+    """Raises ConfigError if the port is in use."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:

@@ -32,16 +32,16 @@ def run(options: argparse.Namespace) -> int:
         feed_named(options, options.feed)
     lake = open_lake(options)
     feeds = [options.feed] if options.feed else published_feeds(lake)
-    found = []
+    objects = []
     for feed in feeds:
         run = feed_run(options, feed, lake)
         with progress(f"{feed}: compacting"):
             done = run.maintain()
-        found.append(_object(feed, done))
+        objects.append(_object(feed, done))
         if not options.json:
             print("\n".join([_text(feed, done), *(f"{feed}: {line}" for line in retention.lines(lake, feed))]))
     if options.json:
-        print(json.dumps(found))
+        print(json.dumps(objects))
     return 0
 
 

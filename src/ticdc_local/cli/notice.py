@@ -1,4 +1,4 @@
-"""What a command says beside its result: notes and progress, on standard error; nothing with ``--quiet``."""
+"""What a command prints beside its result: notes and progress, on standard error; nothing with ``--quiet``."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def can_erase(file: TextIO | None) -> bool:
 
 @contextmanager
 def progress(doing: str) -> Iterator[None]:
-    """Within it a terminal that can erase a line shows what goes on and for how long, from two seconds on. Nothing is
+    """Shows on a terminal that can erase a line what is running and for how long, from two seconds on. Nothing is
     printed meanwhile."""
     if _SETTINGS.quiet or not can_erase(sys.stderr):
         yield

@@ -25,7 +25,7 @@ from ticdc_local.session import local_session
 def open_lake(options: argparse.Namespace, *, reads_only: bool = False) -> Lake:
     """The lake, its tables registered with a Spark session; one that ``reads_only`` makes no file in the lake's folder.
 
-    Raises ConfigError if there is none in the folder.
+    Raises ConfigError if the folder has no lake.
     """
     root = existing_lake(options)
     scratch = _temporary_folder() if reads_only else None

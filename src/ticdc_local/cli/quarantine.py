@@ -13,7 +13,7 @@ from ticdc_lakehouse.config.feed import Feed
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.silver import events_table, quarantine
-from ticdc_lakehouse.silver.quarantine import ALL, Position, positions_of
+from ticdc_lakehouse.silver.quarantine import ALL, Position, fault_text, position_text, positions_of
 from ticdc_local.cli.arguments import place_arguments
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run
@@ -53,7 +53,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    """List, show, replay or dismiss; 1 if a message that was to be acted on stays open, or is not open at all."""
+    """List, show, replay or dismiss; 1 if a message stays open, or a position has no open message."""
     dismisses = options.action == "dismiss"
     messages = options.at or ([] if options.action in ("show", "dismiss") else [ALL])
     positions = positions_of(messages)
@@ -121,11 +121,9 @@ def summary(feed: str, reasons: Counter[str]) -> str:
 
 
 def message_text(row: Values) -> str:
-    """One open message: its position as ``--at`` takes it, whose rows it holds if that is known, what is wrong."""
+    """One open message: its position as ``--at`` takes it, its table if that is known, and its fault."""
     table = "any table" if row["table"] is None else f"{row['database']}.{row['table']}"
-    byte = "" if row["error_offset"] is None else f" at byte {row['error_offset']}"
-    place = f"{row['topic']}/{row['partition']}/{row['offset']}"
-    return f"  {place}  {table}  {row['reason']}{byte}: {row['detail']}"
+    return f"  {position_text(row)}  {table}  {fault_text(row)}"
 
 
 def _rest(feed: str, count: int) -> list[str]:
@@ -133,7 +131,7 @@ def _rest(feed: str, count: int) -> list[str]:
 
 
 def _try_replay(options: argparse.Namespace, feed: Feed, positions: list[Position]) -> int:
-    """Say how many messages would decode now, and why each of the others would not; 1 if there is such a one."""
+    """Print how many messages would decode now, and why the others would not; 1 if there are others."""
     lake = open_reader(options)
     with progress("decoding"):
         tried = trial(lake, feed, positions, _TRIED)
@@ -141,8 +139,8 @@ def _try_replay(options: argparse.Namespace, feed: Feed, positions: list[Positio
     if options.json:
         print(json.dumps([*map(tried_object, tried)]))
         return 1 if failed else 0
-    found = counted(len(tried), "message")
-    print(f"{feed.name}: of {found} {len(tried) - len(failed)} would decode, {len(failed)} stay open")
+    messages = counted(len(tried), "message")
+    print(f"{feed.name}: of {messages} {len(tried) - len(failed)} would decode, {len(failed)} stay open")
     print("\n".join(failure_text(message) for message in failed[:_SHOWN]), end="\n" if failed else "")
     if len(tried) > len(failed):
         note(f"Next: ticdc-lake quarantine replay --feed {feed.name}")
@@ -167,9 +165,9 @@ def _dismiss(run: Run, messages: list[str], reason: str) -> int:
     return 1 if _not_open(messages, count) else 0
 
 
-def _not_open(messages: list[str], found: int) -> int:
-    """How many of the positions named no open message; says so."""
-    absent = max(0, len(set(positions_of(messages))) - found)
+def _not_open(messages: list[str], open_count: int) -> int:
+    """The number of positions without an open message; prints it if it is not 0."""
+    absent = max(0, len(set(positions_of(messages))) - open_count)
     if absent:
         print(f"no open message at {counted(absent, 'position')} given with --at")
     return absent

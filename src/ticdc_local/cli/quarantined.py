@@ -16,7 +16,7 @@ from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.silver import external_schemas, quarantine
 from ticdc_lakehouse.silver.decode_stream import TOO_LARGE, too_large_text
 from ticdc_lakehouse.silver.first_messages import events_in
-from ticdc_lakehouse.silver.quarantine import Position
+from ticdc_lakehouse.silver.quarantine import Position, fault_text, position_text
 from ticdc_lakehouse.sql.text import literal
 from ticdc_local.cli.inspect import print_tree
 from ticdc_local.cli.notice import note
@@ -39,18 +39,18 @@ class Tried:
 
 
 def show(lake: DeltaReader, feed: Feed, positions: Sequence[Position], *, explain: bool) -> int:
-    """Print why each of these messages is in quarantine, its bytes, and what `inspect` makes of them. 1 if one of the
-    positions names no quarantined message."""
-    found = quarantine.first_open(lake, feed.name, positions)
-    for row, raw in _with_bytes(lake, feed, found):
-        place = f"{row['topic']}/{row['partition']}/{row['offset']}"
-        at = "" if row["error_offset"] is None else f" at byte {row['error_offset']}"
-        print(f"{place} of feed {feed.name}: {row['reason']}{at}: {row['detail']}")
+    """Print why each of these messages is in quarantine, its bytes, and how `inspect` reads them. 1 if a position has
+    no quarantined message."""
+    rows = quarantine.first_open(lake, feed.name, positions)
+    for row, raw in _with_bytes(lake, feed, rows):
+        place = position_text(row)
+        print(f"{place} of feed {feed.name}: {fault_text(row)}")
         print(f"  Kafka's time {row['timestamp']:%Y-%m-%d %H:%M:%S.%f} UTC, bronze batch {row['batch']}")
         print("\n".join(f"  {line}" for line in dump(raw["value"] or b"", row["error_offset"])))
-        print_tree(_inspector(feed, explain=explain).inspect((raw["key"], raw["value"]), place).tree, sys.stdout)
+        inspector = Inspector(feed.protocol, options_given(feed), explain=explain)
+        print_tree(inspector.inspect((raw["key"], raw["value"]), place).tree, sys.stdout)
         note(f"Next: ticdc-lake quarantine replay --feed {feed.name} --at {place} --dry-run")
-    if absent := len(set(positions)) - len(found):
+    if absent := len(set(positions)) - len(rows):
         print(f"no open message at {counted(absent, 'position')} given with --at")
     return 1 if absent else 0
 
@@ -62,10 +62,7 @@ def trial(lake: DeltaReader, feed: Feed, positions: Sequence[Position], limit: i
     events = events_in(decoding, [(raw["key"], raw["value"]) for _, raw in pairs])
     failures = {number: event for number, event in events if isinstance(event, Failure)}
     failures |= _too_large([raw for _, raw in pairs], decoding.max_message_bytes)
-    return [
-        Tried(position=f"{row['topic']}/{row['partition']}/{row['offset']}", failure=failures.get(number))
-        for number, (row, _) in enumerate(pairs)
-    ]
+    return [Tried(position=position_text(row), failure=failures.get(number)) for number, (row, _) in enumerate(pairs)]
 
 
 def _too_large(messages: Sequence[Values], limit: int) -> dict[int, Failure]:
@@ -111,7 +108,3 @@ def _dump_line(data: bytes, start: int, fault: int | None) -> str:
     text = "".join(chr(byte) if 32 <= byte < 127 else "." for byte in part)
     mark = ">" if fault is not None and start <= fault < start + _LINE else " "
     return f"{mark} {start:08x}  {part.hex(' '):{3 * _LINE - 1}}  {text}"
-
-
-def _inspector(feed: Feed, *, explain: bool) -> Inspector:
-    return Inspector(feed.protocol, options_given(feed), explain=explain)

@@ -12,7 +12,7 @@ from pathlib import Path
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.config.feed import Feed, load_feeds
 from ticdc_lakehouse.job_parameters import lake_from
-from ticdc_local.cli.arguments import lake_root, named_values, place_arguments, project_root, seconds
+from ticdc_local.cli.arguments import lake_root, named_values, pairs_argument, place_arguments, project_root, seconds
 from ticdc_local.cli.job_text import progress_text, result_text
 from ticdc_local.cli.notice import note
 from ticdc_local.cli.open_lake import quiet_session
@@ -22,7 +22,7 @@ from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.runner.graph import read_job
 from ticdc_local.runner.job import feed_parameters, local_parameters, run_job
 from ticdc_local.runner.notebook import Surroundings, read_notebook, run_notebook
-from ticdc_local.runner.outcome import JobState
+from ticdc_local.runner.outcome import JobResult, JobState
 from ticdc_local.runner.reference import listed
 
 JOB = "ticdc_lake"
@@ -44,15 +44,15 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--every", type=seconds, metavar="TIME", help=f"again and again, so often (10s, 1m), until Ctrl-C: job {LOOP}"
     )
     parser.add_argument("--feed", action="append", default=[], help="only this feed; a job takes several")
-    parser.add_argument("--param", action="append", default=[], metavar="NAME=VALUE", help="a parameter")
+    pairs_argument(parser, "--param", "a parameter")
     parser.add_argument(
         "--retry-wait", type=seconds, default=1.0, metavar="TIME", help="between attempts of a task (default: 1s)"
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the job with progress, or the notebook; 1 if the job fails, 3 if a feed's alarm is all that failed. What
-    notebooks print comes before the job's result, or with ``--quiet`` not at all."""
+    """Run the job with progress, or the notebook; 1 if the job fails, 3 if only a feed's alarm failed. The output of
+    notebooks comes before the job's result, or with ``--quiet`` not at all."""
     given = named_values(options.param, "--param")
     if options.job is not None and options.job.endswith((".py", ".ipynb")):
         return _run_notebook(options, given)
@@ -84,17 +84,20 @@ def _run_job(options: argparse.Namespace, given: Mapping[str, str]) -> int:
             retry_wait_seconds=options.retry_wait,
         )
     print("\n".join([*filter(None, [_refused_text(refused)]), result_text(result)]))
+    code = _exit_code(result, refused)
+    if feeds and code == 0:
+        note(" ".join(["Next: ticdc-lake status", *(f"--feed {feed.name}" for feed in feeds if len(feeds) == 1)]))
+    return code
+
+
+def _exit_code(result: JobResult, refused: Mapping[str, str]) -> int:
     if result.needs_attention and not refused:
         return NEEDS_ATTENTION
-    if result.state is not JobState.SUCCESS or refused:
-        return 1
-    if feeds:
-        note(" ".join(["Next: ticdc-lake status", *(f"--feed {feed.name}" for feed in feeds if len(feeds) == 1)]))
-    return 0
+    return 1 if result.state is not JobState.SUCCESS or refused else 0
 
 
 def _refused(feeds: Sequence[Feed], lake: Path) -> dict[str, str]:
-    """Why a feed cannot be begun with, by its name. Raises ConfigError if none can, as the lake cannot be written."""
+    """Why a feed cannot be started, by its name. Raises ConfigError if the lake cannot be written."""
     if not feeds:
         return {}
     check_lake(lake)
@@ -130,7 +133,7 @@ def _run_notebook(options: argparse.Namespace, given: Mapping[str, str]) -> int:
 
 
 def notebook_named(name: str, project: Path) -> Path:
-    """The notebook, in this folder or else in the project's, looked at before Spark starts. Raises ConfigError."""
+    """The notebook, in this folder or else in the project's, checked before Spark starts. Raises ConfigError."""
     path = Path(name) if Path(name).is_file() else project / name
     read_notebook(path)
     return path

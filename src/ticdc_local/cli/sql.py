@@ -104,8 +104,8 @@ def row_limit(text: str) -> int:
 
 def names(lake: Lake) -> list[str]:
     """The tables and views that a statement may name, without those that gold keeps for itself."""
-    found = (f"{schema}.{name}" for layer, schema in lake.schemas.items() for name in lake.tables(layer))
-    return [name for name in found if not is_internal(name)]
+    all_names = (f"{schema}.{name}" for layer, schema in lake.schemas.items() for name in lake.tables(layer))
+    return [name for name in all_names if not is_internal(name)]
 
 
 def is_internal(name: str) -> bool:
@@ -146,20 +146,20 @@ def feed_line(lake: Lake, feed: str) -> str:
 
 def run_all(lake: Lake, statements: Iterator[str], printing: Printing = TABLE) -> int:
     """Run statements up to ``quit`` or the first that fails; 1 if one does, and the rest is named."""
-    wanted = takewhile(_is_sql, statements)
-    if all(execute(lake, statement, printing) for statement in wanted):
+    pending = takewhile(_is_sql, statements)
+    if all(execute(lake, statement, printing) for statement in pending):
         return 0
-    for statement in wanted:
+    for statement in pending:
         print(f"not run: {' '.join(statement.split())}", file=sys.stderr)
     return 1
 
 
 def execute(lake: Lake, statement: str, printing: Printing = TABLE) -> bool:
     """Run one statement and print its result, or its error as one line; gives whether it went well."""
-    asked = _AS_OF.fullmatch(statement.strip())
+    as_of_match = _AS_OF.fullmatch(statement.strip())
     try:
-        if asked:
-            print(as_of_line(lake, asked["feed"], int(asked["tso"])))
+        if as_of_match:
+            print(as_of_line(lake, as_of_match["feed"], int(as_of_match["tso"])))
             return True
         result = lake.spark.sql(statement)
         if result.columns:
@@ -189,7 +189,7 @@ def _first_line(error: Exception) -> str:
 
 
 def typed(read_line: Callable[[str], str | None]) -> Iterator[str]:
-    """Statements from lines, each when its ``;`` is there, until ``quit`` or the end (``read_line`` gives None)."""
+    """Statements from lines, each once its ``;`` is read, until ``quit`` or the end (``read_line`` returns None)."""
     text = ""
     while (line := read_line(MORE if text.strip() else PROMPT)) is not None:
         if not text.strip() and not _is_sql(line):

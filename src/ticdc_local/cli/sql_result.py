@@ -14,8 +14,8 @@ from itertools import islice
 
 import orjson
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql.types import BinaryType
+
+from ticdc_local.runner.display import as_texts
 
 Texts = Sequence[str | None]
 """A row: each value as Spark writes it, binary as hexadecimal; None for NULL."""
@@ -45,8 +45,8 @@ class Printing:
 
     def show(self, result: DataFrame) -> None:
         """Print a result's rows."""
-        found = texts(result)
-        shown = found if self.rows is None else islice(found, self.rows)
+        rows = texts(result)
+        shown = rows if self.rows is None else islice(rows, self.rows)
         match self.format:
             case Format.CSV:
                 csv.writer(sys.stdout, lineterminator="\n").writerows([result.columns, *shown])
@@ -58,17 +58,13 @@ class Printing:
             case Format.TABLE:
                 lines = [*table_lines(result.columns, [*shown], self.width)]
                 (show_paged if self.pages else print)("\n".join(lines))
-        if self.rows is not None and next(found, None) is not None:
+        if self.rows is not None and next(rows, None) is not None:
             print(f"only the first {self.rows} rows; --rows all prints all", file=sys.stderr)
 
 
 def texts(result: DataFrame) -> Iterator[Texts]:
     """The rows one after the other, read partition by partition."""
-    # Names may stand twice; numbers do not.
-    numbered = result.toDF(*(f"c{i}" for i in range(len(result.columns))))
-    binary = {field.name for field in numbered.schema if isinstance(field.dataType, BinaryType)}
-    cells = [F.hex(name) if name in binary else F.col(name).cast("string") for name in numbered.columns]
-    return (tuple(row) for row in numbered.select(*cells).toLocalIterator())
+    return (tuple(row) for row in as_texts(result).toLocalIterator())
 
 
 def show_paged(text: str) -> None:
@@ -77,9 +73,8 @@ def show_paged(text: str) -> None:
     if len(lines) < size.lines and max(map(len, lines), default=0) <= size.columns:
         print(text)
         return
-    os.environ.setdefault(
-        "LESS", "FSX"
-    )  # else it folds a box's lines, and a table that is read is gone from the screen
+    # Less neither folds a box's lines nor clears the screen when it ends.
+    os.environ.setdefault("LESS", "FSX")
     pydoc.pager(text)
 
 

@@ -76,9 +76,9 @@ def run(options: argparse.Namespace) -> int:
 def records_text(lake: DeltaReader, feed: str) -> list[str]:
     """Lines that say how far back bronze and silver go, once maintenance has looked, and when the feed's tables were
     last compared with TiDB's, if ever, at which TSO, with what result."""
-    kept = [f"  retention    {line}" for line in retention.lines(lake, feed)]
+    retained = [f"  retention    {line}" for line in retention.lines(lake, feed)]
     verified = last_verification(lake, feed)
-    return [*kept, f"  verified     {verification_text(verified)}"] if verified else kept
+    return [*retained, f"  verified     {verification_text(verified)}"] if verified else retained
 
 
 def _watch(options: argparse.Namespace) -> None:

@@ -16,7 +16,7 @@ from ticdc_local.cli.project import feed_named, open_reader
 
 EXAMPLES = """examples:
   ticdc-lake table skip-ddl shop.orders --feed crm --reason "a column that nobody reads"
-  ticdc-lake table resume shop.orders --feed crm --reason "the schema file is mended\""""
+  ticdc-lake table resume shop.orders --feed crm --reason "the schema file is corrected\""""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

@@ -58,8 +58,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Raises ConfigError for what can be known before Spark starts: a table or secret that is not there, a TiDB that
-    does not answer, or has nothing of that TSO any more."""
+    """Raises ConfigError for what is known before Spark starts: a missing table or secret, a TiDB that
+    does not answer, or no longer has the data at that TSO."""
     feed = feed_named(options, options.feed)
     before = published(open_reader(options), feed.name)
     chosen_tables(before, gold_config_of(feed), options.table)

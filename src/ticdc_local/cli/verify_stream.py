@@ -12,7 +12,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local.cli.arguments import named_values, writing
+from ticdc_local.cli.arguments import named_values, pairs_argument, writing
 from ticdc_local.cli.interrupt import temporary_folder
 from ticdc_local.cli.notice import note
 from ticdc_testkit.recorded_streams import RecordedStream, recorded_streams
@@ -98,9 +98,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--file", action="append", default=[], help="only message files of this name, such as craft.jsonl.gz"
     )
     parser.add_argument("--every", type=int, default=1, metavar="N", help="compare each Nth answer, and the last")
-    parser.add_argument(
-        "--option", action="append", default=[], metavar="NAME=VALUE", help="a further option of the feeds that have it"
-    )
+    pairs_argument(parser, "--option", "a further option of the feeds that have it")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the summary into this file")
     parser.add_argument("--json", action="store_true", help="a JSON list, an object a file, in place of the table")
     parser.add_argument("--lake", type=Path, help="folder to leave the lake in (default: a temporary one)")
@@ -125,7 +123,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def chosen(streams: Sequence[RecordedStream], files: Sequence[str]) -> list[RecordedStream]:
-    """The streams of these files, all where none is named. Raises ConfigError for a file that there is not."""
+    """The streams of these files, of all without names. Raises ConfigError for an unknown file."""
     names = sorted({stream.file for stream in streams})
     if unknown := [file for file in files if file not in names]:
         raise ConfigError(f"--file: expected one of {', '.join(names)}, found {unknown[0]!r}")
@@ -152,7 +150,7 @@ def _verify(task: _Task) -> list[Result]:
 
 
 def _verify_one(task: _Task, spark: SparkSession, broker: Broker, result: Result) -> None:
-    """Fill the result; what goes wrong with one file is its remark, and the others go on."""
+    """Fills the result; an error in one file becomes its remark, and the others continue."""
     from pyspark.errors import PySparkException
 
     from ticdc_codec.errors import LakehouseError
@@ -174,10 +172,10 @@ def _verify_one(task: _Task, spark: SparkSession, broker: Broker, result: Result
 
 
 def _show(task: _Task, verdict: Verdict) -> None:
-    """Print a watermark's differences, and of a single file also that there are none."""
+    """Prints a watermark's differences, and for a single file also that it has none."""
     if len(task.streams) == 1 or verdict.differences:
-        found = "equal" if not verdict.differences else f"{len(verdict.differences)} differences"
-        task.say(f"watermark {verdict.watermark}: {verdict.tables} tables, {verdict.rows} rows: {found}")
+        outcome = "equal" if not verdict.differences else f"{len(verdict.differences)} differences"
+        task.say(f"watermark {verdict.watermark}: {verdict.tables} tables, {verdict.rows} rows: {outcome}")
     for difference in verdict.differences[:_SHOWN]:
         note(f"  {difference}")
     if len(verdict.differences) > _SHOWN:

@@ -25,40 +25,40 @@ def watch(look: Callable[[], Sequence[FeedStatus]], check: Check, every: float) 
     with Live(auto_refresh=False) as live:
         live.console.show_cursor()  # a signal ends the process without the end of this block, which would show it
         while True:
-            found = look()
-            live.update(watch_view(found, rates(found, landed, time.monotonic()), check), refresh=True)
+            statuses = look()
+            live.update(watch_view(statuses, rates(statuses, landed, time.monotonic()), check), refresh=True)
             time.sleep(every)
 
 
-def rates(found: Sequence[FeedStatus], before: dict[str, tuple[float, int]], now: float) -> dict[str, float]:
+def rates(statuses: Sequence[FeedStatus], before: dict[str, tuple[float, int]], now: float) -> dict[str, float]:
     """Messages a second by feed since the look before, which ``before`` holds and then becomes this one."""
     rate = {}
-    for each in found:
-        if each.feed in before:
-            then, landed = before[each.feed]
-            rate[each.feed] = (each.landed - landed) / (now - then)
-        before[each.feed] = now, each.landed
+    for status in statuses:
+        if status.feed in before:
+            then, landed = before[status.feed]
+            rate[status.feed] = (status.landed - landed) / (now - then)
+        before[status.feed] = now, status.landed
     return rate
 
 
-def watch_view(found: Sequence[FeedStatus], rate: Mapping[str, float], check: Check) -> Group:
+def watch_view(statuses: Sequence[FeedStatus], rate: Mapping[str, float], check: Check) -> Group:
     """A table with a line a feed, for a terminal of 80 columns; below it which feeds are not fine, and why."""
     table = Table("feed", *_COLUMNS, box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold underline")
     concerns = []
-    for each in found:
-        health, text = check(each)
+    for status in statuses:
+        health, text = check(status)
         cells = (
-            f"{each.landed:,}",
-            f"{rate[each.feed]:,.1f}" if each.feed in rate else "",
-            f"{each.waiting:,}",
-            f"{each.quarantined:,}",
-            _duration(each.unapplied_seconds),
-            _duration(each.age_seconds),
-            f"{len(each.blocked)} of {len(each.tables)}",
+            f"{status.landed:,}",
+            f"{rate[status.feed]:,.1f}" if status.feed in rate else "",
+            f"{status.waiting:,}",
+            f"{status.quarantined:,}",
+            _duration(status.unapplied_seconds),
+            _duration(status.age_seconds),
+            f"{len(status.blocked)} of {len(status.tables)}",
         )
-        table.add_row(Text(each.feed, style=_COLOURS[health]), *cells)
+        table.add_row(Text(status.feed, style=_COLOURS[health]), *cells)
         if health is not Health.FINE:
-            concerns.append(Text(f"{each.feed}: {text}", style=_COLOURS[health]))
+            concerns.append(Text(f"{status.feed}: {text}", style=_COLOURS[health]))
     return Group(table, "", *concerns)
 
 

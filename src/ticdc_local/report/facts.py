@@ -45,7 +45,7 @@ class WindowFacts:
 
     @property
     def silver_seconds(self) -> float | None:
-        """From landed to decoded; None if a batch was landed meanwhile, or nobody knows."""
+        """From landed to decoded; None if a batch was landed meanwhile, or the times are unknown."""
         return _seconds(self.landed_at, self.decoded_at)
 
     @property
@@ -144,20 +144,20 @@ def _seconds(since: datetime | None, until: datetime | None) -> float | None:
 
 
 def _rows(lake: DeltaReader, feed: str, windows: Sequence[WindowFacts]) -> dict[tuple[int, TableName], int]:
-    found = lake.rows(f"""
+    counts = lake.rows(f"""
         SELECT w.number, e.database, e.table, count(*) AS changes
         FROM {events_table.full_name(lake, feed)} AS e JOIN {lake.table(Layer.OPS, WINDOWS)} AS w
           ON e.commit_ts > w.from_tso AND e.commit_ts <= w.tso
         WHERE e.kind = '{Kind.ROW}' AND w.feed = '{feed}' AND w.number >= {windows[0].number}
         GROUP BY w.number, e.database, e.table""")
-    return {(row["number"], TableName(row["database"], row["table"])): row["changes"] for row in found}
+    return {(row["number"], TableName(row["database"], row["table"])): row["changes"] for row in counts}
 
 
 def _ddls(lake: DeltaReader, feed: str) -> tuple[DdlFacts, ...]:
-    found = lake.rows(f"""
+    ddls = lake.rows(f"""
         SELECT DISTINCT commit_ts, query FROM {events_table.full_name(lake, feed)}
         WHERE kind = '{Kind.DDL}' AND commit_ts IS NOT NULL ORDER BY commit_ts DESC, query LIMIT {NEWEST_DDLS}""")
-    return tuple(DdlFacts(tso=row["commit_ts"], query=row["query"]) for row in found)
+    return tuple(DdlFacts(tso=row["commit_ts"], query=row["query"]) for row in ddls)
 
 
 def _tables(lake: DeltaReader, feed: str) -> tuple[TableFacts, ...]:

@@ -104,8 +104,8 @@ def _plots(facts: FeedFacts) -> Iterable[tuple[str, str]]:
 
 
 def _points(facts: FeedFacts, name: str) -> list[tuple[datetime, float]]:
-    found = ((each.published_at, getattr(each, name)) for each in facts.windows)
-    return [(at, seconds) for at, seconds in found if seconds is not None]
+    points = ((each.published_at, getattr(each, name)) for each in facts.windows)
+    return [(at, seconds) for at, seconds in points if seconds is not None]
 
 
 def _blocked(status: FeedStatus) -> str:

@@ -40,9 +40,9 @@ class Line:
     points: Sequence[tuple[datetime, float]]
 
 
-def lines(found: Sequence[Line], unit: str) -> str:
+def lines(series: Sequence[Line], unit: str) -> str:
     """Lines over time; empty if there is no point."""
-    points = [point for line in found for point in line.points]
+    points = [point for line in series for point in line.points]
     if not points:
         return ""
     first, last = min(at for at, _ in points), max(at for at, _ in points)
@@ -54,12 +54,12 @@ def lines(found: Sequence[Line], unit: str) -> str:
 
     drawn = [
         _line(number, [place(at, value) for at, value in line.points], [value for _, value in line.points], unit)
-        for number, line in enumerate(found)
+        for number, line in enumerate(series)
     ]
     ends = _text(LEFT, HEIGHT - 8, f"{first:%Y-%m-%d %H:%M:%S}", "start") + _text(
         WIDTH - RIGHT, HEIGHT - 8, f"{last:%Y-%m-%d %H:%M:%S} UTC", "end"
     )
-    return _svg([*_grid(top, unit), *drawn, ends]) + _legend([line.name for line in found])
+    return _svg([*_grid(top, unit), *drawn, ends]) + _legend([line.name for line in series])
 
 
 def _line(number: int, places: Sequence[tuple[float, float]], values: Sequence[float], unit: str) -> str:
@@ -102,7 +102,7 @@ def _bar(number: int, x: float, bottom: float, height: float, width: float, labe
 
 
 def bars(values: Mapping[str, float], unit: str) -> str:
-    """A horizontal bar a name, the longest first; empty if there is none."""
+    """A horizontal bar a name, the longest first; empty without values."""
     if not values:
         return ""
     top, height = max(values.values()), 24

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import or_
 from pathlib import Path
 from typing import Any, Literal
 
@@ -98,7 +100,7 @@ class Bundle:
     resources: tuple[Resource, ...]
 
     def resource(self, kind: str, key: str) -> Resource:
-        """Raises: ConfigError when there is none."""
+        """The resource of this kind and key. Raises: ConfigError when it does not exist."""
         for resource in self.resources:
             if (resource.kind, resource.key) == (kind, key):
                 return resource
@@ -107,31 +109,26 @@ class Bundle:
 
 
 def load_bundle(root: Path, target: str | None = None, variables: Mapping[str, Any] | None = None) -> Bundle:
-    """The bundle in folder ``root``; ``target`` None is the default one; ``variables`` go before targets' and defaults.
+    """The bundle in folder ``root``; ``target`` None is the default one; ``variables`` override targets' and defaults.
 
     Raises: ConfigError naming file and key.
     """
     main = read_as(_Main, read_yaml(root / FILE), FILE)
     targets = {name: read_as(_Target, values, f"{FILE}: targets.{name}") for name, values in main.targets.items()}
-    target = _default(targets) if target is None else target
-    if target not in targets:
-        raise ConfigError(f"{FILE}: targets: no target {target!r}; there are: {', '.join(targets)}")
+    target = _target_name(targets, target)
     files = {file: read_as(_Included, read_yaml(file), str(file)) for file in _files(root, main.include)}
     additions = {file: each.targets[target] for file, each in files.items() if target in each.targets}
-    given = dict(targets[target].variables)
-    for each in additions.values():
-        given |= each.variables
-    chosen = _variables(main.variables, {**given, **(variables or {})})
-    found = _with_additions(tuple(_resources(files)), targets[target].resources, f"{FILE}: targets.{target}")
+    given = [targets[target].variables, *(each.variables for each in additions.values()), dict(variables or {})]
+    chosen = _variables(main.variables, reduce(or_, given))
+    resources = _with_additions(tuple(_resources(files)), targets[target].resources, f"{FILE}: targets.{target}")
     for file, each in additions.items():
-        found = _with_file(found, each, file, target)
+        resources = _with_file(resources, each, file, target)
     references = _References(
         tree={
             "bundle": {"name": main.bundle.name, "target": target},
             "var": chosen,
-            # On a laptop the project's folder is where the bundle's files lie.
             "workspace": {**targets[target].workspace, "root_path": str(root), "file_path": str(root)},
-            "resources": _by_kind(found),
+            "resources": _by_kind(resources),
         }
     )
     return Bundle(
@@ -139,15 +136,19 @@ def load_bundle(root: Path, target: str | None = None, variables: Mapping[str, A
         name=main.bundle.name,
         target=target,
         variables=references.resolve(chosen, f"{FILE}: variables"),
-        resources=tuple(references.resource(resource, root) for resource in found),
+        resources=tuple(references.resource(resource, root) for resource in resources),
     )
 
 
-def _default(targets: Mapping[str, _Target]) -> str:
+def _target_name(targets: Mapping[str, _Target], name: str | None) -> str:
+    """The target of this name, the default one for None."""
     defaults = [name for name, settings in targets.items() if settings.default]
-    if len(defaults) != 1:
+    if name is None and len(defaults) != 1:
         raise ConfigError(f"{FILE}: targets: expected one with default: true, found {defaults or 'none'}")
-    return defaults[0]
+    chosen = defaults[0] if name is None else name
+    if chosen not in targets:
+        raise ConfigError(f"{FILE}: targets: no target {chosen!r}; there are: {', '.join(targets)}")
+    return chosen
 
 
 def _variables(declared: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
@@ -253,13 +254,15 @@ def _by_kind(resources: tuple[Resource, ...]) -> dict[str, dict[str, Mapping[str
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _References:
     tree: Mapping[str, Any]
+    """The values of ``${bundle.…}``, ``${var.…}``, ``${workspace.…}`` and ``${resources.…}``. The workspace's folder of
+    the bundle's files is the project's."""
 
     def resource(self, resource: Resource, root: Path) -> Resource:
         where = f"{resource.file.relative_to(root)}: resources.{resource.kind}.{resource.key}"
         return replace(resource, definition=self.resolve(resource.definition, where))
 
     def resolve(self, value: Any, where: str, trail: tuple[str, ...] = ()) -> Any:
-        """``trail`` is the references being followed, to see a circle."""
+        """``trail``: the references being followed, to detect a cycle."""
         return substitute(value, STATIC, lambda name, at: self._find(name, at, trail), where)
 
     def _find(self, name: str, where: str, trail: tuple[str, ...]) -> Any:

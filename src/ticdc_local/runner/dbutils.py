@@ -49,7 +49,7 @@ class Widgets(Part):
         self._values.setdefault(name, self._parameters.get(name, defaultValue))
 
     def dropdown(self, name: str, defaultValue: str, choices: Sequence[str], label: str | None = None) -> None:
-        """Declare a widget with one of ``choices``. Raises: ConfigError when its value is none of them."""
+        """Declare a widget with one of ``choices``. Raises: ConfigError for any other value."""
         self.text(name, defaultValue, label)
         if self._values[name] not in choices:
             raise ConfigError(

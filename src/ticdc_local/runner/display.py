@@ -45,13 +45,17 @@ def _frame(frame: DataFrame) -> str:
         raise ConfigError(
             "display of a streaming DataFrame: not supported locally; write it to a table and display that"
         )
-    # Spark renders the values, so that times are in the session's zone. Names may stand twice; numbers do not.
-    numbered = frame.limit(ROWS + 1).toDF(*(f"c{i}" for i in range(len(frame.columns))))
-    binary = {field.name for field in numbered.schema if isinstance(field.dataType, BinaryType)}
-    texts = (F.hex(c) if c in binary else F.col(c).cast("string") for c in numbered.columns)
-    rows = numbered.select(*texts).collect()
+    rows = as_texts(frame.limit(ROWS + 1)).collect()
     lines = table(frame.columns, rows[:ROWS])
     return f"{lines}\n(first {ROWS} rows)" if len(rows) > ROWS else lines
+
+
+def as_texts(frame: DataFrame) -> DataFrame:
+    """The values as Spark writes them, times in the session's zone, binary as hexadecimal."""
+    # By number, as two columns may have one name.
+    numbered = frame.toDF(*(f"c{i}" for i in range(len(frame.columns))))
+    binary = {field.name for field in numbered.schema if isinstance(field.dataType, BinaryType)}
+    return numbered.select(*(F.hex(c) if c in binary else F.col(c).cast("string") for c in numbered.columns))
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

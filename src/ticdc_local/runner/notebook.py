@@ -1,8 +1,8 @@
 """Databricks notebooks, read and run: ``.py`` source files and ``.ipynb``.
 
-A source file begins with the line ``# Databricks notebook source``; ``# COMMAND ----------`` parts its cells; a cell of
-another language has ``# MAGIC`` before every line and begins with ``%md`` or ``%sql``; ``# DBTITLE 1,Title`` names a
-cell. What is not known here is refused by name.
+A source file begins with the line ``# Databricks notebook source``; ``# COMMAND ----------`` separates its cells; a
+cell of another language has ``# MAGIC`` before every line and begins with ``%md`` or ``%sql``; ``# DBTITLE 1,Title``
+names a cell. What is not known here is refused by name.
 Source: https://docs.databricks.com/notebooks/notebook-format
 """
 
@@ -151,7 +151,7 @@ def _run_sql(cell: Cell, namespace: dict[str, Any]) -> None:
 
 
 def sql_statements(text: str) -> Iterator[str]:
-    """An SQL cell's statements, parted at ``;`` outside quotes and comments; ``BEGIN … END`` stays whole."""
+    """An SQL cell's statements, split at ``;`` outside quotes and comments; ``BEGIN … END`` stays whole."""
     if re.match(r"\s*BEGIN\b", text, re.IGNORECASE):
         yield text.strip().rstrip(";")
         return
@@ -224,8 +224,8 @@ def _source_cell(path: Path, lines: list[str], line: int) -> Cell | None:
 
 def _magic_cell(text: str, line: int, file: str, title: str = "") -> Cell:
     """A cell that begins with ``%``. Raises: ConfigError for a magic that the local runner does not know."""
-    found = re.match(r"%(\S+)[ \t]*(\n?)", text)
-    match found and found.group(1):
+    magic = re.match(r"%(\S+)[ \t]*(\n?)", text)
+    match magic and magic.group(1):
         case "md" | "md-sandbox":
             kind = CellKind.MARKDOWN
         case "sql":
@@ -237,8 +237,8 @@ def _magic_cell(text: str, line: int, file: str, title: str = "") -> Cell:
         case _:
             first, _, _ = text.partition("\n")
             raise ConfigError(f"{file}:{line}: {first!r}: the local runner knows %md, %sql, %python")
-    assert found is not None
-    return Cell(kind=kind, source=text[found.end() :], line=line + len(found.group(2)), file=file, title=title)
+    assert magic is not None
+    return Cell(kind=kind, source=text[magic.end() :], line=line + len(magic.group(2)), file=file, title=title)
 
 
 def _ipynb_cells(path: Path) -> Iterator[Cell]:

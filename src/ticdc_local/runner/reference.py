@@ -43,7 +43,7 @@ def _in_text(text: str, pattern: re.Pattern[str], lookup: Lookup, where: str) ->
     whole = pattern.fullmatch(text)
     if whole is not None:
         return lookup(whole.group(1).strip(), where)
-    return pattern.sub(lambda found: _scalar(lookup(found.group(1).strip(), where), found.group(0), where), text)
+    return pattern.sub(lambda match: _scalar(lookup(match.group(1).strip(), where), match.group(0), where), text)
 
 
 def _scalar(value: Any, reference: str, where: str) -> str:
@@ -71,13 +71,13 @@ def check_references(texts: Iterable[str], known: Collection[str], where: str) -
     """Raises: ConfigError for a ``{{…}}`` that is not known."""
     for name in names_in(list(texts), DYNAMIC):
         if name not in known:
-            there = ", ".join(sorted(known)) or "none"
-            raise ConfigError(f"{where}: {{{{{name}}}}} is not a reference the local runner knows here: {there}")
+            supported = ", ".join(sorted(known)) or "none"
+            raise ConfigError(f"{where}: {{{{{name}}}}} is not a reference the local runner knows here: {supported}")
 
 
 def filled(template: str, values: Mapping[str, str]) -> str:
-    """``template`` with every ``{{…}}`` replaced; `check_references` has seen to it that each is known."""
-    return DYNAMIC.sub(lambda found: values[found.group(1).strip()], template)
+    """``template`` with every ``{{…}}`` replaced; `check_references` has checked that each is known."""
+    return DYNAMIC.sub(lambda match: values[match.group(1).strip()], template)
 
 
 def names_in(value: Any, pattern: re.Pattern[str]) -> Iterator[str]:
