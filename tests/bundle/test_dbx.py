@@ -53,7 +53,7 @@ def test_feeds_and_clusters_follow_the_variables() -> None:
     assert found["ticdc_loop"]["job_clusters"][0]["new_cluster"]["node_type_id"] == "Standard_D4ds_v5"
 
 
-def test_paths_are_those_of_the_workspace_and_nothing_stands_in_it_that_dbx_does_not_know() -> None:
+def test_paths_are_those_of_the_workspace_and_every_key_is_known_to_dbx() -> None:
     text = deployment_text(ROOT, "/Repos/me/lake/", {})
     assert str(ROOT) not in text
     for word in ("for_each_task", "run_job_task", "libraries", "{{input}}", "${", "*id0", ".py"):

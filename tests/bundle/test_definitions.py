@@ -171,7 +171,7 @@ def test_the_feeds_are_synced() -> None:
     assert not any(pattern.startswith(("resources", "notebooks")) for pattern in MAIN["sync"]["exclude"])
 
 
-def test_no_secret_and_no_machine_stands_in_the_bundle() -> None:
+def test_the_bundle_contains_no_secret_and_no_machine() -> None:
     secret = re.compile(r"(?i)password|secret|token|api_?key")
     for file in FILES:
         for key, value in scalars(read_yaml(file)):

@@ -198,7 +198,7 @@ def test_names_of_schemas_come_by_reference() -> None:
         assert "${resources.volumes.checkpoints" in defaults["checkpoint_root"]
 
 
-def test_the_laptop_sets_only_parameters_that_there_are(bundle: Bundle, tmp_path: Path) -> None:
+def test_the_laptop_sets_only_declared_parameters(bundle: Bundle, tmp_path: Path) -> None:
     for resource in jobs(bundle):
         own = local_parameters(ROOT, tmp_path).keys() - {"feeds_root"}
         assert own <= read_job(bundle, resource.key).parameters.keys()

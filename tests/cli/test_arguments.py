@@ -176,7 +176,7 @@ def test_a_time_has_a_unit_or_is_in_seconds(given: str, expected: float) -> None
     assert seconds(given) == expected
 
 
-def test_a_lake_that_is_a_file_is_told_before_spark_starts(tmp_path: Path) -> None:
+def test_a_lake_that_is_a_file_is_reported_before_spark_starts(tmp_path: Path) -> None:
     (tmp_path / "lake").write_text("")
     with pytest.raises(ConfigError, match="lake: expected a folder that can be written: Not a directory"):
         local_session(tmp_path / "lake")

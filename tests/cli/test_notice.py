@@ -62,9 +62,9 @@ def test_a_watch_that_is_cut_off_leaves_the_cursor_shown() -> None:
 
 
 @pytest.mark.parametrize("text", ["x\n" * 40, "x" * 100], ids=["too many lines", "a line that is too long"])
-def test_what_is_larger_than_the_terminal_is_paged(text: str) -> None:
+def test_a_table_larger_than_the_terminal_is_paged(text: str) -> None:
     assert on_a_terminal(PAGED.format(text), PAGER="sed 's/^/page: /'").startswith("page: x")
 
 
-def test_what_fits_is_printed() -> None:
+def test_a_result_that_fits_is_printed() -> None:
     assert on_a_terminal(PAGED.format("x\ny"), PAGER="sed 's/^/page: /'") == "x\r\ny\r\n"

@@ -32,7 +32,7 @@ def test_a_reader_that_wants_no_more_ends_the_command_in_silence(command: tuple[
 
 
 @pytest.mark.parametrize("command", [("decode", "--protocol", "craft"), ("inspect",)])
-def test_a_command_goes_on_without_standard_output(command: tuple[str, ...]) -> None:
+def test_a_command_continues_without_standard_output(command: tuple[str, ...]) -> None:
     stream = subprocess.run([*GENERATE, "--rows", "1"], capture_output=True, check=True).stdout
     closed = ["sh", "-c", '"$@" >&-', "sh", *COMMAND, *command]
     ended = subprocess.run(closed, input=stream, stderr=subprocess.PIPE, check=False)
@@ -47,14 +47,14 @@ def test_a_command_goes_on_without_standard_output(command: tuple[str, ...]) -> 
         (("sql",), "give a statement with -e"),
     ],
 )
-def test_standard_input_that_is_closed_is_said(command: tuple[str, ...], instead: str) -> None:
+def test_a_closed_standard_input_is_reported(command: tuple[str, ...], instead: str) -> None:
     closed = ["sh", "-c", '"$@" <&-', "sh", *COMMAND, *command]
     ended = subprocess.run(closed, capture_output=True, text=True, check=False)
     said = f"ticdc-lake {command[0]}: standard input is closed; {instead}\n"
     assert (ended.returncode, ended.stdout, ended.stderr) == (2, "", said)
 
 
-def test_standard_input_without_a_message_is_said() -> None:
+def test_an_empty_standard_input_is_reported() -> None:
     ended = subprocess.run([*COMMAND, "inspect"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert (ended.returncode, ended.stdout, ended.stderr) == (1, "", "there is no message to inspect\n")
 

@@ -32,6 +32,6 @@ def test_tab_completes_a_name(tmp_path: Path) -> None:
     assert statements(tmp_path, "SELECT * FROM gold.crm_o\t;\nquit\n") == "['SELECT * FROM gold.crm_orders']"
 
 
-def test_a_statement_of_an_earlier_session_is_there_again(tmp_path: Path) -> None:
+def test_statements_of_an_earlier_session_are_in_the_history(tmp_path: Path) -> None:
     statements(tmp_path, "SELECT 1;\nquit\n")
     assert statements(tmp_path, f"{UP}{UP}\nquit\n") == "['SELECT 1']"

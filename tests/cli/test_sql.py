@@ -28,7 +28,7 @@ def test_a_statement_ends_with_a_semicolon_on_any_line() -> None:
     assert statements("select 1;", "select", "2 ;") == (["select 1", "select\n2"], [PROMPT, PROMPT, MORE, PROMPT])
 
 
-def test_two_on_one_line() -> None:
+def test_two_statements_on_one_line_both_run() -> None:
     assert statements("select 1; select 2;")[0] == ["select 1", "select 2"]
 
 

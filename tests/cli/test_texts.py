@@ -83,7 +83,7 @@ def test_a_status_names_the_columns_that_are_pending() -> None:
     )
 
 
-def test_a_feed_without_watermarks_says_what_is_not_promised() -> None:
+def test_status_of_an_eventual_feed_says_what_is_not_promised() -> None:
     (line,) = (line for line in feed_text(replace(STATUS, mode=Mode.EVENTUAL)).splitlines() if "mode" in line)
     assert line.endswith("no consistent point in time")
 
@@ -108,7 +108,7 @@ def test_a_feed_that_has_caught_up_is_waiting_on_nothing() -> None:
     ]
 
 
-def test_a_monitor_is_told_the_worst_of_a_feed_and_why() -> None:
+def test_check_reports_the_worst_health_of_a_feed_and_why() -> None:
     hold = BlockingMessage(topic="shop", partition=0, offset=17, reason="bad_json", database=None, table=None)
     fine = replace(STATUS, newest_change=None, waiting=0, reasons={}, waiting_on=None, tables={})
     assert checked_status(fine, Thresholds()) == (Health.FINE, "fine: nothing: caught up")
@@ -203,7 +203,7 @@ def test_no_other_position_is_taken(text: str) -> None:
         positions_of([text])
 
 
-def test_all_is_said() -> None:
+def test_all_means_every_open_message_and_stands_alone() -> None:
     assert positions_of(["all"]) == []
     for texts in ([], ["all", "a/1/2"]):
         with pytest.raises(ConfigError, match="expected topic/partition/offset"):

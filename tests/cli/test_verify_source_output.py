@@ -35,7 +35,7 @@ def test_a_line_for_each_table_says_what_was_compared_and_where() -> None:
     assert stock.endswith("blocked: 9 rows in 1 chunk, 2 rows differ")
 
 
-def test_json_says_the_same() -> None:
+def test_json_has_result_and_counts_of_each_table() -> None:
     found = json.loads(json.dumps(verified_object(VERIFIED)))
     assert (found["feed"], found["tso"]) == ("crm", 470613127470252033)
     assert [(each["table"], each["result"], each["rows"], each["different_rows"]) for each in found["tables"]] == [
@@ -79,7 +79,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         (("--dsn", "mysql://r@127.0.0.1:1/"), "dsn: r@127.0.0.1:1: cannot connect"),
     ],
 )
-def test_what_is_wrong_is_said_before_spark_starts(
+def test_mistakes_are_reported_before_spark_starts(
     project: Path, arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["verify-source", "--feed", "crm", *arguments, "--project", str(project)]) == 2

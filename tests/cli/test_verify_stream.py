@@ -31,7 +31,7 @@ def stream(file: str, watermarks: int = 9) -> RecordedStream:
     )
 
 
-def test_every_file_that_is_there_is_taken() -> None:
+def test_every_message_file_of_a_stream_is_read() -> None:
     found = recorded_streams(STREAMS, {})
     assert {each.messages for each in found} == set(STREAMS.glob("*/*.jsonl.gz")) - set(STREAMS.glob("*/answers*"))
     assert all((mode_of(each) is Mode.EVENTUAL) == ("noext" in each.file) for each in found)
@@ -68,7 +68,7 @@ def test_what_debezium_cannot_carry(kind: str, wanted: str, found: str | None, l
     assert not other.lost
 
 
-def test_only_some_files() -> None:
+def test_file_selects_message_files_by_name() -> None:
     found = recorded_streams(STREAMS, {})
     assert {each.protocol for each in chosen(found, ["craft.jsonl.gz"])} == {"craft"}
     assert chosen(found, []) == found

@@ -185,7 +185,7 @@ def test_a_fault_in_a_row_names_its_table() -> None:
     ("change", "offset"),
     [((b'"1999"', b'"\xe9"'), 1), ((b'"1999"', b'"19\\q"'), 4), ((b'"1999"', b'"\0"'), 1)],
 )
-def test_a_fault_in_an_image_has_its_place(change: tuple[bytes, bytes], offset: int) -> None:
+def test_a_fault_in_an_image_names_its_offset(change: tuple[bytes, bytes], offset: int) -> None:
     value = UPDATE.replace(*change)
     found = failure(value)
     assert (found.reason, found.offset) == ("bad_json", value.index(change[1]) + offset)

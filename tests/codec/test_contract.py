@@ -140,7 +140,7 @@ def test_any_wrong_member_gives_an_event_or_a_failure(wire: Wire) -> None:
 
 
 @_JSON
-def test_a_name_that_stands_twice_is_refused(wire: Wire) -> None:
+def test_a_duplicate_name_is_refused(wire: Wire) -> None:
     for pair in chosen(wire):
         found = check(wire, [*changed(wire, pair, lambda text: map(partial(doubled, text), members(text)))])
         assert refused(found)

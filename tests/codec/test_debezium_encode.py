@@ -30,7 +30,7 @@ def written(type_text: str, days: list[str], *, key: bool) -> list[tuple[object,
 
 
 @pytest.mark.parametrize("type_text", DAYS)
-def test_days_that_there_are_not(type_text: str) -> None:
+def test_invalid_days_are_written_as_null_or_as_zero_in_a_key(type_text: str) -> None:
     """NULL, or 0 in a key, whose columns are NOT NULL; alone and beside others."""
     days = DAYS[type_text]
     for chosen in ([*days], *([day] for day in days)):

@@ -141,7 +141,7 @@ def test_what_no_protocol_fits(value: bytes | None, reason: str) -> None:
         ((1).to_bytes(8) + (1).to_bytes(8) + b"1", b"", "open_protocol"),
     ],
 )
-def test_a_damaged_message_is_said_to_be_one(key: bytes | None, value: bytes, protocol: str) -> None:
+def test_a_damaged_message_is_recognised_as_damaged(key: bytes | None, value: bytes, protocol: str) -> None:
     found = recognise_one(key, value)
     assert (found.protocol, found.damaged) == (protocol, True)
     assert "but" in found.reason

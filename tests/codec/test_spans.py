@@ -193,7 +193,7 @@ def test_a_section_must_be_filled() -> None:
     ]
 
 
-def test_a_section_must_be_there() -> None:
+def test_a_section_beyond_the_end_is_truncated() -> None:
     def read(walk: Walk) -> None:
         with walk.section("both", 4):
             raise AssertionError

@@ -56,7 +56,7 @@ def test_the_option_of_its_name_decides(word: str, protocol: str) -> None:
     assert remark(word) in remark(f"{DEBEZIUM_DECIMAL} {word}")
 
 
-def test_the_table_is_whole() -> None:
+def test_every_writer_defect_belongs_to_a_protocol_and_has_an_option() -> None:
     assert {*PROTOCOLS, OPEN_LOST_NAME} == WRITER_DEFECTS.keys()
     assert {word.replace("-", "_") for word in PROTOCOLS} < {field.name for field in fields(SinkOptions)}
 

@@ -28,7 +28,7 @@ def feed_with(folder: Path, options: str, protocol: str = "canal-json") -> Feed:
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_how_ticdc_reaches_kafka_may_stand_there(tmp_path: Path, protocol: str) -> None:
+def test_options_of_ticdcs_own_kafka_connection_are_accepted(tmp_path: Path, protocol: str) -> None:
     options = feed_with(tmp_path, DOCUMENTED, protocol).sink_options
     assert (options.max_message_bytes, options.max_batch_size) == (67108864, 16)
     assert options.enable_tidb_extension == (protocol in ("canal_json", "debezium"))

@@ -58,7 +58,7 @@ def test_a_file_of_dumpling_alone_names_no_database() -> None:
         tables_from_sql(DUMPLING)
 
 
-def test_a_table_that_stands_twice_must_be_the_same() -> None:
+def test_a_table_defined_twice_must_be_the_same() -> None:
     first = "CREATE TABLE d.t (a INT);\nCREATE TABLE d.u (a INT);\n"
     assert names(f"{first}CREATE TABLE d.t (a INT);") == [("d", "t"), ("d", "u")]
     with pytest.raises(ConfigError) as caught:

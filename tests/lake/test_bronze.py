@@ -77,7 +77,7 @@ def test_every_message_is_landed_once(spark: SparkSession, broker: Broker, tmp_p
     assert len(offsets(feed)) == 10
 
 
-def test_a_task_does_not_wait_for_messages_that_are_not_there(
+def test_a_task_does_not_wait_for_messages_at_the_end_of_a_partition(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:
     """With Kafka's own settings each read takes half a second more, however little there is to read."""

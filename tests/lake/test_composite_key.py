@@ -31,7 +31,7 @@ RENAMED = replace(T, columns=(B, replace(A, name="z"), V))
     "fewest_files",
     [pytest.param(0, id="range of keys"), pytest.param(key_range.FEWEST_FILES, id="whole", marks=pytest.mark.long)],
 )
-def test_rows_are_found_again(
+def test_updates_and_deletes_find_rows_by_every_composite_key(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fewest_files: int
 ) -> None:
     monkeypatch.setattr(key_range, "FEWEST_FILES", fewest_files)

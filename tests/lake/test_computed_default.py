@@ -111,7 +111,7 @@ def test_rows_that_were_written_since_show_nothing(feed: Changefeed) -> None:
     assert pending(feed) == {"quiet": ["made"]}
 
 
-def test_earlier_state_is_as_it_was_published(feed: Changefeed) -> None:
+def test_as_of_reads_an_earlier_state_as_it_was_published(feed: Changefeed) -> None:
     assert texts(feed, "learned", at(4)) == {1: None, 2: None, 3: None, 4: OWN[:19]}
     view = as_of(feed.spark, feed.name, at(4), lake=feed.lake)["shop.learned"]
     assert "pending" in view.schema["made"].metadata["comment"]

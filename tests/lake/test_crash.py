@@ -1,4 +1,4 @@
-"""A run that dies between any two writes: the next one mends it, and readers never see half a window."""
+"""A run that dies between any two writes: the next one repairs it, and readers never see half a window."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def check(feed: Changefeed, second: int) -> None:
 
 
 @pytest.mark.long
-def test_gold_goes_on_wherever_it_died(
+def test_gold_continues_wherever_it_died(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     feed = Changefeed(spark, broker, tmp_path)

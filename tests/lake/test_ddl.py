@@ -134,7 +134,7 @@ def test_columns_are_shown_in_their_new_order(feed: Changefeed) -> None:
     assert shown == ["stamp", *(name for name in TYPES if name != "stamp")]
 
 
-def test_other_tables_go_on(feed: Changefeed) -> None:
+def test_other_tables_of_the_feed_continue_when_one_is_blocked(feed: Changefeed) -> None:
     assert feed.state.tso == at(12)
     assert state(feed, "plain").applied_tso == at(12)
     assert feed.rows("plain") == {1: ("a",), 2: ("b",), 3: ("c",)}

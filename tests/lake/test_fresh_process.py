@@ -152,7 +152,7 @@ def test_quarantine_is_looked_at_and_tried_without_a_change(
 
 
 @pytest.mark.long
-def test_what_stops_a_feed_is_mended_by_commands(feed: Changefeed, tmp_path: Path) -> None:
+def test_a_stopped_feed_is_repaired_by_commands(feed: Changefeed, tmp_path: Path) -> None:
     garbage = f"{feed.topic}/0/{GARBAGE}"
     dismissed = run(feed, "quarantine", "dismiss", "--feed", "fresh", "--at", garbage, "--reason", "made up")
     assert dismissed == "fresh: 1 dismissed\n"

@@ -23,7 +23,9 @@ DAY = "2024-01-01"
 
 
 @pytest.mark.long
-def test_rows_under_both_names_are_taken_once_it_goes_on(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+def test_rows_under_both_names_are_applied_once_the_table_is_resumed(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
     feed = Changefeed(spark, broker, tmp_path, schema=SCHEMA, described={"gold": {"on_irregular": "block"}})
     slow, slower = (Source(table=name, columns=(ID, Column(name="d", type="date"))) for name in ("slow", "slower"))
     quick, quicker = (Source(table=name, columns=(ID, V)) for name in ("quick", "quicker"))

@@ -63,7 +63,7 @@ def found_wrong(feed: Changefeed, name: str, held: AnsweredTable) -> Iterator[Di
 
 
 @pytest.mark.long
-def test_a_time_that_is_there_twice_in_the_exports_zone_is_refused(feed: Changefeed, exports: Path) -> None:
+def test_an_ambiguous_local_time_in_the_exports_zone_is_refused(feed: Changefeed, exports: Path) -> None:
     """2024-11-03 05:30 and 06:30 UTC are 01:30 in New York (facts of Dumpling, docs/loading.md)."""
     before = feed.state
     with pytest.raises(ApplyError, match=r"row .*: the time in column ts6 is two instants in America/New_York"):

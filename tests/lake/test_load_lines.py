@@ -78,7 +78,7 @@ def test_what_was_written_is_read(first: list[Row], second: list[Row], size: int
 
 
 @given(st.sampled_from(DIALECTS), ROWS, st.sampled_from((b"\n", b"\r\n")), st.integers(1, 40))
-def test_every_dialect_is_read_as_it_was_written(dialect: Dialect, written: list[Row], end: bytes, piece: int) -> None:
+def test_every_dialect_is_read_back(dialect: Dialect, written: list[Row], end: bytes, piece: int) -> None:
     """Of a whole file, in pieces of a few bytes."""
     header = [dialect.header_line(NAMES)] if dialect.header else []
     content = b"".join(line + end for line in [*header, *(csv_line(row, dialect) for row in written)])

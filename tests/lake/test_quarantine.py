@@ -55,7 +55,9 @@ class Claims:
 
 
 @pytest.mark.long
-def test_replayed_rows_of_a_known_table_take_their_place(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+def test_replayed_rows_of_a_known_table_are_applied_by_commit_ts(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
     claims_folder = tmp_path / "claims"
     feed = Changefeed(
         spark, broker, tmp_path / "lake", options={**CLAIMS, "claim-check-storage-uri": f"file://{claims_folder}"}

@@ -144,7 +144,7 @@ def test_silver_reads_on_in_a_process_of_its_own(feed: Changefeed) -> None:
     assert ended.stdout.split() == ["2", str(day(31))]
 
 
-def test_the_blocked_table_goes_on_and_late_rows_are_named(feed: Changefeed) -> None:
+def test_the_blocked_table_is_resumed_and_late_rows_are_reported(feed: Changefeed) -> None:
     feed.lake.register()
     feed.run.decide("shop.stuck", "skip-ddl", "not needed")
     feed.resolve(day(32))

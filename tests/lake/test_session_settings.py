@@ -22,7 +22,7 @@ def test_a_refused_setting_stays_as_it_is(spark: SparkSession) -> None:
     assert setting_of(spark, OWN) == "4"
 
 
-def test_a_setting_that_was_not_there_is_unset_again(spark: SparkSession) -> None:
+def test_a_setting_that_was_not_set_is_unset_again(spark: SparkSession) -> None:
     with settings(spark, {"ticdc.test": "1"}):
         assert setting_of(spark, "ticdc.test") == "1"
     assert setting_of(spark, "ticdc.test") is None

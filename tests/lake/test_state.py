@@ -61,7 +61,7 @@ def rows(lake: Lake, name: str, number: int) -> int:
     return rows_of(lake, name, FEED).where(f"number = {number}").count()
 
 
-def test_state_is_read_as_it_was_published(lake: Lake) -> None:
+def test_state_of_a_window_is_read_back_as_published(lake: Lake) -> None:
     assert published(lake, FEED) == Published()
     names = [f"t{i}" for i in range(10)]
     now = replace(window(Published(), 10, *names), replays_seen=datetime(2026, 11, 1, 2, 3, 4, 567_891, UTC))

@@ -201,7 +201,7 @@ def test_a_table_without_a_column_in_common_is_different(verification: Verificat
     assert {(each.kind, each.column) for each in named.differences} == {(Kind.COLUMN, each) for each in "nvab"}
 
 
-def test_what_was_found_is_written_and_status_tells_it(verification: Verification) -> None:
+def test_differences_are_recorded_and_shown_by_status(verification: Verification) -> None:
     verification.execute("UPDATE shop.named SET v = 'other' WHERE n = 'Name 3'")
     verification.verify()
     written = [row for row in verification.rows(Layer.OPS, "differences") if row["key"] == '["Name 3"]']

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from ticdc_codec.event import Event
     from ticdc_local.broker import Broker
 
 T, OWN, NEXT = Source(table="t"), Source(table="own"), Source(table="next")
@@ -121,33 +122,48 @@ def test_a_retired_topic_with_a_message_in_quarantine_is_waited_for(
     assert feed.rows("moved") == {1: ("a",)}
 
 
-def test_topics_without_a_row_do_not_hold_the_watermark(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
-    kafka = {"bootstrap_servers": broker.bootstrap_servers, "topic_pattern": "topic-rowless.*"}
-    feed = Changefeed(spark, broker, tmp_path, name="rowless", described={"kafka": kafka})
+def with_one_row(spark: SparkSession, broker: Broker, folder: Path, name: str) -> Changefeed:
+    """A feed of all topics that begin with its own topic's name; one row is published at second 2."""
+    kafka = {"bootstrap_servers": broker.bootstrap_servers, "topic_pattern": f"topic-{name}.*"}
+    feed = Changefeed(spark, broker, folder, name=name, described={"kafka": kafka})
     feed.send(0, T.insert(at(1), 1, "a"))
     feed.resolve(at(2))
     assert feed.go().tso == at(2)
+    return feed
 
-    # A table with a topic of its own is dropped before its first row.
-    own, stray = f"{feed.topic}-own", f"{feed.topic}-stray"
+
+def send_to(feed: Changefeed, topic: str, *events: Event) -> None:
+    """Write events into a topic beside the feed's own."""
+    values = feed.encoded(events)
+    feed.broker.produce(topic, [KafkaMessage(partition=0, key=None, value=value) for value in values])
+
+
+def test_a_topic_is_not_waited_for_once_its_table_is_dropped_without_a_row(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    feed = with_one_row(spark, broker, tmp_path, "rowless")
+    own = f"{feed.topic}-own"
     broker.create_topic(own, 1)
     create = ddl(at(3), "CREATE TABLE `shop`.`own` (`id` BIGINT PRIMARY KEY, `v` VARCHAR(9))", "shop", "own", "CREATE")
-    to_own = feed.encoded([create, Resolved(commit_ts=at(4))])
-    broker.produce(own, [KafkaMessage(partition=0, key=None, value=value) for value in to_own])
+    send_to(feed, own, create, Resolved(commit_ts=at(4)))
     feed.resolve(at(5))
     assert feed.go().tso == at(4), "its first row may come"
-    drop = feed.encoded([ddl(at(6), "DROP TABLE `shop`.`own`", "shop", "own", "ERASE")])
-    broker.produce(own, [KafkaMessage(partition=0, key=None, value=value) for value in drop])
+    send_to(feed, own, ddl(at(6), "DROP TABLE `shop`.`own`", "shop", "own", "ERASE"))
     feed.resolve(at(7))
     assert feed.go().tso == at(7)
 
-    # A topic of nobody: a watermark counts once it was read before Kafka was asked what that topic has.
+
+def test_an_empty_topic_counts_with_a_watermark_read_before_its_end_offsets(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    feed = with_one_row(spark, broker, tmp_path, "empty")
+    stray = f"{feed.topic}-stray"
     broker.create_topic(stray, 1)
     feed.resolve(at(8))
     applied = feed.go()
     assert (applied.tso, applied.waiting_on) == (
-        at(7),
-        f"partition {stray}/0 has sent no watermark newer than the published {with_time(at(7))}; "
+        at(2),
+        f"partition {stray}/0 has sent no watermark newer than the published {with_time(at(2))}; "
         "check that the changefeed is running",
     )
     feed.send(0, T.insert(at(9), 2, "b"))
@@ -155,25 +171,25 @@ def test_topics_without_a_row_do_not_hold_the_watermark(spark: SparkSession, bro
     assert feed.go().tso == at(8)
     assert feed.rows("t") == {1: ("a",)}
 
-    # It was of a new table: its rows came before the watermark that covers them was read again.
-    first = feed.encoded([NEXT.insert(at(9), 1, "x")])
-    broker.produce(stray, [KafkaMessage(partition=0, key=None, value=value) for value in first])
+    # The rows of a new table come before the watermark that covers them is read again.
+    send_to(feed, stray, NEXT.insert(at(9), 1, "x"))
     feed.resolve(at(10))
     assert feed.go().tso == at(8), "from its first row on its own watermark counts"
-    last = feed.encoded([Resolved(commit_ts=at(10))])
-    broker.produce(stray, [KafkaMessage(partition=0, key=None, value=value) for value in last])
+    send_to(feed, stray, Resolved(commit_ts=at(10)))
     assert feed.go().tso == at(10)
     assert (feed.rows("t"), feed.rows("next")) == ({1: ("a",), 2: ("b",)}, {1: ("x",)})
 
-    # What cannot be decoded may have been a row: it is waited for.
-    broken = f"{feed.topic}-broken"
+
+def test_a_topic_with_only_a_message_in_quarantine_is_waited_for(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    feed = with_one_row(spark, broker, tmp_path, "broken")
+    broken = f"{feed.topic}-other"
     broker.create_topic(broken, 1)
     broker.produce(broken, [KafkaMessage(partition=0, key=None, value=b"{")])
-    for second in (11, 12):
-        watermark = feed.encoded([Resolved(commit_ts=at(second))])
-        broker.produce(stray, [KafkaMessage(partition=0, key=None, value=value) for value in watermark])
+    for second in (3, 4):
         feed.resolve(at(second))
         applied = feed.go()
-    assert applied.tso == at(10)
+    assert applied.tso == at(2)
     assert applied.waiting_on is not None
     assert applied.waiting_on.startswith(f"the message at {broken}/0 offset 0 is in quarantine")

@@ -33,7 +33,7 @@ def test_objects_are_read_from_a_folder(folder: Path, scheme: str) -> None:
 @pytest.mark.parametrize(
     "location", ["b.json", "", "/", ".", "..", "a/..", "a\0b", "n" * 256, "é" * 200, "folder", "s3://bucket/b.json"]
 )
-def test_what_is_not_there_is_no_mistake_of_the_store(folder: Path, location: str) -> None:
+def test_a_missing_object_raises_key_error(folder: Path, location: str) -> None:
     for objects in (StoredObjects(str(folder)), StoredObjects(None)):
         with pytest.raises(KeyError):
             objects[location]

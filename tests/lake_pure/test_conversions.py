@@ -55,7 +55,7 @@ def converted(before: str, after: str) -> str:
         ("enum('a','b','c')", "enum('c','a')", "the new order of names in enum('c','a')"),
     ],
 )
-def test_what_is_not_converted_says_why(before: str, after: str, reason: str) -> None:
+def test_an_unsupported_conversion_is_refused_with_its_reason(before: str, after: str, reason: str) -> None:
     with pytest.raises(ApplyError) as error:
         converted(before, after)
     assert reason in str(error.value)

@@ -14,6 +14,6 @@ def test_seconds_may_have_a_fraction(text: str, value: float) -> None:
 
 
 @pytest.mark.parametrize("text", ["-1", "nan", "1e3", "0.2s", "٣", "1234567"])
-def test_what_is_no_time_in_seconds_is_refused_by_name(text: str) -> None:
+def test_an_invalid_number_of_seconds_is_refused_by_name(text: str) -> None:
     with pytest.raises(ConfigError, match=r"parameter sleep: expected seconds such as 2 or 0\.2, or nothing, found"):
         seconds({"sleep": text}, "sleep")

@@ -80,7 +80,7 @@ def test_other_dsns_are_refused_without_showing_a_password(dsn: str, said: str) 
     assert "hunter2" not in str(error.value)
 
 
-def test_a_server_without_tls_is_told_nothing_where_tls_is_asked_for() -> None:
+def test_a_server_without_tls_gets_no_login_where_tls_is_required() -> None:
     with closing(socket.create_server(("127.0.0.1", 0))) as server, ThreadPoolExecutor(1) as pool:
         told = pool.submit(_answer_to_greeting, server)
         address = Address(host="127.0.0.1", port=server.getsockname()[1], user="reader", password="hunter2", tls=True)
@@ -99,7 +99,7 @@ def _answer_to_greeting(server: socket.socket) -> bytes:
         return client.recv(1000)
 
 
-def test_a_password_is_utf_8_and_a_file_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_password_is_utf_8_and_a_missing_file_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     address = Address(host="127.0.0.1", port=1, user="reader", password="pä€", ca="/no/ca.pem")
     with pytest.raises(ConfigError, match=r"reader@127\.0\.0\.1:1 with ca=/no/ca\.pem: cannot connect: No such file"):
         Snapshot(address=address, tso=1).connect()

@@ -56,7 +56,7 @@ def test_messages_arrive_as_they_were_given(broker: Broker) -> None:
     assert found[1].headers() == [("h", None), ("h", b"1")]
 
 
-def test_a_topic_is_made_if_it_is_not_there(broker: Broker) -> None:
+def test_a_missing_topic_is_created(broker: Broker) -> None:
     topic = f"test-{uuid.uuid4().hex}"
     for _ in range(2):
         ensure_topic(broker.bootstrap_servers, topic, 2)

@@ -115,7 +115,9 @@ def test_a_reference_that_leads_nowhere_is_refused(tmp_path: Path, text: str, me
         ({"variables": {}}, "variable 'catalog', which is not declared"),
     ],
 )
-def test_what_is_not_understood_is_refused(tmp_path: Path, change: dict[str, Any], message: str) -> None:
+def test_what_the_runner_does_not_support_is_refused_by_name(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
     with pytest.raises(ConfigError, match=message):
         bundle_of(tmp_path, MAIN | change, schema("s"))
 

@@ -57,7 +57,7 @@ def test_notebook_exit_is_no_exception() -> None:
         (lambda d: d.notebook.entry_point, "dbutils.notebook has exit"),
     ],
 )
-def test_everything_else_says_what_there_is(use: Any, message: str) -> None:
+def test_unsupported_members_list_the_supported_ones(use: Any, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         use(DbUtils({}))
 

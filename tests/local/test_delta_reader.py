@@ -79,7 +79,7 @@ def test_reading_does_not_wait_for_pandas(tmp_path: Path) -> None:
     assert subprocess.run(command, check=True, capture_output=True, text=True).stdout == "3 False\n"
 
 
-def test_a_table_is_as_it_was_when_it_was_first_asked_for(lake: DeltaReader, tmp_path: Path) -> None:
+def test_a_reader_keeps_a_table_as_of_its_first_query(lake: DeltaReader, tmp_path: Path) -> None:
     count = f"SELECT count(*) AS rows FROM {lake.table(Layer.SILVER, 'Feed_events')}"
     more = pa.table({"topic": ["a"]})
     write_deltalake(str(tmp_path / "silver" / "Feed_events"), more, mode="append", schema_mode="merge")
@@ -89,7 +89,7 @@ def test_a_table_is_as_it_was_when_it_was_first_asked_for(lake: DeltaReader, tmp
     assert again.rows(count) == [{"rows": 4}]
 
 
-def test_what_is_no_table_is_named(lake: DeltaReader, tmp_path: Path) -> None:
+def test_a_broken_table_is_named(lake: DeltaReader, tmp_path: Path) -> None:
     assert not lake.exists(Layer.OPS, "windows")
     (tmp_path / "ops" / "windows" / "_delta_log").mkdir(parents=True)
     (tmp_path / "ops" / "windows" / "_delta_log" / f"{0:020}.json").write_text("no JSON")
@@ -98,7 +98,7 @@ def test_what_is_no_table_is_named(lake: DeltaReader, tmp_path: Path) -> None:
         lake.table(Layer.OPS, "windows")
 
 
-def test_a_file_that_is_gone_is_one_line(lake: DeltaReader, tmp_path: Path) -> None:
+def test_a_deleted_file_is_an_error_of_one_line(lake: DeltaReader, tmp_path: Path) -> None:
     events = lake.table(Layer.SILVER, "Feed_events")
     for file in (tmp_path / "silver" / "Feed_events").glob("*.parquet"):
         file.unlink()

@@ -105,7 +105,7 @@ def test_java_starts_with_the_collector_that_the_user_chose(
     assert used == {collector}
 
 
-def test_a_user_without_a_home_folder_is_told_what_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_home_folder_the_error_names_the_variable_to_set(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("HOME", "TICDC_LAKE_CACHE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)

@@ -114,7 +114,7 @@ def each(inputs: str, **nested: Any) -> dict[str, Any]:
     return {"inputs": inputs, "concurrency": 4, "task": inner}
 
 
-def test_for_each_goes_on_after_a_failure(tmp_path: Path) -> None:
+def test_for_each_continues_after_a_failure(tmp_path: Path) -> None:
     result = run(tmp_path, task("t", for_each_task=each('["broken", "good"]')))
     (loop,) = result.tasks
     assert loop.state is TaskState.FAILED
@@ -177,7 +177,7 @@ def test_a_chains_first_failure_is_the_cause_of_the_others(tmp_path: Path) -> No
     assert isinstance(failure.error, AssertionError)
 
 
-def test_a_job_that_is_run_must_be_there_take_the_parameters_and_not_run_its_caller(tmp_path: Path) -> None:
+def test_a_started_job_must_exist_take_the_parameters_and_not_start_its_caller(tmp_path: Path) -> None:
     def refused(message: str, jobs: dict[str, Any], **job_parameters: str) -> None:
         with pytest.raises(ConfigError, match=message):
             run(tmp_path, task("feeds", for_each_task=each_chain(**job_parameters)), jobs=jobs)
@@ -238,7 +238,7 @@ def test_the_wait_before_a_retry_is_the_tasks_own(tmp_path: Path) -> None:
     assert time.monotonic() - started >= 0.3
 
 
-def test_a_failure_is_told_from_the_notebooks_own_line_on(tmp_path: Path) -> None:
+def test_a_traceback_begins_with_the_notebooks_own_line(tmp_path: Path) -> None:
     (failure,) = run(tmp_path, task("t", "bad")).failures
     lines = failure.trace.splitlines()
     assert lines[0] == "Traceback (most recent call last):"

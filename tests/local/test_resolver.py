@@ -25,7 +25,7 @@ JAVA = Java(executable=Path("/some/java"), version=17, source="PATH")
         ("unresolved dependency", "DEFAULT_ARTIFACT_REPOSITORY"),
     ],
 )
-def test_a_failure_shows_what_was_said_and_what_to_do(
+def test_a_failure_shows_the_error_and_what_to_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, advice: str
 ) -> None:
     def launch(popen_kwargs: dict[str, Any]) -> None:

@@ -199,7 +199,7 @@ def test_rename_to_an_existing_name_blocks_both_tables_until_it_is_skipped() -> 
 
 
 @pytest.mark.parametrize("other", [(13, DATA), (14, "f_d_t__data_9")])
-def test_another_ddl_is_not(other: tuple[int, str]) -> None:
+def test_another_ddl_is_not_skipped(other: tuple[int, str]) -> None:
     made = plan(skipping(*other))
     assert (made.through, needs_override(made)) == (14, True)
 

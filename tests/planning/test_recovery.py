@@ -74,7 +74,7 @@ def test_rows_of_its_name_in_between_are_another_table_s() -> None:
     assert steps(plan(now, U)) == [("M", 14), ("M", 20)]
 
 
-def test_table_dropped_and_recovered_within_a_window_goes_on() -> None:
+def test_table_dropped_and_recovered_within_a_window_continues() -> None:
     now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"), ddl(18, "RECOVER TABLE t")))
     assert steps(plan(now)) == [("M", 16), ("A", 18), ("M", 20)]
 
@@ -136,7 +136,7 @@ def test_nothing_is_remembered_in_mode_eventual() -> None:
     assert plan_tables(replace(now, batches=(-1, 0))).recoverable == ()
 
 
-def test_kept_table_goes_on_when_it_comes_back() -> None:
+def test_kept_table_continues_when_it_is_recovered() -> None:
     config = GoldConfig(feed="f", time_zone="UTC", policy=lambda _database, _table: Policy(on_drop=OnDrop.KEEP))
     now = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"),), config=config)
     kept = plan(now)
