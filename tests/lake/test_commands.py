@@ -6,7 +6,7 @@ import json
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
 from changefeed import Changefeed, Source, at
@@ -56,21 +56,28 @@ def exported(folder: Path, tso: int) -> str:
     return str(folder)
 
 
-def test_poison_message_is_found_shown_and_dismissed(
-    feed: Changefeed, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def output_of(*arguments: str, code: int = 0) -> str:
+class OutputOf(Protocol):
+    """Runs a command and returns what it prints."""
+
+    def __call__(self, *arguments: str, code: int = 0) -> str: ...
+
+
+@pytest.fixture
+def output_of(capsys: pytest.CaptureFixture[str]) -> OutputOf:
+    def output(*arguments: str, code: int = 0) -> str:
         assert main(arguments) == code
         return capsys.readouterr().out
 
-    assert (
-        output_of("status") == f"{feed.name}\n  bronze has not run for this feed: ticdc-lake run --feed {feed.name}\n"
-    )
-    assert (
-        output_of("quarantine", "list")
-        == f"{feed.name}: bronze has not run for this feed: ticdc-lake run --feed {feed.name}\n"
-    )
+    return output
 
+
+def test_status_and_quarantine_say_which_command_runs_a_new_feed(feed: Changefeed, output_of: OutputOf) -> None:
+    hint = f"bronze has not run for this feed: ticdc-lake run --feed {feed.name}\n"
+    assert output_of("status") == f"{feed.name}\n  {hint}"
+    assert output_of("quarantine", "list") == f"{feed.name}: {hint}"
+
+
+def test_poison_message_is_found_shown_and_dismissed(feed: Changefeed, tmp_path: Path, output_of: OutputOf) -> None:
     feed.send(0, ORDERS.insert(at(1), 1, "a"))
     feed.resolve(at(2))
     feed.send(0, b"{not JSON")

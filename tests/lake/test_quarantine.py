@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ticdc_local.broker import Broker
 
 CLAIMS = {"large-message-handle-option": "claim-check", "claim-check-raw-value": True}
-MENDED, DISMISSED, FINE = (Source(table=name) for name in ("mended", "dismissed", "fine"))
+REPAIRED, DISMISSED, FINE = (Source(table=name) for name in ("repaired", "dismissed", "fine"))
 FINE_SCHEMA = "CREATE TABLE shop.fine (id BIGINT PRIMARY KEY, v VARCHAR(9));"
 
 
@@ -54,61 +54,69 @@ class Claims:
             (self.folder / name).write_bytes(content)
 
 
-@pytest.mark.long
-def test_replayed_rows_of_a_known_table_are_applied_by_commit_ts(
-    spark: SparkSession, broker: Broker, tmp_path: Path
-) -> None:
-    claims_folder = tmp_path / "claims"
-    feed = Changefeed(
-        spark, broker, tmp_path / "lake", options={**CLAIMS, "claim-check-storage-uri": f"file://{claims_folder}"}
-    )
-    claims = Claims(feed, claims_folder)
-
-    feed.send(0, MENDED.insert(at(1), 1, "a"), DISMISSED.insert(at(1), 1, "a"), DISMISSED.insert(at(1), 2, "a"))
+@pytest.fixture
+def claims(spark: SparkSession, broker: Broker, tmp_path: Path) -> Claims:
+    """A changefeed applied up to 5: the objects of one message of `repaired` and three of `dismissed` are missing."""
+    folder = tmp_path / "claims"
+    options = {**CLAIMS, "claim-check-storage-uri": f"file://{folder}"}
+    feed = Changefeed(spark, broker, tmp_path / "lake", options=options)
+    claims = Claims(feed, folder)
+    feed.send(0, REPAIRED.insert(at(1), 1, "a"), DISMISSED.insert(at(1), 1, "a"), DISMISSED.insert(at(1), 2, "a"))
     feed.resolve(at(2))
-    feed.send(0, claims.message(MENDED.update(at(3), (1, "a"), (1, "b"))))
+    feed.send(0, claims.message(REPAIRED.update(at(3), (1, "a"), (1, "b"))))
     feed.send(0, *(claims.message(DISMISSED.update(at(3), (key, "a"), (key, "b"))) for key in (1, 2)))
     feed.send(0, claims.message(DISMISSED.insert(at(3), 3, "b")))
-    feed.send(0, MENDED.insert(at(4), 2, "c"), FINE.insert(at(4), 1, "a"))
+    feed.send(0, REPAIRED.insert(at(4), 2, "c"), FINE.insert(at(4), 1, "a"))
     feed.send(0, DISMISSED.update(at(4), (1, "b"), (1, "c")), DISMISSED.delete(at(4), 2, "b"))
     feed.resolve(at(5))
-
-    # Both tables stop at the watermark before the message; the other goes on, and every message is accounted for.
     assert feed.go().tso == at(5)
+    return claims
+
+
+@pytest.mark.long
+def test_a_message_in_quarantine_stops_its_table_at_the_watermark_before_it(
+    spark: SparkSession, claims: Claims
+) -> None:
+    feed = claims.feed
     assert feed.rows("fine") == {1: ("a",)}
-    assert feed.rows("mended") == {1: ("a",)}
+    assert feed.rows("repaired") == {1: ("a",)}
     assert feed.rows("dismissed") == {1: ("a",), 2: ("a",)}
     feed.check_nothing_lost_or_doubled()
     status = feed.status
     assert (status.quarantined, status.waiting, status.tso) == (4, 0, at(5))
-    stopped = status.tables["shop", "mended"]
+    stopped = status.tables["shop", "repaired"]
     assert stopped.applied_tso == at(2)
     assert stopped.stop is not None
     assert f"{feed.topic}/0 offset 4 is in quarantine (claim_check_missing)" in str(stopped.stop)
     assert status.tables["shop", "fine"].stop is None
     held = spark.table(feed.lake.table(Layer.SILVER, f"{feed.name}_quarantine")).orderBy("offset").collect()
     assert [(q["offset"], q["reason"], q["table"]) for q in held] == [
-        (4, "claim_check_missing", "mended"),
+        (4, "claim_check_missing", "repaired"),
         *((offset, "claim_check_missing", "dismissed") for offset in (5, 6, 7)),
     ]
 
-    # Nothing changed: a second run tries again and changes nothing.
+    # The objects are still missing: a replay and a run change nothing.
     assert quarantine.replay(feed.lake, feed.run.decoding) == quarantine.Replayed(decoded=0, still_open=4)
     assert feed.apply().merged == 0
 
-    # The fix arrives for one table; the other's messages are given up for the time being.
+
+@pytest.mark.long
+def test_replayed_rows_of_a_known_table_are_applied_by_commit_ts(spark: SparkSession, claims: Claims) -> None:
+    feed = claims.feed
+
+    # The object arrives for one table; the other's messages are given up for the time being.
     claims.deliver(0)
     assert quarantine.replay(feed.lake, feed.run.decoding) == quarantine.Replayed(decoded=1, still_open=3)
     places = [(feed.topic, 0, offset) for offset in (5, 6, 7)]
     assert quarantine.dismiss(feed.lake, feed.name, places, "the bucket is lost") == 3
     assert feed.apply().blocked == {}
-    assert feed.rows("mended") == {1: ("b",), 2: ("c",)}
+    assert feed.rows("repaired") == {1: ("b",), 2: ("c",)}
     assert feed.rows("dismissed") == {1: ("c",)}
     actions = spark.table(feed.lake.table(Layer.OPS, quarantine.ACTIONS)).collect()
     assert {a["note"] for a in actions if a["action"] == "dismissed"} == {"the bucket is lost"}
     assert feed.status.quarantined == 0
 
-    # It is found after all. An older row neither overwrites a newer one nor brings a deleted one back.
+    # The other objects are found after all. An older row neither overwrites a newer one nor brings a deleted one back.
     claims.deliver(1, 2, 3)
     assert quarantine.replay(feed.lake, feed.run.decoding).decoded == 0, "without a position only open ones are tried"
     assert quarantine.replay(feed.lake, feed.run.decoding, places).decoded == 3
