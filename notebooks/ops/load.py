@@ -4,7 +4,7 @@
 # MAGIC - **In**: a folder with an export of Dumpling's, of any TSO at which the changefeed ran already. `options` are
 # MAGIC   those of `ticdc-lake load`: what dumpling was given and files do not show, such as `--csv-null-value NULL`.
 # MAGIC - **Out**: each of its tables that the feed takes, as exported, and with what the changefeed sent since.
-# MAGIC - **Contract**: takes the place of what gold had of these tables; a blocked one goes on.
+# MAGIC - **Contract**: takes the place of what gold had of these tables; a blocked one continues.
 
 # COMMAND ----------
 

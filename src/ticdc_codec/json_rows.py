@@ -9,7 +9,7 @@ Rows of a table repeat nearly everything except their values. The engine uses th
     single    Those few, and the first row of each prefix, are read as whole messages. That reading adds the event,
               whatever it is, or names the fault; and the engine learns the prefix.
 
-Reading by groups is fast and refuses whatever is unusual: reading single messages decides what is correct and what is
+Reading by groups is fast and refuses everything unusual: reading single messages decides what is correct and what is
 wrong with a message. So a message gives the same events alone and among others.
 """
 

@@ -22,7 +22,7 @@ from ticdc_lakehouse.sql.text import literal, quoted
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 """Session setting: what commits of the session carry as ``userMetadata``."""
 _LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
-"""Session setting: Delta sets it to the version of the session's newest commit, of whatever table."""
+"""Session setting: Delta sets it to the version of the session's newest commit, of any table."""
 
 _FREE_SESSIONS: WeakKeyDictionary[SparkSession, list[SparkSession]] = WeakKeyDictionary()
 """A session to the idle sessions that were made from it."""
@@ -140,7 +140,7 @@ class Lake:
         return name_sql
 
     def drop(self, layer: Layer, name: str) -> None:
-        """Drop a Delta table with its files, also where they lie in a folder."""
+        """Drop a Delta table with its files, also a table in a folder."""
         self.spark.sql(f"DROP TABLE IF EXISTS {self.table(layer, name)}")
         if self.root is not None:
             shutil.rmtree(self.root / layer / name, ignore_errors=True)
@@ -238,7 +238,7 @@ class Lake:
         self._register_table(layer, new)
 
     def _forget_folders(self) -> None:
-        """Delta remembers what it read by folder, and another table may soon lie in one of them."""
+        """Delta remembers what it read by folder, and another table may use the folder soon."""
         self.spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
 
     def view(self, layer: Layer, name: str, columns: str, query: str, *, comment: str) -> None:

@@ -11,7 +11,7 @@ RETENTION_DAYS, SHORTEST_RETENTION = 30, 7
 NAME_TEMPLATE = "{feed}_{database}_{table}"
 """Default name of a table in the lake."""
 SCHEMA_TEMPLATE = ""
-"""By default tables and views lie in their layers' schemas."""
+"""By default tables and views are in their layers' schemas."""
 
 
 class Mode(StrEnum):

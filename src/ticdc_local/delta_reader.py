@@ -83,7 +83,7 @@ class DeltaReader:
 
 def _values(column: pa.ChunkedArray) -> list[object]:
     """A column's values. pyarrow itself imports pandas, which takes longer than all queries of a status together, for a
-    time with a zone (and in ``pa.table`` for whatever it is given)."""
+    time with a zone (and in ``pa.table`` for any argument)."""
     if not pa.types.is_timestamp(column.type) or column.type.tz is None:
         return column.to_pylist()  # type: ignore[no-any-return]  # pyarrow has no types
     times = column.cast(pa.timestamp(column.type.unit)).to_pylist()

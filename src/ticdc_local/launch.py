@@ -41,7 +41,7 @@ def spark_environment(java: Java) -> Iterator[None]:
         "SPARK_CONF_DIR": str(files("ticdc_local") / "no_spark_conf"),
         # A laptop's host name often does not resolve, or resolves to a network that has gone.
         "SPARK_LOCAL_IP": "127.0.0.1",
-        # Else the workers take whatever python3 is on PATH.
+        # Otherwise workers run the python3 that is first on PATH.
         "PYSPARK_PYTHON": sys.executable,
         "PYSPARK_DRIVER_PYTHON": sys.executable,
         "PYSPARK_SUBMIT_ARGS": "pyspark-shell",

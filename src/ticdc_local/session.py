@@ -46,7 +46,7 @@ SETTINGS = {
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    # Derby serves one process only: a second one blocks, then fails. Tables are registered anew by their folders.
+    # Derby serves one process only: a second one blocks, then fails. Tables are registered by their folders instead.
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.session.timeZone": "UTC",
     # Else a table that was not written for longer than its retention cannot be read at the version that is published.
@@ -63,7 +63,7 @@ SETTINGS = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     # Join small shuffled parts into one task, rather than keep every core busy with next to nothing.
     "spark.sql.adaptive.coalescePartitions.parallelismFirst": "false",
-    # A laptop's tables are small: to write a touched file anew costs a MERGE less than a deletion vector beside it.
+    # A laptop's tables are small: to rewrite a touched file costs a MERGE less than a deletion vector beside it.
     "spark.databricks.delta.merge.deletionVectors.persistent": "false",
     # A Python worker holds one Arrow batch in and one out, so this bounds its memory: by count where messages are
     # small, by bytes where they are large.
@@ -80,7 +80,7 @@ def local_session(
     """The process's Spark session, started if necessary (about 3 s).
 
     A process has one JVM: a second call gives the same session, which forgets the names of another lake's tables.
-    Spark's warehouse and scratch folders lie in ``scratch``, else in ``lake_root`` or, where that can only be read, in
+    Spark's warehouse and scratch folders are in ``scratch``, else in ``lake_root`` or, where that can only be read, in
     a temporary folder.
     Raises ConfigError without a usable Java or without the right jars, and where ``lake_root`` cannot be a folder.
     """
@@ -141,7 +141,7 @@ def _places(lake_root: Path, scratch: Path | None, java: Java, java_options: Seq
     jars = class_path(Group.SPARK)
     classes = reading_options(archive_file(java, jars))
     return {
-        # Says to ticdc_lakehouse.entry that tables lie in this folder, not in a catalog's storage.
+        # By this ticdc_lakehouse.entry knows that tables are in this folder, not in a catalog's storage.
         ROOT_CONF: str(lake_root),
         "spark.driver.extraJavaOptions": " ".join((_LOGGING, *_COMPILER, *serial_collector(), *classes, *java_options)),
         "spark.executor.extraJavaOptions": _LOGGING,

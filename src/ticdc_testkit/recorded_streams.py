@@ -91,7 +91,7 @@ def recorded_stream(folder: Path, file: str, options: Mapping[str, str]) -> Reco
 
 
 def recorded_streams(folder: Path, options: Mapping[str, str]) -> list[RecordedStream]:
-    """The streams of all message files of a recorded workload, or of all the workloads that lie in a folder.
+    """The streams of all message files of a recorded workload, or of all workloads in a folder.
 
     Each takes those of ``options`` that its protocol has. Raises ConfigError for a folder without one, and for an
     option that no protocol has.

@@ -61,7 +61,7 @@ def test_every_message_is_landed_once(spark: SparkSession, broker: Broker, tmp_p
     assert replace(feed.run, max_offsets_per_trigger=2).bronze() == Landed(feed=feed.name, batches=3, messages=6)
     assert offsets(feed)[2::2] == [(1, 0, 3, 5, 2), (2, 0, 5, 7, 2), (3, 0, 7, 9, 2)]
 
-    # A lost checkpoint: the new query goes on where bronze ends, with the next batch number.
+    # A lost checkpoint: the new query continues where bronze ends, with the next batch number.
     shutil.rmtree(feed.lake.checkpoint(f"bronze_{feed.name}"))
     feed.send(1, b"after")
     assert feed.run.bronze() == Landed(feed=feed.name, batches=1, messages=1)

@@ -127,7 +127,7 @@ def test_all_tables_that_have_no_place_in_gold_are_named_at_once(folder: Path) -
     assert "table shop.g: column s is generated and stored" in g
     assert "table shop.m: column at is a TIMESTAMP: give the time zone" in m
     assert n.endswith(
-        "table shop.n has no handle key: nothing tells its rows apart; load the others alone with --table"
+        "table shop.n has no handle key: its rows cannot be identified; load the others alone with --table"
     )
     assert loadable(folder, "--table", "SHOP.T", "--table", "shop.m", "--time-zone UTC") == ["shop.t", "shop.m"]
     assert loadable(folder, "--table", "SHOP.T", "--table", "shop.t") == ["shop.t"]

@@ -266,7 +266,7 @@ def test_what_may_have_been_anything_holds_the_feed(spark: SparkSession, broker:
     assert feed.status.waiting_on is not None
     assert f"{feed.topic}/1 offset 2 is in quarantine (bad_json)" in feed.status.waiting_on
 
-    # Garbage: dismissed with a reason, the feed goes on.
+    # Garbage: dismissed with a reason, the feed continues.
     assert quarantine.dismiss(feed.lake, feed.name, [(feed.topic, 1, 2)], "written by hand") == 1
     applied = feed.apply()
     assert (applied.tso, applied.waiting_on) == (at(6), None)

@@ -216,7 +216,7 @@ class ValueReader:
         raise AssertionError("unreachable")
 
     def ignored(self, chosen: Int64s) -> pa.Array:
-        """NULL, whatever the bytes are."""
+        """NULL, without reading the bytes."""
         return pa.nulls(len(chosen), pa.string())
 
     def objects(self) -> tuple[pa.Array, pa.Array]:

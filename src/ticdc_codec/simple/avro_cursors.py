@@ -1,7 +1,7 @@
 """A position in each of many Avro messages: one field of all of them is read at a time.
 
 A message that fails is marked and read on from its begin, until its reader leaves it out (``valid``): so a field costs
-a few numpy calls, whatever is wrong in whichever message. What a value means is checked where it is read, with a reason
+a few numpy calls, also where messages are wrong. What a value means is checked where it is read, with a reason
 (``refuse``). A message whose bytes are not what the schema says is only marked (``mark_malformed``);
 ``avro_schema.check`` reads it again and names the fault and its position.
 """

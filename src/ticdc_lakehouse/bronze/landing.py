@@ -112,7 +112,7 @@ def create_tables(lake: Lake, feed: str) -> None:
 
 
 def land(lake: Lake, source: Source, *, continuous: bool = False, max_offsets_per_trigger: int | None = None) -> Landed:
-    """Land what Kafka has (``availableNow``), or go on landing until stopped (``continuous``).
+    """Land what Kafka has (``availableNow``), or continue until stopped (``continuous``).
 
     Raises OffsetGapError if Kafka deleted messages before they were read, ConfigError if the brokers cannot be read.
     """

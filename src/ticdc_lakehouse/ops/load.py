@@ -1,6 +1,6 @@
 """Rows from before the changefeed: tables of an export at TSO S take the place of what gold had of them.
 
-Each gets a new Delta table with the export's definition and rows, and begins anew as a table that is applied up to S
+Each gets a new Delta table with the export's definition and rows, and starts as a table that is applied up to S
 and lags behind: gold takes its changes with commit_ts above S out of silver, DDLs included, and publishes both in one.
 So a change at S or before counts only as far as the export has it, one after S wins over the export, and a row that
 the export has not is gone.

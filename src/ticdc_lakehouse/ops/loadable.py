@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 def loadable_tables(export: Export, config: GoldConfig, options: LoadOptions) -> list[TableName]:
     """The tables to load. Raises ConfigError with everything that is wrong with them."""
     if config.mode is not Mode.WATERMARKS:
-        raise ConfigError(f"feed {config.feed}: in gold mode eventual nothing tells which changes came after an export")
+        raise ConfigError(f"feed {config.feed}: in gold mode eventual the changes after an export are not known")
     if options.time_zone is not None:
         _check_time_zone(options.time_zone)
     names = _chosen(export, config, options.tables)
@@ -59,7 +59,7 @@ def _chosen(export: Export, config: GoldConfig, wanted: Iterable[str]) -> list[T
 def _check(export: Export, name: TableName, config: GoldConfig, options: LoadOptions) -> None:
     what, exported = f"{export.folder}: table {name}", export.tables[name]
     if not exported.definition.key:
-        raise ConfigError(f"{what} has no handle key: nothing tells its rows apart")
+        raise ConfigError(f"{what} has no handle key: its rows cannot be identified")
     if (clash := name_clash(exported.definition.sent)) is not None:
         raise ConfigError(f"{what}: {clash}")
     _check_columns(what, exported, config, options)

@@ -71,7 +71,7 @@ class Environment:
 
     @property
     def view(self) -> str:
-        """The quoted name of the view of the table, which lies in another schema as gold's views do."""
+        """The quoted name of the view of the table, which is in another schema as gold's views are."""
         return self.lake.table(Layer.GOLD, self.name)
 
     @property

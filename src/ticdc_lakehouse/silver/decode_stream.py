@@ -65,7 +65,7 @@ class Decoded:
 
 
 def decode(lake: Lake, decoding: Decoding, *, continuous: bool = False) -> Decoded:
-    """Decode what bronze has that silver has not, or go on decoding until stopped (``continuous``)."""
+    """Decode what bronze has that silver has not, or continue until stopped (``continuous``)."""
     events_table.create_tables(lake, decoding.feed)
     events, checkpoint = events_table.full_name(lake, decoding.feed), stream(lake, decoding.feed)
     # Retention deletes messages of batches that were decoded long ago: commits that append nothing.

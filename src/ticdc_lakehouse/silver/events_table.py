@@ -57,7 +57,7 @@ MESSAGE = "topic, partition, offset, timestamp, batch, reason, detail, error_off
 """What views of quarantined messages show; the columns bring their comments along."""
 _ACCOUNTING = {
     "decoded": "messages that were decoded",
-    "quarantined": "messages that could not be decoded, whatever was done about them since",
+    "quarantined": "messages that could not be decoded, also those replayed or dismissed since",
     "waiting": "messages that silver has not read yet",
 }
 

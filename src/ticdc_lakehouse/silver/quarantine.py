@@ -185,8 +185,10 @@ def first_open(lake: Reader, feed: str, positions: Sequence[Position], limit: in
 
 def _at(positions: Sequence[Position]) -> str:
     """SQL: whether a message is at one of these positions; any message if there are none."""
-    each = (f"(topic = {literal(topic)} AND partition = {number} AND offset = {at})" for topic, number, at in positions)
-    return " OR ".join(each) or "true"
+    places = (
+        f"(topic = {literal(topic)} AND partition = {number} AND offset = {at})" for topic, number, at in positions
+    )
+    return " OR ".join(places) or "true"
 
 
 def replay(

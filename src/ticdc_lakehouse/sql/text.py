@@ -10,12 +10,12 @@ from ticdc_lakehouse.schema.names import FOLDED_APART, TableName, fold
 
 
 def quoted(name: str) -> str:
-    """A name as an SQL identifier, whatever it holds."""
+    """Any name as an SQL identifier."""
     return "`" + name.replace("`", "``") + "`"
 
 
 def literal(text: str) -> str:
-    """A text as an SQL string literal, whatever it holds."""
+    """Any text as an SQL string literal."""
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'").replace("$", "\\u0024") + "'"
 
 
@@ -50,6 +50,6 @@ def folded_sql(expression: str) -> str:
 
 
 def is_table_sql(name: TableName) -> str:
-    """SQL condition that the columns ``database`` and ``table`` name this table, in whatever case."""
+    """SQL condition that the columns ``database`` and ``table`` name this table, in any case."""
     parts = zip(("table", "database"), (name.table, name.database), strict=True)
     return " AND ".join(f"{folded_sql(column)} = {literal(fold(part))}" for column, part in parts)

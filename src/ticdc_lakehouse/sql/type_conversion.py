@@ -255,7 +255,7 @@ def _listed(kind: MysqlType) -> str:
 
 
 def _elements(before: MysqlType, after: MysqlType, text: str) -> str:
-    """Names stay; the names of a SET stand in the order of the definition."""
+    """Names stay; the names of a SET are in the order of the definition."""
     if not before.elements:
         raise ApplyError(f"the names of {before.text} are not known")
     kept = tuple(name for name in after.elements if name in before.elements)
@@ -265,7 +265,7 @@ def _elements(before: MysqlType, after: MysqlType, text: str) -> str:
 
 
 def _of_names(after: MysqlType, text: str) -> str:
-    """Names that the type still has. Where its collation ignores case, TiDB spells others anew."""
+    """Names that the type still has. Where its collation ignores case, TiDB changes the spelling of others."""
     if after.family is Family.ENUM:  # the name of its number 0 is empty
         return f"CASE WHEN {text} = '' OR {text} IN ({_listed(after)}) THEN {text} END"
     return f"CASE WHEN size(array_except(split({text}, ','), array('', {_listed(after)}))) = 0 THEN {text} END"

@@ -2,7 +2,7 @@
 
 Every value is cast with ``try_cast``: a text that its Spark type cannot hold (``0000-00-00``, ``2024-05-00``)
 becomes NULL in the typed column and is kept in ``_ticdc_irregular`` (column name to exact text), so that nothing is
-lost and nothing guessed, whatever the session's ANSI mode and time zone. docs/types.md documents these types.
+lost and nothing guessed, in any ANSI mode and time zone of the session. docs/types.md documents these types.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def _enum_sql(elements: tuple[str, ...], text: str) -> str:
 
 
 def _set_sql(elements: tuple[str, ...], text: str) -> str:
-    """Bit i of the mask (up to 64, as a signed BIGINT) stands for element i. What is no number is no mask: ``conv``
+    """Bit i of the mask (up to 64, as a signed BIGINT) is element i. What is no number is no mask: ``conv``
     would make 0 of it."""
     names = ", ".join(literal(name) for name in elements)
     mask = f"CAST(conv({text}, 10, -10) AS BIGINT)"
@@ -227,7 +227,7 @@ def _set_sql(elements: tuple[str, ...], text: str) -> str:
 
 def stored_text_sql(column: TypedColumn, time_zone: str) -> str:
     """MySQL's text of a stored value (`event` docstring; ENUM and SET as they are stored, by name where that is known):
-    what ``TypedColumn.sql`` was made of, read back."""
+    what ``TypedColumn.sql`` was computed from, read back."""
     text = value_text_sql(column, quoted(column.name), time_zone)
     return f"coalesce({IRREGULAR}[{literal(column.name)}], {text})"
 
@@ -257,7 +257,7 @@ def value_text_sql(column: TypedColumn, value: str, time_zone: str) -> str:
 
 
 def _in_utc(timestamp: str) -> str:
-    """A TIMESTAMP as the TIMESTAMP_NTZ of its UTC time, whatever the session's zone."""
+    """A TIMESTAMP as the TIMESTAMP_NTZ of its UTC time, in any time zone of the session."""
     return f"timestampadd(MICROSECOND, unix_micros({timestamp}), TIMESTAMP_NTZ'1970-01-01 00:00:00')"
 
 

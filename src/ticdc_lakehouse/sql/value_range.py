@@ -17,7 +17,7 @@ _BITS = {"tinyint": 8, "bool": 8, "boolean": 8, "smallint": 16, "mediumint": 24,
 
 def is_value_sql(before: MysqlType, after: MysqlType, text: str) -> str:
     """SQL of whether a converted text is a value of the new type, as far as its conversion and Spark's type let others
-    pass; ``true`` if there are none. Without strict mode TiDB makes another value of one that is not, and of a negative
+    pass; ``true`` if there are none. Without strict mode TiDB changes a value that is not, and of a negative
     number that becomes a BIT in any mode."""
     match after.family:
         case Family.INTEGER | Family.BIT if not _is_within(before, after):

@@ -92,7 +92,7 @@ def _parts(dsn: str) -> tuple[SplitResult, int | None]:
     try:
         parts = urlsplit(dsn)
         port = parts.port
-    except ValueError:  # its text is not shown: what stands for the port may be a password
+    except ValueError:  # its text is not shown: what is in place of the port may be a password
         raise ConfigError(f"dsn: expected {DSN_FORM}, found an invalid host or port") from None
     return parts, port
 
@@ -128,7 +128,7 @@ class Snapshot:
                 zone = _UTC if self.time_zone == "UTC" else self.time_zone
                 for statement in _SESSION:
                     cursor.execute(statement.format(zone=zone, tso=self.tso))
-                # After an error the session would go on to read the newest data.
+                # After an error the session would continue and read the newest data.
                 cursor.execute("SELECT @@tidb_snapshot")
                 answer = cursor.fetchone()
         except pymysql.err.MySQLError as error:

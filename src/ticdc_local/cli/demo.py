@@ -134,8 +134,10 @@ def _session(lake: Path) -> SparkSession:
 
 
 def run(options: argparse.Namespace, open_session: Callable[[Path], SparkSession] = _session) -> int:
-    """Make the lake anew and show it; 1 if gold differs from TiDB anywhere. ``open_session`` gives the session of the
-    lake's folder."""
+    """Create the lake again and show it; returns 1 if gold differs from TiDB anywhere.
+
+    ``open_session`` opens the session of the lake's folder.
+    """
     if options.steps < 1:
         raise ConfigError(f"--steps: expected 1 or more, found {options.steps}")
     demo = _prepared(options, open_session)

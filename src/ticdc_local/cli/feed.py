@@ -66,8 +66,8 @@ def _new(options: argparse.Namespace) -> int:
 
 
 def _described(options: argparse.Namespace) -> str:
-    """The file's text, from the flags and the answers of whoever is at the terminal. Raises ConfigError where a flag is
-    missing and nobody is."""
+    """The file's text, from the flags and from answers at the terminal. Raises ConfigError where a flag is missing and
+    standard input is no terminal."""
     protocol = options.protocol or _answer("--protocol", f"protocol ({SPELLINGS})")
     protocol_named(protocol)
     given = sink_values(protocol.replace("-", "_"), named_values(options.option, "--option"))

@@ -50,7 +50,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--key", metavar="BASE64|@FILE", help="the key of a file that is one message's value")
     parser.add_argument(
         "file", nargs="?", help="JSON lines as for decode or of kcat -J, JSON values one a line, or one value as it "
-        "lies in Kafka; default, and -: stdin"
+        "is in Kafka; default, and -: stdin"
     )  # fmt: skip
 
 

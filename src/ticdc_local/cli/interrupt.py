@@ -1,7 +1,7 @@
 """SIGINT and SIGTERM end a command: one line, exit code 130, Java and broker gone, nothing begun after it.
 
 The signal wakes a thread of its own, because the main thread may be waiting for Java or in a library of C, where Python
-handles no signal. Layers that are at work may finish what they commit; the next run repairs whatever is cut off.
+handles no signal. Layers that are at work may finish what they commit; the next run repairs what is cut off.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> int:
     with progress("recording the override"):
         state = run.decide(options.table, options.action, options.reason)
     print(f"{options.table} was blocked at TSO {state.applied_tso}: {state.stop}")
-    note(f"The next run of gold goes on from there: ticdc-lake run --feed {options.feed}")
+    note(f"The next run of gold continues from there: ticdc-lake run --feed {options.feed}")
     return 0
 
 

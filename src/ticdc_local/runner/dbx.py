@@ -34,7 +34,7 @@ class _Plain(yaml.SafeDumper):
 
 
 def deployment_text(root: Path, workspace: str, variables: Mapping[str, Any]) -> str:
-    """The file, for a project that lies in the folder ``workspace`` of a Databricks workspace.
+    """The file, for a project in the folder ``workspace`` of a Databricks workspace.
 
     ``variables`` go before the bundle's defaults. Raises ConfigError for a bundle that is wrong, and for a path that is
     not absolute.

@@ -208,7 +208,7 @@ class _Run:
 def _ended(
     label: str, *, failed: bool, iterations: tuple[TaskResult, ...] = (), tasks: tuple[TaskResult, ...] = ()
 ) -> TaskResult:
-    """How a task ended that is made of others."""
+    """The result of a task that consists of other tasks or iterations."""
     state = TaskState.FAILED if failed else TaskState.SUCCESS
     seconds = sum(part.seconds for part in (*iterations, *tasks))
     return TaskResult(task=label, state=state, seconds=seconds, attempts=1, iterations=iterations, tasks=tasks)

@@ -85,7 +85,7 @@ class Surroundings:
 def run_notebook(path: Path, parameters: Mapping[str, str], surroundings: Surroundings) -> str | None:
     """Run a notebook's cells in one namespace; gives what it exits with, None where it runs to its end.
 
-    Raises: ConfigError for what is not supported, and whatever the notebook raises.
+    Raises: ConfigError for what is not supported, and the errors of the notebook.
     """
     notebook = read_notebook(path)
     namespace = {

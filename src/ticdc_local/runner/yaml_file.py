@@ -47,7 +47,7 @@ def read_yaml(file: Path) -> dict[str, Any]:
 
 
 def _plain(value: Any, where: str, around: tuple[Any, ...]) -> Any:
-    """The value with texts as keys; ``around`` are the mappings and lists that it lies in."""
+    """The value with texts as keys; ``around`` are the mappings and lists that contain it."""
     if any(value is each for each in around):
         raise ConfigError(f"{where}: an alias is inside what it names")
     match value:

@@ -1,1 +1,1 @@
-"""Exports that Dumpling made of TiDB: what lies in the folder, and each table's rows. `export` is the way in."""
+"""Exports that Dumpling made of TiDB: the files of the folder, and each table's rows. `export` is the entry point."""

@@ -126,19 +126,19 @@ def _check(dialect: Dialect) -> None:
         )
     if not dialect.quote and not dialect.backslash:
         raise ConfigError(
-            "--escape-backslash=false without --csv-delimiter: nothing tells values apart in such files: export again"
+            "--escape-backslash=false without --csv-delimiter: values cannot be distinguished: export again"
         )
     if not dialect.quote and dialect.null != CSV.null:
         raise ConfigError(
-            "--csv-null-value without --csv-delimiter: nothing tells NULL from that text in such files: export again"
+            "--csv-null-value without --csv-delimiter: NULL and that text cannot be distinguished: export again"
         )
     if dialect.quote and dialect.quote in dialect.null:
         raise ConfigError(
-            "--csv-null-value with --csv-delimiter in it: nothing tells NULL from a text in such files: export again"
+            "--csv-null-value with --csv-delimiter in it: NULL and a text cannot be distinguished: export again"
         )
     if _NUMBER.fullmatch(dialect.null):
         raise ConfigError(
-            f"--csv-null-value {dialect.null.decode()}: nothing tells NULL from that number in such files: export again"
+            f"--csv-null-value {dialect.null.decode()}: NULL and that number cannot be distinguished: export again"
         )
     if not dialect.backslash and (len(dialect.quote) > 1 or len(dialect.separator) > 1):
         raise ConfigError(

@@ -62,7 +62,7 @@ class Export:
 
 
 def read_export(folder: Folder, options: DumplingOptions) -> Export:
-    """What lies in a folder. Raises ConfigError if it cannot be read, or holds no finished export of TiDB whose rows
+    """The export in a folder. Raises ConfigError if it cannot be read, or holds no finished export of TiDB whose rows
     can be read."""
     sizes = folder.sizes()
     if "metadata" not in sizes:
@@ -165,7 +165,7 @@ def _decoded(text: bytes, file: str) -> str:
 
 def _table(name: TableName, text: str, file: str, files: tuple[str, ...]) -> ExportedTable:
     definition = _definition(name, text, file)
-    # A stored generated column is not in the files either. No definition tells it from an ordinary one.
+    # A stored generated column is not in the files either. No definition shows which column is one.
     virtual = _definition(name, text.replace(") STORED", ") VIRTUAL"), file)
     pairs = zip(definition.columns, virtual.columns, strict=True)
     return ExportedTable(

@@ -209,7 +209,7 @@ class _Rows:
 
 
 def _refuse_quoted(column: ColumnDefinition, values: pa.Array) -> None:
-    """Raise ConfigError where all values have quotes around them, of which no header tells: one time, or two texts."""
+    """Raise ConfigError where all values have quotes around them that no header declares: one time, or two texts."""
     for quote in (b'"', b"'"):
         quoted = pc.and_(pc.starts_with(values, quote), pc.ends_with(values, quote))
         enough = len(values) > (column.type.family in _TEXTS)

@@ -27,7 +27,7 @@ class Checksum:
 
     @classmethod
     def of(cls, rows: int, aggregate: object) -> Checksum:
-        """From an answer: Spark's hashes are signed, TiDB's are not, and of no rows there is none."""
+        """From a query's row: Spark's hashes are signed, TiDB's are not, and without rows the hash is NULL."""
         return cls(rows, int(str(aggregate or 0)) % 2**HASH_BITS)
 
 

@@ -119,7 +119,7 @@ def _verify_table(
     """What the comparison of a table gave, and its repair if one is wanted and possible."""
     state = before.tables[name]
     if state.version < 0 or state.dropped:
-        reason = "TiDB dropped it" if state.dropped else "nothing tells its columns yet"
+        reason = "TiDB dropped it" if state.dropped else "its columns are not known yet"
         return _result(name, state, Result.SKIPPED, reason), None
     columns = source_columns(source, name)
     if columns is None:
