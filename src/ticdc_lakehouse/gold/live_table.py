@@ -31,7 +31,7 @@ from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, TypedColumn, typed_columns
 
 ID, FEED = "ticdc.id", "ticdc.feed"
-"""Properties of a live table: its stable id (``TableState.data``) and its feed, whatever its name is now."""
+"""Properties of a live table: its stable id (``TableState.data``) and its feed, which a RENAME does not change."""
 
 _MOST_CLUSTERING_COLUMNS = 4
 _WITHOUT_RANGES = (Family.BINARY, Family.JSON, Family.VECTOR, Family.OTHER)

@@ -1,6 +1,6 @@
 """Maintenance of a feed's gold: deletes what can no longer be read, and compacts the rest.
 
-OPTIMIZE, ours or the platform's, writes files anew, and those that a view is pinned to would be vacuumed some day. So
+OPTIMIZE, ours or the platform's, rewrites files, and VACUUM would eventually delete those that a view is pinned to. So
 maintenance publishes the newest version that has the same rows, and pins the views to it.
 
 A state stays readable for the feed's ``gold.retention_days`` after another one took its place, also that of tables that

@@ -60,7 +60,7 @@ class AsOf:
 def as_of(spark: SparkSession, feed: str, tso: int | None = None, *, lake: Lake | None = None) -> AsOf:
     """The tables of ``feed``, all at one published watermark: the newest ≤ ``tso``, or the newest of all.
 
-    ``lake`` says where they lie if the schemas are not named live and ops in the session's catalog.
+    ``lake`` names their place if the schemas are not named live and ops in the session's catalog.
     Raises ConfigError if there is no such lake or feed, and if nothing that was published at or before ``tso`` is kept.
     """
     lake = lake or session_lake(spark)

@@ -26,7 +26,7 @@ class Barriers:
     """Barriers of DDLs on whole databases, by the database's folded name."""
 
     def passed(self, name: TableName, commit_ts: int) -> int:
-        """Number of barriers below a row. Rows of one table with equal numbers lie between the same two barriers."""
+        """Number of barriers below a row. Rows of one table with equal numbers are between the same two barriers."""
         of_table = bisect_left(self.tables.get(name, ()), commit_ts)
         return of_table + bisect_left(self.databases.get(fold(name.database), ()), commit_ts)
 

@@ -1,10 +1,10 @@
 """Tables that are blocked before a DDL: unless the feed's policy ignores it, and unless an override skips it.
 
 Some tables have no columns, since no statement that gold can follow defines them. One that a DDL makes **empty** awaits
-its rows: the first ones tell its columns, and none is missing. Of any other gold lacks the **former rows**: it was
-restored, it came out of what the feed's filter leaves out, a DDL that nobody can read changed it, or it was renamed
-while it was blocked. It stays blocked, also when it is resumed, until an export is loaded or TiDB truncates or drops
-it.
+its rows: the first ones show its columns, and none is missing. For any other table gold lacks the **former rows**: it
+was restored, it was renamed out of what the feed's filter leaves out, a DDL that cannot be read changed it, or it was
+renamed while it was blocked. It stays blocked, also when it is resumed, until an export is loaded or TiDB truncates or
+drops it.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def leave_former_rows(ddl: DdlEvent, builder: TablePlanBuilder) -> None:
 
 
 def lacks_former_rows(builder: TablePlanBuilder, state: TableState) -> bool:
-    """True if only an export tells the rows of a published table."""
+    """True if only an export has the rows of a published table."""
     return builder.definition is None and state.stop is not None and state.stop.of_ddl
 
 

@@ -95,7 +95,7 @@ def _lacks(before: Published, name: TableName, ddl: DdlEvent, statement: Stateme
 
 
 def _changes_nothing(table: Table, statement: AlterTable) -> bool:
-    """Partitions may be unknown, and be there again: of their rows nothing tells that they are gone."""
+    """Partitions may be unknown, or exist again: no definition shows that their rows are gone."""
     removes_rows = any(isinstance(action, DropPartitions) for action in statement.actions)
     return statement.of_indexes or (is_done(table, statement) and not removes_rows)
 

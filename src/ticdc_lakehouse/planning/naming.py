@@ -42,7 +42,7 @@ class Naming:
     template: str = NAME_TEMPLATE
     """The names of tables in the lake: text with {feed}, {database} and {table}."""
     schema_template: str = SCHEMA_TEMPLATE
-    """The part of the layers' schemas that they lie in: text with {feed} and {database}; may be empty."""
+    """The part of the layers' schemas that contains them: text with {feed} and {database}; may be empty."""
     is_feed: Callable[[str], bool] = lambda _name: False
     """True if a feed of this name exists."""
     _views: dict[str, tuple[str, TableName]] = field(default_factory=dict)
@@ -141,7 +141,7 @@ def _in_part(part: str, name: str) -> str:
 
 
 def schema_part(name: str) -> str:
-    """The part of the layers' schemas in which a table of this name lies; empty for the schemas themselves."""
+    """The part of the layers' schemas that contains a table of this name; empty for the schemas themselves."""
     return name.rpartition(".")[0]
 
 

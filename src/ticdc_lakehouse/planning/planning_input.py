@@ -45,7 +45,7 @@ class GoldConfig:
     name_template: str = NAME_TEMPLATE
     """Names of tables and views in the lake: text with the placeholders {feed}, {database} and {table}."""
     schema_template: str = SCHEMA_TEMPLATE
-    """Parts of the layers' schemas that they lie in: text with {feed} and {database}; empty for the schemas
+    """Parts of the layers' schemas that contain them: text with {feed} and {database}; empty for the schemas
     themselves."""
     views: Views = Views.PINNED
     ddl_time_zone: str | None = None

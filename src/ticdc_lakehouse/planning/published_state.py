@@ -34,7 +34,7 @@ class TableState:
 
     @property
     def blocked(self) -> bool:
-        """True if the table cannot go on; a kept one (`dropped`) has nothing to go on with."""
+        """True if the table cannot continue; a kept one (`dropped`) has no changes to continue with."""
         return self.stop is not None and not self.dropped
 
     @property

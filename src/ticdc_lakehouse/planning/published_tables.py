@@ -1,4 +1,4 @@
-"""Plan builders of the published tables: from which commit_ts, and as what, each goes on in a window."""
+"""Plan builders of the published tables: the commit_ts and the definition from which each continues in a window."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
         builder.dropped_at = state.applied_tso if state.dropped else None
     elif late is not None:
         changed = 0 if definition is None else definition.since
-        # A resumed table goes on from what came late; rows before its last DDL cannot be merged again.
+        # A resumed table continues from what came late; rows before its last DDL cannot be merged again.
         builder.after = state.applied_tso if late.tso < changed else late.tso
         builder.seen = (0, ())
         builder.block(late.stop)
@@ -60,7 +60,7 @@ def _replayed_point(inputs: PlanningInput, builder: TablePlanBuilder, state: Tab
 
 def _missed_ddl(inputs: PlanningInput, builder: TablePlanBuilder) -> int | None:
     """commit_ts of the first replayed DDL that a table lacks: its rows after the DDL do not fit, and no later DDL
-    changed it. The table goes on from there. A table that went on without a dismissed DDL is left as it is."""
+    changed it. The table continues from there. A table that continued without a dismissed DDL is left as it is."""
     state, definition = builder.state, builder.definition
     if state is None or state.stop is None or state.stop.kind is not StopKind.INCOMPATIBLE_ROWS:
         return None

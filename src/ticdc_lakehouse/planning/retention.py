@@ -1,6 +1,6 @@
 """What a feed's promises still need of bronze and silver: all batches from one on, and all changes above a TSO.
 
-The lowest of them is the floor: what lies below it may be deleted.
+The lowest of them is the floor: what is below it may be deleted.
 """
 
 from __future__ import annotations

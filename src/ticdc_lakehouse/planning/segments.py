@@ -140,7 +140,7 @@ def _spelling_conflict(inputs: PlanningInput, builder: TablePlanBuilder, groups:
     table of a name, but topic routes may join two. The spelling of one table changes at a DDL (wire.md 8.14); the
     spellings of two tables interleave."""
     # Eventual mode merges rows from before and after several DDLs together. And where a DDL gave the table its name, a
-    # changefeed that starts anew may send rows again in the database's spelling of the CREATE.
+    # changefeed that is started again may send rows again in the database's spelling of the CREATE.
     one_database = inputs.batches is not None or builder.named_at > 0
     spans: dict[tuple[str, str], tuple[int, int]] = {}
     for group in groups:

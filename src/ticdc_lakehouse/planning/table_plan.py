@@ -51,7 +51,7 @@ class MergeRows:
     stage: Stage | None = None
     """The staged latest changes of these rows; None if the step reads the window's events."""
     whole_rows: str | None = None
-    """Folder of files with the rows that TiDB gave whole; None if none was asked for."""
+    """Folder of files with the rows read whole from TiDB; None if none was read."""
 
     @property
     def wire_keys(self) -> bool:
@@ -263,7 +263,7 @@ class TablePlanBuilder:
 
 
 def name_clash(columns: Iterable[ColumnDefinition]) -> str | None:
-    """Names the column whose name is reserved for gold, or is that of another one to Spark; None if there is none."""
+    """Names the column whose name is reserved for gold, or equals another one in Spark; None if there is none."""
     others: dict[tuple[int, str], str] = {}
     for name in dict.fromkeys(column.name for column in columns):
         same = [*enumerate(spark_names(name))]

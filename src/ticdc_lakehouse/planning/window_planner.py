@@ -178,7 +178,7 @@ def _rename(tables: WindowTables, ddl: DdlEvent, statement: RenameTables) -> Non
 
 
 def _rename_unqualified(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableName) -> None:
-    """Renames the table of this name, whatever its database. Of several all are blocked."""
+    """Renames the table of this name in any database. Blocks all of them if there are several."""
     candidates = _candidates(tables, ddl, old, new)
     if len(candidates) > 1 or _is_any_ambiguous(tables, ddl, candidates):
         _block_ambiguous(tables, ddl, old, candidates, new)
@@ -217,7 +217,7 @@ def _rename_one(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableN
 
 
 def _leave_schema(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilder, new: TableName) -> None:
-    """Ends a table whose new name lies in another schema of the lake, since no catalog moves a table; the table of
+    """Ends a table whose new name belongs to another schema of the lake, since no catalog moves a table; the table of
     the new name has no rows."""
     tables.builders.remove(builder)
     moved = tables.begin_at(ddl, new, None)
@@ -256,7 +256,7 @@ def _exchange(tables: WindowTables, ddl: DdlEvent, statement: ExchangePartition)
 
 
 def _candidates(tables: WindowTables, ddl: DdlEvent, unqualified: TableName, other: TableName) -> list[TableName]:
-    """The tables, whatever their database, that a DDL may mean by a name without one: those that do not include it
+    """The tables of any database that a DDL may mean by a name without one: those that do not include it
     yet, but not the ``other`` that it names. The name as it is read if there are none."""
     existing = tables.builders.named_in_any_database(unqualified.table)
     names = dict.fromkeys(b.name for b in existing if b.dropped_at is None and not b.includes(ddl))

@@ -1,5 +1,5 @@
 """The plan builders of all tables of a window: which there are, which of them a DDL affects, and how one begins, is
-replaced, is blocked or is kept as recoverable, whatever the statement."""
+replaced, is blocked or is kept as recoverable by any statement."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class WindowTables:
         self._first_rows = sorted(firsts, reverse=True)
 
     def infer_tables(self, through: int) -> None:
-        """Adds builders for tables that are inferred from the wire: their first rows lie at or below ``through``."""
+        """Adds builders for tables that are inferred from the wire: their first rows are at or below ``through``."""
         while self._first_rows and self._first_rows[-1][0] <= through:
             first, name = self._first_rows.pop()
             if self.builders.named(name) is not None or self._is_of_former_name(name, first):
@@ -79,7 +79,7 @@ class WindowTables:
     def record_renames(self, ddls: Sequence[DdlEvent]) -> None:
         """Records all renames of one commit_ts for every table that one of them renamed. In a swap its new name is
         another rename's old name, and the window after one that ends here sees them all again. A blocked table has its
-        old definition, if any, and is renamed again when it goes on."""
+        old definition, if any, and is renamed again when it continues."""
         renames = [ddl for ddl in ddls if any(isinstance(statement, RenameTables) for statement in ddl.statements)]
         for builder in self.builders if len(renames) > 1 else ():
             missing = [ddl for ddl in renames if not builder.has_recorded(ddl)]

@@ -203,7 +203,7 @@ def _change_key(table: Table, action: AddKey | DropKey | RenameKey) -> Table:
 def _add_key(table: Table, action: AddKey) -> Table:
     if table.keys is None and not action.primary:
         return table
-    # A primary key is called PRIMARY whatever name it is given.
+    # A primary key is called PRIMARY, whatever its name in the text.
     if not action.primary and any(_same(key.name, action.index or "") for key in table.keys or ()):
         if action.lenient or not action.unique:
             return table

@@ -204,7 +204,7 @@ def _read_generated(tokens: Tokens, column: ColumnText) -> None:
 
 
 def _read_character_set(tokens: Tokens, column: ColumnText) -> None:
-    """Texts arrive in UTF-8 whatever the set or collation; ``binary`` makes another type of the column."""
+    """Texts arrive in UTF-8 in every character set and collation; ``binary`` changes the column's type."""
     if not tokens.take_any("CHARSET", "COLLATE"):
         tokens.expect("CHARACTER", "SET")
     tokens.take("=")

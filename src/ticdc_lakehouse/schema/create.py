@@ -18,7 +18,7 @@ _ROWS_FOLLOW = ("AS", "SELECT", "WITH", "VALUES", "TABLE", "IGNORE", "REPLACE", 
 def read_create(tokens: Tokens, database: str | None) -> CreateTable | CreateTableLike:
     """Passes CREATE TABLE.
 
-    Raises UnreadableError also for a temporary table and for CREATE TABLE … AS SELECT, whose rows no DDL tells.
+    Raises UnreadableError also for a temporary table and for CREATE TABLE … AS SELECT, whose rows are in no message.
     """
     tokens.expect("CREATE", "TABLE")
     tokens.take("IF", "NOT", "EXISTS")

@@ -19,7 +19,7 @@ class PendingDefault:
     every row that was not written since."""
 
     name: str
-    """The column's name in the ADD COLUMN: it names the value, whatever the column is called later."""
+    """The column's name in the ADD COLUMN: it names the value, also after a RENAME of the column."""
     since: int
     """commit_ts of the ADD COLUMN."""
     estimated: bool = False
@@ -95,7 +95,7 @@ class Partitioning:
     """``year``, ``to_days``, … around the column, None for the column itself."""
     partitions: tuple[Partition, ...]
     """In the order of the text: of RANGE, by rising bounds; of HASH, by their number, that is abs(x mod their count) of
-    their rows (0 of NULL). None of KEY, whose rows nothing tells apart."""
+    their rows (0 of NULL). None of KEY, whose rows cannot be distinguished."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +128,7 @@ class Table:
 
     def is_unique_key(self, names: Set[str]) -> bool:
         """Whether columns are what rows have of a unique key. Of several of one size TiCDC takes the one with the
-        lowest number, and TiDB gives a key another number where MODIFY writes it anew: no definition shows it."""
+        lowest number, and TiDB gives a key another number where MODIFY rewrites it: no definition shows it."""
         return any(key - self._virtual == names for key in self._unique_keys)
 
     @property

@@ -95,7 +95,7 @@ def _read_partition(tokens: Tokens) -> Partition:
 
 
 def _read_range(tokens: Tokens) -> tuple[str | None, ...]:
-    """One bound. More (RANGE COLUMNS of several columns) are kept as they are, and never asked for."""
+    """One bound. More (RANGE COLUMNS of several columns) are kept as they are, and never used."""
     if tokens.word() == "MAXVALUE":
         return ()
     return tuple(_read_bound(part) for part in tokens.parts())

@@ -101,7 +101,7 @@ class NoChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unread:
-    """A DDL that is not understood. It may have changed whatever it names."""
+    """A DDL that is not understood. It may have changed everything it names."""
 
     names: tuple[TableName, ...]
     """The tables that it names; none if it is about a whole database."""
@@ -147,7 +147,7 @@ def names_of(statement: Statement) -> tuple[TableName, ...]:
 
 
 def unqualified_name(statement: Statement) -> TableName | None:
-    """The name of a table in a RENAME or EXCHANGE that may lie in any database; None if the text tells its database."""
+    """The name of a table in a RENAME or EXCHANGE that may be in any database; None if the text names its database."""
     match statement:
         case RenameTables(pairs=[(name, _)], unqualified=True) | ExchangePartition(partitioned=name, unqualified=True):
             return name
