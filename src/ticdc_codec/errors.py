@@ -10,6 +10,9 @@ LakehouseError
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
 
 class LakehouseError(Exception):
     """Any error of this package."""
@@ -60,3 +63,10 @@ class DecodeError(LakehouseError):
 
 class ApplyError(LakehouseError):
     """A table cannot follow its changes; it stays at its last correct state."""
+
+
+def suggestion(word: str, allowed: Iterable[str]) -> str:
+    """What a message says after an unknown word: the allowed word that looks most like it, or all of them."""
+    words = sorted(allowed)
+    close = get_close_matches(word, words, n=1)
+    return f"did you mean {close[0]}?" if close else f"expected one of {', '.join(words)}" if words else "there is none"

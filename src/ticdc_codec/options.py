@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 import msgspec
 from msgspec import Meta, inspect
 
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import ConfigError, suggestion
 
 
 class Compression(StrEnum):
@@ -236,7 +236,7 @@ def sink_options(protocol: str, given: Mapping[str, object]) -> SinkOptions:
     values = {}
     for name, value in given.items():
         if name not in known:
-            raise ConfigError(f"{name}: no option of protocol {protocol}; expected one of {', '.join(sorted(known))}")
+            raise ConfigError(f"{name}: no option of {protocol.replace('_', '-')}; {suggestion(name, known)}")
         values[name.replace("-", "_")] = _typed(known[name], value)
     return SinkOptions(**values)
 

@@ -18,11 +18,10 @@ from pathlib import Path
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
 
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import ConfigError, suggestion
 from ticdc_lakehouse.bronze.landing import messages_table
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.config.feed import Feed, security_options
-from ticdc_lakehouse.config.keys import suggestion
 from ticdc_lakehouse.config.layer_settings import decoding_of
 from ticdc_lakehouse.silver.first_messages import MESSAGES, Pair, mistake
 from ticdc_lakehouse.tidb.session import address_of
@@ -151,7 +150,7 @@ def _partitions(feed: Feed, consumer: Consumer) -> list[TopicPartition]:
     absent = [name for name in names if name not in topics]
     if absent or not names:
         problem = f"topic {absent[0]} does not exist" if absent else f"no topic matches {feed.topic_pattern}"
-        hint = suggestion(absent[0] if absent else "", known) if known else "there is none"
+        hint = suggestion(absent[0] if absent else "", known)
         raise ConfigError(
             f"{problem} at {', '.join(feed.bootstrap_servers)}: {hint}; "
             f"create the changefeed first, or correct kafka.topics in {feed.name}.yml"

@@ -14,6 +14,7 @@ from delta_lake import write
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Layer
+from ticdc_local.broker import free_ports
 from ticdc_local.cli import COMMANDS, arguments, full_parser, main, parsed
 from ticdc_local.cli.arguments import lake_root, named_values, project_root, seconds
 from ticdc_local.cli.run import notebook_named
@@ -77,7 +78,7 @@ def test_a_word_that_is_none_of_those_expected(
 ) -> None:
     with pytest.raises(SystemExit):
         main(given)
-    assert capsys.readouterr().err.endswith(f"error: argument {said}\n")
+    assert f": argument {said}\n" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", TABLES)
@@ -93,30 +94,35 @@ def command_parser(command: str) -> argparse.ArgumentParser:
 
 
 @pytest.mark.parametrize(
-    ("given", "usage", "said"),
+    ("given", "command", "said"),
     [
-        (["decoed"], "", "no such command: decoed; did you mean decode?; --help lists them"),
-        (["xyzzy"], "", "no such command: xyzzy; --help lists them"),
+        (["decoed"], "", "no such command: decoed; did you mean decode?"),
+        (["xyzzy"], "", "no such command: xyzzy; expected one of completion, dbx, decode, "),
         (["status", "--fed", "x"], " status", "no such argument: --fed x; did you mean --feed?"),
         (["status", "--chek=1"], " status", "no such argument: --chek=1; did you mean --check?"),
-        (["status", "crm"], " status", "no such argument: crm"),
+        (["status", "crm"], " status", "no such argument: crm; expected one of --check, --feed, "),
+        (["quarantine", "lst"], " quarantine", "argument action: invalid choice: 'lst' (choose from "),
+        (["run", "--every", "soon"], " run", "argument --every: expected a time such as 10s, 5m or 1h, "),
+        ([], "", "the following arguments are required: COMMAND"),
     ],
 )
-def test_an_unknown_word_is_a_usage_error_with_the_nearest(
-    given: list[str], usage: str, said: str, capsys: pytest.CaptureFixture[str]
+def test_a_wrong_command_line_is_said_in_two_lines(
+    given: list[str], command: str, said: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ending:
         main(given)
     assert ending.value.code == 2
-    stderr = capsys.readouterr().err
-    assert stderr.startswith(f"usage: ticdc-lake{usage} [-h]")
-    assert stderr.endswith(f"\nticdc-lake{usage}: error: {said}\n")
+    first, hint = capsys.readouterr().err.splitlines()
+    assert first.startswith(f"ticdc-lake{command}: {said}")
+    assert hint == f"ticdc-lake{command} --help lists its arguments"
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["run", "no_job"], "no jobs named 'no_job'; there are: ticdc_feed, ticdc_lake, ticdc_loop, "),
+        (["run", "no_job"], "no jobs named 'no_job'; expected one of ticdc_feed, ticdc_lake, ticdc_loop, "),
+        (["run", "ticdc_lak"], "no jobs named 'ticdc_lak'; did you mean ticdc_lake?"),
+        (["feed", "new", "Bad-Name"], "NAME: expected at most 40 letters a-z, digits and _, beginning with a letter, "),
         (
             ["run", "ticdc_lake", "--every", "5s"],
             "--every runs the job ticdc_loop; expected no other, found ticdc_lake",
@@ -215,7 +221,12 @@ def test_a_job_needs_no_parameters(tmp_path: Path, capsys: pytest.CaptureFixture
     assert main(["run", "j", *given]) == 0
     assert "job j: success" in capsys.readouterr().out
     assert main(["run", "j", *given, "--param", "catalog=main"]) == 2
-    assert "no parameter 'catalog'; it has none" in capsys.readouterr().err
+    assert "no parameter 'catalog'; there is none" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made_for_kafka(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kafka", "--port", str(free_ports(1)[0]), "--folder", "/proc/topics"]) == 2
+    assert capsys.readouterr().err.startswith("ticdc-lake kafka: --folder: /proc/topics: cannot be written: ")
 
 
 def test_a_notebook_is_looked_for_here_then_in_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

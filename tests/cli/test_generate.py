@@ -211,7 +211,7 @@ def test_a_wrong_number_is_explained(number: str, capsys: pytest.CaptureFixture[
     [
         (["--protocol", "crafty"], "protocol: expected one of craft"),
         (["--protocol", "craft", "--workload", "bank"], "workload: expected one of shop, sysbench, found 'bank'"),
-        (["--protocol", "craft", "--option", "encoding-format=avro"], "encoding-format: no option of protocol craft"),
+        (["--protocol", "craft", "--option", "encoding-format=avro"], "encoding-format: no option of craft"),
     ],
 )
 def test_a_wrong_argument_is_one_line_and_leaves_nothing(

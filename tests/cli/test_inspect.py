@@ -107,7 +107,7 @@ def test_what_does_not_decode_is_exit_code_1(
         (printed(CANAL) + b"\n[]", [], "line 2: expected what kcat -J prints"),
         (CRAFT.value, ["--protocol", "crafty"], "expected one of craft"),
         (CRAFT.value, ["--option", "encoding-format"], "--option: expected name=value"),
-        (CRAFT.value, ["--option", "encoding-format=avro"], "no option of protocol craft"),
+        (CRAFT.value, ["--option", "encoding-format=avro"], "no option of craft"),
         (CRAFT.value, ["--key", "!"], "--key: expected base64 or @"),
         (CRAFT.value, ["--key", "@/no/such"], "--key: expected base64 or @"),
     ],

@@ -102,7 +102,7 @@ def test_what_is_no_message_is_a_type_error(wrong: Any) -> None:
     [
         ("crafty", {}, "expected one of"),
         ("debezium-avro", {}, "expected one of"),
-        ("craft", {"encoding-format": "avro"}, "no option of protocol craft"),
+        ("craft", {"encoding-format": "avro"}, "no option of craft"),
     ],
 )
 def test_a_wrong_name_is_a_config_error(protocol: str, options: dict[str, object], said: str) -> None:

@@ -37,11 +37,15 @@ MISTAKES = {
         "{time-zone: UTC}",
         "options.time-zone: no option here; expected as the key time_zone",
     ),
-    "option of no protocol": ("enable-tidb-", "tidb-", "options.tidb-extension: no option of protocol canal_json"),
+    "option of no protocol": (
+        "enable-tidb-",
+        "tidb-",
+        "options.tidb-extension: no option of canal-json; did you mean ",
+    ),
     "option of another protocol": (
         "enable-tidb-extension: true",
         "craft-float: trust",
-        "options.craft-float: no option of protocol canal_json",
+        "options.craft-float: no option of canal-json; expected one of ",
     ),
     "option's value": ("true}", "maybe}", "options.enable-tidb-extension: expected true or false, found 'maybe'"),
     "options no mapping": ("{enable-tidb-extension: true}", "[a]", "options: expected a mapping of keys to values"),

@@ -168,7 +168,7 @@ def test_what_no_protocol_fits() -> None:
 def test_wrong_names_are_config_errors() -> None:
     with pytest.raises(ConfigError, match="expected one of"):
         inspect(b"", "crafty")
-    with pytest.raises(ConfigError, match="no option of protocol craft"):
+    with pytest.raises(ConfigError, match="no option of craft"):
         inspect(written("craft", UPDATE), options=EXTENSION)
 
 

@@ -190,7 +190,7 @@ def test_unknown_kinds_targets_and_resources_are_refused(tmp_path: Path) -> None
         bundle_of(tmp_path, MAIN, {"pipelines": {}})
     with pytest.raises(ConfigError, match="no target 'x'; there are: dev, prod"):
         bundle_of(tmp_path, MAIN, schema("s"), "x")
-    with pytest.raises(ConfigError, match="no schemas named 'x'; there are: s"):
+    with pytest.raises(ConfigError, match="no schemas named 'x'; expected one of s"):
         bundle_of(tmp_path, MAIN, schema("s")).resource("schemas", "x")
 
 

@@ -11,14 +11,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import ConfigError, suggestion
 from ticdc_codec.options import LargeMessage, SinkOptions, option_names
 from ticdc_lakehouse.config.alarm import Alarm
 from ticdc_lakehouse.config.document import document_of
 from ticdc_lakehouse.config.feed_file import LARGEST_MESSAGE, Bronze, FeedFile, Silver
 from ticdc_lakehouse.config.gold import Gold
 from ticdc_lakehouse.config.kafka import Kafka, Servers
-from ticdc_lakehouse.config.keys import Key, read_struct, suggestion
+from ticdc_lakehouse.config.keys import Key, read_struct
 from ticdc_lakehouse.config.live import Live
 from ticdc_lakehouse.config.names import clashes, known_names
 from ticdc_lakehouse.config.security import SecretReference, client_options, read_security
@@ -29,7 +29,8 @@ from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.tidb.session import DSN_FORM, address_of
 
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+FEED_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+FEED_NAME_WORDS = "at most 40 letters a-z, digits and _, beginning with a letter"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,9 +170,8 @@ def _feed(values: Mapping[str, object], root: Key) -> Feed:
 
 def _check_name(root: Key) -> None:
     name = root.file.stem
-    if not _NAME.fullmatch(name):
-        expected = "a file name of at most 40 letters a-z, digits and _, beginning with a letter"
-        root.note(f"expected {expected}, found {name!r}")
+    if not FEED_NAME.fullmatch(name):
+        root.note(f"expected a file name of {FEED_NAME_WORDS}, found {name!r}")
 
 
 def _check_together(

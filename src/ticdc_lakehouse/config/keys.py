@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -17,7 +16,7 @@ import msgspec
 from msgspec import UNSET
 from msgspec.structs import FieldInfo
 
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import ConfigError, suggestion
 from ticdc_codec.options import bare, is_word, typed
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -54,14 +53,8 @@ def read_struct(kind: type[S], value: object, key: Key) -> S:
     fields = {field.encode_name: field for field in msgspec.structs.fields(kind)}
     given = _mapping(value, key)
     for name in (each for each in given if each not in fields):
-        (key / name).note(f"unknown key; {suggestion(name, list(fields))}")
+        (key / name).note(f"unknown key; {suggestion(name, fields)}")
     return kind(**{field.name: _field(field, given.get(name, UNSET), key / name) for name, field in fields.items()})
-
-
-def suggestion(word: str, allowed: list[str]) -> str:
-    """What is expected instead: the word that looks most like it, or all of them."""
-    close = get_close_matches(word, allowed, n=1)
-    return f"did you mean {close[0]}?" if close else f"expected one of {', '.join(sorted(allowed))}"
 
 
 def default_of(field: FieldInfo) -> Any:

@@ -10,12 +10,12 @@ import argparse
 import importlib
 import os
 import sys
-from collections.abc import Collection, Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Collection, Sequence
 from importlib.metadata import version
 from io import TextIOWrapper
+from typing import NoReturn
 
-from ticdc_codec.errors import LakehouseError
+from ticdc_codec.errors import LakehouseError, suggestion
 from ticdc_lakehouse import log
 from ticdc_local.cli import interrupt, notice
 from ticdc_local.cli.arguments import one_of
@@ -103,29 +103,31 @@ def parsed(given: list[str]) -> argparse.Namespace:
     parser = full_parser(given[:1])
     for command in given[:1]:
         if not command.startswith("-") and command not in COMMANDS:
-            parser.error(f"no such command: {command}{_nearest(command, COMMANDS)}; --help lists them")
+            parser.error(f"no such command: {command}; {suggestion(command, COMMANDS)}")
     return parser.parse_args(given)
 
 
-def _nearest(word: str, known: Iterable[str]) -> str:
-    """A question that suggests the most similar known word; empty where none is similar."""
-    return "".join(f"; did you mean {each}?" for each in get_close_matches(word, [*known], n=1))
+class _Parser(argparse.ArgumentParser):
+    """Names a mistake in one line, like every command; argparse prints the whole usage before it."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: {message}\n{self.prog} --help lists its arguments\n")
 
 
-class _CommandParser(argparse.ArgumentParser):
-    """Refuses unknown arguments with its own usage; argparse leaves that to the parser of all commands."""
+class _CommandParser(_Parser):
+    """Refuses unknown arguments; argparse leaves that to the parser of all commands."""
 
     def parse_known_args(self, args=None, namespace=None):  # type: ignore[no-untyped-def]
         parsed_options, unknown = super().parse_known_args(args, namespace)
         if unknown:
-            nearest = _nearest(unknown[0].partition("=")[0], self._option_string_actions)
-            self.error(f"no such argument: {' '.join(unknown)}{nearest}")
+            nearest = suggestion(unknown[0].partition("=")[0], self._option_string_actions)
+            self.error(f"no such argument: {' '.join(unknown)}; {nearest}")
         return parsed_options, unknown
 
 
 def full_parser(called: Collection[str]) -> argparse.ArgumentParser:
     """The parser of all commands; of those in ``called`` with their arguments."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="ticdc-lake",
         description="TiDB tables in the lakehouse.",
         epilog=f"{EXAMPLES}\n\n{EXIT_CODES}",

@@ -97,10 +97,11 @@ def examine(folder: Path, *, start_spark: bool = False) -> list[Finding]:
 
 
 def examine_feeds(options: argparse.Namespace) -> list[Finding]:
-    """Each feed of the project: its file, its secrets, its brokers, its topics; none where there is no project."""
-    if not (options.project / "databricks.yml").is_file():
-        return []
-    files = sorted(feeds_folder(options).glob("*.yml"))
+    """Each feed of the project: its file, its secrets, its brokers, its topics; or that there is no project."""
+    try:
+        files = sorted(feeds_folder(options).glob("*.yml"))
+    except ConfigError as error:
+        return [Finding(subject="feeds", good=False, is_of_machine=False, detail=str(error))]
     with ThreadPoolExecutor(max(1, len(files))) as pool:  # a broker that does not answer takes two seconds
         return [*pool.map(_feed, files)]
 

@@ -10,7 +10,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Ddl, Event, Failure, Resolved, RowChange
 from ticdc_codec.inspection import inspect
 from ticdc_codec.protocols import SPELLINGS, protocol_named, spelling
-from ticdc_lakehouse.config.feed import Feed
+from ticdc_lakehouse.config.feed import FEED_NAME, FEED_NAME_WORDS, Feed
 from ticdc_lakehouse.config.layer_settings import decoding_of
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.silver.first_messages import events_in
@@ -52,9 +52,9 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _new(options: argparse.Namespace) -> int:
+    if not FEED_NAME.fullmatch(options.name):
+        raise ConfigError(f"NAME: expected {FEED_NAME_WORDS}, found {options.name!r}")
     path = feeds_folder(options) / f"{options.name}.yml"
-    if path.name != f"{options.name}.yml":
-        raise ConfigError(f"NAME: expected letters a-z, digits and _, found {options.name!r}")
     if path.exists() and not options.force:
         raise ConfigError(f"{path}: exists already; --force overwrites it")
     text = _described(options)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ticdc_codec.errors import ConfigError
 from ticdc_local.broker import Broker
-from ticdc_local.cli.arguments import port
+from ticdc_local.cli.arguments import port, writing
 from ticdc_local.cli.notice import note, progress
 
 FOLDER = ".kafka"
@@ -30,6 +30,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Keep the broker up; it ends with this process."""
     _check_port(options.port)
+    with writing("--folder", options.folder):
+        options.folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         with progress("starting Kafka"):
             broker = stack.enter_context(Broker(options.folder, options.port))

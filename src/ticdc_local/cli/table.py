@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.config.keys import suggestion
+from ticdc_codec.errors import ConfigError, suggestion
 from ticdc_lakehouse.gold.overrides import Action
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.schema.names import by_text, fold

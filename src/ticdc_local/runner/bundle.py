@@ -17,7 +17,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType, field
 
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import ConfigError, suggestion
 from ticdc_local.runner.reference import STATIC, substitute
 from ticdc_local.runner.yaml_file import Definition, read_as, read_yaml
 
@@ -104,8 +104,8 @@ class Bundle:
         for resource in self.resources:
             if (resource.kind, resource.key) == (kind, key):
                 return resource
-        known = ", ".join(r.key for r in self.resources if r.kind == kind) or "none"
-        raise ConfigError(f"{self.root / FILE}: no {kind} named {key!r}; there are: {known}")
+        known = (resource.key for resource in self.resources if resource.kind == kind)
+        raise ConfigError(f"{self.root / FILE}: no {kind} named {key!r}; {suggestion(key, known)}")
 
 
 def load_bundle(root: Path, target: str | None = None, variables: Mapping[str, Any] | None = None) -> Bundle:

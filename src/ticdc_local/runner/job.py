@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING
 
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import ConfigError, suggestion
 from ticdc_local.runner.bundle import Bundle
 from ticdc_local.runner.graph import AnyTask, ForEachTask, Job, NotebookTask, RunJobTask, Task, read_job
 from ticdc_local.runner.notebook import Surroundings, run_notebook
@@ -73,7 +73,7 @@ def run_job(
     job = read_job(bundle, job_key)
     for name in parameters:
         if name not in job.parameters:
-            raise ConfigError(f"job {job.key}: no parameter {name!r}; it has {', '.join(job.parameters) or 'none'}")
+            raise ConfigError(f"job {job.key}: no parameter {name!r}; {suggestion(name, job.parameters)}")
     runner = _Runner(
         bundle=bundle,
         session=cache(session_factory),
