@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -79,3 +80,26 @@ def test_a_page_has_no_paths_of_a_machine_and_no_merge_markers(page: Path) -> No
 def test_changelog_begins_with_the_version_of_the_package() -> None:
     [newest, *_] = re.findall(r"^## (\S+)", (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert newest == tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+
+
+def test_symptoms_of_the_runbook_are_texts_of_the_code() -> None:
+    runbook = (PROJECT / "docs" / "operator.md").read_text(encoding="utf-8").partition("## Runbook")[2]
+    symptoms = re.findall(r"^\| ([^|]+) \|[^|]+\|[^|]+\|$", runbook.partition("\n## ")[0], re.MULTILINE)[1:]
+    assert len(symptoms) > 20
+    texts = [text for path in SRC.rglob("*.py") for text in literals(path)]
+    for symptom in symptoms:
+        said = re.sub(r"^(table BLOCKED|waiting on|silver fails|the task fails with|table)\b:? *", "", symptom)
+        pattern = re.compile(".*".join(re.escape(part.strip()) for part in said.split("…")))
+        assert any(pattern.search(text) for text in texts), symptom
+
+
+def literals(module: Path) -> list[str]:
+    """The texts of a module; "…" for what is put into one."""
+    found = []
+    for node in ast.walk(ast.parse(module.read_text(encoding="utf-8"))):
+        match node:
+            case ast.JoinedStr(values=parts):
+                found.append("".join(part.value if isinstance(part, ast.Constant) else "…" for part in parts))
+            case ast.Constant(value=str(text)):
+                found.append(text)
+    return found

@@ -60,8 +60,8 @@ WRITER_DEFECTS: Mapping[str, WriterDefect] = MappingProxyType(
             decision=attrgetter("open_flags"),
             settled=True,
             refusal="rows of a partitioned table arrived without their columns' flags (TiCDC, after a DDL), so that "
-            "UNSIGNED and BINARY are unknown: give its CREATE TABLE in the feed's schema_file, or set the feed's "
-            "option open-flags to trust if no column is of such a type",
+            "UNSIGNED and BINARY are unknown: `ticdc-lake load` an export taken since, or set the feed's option "
+            "open-flags to trust if no column is of such a type",
             remark="came without flags: whether it is UNSIGNED or BINARY is not known",
         ),
         OPEN_LOST_NAME: WriterDefect(

@@ -24,7 +24,9 @@ _BYTES = {
     "bigint": 8,
 }
 """Sizes of MySQL's integer types."""
-UNKNOWN_COLUMNS = "the table's columns are unknown: give its CREATE TABLE in the feed's schema_file"
+UNKNOWN_COLUMNS = (
+    "the table's columns are unknown until its rows tell them: else `ticdc-lake load` an export taken since"
+)
 
 
 def refusal(table: Table | None, group: RowGroup, config: GoldConfig, *, defined: bool) -> str | None:
@@ -40,7 +42,7 @@ def refusal(table: Table | None, group: RowGroup, config: GoldConfig, *, defined
     if table is None:
         return UNKNOWN_COLUMNS
     if not table.key and not names_key(table, group):
-        return "the table has no handle key known to the feed: give its CREATE TABLE in the feed's schema_file"
+        return "the table has no handle key known to the feed: `ticdc-lake load` an export taken since"
     if (reason := _other_key(table, group, config)) is not None:
         return f"{reason}: `ticdc-lake load` an export taken since"
     types = {column.name: column.type for column in table.columns}
