@@ -190,8 +190,8 @@ display(quarantined.select("topic", "partition", "offset", "reason", "detail"))
 
 # COMMAND ----------
 
-reasons = {row["reason"]: float(row["count"]) for row in quarantined.groupBy("reason").count().collect()}
-displayHTML(figure(bars(reasons, "messages")))
+reasons = {row["reason"]: row["count"] for row in quarantined.groupBy("reason").count().collect()}
+displayHTML(figure(bars(reasons, "message")))
 
 # COMMAND ----------
 

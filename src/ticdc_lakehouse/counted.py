@@ -1,6 +1,8 @@
-"""Numbers of things in sentences."""
+"""Numbers of things and spans of time in sentences."""
 
 from __future__ import annotations
+
+from datetime import timedelta
 
 
 def counted(number: int, one: str, many: str = "") -> str:
@@ -10,3 +12,13 @@ def counted(number: int, one: str, many: str = "") -> str:
     ('1 row', '2 rows', '0 messages are')
     """
     return f"{number} {one if number == 1 else many or f'{one}s'}"
+
+
+def duration(seconds: float) -> str:
+    """A span of time.
+
+    >>> duration(2.4), duration(3_661), duration(180_061)
+    ('0:00:02', '1:01:01', '2d 2:01:01')
+    """
+    days, rest = divmod(round(seconds), 86_400)
+    return f"{f'{days}d ' if days else ''}{timedelta(seconds=rest)}"

@@ -17,7 +17,7 @@ from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.schema.definition import table_to_json
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_local.cli import main
-from ticdc_local.report.plots import Line, bars, lines, stacks
+from ticdc_local.report.plots import SECONDS, Line, bars, lines, stacks
 
 PROJECT = Path(__file__).parents[2]
 VOID = {"meta", "br", "link", "img"}
@@ -176,8 +176,26 @@ def test_the_page_holds_the_figures(page: Path) -> None:
 
 def test_plots_of_nothing_are_left_out() -> None:
     assert lines([], "s") == lines([Line("a", [])], "s") == ""
-    assert stacks(["w"], {"t": [0]}, "rows") == bars({}, "rows") == ""
+    assert stacks(["w"], {"t": [0]}, "rows") == bars({}, "row") == ""
     assert lines([Line("a", [(NOW, 0.0)])], "s").startswith("<svg")
+
+
+def test_long_times_are_in_a_unit_that_people_read() -> None:
+    plot = lines([Line("a", [(NOW, 260_000.0), (NOW + timedelta(minutes=1), 270_000.0)])], SECONDS)
+    assert [text for text in texts(plot) if " d" in text] == ["0 d", "1 d", "2 d", "3 d", "4 d", "3.0 d", "3.1 d"]
+    assert "5,000.0 rows" in lines([Line("a", [(NOW, 5000.0)])], "rows")
+
+
+def test_the_ends_of_a_plot_are_named_once() -> None:
+    assert texts(lines([Line("a", [(NOW, 1.0)])], SECONDS))[-2:] == [f"{NOW:%Y-%m-%d %H:%M:%S} UTC", "a"]
+    assert texts(stacks(["w 1"], {"t": [1]}, "rows"))[-2:] == ["w 1", "t"]
+    assert texts(stacks(["w 1", "w 2"], {"t": [1, 2]}, "rows"))[-3:] == ["w 1", "w 2", "t"]
+
+
+def texts(plot: str) -> list[str]:
+    found = Elements()
+    found.feed(plot)
+    return found.text
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="needs a browser: apt-get install chromium")

@@ -113,7 +113,7 @@ def test_check_reports_the_worst_health_of_a_feed_and_why() -> None:
     fine = replace(STATUS, newest_change=None, waiting=0, reasons={}, waiting_on=None, tables={})
     assert checked_status(fine, Thresholds()) == (Health.FINE, "fine: nothing: caught up")
     assert checked_status(fine, Thresholds(behind_seconds=3600)) == (Health.FINE, "fine: nothing: caught up")
-    old = "attention: the published watermark is 3600 s old, more than 3599 s"
+    old = "attention: the published watermark is 1:00:00 old, more than 0:59:59"
     assert checked_status(fine, Thresholds(behind_seconds=3599)) == (Health.ATTENTION, old)
     never = (Health.ATTENTION, "attention: bronze has not run for this feed")
     assert checked_status(replace(fine, is_landed=False), Thresholds()) == never

@@ -33,7 +33,7 @@ DROPPED = StopReason(kind=StopKind.DROPPED, commit_ts=5)
     ("now", "landed", "quarantined", "thresholds", "expected"),
     [
         (published(t=None), 9, {}, Thresholds(behind_seconds=90), []),
-        (published(t=None), 9, {}, ALL, ["the published watermark is 90 s old, more than 60 s"]),
+        (published(t=None), 9, {}, ALL, ["the published watermark is 0:01:30 old, more than 0:01:00"]),
         (Published(), 0, {}, ALL, ["no watermark is published"]),
         (Published(), 0, {}, Thresholds(), []),
         (Published(), 1, {}, Thresholds(), ["nothing was ever published, though 1 message has landed"]),

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from ticdc_codec.tso import time_of
 from ticdc_lakehouse.bronze.landing import landed_messages
 from ticdc_lakehouse.catalog import Reader
-from ticdc_lakehouse.counted import counted
+from ticdc_lakehouse.counted import counted, duration
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.silver import events_table, quarantine
@@ -60,7 +60,7 @@ def _behind(current: Published, landed: int, tolerated: int | None, at: datetime
     elif not current.tso:
         yield "no watermark is published"
     elif (age := (at - time_of(current.tso)).total_seconds()) > tolerated:
-        yield f"the published watermark is {age:.0f} s old, more than {tolerated} s"
+        yield f"the published watermark is {duration(age)} old, more than {duration(tolerated)}"
 
 
 def _blocked(current: Published) -> Iterator[str]:

@@ -7,14 +7,13 @@ import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from functools import partial
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_text
 from ticdc_lakehouse.config.feed import load_feed
 from ticdc_lakehouse.config.layer_settings import thresholds_of
-from ticdc_lakehouse.counted import counted
+from ticdc_lakehouse.counted import counted, duration
 from ticdc_lakehouse.ops import retention
 from ticdc_lakehouse.ops.alarm import Thresholds
 from ticdc_lakehouse.ops.status import NOTHING_LEFT, FeedStatus, Health, feed_status
@@ -179,7 +178,7 @@ def _next(status: FeedStatus) -> str:
 def _duration(seconds: float | None, what: str) -> str:
     if seconds is None:
         return "unknown: nothing is published yet"
-    return f"{timedelta(seconds=round(seconds))}, {what}"
+    return f"{duration(seconds)}, {what}"
 
 
 _EVENTUAL = (

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from datetime import UTC, datetime
 
 from rich.console import Group
 from rich.live import Live
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
+from ticdc_lakehouse.counted import duration
 from ticdc_lakehouse.ops.status import FeedStatus, Health
 
 _COLOURS = {Health.FINE: "green", Health.ATTENTION: "yellow", Health.BROKEN: "red"}
@@ -43,7 +44,8 @@ def rates(statuses: Sequence[FeedStatus], before: dict[str, tuple[float, int]], 
 
 def watch_view(statuses: Sequence[FeedStatus], rate: Mapping[str, float], check: Check) -> Group:
     """A table with a line a feed, for a terminal of 80 columns; below it which feeds are not fine, and why."""
-    table = Table("feed", *_COLUMNS, box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold underline")
+    numbers = (Column(name, justify="right") for name in _COLUMNS)
+    table = Table("feed", *numbers, box=None, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold underline")
     concerns = []
     for status in statuses:
         health, text = check(status)
@@ -52,15 +54,13 @@ def watch_view(statuses: Sequence[FeedStatus], rate: Mapping[str, float], check:
             f"{rate[status.feed]:,.1f}" if status.feed in rate else "",
             f"{status.waiting:,}",
             f"{status.quarantined:,}",
-            _duration(status.unapplied_seconds),
-            _duration(status.age_seconds),
+            *(
+                "" if seconds is None else duration(seconds)
+                for seconds in (status.unapplied_seconds, status.age_seconds)
+            ),
             f"{len(status.blocked)} of {len(status.tables)}",
         )
         table.add_row(Text(status.feed, style=_COLOURS[health]), *cells)
         if health is not Health.FINE:
             concerns.append(Text(f"{status.feed}: {text}", style=_COLOURS[health]))
-    return Group(table, "", *concerns)
-
-
-def _duration(seconds: float | None) -> str:
-    return "" if seconds is None else str(timedelta(seconds=round(seconds)))
+    return Group(table, "", *concerns, Text(f"{datetime.now(UTC):%H:%M:%S} UTC, until Ctrl-C", style="dim"))

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from html import escape
 
 from ticdc_codec.tso import time_text
+from ticdc_lakehouse.counted import counted, duration
 from ticdc_lakehouse.ops.status import FeedStatus, Health
 from ticdc_local.report import plots
 from ticdc_local.report.facts import FeedFacts, TableFacts
-from ticdc_local.report.plots import Line, bars, lines, stacks
+from ticdc_local.report.plots import SECONDS, Line, bars, lines, stacks
 
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b2733; --soft: #5b6b7b; --line: #d9e0e7; --paper: #fff; --card: #f5f7fa;
@@ -41,7 +42,7 @@ def page(lake: str, made_at: datetime, feeds: Sequence[FeedFacts]) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>Lake {escape(lake)}</title><style>{STYLE}{plots.STYLE}</style></head><body>"
         f"<h1>Lake {escape(lake)}</h1>"
-        f'<p class="soft">{len(feeds)} feeds, as of {made_at:%Y-%m-%d %H:%M:%S} UTC</p>'
+        f'<p class="soft">{counted(len(feeds), "feed")}, as of {made_at:%Y-%m-%d %H:%M:%S} UTC</p>'
         f'<div class="cards">{cards}</div>{"".join(map(_feed, feeds))}</body></html>\n'
     )
 
@@ -71,18 +72,20 @@ def _feed(facts: FeedFacts) -> str:
 
 def _figures(status: FeedStatus) -> str:
     figures = {
-        "watermark": f"{status.tso} ({time_text(status.tso)})" if status.tso else "none published yet",
+        "watermark": f"{time_text(status.tso)}<br>TSO {status.tso}" if status.tso else "none published yet",
         "unapplied": _duration(status.unapplied_seconds),
         "age of data": _duration(status.age_seconds),
-        "messages": f"{status.landed:,} landed, {status.decoded:,} decoded, {status.waiting:,} waiting, "
-        f"{status.quarantined:,} quarantined, {status.dismissed:,} dismissed",
+        "messages": ", ".join(
+            f"{getattr(status, fate):,}&nbsp;{fate}"
+            for fate in ("landed", "decoded", "waiting", "quarantined", "dismissed")
+        ),
     }
     cards = "".join(f'<div class="card"><h3>{name}</h3>{value}</div>' for name, value in figures.items())
     return f'<div class="cards">{cards}</div>'
 
 
 def _duration(seconds: float | None) -> str:
-    return "unknown" if seconds is None else str(timedelta(seconds=round(seconds)))
+    return "unknown" if seconds is None else duration(seconds)
 
 
 def _plots(facts: FeedFacts) -> Iterable[tuple[str, str]]:
@@ -90,17 +93,18 @@ def _plots(facts: FeedFacts) -> Iterable[tuple[str, str]]:
     age = Line(
         "age of the newest data when it was published", [(each.published_at, each.age_seconds) for each in windows]
     )
-    yield "Age when published, seconds", lines([age], "s")
+    yield "Age when published", lines([age], SECONDS)
     layers = [
         Line("silver: landed to decoded", _points(facts, "silver_seconds")),
         Line("gold: decoded to published", _points(facts, "gold_seconds")),
     ]
-    yield "Durations by layer, seconds", lines([line for line in layers if line.points], "s")
+    yield "Durations by layer", lines([line for line in layers if line.points], SECONDS)
     names = sorted({name for _, name in facts.rows})
     columns = [f"window {each.number}" for each in windows]
     parts = {".".join(name): [facts.rows.get((each.number, name), 0) for each in windows] for name in names}
     yield "Row changes by table and window", stacks(columns, parts, "row changes") if parts else ""
-    yield "Open messages in quarantine by reason", bars(facts.status.reasons, "messages")
+    none = '<span class="fine">none</span>' if windows else ""
+    yield "Open messages in quarantine by reason", bars(facts.status.reasons, "message") or none
 
 
 def _points(facts: FeedFacts, name: str) -> list[tuple[datetime, float]]:
@@ -126,12 +130,16 @@ def _catalogue(facts: FeedFacts) -> str:
     return "".join(_table_entry(facts.status.feed, table) for table in facts.tables)
 
 
+_DEFINED_BY = {"file": "the schema file", "ddl": "a DDL", "export": "an export", "wire": "its messages"}
+
+
 def _table_entry(feed: str, table: TableFacts) -> str:
     topics = ", ".join(table.topics) or "no row yet"
     lineage = f"topic {topics} → bronze.{feed}_messages → silver.{feed}_events → live.{table.view} → gold.{table.view}"
     columns = [(column.name, column.type, column.comment) for column in table.columns]
     return (
-        f"<details><summary>{escape('.'.join(table.name))}: {len(columns)} columns, by {table.source}</summary>"
+        f"<details><summary>{escape('.'.join(table.name))}: {counted(len(columns), 'column')}, "
+        f"defined by {_DEFINED_BY[table.source]}</summary>"
         f"<p><code>{escape(lineage)}</code></p>{_table(('column', 'type', 'comment'), columns)}</details>"
     )
 
