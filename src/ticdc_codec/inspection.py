@@ -152,7 +152,7 @@ def inspect(
     >>> [watermark] = encode([Resolved(commit_ts=470613127470252033)], "craft")
     >>> print(inspect(watermark))
     message key null, value 20 bytes
-    ├── protocol craft the value begins with version 1 and ends with size tables that fill it: 1 events of Craft
+    ├── protocol craft the value begins with version 1 and ends with size tables that fill it: 1 event of Craft
     ├── watermark commit_ts 470613127470252033, 2026-11-21 07:36:50.528 UTC
     └── bytes of the value 20 version 1, header 13, size tables 5, length of the size tables 1
     """

@@ -133,8 +133,9 @@ def _craft(value: bytes) -> Recognised | None:
         sizes = read_sizes(MessageBatch([value], {}))
     except RefusedError:
         return None
-    events = int(np.sum(sizes.events))
-    reason = f"the value begins with version 1 and ends with size tables that fill it: {events} events of Craft"
+    count = int(np.sum(sizes.events))
+    events = "1 event" if count == 1 else f"{count} events"
+    reason = f"the value begins with version 1 and ends with size tables that fill it: {events} of Craft"
     return Recognised(protocol="craft", reason=reason)
 
 

@@ -47,6 +47,9 @@ CASES = pytest.mark.parametrize(
         ("table s", {"skip-ddl"}),
         ("sql --format m", {"markdown"}),
         ("run --feed shop_c", {"shop_canal", "shop_craft"}),
+        ("feed check shop_c", {"shop_canal", "shop_craft"}),
+        ("decode --protocol can", {"canal-json"}),
+        ("generate --workload s", {"shop", "sysbench"}),
         ("report --output READ", {"README.md"}),
     ],
 )

@@ -76,7 +76,7 @@ def test_every_protocol_is_among_them() -> None:
 @pytest.mark.parametrize(
     ("file", "reason"),
     [
-        ("tiflow-craft", "the value begins with version 1 and ends with size tables that fill it: 1 events of Craft"),
+        ("tiflow-craft", "the value begins with version 1 and ends with size tables that fill it: 1 event of Craft"),
         (
             "tiflow-open_protocol",
             "the key begins with 00 00 00 00 00 00 00 01 and the length and JSON of 1 events, as Open Protocol's",

@@ -59,7 +59,7 @@ def test_update_is_shown_as_text() -> None:
     assert found.decoded
     assert str(found).splitlines() == [
         "message key null, value 59 bytes",
-        "├── protocol craft the value begins with version 1 and ends with size tables that fill it: 1 events of Craft",
+        "├── protocol craft the value begins with version 1 and ends with size tables that fill it: 1 event of Craft",
         f"├── update shop.t commit_ts {TSO}, 2026-11-21 07:36:50.528 UTC",
         "│   ├── id bigint KEY '1'",
         "│   └── v varchar 'a' → NULL",

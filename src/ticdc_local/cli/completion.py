@@ -8,12 +8,16 @@ from pathlib import Path
 
 import shtab
 
+from ticdc_codec.protocols import PROTOCOLS, spelling
 from ticdc_local.cli import COMMANDS, full_parser
+from ticdc_testkit.workload import WORKLOADS
 
 SHELLS = ("bash", "zsh", "fish")
 FEEDS = "ls resources/feeds 2>/dev/null | grep -x '[^.]*[.]yml' | cut -d. -f1"
 """A shell's own command, since one of Python would keep whoever presses Tab waiting for its imports. Without $, which
 fish looks at in shtab's quotes."""
+CHOICES = {"protocol": [*map(spelling, PROTOCOLS)], "workload": [*WORKLOADS]}
+"""Words that a command looks up by itself."""
 EXAMPLES = """examples:
   source <(ticdc-lake completion bash)                   in ~/.bashrc
   ticdc-lake completion zsh > ~/.zfunc/_ticdc-lake       with fpath+=~/.zfunc before compinit in ~/.zshrc
@@ -29,7 +33,9 @@ def run(options: argparse.Namespace) -> int:
     """Print the script."""
     parser = full_parser([*COMMANDS])
     for action in _actions(parser):
-        if action.dest == "feed":
+        if action.dest in CHOICES:
+            action.choices = CHOICES[action.dest]
+        elif action.dest in ("feed", "name"):
             action.complete = shtab.cmd(FEEDS)  # type: ignore[attr-defined]
         elif action.type is Path or action.dest in ("file", "folder"):
             action.complete = shtab.FILE  # type: ignore[attr-defined]
