@@ -155,6 +155,8 @@ def check_feeds(parameters: Mapping[str, str]) -> tuple[Feed, ...]:
     """
     if "feeds_root" not in parameters:
         return ()
+    if parameters.get("feed") == "":
+        raise ConfigError("--feed: this job takes one, found none")
     names = (
         [parameters["feed"]]
         if "feed" in parameters
