@@ -87,6 +87,11 @@ def test_what_prints_a_table_prints_json_too(command: str) -> None:
     assert action.help
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_argument_has_a_help(command: str) -> None:
+    assert [action.dest for action in command_parser(command)._actions if not action.help] == []
+
+
 def command_parser(command: str) -> argparse.ArgumentParser:
     [choices] = [each for each in full_parser([command])._actions if isinstance(each, argparse._SubParsersAction)]
     parser: argparse.ArgumentParser = choices.choices[command]

@@ -32,14 +32,27 @@ def add_load_options(parser: argparse.ArgumentParser) -> None:
     dumpling = parser.add_argument_group(
         "how the export was made", "Options that dumpling was given. What the files show need not be given."
     )
-    dumpling.add_argument("--no-header", action="store_true")
+    dumpling.add_argument("--no-header", action="store_true", help="CSV files without a line of names")
     dumpling.add_argument("--csv-separator", metavar="TEXT", help="needed with --no-header")
     dumpling.add_argument("--csv-delimiter", metavar="TEXT", help="the quote; needed with --no-header")
-    dumpling.add_argument("--csv-null-value", metavar="TEXT", default=DumplingOptions().csv_null_value)
-    dumpling.add_argument("--csv-output-dialect", choices=sorted(FORMS))
-    dumpling.add_argument("--escape-backslash", choices=("true", "false"), default="true")
     dumpling.add_argument(
-        "--output-filename-template", metavar="TEMPLATE", default=DumplingOptions().output_filename_template
+        "--csv-null-value",
+        metavar="TEXT",
+        default=DumplingOptions().csv_null_value,
+        help="text of NULL (default: %(default)s)",
+    )
+    dumpling.add_argument("--csv-output-dialect", choices=sorted(FORMS), help="how binary values are written")
+    dumpling.add_argument(
+        "--escape-backslash",
+        choices=("true", "false"),
+        default="true",
+        help="backslashes escape in texts (default: %(default)s)",
+    )
+    dumpling.add_argument(
+        "--output-filename-template",
+        metavar="TEMPLATE",
+        default=DumplingOptions().output_filename_template,
+        help="Go template of file names (default: %(default)s)",
     )
 
 

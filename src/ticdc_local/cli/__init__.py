@@ -162,7 +162,13 @@ def _log_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--verbose", action="store_const", const="info", dest="log_level", help="--log-level info")
     parser.add_argument("--quiet", action="store_true", help="no progress and no hints, the result alone")
-    parser.add_argument("--log-format", type=one_of(log.Format), default=log.Format.TEXT, choices=tuple(log.Format))
+    parser.add_argument(
+        "--log-format",
+        type=one_of(log.Format),
+        default=log.Format.TEXT,
+        choices=tuple(log.Format),
+        help="how lines of the log look (default: text)",
+    )
 
 
 def _run(given: list[str]) -> int:

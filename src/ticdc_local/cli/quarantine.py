@@ -34,7 +34,9 @@ EXAMPLES = """examples:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument("action", choices=("list", "show", "replay", "dismiss"))
+    parser.add_argument(
+        "action", choices=("list", "show", "replay", "dismiss"), help="dismiss: the message is not needed"
+    )
     place_arguments(parser)
     parser.add_argument("--feed", help="list: this feed only; else needed where there are several")
     parser.add_argument(

@@ -61,7 +61,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-e", dest="statements", action="append", default=[], metavar="STATEMENT", help="run this and end; repeatable"
     )
-    parser.add_argument("--format", type=one_of(Format), choices=tuple(Format), default=Format.TABLE)
+    parser.add_argument(
+        "--format", type=one_of(Format), choices=tuple(Format), default=Format.TABLE, help="of results (default: table)"
+    )
     parser.add_argument("--json", action="store_const", const=Format.JSON, dest="format", help="--format json")
     parser.add_argument(
         "--rows", type=row_limit, metavar="N|all", help=f"of each result (default: {ROWS} of a table, else all)"

@@ -31,7 +31,7 @@ EXAMPLES = """examples:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     place_arguments(parser)
-    parser.add_argument("--feed", required=True)
+    parser.add_argument("--feed", required=True, help="of this feed")
     parser.add_argument(
         "--dsn",
         help="mysql://USER@HOST:4000/?secret=SCOPE/KEY (more: tls=true, ca=FILE; default: the feed's source); the "
