@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import pytest
 
-from ticdc_lakehouse.gold.retired_topics import retired_among, tables_of
+from ticdc_lakehouse.catalog import Layer, Values
+from ticdc_lakehouse.gold.retired_topics import Topics, retired_among, retired_topics, tables_of
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.schema.names import TableName
@@ -90,3 +94,42 @@ def test_tables_of_a_topic_are_those_of_its_ddls_too() -> None:
     assert retired_among({"topic": {T: 11}}, {}, now, statements((12, "DROP TABLE t"))) == {"topic"}
     assert retired_among({"topic": {T: 11}}, {}, now, []) == set(), "its first row may come"
     assert retired_among({"topic": {}}, {}, now, []) == set()
+
+
+@dataclass(frozen=True)
+class Events:
+    """A lake that gives these rows for any query."""
+
+    found: Sequence[Values]
+
+    def exists(self, _layer: Layer, _name: str) -> bool:
+        return True
+
+    def table(self, _layer: Layer, name: str) -> str:
+        return name
+
+    def columns(self, _layer: Layer, _name: str) -> list[str]:
+        return []
+
+    def rows(self, _sql: str) -> list[Values]:
+        return [*self.found]
+
+
+def renames(*sent: tuple[str, int, str]) -> Events:
+    """Of topic, commit_ts and text."""
+    none = {"partition": None, "database": "d", "table": None}
+    return Events([{**none, "kind": "ddl", "topic": topic, "last": at, "query": query} for topic, at, query in sent])
+
+
+@pytest.mark.parametrize(("second", "empty"), [(0, {"tmp"}), (1, set())])
+def test_a_name_within_a_rename_has_no_table(second: int, empty: set[str]) -> None:
+    """Each RENAME of one statement is sent to the topic of its old name (wire.md 2.4), also of one that no table has
+    before or after. Of statements of their own, `tmp` is a table in between."""
+    now = Published(tso=10, tables={T: LIVE, U: LIVE})
+    lake = renames(
+        ("t", 12, "RENAME TABLE `d`.`t` TO `d`.`tmp`;"),
+        ("u", 12 + second, "RENAME TABLE `d`.`u` TO `d`.`t`;"),
+        ("tmp", 12 + 2 * second, "RENAME TABLE `d`.`tmp` TO `d`.`u`;"),
+    )
+    found = retired_topics(lake, "f", now, [("t", 0), ("u", 0), ("tmp", 0)], batch=1)
+    assert found == Topics(retired=set(), empty=empty)

@@ -6,8 +6,9 @@ need not be waited for; those of a renamed one are there once that watermark is.
 and of its DDLs: a table may be dropped before its first row. They are state (`Published.topics`), so that no history is
 read to know them.
 
-A topic that had neither may be of a table that is about to get its first row, or of no table at all (a stray topic of a
-pattern). It counts with the watermark that the other topics confirm (``watermark``).
+A topic that had neither may be of a table that is about to get its first row, or of no table at all: a stray topic of a
+pattern, or that of a name which one RENAME TABLE both gives and takes. It counts with the watermark that the other
+topics confirm (``watermark``).
 """
 
 from __future__ import annotations
@@ -67,23 +68,26 @@ def retired_topics(lake: Reader, feed: str, since: Published, partitions: Collec
     topics = {topic for topic, _ in partitions}
     last = {topic: dict.fromkeys(since.topics.get(topic, ()), UNSEEN) for topic in topics}
     watermarks = dict.fromkeys(partitions, UNSEEN)
-    ddls: list[tuple[int, Statement]] = []
+    ddls: list[tuple[int, Statement, str]] = []
     for row in _new_events(lake, feed, since, topics, batch):
         topic, tso = row["topic"], row["last"]
         match Kind(row["kind"]):
             case Kind.ROW:
                 _add(last[topic], TableName(row["database"], row["table"]), tso)
             case Kind.DDL:
-                statements = read_ddl(row["query"], row["database"], row["table"])
-                ddls += [(tso, statement) for statement in statements if tso >= since.tso]
-                for name in (name for each in statements for name in tables_of(each) if topic in topics):
-                    _add(last[topic], name, tso)
+                ddls += [(tso, each, topic) for each in read_ddl(row["query"], row["database"], row["table"])]
             case _:
                 watermarks[topic, row["partition"]] = tso
+    # `tmp` of RENAME TABLE a TO tmp, b TO a, tmp TO b is the name of no table before or after: it has a DDL alone.
+    given = {(tso, new) for tso, each, _ in ddls if isinstance(each, RenameTables) for _, new in each.pairs}
+    for tso, statement, topic in ddls:
+        for name in tables_of(statement) if topic in topics else ():
+            if (tso, name) not in given or name in since.tables:
+                _add(last[topic], name, tso)
     lowest = {topic: min(tso for place, tso in watermarks.items() if place[0] == topic) for topic in topics}
     used = {topic for topic, tables in last.items() if tables}
-    ddls.sort(key=itemgetter(0))
-    return Topics(retired=retired_among(last, lowest, since, ddls), empty=topics - used)
+    new = sorted(((tso, statement) for tso, statement, _ in ddls if tso >= since.tso), key=itemgetter(0))
+    return Topics(retired=retired_among(last, lowest, since, new), empty=topics - used)
 
 
 def _new_events(lake: Reader, feed: str, since: Published, topics: Collection[str], batch: int) -> list[Values]:
