@@ -65,7 +65,10 @@ def test_a_feed_file_is_not_written_over_without_force(project: Path, capsys: py
     [
         (("crm", "--protocol", "craftt"), "craft"),
         (("Crm-1", "--protocol", "craft"), "NAME: expected at most 40 letters"),
-        (("../crm", "--protocol", "craft"), "NAME: expected letters a-z, digits and _, found '../crm'"),
+        (
+            ("../crm", "--protocol", "craft"),
+            "NAME: expected at most 40 letters a-z, digits and _, beginning with a letter, found '../crm'",
+        ),
         (("crm", "--protocol", "craft", "--option", "no-option=1"), "no-option"),
         (("crm",), "--protocol: expected a value, and there is no terminal to ask for it"),
     ],

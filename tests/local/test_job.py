@@ -363,5 +363,5 @@ def test_a_job_that_is_not_understood_is_refused(tmp_path: Path, job: dict[str, 
 
 
 def test_a_parameter_that_the_job_does_not_have_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no parameter 'x'; it has a"):
+    with pytest.raises(ConfigError, match="no parameter 'x'; expected one of a"):
         run(tmp_path, task("t"), given={"x": "1"}, parameters=[{"name": "a", "default": "1"}])
