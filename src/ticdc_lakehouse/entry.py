@@ -22,6 +22,7 @@ from ticdc_lakehouse.gold.maintenance import Maintained, maintain
 from ticdc_lakehouse.gold.naming import check_feed_name
 from ticdc_lakehouse.gold.overrides import Action, decide
 from ticdc_lakehouse.gold.time_travel import AsOf, as_of
+from ticdc_lakehouse.gold.time_zones import check_time_zones
 from ticdc_lakehouse.gold.windows import Applied, apply
 from ticdc_lakehouse.job_parameters import choice, given, lake_from, number, seconds
 from ticdc_lakehouse.log import configure_unless_done, timed
@@ -123,6 +124,8 @@ class Run:
         """Apply what is complete. ``known`` is the state that this process published last (`Applied.state`), if
         no run failed since."""
         with self._exclusive(Layer.GOLD), timed("gold", "applied", feed=self.feed.name) as found:
+            if known is None:
+                check_time_zones(self.lake, self.gold_config)
             applied = apply(
                 self.lake, self.gold_config, until_tso=self.until_tso, known=known, source=self._row_sessions()
             )

@@ -29,6 +29,7 @@ from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY
 from ticdc_lakehouse.gold.naming import naming
 from ticdc_lakehouse.gold.state import data_tables, published
+from ticdc_lakehouse.gold.time_zones import check_time_zones
 from ticdc_lakehouse.ops.clock_turns import is_ambiguous_sql, turned_back
 from ticdc_lakehouse.ops.dumpling.export import Export, read_export
 from ticdc_lakehouse.ops.dumpling.folder import SparkFolder
@@ -86,6 +87,7 @@ def load(
     options = options or LoadOptions()
     export = read_export(SparkFolder(spark=lake.spark, path=folder), options.dumpling)
     tables = loadable_tables(export, config, options)
+    check_time_zones(lake, config, options.time_zone)
     windows.create_tables(lake)
     before = published(lake, config.feed)
     commits = Commits(lake=lake, feed=config.feed, run=str(uuid4()))

@@ -1,0 +1,25 @@
+"""Time zones of a feed and of an export: whether Spark has them, too."""
+
+from __future__ import annotations
+
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.catalog import Reader
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.sql.text import literal
+
+
+def check_time_zones(lake: Reader, config: GoldConfig, of_export: str | None = None) -> None:
+    """Raise ConfigError for a zone that Python has and Spark has not, as a new one where Java is old: every TIMESTAMP
+    would be NULL."""
+    feed = f"feed {config.feed}"
+    given = (
+        (f"{feed}: time_zone", config.time_zone),
+        (f"{feed}: gold.ddl_time_zone", config.ddl_time_zone),
+        ("time zone of the export", of_export),
+    )
+    for given_as, zone in ((name, zone) for name, zone in given if zone not in (None, "UTC")):
+        time = literal(f"2000-01-01 00:00:00 {zone}")
+        if lake.rows(f"SELECT try_cast({time} AS TIMESTAMP) AS time")[0]["time"] is None:
+            raise ConfigError(
+                f"{given_as}: Spark's Java has no time zone {zone}: expected one that it has, with the same offsets"
+            )
