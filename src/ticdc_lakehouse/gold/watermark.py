@@ -45,6 +45,9 @@ class Completeness:
     """The same of DDLs."""
     has_ddls: bool = True
     """Whether there may be any DDL that is not applied yet."""
+    may_advance: bool = False
+    """Whether W may be higher once this window is published: other topics are ahead, and a DDL that is not applied yet
+    may retire the one that holds W back."""
     replays_through: datetime | None = None
     """Time of the newest replay from quarantine since the published state; None if there was none. A later one, which
     may end while gold reads, is left to the next run."""
@@ -87,6 +90,7 @@ def completeness(lake: Reader, feed: str, since: Published) -> Completeness:
     highest = _without_retired(lake, feed, since, batch, highest, confirmed, blocking)
     lowest = min(highest, key=lambda partition: highest[partition], default=None)
     tso = max(since.tso, highest[lowest] if lowest is not None else UNSEEN)
+    has_ddls = any(entry.ddls for entry in progress)
     is_unchanged = gap is None and tso == since.tso
     blocked_by = _blocking_watermark(lowest, blocking) if is_unchanged else None
     return Completeness(
@@ -97,7 +101,8 @@ def completeness(lake: Reader, feed: str, since: Published) -> Completeness:
         blocking_points=_blocking_points(lake, feed, since.tso, of_tables),
         late_rows=sum(entry.late_rows for entry in progress if entry.batch <= batch),
         late_ddls=sum(entry.late_ddls for entry in progress if entry.batch <= batch),
-        has_ddls=any(entry.ddls for entry in progress),
+        has_ddls=has_ddls,
+        may_advance=has_ddls and any(tso < ahead for ahead in _by_topic(highest).values()),
         replays_through=max((e.newest_replay for e in progress if e.newest_replay is not None), default=None),
     )
 
@@ -203,6 +208,14 @@ def _highest_watermarks(landed: dict[int, _Batch], progress: list[_Progress], ba
         if entry.partition in highest and entry.batch <= batch:
             highest[entry.partition] = max(highest[entry.partition], entry.resolved)
     return highest
+
+
+def _by_topic(highest: dict[Partition, int]) -> dict[str, int]:
+    """The lowest watermark of each topic's partitions."""
+    lowest: dict[str, int] = {}
+    for (topic, _), tso in highest.items():
+        lowest[topic] = min(tso, lowest.get(topic, tso))
+    return lowest
 
 
 def _confirmed(landed: dict[int, _Batch], progress: list[_Progress], batch: int) -> int:

@@ -59,7 +59,7 @@ class Applied:
     """The published watermark; equal to ``from_tso`` if nothing new was complete."""
     row_changes: int
     merged: int
-    """Tables that were merged into."""
+    """Tables that were merged into, in each window of the run."""
     blocked: dict[TableName, str]
     """Tables that are blocked, and why."""
     waiting_on: str | None
@@ -83,13 +83,41 @@ def apply(
     known: Published | None = None,
     source: Sessions | None = None,
 ) -> Applied:
-    """Apply what is complete, up to ``until_tso`` at most, and publish it. Repeating it changes nothing.
+    """Apply what is complete, up to ``until_tso`` at most, and publish it. Repeating it changes nothing. Where a window
+    retires the topic that held the watermark back, the next window follows at once.
 
     Tables of ``restart`` go on from there, in the place of what was published of them. ``known`` is the state that an
     earlier run of this process published (`Applied.state`), after which none failed: it is not read again if it is
     still the newest. ``source`` opens sessions in TiDB, for ``on_handle_key_only: source``. Raises ConfigError if
     nothing can be published at all.
     """
+    applied, may_advance = _apply_window(lake, config, known, until_tso, source, restart)
+    while may_advance and (until_tso is None or applied.tso < until_tso):
+        later, may_advance = _apply_window(lake, config, applied.state, until_tso, source)
+        applied = _followed_by(applied, later)
+    return applied
+
+
+def _followed_by(applied: Applied, later: Applied) -> Applied:
+    """Both windows as one run."""
+    return replace(
+        later,
+        from_tso=applied.from_tso,
+        row_changes=applied.row_changes + later.row_changes,
+        merged=applied.merged + later.merged,
+        waiting_on=later.waiting_on if later.tso > applied.tso else applied.waiting_on,
+    )
+
+
+def _apply_window(
+    lake: Lake,
+    config: GoldConfig,
+    known: Published | None,
+    until_tso: int | None,
+    source: Sessions | None,
+    restart: Restart = _NO_RESTART,
+) -> tuple[Applied, bool]:
+    """Apply one window. Returns also whether another one may be complete then (`Completeness.may_advance`)."""
     feed = config.feed
     if known is None:
         create_tables(lake)
@@ -100,7 +128,7 @@ def apply(
     if tso < before.tso or tso == 0:
         if restart.tables:
             raise ConfigError(f"feed {feed}: gold cannot publish now: {complete.waiting_on}")
-        return _summary(config, before, before, 0, 0, complete.waiting_on)
+        return _summary(config, before, before, 0, 0, complete.waiting_on), False
     start = replace(before, tables={**before.tables, **restart.tables})
     if restart.tables:  # completeness was asked of the published tables
         complete = replace(complete, has_ddls=True)
@@ -116,7 +144,9 @@ def apply(
     now = _state_after(before, planning_input, complete.batch, outcomes)
     if now != before:
         now = _publish(lake, config, before, now, outcomes, window.row_changes)
-    return _summary(config, before, now, window.row_changes, sum(o.merged for o in outcomes), complete.waiting_on)
+    merged = sum(outcome.merged for outcome in outcomes)
+    applied = _summary(config, before, now, window.row_changes, merged, complete.waiting_on)
+    return applied, complete.may_advance and now.tso > before.tso
 
 
 def _state_after(
