@@ -95,7 +95,7 @@ def test_poison_message_is_found_shown_and_dismissed(feed: Changefeed, tmp_path:
     standing = output_of("status", "--feed", feed.name)
     assert "  decoded      4 messages\n" in standing
     assert "  quarantined  1 message open, 0 dismissed\n" in standing
-    assert f"  next         waiting on: the message at {feed.topic}/0 offset 2 is in quarantine" in standing
+    assert f"  next         waiting on: the message at {feed.topic}/0/2 is in quarantine" in standing
     assert "  unapplied    0:00:01, from the watermark to the newest change that arrived\n" in standing
     assert "  shop.orders  at the watermark\n" in standing
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import mariadb
 import pytest
-from changefeed import Changefeed, Source, at
+from changefeed import Changefeed, Source, at, ddl
 from dumpling_export import write_metadata, write_table
 
 from ticdc_codec.tso import with_time
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from ticdc_local.broker import Broker
 
 PROJECT = Path(__file__).parents[2]
-TABLES = ("orders", "stock")
-ORDERS, STOCK = (Source(table=name) for name in TABLES)
+TABLES = ("extras", "orders", "stock")
+EXTRAS, ORDERS, STOCK = (Source(table=name) for name in TABLES)
+STORED = "ALTER TABLE extras ADD w BIGINT AS (id + 1) STORED"
 COLUMNS = "id BIGINT PRIMARY KEY, v VARCHAR(2000)"
 LARGE = "c" * 1000
-GARBAGE, TOO_LARGE = 6, 7
+GARBAGE, TOO_LARGE = 8, 9
 """Offsets of the messages in quarantine."""
 SECONDS = 300
 COMMAND = "import sys; from ticdc_local.cli import main; sys.exit(main())"
@@ -48,18 +49,20 @@ sys.exit(main())
 
 @pytest.fixture(scope="module")
 def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Changefeed:
-    """A published window with a table that is blocked by a late row; above it two messages in quarantine."""
+    """Published windows with a table that is blocked by a late row, and one by a DDL; above them two messages in
+    quarantine."""
     schema = "\n".join(f"CREATE TABLE shop.{name} ({COLUMNS});" for name in TABLES)
     folder = tmp_path_factory.mktemp("fresh") / "lake"
     small = {"max_message_bytes": 1000}
     feed = Changefeed(spark, broker, folder, name="fresh", schema=schema, described=small)
-    feed.send(0, ORDERS.insert(at(1), 1, "a"), STOCK.insert(at(1), 1, "x"))
+    feed.send(0, ORDERS.insert(at(1), 1, "a"), STOCK.insert(at(1), 1, "x"), EXTRAS.insert(at(1), 1, "e"))
     feed.resolve(at(2))
     feed.go()
-    feed.send(0, STOCK.insert(at(1, 1), 2, "late"), ORDERS.insert(at(3), 2, "b"))
+    feed.send(0, STOCK.insert(at(1, 1), 2, "late"), ddl(at(3), STORED, "shop", "extras"), ORDERS.insert(at(3), 2, "b"))
     feed.resolve(at(4))
     feed.go()
     feed.send(0, b"{not JSON", ORDERS.insert(at(5), 3, LARGE), ORDERS.insert(at(6), 4, "d"))
+    feed.send(0, EXTRAS.insert(at(6), 2, "f"))
     feed.resolve(at(7))
     feed.load()
     (feed.folder / "feeds").mkdir()
@@ -103,10 +106,13 @@ def contents(feed: Changefeed) -> dict[Path, tuple[int, int]]:
     return {path: (path.stat().st_size, path.stat().st_mtime_ns) for path in found}
 
 
-def test_reading_creates_nothing(feed: Changefeed, read_only: dict[Path, tuple[int, int]]) -> None:
+def test_reading_creates_nothing(feed: Changefeed, read_only: dict[Path, tuple[int, int]], tmp_path: Path) -> None:
     status = run(feed, "status", "--feed", "fresh")
     assert "  unapplied    0:00:02, from the watermark to the newest change that arrived\n" in status
-    assert f"{feed.topic}" in status
+    assert f"  shop.extras  BLOCKED at TSO {at(3)}" in status
+    page = tmp_path / "report.html"
+    assert run(feed, "report", "--output", str(page)) == f"wrote {page}\n"
+    assert "unsupported DDL" in page.read_text(encoding="utf-8")
     queries = (
         "SELECT v FROM gold.fresh_shop_orders ORDER BY id",
         "SELECT tables, blocked, unapplied_seconds, age_seconds > 1000000 AS old FROM ops.feeds",
@@ -122,13 +128,14 @@ def test_reading_creates_nothing(feed: Changefeed, read_only: dict[Path, tuple[i
     assert [line for line in lines if line[0].isdigit() or line in ("a", "b") or line.startswith(TABLES)] == [
         "a",
         "b",
-        "2,1,2,true",
+        "3,2,2,true",
+        f"extras,{at(3)},false",
         f"orders,{at(4)},true",
         f"stock,{at(1)},false",
-        "10,3,2,2,3",
-        "8",
+        "13,4,3,2,4",
+        "11",
         "2",
-        "2",
+        "3",
     ]
     assert as_of_line.startswith(f"fresh as of 2023-11-14 22:13:22 UTC (TSO {at(2)}); ")
     assert contents(feed) == read_only
@@ -139,7 +146,9 @@ def test_quarantine_is_looked_at_and_tried_without_a_change(
 ) -> None:
     garbage, too_large = f"{feed.topic}/0/{GARBAGE}", f"{feed.topic}/0/{TOO_LARGE}"
     broken = run(feed, "status", "--check", "--feed", "fresh", code=2)
-    assert broken.startswith(f"fresh: broken: waiting on the quarantined message {garbage}; 1 table is blocked: ")
+    waiting, blocked, _ = broken.split("; ", 2)
+    assert waiting == f"fresh: broken: waiting on the quarantined message {garbage}"
+    assert blocked.startswith("2 tables are blocked: shop.extras (unsupported DDL at ")
     listed = run(feed, "quarantine", "list", "--feed", "fresh").splitlines()
     assert listed[0] == "fresh: 2 open (1 bad_json, 1 message_too_large)"
     assert [line.split()[0] for line in listed[1:]] == [garbage, too_large]
@@ -163,6 +172,8 @@ def test_a_stopped_feed_is_repaired_by_commands(feed: Changefeed, tmp_path: Path
     assert run(feed, "quarantine", "replay", "--feed", "fresh") == "fresh: 1 decoded, 0 still open\n"
     resumed = run(feed, "table", "resume", "shop.stock", "--feed", "fresh", "--reason", "looked at")
     assert resumed.startswith(f"shop.stock was blocked at TSO {at(1)}: 1 row change arrived only after the watermark")
+    skipped = run(feed, "table", "skip-ddl", "shop.extras", "--feed", "fresh", "--reason", "nobody reads w")
+    assert skipped.startswith(f"shop.extras was blocked at TSO {at(3)}: unsupported DDL at {with_time(at(3))}: ")
     write_metadata(tmp_path, at(2))
     write_table(tmp_path, "shop.orders", f"CREATE TABLE orders ({COLUMNS})", ("id", "v"), [(1, "a"), (7, "old")])
     loaded = run(feed, "load", str(tmp_path), "--feed", "fresh")
@@ -171,6 +182,7 @@ def test_a_stopped_feed_is_repaired_by_commands(feed: Changefeed, tmp_path: Path
     assert ended.splitlines()[-1].startswith("job ticdc_lake: success in ")
     assert run(feed, "status", "--check", "--feed", "fresh") == "fresh: fine: nothing: caught up\n"
     assert rows(feed, "orders") == {1: ("a",), 2: ("b",), 3: (LARGE,), 4: ("d",), 7: ("old",)}
+    assert rows(feed, "extras") == {1: ("e",), 2: ("f",)}
     assert rows(feed, "stock") == {1: ("x",), 2: ("late",)}
 
 
@@ -187,8 +199,9 @@ def test_gold_is_compared_with_its_source(feed: Changefeed, tmp_path: Path) -> N
         connection.close()
         dsn = f"mysql://root@127.0.0.1:{port}/"
         found = run(feed, "verify-source", "--feed", "fresh", "--dsn", dsn, program=WITH_MARIADB)
-    head, orders, stock = found.splitlines()
+    head, extras, orders, stock = found.splitlines()
     assert head == f"fresh at {with_time(feed.state.tso)}"
+    assert extras.startswith("  shop.extras  equal")
     assert orders.startswith(f"  shop.orders  equal: {len(rows(feed, 'orders'))} rows in ")
     assert stock.startswith("  shop.stock   equal")
 

@@ -87,7 +87,7 @@ def test_a_message_in_quarantine_stops_its_table_at_the_watermark_before_it(
     stopped = status.tables["shop", "repaired"]
     assert stopped.applied_tso == at(2)
     assert stopped.stop is not None
-    assert f"{feed.topic}/0 offset 4 is in quarantine (claim_check_missing)" in str(stopped.stop)
+    assert f"{feed.topic}/0/4 is in quarantine (claim_check_missing)" in str(stopped.stop)
     assert status.tables["shop", "fine"].stop is None
     held = spark.table(feed.lake.table(Layer.SILVER, f"{feed.name}_quarantine")).orderBy("offset").collect()
     assert [(q["offset"], q["reason"], q["table"]) for q in held] == [
@@ -256,7 +256,7 @@ def test_what_may_have_been_anything_holds_the_feed(spark: SparkSession, broker:
     applied = feed.apply()
     assert applied.tso == at(2)
     assert applied.waiting_on is not None
-    assert f"{feed.topic}/0 offset 2 is in quarantine (message_too_large)" in applied.waiting_on
+    assert f"{feed.topic}/0/2 is in quarantine (message_too_large)" in applied.waiting_on
 
     # Too large: raised and replayed, the row takes its place before the newer one.
     feed.described = {}
@@ -264,7 +264,7 @@ def test_what_may_have_been_anything_holds_the_feed(spark: SparkSession, broker:
     assert feed.apply().tso == at(5)
     assert feed.rows("fine") == {1: ("c",)}
     assert feed.status.waiting_on is not None
-    assert f"{feed.topic}/1 offset 2 is in quarantine (bad_json)" in feed.status.waiting_on
+    assert f"{feed.topic}/1/2 is in quarantine (bad_json)" in feed.status.waiting_on
 
     # Garbage: dismissed with a reason, the feed continues.
     assert quarantine.dismiss(feed.lake, feed.name, [(feed.topic, 1, 2)], "written by hand") == 1

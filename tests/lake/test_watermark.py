@@ -130,7 +130,7 @@ def test_a_retired_topic_with_a_message_in_quarantine_is_waited_for(
     feed.resolve(at(5))
     applied = feed.go()
     assert (applied.tso, feed.rows("own")) == (at(2), {1: ("a",)})
-    assert f"the message at {own}/0 offset 2 is in quarantine" in str(feed.apply().waiting_on)
+    assert f"the message at {own}/0/2 is in quarantine" in str(feed.apply().waiting_on)
     feed.run.dismiss([f"{own}/0/2"], "a test")
     applied = feed.apply()
     assert (applied.from_tso, applied.tso, applied.waiting_on) == (at(2), at(5), None)
@@ -207,4 +207,4 @@ def test_a_topic_with_only_a_message_in_quarantine_is_waited_for(
         applied = feed.go()
     assert applied.tso == at(2)
     assert applied.waiting_on is not None
-    assert applied.waiting_on.startswith(f"the message at {broken}/0 offset 0 is in quarantine")
+    assert applied.waiting_on.startswith(f"the message at {broken}/0/0 is in quarantine")

@@ -267,7 +267,7 @@ def _waiting_on(lowest: Partition | None, since: int, blocked_by: quarantine.Blo
     place = f"{lowest[0]}/{lowest[1]}"
     if blocked_by is not None:
         return (
-            f"the message at {place} offset {blocked_by.offset} is in quarantine ({blocked_by.reason}) and may have "
+            f"the message at {blocked_by.position} is in quarantine ({blocked_by.reason}) and may have "
             "been a watermark or DDL: `ticdc-lake quarantine` lists, replays or dismisses it"
         )
     if since == 0:
@@ -302,5 +302,4 @@ def _table_reason(message: quarantine.BlockingMessage) -> str:
         if message.reason == external_schemas.MISSING
         else "`ticdc-lake quarantine` lists, replays or dismisses it"
     )
-    place = f"{message.topic}/{message.partition} offset {message.offset}"
-    return f"a message of this table at {place} is in quarantine ({message.reason}); {way_out}"
+    return f"a message of this table at {message.position} is in quarantine ({message.reason}); {way_out}"
