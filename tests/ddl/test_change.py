@@ -50,6 +50,7 @@ PLAIN = table(f"{COLUMNS}, PRIMARY KEY (id), UNIQUE KEY u (n)")
         ("RENAME COLUMN id TO n, RENAME COLUMN n TO name, RENAME COLUMN name TO id", "n id name v"),
         ("RENAME COLUMN name TO NAME", "id Name n v"),
         ("RENAME COLUMN name TO NAME, RENAME COLUMN name TO m", "id m n v"),
+        ("RENAME COLUMN name TO m, RENAME COLUMN name TO NAME", "id m n v"),
         ("ADD COLUMN IF NOT EXISTS name INT, DROP COLUMN name", "id n v"),
         ("CHANGE COLUMN name NAME VARCHAR(20)", "id NAME n v"),
         ("CHANGE COLUMN name n INT, CHANGE COLUMN n name INT FIRST", "name id n v"),

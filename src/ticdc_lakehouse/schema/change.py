@@ -138,15 +138,6 @@ def _keys_without(keys: tuple[Key, ...], column: str) -> Iterator[Key]:
 
 
 def _rename_column(table: Table, action: RenameColumn) -> _Step:
-    """TiDB leaves a name alone that would change in case alone (``RenameColumn`` of its executor); CHANGE spells it
-    anew."""
-    if _same(action.old, action.new):
-        _position(table, action.old, "RENAME COLUMN")
-        return table, ()
-    return _renamed_column(table, action)
-
-
-def _renamed_column(table: Table, action: RenameColumn) -> _Step:
     at = _position(table, action.old, "RENAME COLUMN")
     column = table.columns[at]
     if any(_same(action.new, other.name) for other in table.columns if other is not column):
@@ -175,7 +166,7 @@ def _renamed(table: Table, old: str, new: str) -> Table:
 
 def _modify_column(table: Table, action: ModifyColumn) -> _Step:
     at = _position(table, action.old, "MODIFY COLUMN")
-    table, effects = _renamed_column(table, RenameColumn(old=action.old, new=action.column.name))
+    table, effects = _rename_column(table, RenameColumn(old=action.old, new=action.column.name))
     before = table.columns[at]
     primary = any(_same(before.name, name) for key in table.keys or () if key.primary for name in key.columns)
     nullable = action.column.nullable and not primary
@@ -248,7 +239,10 @@ def _apart(actions: Sequence[Action]) -> tuple[Action, ...]:
 
     In the text old names are those of the table before it. So a column whose name another action takes before its own
     action is reached goes out of the way first: ``RENAME COLUMN a TO b, RENAME COLUMN b TO a``.
+
+    TiDB leaves a name alone that would change in case alone (``RenameColumn`` of its executor); CHANGE spells it anew.
     """
+    actions = [a for a in actions if not (isinstance(a, RenameColumn) and _same(a.old, a.new))]
     aside: dict[str, str] = {}
     for at, action in enumerate(actions):
         name = _name_taken(action)
@@ -263,7 +257,7 @@ def _name_taken(action: Action) -> str | None:
     match action:
         case AddColumn(column=column, lenient=False):
             return fold(column.name)
-        case RenameColumn(old=old, new=new) if not _same(old, new):
+        case RenameColumn(new=new):
             return fold(new)
         case ModifyColumn(column=column, old=old) if not _same(old, column.name):
             return fold(column.name)
@@ -274,7 +268,7 @@ def _name_left(action: Action) -> str | None:
     match action:
         case DropColumn(name=name):
             return fold(name)
-        case RenameColumn(old=old, new=new) if not _same(old, new):
+        case RenameColumn(old=old):
             return fold(old)
         case ModifyColumn(column=column, old=old) if not _same(old, column.name):
             return fold(old)
