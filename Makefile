@@ -77,7 +77,8 @@ test-cluster: jars ## The demo's job and a stream on executors of their own, som
 
 verify-test: jars ## Gold compared with a real TiDB, which Go builds from its modules the first time (a quarter of an hour on 2 cores, 3 GB)
 	@if command -v go >/dev/null; then \
-	    echo "Building TiDB v8.5.6"; mkdir -p build; (cd tests/tidb && GOTOOLCHAIN=go1.25.8 go build -o ../../build/tidb-server -ldflags "-s -w" $(TIDB)); \
+	    echo "Building TiDB v8.5.6"; mkdir -p build; (cd tests/tidb && GOTOOLCHAIN=go1.25.8 go build -o ../../build/tidb-server -ldflags "-s -w" $(TIDB) && \
+	        GOTOOLCHAIN=go1.25.8 go build -o ../../build/restore ./restore); \
 	fi
 	@TIDB_SERVER=build/tidb-server $(BIN)/python -m pytest tests/tidb $(ARGS)
 

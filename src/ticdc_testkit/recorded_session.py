@@ -3,7 +3,8 @@ protocol.
 
 A session's file has a JSON line for each statement: its text, the DDL jobs and the commit_ts that it left, and all
 tables with their rows after it. Row changes are the differences between two such states; a DDL's message is its job's
-text, with names as TiCDC writes them (docs/wire.md 2.4).
+text, as TiDB's parser writes it anew where the file has that (``restored``), with names as TiCDC writes them
+(docs/wire.md 2.4).
 """
 
 from __future__ import annotations
@@ -23,16 +24,17 @@ from ticdc_codec.tso import milliseconds
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.schema.read import read_ddl
-from ticdc_lakehouse.schema.script import tables_from_sql
-from ticdc_lakehouse.schema.statement import RenameTables
+from ticdc_lakehouse.schema.statement import CreateTable, RenameTables
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_testkit.recorded_streams import RecordedStream, base64_text, gzipped_lines, recorded_stream, write_gzipped
 
 _DONE = 6
 """A job's state; others were rolled back."""
-_RENAME, _RENAMES = 14, 47
-_OF_DATABASES = (1, 2, 26, 63)
-"""Types of jobs: a rename, several in one, and of databases (docs/wire.md 3.1)."""
+_RENAME, _RENAMES, _DROP = 14, 47, 4
+_OF_DATABASES = (1, 2, 26)
+"""Types of jobs: a rename, several in one, a dropped table, and of databases (docs/wire.md 3.1)."""
+_SENT = {*range(1, 16), *range(17, 27), 32, 33, 37, 38, 41, 42, 47, 60, 61, 64, 65, 67, 71, 72}
+"""Types of jobs that TiCDC sends (docs/wire.md 3.1)."""
 _Row = tuple[str | None, ...]
 
 
@@ -72,6 +74,8 @@ class Step:
     events: tuple[Event, ...]
     watermark: int
     tables: Tables
+    time_zone: str
+    """Of the session that ran it."""
 
 
 def session_steps(file: Path) -> Iterator[Step]:
@@ -90,6 +94,7 @@ def session_steps(file: Path) -> Iterator[Step]:
             events=(*events, Resolved(commit_ts=line["tso_after"])),
             watermark=line["tso_after"],
             tables=tables,
+            time_zone=line["session_time_zone"],
         )
         before = tables
 
@@ -118,7 +123,10 @@ def session_stream(file: Path, protocol: str, options: Mapping[str, Any], folder
 
 
 def _held(table: Mapping[str, Any]) -> HeldTable:
-    definition = tables_from_sql(table["create"], table["db"])[0]
+    # SHOW CREATE TABLE leaves a backslash in ENUM and SET alone, as the texts do that TiCDC sends.
+    (statement,) = read_ddl(table["create"], table["db"], table["table"])
+    assert isinstance(statement, CreateTable)
+    definition = statement.table
     kinds = [column.type for column in definition.columns]
     rows = [
         [str(int(v, 16)) if v is not None and k.family is Family.BIT else v for k, v in zip(kinds, row, strict=True)]
@@ -165,7 +173,7 @@ def _paired(table: HeldTable, gone: Sequence[_Row], come: Sequence[_Row]) -> Ite
 
 def _ddls(line: Mapping[str, Any], tables: Tables, spelled: Mapping[str, str]) -> Iterator[Ddl]:
     for job in line["jobs"]:
-        if job["state"] != _DONE:
+        if job["state"] != _DONE or job["type"] not in _SENT:
             continue
         database = spelled.get(job["schema_name"], job["schema_name"])
         for query, table in _messages(job, line["session_db"] if job["type"] == _RENAMES else database):
@@ -184,13 +192,16 @@ def _ddls(line: Mapping[str, Any], tables: Tables, spelled: Mapping[str, str]) -
 
 def _messages(job: Mapping[str, Any], database: str) -> Iterable[tuple[str, str]]:
     """Each message's text and table: a rename has the new name, and several in one become one each, with the databases
-    that TiDB took for them (``database`` is the session's then)."""
+    that TiDB took for them (``database`` is the session's then); of a DROP TABLE each table has its own."""
+    query = job.get("restored") or job["query"]
+    if job["type"] == _DROP:
+        return [(f"DROP TABLE {quoted(database)}.{quoted(job['table_name'])}", job["table_name"])]
     if job["type"] not in (_RENAME, _RENAMES):
-        return [(job["query"], job["table_name"])]
-    (statement,) = read_ddl(job["query"], database, job["table_name"])
+        return [(query, job["table_name"])]
+    (statement,) = read_ddl(query, database, job["table_name"])
     assert isinstance(statement, RenameTables)
     if job["type"] == _RENAME:
-        return [(job["query"], statement.pairs[0][1].table)]
+        return [(query, statement.pairs[0][1].table)]
     pairs = [(".".join(map(quoted, old)), ".".join(map(quoted, new)), new.table) for old, new in statement.pairs]
     return [(f"RENAME TABLE {old} TO {new};", table) for old, new, table in pairs]
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from planned import Planner
+from planned_rows import Conversion, RowPlanner
 
 from ticdc_codec.mysql_type import same_type
 from ticdc_lakehouse.planning.stop_reason import StopKind
@@ -28,22 +28,27 @@ _EXPLAINED = re.compile(
     "(its|the) value (in old rows is not known|of column .* in old rows)|which rows .* had is unknown"
     "|the rows of the restored table are unknown|one table is unknown to this feed or blocked"
     "|the other table is blocked|is reserved for gold|VECTOR NOT NULL, no DEFAULT"
-    "|when it came from a database that the text does not name"
+    "|when it came from a database that the text does not name|its bound is not understood: values of"
 )
 """Reasons of docs/ddl.md (What blocks a table) that a message does not tell."""
 _WITHOUT_COLUMNS = (StopKind.AWAITS_ROWS, StopKind.AMBIGUOUS_TABLE)
 _ONE_IN_SPARK = "two names in TiDB and one in Spark"
 
 
-def differences(file: Path, protocol: str, folder: Path) -> Iterator[str]:
-    """What a session's tables are in gold and not in TiDB, after each statement, and blocks that nothing explains."""
+def differences(file: Path, protocol: str, folder: Path, conversions: set[Conversion] | None = None) -> Iterator[str]:
+    """What a session's tables are in gold and not in TiDB, after each statement, and blocks that nothing explains.
+
+    Adds the values that TiDB converted to ``conversions``: SQL converts them in gold."""
     steps = {step.watermark: step for step in session_steps(file)}
-    planner = Planner(session_stream(file, protocol, PROTOCOLS[protocol], folder))
+    planner = RowPlanner(session_stream(file, protocol, PROTOCOLS[protocol], folder))
     for tso, plans in planner.windows():
         step = steps.pop(tso)
-        for difference in _after(step, plans):
+        planner.time_zone = step.time_zone
+        for difference in (*_after(step, plans), *_of_rows(step, planner)):
             yield f"{step.number}: {step.statement}: {difference}"
     yield from (f"{step.number}: no window" for step in steps.values())
+    if conversions is not None:
+        conversions |= planner.conversions
 
 
 def _after(step: Step, plans: tuple[TablePlan, ...]) -> Iterator[str]:
@@ -61,9 +66,18 @@ def _after(step: Step, plans: tuple[TablePlan, ...]) -> Iterator[str]:
             yield f"{plan.name} is blocked: {plan.stop}"
 
 
+def _of_rows(step: Step, planner: RowPlanner) -> Iterator[str]:
+    for name in planner.before.tables.keys() & step.tables.keys():
+        yield from planner.differences_of(name, step.tables[name].answer)
+
+
 def _unequal(found: Table, held: Table) -> Iterator[str]:
     if str(found.name) != str(held.name):
         yield f"its name is {held.name}"
+    if found.keys is None:  # its rows alone told what it is
+        if {c.name for c in found.sent} != {c.name for c in held.sent}:
+            yield f"columns {found.sent} instead of {held.sent}"
+        return
     columns = [[(c.name, c.nullable, c.virtual) for c in table.columns] for table in (found, held)]
     if columns[0] != columns[1]:
         yield f"columns {columns[0]} instead of {columns[1]}"
@@ -78,8 +92,14 @@ def _unequal(found: Table, held: Table) -> Iterator[str]:
 
 
 def _folded(partitioning: Partitioning | None) -> Partitioning | None:
-    """TiDB writes the column as it was spelled in PARTITION BY."""
-    return partitioning and replace(partitioning, column=partitioning.column and fold(partitioning.column))
+    """TiDB writes the column as it was spelled in PARTITION BY, and bounds of a DATETIME with their time."""
+    if partitioning is None:
+        return None
+    partitions = tuple(
+        replace(p, bounds=tuple(bound and bound.removesuffix(" 00:00:00") for bound in p.bounds))
+        for p in partitioning.partitions
+    )
+    return replace(partitioning, column=partitioning.column and fold(partitioning.column), partitions=partitions)
 
 
 def _is_explained(plan: TablePlan, held: HeldTable) -> bool:

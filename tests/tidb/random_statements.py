@@ -17,8 +17,12 @@ Tables = Sequence[Mapping[str, Any]]
 """As a session's lines have them (`record_session`)."""
 
 DATABASES = ("Oracle_Main", "oracle_Side", "dotless.ı Σ`x")  # noqa: RUF001
+DML = ("INSERT", "REPLACE", "UPDATE", "DELETE")
+MODES = ("DEFAULT", "DEFAULT", "''", "'ALLOW_INVALID_DATES'", "'STRICT_TRANS_TABLES'", "'NO_ZERO_DATE'")
+"""Values of sql_mode."""
 ZONES = ("+00:00", "Asia/Shanghai", "America/New_York", "+05:30")
 FIRST = (
+    "CREATE SEQUENCE sq",
     "CREATE TABLE Users (Id INT PRIMARY KEY, `Name` VARCHAR(20) NOT NULL DEFAULT 'x', Created TIMESTAMP DEFAULT"
     " CURRENT_TIMESTAMP)",
     "CREATE TABLE orders (id BIGINT UNSIGNED AUTO_INCREMENT, uid INT, amt DECIMAL(10,2) DEFAULT 0, PRIMARY KEY (id)"
@@ -38,6 +42,25 @@ FIRST = (
     'CREATE TABLE oracle_Side.`ünï "q" .İ` (`Ας` VARBINARY(8) NOT NULL, t TIMESTAMP(6) NULL, y YEAR, tm TIME(2),'
     " f FLOAT, s SET('x','y','z'), UNIQUE KEY u (`Ας`))",
     "CREATE TABLE nokey (a INT, b DOUBLE, c BIT(9))",
+    "CREATE TABLE prefixed (t VARCHAR(20), b BLOB, n INT, PRIMARY KEY (t(3)), UNIQUE KEY ub (b(2)), KEY (t(2) DESC))",
+    "CREATE TABLE made (id INT PRIMARY KEY, a INT NOT NULL DEFAULT 1, s INT AS (a*2) STORED, v INT AS (a+1) VIRTUAL NOT"
+    " NULL, UNIQUE KEY uv (v), KEY ke ((a+3)), UNIQUE KEY ue ((a-3)), UNIQUE KEY us (s))",
+    "CREATE TABLE /*c*/ auto (id BIGINT /*T![auto_rand] AUTO_RANDOM(5) */ PRIMARY KEY /*T![clustered_index] CLUSTERED"
+    " */, f FLOAT NOT NULL, e ENUM('b','a') NOT NULL, UNIQUE KEY (e, f)) /*T! SHARD_ROW_ID_BITS=0 */ CHARSET=latin1",
+    "CREATE TABLE clocks (d DATETIME(2) NOT NULL, t TIME(3) NOT NULL, y YEAR NOT NULL, s TIMESTAMP(1) NOT NULL DEFAULT"
+    " '2020-01-01 00:00:00', dc DECIMAL(8,3) NOT NULL, PRIMARY KEY (dc, t, d) CLUSTERED, UNIQUE KEY (s), UNIQUE KEY"
+    " (y, dc))",
+    "CREATE TABLE months (d DATE, e ENUM('x','y'), n INT, PRIMARY KEY (d, n)) PARTITION BY RANGE COLUMNS (d) (PARTITION"
+    " m1 VALUES LESS THAN ('2015-01-01'), PARTITION m2 VALUES LESS THAN ('2020-03-01'), PARTITION m3 VALUES LESS THAN"
+    " (MAXVALUE))",
+    "CREATE TABLE lists (a BIGINT, b DATE, PRIMARY KEY (a, b)) PARTITION BY LIST COLUMNS (a) (PARTITION `l 1` VALUES IN"
+    " (1,3,5), PARTITION l2 VALUES IN (2,4,6,-1))",
+    "CREATE TABLE byday (d DATETIME NOT NULL, n INT, KEY (n), UNIQUE KEY (d)) PARTITION BY HASH (DAYOFYEAR(d))"
+    " PARTITIONS 3",
+    "CREATE TABLE ordered (k INT NOT NULL, v TEXT, UNIQUE KEY (k)) PARTITION BY RANGE (k) INTERVAL (10) FIRST"
+    " PARTITION LESS THAN (10) LAST PARTITION LESS THAN (30) MAXVALUE PARTITION",
+    "CREATE TABLE oracle_Side.gbks (名 VARCHAR(9) NOT NULL, v CHAR(5) COLLATE utf8mb4_unicode_ci, a VARCHAR(5)"
+    " CHARACTER SET ascii, PRIMARY KEY (名)) CHARACTER SET gbk COMMENT 'x'",
 )
 
 NAMES = (
@@ -55,6 +78,13 @@ TYPES = (
     *("VARCHAR(10) CHARACTER SET gbk", "VARCHAR(40) CHARACTER SET latin1", "VARCHAR(20) COLLATE utf8mb4_general_ci"),
     *("VARCHAR(9) CHARACTER SET binary", "DEC(5,1)", "FIXED(9,2)"),
     *("INT SIGNED", "VECTOR(2)", "CHAR(5) BINARY", "FLOAT(30)", "CHAR(6) ASCII"),
+    *("NATIONAL VARCHAR(7)", "NCHAR(5)", "LONG VARCHAR", "LONG", "CHARACTER VARYING(6)", "INT8", "INT1", "MIDDLEINT"),
+    *("VARCHARACTER(8)", "BOOLEAN", "YEAR(4)", "DECIMAL(65,30)", "DECIMAL(38,10)", "BIT(64)", "TINYINT(1)", "CHAR"),
+    *("BIGINT(20) UNSIGNED ZEROFILL", "BINARY", "VARBINARY(1)", "CHAR(0)", "MEDIUMBLOB", "BLOB(70000)", "FLOAT(10)"),
+    *("VARCHAR(8) CHARSET ascii", "CHAR(7) COLLATE utf8mb4_0900_ai_ci", "VARCHAR(7) CHARACTER SET utf8", "TIME(6)"),
+    *("DATETIME(1)", "DATETIME(6)", "TIMESTAMP(1) NULL", "ENUM('r','q')", "SET('z','y','x')", "ENUM('a','A','é')"),
+    *("DOUBLE(12,3)", "FLOAT UNSIGNED", "DOUBLE UNSIGNED", "DECIMAL(4,4)", "TINYINT UNSIGNED", "MEDIUMTEXT"),
+    *("VARCHAR(20) COLLATE utf8mb4_unicode_ci", "TINYBLOB", "INT UNSIGNED", "SMALLINT", "DATE", "ENUM('1','2','10')"),
 )
 
 ADDED = (
@@ -99,7 +129,178 @@ ADDED = (
         "DOUBLE DEFAULT '1e3'",
         "FLOAT DEFAULT 16777217",
     ),
+    *(
+        "DATETIME DEFAULT 20200102030405",
+        "TIMESTAMP NULL DEFAULT '2020-01-02T03:04:05Z'",
+        "TIMESTAMP NOT NULL DEFAULT 0",
+    ),
+    *(
+        "DATETIME(3) DEFAULT '2020-01-02 03:04:05+08:00'",
+        "DATE DEFAULT '2020-01-02 03:04:05'",
+        "DATE DEFAULT '0000-00-00'",
+    ),
+    *("TIME DEFAULT '1 02:03:04'", "TIME DEFAULT '100:00:00.5'", "TIME(2) DEFAULT 123456.789", "YEAR DEFAULT 0"),
+    *("YEAR DEFAULT '00'", "YEAR DEFAULT 1901", "YEAR DEFAULT 69", "DECIMAL(5,2) DEFAULT '1e1'", "DECIMAL DEFAULT 2.5"),
+    *(
+        "DECIMAL(30,10) DEFAULT 12345678901234567890.123456789",
+        "BIGINT DEFAULT -9223372036854775808",
+        "INT DEFAULT ' 5'",
+    ),
+    *("FLOAT DEFAULT 3.4e38", "FLOAT DEFAULT -0.0", "DOUBLE DEFAULT 1e300", "DOUBLE DEFAULT 123456789012345678"),
+    *(
+        "FLOAT DEFAULT 1e-40",
+        "DOUBLE(8,2) DEFAULT 1.005",
+        "FLOAT DEFAULT 0.1e1",
+        "DOUBLE DEFAULT .5",
+        "DOUBLE DEFAULT 5.",
+    ),
+    *("BIT(64) DEFAULT 0xFFFFFFFFFFFFFFFF", "BIT(10) DEFAULT 'a'", "BIT(3) DEFAULT 0b101", "BIT(9) DEFAULT x'01ff'"),
+    *("CHAR(3) DEFAULT ' a '", "BINARY(3) DEFAULT 'é'", "BINARY(2) DEFAULT ''", "VARBINARY(5) DEFAULT 12"),
+    *(
+        "ENUM('q','r') DEFAULT 2",
+        "ENUM('q','r') NOT NULL DEFAULT 'r'",
+        "SET('x','y') DEFAULT ''",
+        "SET('a,') DEFAULT ''",
+    ),
+    *("SET('x','y','z') DEFAULT 'Z,x,z'", "ENUM('A','a') COLLATE utf8mb4_bin DEFAULT 'a'", "ENUM('','b') NOT NULL"),
+    *(
+        r"ENUM('back\\slash','q''q') DEFAULT 'back\\slash'",
+        r"ENUM('b\\s','a') NOT NULL",
+        r"SET('b\\s','a') DEFAULT 'b\\s'",
+    ),
+    *(
+        r"VARCHAR(20) DEFAULT 'a\nb\t\0'",
+        r"VARCHAR(20) DEFAULT 'pct\%\_'",
+        r"VARCHAR(9) DEFAULT '\\'",
+        "VARCHAR(9) DEFAULT '/*!'",
+    ),
+    *(
+        "VARCHAR(9) DEFAULT 'a' 'b'",
+        "VARCHAR(9) DEFAULT N'é'",
+        "VARCHAR(9) DEFAULT _binary'a'",
+        "VARCHAR(9) DEFAULT _latin1 0xe9",
+    ),
+    *(
+        r"INT COMMENT 'back\\slash' DEFAULT 5",
+        r"INT DEFAULT 6 COMMENT 'it''s \"q\" \\'",
+        "INT /*T![auto_rand] */ DEFAULT 8",
+    ),
+    *(
+        "/*!80000 INT */ DEFAULT 9",
+        "INT /*!50100 DEFAULT 4 */",
+        "INT DEFAULT 3 /*T!99999 COMMENT 'a' */",
+        "INT -- c\n DEFAULT 2",
+    ),
+    *("TIMESTAMP DEFAULT CURRENT_TIMESTAMP()", "DATETIME(3) DEFAULT NOW(3)", "TIMESTAMP(2) DEFAULT LOCALTIMESTAMP(2)"),
+    *(
+        "TIMESTAMP NULL ON UPDATE CURRENT_TIMESTAMP",
+        "TIMESTAMP NOT NULL ON UPDATE CURRENT_TIMESTAMP",
+        "DATETIME DEFAULT LOCALTIME",
+    ),
+    *("DATE DEFAULT CURRENT_DATE", "INT DEFAULT (NEXT VALUE FOR sq)", "BIGINT DEFAULT NEXT VALUE FOR oracle_Main.sq"),
+    *(
+        "INT NOT NULL AUTO_INCREMENT",
+        "BIGINT AUTO_RANDOM",
+        "INT UNIQUE KEY DEFAULT 3",
+        "INT NOT NULL UNIQUE",
+        "VARCHAR(9) NOT NULL UNIQUE",
+    ),
+    *(
+        "INT REFERENCES Users (Id)",
+        "INT CONSTRAINT ck CHECK (1 = 1) NOT ENFORCED",
+        "INT COLUMN_FORMAT FIXED STORAGE DISK",
+    ),
+    *(
+        "CHAR(3) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL DEFAULT 'a'",
+        "TEXT COLLATE utf8mb4_general_ci NOT NULL",
+    ),
+    *(
+        "VARCHAR(9) NOT NULL DEFAULT 'é' COLLATE utf8mb4_unicode_ci",
+        "INT VISIBLE",
+        "INT NULL NOT NULL",
+        "INT NOT NULL NULL",
+    ),
+    *(
+        "INT GENERATED ALWAYS AS (1) STORED NOT NULL",
+        "VARCHAR(9) AS ('x') COMMENT 'v'",
+        "INT AS (1) UNIQUE",
+        "JSON AS ('[1]')",
+    ),
     *("MEDIUMINT(4) UNSIGNED ZEROFILL DEFAULT 42", "INT DEFAULT (7)", "JSON DEFAULT ('{}')", "BIT(8) DEFAULT 'a'"),
+)
+
+ENTRIES = (
+    *("UNIQUE KEY ({first}(2))", "KEY ((1+1))", "CONSTRAINT `c k` UNIQUE ({first})", "INDEX i ({first})"),
+    *("FULLTEXT KEY ({first})", "CONSTRAINT CHECK (1 > 0)", "FOREIGN KEY fk ({first}) REFERENCES Users (Id)"),
+    *("UNIQUE KEY ((1+1))", "UNIQUE u2 USING BTREE ({first}) COMMENT 'u'", "CONSTRAINT ck CHECK (1 > 0) NOT ENFORCED"),
+)
+"""Of CREATE TABLE, beside columns."""
+OPTIONS = (
+    *("", "", "", " ENGINE=InnoDB DEFAULT CHARSET=utf8mb4", " COLLATE utf8mb4_general_ci", " CHARSET gbk"),
+    *(" CHARACTER SET = latin1", " DEFAULT COLLATE = ascii_bin", " COMMENT='it''s; -- x'", " PRE_SPLIT_REGIONS=2"),
+    *(" AUTO_INCREMENT = 7 AUTO_ID_CACHE 1", " /*T![placement] PLACEMENT POLICY=`pp` */", " ROW_FORMAT=COMPACT"),
+    *(" TTL = `x` + INTERVAL 1 DAY", " PARTITION BY HASH ({first}) PARTITIONS 2", " SHARD_ROW_ID_BITS 2"),
+    *(" PARTITION BY KEY ({first}) PARTITIONS 2", " PARTITION BY RANGE ({first}) (PARTITION a VALUES LESS THAN (9))"),
+    *(" PARTITION BY KEY () PARTITIONS 2", " AS SELECT 1", " STATS_BUCKETS 5 CHECKSUM 1"),
+)
+"""Behind the columns of CREATE TABLE."""
+_REST = "PARTITION pZ VALUES LESS THAN (MAXVALUE)"
+PARTITIONINGS = (
+    *("HASH({column}) PARTITIONS 3", "KEY({column}) PARTITIONS 2", "HASH(MONTH({column})) PARTITIONS 4"),
+    *("LINEAR HASH({column} + 1) PARTITIONS 2", "HASH(ABS({column})) PARTITIONS 2"),
+    *("HASH(WEEKDAY({column})) PARTITIONS 2", "HASH({column}) (PARTITION `h a` COMMENT 'x', PARTITION hb)"),
+    *("HASH({column}) PARTITIONS 3 UPDATE INDEXES (nope GLOBAL)", "KEY({column})", "LINEAR KEY({column}) PARTITIONS 2"),
+    f"RANGE({{column}}) (PARTITION pA VALUES LESS THAN (50), {_REST})",
+    f"RANGE COLUMNS({{column}}) (PARTITION pA VALUES LESS THAN ('m'), {_REST})",
+    "LIST({column}) (PARTITION pL VALUES IN (1,2,NULL), PARTITION pD DEFAULT)",
+    "LIST COLUMNS({column}) (PARTITION pL VALUES IN (1,2,3,4,5,6,7), PARTITION pD DEFAULT)",
+    f"RANGE COLUMNS({{column}}) (PARTITION pA VALUES LESS THAN ('2015-01-01'), {_REST})",
+    f"RANGE(TO_DAYS({{column}})) (PARTITION pA VALUES LESS THAN (TO_DAYS('2015-01-01')), {_REST})",
+    f"RANGE(UNIX_TIMESTAMP({{column}})) (PARTITION pA VALUES LESS THAN (1400000000), {_REST})",
+    f"RANGE({{column}} DIV 10) (PARTITION pA VALUES LESS THAN (2), {_REST})",
+    f"RANGE({{column}}) (PARTITION pA VALUES LESS THAN (-5), PARTITION pB VALUES LESS THAN (5+5), {_REST})",
+)
+ALTERATIONS = (
+    *("COMMENT 'it''s; a -- table'", "AUTO_INCREMENT = 5000", "SHARD_ROW_ID_BITS = 4", "ADD CONSTRAINT CHECK (1 > 0)"),
+    *(
+        "ENGINE = InnoDB, COMMENT = 'x'",
+        "CACHE",
+        "NOCACHE",
+        "ORDER BY 1",
+        "AUTO_ID_CACHE 10",
+        "FORCE",
+        "PLACEMENT POLICY pp",
+    ),
+    *("ALGORITHM=INSTANT", "SET TIFLASH REPLICA 0", "STATS_OPTIONS = 'x'", "COMMENT 'a', COMMENT 'b'", "REMOVE TTL"),
+    *(
+        "ATTRIBUTES = 'merge_option=deny'",
+        "PLACEMENT POLICY = DEFAULT",
+        "TTL_ENABLE='OFF'",
+        "ENABLE KEYS",
+        "DISABLE KEYS",
+    ),
+    *("TTL = {column} + INTERVAL 90 DAY TTL_JOB_INTERVAL='1h'", "ADD CONSTRAINT {new} CHECK (1 > 0) NOT ENFORCED"),
+    "ADD CONSTRAINT {new} FOREIGN KEY ({column}) REFERENCES Users (Id) ON DELETE SET NULL ON UPDATE CASCADE",
+    *("ADD STATS_EXTENDED st CORRELATION(a, b)", "COMPRESSION='zlib', ROW_FORMAT=DYNAMIC", "LOCK=NONE, {added}"),
+    *(
+        "{added}, ALGORITHM=INPLACE",
+        "WITH VALIDATION",
+        "{added}, COMMENT = 'a,b'",
+        "DROP CHECK {new}",
+        "TTL_ENABLE='ON'",
+    ),
+    *("DROP FOREIGN KEY {new}", "DROP CONSTRAINT {new}", "ALTER CONSTRAINT {new} ENFORCED", "AUTO_RANDOM_BASE = 50"),
+)
+"""Of ALTER TABLE, which say nothing about rows, most of them."""
+OTHERS = (
+    *("CREATE VIEW {name} AS SELECT 1 AS one", "CREATE OR REPLACE VIEW {name} AS SELECT * FROM {one}"),
+    *("CREATE SEQUENCE {name}", "ANALYZE TABLE {one}", "CREATE TABLE {name} AS SELECT 1 AS a", "REPAIR TABLE {one}"),
+    *("DROP TABLE IF EXISTS {name}, {name}", "CREATE TEMPORARY TABLE {name} (a INT)", "DROP VIEW IF EXISTS {name}"),
+    *("DROP TABLE IF EXISTS {one}", "ALTER SEQUENCE sq INCREMENT 2"),
+    *("DROP SEQUENCE IF EXISTS {name}", "UNLOCK TABLES", "RECOVER TABLE {one}", "CREATE ROLE IF NOT EXISTS r1"),
+    *("CREATE USER IF NOT EXISTS u1 IDENTIFIED BY 'it''s'", "SPLIT TABLE {one} BETWEEN (0) AND (100) REGIONS 2"),
+    *("CREATE PLACEMENT POLICY IF NOT EXISTS pp FOLLOWERS=2", "CREATE DEFINER=CURRENT_USER VIEW {name} AS TABLE {one}"),
+    *("CREATE GLOBAL BINDING FOR SELECT 1 USING SELECT 1", "SET @a = 1", "FLUSH TABLES"),
 )
 
 TEXTS = ("''", "'a'", "'A'", "'a '", "'it''s'", "'é1'", "'12'", "'-3.50'", "'2020-01-02'", "'y,x'", "'info'", "'q'")
@@ -145,8 +346,21 @@ class RandomStatements:
             self._rename_column: 5, self._change_column: 7, self._modify_column: 12, self._null: 3,
             self._alter_default: 3, self._several: 8, self._add_key: 7, self._drop_key: 4, self._rename_table: 5,
             self._swap: 2, self._truncate: 2, self._drop_table: 5, self._like: 3, self._create: 3, self._partition: 8,
-            self._exchange: 4, self._repartition: 4, self._convert: 2, self._database: 2, self._other: 3,
+            self._exchange: 4, self._repartition: 4, self._convert: 2, self._database: 2, self._other: 7,
         }  # fmt: skip
+        for maker in self.random.choice(self._subjects):
+            self._makers[maker] *= 5
+
+    @property
+    def _subjects(self) -> Sequence[Sequence[Callable[[Mapping[str, Any]], str]]]:
+        """What a session may be about above all."""
+        return (
+            (),
+            (self._insert, self._modify_column, self._change_column),
+            (self._insert, self._update, self._add_key, self._drop_key, self._null),
+            (self._insert, self._partition, self._repartition, self._exchange),
+            (self._rename_table, self._swap, self._drop_table, self._like, self._create),
+        )
 
     def next(self, tables: Tables) -> str:
         """A statement."""
@@ -156,7 +370,29 @@ class RandomStatements:
         if not tables:
             return self._create({})
         maker = self.random.choices([*self._makers], [*self._makers.values()])[0]
-        return maker(self.random.choice(tables))
+        return self._written(maker(self.random.choice(tables)))
+
+    def _written(self, statement: str) -> str:
+        """The statement as somebody may write it: with comments, blanks, words in any case."""
+        verb, _, rest = statement.partition(" ")
+        if verb in DML:
+            return statement
+        return self.random.choice(
+            (
+                *[statement] * 12,
+                f"{verb.lower()} {rest}",
+                f"{verb}\n\t{rest} ",
+                f"{verb} /* it's -- a comment; */ {rest}",
+                f"{verb} {rest} -- end",
+                f"{verb} -- it's\n {rest}",
+                f"{verb} # `x\n {rest}",
+                f"{verb} {rest};",
+                f"{verb} /*!50100 {rest.partition(' ')[0]} */ {rest.partition(' ')[2]}",
+                f"{verb} /*+ hint */ {rest}",
+                f"/* before */ {statement}",
+                f"{verb} /*T![auto_rand] {rest.partition(' ')[0]} */ {rest.partition(' ')[2]}",
+            )
+        )
 
     # --- names and values ---
 
@@ -213,9 +449,9 @@ class RandomStatements:
     def _insert(self, table: Mapping[str, Any]) -> str:
         columns = [c for c in table["columns"] if not c["generation"]]
         kept = [c for c in columns if c["nullable"] == "NO" or self.random.random() < 0.7] or columns[:1]
-        rows = [f"({', '.join(map(self.value, kept))})" for _ in range(self.random.randint(1, 3))]
+        rows = [f"({', '.join(map(self.value, kept))})" for _ in range(self.random.randint(1, 4))]
         names = ",".join(self.column(c["name"]) for c in kept)
-        verb = self.random.choice(("INSERT", "INSERT", "REPLACE"))
+        verb = self.random.choice(("INSERT", "INSERT IGNORE", "REPLACE"))
         return f"{verb} INTO {self.table(table)} ({names}) VALUES {', '.join(rows)}"
 
     def _order(self, table: Mapping[str, Any]) -> str:
@@ -225,6 +461,9 @@ class RandomStatements:
     def _update(self, table: Mapping[str, Any]) -> str:
         columns = [c for c in table["columns"] if not c["generation"]] or table["columns"]
         column = self.random.choice(columns)
+        if column["data_type"] in ("int", "bigint", "decimal", "double") and self.random.random() < 0.3:
+            name = self.column(column["name"])
+            return f"UPDATE {self.table(table)} SET {name}={name}+1 ORDER BY {name} DESC"
         return f"UPDATE {self.table(table)} SET {self.column(column['name'])}={self.value(column)}{self._order(table)}"
 
     def _delete(self, table: Mapping[str, Any]) -> str:
@@ -251,7 +490,8 @@ class RandomStatements:
         return self._alter(table, self._added(table))
 
     def _dropped_column(self, table: Mapping[str, Any]) -> str:
-        return f"DROP COLUMN {self.column(self.one_column(table)['name'])}"
+        lenient = self.random.choice(("", "", "", "IF EXISTS "))
+        return f"DROP COLUMN {lenient}{self.column(self.one_column(table)['name'])}"
 
     def _drop_column(self, table: Mapping[str, Any]) -> str:
         return self._alter(table, self._dropped_column(table))
@@ -274,7 +514,12 @@ class RandomStatements:
             "blob": "LONGBLOB", "enum": "VARCHAR(20)", "set": "TEXT", "json": "LONGTEXT", "decimal": "DECIMAL(40,9)",
         }  # fmt: skip
         kind = self.random.choice((column["type"], wider.get(column["data_type"], "TEXT"), self.random.choice(TYPES)))
-        return kind + self.random.choice(("", "", "", " NOT NULL", " NULL", " DEFAULT NULL", " COMMENT 'x''y'"))
+        return kind + self.random.choice(
+            (
+                *("", "", "", " NOT NULL", " NULL", " DEFAULT NULL", " COMMENT 'x''y'", " COLLATE utf8mb4_bin"),
+                *(" AUTO_INCREMENT", " ON UPDATE CURRENT_TIMESTAMP", " DEFAULT '7'", " CHARACTER SET utf8mb4"),
+            )
+        )
 
     def _modified(self, table: Mapping[str, Any]) -> str:
         column = self.one_column(table)
@@ -298,7 +543,7 @@ class RandomStatements:
 
     def _alter_default(self, table: Mapping[str, Any]) -> str:
         column = self.one_column(table)
-        what = self.random.choice(("DROP DEFAULT", f"SET DEFAULT {self.value(column)}"))
+        what = self.random.choice(("DROP DEFAULT", f"SET DEFAULT {self.value(column)}", "SET DEFAULT (UUID())"))
         return self._alter(table, f"ALTER COLUMN {self.column(column['name'])} {what}")
 
     def _several(self, table: Mapping[str, Any]) -> str:
@@ -321,16 +566,35 @@ class RandomStatements:
         )
         name = quoted(self.new_name())
         layout = self.random.choice(("", " CLUSTERED", " NONCLUSTERED"))
-        kinds = (f"UNIQUE KEY {name}", "UNIQUE", f"INDEX {name}", "KEY", f"CONSTRAINT {name} UNIQUE")
+        kinds = (
+            f"UNIQUE KEY {name}",
+            "UNIQUE",
+            f"INDEX {name}",
+            "KEY",
+            f"CONSTRAINT {name} UNIQUE",
+            f"INDEX IF NOT EXISTS {name}",
+            f"UNIQUE INDEX {name} USING BTREE",
+            "CONSTRAINT UNIQUE KEY",
+        )
         if self.random.random() < 0.2:
             return f"ADD PRIMARY KEY ({columns}){layout}"
-        return f"ADD {self.random.choice(kinds)} ({columns})"
+        one = self.column(self.random.choice(names))
+        columns = self.random.choice(
+            (
+                *(columns, columns, columns, columns, f"{columns} DESC", f"{one}(2)"),
+                *(f"({one}+1)", f"(LOWER({one}))", f"{columns}, (LENGTH({one}))", "(CAST(j AS UNSIGNED ARRAY))"),
+            )
+        )
+        end = self.random.choice(("", "", "", " INVISIBLE", " COMMENT 'k;'", " GLOBAL", " KEY_BLOCK_SIZE=8"))
+        return f"ADD {self.random.choice(kinds)} ({columns}){end}"
 
     def _add_key(self, table: Mapping[str, Any]) -> str:
         name, column = self.new_name(), self.one_column(table)["name"]
         if self.random.random() < 0.4:
             unique = self.random.choice(("UNIQUE ", ""))
-            return f"CREATE {unique}INDEX {quoted(name)} ON {self.table(table)} ({self.column(column)})"
+            lenient = self.random.choice(("", "", "IF NOT EXISTS "))
+            end = self.random.choice(("", "", " COMMENT 'x'", " INVISIBLE", " ALGORITHM = INPLACE LOCK = NONE"))
+            return f"CREATE {unique}INDEX {lenient}{quoted(name)} ON {self.table(table)} ({self.column(column)}){end}"
         return self._alter(table, self._added_key(table))
 
     def _drop_key(self, table: Mapping[str, Any]) -> str:
@@ -339,9 +603,19 @@ class RandomStatements:
             return self._alter(table, "DROP PRIMARY KEY")
         name = self.column(self.random.choice(names))
         new = quoted(self.new_name())
-        one = self._alter(table, f"RENAME INDEX {name} TO {new}")
+        hidden = self.random.choice(("VISIBLE", "INVISIBLE"))
         return self.random.choice(
-            (self._alter(table, f"DROP KEY {name}"), f"DROP INDEX {name} ON {self.table(table)}", one)
+            (
+                *(self._alter(table, f"DROP KEY {name}"), f"DROP INDEX {name} ON {self.table(table)}"),
+                *(
+                    self._alter(table, f"RENAME INDEX {name} TO {new}"),
+                    self._alter(table, f"ALTER INDEX {name} {hidden}"),
+                ),
+                f"DROP INDEX IF EXISTS {name} ON {self.table(table)}",
+                self._alter(table, f"DROP INDEX IF EXISTS {name}", self._added(table)),
+                self._alter(table, f"DROP KEY {name}", self._added_key(table)),
+                self._alter(table, "DROP PRIMARY KEY", self._added_key(table)),
+            )
         )
 
     # --- tables ---
@@ -372,8 +646,14 @@ class RandomStatements:
         name = f"{quoted(table['db'])}.{quoted(self.cased(table['table']))}"
         if self.random.random() < 0.6:
             to = f" TO {quoted(self.new_name())}" if self.random.random() < 0.5 else ""
-            self._following.append(self.random.choice((f"RECOVER TABLE {name}", f"FLASHBACK TABLE {name}{to}")))
-        return self.random.choice(("DROP TABLE", "DROP TABLE IF EXISTS", "DROP TABLE", "TRUNCATE TABLE")) + f" {name}"
+            back = self.random.choice((f"RECOVER TABLE {name}", f"FLASHBACK TABLE {name}{to}"))
+            between = f"CREATE TABLE {name} (z INT PRIMARY KEY)"
+            self._following += [between, back] if self.random.random() < 0.2 else [back]
+        verb = self.random.choice(("DROP TABLE", "DROP TABLE IF EXISTS", "DROP TABLE", "TRUNCATE TABLE"))
+        other = (
+            f", {self.table(self.random.choice(self._all))}" if "DROP" in verb and self.random.random() < 0.2 else ""
+        )
+        return f"{verb} {name}{other}"
 
     def _like(self, table: Mapping[str, Any]) -> str:
         return f"CREATE TABLE {self._new_table()} LIKE {self.table(table)}"
@@ -386,7 +666,10 @@ class RandomStatements:
         )
         columns = [f"{quoted(self.new_name())} {key}"]
         columns += [f"{quoted(self.new_name())} {self.random.choice(ADDED)}" for _ in range(self.random.randint(1, 4))]
-        return f"CREATE TABLE {self._new_table()} ({', '.join(columns)})"
+        first = columns[0].rpartition("`")[0] + "`"
+        columns += self.random.sample(ENTRIES, self.random.choice((0, 0, 1, 2)))
+        rest = f"({', '.join(columns)}){self.random.choice(OPTIONS)}".replace("{first}", first)
+        return f"CREATE TABLE {self._new_table()} {rest}"
 
     # --- partitions ---
 
@@ -411,19 +694,27 @@ class RandomStatements:
             f"ADD PARTITION (PARTITION {new} VALUES {values})",
             f"REORGANIZE PARTITION {one} INTO (PARTITION {new} VALUES LESS THAN ({number}), {last})",
             *("ADD PARTITION PARTITIONS 2", "COALESCE PARTITION 1", "REMOVE PARTITIONING"),
+            *(f"DROP PARTITION IF EXISTS {one}", f"TRUNCATE PARTITION {', '.join(map(quoted, names[:2]))}"),
+            *(
+                f"ADD PARTITION IF NOT EXISTS (PARTITION {new} VALUES {values})",
+                f"PARTITION {one} ATTRIBUTES='merge_option=deny'",
+            ),
+            f"REORGANIZE PARTITION {', '.join(map(quoted, names[-2:]))} INTO ({last})",
+            f"REORGANIZE PARTITION {', '.join(map(quoted, names[:2]))} INTO (PARTITION {new} VALUES IN (1,3,5,NULL))",
+            f"ADD PARTITION (PARTITION {new} VALUES LESS THAN ('20{number % 3 + 2}0-01-01'))",
+            *(f"LAST PARTITION LESS THAN ({10 * number})", f"FIRST PARTITION LESS THAN ({10 * (number % 3)})"),
+            *(
+                f"MERGE FIRST PARTITION LESS THAN ({10 * (number % 4)})",
+                f"SPLIT MAXVALUE PARTITION LESS THAN ({10 * number})",
+            ),
+            *("PARTITION p0 PLACEMENT POLICY = DEFAULT", f"ANALYZE PARTITION {one}", f"CHECK PARTITION {one}"),
+            *(f"TRUNCATE PARTITION {one}", f"TRUNCATE PARTITION {one}", f"DROP PARTITION {one}, {quoted(names[0])}"),
         )
         return self._alter(table, self.random.choice(actions))
 
     def _repartition(self, table: Mapping[str, Any]) -> str:
         column = self.column(self.random.choice(table["primary_key"] or [self.one_column(table)["name"]]))
-        rest = "PARTITION pZ VALUES LESS THAN (MAXVALUE)"
-        return self._alter(table, self.random.choice((
-            f"PARTITION BY HASH({column}) PARTITIONS 3",
-            f"PARTITION BY KEY({column}) PARTITIONS 2",
-            f"PARTITION BY RANGE({column}) (PARTITION pA VALUES LESS THAN (50), {rest})",
-            f"PARTITION BY RANGE COLUMNS({column}) (PARTITION pA VALUES LESS THAN ('m'), {rest})",
-            f"PARTITION BY LIST({column}) (PARTITION pL VALUES IN (1,2,NULL), PARTITION pD DEFAULT)",
-        )))  # fmt: skip
+        return self._alter(table, f"PARTITION BY {self.random.choice(PARTITIONINGS).replace('{column}', column)}")
 
     def _exchange(self, _: Mapping[str, Any]) -> str:
         """Of a partition with a table that is made for it, or is of the same columns."""
@@ -451,19 +742,21 @@ class RandomStatements:
         name = quoted(self.cased(self.random.choice(DATABASES)))
         drop = f"DROP DATABASE {quoted(self.cased(DATABASES[2]))}"
         return self.random.choice(
-            (f"CREATE DATABASE IF NOT EXISTS {name}", f"ALTER DATABASE {name} COLLATE utf8mb4_bin", drop)
+            (
+                f"CREATE DATABASE IF NOT EXISTS {name}",
+                f"ALTER DATABASE {name} COLLATE utf8mb4_bin",
+                drop,
+                f"ALTER SCHEMA {name} CHARACTER SET latin1",
+                f"ALTER DATABASE {name} CHARACTER SET gbk",
+                f"ALTER DATABASE {name} DEFAULT CHARACTER SET utf8mb4",
+            )
         )
 
     def _other(self, table: Mapping[str, Any]) -> str:
-        name, one = self._new_table(), self.table(table)
-        return self.random.choice((
-            f"CREATE VIEW {name} AS SELECT 1 AS one", f"CREATE OR REPLACE VIEW {name} AS SELECT * FROM {one}",
-            self._alter(table, "COMMENT 'it''s; a -- table'"), self._alter(table, "AUTO_INCREMENT = 5000"),
-            f"CREATE SEQUENCE {name}", self._alter(table, "SHARD_ROW_ID_BITS = 4"), f"ANALYZE TABLE {one}",
-            self._alter(table, "ADD CONSTRAINT CHECK (1 > 0)"), self._alter(table, "ENGINE = InnoDB", "COMMENT = 'x'"),
-            f"CREATE TABLE {name} AS SELECT 1 AS a", f"DROP TABLE IF EXISTS {name}, {self._new_table()}",
-            self._alter(table, "CACHE"), self._alter(table, "NOCACHE"), self._alter(table, "ORDER BY 1"),
-        ))  # fmt: skip
+        if self.random.random() < 0.5:
+            given = {"column": self.column(self.one_column(table)["name"]), "added": self._added(table)}
+            return self._alter(table, self.random.choice(ALTERATIONS).format(new=quoted(self.new_name()), **given))
+        return self.random.choice(OTHERS).format(name=self._new_table(), one=self.table(table))
 
 
 def _shape(table: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -2,23 +2,25 @@
 
     TIDB_SERVER=build/tidb-server python tests/tidb/record_session.py --seed 7 --statements 150 session.jsonl.gz
 
-A line a statement: its text, error, jobs and commit_ts, and all tables with their rows after it.
+A line a statement: its text, error, jobs and commit_ts, and all tables with their rows after it. Jobs have their texts
+as typed and as TiDB's parser writes them anew.
 """
 
 from __future__ import annotations
 
 import argparse
 import gzip
+import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
 import pymysql
-from random_statements import DATABASES, FIRST, ZONES, RandomStatements
-from tidb_server import TiDB, server, tidb
+from random_statements import DATABASES, DML, FIRST, MODES, ZONES, RandomStatements
+from tidb_server import TiDB, restorer, server, tidb
 
 from ticdc_lakehouse.sql.text import quoted
 
@@ -27,7 +29,6 @@ _HEX = ("binary", "varbinary", "tinyblob", "blob", "mediumblob", "longblob", "bi
 _KEEPS_DROPPED = "INSERT IGNORE INTO mysql.gc_delete_range VALUES (0, 0, 'no key', 'no key', 0)"
 """The embedded store deletes at once what is dropped, and RECOVER TABLE would find no rows. One range that it cannot
 read (``loadDeleteRangesFromTable``), and it deletes none."""
-_DML = ("INSERT", "REPLACE", "UPDATE", "DELETE")
 
 
 @dataclass
@@ -62,7 +63,7 @@ class Recorder:
                 affected = cursor.execute(statement)
             except pymysql.err.MySQLError as raised:
                 error = list(raised.args)
-            if error is None and statement.startswith(_DML):
+            if error is None and statement.startswith(DML):
                 cursor.execute("SELECT @@tidb_last_txn_info")
                 commit_ts = orjson.loads(cursor.fetchone()[0] or "{}").get("commit_ts")
         line = {"kind": "statement", "statement": statement, "error": error, "affected": affected}
@@ -135,8 +136,13 @@ def session(database: TiDB, seed: int, statements: int) -> Iterator[dict[str, An
         if number > len(first) and random.random() < 0.08:
             zone = random.choice(ZONES)
             _run(recorder.writer, f"SET time_zone = '{zone}'")
+        if number > len(first) and random.random() < 0.04:
+            _run(recorder.writer, f"SET sql_mode = {random.choice(MODES)}")
         statement = first[number - 1] if number <= len(first) else chosen.next(tables)
-        line = recorder.run(statement)
+        try:
+            line = recorder.run(statement)
+        except pymysql.err.OperationalError:  # TiDB 8.5.6 cannot read information_schema after some REMOVE PARTITIONING
+            return
         tables = line["tables"]
         yield {"n": number, **line, "session_time_zone": zone, "session_db": chosen.database}
 
@@ -146,8 +152,20 @@ def _run(connection: Any, statement: str) -> None:
         cursor.execute(statement)
 
 
-def write_session(lines: Iterator[Mapping[str, Any]], file: Path) -> None:
+def as_sent(lines: Sequence[dict[str, Any]], program: Path) -> None:
+    """Gives each job its text as TiCDC sends it."""
+    jobs = [job for line in lines for job in line.get("jobs", ())]
+    texts = b"".join(orjson.dumps(job["query"]) + b"\n" for job in jobs)
+    answers = subprocess.run([program], input=texts, stdout=subprocess.PIPE, check=True).stdout.splitlines()
+    for job, answer in zip(jobs, answers, strict=True):
+        job["restored"] = orjson.loads(answer)
+
+
+def write_session(lines: Iterable[dict[str, Any]], file: Path) -> None:
     """Writes a session's file: the same bytes for the same lines."""
+    lines = [*lines]
+    if (program := restorer()) is not None:
+        as_sent(lines, program)
     file.write_bytes(gzip.compress(b"".join(orjson.dumps(line) + b"\n" for line in lines), 9, mtime=0))
 
 

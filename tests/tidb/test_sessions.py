@@ -30,10 +30,10 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TiDB]:
 
 
 @pytest.mark.parametrize("number", range(3))
-def test_fresh_session_leaves_the_definitions_of_tidb(database: TiDB, number: int, tmp_path: Path) -> None:
+def test_fresh_session_leaves_definitions_and_rows_of_tidb(database: TiDB, number: int, tmp_path: Path) -> None:
     seed = int(time.time()) * 10 + number
     clear(database)
     file = tmp_path / "session.jsonl.gz"
-    write_session(session(database, seed, 150), file)
+    write_session(session(database, seed, 200), file)
     found = [text for protocol in PROTOCOLS for text in differences(file, protocol, tmp_path / protocol)]
     assert found == [], f"seed {seed}"

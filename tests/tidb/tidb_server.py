@@ -28,6 +28,12 @@ def server() -> Path | None:
     return Path(path).absolute() if path and Path(path).is_file() else None
 
 
+def restorer() -> Path | None:
+    """The program that writes SQL as TiCDC sends it, built beside the server; None where it is not."""
+    path = (server() or Path()).with_name("restore")
+    return path if path.is_file() else None
+
+
 @dataclass(frozen=True, slots=True)
 class TiDB:
     """A running server. User root has no password."""
