@@ -118,7 +118,6 @@ def _apply_window(
     restart: Restart = _NO_RESTART,
 ) -> tuple[Applied, bool]:
     """Apply one window. Returns also whether another one may be complete then (`Completeness.may_advance`)."""
-    feed = config.feed
     if known is None:
         create_tables(lake)
     before, complete = _state_and_completeness(lake, config, known or Published(), until_tso)
@@ -127,19 +126,16 @@ def _apply_window(
     tso = complete.tso if until_tso is None else min(complete.tso, until_tso)
     if tso < before.tso or tso == 0:
         if restart.tables:
-            raise ConfigError(f"feed {feed}: gold cannot publish now: {complete.waiting_on}")
+            raise ConfigError(f"feed {config.feed}: gold cannot publish now: {complete.waiting_on}")
         return _summary(config, before, before, 0, 0, complete.waiting_on), False
     start = replace(before, tables={**before.tables, **restart.tables})
     if restart.tables:  # completeness was asked of the published tables
         complete = replace(complete, has_ddls=True)
     planning_input = _planning_input(lake, config, start, tso, complete, restart.definitions)
-    names = {**live_names(before.tables.values()), **{state.data: state.data for state in restart.tables.values()}}
-    commits = Commits(lake=lake, feed=feed, run=str(uuid4()))
-    undisturbed = before is known
-    run = GoldRun(lake=lake, config=config, commits=commits, names=names, source=source, undisturbed=undisturbed)
+    run = _gold_run(lake, config, before, restart, source, undisturbed=before is known)
     plan, window = plan_tables(planning_input), planning_input.window
     lake.make_schemas(table.view for table in plan.tables)
-    with closing(commits), generated_code(lake.spark, window.row_changes):
+    with closing(run.commits), generated_code(lake.spark, window.row_changes):
         outcomes = _with_definitions(_apply_plans(run, plan), restart.definitions)
     now = _state_after(before, planning_input, complete.batch, outcomes)
     if now != before:
@@ -147,6 +143,19 @@ def _apply_window(
     merged = sum(outcome.merged for outcome in outcomes)
     applied = _summary(config, before, now, window.row_changes, merged, complete.waiting_on)
     return applied, complete.may_advance and now.tso > before.tso
+
+
+def _gold_run(
+    lake: Lake, config: GoldConfig, before: Published, restart: Restart, source: Sessions | None, *, undisturbed: bool
+) -> GoldRun:
+    return GoldRun(
+        lake=lake,
+        config=config,
+        commits=Commits(lake=lake, feed=config.feed, run=str(uuid4())),
+        names={**live_names(before.tables.values()), **{state.data: state.data for state in restart.tables.values()}},
+        source=source,
+        undisturbed=undisturbed,
+    )
 
 
 def _state_after(
