@@ -186,10 +186,14 @@ def _by_cells(
     return found
 
 
+_WITH_DIGITS = (Family.DECIMAL, Family.TIME, Family.DATETIME, Family.TIMESTAMP)
+
+
 def _comparable(kind: MysqlType, value: Any, protocol: str) -> Any:
-    """How many zeros end a DECIMAL of Debezium's is SQL's work."""
-    is_open = protocol == "debezium" and kind.family is Family.DECIMAL and value is not None
-    return float(value) if is_open else comparable(kind, value)
+    """How many zeros end a number or a time of Debezium's is SQL's work."""
+    if protocol != "debezium" or value is None or kind.family not in _WITH_DIGITS:
+        return comparable(kind, value)
+    return value.rstrip("0").rstrip(".") if "." in value else value
 
 
 def _plain(value: Any) -> Any:
