@@ -113,7 +113,7 @@ class Broker:
         Raises ConfigError with the end of its log if it ends or stays silent, or if its port is taken.
         """
         java = [str(find_java().executable), *JVM_OPTIONS, *serial_collector(), "-cp", class_path(Group.BROKER)]
-        if not self._properties.exists():
+        if not (self._properties.exists() and self._meta.exists()):  # a first start may have been cut off
             self._format(java)
         elif self._port is not None:
             self._write(self._properties, self._port)
@@ -165,6 +165,11 @@ class Broker:
     @property
     def _properties(self) -> Path:
         return self.folder / "server.properties"
+
+    @property
+    def _meta(self) -> Path:
+        """Kafka's own mark of a folder that is set up."""
+        return self.folder / "data" / "meta.properties"
 
     @property
     def _log(self) -> Path:
@@ -220,7 +225,7 @@ class Broker:
         raise ConfigError(f"Kafka broker in {self.folder} at {self.bootstrap_servers} did not start:\n{tail}")
 
     def _cluster_id(self) -> str:
-        lines = (self.folder / "data" / "meta.properties").read_text().splitlines()
+        lines = self._meta.read_text().splitlines()
         return next(line.partition("=")[2] for line in lines if line.startswith("cluster.id="))
 
     def _end(self, signal: Signals) -> None:

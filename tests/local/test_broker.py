@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -95,6 +96,14 @@ def test_a_killed_broker_comes_back_with_its_data_and_address(tmp_path: Path) ->
         broker.start()
         assert broker.bootstrap_servers == address
         assert consumed(address, topic, 0, 1)[0].value() == b"v"
+
+
+def test_a_folder_whose_set_up_was_cut_off_is_set_up_anew(tmp_path: Path) -> None:
+    with Broker(tmp_path) as broker:
+        ensure_topic(broker.bootstrap_servers, "t", 1)
+    shutil.rmtree(tmp_path / "data")
+    with Broker(tmp_path) as broker:
+        broker.create_topic("t", 1)
 
 
 def test_the_broker_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
