@@ -146,7 +146,7 @@ class Broker:
     def add_partitions(self, name: str, partitions: int) -> None:
         """Let the topic have this many partitions in total."""
         self._ask(lambda admin: admin.create_partitions([NewPartitions(name, partitions)]))
-        self._producer = None  # it goes on with the partitions that it knows for minutes
+        self._producer = None  # a producer keeps for minutes the partitions that it knows
 
     def delete_records(self, name: str, before: Mapping[int, int]) -> None:
         """Delete what lies before an offset, per partition, as Kafka's retention does."""

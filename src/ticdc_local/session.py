@@ -5,13 +5,17 @@ from __future__ import annotations
 import atexit
 import shutil
 import signal
+import subprocess
+import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from ticdc_codec.errors import ConfigError
@@ -86,16 +90,24 @@ def local_session(
     """
     root = lake_root.absolute()
     before = _lake_before()
-    builder = SparkSession.builder.appName(app_name)
     java = find_java()
-    for name, value in (SETTINGS | _places(root, scratch, java, java_options)).items():
-        builder = builder.config(name, value)
+    settings = SETTINGS | _places(root, scratch, java, java_options)
+    conf = SparkConf().setAppName(app_name).setAll([*settings.items()])
     with spark_environment(java), _signal_handler_kept():
-        session = builder.getOrCreate()
+        _start_java(conf)
+        session = SparkSession.builder.config(conf=conf).getOrCreate()
     _set_active(session)
     if before not in (None, str(root)):
         forget_lake(session)
     return session
+
+
+def _start_java(conf: SparkConf) -> None:
+    """Start the process's JVM if there is none. It prints to stderr, as Delta's VACUUM does: stdout is for results."""
+    if SparkContext._gateway is None:
+        output = 2 if sys.stderr else subprocess.DEVNULL
+        gateway = launch_gateway(conf, {"stdout": output})  # type: ignore[no-untyped-call]
+        SparkContext._ensure_initialized(gateway=gateway)
 
 
 def _lake_before() -> str | None:

@@ -1,4 +1,4 @@
-"""A time zone that Spark has not is refused: every TIMESTAMP would be NULL."""
+"""A time zone that Spark does not know is refused: every TIMESTAMP would be NULL."""
 
 from __future__ import annotations
 
@@ -29,10 +29,12 @@ def feed(spark: SparkSession, broker: Broker, tmp_path: Path) -> Changefeed:
     return Changefeed(spark, broker, tmp_path, described={"time_zone": UNKNOWN})
 
 
-def test_a_feed_with_a_time_zone_that_spark_has_not_is_refused(feed: Changefeed) -> None:
+def test_a_feed_with_a_time_zone_that_spark_does_not_know_is_refused(feed: Changefeed) -> None:
     feed.send(0, T.insert(at(1), 1, "2024-01-01 08:00:00"))
     feed.resolve(at(2))
-    with pytest.raises(ConfigError, match=f"feed {feed.name}: time_zone: Spark's Java has no time zone {UNKNOWN}"):
+    with pytest.raises(
+        ConfigError, match=f"feed {feed.name}: time_zone: Spark's Java does not know the time zone {UNKNOWN}"
+    ):
         feed.go()
     feed.described = {"time_zone": "Asia/Taipei"}
     assert feed.apply().tso == at(2)

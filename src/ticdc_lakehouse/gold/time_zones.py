@@ -1,4 +1,4 @@
-"""Time zones of a feed and of an export: whether Spark has them, too."""
+"""Time zones of a feed and of an export: whether Spark knows them, too."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ticdc_lakehouse.sql.text import literal
 
 
 def check_time_zones(lake: Reader, config: GoldConfig, of_export: str | None = None) -> None:
-    """Raise ConfigError for a zone that Python has and Spark has not, as a new one where Java is old: every TIMESTAMP
-    would be NULL."""
+    """Raise ConfigError for a zone that Python knows and Spark does not, such as a new one where Java is old: every
+    TIMESTAMP would be NULL."""
     feed = f"feed {config.feed}"
     given = (
         (f"{feed}: time_zone", config.time_zone),
@@ -21,5 +21,5 @@ def check_time_zones(lake: Reader, config: GoldConfig, of_export: str | None = N
         time = literal(f"2000-01-01 00:00:00 {zone}")
         if lake.rows(f"SELECT try_cast({time} AS TIMESTAMP) AS time")[0]["time"] is None:
             raise ConfigError(
-                f"{given_as}: Spark's Java has no time zone {zone}: expected one that it has, with the same offsets"
+                f"{given_as}: Spark's Java does not know the time zone {zone}: set a known one with the same offsets"
             )
