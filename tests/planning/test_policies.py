@@ -1,4 +1,4 @@
-"""What the feed file and people decide about tables that are dropped, or cannot follow their DDL; and late rows."""
+"""What the feed file and people decide about tables that are dropped, or cannot follow their DDL."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 from one_table import (
     DATA,
-    DDL_STOP,
     ID,
     KNOWN,
     NAME,
@@ -19,7 +18,6 @@ from one_table import (
     block_reason,
     ddl,
     definition,
-    late_point,
     needs_override,
     plan,
     planning_input,
@@ -28,14 +26,12 @@ from one_table import (
 )
 
 from ticdc_codec.event import Column
-from ticdc_lakehouse.planning.naming import NameInUse, Naming
+from ticdc_lakehouse.planning.naming import NameInUse
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
-from ticdc_lakehouse.planning.published_state import Definition, Published
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import AlterRows, MergeRows
-from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
+from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
-from ticdc_lakehouse.policy import Mode, OnComputedDefault, OnDrop, OnHandleKeyOnly, OnUnsupportedDdl, Policy
+from ticdc_lakehouse.policy import OnComputedDefault, OnDrop, OnHandleKeyOnly, OnUnsupportedDdl, Policy
 from ticdc_lakehouse.schema.definition import PendingDefault
 from ticdc_lakehouse.schema.effect import Added
 from ticdc_lakehouse.schema.names import TableName
@@ -204,119 +200,6 @@ def test_another_ddl_is_not_skipped(other: tuple[int, str]) -> None:
     assert (made.through, needs_override(made)) == (14, True)
 
 
-def late(now: PlanningInput, tso: int) -> PlanningInput:
-    return replace(now, late={NAME: late_point(tso)})
-
-
-def test_late_rows_block_their_table_before_them() -> None:
-    made = plan(late(planning_input(ROWS, known=KNOWN, state=STATE), 5))
-    assert (made.through, block_reason(made), needs_override(made), made.steps) == (5, "came late", True, ())
-
-
-def test_late_rows_of_a_table_that_gold_never_had_block_it_too() -> None:
-    made = plan(late(planning_input(ROWS), 5))
-    assert (made.through, block_reason(made), needs_override(made), made.steps) == (5, "came late", True, ())
-
-
-def test_rows_that_came_before_a_ddl_cannot_be_read_again() -> None:
-    known = replace(definition(7), source="ddl")
-    made = plan(late(planning_input(ROWS, known=known, state=STATE), 5))
-    assert (made.through, block_reason(made), needs_override(made)) == (10, "came late", True)
-
-
-@pytest.mark.parametrize("stop", [DDL_STOP, late_point(6).stop])
-def test_a_blocked_table_goes_back_for_late_rows(stop: StopReason) -> None:
-    """Else an override of its other reason would let it go on without them."""
-    state = replace(STATE, applied_tso=6, stop=stop)
-    made = plan(late(planning_input(ROWS, known=KNOWN, state=state), 5))
-    assert (made.through, block_reason(made), needs_override(made)) == (5, "came late", True)
-
-
-def test_a_table_that_waits_for_an_override_goes_back_for_replayed_rows() -> None:
-    """They had been dismissed. Later windows do not read them again."""
-    replayed = replace(ROWS, first=5, last=5, replayed=True)
-    made = plan(planning_input(replayed, known=KNOWN, state=replace(STATE, applied_tso=8, stop=DDL_STOP)))
-    assert (made.through, needs_override(made), made.stop and made.stop.kind) == (4, True, StopKind.LATE_ROWS)
-    assert "rows were replayed while it was blocked (unsupported DDL at 5" in (block_reason(made) or "")
-    above = replace(replayed, first=9, last=9)
-    made = plan(planning_input(above, known=KNOWN, state=replace(STATE, applied_tso=8, stop=DDL_STOP)))
-    assert (made.through, made.stop) == (8, DDL_STOP)
-
-
-def test_a_table_that_needs_an_export_keeps_its_reason() -> None:
-    """Resumed from late rows it would be taken for a table without former rows, or for the one that a DDL means."""
-    unknown = replace(STATE, data="", version=-1, applied_tso=6, stop=DDL_STOP)
-    made = plan(late(planning_input(ROWS, state=unknown), 5))
-    assert (made.through, made.stop) == (6, DDL_STOP)
-    ambiguous = replace(DDL_STOP, kind=StopKind.AMBIGUOUS_TABLE)
-    made = plan(late(planning_input(ROWS, known=KNOWN, state=replace(STATE, applied_tso=6, stop=ambiguous)), 5))
-    assert (made.through, made.stop) == (6, ambiguous)
-
-
-def test_a_late_table_is_dropped_and_renamed_as_any() -> None:
-    now = late(planning_input(ROWS, known=KNOWN, state=STATE, ddls=(DROP,)), 5)
-    assert plan_tables(now).tables == ()
-    renamed = replace(now, window=replace(now.window, ddls=(ddl(16, "RENAME TABLE t TO u"),)))
-    assert [(each.name, block_reason(each)) for each in plan_tables(renamed).tables] == [(U, "came late")]
-
-
-def test_a_table_that_was_renamed_while_it_was_blocked_goes_on_from_its_old_name() -> None:
-    rename = ddl(16, "RENAME TABLE t TO u")
-    held = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(rename,), hold=quarantined(12))
-    (stopped,) = plan_tables(held).tables
-    assert (stopped.name, stopped.through, block_reason(stopped)) == (U, 12, "in quarantine")
-    state = replace(STATE, name=stopped.view, applied_tso=12, stop=quarantined(12).stop)
-    (made,) = plan_tables(
-        replace(held, before=Published(tso=20, tables={stopped.name: state}), blocking_points={})
-    ).tables
-    assert (made.name, block_reason(made), steps(made)) == (U, None, [("M", 16), ("M", 20)])
-
-
-def lagging(name: TableName, other: TableName, *ddls: DdlEvent) -> PlanningInput:
-    """The window (10, 20] with a table that was blocked at 4 as ``t`` and is called ``name`` now, and with another one
-    that was made at 8 under a name that the first one had between."""
-    new = replace(
-        definition(8, f"CREATE TABLE {other} (id BIGINT PRIMARY KEY, v VARCHAR(9))"), data="other", named_at=8
-    )
-    old = replace(STATE, applied_tso=4, stop=quarantined(4).stop)
-    now = planning_input(
-        known=KNOWN, ddls=(*ddls, ddl(8, f"CREATE TABLE {other} (id BIGINT PRIMARY KEY, v VARCHAR(9))"))
-    )
-    rows = {name: (LATER,), other: (replace(ROWS, first=9, last=9), LATER)}
-    return replace(
-        now,
-        before=replace(now.before, tables={other: replace(STATE, name="f_other", data="other"), name: old}),
-        known={DATA: KNOWN, "other": new},
-        window=replace(now.window, rows=rows),
-    )
-
-
-def test_lagging_table_is_followed_through_a_name_that_another_table_has_since() -> None:
-    now = lagging(W, U, ddl(5, "RENAME TABLE t TO u"), ddl(7, "RENAME TABLE u TO w"))
-    made = {each.name: (each.definition and each.definition.data, steps(each)) for each in plan_tables(now).tables}
-    assert made == {W: (DATA, [("M", 5), ("M", 7), ("M", 20)]), U: ("other", [("M", 20)])}
-    assert [block_reason(each) for each in plan_tables(now).tables] == [None, None]
-
-
-def test_lagging_table_leaves_a_name_that_another_table_has_since() -> None:
-    now = lagging(U, NAME, ddl(5, "RENAME TABLE t TO u"))
-    made = {each.name: (each.definition and each.definition.data, steps(each)) for each in plan_tables(now).tables}
-    assert made == {U: (DATA, [("M", 5), ("M", 20)]), NAME: ("other", [("M", 20)])}
-    rows = {NAME: now.window.rows[NAME]}
-    ddls = (ddl(5, "DROP TABLE t"), *now.window.ddls[1:])
-    dropped = replace(now, window=replace(now.window, rows=rows, ddls=ddls))
-    assert [each.name for each in plan_tables(dropped).tables] == [NAME]
-
-
-def test_rows_that_are_read_again_for_a_lagging_table_bring_no_table_back() -> None:
-    """The table of these rows was itself blocked when TiDB dropped it, so that gold never had it under this name."""
-    now = lagging(W, U, ddl(5, "RENAME TABLE t TO u"), ddl(7, "RENAME TABLE u TO w"))
-    rows, ddls = {U: (replace(ROWS, first=9, last=9),)}, (*now.window.ddls, ddl(9, "DROP TABLE u"))
-    now = replace(now, before=replace(now.before, tables={W: now.before.tables[W]}))
-    now = replace(now, window=replace(now.window, rows=rows, ddls=ddls))
-    assert [each.name for each in plan_tables(now).tables] == [W]
-
-
 def test_rows_cut_to_their_handle_key_block_unless_they_are_read_or_null() -> None:
     cut = replace(ROWS, columns=(ID,), handle_only=True)
     blocked = plan(planning_input(cut, known=KNOWN, state=STATE))
@@ -398,119 +281,3 @@ def test_a_table_that_begins_empty_has_no_old_rows() -> None:
     assert pending(plan(now)) == pending(plan(now, U)) == [None, None, None]
     restored = (ADD_CLOCK, ddl(15, "DROP TABLE t"), ddl(16, "RECOVER TABLE t"))
     assert pending(plan(planning_input(known=KNOWN, state=STATE, ddls=restored))) == [None, None, CLOCK]
-
-
-WIDER = replace(ROWS, columns=(*ROWS.columns, Column(name="w", type="int")))
-ADD_W = replace(ddl(5, "ALTER TABLE t ADD w INT DEFAULT 3"), replayed=True)
-LACKING = StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail="rows have columns that the table's definition lacks: w")
-
-
-def after_dismissal(*ddls: DdlEvent, known: Definition | None = KNOWN, stop: StopReason | None = LACKING) -> TablePlan:
-    """The plan of a table that was blocked at 8, by rows after a DDL at 5 that was dismissed and is replayed."""
-    state = replace(STATE, applied_tso=8, stop=stop, data=STATE.data if known else "", version=4 if known else -1)
-    deleted = replace(ROWS, whole=False, first=7, last=7)
-    return plan(planning_input(deleted, replace(WIDER, first=9, last=9), WIDER, known=known, state=state, ddls=ddls))
-
-
-def test_a_dismissed_ddl_that_is_replayed_is_followed_where_rows_after_it_blocked_the_table() -> None:
-    made = after_dismissal(ADD_W)
-    assert (block_reason(made), steps(made)) == (None, [("A", 5), ("M", 20)])
-    rows = made.steps[1]
-    assert isinstance(rows, MergeRows)
-    assert [group.first for group in rows.groups] == [7, 9, 15], "rows since the DDL are merged again"
-    made = after_dismissal(ADD_W, replace(ddl(6, "ALTER TABLE t RENAME COLUMN w TO x"), replayed=True))
-    assert steps(made)[:3] == [("A", 5), ("M", 6), ("A", 6)]
-    assert "definition lacks: w" in (block_reason(after_dismissal(replace(ADD_W, replayed=False))) or "")
-
-
-def test_a_dismissed_create_table_that_is_replayed_begins_the_table() -> None:
-    create = replace(ddl(5, "CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(9), w INT)"), replayed=True)
-    unknown = StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail="columns are unknown")
-    made = after_dismissal(create, known=None, stop=unknown)
-    assert (block_reason(made), steps(made), made.state) == (None, [("M", 20)], None)
-
-
-def test_a_dismissed_ddl_changes_nothing_that_went_on_without_it() -> None:
-    """A table that later DDLs changed is not the one that the statement found; one that was dropped does not return."""
-    assert "lacks: w" in (block_reason(after_dismissal(ADD_W, known=definition(7))) or "")
-    assert after_dismissal(ADD_W, known=definition(7)).through == 8
-    fitting = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ADD_W,))
-    assert (block_reason(plan(fitting)), steps(plan(fitting))) == (None, [("M", 20)])
-    assert plan_tables(planning_input(ddls=(replace(CREATE, commit_ts=5, replayed=True),))).tables == ()
-
-
-EVENTUAL = GoldConfig(feed="f", time_zone="UTC", mode=Mode.EVENTUAL)
-OLD = replace(ROWS, first=5, last=5)
-
-
-def arriving(*groups: RowGroup, known: Definition | None = KNOWN, ddls: tuple[DdlEvent, ...] = ()) -> PlanningInput:
-    """Rows of the eventual mode, of a table that was published under this definition."""
-    state = None if known is None else STATE
-    return replace(planning_input(*groups, known=known, state=state, ddls=ddls, config=EVENTUAL), batches=(3, 4))
-
-
-def test_rows_of_a_table_that_had_the_name_before_are_not_its_successors() -> None:
-    """TRUNCATE, or DROP and CREATE, between them: what is gone needs them no more."""
-    truncated = arriving(OLD, ROWS, known=replace(KNOWN, commit_ts=7, named_at=7))
-    made_anew = arriving(ROWS, LATER, ddls=(DROP, CREATE))
-    for window, own in ((truncated, ROWS), (made_anew, LATER)):
-        made = plan(window)
-        assert block_reason(made) is None
-        assert [step.groups for step in made.steps if isinstance(step, MergeRows)] == [(own,)]
-
-
-def test_rows_from_before_an_alter_table_cannot_be_put_in_their_place() -> None:
-    made = plan(arriving(OLD, known=replace(KNOWN, commit_ts=7)))
-    assert block_reason(made) == "a late row cannot be merged: a later DDL changed the table"
-
-
-def test_repeats_from_before_an_alter_table_are_not_merged_beside_new_rows() -> None:
-    """The window has no group of them (``gold.window_reader``), and the MERGE reads the batches by itself."""
-    made = plan(arriving(ROWS, known=replace(KNOWN, commit_ts=7)))
-    assert [(step.after, step.through) for step in made.steps if isinstance(step, MergeRows)] == [(7, 20)]
-
-
-def test_rows_under_a_former_name_are_missed_by_the_table_that_had_it() -> None:
-    now = arriving(OLD)
-    renamed = replace(KNOWN, table=replace(KNOWN.table, table="u"), named_at=7)
-    now = replace(now, before=replace(now.before, tables={U: STATE}), known={DATA: renamed})
-    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, name="f_d_t", data=DATA)]
-    (made,) = plan_tables(now).tables
-    assert (made.name, needs_override(made)) == (U, True)
-    assert block_reason(made) == "rows arrived late under the name that it had before, d.t"
-
-
-def test_rows_of_a_table_that_is_gone_do_not_bring_it_back() -> None:
-    now = arriving(OLD, known=None)
-    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, name="f_d_t", data=DATA)]
-    assert plan_tables(now).tables == ()
-    now = replace(now, naming=Naming(feed="f", history=list))
-    assert [each.name for each in plan_tables(now).tables] == [NAME]
-
-
-def coming_late(commit_ts: int, query: str, name: str = "t") -> DdlEvent:
-    return replace(ddl(commit_ts, query, name), late=True)
-
-
-def test_a_ddl_that_comes_after_newer_commits_of_other_tables_is_followed() -> None:
-    add = coming_late(8, "ALTER TABLE t ADD w INT")
-    made = plan(arriving(WIDER, ddls=(add,)))
-    assert (block_reason(made), steps(made)) == (None, [("A", 8), ("M", 20)])
-    assert made.definition is not None
-    assert (made.definition.commit_ts, made.definition.named_at) == (8, 0)
-    rows = arriving(OLD, replace(WIDER, first=9, last=9), WIDER, ddls=(add,))
-    made = plan(rows)
-    assert (block_reason(made), steps(made)) == (None, [("M", 8), ("A", 8), ("M", 20)])
-    again = plan(arriving(WIDER, ddls=(replace(add, late=False),)))
-    assert "lacks: w" in (block_reason(again) or "")
-
-
-def test_tables_come_and_go_late_too() -> None:
-    assert plan_tables(arriving(ddls=(coming_late(8, "DROP TABLE t"),))).tables == ()
-    made = plan(
-        arriving(OLD, ROWS, known=None, ddls=(coming_late(3, "CREATE TABLE t (id BIGINT PRIMARY KEY, v INT)"),))
-    )
-    assert made.definition is not None
-    assert (made.definition.source, made.definition.named_at) == ("ddl", 3)
-    older = arriving(ROWS, known=replace(KNOWN, named_at=9), ddls=(coming_late(8, "DROP TABLE t"),))
-    assert block_reason(plan(older)) is None

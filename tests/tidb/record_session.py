@@ -19,7 +19,8 @@ from typing import Any
 
 import orjson
 import pymysql
-from random_statements import DATABASES, DML, FIRST, MODES, ZONES, RandomStatements
+from random_statements import RandomStatements
+from statement_texts import DATABASES, DML, FIRST, MODES, ZONES
 from tidb_server import TiDB, restorer, server, tidb
 
 from ticdc_lakehouse.sql.text import quoted
