@@ -57,7 +57,6 @@ def test_watermark_waits_for_the_slowest_partition(spark: SparkSession, broker: 
     feed.check_nothing_lost_or_doubled()
 
 
-@pytest.mark.long
 def test_until_tso_ends_a_window_between_watermarks(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     feed = Changefeed(spark, broker, tmp_path)
     feed.send(0, T.insert(at(1), 1, "a"), T.insert(at(2), 2, "b"), T.insert(at(4), 4, "d"))
@@ -70,7 +69,6 @@ def test_until_tso_ends_a_window_between_watermarks(spark: SparkSession, broker:
     assert feed.rows("t") == {1: ("a",), 2: ("b",), 4: ("d",)}
 
 
-@pytest.mark.long
 def test_gold_waits_for_silver_to_decode_what_bronze_has(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     feed = Changefeed(spark, broker, tmp_path)
     feed.send(0, T.insert(at(1), 1, "a"))
