@@ -78,3 +78,30 @@ def test_a_table_that_was_dropped_may_come_again() -> None:
 def test_any_other_statement_is_a_mistake(statement: str) -> None:
     with pytest.raises(ConfigError, match="SQL, line 1: expected CREATE TABLE"):
         tables_from_sql(statement)
+
+
+SHOWN = r"""CREATE TABLE `t` (
+  `id` int NOT NULL COMMENT 'c\\d\n''e',
+  `e` enum('a\b','q''x','it\\s') DEFAULT 'a\\b',
+  `s` set('k\','m') DEFAULT NULL
+);"""
+
+
+def test_a_backslash_in_an_enum_is_as_show_create_table_prints_it() -> None:
+    """It doubles them in comments and DEFAULTs alone: a real TiDB v8.5.6 printed such a table."""
+    (table,) = tables_from_sql(f"USE d;\n{SHOWN}")
+    assert [column.type.elements for column in table.columns[1:]] == [("a\\b", "q'x", r"it\\s"), ("k\\", "m")]
+
+
+def test_a_name_that_show_create_table_prints_as_another_is_refused() -> None:
+    printed = "USE d;\nCREATE TABLE `t` (\n  `e` enum('a','n" + r"\n" + "')\n);"
+    with pytest.raises(ConfigError, match=r"line 3: expected names in ENUM and SET that TiDB prints clearly"):
+        tables_from_sql(printed)
+    for written, name in [(r'"n\n"', "n\n"), (r'"n\\n"', r"n\n")]:
+        (table,) = tables_from_sql(printed.replace(r"'n\n'", written))
+        assert table.columns[0].type.elements == ("a", name)
+
+
+def test_a_script_with_escaped_quotes_is_of_people_in_spite_of_its_backquotes() -> None:
+    (table,) = tables_from_sql(r"CREATE TABLE `d`.`t` (`e` ENUM('it\'s', 'a\\b'))")
+    assert table.columns[0].type.elements == ("it's", "a\\b")

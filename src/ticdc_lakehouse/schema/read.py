@@ -20,7 +20,7 @@ from ticdc_lakehouse.schema.statement import (
     TruncateTable,
     Unread,
 )
-from ticdc_lakehouse.schema.tokens import Tokens, UnreadableError, is_hand_written, statements
+from ticdc_lakehouse.schema.tokens import Author, Tokens, UnreadableError, is_hand_written, statements
 
 _DATABASE = ("DATABASE", "SCHEMA")
 _INDEX_KINDS = ("UNIQUE", "INDEX", "FULLTEXT", "SPATIAL", "VECTOR", "COLUMNAR", "HYBRID")
@@ -39,17 +39,19 @@ def read_ddl(query: str, database: str | None, table: str | None) -> tuple[State
     other tables, it is right. A text that is not understood, as TiDB writes strings nor as people do, gives Unread with
     every table that it may touch. Only where there is a backslash do the two ways differ.
     """
-    restored = "\\" not in query or not is_hand_written(query)
-    read = _read_text(query, database, table, restored=restored)
-    if "\\" in query and any(isinstance(statement, Unread) for statement in read):
-        other = _read_text(query, database, table, restored=not restored)
+    if "\\" not in query:
+        return _read_text(query, database, table, Author.PARSER)
+    authors = (Author.PERSON, Author.PARSER) if is_hand_written(query) else (Author.PARSER, Author.PERSON)
+    read = _read_text(query, database, table, authors[0])
+    if any(isinstance(statement, Unread) for statement in read):
+        other = _read_text(query, database, table, authors[1])
         return read if any(isinstance(statement, Unread) for statement in other) else other
     return read
 
 
-def _read_text(query: str, database: str | None, table: str | None, *, restored: bool) -> tuple[Statement, ...]:
+def _read_text(query: str, database: str | None, table: str | None, author: Author) -> tuple[Statement, ...]:
     try:
-        found = statements(query, restored=restored)
+        found = statements(query, author)
     except UnreadableError as error:
         return (_unread(None, database, table, str(error)),)
     if not found:

@@ -7,7 +7,14 @@ from ticdc_lakehouse.schema.create import read_create
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import CreateTable
-from ticdc_lakehouse.schema.tokens import Tokens, UnreadableError, statements
+from ticdc_lakehouse.schema.tokens import (
+    AmbiguousError,
+    Author,
+    Tokens,
+    UnreadableError,
+    is_hand_written,
+    statements,
+)
 
 # ALGORITHM, DEFINER and SQL SECURITY stand before VIEW.
 _NO_TABLE = ("DATABASE", "SCHEMA", "SEQUENCE", "ALGORITHM", "DEFINER", "SQL", "VIEW")
@@ -19,20 +26,38 @@ def tables_from_sql(text: str, database: str | None = None, source: str = "SQL")
     What dumps write around them (SET, LOCK TABLES, databases, views, sequences) is passed over; DROP TABLE IF EXISTS
     takes away what came before.
 
+    Where strings have backslashes, the script is read as SHOW CREATE TABLE prints it, and as people write SQL if they
+    certainly wrote it or it cannot be read otherwise.
+
     Raises ConfigError, with ``source`` and the line, for any other statement, for one that cannot be read, and for a
     table that stands twice and is not the same.
     """
-    tables: dict[TableName, Table] = {}
     try:
-        for tokens in statements(text):
-            if tokens.take("USE"):
-                database = tokens.name()
-            elif tokens.take("DROP", "TABLE", "IF", "EXISTS"):
-                _drop(tables, tokens, database)
-            elif not _says_nothing(tokens):
-                _add(tables, tokens, database)
+        return _tables(text, database)
     except UnreadableError as error:
         raise ConfigError(f"{source}, line {error.line}: {error}") from None
+
+
+def _tables(text: str, database: str | None) -> tuple[Table, ...]:
+    if "\\" in text and not is_hand_written(text):
+        try:
+            return _tables_by(Author.SHOW_CREATE, text, database)
+        except AmbiguousError:
+            raise
+        except UnreadableError:
+            pass  # people wrote it, or it is wrong: the other reading says where
+    return _tables_by(Author.PERSON, text, database)
+
+
+def _tables_by(author: Author, text: str, database: str | None) -> tuple[Table, ...]:
+    tables: dict[TableName, Table] = {}
+    for tokens in statements(text, author):
+        if tokens.take("USE"):
+            database = tokens.name()
+        elif tokens.take("DROP", "TABLE", "IF", "EXISTS"):
+            _drop(tables, tokens, database)
+        elif not _says_nothing(tokens):
+            _add(tables, tokens, database)
     return tuple(tables.values())
 
 

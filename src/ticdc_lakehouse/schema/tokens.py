@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from enum import Enum, auto
 from itertools import pairwise
 from typing import ClassVar
 
@@ -33,6 +34,11 @@ _EXECUTED, _EXECUTED_RESTORED = _executed_in(_STRING), _executed_in(_RESTORED_ST
 _ESCAPED = {quote: re.compile(rf"\\(.)|{quote * 2}", re.DOTALL) for quote in "'\""}
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _NAME = re.compile(r"[\w$]+")
+_ALIKE = re.compile(r"\\[0nr]")
+_HOW_TO_WRITE = (
+    "names in ENUM and SET that TiDB prints clearly",
+    r"\n, \r or \0, which may be one character or two: write the name in double quotes, with MySQL's escapes",
+)
 _STRINGS = (TokenType.STRING, TokenType.NATIONAL_STRING)
 _LITERALS = (*_STRINGS, TokenType.NUMBER, TokenType.HEX_STRING, TokenType.BIT_STRING)
 
@@ -52,6 +58,19 @@ class _Restored(_TiDB):
         STRING_ESCAPES: ClassVar = ["'", '"']
 
 
+class Author(Enum):
+    """Who wrote a text, which says what a backslash in a string is."""
+
+    PERSON = auto()
+    """It escapes, in every string."""
+    PARSER = auto()
+    """TiDB's parser, which writes a DDL anew for TiCDC (``Restore``): quotes are doubled in strings, backslashes stand
+    for themselves in comments, ENUMs and SETs, and are doubled in DEFAULTs."""
+    SHOW_CREATE = auto()
+    """TiDB's SHOW CREATE TABLE: the same, but comments have escapes, too, and in ENUMs and SETs a line end is ``\\n``,
+    as a backslash before an n is."""
+
+
 class UnreadableError(LakehouseError):
     """A text that is not understood. Never leaves this package: it becomes Unread, or a ConfigError with the line."""
 
@@ -60,20 +79,21 @@ class UnreadableError(LakehouseError):
         self.line = line
 
 
-def statements(text: str, *, restored: bool = False) -> list[Tokens]:
-    """The statements of a text, without the semicolons and empty ones. Raises UnreadableError for what is no SQL.
+class AmbiguousError(UnreadableError):
+    """A text that may mean either of two things, whoever wrote it."""
 
-    ``restored`` says that TiDB's parser wrote the text anew, as it does for TiCDC (``Restore``): quotes are doubled in
-    strings, backslashes stand for themselves in comments, ENUMs and SETs, and are doubled in DEFAULTs.
-    """
-    plain = (_EXECUTED_RESTORED if restored else _EXECUTED).sub(_executed, text)
+
+def statements(text: str, author: Author = Author.PERSON) -> list[Tokens]:
+    """The statements of a text, without the semicolons and empty ones. Raises UnreadableError for what is no SQL."""
+    escapes = author is Author.PERSON
+    plain = (_EXECUTED if escapes else _EXECUTED_RESTORED).sub(_executed, text)
     try:
-        tokens = tokenize(plain, read=_Restored if restored else _TiDB)
+        tokens = tokenize(plain, read=_TiDB if escapes else _Restored)
     except TokenError:
         raise UnreadableError("SQL", "text that does not split into words and strings", 1) from None
     ends = [i for i, token in enumerate(tokens) if token.token_type is TokenType.SEMICOLON]
     parts = [tokens[start:end] for start, end in zip([0, *(i + 1 for i in ends)], [*ends, len(tokens)], strict=True)]
-    return [Tokens(part, plain, restored=restored) for part in parts if part]
+    return [Tokens(part, plain, author) for part in parts if part]
 
 
 def is_hand_written(text: str) -> bool:
@@ -105,11 +125,10 @@ def _executed(match: re.Match[str]) -> str:
 class Tokens:
     """Tokens of one statement, or of a part of one, and how far they are read."""
 
-    def __init__(self, tokens: Sequence[Token], text: str, *, restored: bool = False) -> None:
+    def __init__(self, tokens: Sequence[Token], text: str, author: Author) -> None:
         self._tokens = tokens
         self._text = text
-        self.restored = restored
-        """As in ``statements``."""
+        self._author = author
         self.at = 0
 
     @property
@@ -208,7 +227,7 @@ class Tokens:
             self.at += 1
         if depth:
             raise self.unreadable("as many ) as (")
-        return Tokens(self._tokens[start : self.at - 1], self._text, restored=self.restored)
+        return Tokens(self._tokens[start : self.at - 1], self._text, self._author)
 
     def parts(self) -> list[Tokens]:
         """What is left, split at the commas outside of brackets."""
@@ -216,7 +235,7 @@ class Tokens:
         while not self.ended:
             start = self.at
             self.skip_until(",")
-            found.append(Tokens(self._tokens[start : self.at], self._text, restored=self.restored))
+            found.append(Tokens(self._tokens[start : self.at], self._text, self._author))
             self.take(",")
         return found
 
@@ -239,8 +258,11 @@ class Tokens:
         if self.ended or self._tokens[self.at].token_type is not TokenType.STRING:
             raise self.unreadable("a string")
         quote, inside = self._quoted()
+        if self._author is Author.SHOW_CREATE and _ALIKE.search(inside):
+            raise AmbiguousError(*_HOW_TO_WRITE, self._tokens[self.at].line)
         self.at += 1
-        value = inside.replace(quote * 2, quote) if self.restored else _ESCAPED[quote].sub(_unescaped, inside)
+        escapes = self._author is Author.PERSON
+        value = _ESCAPED[quote].sub(_unescaped, inside) if escapes else inside.replace(quote * 2, quote)
         return value.rstrip(" ")
 
     def number(self, kind: TokenType) -> str | None:
