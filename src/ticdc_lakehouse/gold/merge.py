@@ -9,6 +9,9 @@ they are in the order in which they arrived.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from pyspark.sql import DataFrame
 
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
@@ -64,6 +67,16 @@ def merge(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> 
         WHEN MATCHED AND {newer} THEN UPDATE SET {assignments}
         WHEN NOT MATCHED {inserted} THEN
             INSERT ({", ".join(stored)}) VALUES ({", ".join(f"s.{column}" for column in stored)})""")
+    hide_files(lake, rows)
+
+
+@contextmanager
+def first_rows(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> Iterator[DataFrame]:
+    """What a MERGE of these changes leaves of a table without rows: the columns of ``latest_typed_sql``. To be read
+    within."""
+    kept = "" if rows.batches is not None else f"WHERE NOT {DELETED}"
+    show_files(lake, rows)
+    yield lake.spark.sql(f"SELECT * FROM ({latest_typed_sql(lake, feed, rows, time_zone)}) {kept}")
     hide_files(lake, rows)
 
 

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 
+from pyspark.sql import DataFrame
+
 from ticdc_codec.errors import ApplyError
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold.alter_table import alter
@@ -14,7 +16,7 @@ from ticdc_lakehouse.gold.irregular import first_irregular
 from ticdc_lakehouse.gold.learned_defaults import fills
 from ticdc_lakehouse.gold.live_commits import Commit, Commits, commits_since, own_version, restore
 from ticdc_lakehouse.gold.live_table import create_live_table, drop_unpublished, live_name
-from ticdc_lakehouse.gold.merge import changes_sql, merge
+from ticdc_lakehouse.gold.merge import changes_sql, first_rows, merge
 from ticdc_lakehouse.gold.plain_bytes import first_lost_sql, lost_point
 from ticdc_lakehouse.gold.source_rows import needs_source, read_whole
 from ticdc_lakehouse.log import log
@@ -187,7 +189,6 @@ class PlannedTable:
         """Merge rows up to the first that the table must not take."""
         with self._whole(rows) as (whole, unread):
             point = self._unmergeable(whole, unread)
-            self._create_if_missing()
             if point is None:
                 self._merge(whole)
                 return None
@@ -210,7 +211,11 @@ class PlannedTable:
 
     def _merge(self, rows: MergeRows) -> None:
         config, lake = self.run.config, self.run.commits.at(rows.through)
-        self._commit(lake, lambda: merge(lake, config.feed, self.name, rows, config.time_zone))
+        if self.version < 0:
+            with first_rows(lake, config.feed, rows, config.time_zone) as first:
+                self._create(lake, first)
+        else:
+            self._commit(lake, lambda: merge(lake, config.feed, self.name, rows, config.time_zone))
         if config.mode is Mode.EVENTUAL:
             self._commit(lake, lambda: purge(lake, self.name, config.tombstone_days))
 
@@ -256,12 +261,14 @@ class PlannedTable:
             self.written = False
 
     def _create_if_missing(self) -> None:
-        if self.version >= 0:
-            return
-        run, config = self.run, self.run.config
-        drop_unpublished(run.lake, self.name, config.feed)
-        lake = run.commits.at(self.tso)
-        create_live_table(lake, self.name, self.table, data=self.data, config=config)
+        if self.version < 0:
+            self._create(self.run.commits.at(self.tso))
+
+    def _create(self, lake: Lake, rows: DataFrame | None = None) -> None:
+        """Create the live table in one commit, empty or with its first rows."""
+        config = self.run.config
+        drop_unpublished(self.run.lake, self.name, config.feed)
+        create_live_table(lake, self.name, self.table, data=self.data, config=config, rows=rows)
         self.version = 0
 
 
