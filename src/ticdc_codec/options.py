@@ -182,6 +182,12 @@ class SinkOptions:
         "debezium",
         default=Trust.TRUST,
     )
+    debezium_decimal_key: Trust = option(
+        "Not of TiCDC. Long decimals in a key, which Debezium's wire rounds, so that two rows may be one; refuse: "
+        "their table is blocked; trust: their values have 15 digits at most.",
+        "debezium",
+        default=Trust.REFUSE,
+    )
     debezium_default: Trust = option(
         "Not of TiCDC. NULLs of columns with a default, which Debezium's wire shows as the default; refuse: their "
         "table is blocked; trust: the column's comment says it.",

@@ -16,7 +16,7 @@ from ticdc_codec.debezium.value import UNKNOWN, ValueFormat, format_of, format_o
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
-from ticdc_codec.writer_defects import DEBEZIUM_DECIMAL, DEBEZIUM_DEFAULT
+from ticdc_codec.writer_defects import DEBEZIUM_DECIMAL, DEBEZIUM_DECIMAL_KEY, DEBEZIUM_DEFAULT
 
 UNKNOWN_TYPE = "unknown"
 CONNECT_TYPE = "connect "
@@ -46,8 +46,9 @@ def described(name: str, field: Field | None, defined: Column | None, zone: Zone
 def _with_type(column: Column, kind: MysqlType) -> Column:
     """The column with a type of which digits and names may be wrong."""
     digits = kind.size[0] if kind.size else _EXACT_DIGITS + 1
-    inexact = DEBEZIUM_DECIMAL if kind.family is Family.DECIMAL and digits > _EXACT_DIGITS else None
-    defects = " ".join(filter(None, (column.defect, inexact)))
+    inexact = kind.family is Family.DECIMAL and digits > _EXACT_DIGITS
+    others = [word for word in (column.defect or "").split() if word not in (DEBEZIUM_DECIMAL, DEBEZIUM_DECIMAL_KEY)]
+    defects = " ".join([*others, *[DEBEZIUM_DECIMAL_KEY if column.key else DEBEZIUM_DECIMAL] * inexact])
     by = "name" if kind.family in (Family.ENUM, Family.SET) else None
     return replace(column, type=kind.text, by=by, defect=defects or None)
 
@@ -100,5 +101,8 @@ def may_be(text: str, kind: MysqlType) -> bool:
 
 
 def completed(column: Column, kind: MysqlType) -> Column:
-    """A column whose type was left open, with the type that its definition has."""
+    """A column whose type was left open, with the type that its definition has; of a DECIMAL without digits, which may
+    be long, what its definition says to that."""
+    if column.type == "decimal" and kind.family is Family.DECIMAL:
+        return replace(column, defect=_with_type(column, kind).defect)
     return _with_type(column, kind) if is_open(column.type) and kind.family is not Family.OTHER else column

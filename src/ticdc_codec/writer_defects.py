@@ -16,6 +16,7 @@ from ticdc_codec.options import SinkOptions, Trust
 
 CRAFT_FLOAT = "craft-float"
 DEBEZIUM_DECIMAL = "debezium-decimal"
+DEBEZIUM_DECIMAL_KEY = "debezium-decimal-key"
 DEBEZIUM_DEFAULT = "debezium-default"
 OPEN_FLAGS = "open-flags"
 OPEN_LOST_NAME = "open-lost-name"
@@ -49,6 +50,13 @@ WRITER_DEFECTS: Mapping[str, WriterDefect] = MappingProxyType(
             refusal="it has a DECIMAL of more than 15 digits, which Debezium sends as a float64: set the feed's option "
             "debezium-decimal to trust if its values are shorter",
             remark="came as a float64: digits after the 15th may be wrong",
+        ),
+        DEBEZIUM_DECIMAL_KEY: WriterDefect(
+            decision=attrgetter("debezium_decimal_key"),
+            refusal="its key has a DECIMAL that may have more than 15 digits, which Debezium sends as a float64, so "
+            "that two rows may be one: give its CREATE TABLE in schema_file if only the digits are unknown, or set the "
+            "feed's option debezium-decimal-key to trust if its values are shorter",
+            remark="came as a float64: keys that differ after the 15th digit are one",
         ),
         DEBEZIUM_DEFAULT: WriterDefect(
             decision=attrgetter("debezium_default"),

@@ -92,6 +92,21 @@ def test_backslashes_in_the_names_of_an_enum_stand_for_themselves() -> None:
     assert (found, parse_type(found.columns[1].type).elements) == (change, ("k\\l", "it's", "\\"))
 
 
+def test_a_name_of_an_enum_that_may_be_two_is_not_known() -> None:
+    """TiDB prints a line end as it prints a backslash and an n."""
+    options = EXTENSION | {"content-compatible": True}
+    columns = (Column(name="id", type="int", key=True), Column(name="e", type="enum('a','b')", by="index"))
+    change = RowChange(
+        op=Op.INSERT, database="d", table="t", commit_ts=1 << 18, commit_ms=1, before=None,
+        after={"id": "1", "e": "1"}, columns=columns,
+    )  # fmt: skip
+    (message,) = encode([change], sink_options("canal_json", options))
+    printed = (message.value or b"").replace(b"enum('a','b')", rb"enum('a\\nb','b')")
+    assert json.loads(printed)["mysqlType"]["e"] == r"enum('a\nb','b')"
+    found = row(printed, **options)
+    assert (found.columns[1].type, found.columns[1].by, found.after) == ("enum", "index", {"id": "1", "e": "1"})
+
+
 def as_whole(event: Event) -> Event:
     """An update with the columns that ``before`` leaves out, because they have not changed."""
     if not isinstance(event, RowChange) or event.op is not Op.UPDATE:

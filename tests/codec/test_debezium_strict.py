@@ -309,3 +309,29 @@ def test_what_cannot_be_encoded() -> None:
     with pytest.raises(ConfigError):
         encode([], sink_options("debezium", {"debezium-include-start-ts": True}))
     assert encode([Resolved(commit_ts=5)], sink_options("debezium", {})) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "length", "scale", "found"),
+    [
+        ("VARCHAR", None, None, "varchar(5)"),
+        ("VARCHAR", 60, None, "varchar(60)"),
+        ("DOUBLE", None, 4, "double(22,4)"),
+        ("DOUBLE", None, None, "double"),
+        ("FLOAT", None, 2, "float(12,2)"),
+        ("DECIMAL", 12, 4, "decimal(12,4)"),
+    ],
+)
+def test_a_length_that_is_left_out_is_the_types_own(
+    name: str, length: int | None, scale: int | None, found: str
+) -> None:
+    column = dict.fromkeys(("nativeType", "comment", "defaultValueExpression", "enumValues", "charsetName")) | {
+        "name": "c", "jdbcType": 12, "typeName": name, "typeExpression": name, "length": length, "scale": scale,
+        "position": 1, "optional": True, "autoIncremented": False, "generated": False,
+    }  # fmt: skip
+    table = {"defaultCharsetName": "", "primaryKeyColumnNames": [], "columns": [column], "comment": None}
+    ddl = json.loads(DDL)
+    ddl["payload"] |= {"tableChanges": [{"type": "CREATE", "id": '"d"."t"', "table": table}]}
+    (event,) = decode(text(ddl))
+    assert isinstance(event, Ddl)
+    assert [each.type for each in event.columns] == [found]

@@ -14,11 +14,13 @@ from content import content_of
 from vectors import FOLDER, Case, as_expected, cases, header
 
 from ticdc_codec.batch import DecoderContext
-from ticdc_codec.event import Bootstrap, Event, Failure, Resolved, RowChange, events_of
+from ticdc_codec.errors import DecodeError
+from ticdc_codec.event import Bootstrap, Column, Event, Failure, Layout, Resolved, RowChange, columns_text, events_of
 from ticdc_codec.message import Message
 from ticdc_codec.options import LargeMessage, SinkOptions, sink_options
 from ticdc_codec.protocols import Decoder
 from ticdc_codec.simple import encode
+from ticdc_codec.simple.schema import Schemas
 
 DEFECTS = sorted(path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob("tiflow-simple-*-defect.jsonl.gz"))
 FILES = sorted({path.name.removesuffix(".jsonl.gz") for path in FOLDER.glob("t*-simple-*.jsonl.gz")} - set(DEFECTS))
@@ -233,3 +235,15 @@ def test_row_of_a_partition_has_the_id_of_its_message() -> None:
 def rows_of(name: str) -> list[bytes | None]:
     (case,) = [case for case in cases("ticdc-simple-json") if case.name == name]
     return [value for value in case.values if b'"schemaVersion"' in (value or b"")]
+
+
+def test_the_oldest_schema_makes_room_for_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Schemas, "MOST", 2)
+    columns = (Column(name="id", type="int"),)
+    first, *others = (Layout("d", table, columns, columns_text(columns), 7) for table in "abc")
+    schemas = Schemas({})
+    for layout in (first, *others):
+        schemas.learn(layout)
+    assert [schemas.find("d", table, 7) for table in "bc"] == others
+    with pytest.raises(DecodeError, match="schema_missing"):
+        schemas.find("d", "a", 7)

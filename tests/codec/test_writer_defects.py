@@ -7,12 +7,16 @@ from dataclasses import fields, replace
 import pytest
 from vectors import FOLDER, Case, cases, header
 
-from ticdc_codec.event import Column, Event, Failure, RowChange, events_of
+from ticdc_codec import decode, encode
+from ticdc_codec.event import Column, Event, Failure, Op, RowChange, events_of
+from ticdc_codec.mysql_type import parse_type
 from ticdc_codec.options import SinkOptions, sink_options
 from ticdc_codec.protocols import Decoder
+from ticdc_codec.undeclared_types import completed
 from ticdc_codec.writer_defects import (
     CRAFT_FLOAT,
     DEBEZIUM_DECIMAL,
+    DEBEZIUM_DECIMAL_KEY,
     DEBEZIUM_DEFAULT,
     OPEN_FLAGS,
     OPEN_LOST_NAME,
@@ -33,6 +37,7 @@ from ticdc_lakehouse.sql.typed_columns import typed_columns
 PROTOCOLS = {
     CRAFT_FLOAT: "craft",
     DEBEZIUM_DECIMAL: "debezium",
+    DEBEZIUM_DECIMAL_KEY: "debezium",
     DEBEZIUM_DEFAULT: "debezium",
     OPEN_FLAGS: "open_protocol",
     SIMPLE_COLUMN_ORDER: "simple",
@@ -142,3 +147,46 @@ def test_the_order_of_a_schema_shows_whose_values_may_stand_under_wrong_names(fi
         assert "simple-column-order" in (refuses(table, group, config, defined=True) or "")
         ordered = tuple(sorted(row.columns, key=lambda c: [d.name for d in table.columns].index(c.name)))
         assert refuses(table, replace(group, columns=ordered), config, defined=True) is None
+
+
+def inserted(kind: str, *keys: str) -> list[RowChange]:
+    """A row for each key, which is of this type."""
+    columns = (Column(name="k", type=kind, key=True), Column(name="v", type="int"))
+    return [
+        RowChange(
+            op=Op.INSERT,
+            database="d",
+            table="t",
+            commit_ts=(1 << 58) + at,
+            commit_ms=1 << 40,
+            before=None,
+            after={"k": key, "v": str(at)},
+            columns=columns,
+        )
+        for at, key in enumerate(keys)
+    ]
+
+
+def test_a_float_in_a_key_is_not_read_as_null() -> None:
+    """Without it all rows would be one."""
+    options = {"craft-float": "null"}
+    (message,) = encode(inserted("float", "1.5", "2.5"), "craft")
+    rows = [event for event in decode(message, "craft", options) if isinstance(event, RowChange)]
+    assert [(row.handle_key, row.columns[0].defect) for row in rows] == [
+        ('["1.5"]', CRAFT_FLOAT),
+        ('["2.5"]', CRAFT_FLOAT),
+    ]
+    assert refusal(rows[0].columns, sink_options("craft", options), defined=True) is not None
+
+
+def test_a_long_decimal_in_a_key_is_refused() -> None:
+    """A float64 makes two such keys one: digits after the 15th are lost."""
+    options = {"enable-tidb-extension": True}
+    messages = encode(inserted("decimal(20,0)", "12345678901234567890", "12345678901234567891"), "debezium", options)
+    rows = [event for each in messages for event in decode(each, "debezium", options) if isinstance(event, RowChange)]
+    assert rows[0].handle_key == rows[1].handle_key
+    assert rows[0].columns[0].defect == DEBEZIUM_DECIMAL_KEY
+    options_of_feed = sink_options("debezium", options)
+    for kind, refused in [("decimal(20,0)", True), ("decimal(15,2)", False)]:
+        known = (completed(rows[0].columns[0], parse_type(kind)),)
+        assert (refusal(known, options_of_feed, defined=True) is not None) == refused

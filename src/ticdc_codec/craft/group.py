@@ -146,13 +146,13 @@ class LayoutCache:
             raise DecodeError("unknown_type", f"column {name} is of type {code}", offset=at) from None
         if flags >> 63:
             raise DecodeError("out_of_range", f"column {name} has flags {flags}", offset=at)
-        defect = None
-        if encoding is ValueEncoding.FLOAT and self._craft_float is CraftFloat.REFUSE:
-            defect = CRAFT_FLOAT
-        if encoding is ValueEncoding.FLOAT and self._craft_float is CraftFloat.NULL:
-            encoding = ValueEncoding.IGNORED
-        by = "index" if text in ("enum", "set") else None
         key = bool(flags & Flag.HANDLE_KEY)
+        defect = None
+        if encoding is ValueEncoding.FLOAT and self._craft_float is CraftFloat.NULL and not key:
+            encoding = ValueEncoding.IGNORED
+        elif encoding is ValueEncoding.FLOAT and self._craft_float is not CraftFloat.TRUST:
+            defect = CRAFT_FLOAT  # without its value in the key all rows are one
+        by = "index" if text in ("enum", "set") else None
         return Column(name=name, type=text, key=key, flags=flags, by=by, defect=defect), encoding
 
 

@@ -326,6 +326,8 @@ def quoted(name: str) -> str:
 
 
 _SIZED_BY_NAMES = ("enum", "set")
+_USUAL_LENGTH = {"varchar": 5, "varbinary": 5, "float": 12, "double": 22}
+"""Left out where a column has it: TiDB's default length of the type (``getLen`` in TiCDC's ``debezium/helper.go``)."""
 
 
 def layout_of(payload: DdlPayload) -> Layout:
@@ -357,5 +359,7 @@ def _inside(name: str, column: ChangedColumn) -> str:
         return f"({','.join(quoted(element[1:-1]) for element in column.enum_values or ())})"
     if name == "bit":
         return f"({column.length or 1})"
-    sizes = [str(size) for size in (column.length or None, column.scale) if size is not None]
+    is_sized = name not in ("float", "double") or column.scale is not None
+    length = column.length or (_USUAL_LENGTH.get(name) if is_sized else None)
+    sizes = [str(size) for size in (length, column.scale) if size is not None]
     return f"({','.join(sizes)})" if sizes else ""

@@ -185,7 +185,7 @@ class Schemas:
         if before is not None and before.text == layout.text:
             return before
         if len(self._learned) >= self.MOST:
-            self._learned.clear()
+            del self._learned[next(iter(self._learned))]
         self._learned[name] = layout
         self._missing.discard(name)
         return layout
