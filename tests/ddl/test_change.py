@@ -382,3 +382,44 @@ def test_bounds_follow_the_partitions() -> None:
 def test_drop_of_a_partition_whose_rows_are_unknown_is_refused(before: Table, text: str, reason: str) -> None:
     with pytest.raises(ApplyError, match=reason):
         alter(before, text)
+
+
+@pytest.mark.parametrize(
+    ("more", "texts"),
+    [
+        ("", ("ADD INDEX(a, (b+1))", "ADD UNIQUE(a)")),
+        (", KEY a (c)", ("DROP INDEX a, ADD UNIQUE(a)",)),
+        (", KEY a (c)", ("RENAME INDEX a TO z, ADD UNIQUE(a)",)),
+        (", KEY a (x)", ("DROP COLUMN x, ADD UNIQUE(a)",)),
+    ],
+)
+def test_a_key_without_a_name_gets_one_that_is_free_when_the_statement_begins(
+    more: str, texts: tuple[str, ...]
+) -> None:
+    """After its first column, also beside an expression; a real TiDB v8.5.6 called each of them a_2."""
+    now = table(f"a INT NOT NULL, b INT NOT NULL, c INT NOT NULL, x INT, UNIQUE KEY bc (b, c){more}")
+    for text in texts:
+        now = alter(now, text).table
+    assert now.key == ("a",)
+    assert alter(now, "DROP INDEX a_2").table.key == ("b", "c")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("DROP COLUMN c, ADD COLUMN IF NOT EXISTS c INT DEFAULT 5", ["id"]),
+        ("RENAME COLUMN c TO e, ADD COLUMN IF NOT EXISTS c INT DEFAULT 5", ["id", "e"]),
+        ("ADD COLUMN x INT DEFAULT 5, DROP COLUMN IF EXISTS x", ["id", "c", "x"]),
+    ],
+)
+def test_if_exists_means_the_table_before_the_statement(text: str, names: list[str]) -> None:
+    changed = alter(table("id INT PRIMARY KEY, c INT"), text)
+    assert [column.name for column in changed.table.columns] == names
+
+
+def test_a_primary_key_that_is_added_does_not_say_which_other_keys_there_are() -> None:
+    unknown = replace(table("a INT NOT NULL, b INT NOT NULL"), keys=None, key=("a",))
+    added = alter(unknown, "ADD PRIMARY KEY (b)").table
+    assert (added.key, added.keys) == (("b",), None)
+    with pytest.raises(ApplyError):
+        alter(added, "DROP PRIMARY KEY")

@@ -100,7 +100,7 @@ def renamed(*pairs: tuple[TableName, TableName]) -> RenameTables:
         ("RENAME TABLE t TO u", renamed((T, ("d", "u")))),
         ("RECOVER TABLE `t`", RestoreTable(name=T, to=T)),
         ("RECOVER TABLE `t` 3", RestoreTable(name=T, to=T)),
-        ("RECOVER TABLE BY JOB 105", RestoreTable(name=T, to=T)),
+        ("RECOVER TABLE BY JOB 105", RestoreTable(name=T, to=T, by_job=True)),
         ("DROP INDEX `i` ON `t` ALGORITHM = INPLACE LOCK = NONE", AlterTable(name=T, actions=(DropKey(index="i"),))),
         ("FLASHBACK TABLE `e`.`t` TO `u`", RestoreTable(name=("e", "t"), to=("e", "u"))),
         ("CREATE TABLE e.t LIKE m.u", CreateTableLike(name=("e", "t"), source=("m", "u"))),

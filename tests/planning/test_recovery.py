@@ -62,7 +62,22 @@ def test_dropped_table_comes_back_with_its_rows(query: str, name: TableName) -> 
     assert (made.state and made.state.version, made.start, block_reason(made)) == (4, KNOWN, None)
     assert steps(made) == [("A", 12), ("M", 20)]
     assert [(found.data, found.named_at) for found in made.found] == [(DATA, 12)]
-    assert plan_tables(now).recoverable == ()
+    assert [(gone.dropped_at, gone.start) for gone in plan_tables(now).recoverable] == [(9, None)]
+
+
+def test_a_table_that_came_back_hides_older_ones_of_its_former_name() -> None:
+    """TiDB looks for the newest DROP of that name, whose table it finds again once it is dropped under another name."""
+    older = replace(DELETED, data="f_d_t__data_5", dropped_at=5)
+    ddls = (ddl(12, "FLASHBACK TABLE t TO u"), ddl(13, "DROP TABLE u"), ddl(14, "FLASHBACK TABLE t TO w"))
+    made = plan(dropped(*ddls, gone=(DELETED, older)), TableName("d", "w"))
+    assert "rows of the restored table" in (block_reason(made) or "")
+
+
+def test_a_job_does_not_say_which_of_several_dropped_tables_comes_back() -> None:
+    older = replace(DELETED, data="f_d_t__data_5", dropped_at=5)
+    by_job = ddl(12, "RECOVER TABLE BY JOB 105")
+    assert plan(dropped(by_job)).state == replace(STATE, applied_tso=9)
+    assert "rows of the restored table" in (block_reason(plan(dropped(by_job, gone=(DELETED, older)))) or "")
 
 
 def test_rows_of_its_name_in_between_are_another_table_s() -> None:
@@ -91,7 +106,7 @@ def test_the_last_one_comes_back() -> None:
     older = replace(DELETED, data="f_d_t__data_5", dropped_at=5)
     now = dropped(ddl(12, "RECOVER TABLE t"), gone=(DELETED, older))
     assert plan(now).state == replace(STATE, applied_tso=9)
-    assert [each.dropped_at for each in plan_tables(now).recoverable] == [5]
+    assert [each.dropped_at for each in plan_tables(now).recoverable] == [5, 9]
 
 
 def test_a_table_of_that_name_is_in_the_way() -> None:
@@ -108,7 +123,7 @@ def test_table_that_was_blocked_does_not_come_back(ending: str) -> None:
     now = planning_input(known=KNOWN, state=state, ddls=(ddl(15, ending), ddl(16, "FLASHBACK TABLE t TO u")))
     now = replace(now, before=replace(now.before, recoverable=(DELETED,)))
     assert "rows of the restored table" in (block_reason(plan(now, U)) or "")
-    assert [each.dropped_at for each in plan_tables(now).recoverable] == [9]
+    assert [each.dropped_at for each in plan_tables(now).recoverable] == [9, 15]
     again = replace(now, window=replace(now.window, ddls=now.window.ddls[:1] * 2))
     assert [each.dropped_at for each in plan_tables(again).recoverable] == [9, 15]
 

@@ -59,7 +59,17 @@ def _unknown(name: TableName, dropped_at: int) -> TablePlanBuilder:
     return builder
 
 
-def last_recoverable(builders: Iterable[TablePlanBuilder], name: TableName) -> TablePlanBuilder | None:
-    """The most recently dropped table of this name; None if there is none."""
-    ended = [builder for builder in builders if builder.dropped_at is not None and builder.name == name]
-    return max(ended, key=lambda builder: builder.dropped_at or 0, default=None)
+def recoverable_of(builders: Iterable[TablePlanBuilder], name: TableName) -> list[TablePlanBuilder]:
+    """The dropped tables of this name."""
+    return [builder for builder in builders if builder.dropped_at is not None and builder.name == name]
+
+
+def last_recoverable(named: Iterable[TablePlanBuilder]) -> TablePlanBuilder | None:
+    """The most recently dropped table; None if there is none."""
+    return max(named, key=lambda builder: builder.dropped_at or 0, default=None)
+
+
+def restored_table(name: TableName, dropped_at: int) -> TablePlanBuilder:
+    """What stays of a recoverable table that came back: TiDB finds it again by that DROP once it is dropped under
+    another name, and not an older one of the name. Its rows are unknown then."""
+    return _unknown(name, dropped_at)

@@ -18,7 +18,7 @@ from ticdc_lakehouse.planning.blocking import (
     unsupported,
 )
 from ticdc_lakehouse.planning.naming import schema_part
-from ticdc_lakehouse.planning.recovery import end_table, last_recoverable
+from ticdc_lakehouse.planning.recovery import end_table, last_recoverable, recoverable_of, restored_table
 from ticdc_lakehouse.planning.segments import merge_until
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import TablePlanBuilder, exchange_step
@@ -145,7 +145,8 @@ def _old_rows(tables: WindowTables, name: TableName) -> OldRows:
 
 def _restore(tables: WindowTables, ddl: DdlEvent, statement: RestoreTable) -> None:
     """Restores a dropped or truncated table with the rows that it had."""
-    builder = last_recoverable((*tables.recoverable, *tables.builders), statement.name)
+    named = recoverable_of((*tables.recoverable, *tables.builders), statement.name)
+    builder = None if statement.by_job and len(named) > 1 else last_recoverable(named)
     existing = tables.builders.named(statement.to)
     if existing is not None and existing is not builder:
         if existing.includes(ddl) or not tables.replace_existing(ddl, existing):
@@ -153,6 +154,8 @@ def _restore(tables: WindowTables, ddl: DdlEvent, statement: RestoreTable) -> No
     elif not tables.is_new(ddl):
         return
     tables.forget_recoverable(builder)
+    if builder is not None and builder.dropped_at is not None:
+        tables.keep_recoverable(restored_table(statement.name, builder.dropped_at))
     if not tables.inputs.config.matches(*statement.to):
         return
     is_same = builder is not None and builder.name == statement.to

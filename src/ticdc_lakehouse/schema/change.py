@@ -10,7 +10,7 @@ from ticdc_codec.mysql_type import same_type
 from ticdc_lakehouse.schema.computed_default import pending_columns
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Key, Table, handle_key
 from ticdc_lakehouse.schema.effect import Added, Changed, ConvertedColumn, Dropped, Effect, Rekeyed, Renamed
-from ticdc_lakehouse.schema.key import added, spelled, without_nulls
+from ticdc_lakehouse.schema.key import added, free_name, spelled, without_nulls
 from ticdc_lakehouse.schema.literal import zero
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.schema.partitioned import add_partitions, drop_partitions, resize_hash
@@ -42,7 +42,8 @@ def change(table: Table, statement: AlterTable) -> Changed:
     """
     effects: list[Effect] = []
     positions = _key_positions(table)
-    for action in _apart(statement.actions):
+    before = table
+    for action in _apart(_resolved(table, statement.actions)):
         table, done = _act(table, action)
         effects.extend(done)
     key = table.key if table.keys is None else handle_key(table.columns, table.keys)
@@ -52,7 +53,36 @@ def change(table: Table, statement: AlterTable) -> Changed:
         table = replace(table, key=key)
         _check_known(table, key)
         effects.append(Rekeyed(key=key))
+    if before.keys is None:  # an ADD PRIMARY KEY does not say which other keys there are
+        table = replace(table, keys=None)
     return Changed(table=table, effects=tuple(effects))
+
+
+def _resolved(table: Table, actions: Sequence[Action]) -> list[Action]:
+    """The actions as TiDB takes them when the statement begins: without those that IF EXISTS or IF NOT EXISTS makes
+    idle, and keys with their names, which the other actions do not change."""
+    return [_named(table, action) for action in actions if not _is_idle(table, action)]
+
+
+def _is_idle(table: Table, action: Action) -> bool:
+    match action:
+        case AddColumn(column=column, lenient=True):
+            return _has_column(table, column.name)
+        case DropColumn(name=name, lenient=True):
+            return not _has_column(table, name)
+        case AddKey(index=str(index), lenient=True):
+            return any(_same(key.name, index) for key in table.keys or ())
+    return False
+
+
+def _named(table: Table, action: Action) -> Action:
+    if not isinstance(action, AddKey) or action.index or action.primary or table.keys is None:
+        return action
+    return replace(action, index=free_name(table.keys, next(iter(action.columns), action.first)))
+
+
+def _has_column(table: Table, name: str) -> bool:
+    return any(_same(name, column.name) for column in table.columns)
 
 
 def _key_positions(table: Table) -> list[int]:

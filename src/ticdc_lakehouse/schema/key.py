@@ -63,7 +63,7 @@ def read_key_columns(tokens: Tokens, key: AddKey) -> AddKey:
     if not parts:
         raise tokens.unreadable("a key with columns")
     if any(part.word() == "(" for part in parts):
-        return replace(key, unique=False)
+        return replace(key, unique=False, first=None if parts[0].word() == "(" else parts[0].column_name())
     return replace(key, columns=tuple(part.column_name() for part in parts))
 
 
@@ -94,11 +94,17 @@ def added(keys: tuple[Key, ...], key: AddKey, given: Set[str] = frozenset()) -> 
     that is the name of another one, or among those ``given``."""
     if key.primary:
         return (*keys, Key(name="PRIMARY", columns=key.columns))
-    taken = {"primary", *given, *(fold(other.name) for other in keys)}
-    first = key.columns[0] if key.columns else "expression_index"
-    names = chain([first], (f"{first}_{number}" for number in count(2)))
-    name = key.index or next(name for name in names if fold(name) not in taken)
+    # CREATE TABLE calls a key expression_index if any part of it is an expression, ALTER TABLE if the first one is.
+    name = key.index or free_name(keys, key.columns[0] if key.columns else None, given)
     return (*keys, Key(name=name, columns=key.columns, unique=key.unique))
+
+
+def free_name(keys: tuple[Key, ...], first: str | None, given: Set[str] = frozenset()) -> str:
+    """TiDB's name for a key without one."""
+    taken = {"primary", *given, *(fold(other.name) for other in keys)}
+    first = first or "expression_index"
+    names = chain([first], (f"{first}_{number}" for number in count(2)))
+    return next(name for name in names if fold(name) not in taken)
 
 
 def spelled(key: AddKey, columns: Iterable[ColumnDefinition]) -> AddKey:

@@ -77,7 +77,8 @@ def stored(literal: Literal, kind: MysqlType) -> str | None:
         case Family.DATE | Family.DATETIME | Family.TIMESTAMP | Family.TIME:
             return _temporal(_text(literal), kind)
         case Family.TEXT:
-            return _text(literal).rstrip(" ") if kind.name == "char" else _text(literal)
+            text = _text(literal)[: kind.size[0]] if kind.size and "char" in kind.name else _text(literal)
+            return text.rstrip(" ") if kind.name == "char" else text
         case Family.BINARY:
             return _padded(_bytes(literal), kind).hex()
         case Family.ENUM | Family.SET if isinstance(literal, str):
@@ -164,7 +165,7 @@ def _year(literal: str | bytes | Decimal) -> str:
     text = _text(literal)
     if not _YEAR.fullmatch(text):
         raise ValueError(text)
-    if len(text) == 4 or (text == "0" and isinstance(literal, Decimal)):
+    if len(text) == 4:
         return text.zfill(4)
     return str(int(text) + (2000 if int(text) < 70 else 1900))
 
@@ -176,11 +177,13 @@ def _temporal(text: str, kind: MysqlType) -> str:
             raise ValueError(text)
         sign, hours, minutes, seconds, fraction = match.groups("")
         sign = sign if any(digit in "123456789" for digit in text) else ""
-        return f"{sign}{hours.zfill(2)}:{minutes}:{seconds}{_fraction(fraction, kind)}"
+        return f"{sign}{hours.lstrip('0').zfill(2)}:{minutes}:{seconds}{_fraction(fraction, kind)}"
     match = _DATE.fullmatch(text)
     if match is None:
         raise ValueError(text)
     year, month, day, hours, minutes, seconds, fraction = match.groups("")
+    if kind.family is Family.DATE and fraction.strip("0"):
+        raise ValueError(text)  # rounded to a day
     date = f"{year}-{month.zfill(2)}-{day.zfill(2)}"
     return _moment(date, f"{hours.zfill(2)}:{minutes.zfill(2)}:{seconds.zfill(2)}", fraction, kind)
 
@@ -204,7 +207,7 @@ def _fraction(digits: str, kind: MysqlType) -> str:
 def _text(literal: str | bytes | Decimal) -> str:
     if isinstance(literal, bytes):  # in the column's character set, which may be the table's
         return literal.decode("ascii")  # a UnicodeDecodeError is a ValueError
-    return literal if isinstance(literal, str) else f"{_sane(literal):f}"
+    return literal if isinstance(literal, str) else f"{abs(literal) if literal == 0 else _sane(literal):f}"
 
 
 def _bytes(literal: str | bytes | Decimal) -> bytes:

@@ -157,14 +157,16 @@ def _read_restore(tokens: Tokens, database: str | None, table: str | None) -> Re
     and the event the table."""
     tokens.take_any("RECOVER", "FLASHBACK")
     tokens.expect("TABLE")
-    if tokens.take("BY", "JOB"):
+    by_job = tokens.take("BY", "JOB")
+    if by_job:
         name = TableName(database or "", table or "")
         if not all(name):
             raise tokens.unreadable("an event that names the table")
     else:
         name = tokens.table_name(database)
     tokens.number(TokenType.NUMBER)
-    return RestoreTable(name=name, to=TableName(name.database, tokens.name()) if tokens.take("TO") else name)
+    to = TableName(name.database, tokens.name()) if tokens.take("TO") else name
+    return RestoreTable(name=name, to=to, by_job=by_job)
 
 
 def _unread(tokens: Tokens | None, database: str | None, table: str | None, reason: str) -> Unread:

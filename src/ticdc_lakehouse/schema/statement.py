@@ -66,6 +66,8 @@ class RestoreTable:
     """The name under which it was dropped."""
     to: TableName
     """The name under which it comes back."""
+    by_job: bool = False
+    """Whether a number of TiDB's says which of the tables that had the name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,6 +258,8 @@ class AddKey:
     """None of an index of expressions."""
     unique: bool = True
     """Whether it is a key of columns, which may become the handle key."""
+    first: str | None = None
+    """Of an index of expressions the column that comes first; None if an expression does."""
     lenient: bool = False
     """IF NOT EXISTS."""
 

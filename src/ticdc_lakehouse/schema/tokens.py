@@ -113,7 +113,10 @@ def _is_hand_written(word: Token, token: Token, text: str) -> bool:
     if token.token_type in _STRINGS:
         return text[token.end] == '"'
     bare = token.token_type is not TokenType.IDENTIFIER
-    return bare and ("\\" in token.text or (word.text == "TABLE" and token.text != "IF"))
+    return bare and (
+        "\\" in token.text
+        or (word.token_type is not TokenType.IDENTIFIER and word.text == "TABLE" and token.text != "IF")
+    )
 
 
 def _executed(match: re.Match[str]) -> str:
