@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
@@ -51,7 +52,7 @@ class FailedRound:
 
     feed: str
     number: int
-    error: LakehouseError | PySparkException
+    error: Exception
     next_try_seconds: float
 
 
@@ -97,7 +98,7 @@ class _Feed:
         self.number += 1
         try:
             done = self.round()
-        except (LakehouseError, PySparkException) as error:
+        except (LakehouseError, PySparkException, Py4JError, OSError) as error:
             self.failures += 1
             self.known = None
             pause = min(LONGEST_PAUSE, every_seconds * 2**self.failures)
@@ -157,8 +158,8 @@ def round_text(done: Round | FailedRound) -> str:
     """A round of a feed on one line."""
     match done:
         case FailedRound():
-            lines = str(done.error).strip().splitlines() or [type(done.error).__name__]
-            return f"{done.feed} round {done.number}: FAILED, next try in {done.next_try_seconds:.0f} s: {lines[0]}"
+            cause = _first_line(done.error)
+            return f"{done.feed} round {done.number}: FAILED, next try in {done.next_try_seconds:.0f} s: {cause}"
         case Round():
             parts = [
                 counted(done.messages, "message"),
@@ -173,3 +174,11 @@ def round_text(done: Round | FailedRound) -> str:
             if done.waiting_on:
                 parts.append(f"waiting on: {done.waiting_on}")
             return f"{done.feed} round {done.number}: {', '.join(parts)}"
+
+
+def _first_line(error: Exception) -> str:
+    """What an error says first; the name of the call in which Java raised it says nothing."""
+    lines = [line.removeprefix(": ") for line in str(error).strip().splitlines()]
+    return next(
+        (line for line in lines if not line.startswith("An error occurred while calling")), type(error).__name__
+    )

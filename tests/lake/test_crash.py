@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import kill
 import pytest
-from changefeed import Changefeed, Source, at, ddl
+from changefeed import ID, Changefeed, Source, at, ddl
+from dumpling_export import write_metadata, write_table
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column
@@ -16,6 +17,7 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import planned_table, views, windows
 from ticdc_lakehouse.gold.maintenance import maintain
 from ticdc_lakehouse.gold.state_tables import DEFINITIONS
+from ticdc_lakehouse.gold.time_travel import as_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -182,18 +184,72 @@ def test_bronze_dies_between_its_two_appends(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     feed = Changefeed(spark, broker, tmp_path)
-    for second in (1, 2):
+    for second in (1, 2, 3):
         write(feed, second)
         with monkeypatch.context() as patch:
             dies(patch, micro_batch, "_append", after=1)
             with pytest.raises(ConfigError):
                 feed.run.bronze()
+        if second == 3:  # it lands the batch a second time
+            shutil.rmtree(feed.lake.checkpoint(f"bronze_{feed.name}"))
         feed.run.silver()  # decodes what bronze has, although bronze does not yet say how far that is
         feed.apply()
-        assert feed.state.tso == (0 if second == 1 else at(1))
+        assert feed.state.tso == (0 if second == 1 else at(second - 1))
         feed.go()
         check(feed, second)
-        feed.check_nothing_lost_or_doubled()
+        if second < 3:
+            feed.check_nothing_lost_or_doubled()
+
+
+def test_a_drop_and_a_rename_that_were_published_are_finished_by_the_next_command(
+    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed = Changefeed(spark, broker, tmp_path / "lake")
+    write(feed, 1)
+    feed.send(0, Source(table="c").insert(at(1), 1, "c"))
+    feed.resolve(at(2))
+    feed.go()
+
+    def dies_before_renaming(second: int, text: str, table: str) -> None:
+        feed.send(0, ddl(at(second), text, "shop", table, ""))
+        feed.resolve(at(second + 1))
+        feed.load()
+        with monkeypatch.context() as patch:
+            dies(patch, Lake, "leave_names", after=0)
+            with pytest.raises(PowerCutError):
+                feed.apply()
+
+    dies_before_renaming(3, "DROP TABLE `a`", "a")
+    feed.resolve(at(5))
+    feed.go()
+    assert f"{feed.name}_shop_a" not in feed.lake.tables(Layer.LIVE)
+    assert len(as_of(spark, feed.name, at(2), lake=feed.lake).tables["shop.a"].collect()) == 2
+
+    dies_before_renaming(6, "RENAME TABLE `b` TO `d`", "b")
+    write_metadata(tmp_path / "export", at(7))
+    create = "CREATE TABLE `c` (`id` BIGINT PRIMARY KEY, `v` VARCHAR(9))"
+    write_table(tmp_path / "export", "shop.c", create, ("id", "v"), [(7, "of the export")])
+    feed.run.load(str(tmp_path / "export"))
+    feed.resolve(at(8))
+    feed.go()
+    assert (feed.rows("c"), feed.rows("d")) == ({7: ("of the export",)}, {1: ("1",), 11: ("x",)})
+
+
+def test_rows_of_a_dead_run_do_not_stay_behind_a_row_that_blocks(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    dates = Source(table="t", columns=(ID, Column(name="v", type="date")))
+    feed = Changefeed(spark, broker, tmp_path)
+    feed.send(0, dates.insert(at(1), 1, "2024-01-01"))
+    feed.resolve(at(2))
+    feed.go()
+    feed.send(0, dates.insert(at(3), 2, "0000-00-00"), dates.insert(at(4), 3, "2024-01-03"))
+    feed.resolve(at(5))
+    feed.load()
+    feed.die_before_publishing()
+    feed.described = {"gold": {"on_irregular": "block"}}
+    assert feed.apply().blocked.keys() == {("shop", "t")}
+    assert list(feed.rows("t")) == [1]
 
 
 @pytest.mark.long

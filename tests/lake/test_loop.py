@@ -105,6 +105,16 @@ def test_a_feed_that_fails_is_tried_again_later_and_holds_no_other(feed: Changef
     assert failed.next_try_seconds == 0.1
     assert [(each.messages, each.row_changes, each.tso) for each in good] == [(2, 1, at(2)), (0, 0, at(2))]
 
+    assert feed.lake.root is not None
+    for file in (feed.lake.root / Layer.LIVE / feed.state.tables["shop", "orders"].name).glob("**/*.parquet"):
+        file.write_bytes(b"no Parquet")
+        file.with_name(f".{file.name}.crc").unlink()
+    feed.send(0, ORDERS.update(at(3), (1, "a"), (1, "b")))
+    feed.resolve(at(4))
+    (unreadable,) = rounds([feed.run], every_seconds=0.05, count=1)
+    assert isinstance(unreadable, FailedRound)
+    assert "An error occurred" not in round_text(unreadable)
+
 
 def test_a_round_is_one_line() -> None:
     done = Round(

@@ -227,8 +227,6 @@ def restore_names(lake: Lake, feed: str, names: Mapping[str, str], known: Iterab
     ``names`` are the published ones; ``known`` all ids that were ever published: another table was never published, and
     goes.
     """
-    if has_published_names(lake, names):
-        return
     published = set(known)
     parts = {schema_part(name) for name in (*names.values(), *published)}
     found = [name for part in sorted(parts) for name in lake.tables(Layer.LIVE, part)]

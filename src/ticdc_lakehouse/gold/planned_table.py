@@ -19,6 +19,7 @@ from ticdc_lakehouse.gold.live_table import create_live_table, drop_unpublished,
 from ticdc_lakehouse.gold.merge import changes_sql, first_rows, merge
 from ticdc_lakehouse.gold.plain_bytes import first_lost_sql, lost_point
 from ticdc_lakehouse.gold.source_rows import needs_source, read_whole
+from ticdc_lakehouse.gold.staging import may_stop
 from ticdc_lakehouse.log import log
 from ticdc_lakehouse.planning.naming import dropped_name
 from ticdc_lakehouse.planning.planning_input import GoldConfig
@@ -118,13 +119,19 @@ class PlannedTable:
         newest, commits = commits_since(self.run.lake, self.name, self.version)
         restored = [at for at, c in enumerate(commits) if c.restored and (c.feed, c.tso) == (feed, state.applied_tso)]
         commits = commits[restored[-1] + 1 :] if restored else commits
-        done = steps_done(self.plan, commits, feed) if alone and self.run.config.mode is Mode.WATERMARKS else None
+        done = steps_done(self.plan, commits, feed) if alone and self._goes_through() else None
         if done is None and commits:
             restore(self.run.commits.at(state.applied_tso), self.name, self.version)
             newest = own_version(self.run.lake, self.name, newest, self.run.commits.run)
         self.version = newest
         for step in self.plan.steps[: done or 0]:
             self._finish(step)
+
+    def _goes_through(self) -> bool:
+        """Whether the plan's rows are merged in any case: no row may block the table before what a dead run merged."""
+        config = self.run.config
+        rows = (step for step in self.plan.steps if isinstance(step, MergeRows))
+        return config.mode is Mode.WATERMARKS and not any(may_stop(config, step) for step in rows)
 
     def _finish(self, step: Step) -> None:
         match step:

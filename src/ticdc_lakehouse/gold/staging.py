@@ -62,9 +62,13 @@ def is_stageable(config: GoldConfig, step: Step) -> bool:
     """
     if not isinstance(step, MergeRows) or not step.groups or step.batches is not None:
         return False
-    may_block = config.policy(step.table.database, step.table.table).on_irregular is OnIrregular.BLOCK
-    may_block = may_block or bool(step.plain_bytes) or needs_source(config, step)
-    return step.wire_keys and not step.replayed and not may_block
+    return step.wire_keys and not step.replayed and not may_stop(config, step)
+
+
+def may_stop(config: GoldConfig, rows: MergeRows) -> bool:
+    """Whether a row of the step may block the table, so that only the rows before it are merged."""
+    blocks_irregular = config.policy(rows.table.database, rows.table.table).on_irregular is OnIrregular.BLOCK
+    return blocks_irregular or bool(rows.plain_bytes) or needs_source(config, rows)
 
 
 def _with_stages(config: GoldConfig, plan: WindowPlan, path: str) -> WindowPlan:

@@ -22,7 +22,7 @@ from ticdc_codec.event import Kind
 from ticdc_codec.mysql_type import Family
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold import windows
+from ticdc_lakehouse.gold import views, windows
 from ticdc_lakehouse.gold.alter_table import stored_key_sql
 from ticdc_lakehouse.gold.live_commits import Commits, version_of
 from ticdc_lakehouse.gold.live_table import create_live_table
@@ -90,6 +90,8 @@ def load(
     check_time_zones(lake, config, options.time_zone)
     windows.create_tables(lake)
     before = published(lake, config.feed)
+    if before.number and not views.are_current(lake, config):
+        views.refresh(lake, config)  # now: it drops live tables that were never published, as the export's will be
     commits = Commits(lake=lake, feed=config.feed, run=str(uuid4()))
     loading = _Loading(lake=lake, config=config, export=export, time_zone=options.time_zone, commits=commits)
     definitions = loading.definitions(tables, before)

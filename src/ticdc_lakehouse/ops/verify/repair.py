@@ -19,7 +19,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import views
 from ticdc_lakehouse.gold.alter_table import stored_key_sql
-from ticdc_lakehouse.gold.live_commits import Commits, own_version, version_of
+from ticdc_lakehouse.gold.live_commits import Commits, commits_since, own_version
 from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.gold.overrides import REPAIR, override_row
 from ticdc_lakehouse.gold.state import publish
@@ -71,8 +71,8 @@ def repair(
 
 
 def _check_published(lake: Lake, work: Repair) -> None:
-    newest = version_of(lake, work.state.name)
-    if newest != work.state.version:
+    newest, commits = commits_since(lake, work.state.name, work.state.version)
+    if commits:
         raise ConfigError(
             f"{'.'.join(work.table.name)}: the live table is at version {newest}, published is {work.state.version}: "
             "run gold, then repair"
