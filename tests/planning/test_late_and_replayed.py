@@ -62,6 +62,14 @@ def test_rows_that_came_before_a_ddl_cannot_be_read_again() -> None:
     assert (made.through, block_reason(made), needs_override(made)) == (10, "came late", True)
 
 
+def test_rows_that_came_before_a_table_had_its_name_are_not_read_again() -> None:
+    """They are of the table that had it, as after a swap of names."""
+    made = plan(late(planning_input(ROWS, known=replace(KNOWN, source="file", named_at=7), state=STATE), 5))
+    assert (made.through, block_reason(made), needs_override(made)) == (10, "came late", True)
+    replayed = plan(planning_input(replace(ROWS, replayed=True), known=replace(KNOWN, named_at=7), state=STATE))
+    assert [step.since for step in replayed.steps if isinstance(step, MergeRows)] == [7]
+
+
 @pytest.mark.parametrize("stop", [DDL_STOP, late_point(6).stop])
 def test_a_blocked_table_goes_back_for_late_rows(stop: StopReason) -> None:
     """Else an override of its other reason would let it go on without them."""
