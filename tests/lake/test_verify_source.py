@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import mariadb
@@ -19,13 +19,16 @@ from pyspark import cloudpickle
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import first_of
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.state import published
+from ticdc_lakehouse.gold.overrides import Action, decide
+from ticdc_lakehouse.gold.state import publish, published
 from ticdc_lakehouse.ops.verify import verification as verification_module
 from ticdc_lakehouse.ops.verify.differences import Kind
 from ticdc_lakehouse.ops.verify.results import Result, TableResult, last_verification, verification_text
 from ticdc_lakehouse.ops.verify.verification import Settings, verify
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.tidb.session import Snapshot, address_of
 from ticdc_local.delta_reader import DeltaReader
@@ -281,3 +284,10 @@ def test_repair_puts_rows_in_place_in_one_commit(verification: Verification) -> 
     assert overrides == {("typed", "repair", TSO), ("named", "repair", TSO)}
     keys = {row["_ticdc_key"] for row in verification.rows(Layer.LIVE, after.tables["shop", "typed"].name)}
     assert '["2000","new"]' in keys
+
+    late = StopReason(kind=StopKind.LATE_ROWS, detail="came late", needs_override=True)
+    named = replace(after.tables["shop", "named"], applied_tso=TSO - 1, stop=late)
+    blocked = replace(after, tables={**after.tables, TableName("shop", "named"): named})
+    publish(verification.lake, CONFIG.feed, after, blocked, (), 0)
+    with pytest.raises(ConfigError, match="was repaired from TiDB at"):
+        decide(verification.lake, CONFIG.feed, "shop.named", Action.RESUME, "its late row is right")

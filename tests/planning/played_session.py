@@ -92,13 +92,19 @@ def _unequal(found: Table, held: Table) -> Iterator[str]:
         yield f"{found.partitioning} instead of {held.partitioning}"
 
 
+def _value(bound: str) -> str:
+    terms = bound.split("+")
+    is_sum = len(terms) > 1 and all(term.strip().isdigit() for term in terms)
+    return str(sum(map(int, terms))) if is_sum else bound.removesuffix(" 00:00:00")
+
+
 def _folded(partitioning: Partitioning | None) -> Partitioning | None:
-    """TiDB writes the column as it was spelled in PARTITION BY, and bounds of a DATETIME with their time."""
+    """TiDB writes the column as it was spelled in PARTITION BY, bounds of a DATETIME with their time, and the value of
+    a bound that is a sum (which gold keeps as it is, and blocks where it matters)."""
     if partitioning is None:
         return None
     partitions = tuple(
-        replace(p, bounds=tuple(bound and bound.removesuffix(" 00:00:00") for bound in p.bounds))
-        for p in partitioning.partitions
+        replace(p, bounds=tuple(bound and _value(bound) for bound in p.bounds)) for p in partitioning.partitions
     )
     return replace(partitioning, column=partitioning.column and fold(partitioning.column), partitions=partitions)
 

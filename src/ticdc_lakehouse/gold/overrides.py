@@ -40,8 +40,8 @@ REPAIR = "repair"
 def decide(lake: Lake, feed: str, table: str, action: Action, reason: str) -> TableState:
     """Record an override for ``database.table``, and let the next run of gold try it again. Gives its state before.
 
-    Raises ConfigError for a table that is not blocked, or not by a DDL, for one whose changes since are gone, and if no
-    reason is given.
+    Raises ConfigError for a table that is not blocked, or not by a DDL, for one whose changes since are gone or that
+    was repaired since, and if no reason is given.
     """
     if not reason.strip():
         raise ConfigError("reason: expected a text that says why, found none")
@@ -51,6 +51,7 @@ def decide(lake: Lake, feed: str, table: str, action: Action, reason: str) -> Ta
     if action is Action.SKIP_DDL and not stop.of_ddl:
         raise ConfigError(f"{feed}: table {name} is not blocked by a DDL: {stop}")
     _check_kept(lake, feed, name, state)
+    _check_not_repaired(lake, feed, name, state)
     identity = Identity(feed, before.number + 1, str(uuid4()))
     append(lake, OVERRIDES, [override_row(identity, name, action, state.applied_tso, reason, datetime.now(UTC))])
     resumed = replace(before, tables={**before.tables, name: replace(state, stop=replace(stop, needs_override=False))})
@@ -64,6 +65,17 @@ def _check_kept(lake: Lake, feed: str, name: TableName, state: TableState) -> No
         raise ConfigError(
             f"{feed}: table {name} is blocked at {with_time(state.applied_tso)}, and silver no longer has all changes "
             f"up to {with_time(gone)} (silver.retention_days): `ticdc-lake load` an export taken since"
+        )
+
+
+def _check_not_repaired(lake: Lake, feed: str, name: TableName, state: TableState) -> None:
+    """Merged again from before a repair, rows that the repair took away would come back."""
+    of_table = (row for row in _published_overrides(lake, feed) if _name(row) == name)
+    repaired = max((row["commit_ts"] for row in of_table if row["action"] == REPAIR), default=0)
+    if state.applied_tso < repaired:
+        raise ConfigError(
+            f"{feed}: table {name} is blocked at {with_time(state.applied_tso)}, and was repaired from TiDB at "
+            f"{with_time(repaired)}: rows that it lost then would come back; `ticdc-lake load` an export taken since"
         )
 
 
