@@ -30,6 +30,7 @@ class Family(Enum):
     OTHER = auto()
 
 
+_MAY_BE_TWO = re.compile(r"\\[0nr]")
 _FAMILY_OF_NAME = {
     **dict.fromkeys(("tinyint", "smallint", "mediumint", "int", "integer", "bigint"), Family.INTEGER),
     **dict.fromkeys(("decimal", "numeric", "dec", "fixed"), Family.DECIMAL),
@@ -168,3 +169,9 @@ def family_of(text: str) -> Family:
 def _unquoted(element: str) -> str:
     """The name inside an ENUM's quotes: ``''`` is one quote, a backslash escapes as in any MySQL string."""
     return _ESCAPED.sub(lambda m: "'" if m[1] is None else _ESCAPES.get(m[1], m[1]), element)
+
+
+def may_be_two(printed: str) -> bool:
+    """Whether a name of an ENUM or SET, as TiDB prints it, may be either of two: a line end is printed as ``\\n``, just
+    as a backslash and an n are (``OutputFormat`` of its parser); CR and NUL likewise."""
+    return _MAY_BE_TWO.search(printed) is not None

@@ -46,11 +46,11 @@ def described(name: str, field: Field | None, defined: Column | None, zone: Zone
 def _with_type(column: Column, kind: MysqlType) -> Column:
     """The column with a type of which digits and names may be wrong."""
     digits = kind.size[0] if kind.size else _EXACT_DIGITS + 1
-    inexact = kind.family is Family.DECIMAL and digits > _EXACT_DIGITS
-    others = [word for word in (column.defect or "").split() if word not in (DEBEZIUM_DECIMAL, DEBEZIUM_DECIMAL_KEY)]
-    defects = " ".join([*others, *[DEBEZIUM_DECIMAL_KEY if column.key else DEBEZIUM_DECIMAL] * inexact])
+    defects = [word for word in (column.defect or "").split() if word not in (DEBEZIUM_DECIMAL, DEBEZIUM_DECIMAL_KEY)]
+    if kind.family is Family.DECIMAL and digits > _EXACT_DIGITS:
+        defects.append(DEBEZIUM_DECIMAL_KEY if column.key else DEBEZIUM_DECIMAL)
     by = "name" if kind.family in (Family.ENUM, Family.SET) else None
-    return replace(column, type=kind.text, by=by, defect=defects or None)
+    return replace(column, type=kind.text, by=by, defect=" ".join(defects) or None)
 
 
 def _type(field: Field | None, defined: Column | None, zone: ZoneInfo) -> tuple[str, ValueFormat]:
@@ -101,8 +101,8 @@ def may_be(text: str, kind: MysqlType) -> bool:
 
 
 def completed(column: Column, kind: MysqlType) -> Column:
-    """A column whose type was left open, with the type that its definition has; of a DECIMAL without digits, which may
-    be long, what its definition says to that."""
+    """A column whose type was left open, with the type that its definition has. A DECIMAL that came without digits
+    keeps its type, and is suspect only if its definition has too many."""
     if column.type == "decimal" and kind.family is Family.DECIMAL:
         return replace(column, defect=_with_type(column, kind).defect)
     return _with_type(column, kind) if is_open(column.type) and kind.family is not Family.OTHER else column

@@ -16,11 +16,12 @@ from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
 
-NAME, U = TableName("d", "t"), TableName("d", "u")
+NAME, U, W = TableName("d", "t"), TableName("d", "u"), TableName("d", "w")
 DDL_STOP = StopReason(kind=StopKind.UNSUPPORTED_DDL, commit_ts=5, query="?", can_skip=True, needs_override=True)
 UNFOLLOWED = "ALTER TABLE t ADD w BIGINT AS (id + 1) STORED"
 ID, V = Column(name="id", type="bigint", key=True), Column(name="v", type="varchar")
 ROWS = RowGroup(name=NAME, columns=(ID, V), whole=True, handle_only=False, keyed=True, first=15, last=15, rows=2)
+LATER = replace(ROWS, first=19, last=19)
 DATA = "f_d_t__data"
 
 
@@ -35,6 +36,10 @@ def definition(commit_ts: int = 0, sql: str | None = None) -> Definition:
 def ddl(commit_ts: int, query: str, name: str | None = "t", database: str = "d") -> DdlEvent:
     statements = statements_of(query, database, name)
     return DdlEvent(commit_ts=commit_ts, database=database, table=name, query=query, statements=statements)
+
+
+DROP = ddl(16, "DROP TABLE t")
+CREATE = ddl(18, "CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(9))")
 
 
 def quarantined(tso: int) -> BlockingPoint:

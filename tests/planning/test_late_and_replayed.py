@@ -7,13 +7,17 @@ from dataclasses import replace
 
 import pytest
 from one_table import (
+    CREATE,
     DATA,
     DDL_STOP,
+    DROP,
     KNOWN,
+    LATER,
     NAME,
     ROWS,
     STATE,
     U,
+    W,
     block_reason,
     ddl,
     definition,
@@ -35,11 +39,6 @@ from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
-
-DROP = ddl(16, "DROP TABLE t")
-CREATE = ddl(18, "CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(9))")
-LATER = replace(ROWS, first=19, last=19)
-W = TableName("d", "w")
 
 
 def late(now: PlanningInput, tso: int) -> PlanningInput:

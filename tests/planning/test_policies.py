@@ -6,9 +6,12 @@ from dataclasses import replace
 
 import pytest
 from one_table import (
+    CREATE,
     DATA,
+    DROP,
     ID,
     KNOWN,
+    LATER,
     NAME,
     ROWS,
     STATE,
@@ -34,12 +37,6 @@ from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.policy import OnComputedDefault, OnDrop, OnHandleKeyOnly, OnUnsupportedDdl, Policy
 from ticdc_lakehouse.schema.definition import PendingDefault
 from ticdc_lakehouse.schema.effect import Added
-from ticdc_lakehouse.schema.names import TableName
-
-DROP = ddl(16, "DROP TABLE t")
-CREATE = ddl(18, "CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(9))")
-LATER = replace(ROWS, first=19, last=19)
-W = TableName("d", "w")
 
 
 def config_of(policy: Policy) -> GoldConfig:

@@ -14,7 +14,6 @@ BIT, ENUM, SET              the number, which is checked to be one             t
 from __future__ import annotations
 
 import operator
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import filterfalse
 from typing import Any, Literal
@@ -35,11 +34,10 @@ from ticdc_codec.json_table import (
     make_room,
 )
 from ticdc_codec.json_text import Unreadable, names_of, quotes_of, unreadable
-from ticdc_codec.mysql_type import Family, MysqlType, family_of, is_known, parse_type
+from ticdc_codec.mysql_type import Family, MysqlType, family_of, is_known, may_be_two, parse_type
 from ticdc_codec.number_text import READERS, WRITERS, are_counts, count_text
 
 _LITERAL: Any = Literal
-_MAY_BE_TWO = re.compile(r"\\[0nr]")
 _NAMES = {"sql_type": "sqlType", "mysql_type": "mysqlType", "tidb": "_tidb"}
 _SQL_TYPES = msgspec.json.Decoder(dict[str, int] | None)
 _MYSQL_TYPES = msgspec.json.Decoder(dict[str, str] | None)
@@ -110,11 +108,10 @@ class CanalTableReader:
 
 def _column(name: str, kind: str, *, key: bool) -> Column:
     # ENUM and SET come as numbers in every dialect, also where content-compatible lists the names (wire.md 1.4.2). In
-    # those TiDB does not escape a backslash (OutputFormat of its parser), so that a line end is printed as a backslash
-    # and an n are: such names are not known.
+    # those TiDB does not escape a backslash (OutputFormat of its parser).
     if family_of(kind) not in (Family.ENUM, Family.SET):
         return Column(name=name, type=kind, key=key)
-    if _MAY_BE_TWO.search(kind):
+    if may_be_two(kind):
         return Column(name=name, type=kind.partition("(")[0], key=key, by="index")
     return Column(name=name, type=kind.replace("\\", "\\\\"), key=key, by="index")
 

@@ -149,6 +149,12 @@ def are_current(lake: Lake, config: GoldConfig) -> bool:
     return row is not None and row[0] == config.views.value
 
 
+def finish_publishing(lake: Lake, config: GoldConfig, newest: Published) -> None:
+    """Bring views and the names of live tables to the published state ``newest``, after a run that died on them."""
+    if newest.number and not are_current(lake, config):
+        refresh(lake, config)
+
+
 def mark_stale(lake: Lake, feed: str) -> None:
     """Say that views are about to fall behind the published state."""
     lake.spark.sql(f"DROP VIEW IF EXISTS {lake.table(Layer.OPS, _marker_view(feed))}")

@@ -56,7 +56,7 @@ def read_arrivals(
     events = events_table.events(lake, feed)
     ordered = events.withColumn("commit_ts", F.expr(events_table.COMMIT_ORDER)).where(F.col("batch") <= batch)
     past = tuple(known)
-    arrived, repeated = _with_repeated(ordered, before, max((max(d.since, d.named_at) for d in past), default=0))
+    arrived, repeated = _with_repeated(ordered, before, max((each.own_since for each in past), default=0))
     new = (F.col("batch") > before.batch) & ~repeated
     return _window(arrived, before, tso, new, replays_through, past=past, seen=before.batch)
 

@@ -121,8 +121,7 @@ def _apply_window(
     if known is None:
         create_tables(lake)
     before, complete = _state_and_completeness(lake, config, known or Published(), until_tso)
-    if before.number and not views.are_current(lake, config):
-        views.refresh(lake, config)
+    views.finish_publishing(lake, config, before)
     tso = complete.tso if until_tso is None else min(complete.tso, until_tso)
     if tso < before.tso or tso == 0:
         if restart.tables:

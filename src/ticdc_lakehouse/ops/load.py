@@ -90,8 +90,8 @@ def load(
     check_time_zones(lake, config, options.time_zone)
     windows.create_tables(lake)
     before = published(lake, config.feed)
-    if before.number and not views.are_current(lake, config):
-        views.refresh(lake, config)  # now: it drops live tables that were never published, as the export's will be
+    # Before the export's live tables are made: it drops those that were never published.
+    views.finish_publishing(lake, config, before)
     commits = Commits(lake=lake, feed=config.feed, run=str(uuid4()))
     loading = _Loading(lake=lake, config=config, export=export, time_zone=options.time_zone, commits=commits)
     definitions = loading.definitions(tables, before)

@@ -105,6 +105,12 @@ class Definition:
         """The commit_ts from which on all rows have this definition; 0 if that is not known."""
         return self.commit_ts if self.source in ("ddl", "export") else 0
 
+    @property
+    def own_since(self) -> int:
+        """The commit_ts from which on rows under the table's name are its own and have this definition, as far as
+        known: those from before may be of another table."""
+        return max(self.since, self.named_at)
+
     def may_include(self, commit_ts: int) -> bool:
         """True if it is of an export that may have the effect of a DDL with this commit_ts: TiDB shows a new schema
         some time before (`schema.repeated`)."""

@@ -33,8 +33,7 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
         builder.block(replace(state.stop, needs_override=True))
         builder.dropped_at = state.applied_tso if state.dropped else None
     elif late is not None:
-        # Rows before its last RENAME are those of another table.
-        changed = 0 if definition is None else max(definition.since, definition.named_at)
+        changed = 0 if definition is None else definition.own_since
         # A resumed table continues from what came late; rows before its last DDL cannot be merged again.
         builder.after = state.applied_tso if late.tso < changed else late.tso
         builder.seen = (0, ())

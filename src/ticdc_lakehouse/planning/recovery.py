@@ -32,7 +32,7 @@ def still_recoverable(published: Published, tso: int, days: int) -> list[Recover
 def _recoverable_builder(inputs: PlanningInput, dropped: Recoverable) -> TablePlanBuilder:
     definition = inputs.known.get(dropped.data)
     if dropped.version < 0 or definition is None:
-        return _unknown(dropped.name, dropped.dropped_at)
+        return unknown_table(dropped.name, dropped.dropped_at)
     state = TableState(name=definition.name, data=dropped.data, version=dropped.version, applied_tso=dropped.dropped_at)
     builder = TablePlanBuilder(
         name=dropped.name, definition=definition, start=definition, state=state, after=dropped.dropped_at
@@ -48,12 +48,14 @@ def end_table(builder: TablePlanBuilder, ddl: DdlEvent) -> TablePlanBuilder:
         builder.stop = None
         return builder
     if builder.stop is not None or builder.definition is None:
-        return _unknown(builder.name, ddl.commit_ts)
+        return unknown_table(builder.name, ddl.commit_ts)
     builder.dropped_at = ddl.commit_ts
     return builder
 
 
-def _unknown(name: TableName, dropped_at: int) -> TablePlanBuilder:
+def unknown_table(name: TableName, dropped_at: int) -> TablePlanBuilder:
+    """A dropped table whose rows are unknown, so that it cannot come back: TiDB finds it by that DROP, and not an older
+    one of the name."""
     builder = TablePlanBuilder(name=name, definition=None, state=None, after=dropped_at, dropped_at=dropped_at)
     builder.block(StopReason(kind=StopKind.NOT_IN_GOLD, commit_ts=dropped_at, needs_override=True))
     return builder
@@ -67,9 +69,3 @@ def recoverable_of(builders: Iterable[TablePlanBuilder], name: TableName) -> lis
 def last_recoverable(named: Iterable[TablePlanBuilder]) -> TablePlanBuilder | None:
     """The most recently dropped table; None if there is none."""
     return max(named, key=lambda builder: builder.dropped_at or 0, default=None)
-
-
-def restored_table(name: TableName, dropped_at: int) -> TablePlanBuilder:
-    """What stays of a recoverable table that came back: TiDB finds it again by that DROP once it is dropped under
-    another name, and not an older one of the name. Its rows are unknown then."""
-    return _unknown(name, dropped_at)

@@ -199,8 +199,7 @@ class TablePlanBuilder:
     ) -> None:
         """Adds a step that merges the row groups up to ``through``. With ``batches``, the first step also merges late
         rows that have this definition."""
-        # Rows of the name from before the table had it are another's.
-        since = 0 if self.definition is None else max(self.definition.since, self.definition.named_at)
+        since = 0 if self.definition is None else self.definition.own_since
         after = self.at if batches is None or self.steps else max(self.named_at, since)
         if through > self.at or groups:
             rows = MergeRows(

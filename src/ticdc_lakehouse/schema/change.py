@@ -42,7 +42,7 @@ def change(table: Table, statement: AlterTable) -> Changed:
     """
     effects: list[Effect] = []
     positions = _key_positions(table)
-    before = table
+    all_keys_known = table.keys is not None
     for action in _apart(_resolved(table, statement.actions)):
         table, done = _act(table, action)
         effects.extend(done)
@@ -53,7 +53,7 @@ def change(table: Table, statement: AlterTable) -> Changed:
         table = replace(table, key=key)
         _check_known(table, key)
         effects.append(Rekeyed(key=key))
-    if before.keys is None:  # an ADD PRIMARY KEY does not say which other keys there are
+    if not all_keys_known:  # an ADD PRIMARY KEY does not say which other keys there are
         table = replace(table, keys=None)
     return Changed(table=table, effects=tuple(effects))
 
@@ -121,8 +121,8 @@ def _act(table: Table, action: Action) -> _Step:
 
 def _add_column(table: Table, action: AddColumn) -> _Step:
     column = action.column
-    if any(_same(column.name, other.name) for other in table.columns):
-        if action.lenient:
+    if _has_column(table, column.name):
+        if action.lenient:  # another action of the statement added it
             return table, ()
         raise ApplyError(f"ADD COLUMN `{column.name}`: the table has that column already")
     columns = _placed(table.columns, column, action.position, len(table.columns))
@@ -146,7 +146,7 @@ def _first_value(action: AddColumn) -> str | None:
 
 
 def _drop_column(table: Table, action: DropColumn) -> _Step:
-    if action.lenient and not any(_same(action.name, other.name) for other in table.columns):
+    if action.lenient and not _has_column(table, action.name):  # another action of the statement dropped it
         return table, ()
     at = _position(table, action.name, "DROP COLUMN")
     column = table.columns[at]
@@ -285,7 +285,7 @@ def _apart(actions: Sequence[Action]) -> tuple[Action, ...]:
 
 def _name_taken(action: Action) -> str | None:
     match action:
-        case AddColumn(column=column, lenient=False):
+        case AddColumn(column=column):
             return fold(column.name)
         case RenameColumn(new=new):
             return fold(new)

@@ -15,6 +15,7 @@ from sqlglot.errors import TokenError
 from sqlglot.tokens import Token, TokenType  # type: ignore[attr-defined]  # from its compiled half, not re-exported
 
 from ticdc_codec.errors import LakehouseError
+from ticdc_codec.mysql_type import may_be_two
 from ticdc_lakehouse.schema.names import TableName
 
 _STRING = r"'(?:[^'\\]|\\.)*+'|\"(?:[^\"\\]|\\.)*+\"|`[^`]*+`"
@@ -34,7 +35,6 @@ _EXECUTED, _EXECUTED_RESTORED = _executed_in(_STRING), _executed_in(_RESTORED_ST
 _ESCAPED = {quote: re.compile(rf"\\(.)|{quote * 2}", re.DOTALL) for quote in "'\""}
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _NAME = re.compile(r"[\w$]+")
-_ALIKE = re.compile(r"\\[0nr]")
 _HOW_TO_WRITE = (
     "names in ENUM and SET that TiDB prints clearly",
     r"\n, \r or \0, which may be one character or two: write the name in double quotes, with MySQL's escapes",
@@ -261,7 +261,7 @@ class Tokens:
         if self.ended or self._tokens[self.at].token_type is not TokenType.STRING:
             raise self.unreadable("a string")
         quote, inside = self._quoted()
-        if self._author is Author.SHOW_CREATE and _ALIKE.search(inside):
+        if self._author is Author.SHOW_CREATE and may_be_two(inside):
             raise AmbiguousError(*_HOW_TO_WRITE, self._tokens[self.at].line)
         self.at += 1
         escapes = self._author is Author.PERSON
