@@ -201,6 +201,7 @@ def test_bronze_dies_between_its_two_appends(
             feed.check_nothing_lost_or_doubled()
 
 
+@pytest.mark.long
 def test_a_drop_and_a_rename_that_were_published_are_finished_by_the_next_command(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,6 +236,7 @@ def test_a_drop_and_a_rename_that_were_published_are_finished_by_the_next_comman
     assert (feed.rows("c"), feed.rows("d")) == ({7: ("of the export",)}, {1: ("1",), 11: ("x",)})
 
 
+@pytest.mark.long
 def test_rows_of_a_dead_run_do_not_stay_behind_a_row_that_blocks(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:

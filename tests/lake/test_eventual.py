@@ -57,6 +57,7 @@ def test_late_change_never_replaces_a_newer_one(feed: Changefeed) -> None:
     assert feed.rows("t") == {1: ("b",), 3: ("moved",), 5: ("late",)}
 
 
+@pytest.mark.long
 def test_rows_that_are_replayed_from_quarantine_are_merged(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     feed = Changefeed(
         spark,

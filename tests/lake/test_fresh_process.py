@@ -186,6 +186,7 @@ def test_a_stopped_feed_is_repaired_by_commands(feed: Changefeed, tmp_path: Path
     assert rows(feed, "stock") == {1: ("x",), 2: ("late",)}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(mariadb.missing() is not None, reason=str(mariadb.missing()))
 def test_gold_is_compared_with_its_source(feed: Changefeed, tmp_path: Path) -> None:
     with mariadb.mariadb(tmp_path) as port:

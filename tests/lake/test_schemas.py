@@ -61,6 +61,7 @@ def test_rows_wait_in_quarantine_for_their_schema(spark: SparkSession, broker: B
     assert feed.go().blocked == {}
 
 
+@pytest.mark.long
 def test_newest_schema_of_a_version_holds_for_later_batches(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:

@@ -40,6 +40,7 @@ def hours_without_window(lake: Lake, *carried: str) -> int:
     return int(row["minutes_without_window"]) // 60
 
 
+@pytest.mark.long
 def test_feed_that_landed_and_never_published_is_shown_from_its_first_run_on(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:

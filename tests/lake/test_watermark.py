@@ -112,6 +112,7 @@ def test_topic_whose_tables_were_dropped_is_not_waited_for(spark: SparkSession, 
     assert feed.go().tso == at(6)
 
 
+@pytest.mark.long
 def test_a_retired_topic_with_a_message_in_quarantine_is_waited_for(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:
