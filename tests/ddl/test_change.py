@@ -255,6 +255,11 @@ RANGE = table(
     "PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (20),"
     " PARTITION p2 VALUES LESS THAN MAXVALUE)",
 )
+SUBPARTITIONED = table(
+    "id INT",
+    "PARTITION BY RANGE (id) SUBPARTITION BY HASH (id + 1) SUBPARTITIONS 2 (PARTITION p0 VALUES LESS THAN (10)"
+    " (SUBPARTITION s0, SUBPARTITION s1), PARTITION p1 VALUES LESS THAN MAXVALUE (SUBPARTITION s2, SUBPARTITION s3))",
+)
 YEARS = table(
     "id INT, a DATE, PRIMARY KEY (id, a)",
     "PARTITION BY RANGE (YEAR(a)) (PARTITION p0 VALUES LESS THAN (2000), PARTITION p1 VALUES LESS THAN (2010))",
@@ -282,6 +287,7 @@ def gone(before: Table, text: str) -> Rows:
         (RANGE, "DROP PARTITION P0", [("id", None, None, "10", None)]),
         (RANGE, "TRUNCATE PARTITION p1, p2", [("id", None, "10", "20", None), ("id", None, "20", None, None)]),
         (RANGE, "DROP PARTITION IF EXISTS p1, p9", [("id", None, "10", "20", None)]),
+        (SUBPARTITIONED, "TRUNCATE PARTITION p0", [("id", None, None, "10", None)]),
         (YEARS, "TRUNCATE PARTITION p1", [("a", "year", "2000", "2010", None)]),
         (LIST, "DROP PARTITION p0", [("a", None, None, None, ("2020-01-02", None))]),
         (HASH, "TRUNCATE PARTITION ALL", [("id", None, None, None, None)]),
@@ -405,11 +411,59 @@ def test_a_key_without_a_name_gets_one_that_is_free_when_the_statement_begins(
 
 
 @pytest.mark.parametrize(
+    "before",
+    [
+        alter(table("id INT PRIMARY KEY, v VECTOR(3)"), "ADD VECTOR INDEX ((VEC_L2_DISTANCE(v)))").table,
+        table("id INT PRIMARY KEY, v VECTOR(3), VECTOR INDEX ((VEC_L2_DISTANCE(v)))"),
+    ],
+)
+def test_a_vector_index_without_a_name_is_called_vector_index(before: Table) -> None:
+    now = alter(before, "ADD INDEX ((id + 1)), ADD VECTOR INDEX ((VEC_COSINE_DISTANCE(v)))").table
+    assert {key.name for key in now.keys or ()} == {"PRIMARY", "vector_index", "expression_index", "vector_index_2"}
+
+
+A, B = "FOREIGN KEY (a) REFERENCES p (id)", "FOREIGN KEY (b) REFERENCES p (id) ON DELETE SET NULL"
+
+
+@pytest.mark.parametrize(
+    ("entries", "texts", "names"),
+    [
+        (f", {A}", (), "fk_1"),
+        (f", CONSTRAINT c {A}, {B}", (), "c fk_2"),
+        (", CONSTRAINT c FOREIGN KEY f (a) REFERENCES p (id), FOREIGN KEY g (B) REFERENCES p (id)", (), "c g"),
+        (f", {A}, KEY k (A, b)", (), "k"),
+        (f", {A}, {A.replace('id', 'u')}, FOREIGN KEY (b, a) REFERENCES p (u, v)", (), "fk_1 fk_3"),
+        (", FOREIGN KEY (id) REFERENCES p (id)", (), ""),
+        ("", ("ADD FOREIGN KEY (id) REFERENCES p (id)",), "fk_1"),
+        ("", (f"ADD {A}, ADD {B}",), "fk_1 fk_2"),
+        ("", (f"ADD CONSTRAINT x {A}, ADD UNIQUE (a)",), "x a"),
+        ("", (f"ADD UNIQUE (a), ADD CONSTRAINT x {A}",), "a x"),
+        ("", (f"ADD {A}", f"DROP FOREIGN KEY fk_1, ADD {A}", f"ADD {B}"), "fk_1 fk_3"),
+        (f", {B}", ("RENAME INDEX fk_1 TO b", "ADD UNIQUE (b)"), "b b_2"),
+        ("", ("ADD FOREIGN KEY IF NOT EXISTS q (a) REFERENCES p (id)",), "q"),
+        ("", ("ADD COLUMN c INT REFERENCES p (id)",), ""),
+    ],
+)
+def test_a_foreign_key_has_an_index_of_its_name_unless_another_one_begins_with_its_columns(
+    entries: str, texts: tuple[str, ...], names: str
+) -> None:
+    """As a real TiDB v8.5.6 did it."""
+    now = table(f"id INT, a INT, b INT{entries}, PRIMARY KEY (id)")
+    for text in texts:
+        now = alter(now, text).table
+    assert [key.name for key in now.keys or () if not key.primary] == names.split()
+    assert now.key == ("id",)
+
+
+@pytest.mark.parametrize(
     ("text", "names"),
     [
         ("DROP COLUMN c, ADD COLUMN IF NOT EXISTS c INT DEFAULT 5", ["id"]),
         ("RENAME COLUMN c TO e, ADD COLUMN IF NOT EXISTS c INT DEFAULT 5", ["id", "e"]),
         ("ADD COLUMN x INT DEFAULT 5, DROP COLUMN IF EXISTS x", ["id", "c", "x"]),
+        ("MODIFY COLUMN IF EXISTS x BIGINT", ["id", "c"]),
+        ("CHANGE COLUMN IF EXISTS x y BIGINT, ADD COLUMN x INT", ["id", "c", "x"]),
+        ("CHANGE COLUMN IF EXISTS c d INT", ["id", "d"]),
     ],
 )
 def test_if_exists_means_the_table_before_the_statement(text: str, names: list[str]) -> None:

@@ -139,7 +139,7 @@ def test_ddl_text_is_read_as_its_statement(query: str, expected: Statement) -> N
         "RENAME USER a TO b",
         "GRANT ALL ON *.* TO x",
         "ALTER TABLE t",
-        "ALTER TABLE t ADD CONSTRAINT f FOREIGN KEY (a) REFERENCES u(b) ON DELETE SET NULL, DROP FOREIGN KEY g",
+        "ALTER TABLE t DROP FOREIGN KEY g",
         "ALTER TABLE t ADD CONSTRAINT CHECK (a > 0) NOT ENFORCED, DROP CHECK c, DROP CONSTRAINT d",
         "ALTER TABLE t ALTER CHECK c ENFORCED",
         "ALTER TABLE t ALTER COLUMN a SET DEFAULT _UTF8MB4'x,y', ALTER b DROP DEFAULT, ALTER INDEX i INVISIBLE",

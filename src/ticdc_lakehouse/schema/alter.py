@@ -227,10 +227,11 @@ def _read_rename(tokens: Tokens) -> Action:
 def _read_modify(tokens: Tokens) -> tuple[Action, ...]:
     change = tokens.take_any("MODIFY", "CHANGE") == "CHANGE"
     tokens.take("COLUMN")
-    tokens.take("IF", "EXISTS")
+    lenient = tokens.take("IF", "EXISTS")
     old = tokens.column_name() if change else None
     column = read_column(tokens, new=False)
-    modify = ModifyColumn(old=old or column.name, column=column.definition, position=_read_position(tokens))
+    position = _read_position(tokens)
+    modify = ModifyColumn(old=old or column.name, column=column.definition, position=position, lenient=lenient)
     return (modify, *_key_of(column))
 
 

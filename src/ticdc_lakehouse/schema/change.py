@@ -6,17 +6,18 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from ticdc_codec.errors import ApplyError
-from ticdc_codec.mysql_type import same_type
+from ticdc_codec.mysql_type import Family, same_type
 from ticdc_lakehouse.schema.computed_default import pending_columns
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Key, Table, handle_key
 from ticdc_lakehouse.schema.effect import Added, Changed, ConvertedColumn, Dropped, Effect, Rekeyed, Renamed
-from ticdc_lakehouse.schema.key import added, free_name, spelled, without_nulls
+from ticdc_lakehouse.schema.key import added, free_name, spelled, with_foreign_key, without_covered, without_nulls
 from ticdc_lakehouse.schema.literal import zero
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.schema.partitioned import add_partitions, drop_partitions, resize_hash
 from ticdc_lakehouse.schema.statement import (
     Action,
     AddColumn,
+    AddForeignKey,
     AddKey,
     AddPartitions,
     AlterTable,
@@ -60,7 +61,7 @@ def change(table: Table, statement: AlterTable) -> Changed:
 
 def _resolved(table: Table, actions: Sequence[Action]) -> list[Action]:
     """The actions as TiDB takes them when the statement begins: without those that IF EXISTS or IF NOT EXISTS makes
-    idle, and keys with their names, which the other actions do not change."""
+    idle, and keys with their names, which the other actions do not change; foreign keys likewise."""
     return [_named(table, action) for action in actions if not _is_idle(table, action)]
 
 
@@ -68,7 +69,7 @@ def _is_idle(table: Table, action: Action) -> bool:
     match action:
         case AddColumn(column=column, lenient=True):
             return _has_column(table, column.name)
-        case DropColumn(name=name, lenient=True):
+        case DropColumn(name=name, lenient=True) | ModifyColumn(old=name, lenient=True):
             return not _has_column(table, name)
         case AddKey(index=str(index), lenient=True):
             return any(_same(key.name, index) for key in table.keys or ())
@@ -76,13 +77,22 @@ def _is_idle(table: Table, action: Action) -> bool:
 
 
 def _named(table: Table, action: Action) -> Action:
+    if isinstance(action, AddForeignKey):
+        return without_covered(action, _indexes(table))
     if not isinstance(action, AddKey) or action.index or action.primary or table.keys is None:
         return action
-    return replace(action, index=free_name(table.keys, next(iter(action.columns), action.first)))
+    return replace(action, index=free_name(table.keys, next(iter(action.columns), action.first or action.called)))
 
 
 def _has_column(table: Table, name: str) -> bool:
     return any(_same(name, column.name) for column in table.columns)
+
+
+def _indexes(table: Table) -> list[Key]:
+    """The keys and indexes that TiDB looks through for a foreign key of ALTER TABLE: a clustered primary key of one
+    integer column is not among them."""
+    integers = {fold(column.name) for column in table.columns if column.type.family is Family.INTEGER}
+    return [k for k in table.keys or () if not (k.primary and len(k.columns) == 1 and fold(k.columns[0]) in integers)]
 
 
 def _key_positions(table: Table) -> list[int]:
@@ -107,7 +117,7 @@ def _act(table: Table, action: Action) -> _Step:
             return _rename_column(table, action)
         case ModifyColumn():
             return _modify_column(table, action)
-        case AddKey() | DropKey() | RenameKey():
+        case AddKey() | AddForeignKey() | DropKey() | RenameKey():
             return _change_key(table, action), ()
         case DropPartitions():
             return drop_partitions(table, action)
@@ -207,11 +217,13 @@ def _modify_column(table: Table, action: ModifyColumn) -> _Step:
     return replace(table, columns=columns), effects
 
 
-def _change_key(table: Table, action: AddKey | DropKey | RenameKey) -> Table:
+def _change_key(table: Table, action: AddKey | AddForeignKey | DropKey | RenameKey) -> Table:
     """Of a table whose keys are not known only a primary key says what the handle key is."""
     match action:
         case AddKey():
             return _add_key(table, action)
+        case AddForeignKey():
+            return with_foreign_key(table, action)
         case DropKey(index=index):
             if table.keys is None and _same(index, "PRIMARY"):
                 raise ApplyError("DROP PRIMARY KEY: the table's other keys are not known")

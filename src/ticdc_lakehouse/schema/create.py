@@ -6,10 +6,18 @@ from dataclasses import replace
 
 from ticdc_lakehouse.schema.column import ColumnText, read_column
 from ticdc_lakehouse.schema.definition import Partitioning, Table, handle_key
-from ticdc_lakehouse.schema.key import is_key, keys_of, read_key, spelled, without_nulls
+from ticdc_lakehouse.schema.key import (
+    is_key,
+    keys_of,
+    read_key,
+    spelled,
+    with_foreign_key,
+    without_covered,
+    without_nulls,
+)
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.partition import read_partitioning
-from ticdc_lakehouse.schema.statement import AddKey, CreateTable, CreateTableLike
+from ticdc_lakehouse.schema.statement import AddForeignKey, AddKey, CreateTable, CreateTableLike
 from ticdc_lakehouse.schema.tokens import Tokens, UnreadableError
 
 _ROWS_FOLLOW = ("AS", "SELECT", "WITH", "VALUES", "TABLE", "IGNORE", "REPLACE", "(")
@@ -34,8 +42,8 @@ def read_create(tokens: Tokens, database: str | None) -> CreateTable | CreateTab
     return CreateTable(table=table if partitioning is None else replace(table, partitioning=partitioning))
 
 
-def read_entry(tokens: Tokens) -> tuple[ColumnText | None, AddKey | None]:
-    """Passes a column, a key or index, or a column with its own key."""
+def read_entry(tokens: Tokens) -> tuple[ColumnText | None, AddKey | AddForeignKey | None]:
+    """Passes a column, a key, index or foreign key, or a column with its own key."""
     if is_key(tokens):
         return None, read_key(tokens)
     column = read_column(tokens)
@@ -58,11 +66,15 @@ def _table(name: TableName, entries: list[Tokens]) -> Table:
     if not columns:
         raise UnreadableError("a table with columns", "none", 1)
     # TiDB makes the keys of columns last; of keys of one length TiCDC chooses the oldest.
-    made = [key for _, key in sorted(read, key=lambda entry: entry[0] is not None) if key is not None]
+    made = [key for _, key in sorted(read, key=lambda entry: entry[0] is not None) if isinstance(key, AddKey)]
     for key in made:
         columns = without_nulls(columns, key)
     keys = keys_of([spelled(key, columns) for key in made])
-    return Table(database=name[0], table=name[1], columns=columns, key=handle_key(columns, keys), keys=keys)
+    table = Table(database=name[0], table=name[1], columns=columns, key=handle_key(columns, keys), keys=keys)
+    for _, foreign in read:  # whose indexes come after all others
+        if isinstance(foreign, AddForeignKey):
+            table = with_foreign_key(table, without_covered(foreign, table.keys or ()))
+    return table
 
 
 def _read_options(tokens: Tokens) -> Partitioning | None:

@@ -110,6 +110,8 @@ class Table:
     keys: tuple[Key, ...] | None = None
     """All keys and indexes, in the order in which they were made; None where that is not known."""
     partitioning: Partitioning | None = None
+    foreign_keys: int = 0
+    """How many foreign keys it ever had, as far as statements tell: TiDB numbers those without a name."""
 
     @property
     def name(self) -> TableName:
@@ -178,6 +180,8 @@ def table_to_json(table: Table) -> str:
         members["keys"] = table.keys
     if table.partitioning is not None:
         members["partitioning"] = table.partitioning
+    if table.foreign_keys:
+        members["foreign_keys"] = table.foreign_keys
     return msgspec.json.encode(members).decode()
 
 
@@ -191,6 +195,7 @@ def table_from_json(text: str) -> Table:
         key=tuple(members["key"]),
         keys=msgspec.convert(members.get("keys"), tuple[Key, ...] | None),
         partitioning=msgspec.convert(members.get("partitioning"), Partitioning | None),
+        foreign_keys=members.get("foreign_keys", 0),
     )
 
 

@@ -9,6 +9,7 @@ from itertools import chain, count
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Key, Table
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.schema.statement import (
+    AddForeignKey,
     AddKey,
     AlterTable,
     DropColumn,
@@ -30,12 +31,14 @@ def is_key(tokens: Tokens) -> bool:
     return tokens.word() in _WORDS and (tokens.word() not in _NOT_RESERVED or tokens.word(1) in ("INDEX", "KEY"))
 
 
-def read_key(tokens: Tokens) -> AddKey | None:
-    """Passes a key, index or constraint up to a comma or the end; None for a foreign key and a CHECK.
+def read_key(tokens: Tokens) -> AddKey | AddForeignKey | None:
+    """Passes a key, index or constraint up to a comma or the end; None for a CHECK.
 
     Of ``CONSTRAINT x UNIQUE y`` TiDB takes the name x, unlike MySQL.
     """
     name = _read_constraint(tokens)
+    if tokens.take("FOREIGN", "KEY"):
+        return _read_foreign_key(tokens, name)
     word = tokens.take_any("PRIMARY", "UNIQUE", *_INDEXES)
     if not word:
         tokens.skip_until(",")
@@ -44,9 +47,16 @@ def read_key(tokens: Tokens) -> AddKey | None:
     lenient = tokens.take("IF", "NOT", "EXISTS")
     index = _read_name(tokens)
     unique = word in ("PRIMARY", "UNIQUE")
-    return read_key_columns(
-        tokens, AddKey(primary=word == "PRIMARY", index=name or index, columns=(), unique=unique, lenient=lenient)
-    )
+    key = AddKey(primary=word == "PRIMARY", index=name or index, columns=(), unique=unique, lenient=lenient)
+    return read_key_columns(tokens, replace(key, called="vector_index") if word == "VECTOR" else key)
+
+
+def _read_foreign_key(tokens: Tokens, constraint: str | None) -> AddForeignKey:
+    tokens.take("IF", "NOT", "EXISTS")  # TiDB refuses a second one all the same
+    name = None if tokens.word() == "(" else tokens.name()
+    columns = tuple(part.column_name() for part in tokens.brackets().parts())
+    tokens.skip_until(",")
+    return AddForeignKey(name=constraint or name, columns=columns)
 
 
 def read_key_columns(tokens: Tokens, key: AddKey) -> AddKey:
@@ -95,14 +105,34 @@ def added(keys: tuple[Key, ...], key: AddKey, given: Set[str] = frozenset()) -> 
     if key.primary:
         return (*keys, Key(name="PRIMARY", columns=key.columns))
     # CREATE TABLE calls a key expression_index if any part of it is an expression, ALTER TABLE if the first one is.
-    name = key.index or free_name(keys, key.columns[0] if key.columns else None, given)
+    name = key.index or free_name(keys, key.columns[0] if key.columns else key.called, given)
     return (*keys, Key(name=name, columns=key.columns, unique=key.unique))
 
 
-def free_name(keys: tuple[Key, ...], first: str | None, given: Set[str] = frozenset()) -> str:
+def with_foreign_key(table: Table, foreign: AddForeignKey) -> Table:
+    """The table with one foreign key more, and with its index if it has columns."""
+    number = table.foreign_keys + 1
+    table = replace(table, foreign_keys=number)
+    if table.keys is None or not foreign.columns:
+        return table
+    index = Key(name=foreign.name or f"fk_{number}", columns=foreign.columns, unique=False)
+    return replace(table, keys=(*table.keys, index))
+
+
+def without_covered(foreign: AddForeignKey, keys: Iterable[Key]) -> AddForeignKey:
+    """The foreign key without its columns if an index or a key begins with them: it makes no index then."""
+    return replace(foreign, columns=()) if is_covered(foreign, keys) else foreign
+
+
+def is_covered(foreign: AddForeignKey, keys: Iterable[Key]) -> bool:
+    """True if an index or a key begins with the columns of the foreign key."""
+    columns = [fold(name) for name in foreign.columns]
+    return any([fold(name) for name in key.columns[: len(columns)]] == columns for key in keys)
+
+
+def free_name(keys: tuple[Key, ...], first: str, given: Set[str] = frozenset()) -> str:
     """TiDB's name for a key without one."""
     taken = {"primary", *given, *(fold(other.name) for other in keys)}
-    first = first or "expression_index"
     names = chain([first], (f"{first}_{number}" for number in count(2)))
     return next(name for name in names if fold(name) not in taken)
 

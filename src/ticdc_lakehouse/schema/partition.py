@@ -35,6 +35,10 @@ def read_partitioning(tokens: Tokens) -> Partitioning:
     if method == "HASH":
         return Partitioning(method="hash", column=column, function=function, partitions=_read_hash(tokens))
     tokens.skip_until("INTERVAL", "SUBPARTITION", "(")
+    if tokens.take("SUBPARTITION", "BY"):  # which TiDB ignores
+        tokens.skip_until("(")
+        tokens.brackets()
+        tokens.skip_until("(")
     if method == "KEY" or tokens.word() != "(":
         tokens.skip_until()
         return Partitioning(method=method.lower(), column=None, function=None, partitions=())

@@ -6,12 +6,16 @@ before the commit_ts that TiCDC sends (up to a third of a second was measured).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ticdc_codec.mysql_type import same_type
-from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Key, Table
+from ticdc_lakehouse.schema.key import is_covered
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.schema.statement import (
     Action,
     AddColumn,
+    AddForeignKey,
     AddKey,
     AddPartitions,
     AlterTable,
@@ -49,8 +53,8 @@ def _is_done(table: Table, action: Action) -> bool:
         case ModifyColumn(old=old, column=column):
             renames = fold(old) != fold(column.name)
             return _has(table, column) and not (renames and _column(table, old))
-        case AddKey() | DropKey() | RenameKey():
-            return _is_key_done(_keys(table), action)
+        case AddKey() | AddForeignKey() | DropKey() | RenameKey():
+            return _is_key_done(table.keys or (), action)
         case DropPartitions(names=names):
             return _partitions(table).isdisjoint(map(fold, names))
         case AddPartitions(partitions=partitions):
@@ -61,15 +65,18 @@ def _is_done(table: Table, action: Action) -> bool:
             return table.partitioning == partitioning
 
 
-def _is_key_done(keys: set[str], action: AddKey | DropKey | RenameKey) -> bool:
+def _is_key_done(keys: Sequence[Key], action: AddKey | AddForeignKey | DropKey | RenameKey) -> bool:
+    names = {fold(key.name) for key in keys}
     match action:
+        case AddForeignKey():
+            return is_covered(action, keys)
         case AddKey(index=index, columns=columns, primary=primary):
             named = "PRIMARY" if primary else index or next(iter(columns), "")
-            return fold(named) in keys
+            return fold(named) in names
         case DropKey(index=index):
-            return fold(index) not in keys
+            return fold(index) not in names
         case RenameKey(old=old, new=new):
-            return fold(new) in keys and fold(old) not in keys
+            return fold(new) in names and fold(old) not in names
 
 
 def _column(table: Table, name: str) -> ColumnDefinition | None:
@@ -79,10 +86,6 @@ def _column(table: Table, name: str) -> ColumnDefinition | None:
 def _has(table: Table, column: ColumnDefinition) -> bool:
     found = _column(table, column.name)
     return found is not None and same_type(found.type, column.type)
-
-
-def _keys(table: Table) -> set[str]:
-    return {fold(key.name) for key in table.keys or ()}
 
 
 def _partitions(table: Table) -> set[str]:

@@ -82,7 +82,10 @@ class AlterTable:
     @property
     def of_indexes(self) -> bool:
         """Whether it adds indexes alone: their names must be known, but no row and no key depends on them."""
-        return all(isinstance(action, AddKey) and not action.unique for action in self.actions)
+        return all(
+            isinstance(action, AddForeignKey) or (isinstance(action, AddKey) and not action.unique)
+            for action in self.actions
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -245,6 +248,8 @@ class ModifyColumn:
     old: str
     column: ColumnDefinition
     position: Position | None = None
+    lenient: bool = False
+    """IF EXISTS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,8 +265,20 @@ class AddKey:
     """Whether it is a key of columns, which may become the handle key."""
     first: str | None = None
     """Of an index of expressions the column that comes first; None if an expression does."""
+    called: str = "expression_index"
+    """What TiDB calls it where neither the text nor a column gives it a name."""
     lenient: bool = False
     """IF NOT EXISTS."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AddForeignKey:
+    """A FOREIGN KEY: TiDB makes an index of its name for it, unless one begins with its columns."""
+
+    name: str | None
+    """Its name; None where the text has none: TiDB calls it ``fk_`` and its number then."""
+    columns: tuple[str, ...]
+    """None if an index is known to begin with them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -321,6 +338,7 @@ Action = (
     | RenameColumn
     | ModifyColumn
     | AddKey
+    | AddForeignKey
     | DropKey
     | RenameKey
     | DropPartitions
