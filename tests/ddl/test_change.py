@@ -10,6 +10,7 @@ from ticdc_codec.errors import ApplyError
 from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table, table_from_json, table_to_json
 from ticdc_lakehouse.schema.effect import Added, Changed, ConvertedColumn, Dropped, Effect, Rekeyed, Renamed, RowsGone
+from ticdc_lakehouse.schema.key import changes_unique_key
 from ticdc_lakehouse.schema.read import read_ddl
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.schema.statement import AlterTable
@@ -420,6 +421,33 @@ def test_a_key_without_a_name_gets_one_that_is_free_when_the_statement_begins(
 def test_a_vector_index_without_a_name_is_called_vector_index(before: Table) -> None:
     now = alter(before, "ADD INDEX ((id + 1)), ADD VECTOR INDEX ((VEC_COSINE_DISTANCE(v)))").table
     assert {key.name for key in now.keys or ()} == {"PRIMARY", "vector_index", "expression_index", "vector_index_2"}
+
+
+@pytest.mark.parametrize(
+    "text", ["DROP INDEX b", "RENAME INDEX b TO c", "DROP PRIMARY KEY", "ADD COLUMN c INT, DROP KEY b"]
+)
+def test_an_index_that_a_table_without_primary_key_lacks_is_not_passed_over(text: str) -> None:
+    """It may be a unique key under another name."""
+    before = table("a INT NOT NULL, UNIQUE KEY a (a), KEY k (a)")
+    with pytest.raises(ApplyError, match="the table's definition has none of this name"):
+        alter(before, text)
+    (statement,) = read_ddl(f"ALTER TABLE d.t {text}", None, None)
+    assert isinstance(statement, AlterTable)
+    assert changes_unique_key(before, statement)
+
+
+@pytest.mark.parametrize(
+    ("entries", "text"),
+    [
+        ("UNIQUE KEY a (a)", "DROP INDEX IF EXISTS b"),
+        ("UNIQUE KEY a (a), KEY k (b)", "DROP COLUMN b, DROP INDEX k"),
+        ("PRIMARY KEY (a)", "DROP INDEX b, RENAME INDEX c TO d"),
+        ("KEY a (a)", "DROP INDEX b"),
+    ],
+)
+def test_an_index_on_which_no_handle_key_depends_is(entries: str, text: str) -> None:
+    before = table(f"a INT NOT NULL, b INT, {entries}")
+    assert alter(before, text).table.key == before.key
 
 
 A, B = "FOREIGN KEY (a) REFERENCES p (id)", "FOREIGN KEY (b) REFERENCES p (id) ON DELETE SET NULL"

@@ -28,9 +28,9 @@ SOON, LATER = first_of(1_700_000_000_300), first_of(1_700_000_020_000)
 DATA = "f_d_t__data"
 
 
-def planned(commit_ts: int, query: str, *rows: RowGroup, source: str = "export") -> TablePlan:
+def planned(commit_ts: int, query: str, *rows: RowGroup, source: str = "export", sql: str = CREATE) -> TablePlan:
     """The table, as exported or made at ``EXPORTED_AT``, after a window with the DDL."""
-    table = tables_from_sql(CREATE)[0]
+    table = tables_from_sql(sql)[0]
     definition = Definition(
         table=table, commit_ts=EXPORTED_AT, source=source, name="f_d_t", data=DATA, named_at=EXPORTED_AT
     )
@@ -88,6 +88,29 @@ def test_of_any_other_time_or_table_it_contradicts_the_definition(query: str) ->
 )
 def test_what_it_has_in_another_form_blocks(query: str) -> None:
     assert planned(SOON, query).stop is not None
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "ALTER TABLE t ADD UNIQUE (x)",
+        "ALTER TABLE t ADD UNIQUE (y, x), ADD COLUMN w INT",
+        "ALTER TABLE t ADD INDEX (x)",
+        "ALTER TABLE t ADD UNIQUE ((x + 1))",
+        "ALTER TABLE t DROP INDEX z, ADD UNIQUE (x)",
+        "ALTER TABLE t ADD FOREIGN KEY (x) REFERENCES p (id)",
+    ],
+)
+def test_a_key_without_a_name_that_an_export_has_already_gets_no_second_one(query: str) -> None:
+    keys = "UNIQUE KEY x_2 (x), UNIQUE KEY y (y, x), KEY X (x), UNIQUE KEY expression_index ((x + 1))"
+    sql = f"CREATE TABLE d.t (id BIGINT PRIMARY KEY, x INT NOT NULL, y INT NOT NULL, w INT, {keys})"
+    plan = planned(SOON, query, sql=sql)
+    assert plan.stop is None
+    assert [key.name for key in (plan.definition and plan.definition.table.keys) or ()] == [
+        key.name for key in tables_from_sql(sql)[0].keys or ()
+    ]
+    later = planned(LATER, "ALTER TABLE t ADD UNIQUE (x)", sql=sql)
+    assert [key.name for key in (later.definition and later.definition.table.keys) or ()][-1] == "x_3"
 
 
 def test_what_an_export_has_not_is_done() -> None:

@@ -27,7 +27,7 @@ from ticdc_lakehouse.planning.window_tables import WindowTables
 from ticdc_lakehouse.policy import OnDrop
 from ticdc_lakehouse.schema.computed_default import OldRows, with_old_rows
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.schema.repeated import removes_rows
+from ticdc_lakehouse.schema.repeated import adds_unnamed_key, removes_rows
 from ticdc_lakehouse.schema.statement import (
     AlterTable,
     CreateTable,
@@ -126,6 +126,9 @@ def _alter(tables: WindowTables, ddl: DdlEvent, statement: AlterTable) -> None:
             continue
         if builder.may_include(ddl) and removes_rows(statement):
             builder.block(unsupported(ddl, _UNCERTAIN))
+            continue
+        if adds_unnamed_key(statement) and builder.has_effect_of(ddl, statement):
+            builder.record_ddl(ddl)
             continue
         resolved = with_old_rows(statement, ddl.commit_ts, _old_rows(tables, builder.name))
         try:

@@ -85,14 +85,14 @@ def read_create_index(tokens: Tokens, database: str | None) -> Statement:
 def read_drop_index(tokens: Tokens, database: str | None) -> Statement:
     """Passes DROP INDEX."""
     tokens.expect("DROP", "INDEX")
-    tokens.take("IF", "EXISTS")
+    lenient = tokens.take("IF", "EXISTS")
     index = tokens.name()
     tokens.expect("ON")
     name = tokens.table_name(database)
     while tokens.take_any("ALGORITHM", "LOCK"):
         tokens.take("=")
         tokens.name()
-    return AlterTable(name=name, actions=(DropKey(index=index),))
+    return AlterTable(name=name, actions=(DropKey(index=index, lenient=lenient),))
 
 
 def _read_exchange(tokens: Tokens, name: TableName, database: str | None, *, is_qualified: bool) -> ExchangePartition:
@@ -200,8 +200,8 @@ def _read_drop(tokens: Tokens) -> tuple[Action, ...]:
     if tokens.take("PRIMARY", "KEY"):
         return (DropKey(index="PRIMARY"),)
     if tokens.take_any("INDEX", "KEY"):
-        tokens.take("IF", "EXISTS")
-        return (DropKey(index=tokens.name()),)
+        lenient = tokens.take("IF", "EXISTS")
+        return (DropKey(index=tokens.name(), lenient=lenient),)
     if tokens.take_any("FOREIGN", "CHECK", "CONSTRAINT", "STATS_EXTENDED"):
         tokens.skip_until(",")
         return ()

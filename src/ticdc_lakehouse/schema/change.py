@@ -10,7 +10,15 @@ from ticdc_codec.mysql_type import Family, same_type
 from ticdc_lakehouse.schema.computed_default import pending_columns
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Key, Table, handle_key
 from ticdc_lakehouse.schema.effect import Added, Changed, ConvertedColumn, Dropped, Effect, Rekeyed, Renamed
-from ticdc_lakehouse.schema.key import added, free_name, spelled, with_foreign_key, without_covered, without_nulls
+from ticdc_lakehouse.schema.key import (
+    added,
+    free_name,
+    spelled,
+    unknown_index,
+    with_foreign_key,
+    without_covered,
+    without_nulls,
+)
 from ticdc_lakehouse.schema.literal import zero
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.schema.partitioned import add_partitions, drop_partitions, resize_hash
@@ -62,6 +70,11 @@ def change(table: Table, statement: AlterTable) -> Changed:
 def _resolved(table: Table, actions: Sequence[Action]) -> list[Action]:
     """The actions as TiDB takes them when the statement begins: without those that IF EXISTS or IF NOT EXISTS makes
     idle, and keys with their names, which the other actions do not change; foreign keys likewise."""
+    if (unknown := unknown_index(table, actions)) is not None:
+        raise ApplyError(
+            f"index `{unknown}`: the table's definition has none of this name, and the handle key may depend on it: "
+            "skip it if it is no unique key"
+        )
     return [_named(table, action) for action in actions if not _is_idle(table, action)]
 
 
@@ -73,6 +86,8 @@ def _is_idle(table: Table, action: Action) -> bool:
             return not _has_column(table, name)
         case AddKey(index=str(index), lenient=True):
             return any(_same(key.name, index) for key in table.keys or ())
+        case DropKey(index=index, lenient=True):
+            return all(not _same(key.name, index) for key in table.keys or ())
     return False
 
 

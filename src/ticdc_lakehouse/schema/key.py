@@ -9,6 +9,7 @@ from itertools import chain, count
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Key, Table
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.schema.statement import (
+    Action,
     AddForeignKey,
     AddKey,
     AlterTable,
@@ -149,8 +150,23 @@ def without_nulls(columns: tuple[ColumnDefinition, ...], key: AddKey) -> tuple[C
     return tuple(replace(c, nullable=False) if fold(c.name) in sure else c for c in columns)
 
 
+def unknown_index(table: Table, actions: Iterable[Action]) -> str | None:
+    """The first index that is dropped or renamed and that the definition lacks: TiDB has it, so its unique keys may
+    have other names than the definition's. None where the handle key does not depend on it: it is the primary key."""
+    actions, keys = tuple(actions), table.keys or ()
+    if not any(key.unique for key in keys) or any(key.primary for key in keys):
+        return None
+    known = {fold(key.name) for key in keys} | {fold(a.new) for a in actions if isinstance(a, RenameKey)}
+    for action in actions:
+        match action:
+            case DropKey(index=name, lenient=False) | RenameKey(old=name) if fold(name) not in known:
+                return name
+    return None
+
+
 def changes_unique_key(table: Table, statement: AlterTable) -> bool:
-    """Whether a statement adds or drops a primary or unique key of the table, or changes a column of one."""
+    """Whether a statement adds or drops a primary or unique key of the table, or changes a column of one; also whether
+    it may, since the definition lacks the index that it drops or renames."""
     unique = [key for key in table.keys or () if key.unique]
     names = {fold(key.name) for key in unique}
     columns = {fold(name) for key in unique for name in key.columns}
@@ -162,4 +178,4 @@ def changes_unique_key(table: Table, statement: AlterTable) -> bool:
                 return True
             case DropColumn(name=name) | RenameColumn(old=name) | ModifyColumn(old=name) if fold(name) in columns:
                 return True
-    return False
+    return unknown_index(table, statement.actions) is not None

@@ -6,6 +6,7 @@ before the commit_ts that TiCDC sends (up to a third of a second was measured).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from ticdc_codec.mysql_type import same_type
@@ -42,6 +43,12 @@ def removes_rows(statement: AlterTable) -> bool:
     return truncates or any(isinstance(action, ResizeHash) for action in statement.actions)
 
 
+def adds_unnamed_key(statement: AlterTable) -> bool:
+    """True if it adds a key or an index without a name: done twice, it is there under two names."""
+    keys = (action for action in statement.actions if isinstance(action, AddKey))
+    return any(key.index is None and not key.primary for key in keys)
+
+
 def _is_done(table: Table, action: Action) -> bool:
     match action:
         case AddColumn(column=column):
@@ -70,13 +77,21 @@ def _is_key_done(keys: Sequence[Key], action: AddKey | AddForeignKey | DropKey |
     match action:
         case AddForeignKey():
             return is_covered(action, keys)
-        case AddKey(index=index, columns=columns, primary=primary):
-            named = "PRIMARY" if primary else index or next(iter(columns), "")
-            return fold(named) in names
+        case AddKey(index=None, primary=False):
+            return any(_is_unnamed(key, action) for key in keys)
+        case AddKey(index=index, primary=primary):
+            return fold("PRIMARY" if primary else index or "") in names
         case DropKey(index=index):
             return fold(index) not in names
         case RenameKey(old=old, new=new):
             return fold(new) in names and fold(old) not in names
+
+
+def _is_unnamed(key: Key, added: AddKey) -> bool:
+    """True if it is the added key, under a name that TiDB gives one without."""
+    first = next(iter(added.columns), added.first or added.called)
+    is_name = re.fullmatch(rf"{re.escape(fold(first))}(_\d+)?", fold(key.name)) is not None
+    return is_name and key.unique == added.unique and [*map(fold, key.columns)] == [*map(fold, added.columns)]
 
 
 def _column(table: Table, name: str) -> ColumnDefinition | None:

@@ -287,6 +287,8 @@ class DropKey:
 
     index: str
     """``PRIMARY`` is the primary key's name."""
+    lenient: bool = False
+    """IF EXISTS."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
