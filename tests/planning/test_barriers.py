@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from one_table import KNOWN, NAME, STATE, U, ddl
+from one_table import DDL_STOP, KNOWN, NAME, STATE, U, ddl
 
-from ticdc_lakehouse.planning.barriers import barriers, lagging_names
+from ticdc_lakehouse.planning.barriers import barriers, lagging_names, unapplied_after
 from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.planning.stop_reason import StopKind
 from ticdc_lakehouse.schema.names import TableName
 
 BEFORE = Published(tso=10)
@@ -56,6 +57,24 @@ def test_table_below_the_watermark_is_parted_where_it_is_under_all_its_names() -
     assert lagging_names(ddls, before) == {U: {U, NAME, x}}
     assert barriers(ddls, before).tables[NAME] == (4, 6, 10)
     assert barriers(ddls, before).tables[v] == (9,)
+
+
+@pytest.mark.parametrize(
+    ("kind", "after"),
+    [
+        (StopKind.UNSUPPORTED_DDL, 7),
+        (StopKind.INCOMPATIBLE_ROWS, 8),
+    ],
+)
+def test_all_rows_of_a_definition_are_read_again_for_a_table_that_waited_for_an_override(
+    kind: StopKind, after: int
+) -> None:
+    """Late ones may have come meanwhile. Under another name they may be another table's."""
+    state = replace(STATE, applied_tso=8, stop=replace(DDL_STOP, kind=kind, needs_override=False))
+    before = Published(tso=10, tables={U: state}, definitions={STATE.data: replace(KNOWN, commit_ts=7, named_at=3)})
+    rename = ddl(9, "RENAME TABLE t TO u", None)
+    assert [*unapplied_after([rename], before, in_any_order=True)] == [(NAME, after), (U, 8)]
+    assert [*unapplied_after([rename], before, in_any_order=False)] == [(NAME, 8), (U, 8)]
 
 
 def test_rows_from_before_the_window_are_parted_at_the_definition_in_force() -> None:

@@ -250,6 +250,43 @@ def test_rows_of_a_table_that_is_gone_do_not_bring_it_back() -> None:
     assert [each.name for each in plan_tables(now).tables] == [NAME]
 
 
+def waiting(stop: StopReason, *groups: RowGroup, ddls: tuple[DdlEvent, ...] = (), since: int = 0) -> PlanningInput:
+    """Arrivals while the table waits at 8 for an override; ``since``: commit_ts of its last DDL."""
+    known = replace(KNOWN, commit_ts=since)
+    now = arriving(*groups, known=known, ddls=ddls)
+    state = replace(STATE, applied_tso=8, stop=stop)
+    return replace(now, before=replace(now.before, tables={NAME: state}, definitions={DATA: known}))
+
+
+def test_what_came_late_while_a_table_was_blocked_and_cannot_be_merged_is_told() -> None:
+    now = waiting(DDL_STOP, replace(OLD, first=4, last=4), since=6)
+    made = plan(now)
+    assert (made.through, needs_override(made), made.stop and made.stop.kind) == (8, True, StopKind.LATE_ROWS)
+    assert "a late row came while it was blocked (unsupported DDL at 5" in (block_reason(made) or "")
+    assert plan(waiting(DDL_STOP, OLD, since=3)).stop == DDL_STOP
+
+
+@pytest.mark.parametrize(("since", "through"), [(0, 6), (7, 8)])
+def test_a_ddl_that_came_late_while_a_table_was_blocked_is_told(since: int, through: int) -> None:
+    made = plan(waiting(DDL_STOP, ddls=(coming_late(6, "ALTER TABLE t DROP COLUMN v"),), since=since))
+    assert (made.through, needs_override(made), made.stop and made.stop.kind) == (through, True, StopKind.LATE_DDL)
+
+
+def test_ddls_that_are_applied_already_are_not_applied_again_after_late_rows() -> None:
+    """The table cannot go back behind its last DDL, which is of the commit_ts up to which it is applied."""
+    known = replace(definition(10), source="ddl")
+    state = replace(STATE, ddls=("ALTER TABLE t ADD v VARCHAR(9)",))
+    made = plan(late(planning_input(known=known, state=state), 5))
+    assert (made.through, made.ddls, block_reason(made)) == (10, state.ddls, "came late")
+
+
+def test_a_table_that_a_late_ddl_makes_takes_the_rows_that_came_before_it() -> None:
+    made = plan(arriving(replace(ROWS, first=9, last=9), ddls=(coming_late(8, "TRUNCATE TABLE t"),)))
+    assert [(step.after, step.batches) for step in made.steps if isinstance(step, MergeRows)] == [(8, (-1, 4))]
+    fresh = plan(arriving(ROWS, ddls=(ddl(12, "TRUNCATE TABLE t"),)))
+    assert [(step.after, step.batches) for step in fresh.steps if isinstance(step, MergeRows)] == [(12, (3, 4))]
+
+
 def coming_late(commit_ts: int, query: str, name: str = "t") -> DdlEvent:
     return replace(ddl(commit_ts, query, name), late=True)
 

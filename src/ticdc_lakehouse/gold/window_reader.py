@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 from datetime import datetime
 
 from pyspark.sql import Column as SparkColumn
@@ -13,11 +13,11 @@ from ticdc_codec.event import Kind, Op, columns_from
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold.late_rows import first_deliveries
 from ticdc_lakehouse.gold.retired_topics import tables_of
-from ticdc_lakehouse.planning.barriers import Barriers, barriers, lagging_names
+from ticdc_lakehouse.planning.barriers import Barriers, barriers, unapplied_after
 from ticdc_lakehouse.planning.published_state import Definition, Published
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup, Window, statements_of
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.schema.statement import names_of
+from ticdc_lakehouse.schema.statement import CreateTable, CreateTableLike, TruncateTable, names_of
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import folded_sql, is_table_sql, rows_sql, time_literal
 
@@ -90,7 +90,8 @@ def _window(
     ddl_rows = _ddl_rows(ddls.where(due if seen is None else due | new)) if has_ddls else []
     new_below = _new_below(ddls, ddl_rows, before.tso, replays, seen)
     found = tuple(_ddl_event(row, new_below, is_arrival=seen is not None) for row in ddl_rows)
-    unapplied = new | _unapplied(before, found) | _after_replayed(found) | replays
+    again = unapplied_after(found, before, in_any_order=seen is not None)
+    unapplied = new | _after([*again, *_changed_below(found, before)]) | replays
     rows = (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso) & unapplied
     groups = _grouped_rows(events.where(rows), barriers(found, before, past))
     return Window(
@@ -122,29 +123,32 @@ def _replays(before: Published, through: datetime | None) -> SparkColumn:
     return F.expr(f"({replayed_since(before)}) AND replayed_at <= {time_literal(through)}")
 
 
-def _unapplied(before: Published, ddls: Iterable[DdlEvent]) -> SparkColumn:
-    """Rows that tables below the watermark have yet to take."""
+def _after(again: Iterable[tuple[TableName, int]]) -> SparkColumn:
+    """Rows of these names with a commit_ts above the one that stands beside it."""
     condition = F.lit(False)
-    for name, names in lagging_names(ddls, before).items():
-        of_table = _any([F.expr(is_table_sql(each)) for each in sorted(names)])
-        condition = condition | (of_table & (F.col("commit_ts") > before.tables[name].applied_tso))
+    for name, commit_ts in again:
+        condition = condition | (F.expr(is_table_sql(name)) & (F.col("commit_ts") > commit_ts))
     return condition
 
 
-def _after_replayed(ddls: Iterable[DdlEvent]) -> SparkColumn:
-    """Rows that tables may have to take again after a DDL that was dismissed before."""
-    condition = F.lit(False)
+def _changed_below(ddls: Iterable[DdlEvent], before: Published) -> Iterator[tuple[TableName, int]]:
+    """The tables that may have to take rows again after a DDL that was dismissed before, and those that one makes
+    which came late: their rows may have come before it."""
     for ddl in ddls:
-        for name in {name for statement in ddl.statements if ddl.replayed for name in names_of(statement)}:
-            condition = condition | (F.expr(is_table_sql(name)) & (F.col("commit_ts") > ddl.commit_ts))
-    return condition
+        for statement in ddl.statements:
+            names = names_of(statement)
+            makes = ddl.late and isinstance(statement, CreateTable | CreateTableLike | TruncateTable)
+            if ddl.replayed:
+                yield from ((name, ddl.commit_ts) for name in names)
+            elif makes and _named_at(before, names[0]) < ddl.commit_ts:
+                yield names[0], ddl.commit_ts
 
 
-def _any(conditions: Sequence[SparkColumn]) -> SparkColumn:
-    result = conditions[0]
-    for condition in conditions[1:]:
-        result = result | condition
-    return result
+def _named_at(before: Published, name: TableName) -> int:
+    """commit_ts since which rows under a name belong to the published table; 0 if always, or if there is none."""
+    state = before.tables.get(name)
+    definition = None if state is None else before.definitions.get(state.data)
+    return 0 if definition is None else definition.named_at
 
 
 def _grouped_rows(rows: DataFrame, parted: Barriers) -> list[Row]:

@@ -66,6 +66,22 @@ def _sorted(found: Mapping[_Key, set[int]]) -> dict[_Key, tuple[int, ...]]:
     return {name: tuple(sorted(some)) for name, some in found.items()}
 
 
+def unapplied_after(
+    ddls: Iterable[DdlEvent], before: Published, *, in_any_order: bool
+) -> Iterator[tuple[TableName, int]]:
+    """The names of tables below the watermark, each with the commit_ts after which its rows are read again.
+
+    ``in_any_order``: rows of any commit_ts may have come while a table waited for an override (mode eventual). All rows
+    of its definition are read again then; those from before it cannot be merged.
+    """
+    for name, names in lagging_names(ddls, before).items():
+        state = before.tables[name]
+        definition = before.definitions.get(state.data) if in_any_order and state.overridden else None
+        for each in sorted(names):
+            is_own = definition is not None and each == definition.table.name
+            yield each, definition.own_since if definition is not None and is_own else state.applied_tso
+
+
 def lagging_names(ddls: Iterable[DdlEvent], before: Published) -> dict[TableName, frozenset[TableName]]:
     """Returns the tables below the watermark that need no override, each with all names that it may have had since. The
     state has the last of these names; the plan begins with the first."""

@@ -43,6 +43,12 @@ class TableState:
         return self.stop is not None and self.stop.needs_override
 
     @property
+    def overridden(self) -> bool:
+        """True if the table waited for an override, and goes on by one."""
+        waits = (StopKind.UNSUPPORTED_DDL, StopKind.AMBIGUOUS_TABLE, StopKind.LATE_ROWS, StopKind.LATE_DDL)
+        return self.stop is not None and self.stop.kind in waits and not self.stop.needs_override
+
+    @property
     def dropped(self) -> bool:
         """True if TiDB dropped the table and gold keeps its last rows (``on_drop: keep``)."""
         return self.stop is not None and self.stop.kind is StopKind.DROPPED

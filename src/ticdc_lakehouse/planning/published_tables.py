@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from ticdc_lakehouse.planning.blocking import is_ambiguous, lacks_former_rows
+from ticdc_lakehouse.planning.late_ddls import late_ddl_points
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
@@ -12,6 +14,8 @@ from ticdc_lakehouse.planning.table_plan import TablePlanBuilder
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import names_of
+
+_UNMERGEABLE = "it cannot be merged, since a later DDL changed the table; `ticdc-lake table resume` goes on without it"
 
 
 def published_builder(inputs: PlanningInput, name: TableName, state: TableState) -> TablePlanBuilder:
@@ -23,7 +27,7 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
     builder.seen = (state.applied_tso, state.ddls)
     if state.stop is not None and state.stop.kind in (StopKind.AWAITS_ROWS, StopKind.RESERVED_COLUMN):
         builder.awaits_rows = state.stop
-    points = (inputs.late.get(name), _replayed_point(inputs, builder, state))
+    points = (inputs.late.get(name), *_missed_points(inputs, builder, name, state))
     below = (point for point in points if point is not None and point.tso < state.applied_tso)  # the others are read
     late = min(below, key=lambda point: point.tso, default=None)
     lacks_rows = lacks_former_rows(builder, state)
@@ -35,27 +39,34 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
     elif late is not None:
         changed = 0 if definition is None else definition.own_since
         # A resumed table continues from what came late; rows before its last DDL cannot be merged again.
-        builder.after = state.applied_tso if late.tso < changed else late.tso
-        builder.seen = (0, ())
+        if late.tso >= changed:
+            builder.after, builder.seen = late.tso, (0, ())
         builder.block(late.stop)
     elif (missed := _missed_ddl(inputs, builder)) is not None:
         builder.after, builder.seen = missed, (0, ())
     return builder
 
 
-def _replayed_point(inputs: PlanningInput, builder: TablePlanBuilder, state: TableState) -> BlockingPoint | None:
-    """The point before rows that were replayed from quarantine while their table waits for an override: no later window
-    would read them again, but in eventual mode, where the table reads all."""
-    is_missed = state.needs_override and inputs.batches is None
-    groups = inputs.window.rows.get(builder.name, ()) if is_missed else ()
-    first = min((g.first for g in groups if g.replayed and g.last > builder.named_at), default=None)
-    if first is None:
-        return None
-    detail = (
-        f"rows were replayed while it was blocked ({state.stop}): `ticdc-lake table resume` puts them in their place"
-    )
-    stop = StopReason(kind=StopKind.LATE_ROWS, detail=detail, needs_override=True)
-    return BlockingPoint(tso=first - 1, stop=stop)
+def _missed_points(
+    inputs: PlanningInput, builder: TablePlanBuilder, name: TableName, state: TableState
+) -> Iterator[BlockingPoint]:
+    """The points before what came while the table waits for an override and no later window reads: rows that were
+    replayed from quarantine; in eventual mode late DDLs, and rows that cannot be merged (it reads all others again)."""
+    if not state.needs_override:
+        return
+    is_eventual, changed = inputs.batches is not None, 0 if builder.definition is None else builder.definition.own_since
+    groups = [group for group in inputs.window.rows.get(builder.name, ()) if group.last > builder.named_at]
+    missed = [g.first for g in groups if (g.first <= changed if is_eventual else g.replayed)]
+    if missed:
+        came = "a late row came" if is_eventual else "rows were replayed"
+        outcome = _UNMERGEABLE if is_eventual else "`ticdc-lake table resume` puts them in their place"
+        detail = f"{came} while it was blocked ({state.stop}): {outcome}"
+        stop = StopReason(kind=StopKind.LATE_ROWS, detail=detail, needs_override=True)
+        yield BlockingPoint(tso=min(missed) - 1, stop=stop)
+    before = replace(inputs.before, tables={name: state})
+    late = late_ddl_points(before, (ddl for ddl in inputs.window.ddls if ddl.late))
+    if name in late:
+        yield late[name]
 
 
 def _missed_ddl(inputs: PlanningInput, builder: TablePlanBuilder) -> int | None:

@@ -43,10 +43,12 @@ def _late(inputs: PlanningInput, builder: TablePlanBuilder, group: RowGroup) -> 
 
 
 def _batches(inputs: PlanningInput, builder: TablePlanBuilder, groups: Sequence[RowGroup]) -> tuple[int, int] | None:
-    """Bronze batches (after, through] to read in eventual mode. A table that was blocked reads every batch again, and
-    so does one with rows that were replayed from quarantine: they are of their message's batch."""
+    """Bronze batches (after, through] to read in eventual mode. A table that was blocked reads every batch again. So
+    does one with rows that were replayed from quarantine, which are of their message's batch, and one that a late DDL
+    made, whose rows may have come before it."""
     was_blocked = builder.state is not None and builder.state.stop is not None
-    if inputs.batches is None or not (was_blocked or any(group.replayed for group in groups)):
+    made_late = builder.state is None and 0 < builder.named_at <= inputs.before.tso
+    if inputs.batches is None or not (was_blocked or made_late or any(group.replayed for group in groups)):
         return inputs.batches
     return -1, inputs.batches[1]
 
