@@ -95,7 +95,9 @@ class Planner:
     def _publish(self, plan: TablePlan) -> TableState:
         for found in plan.found:
             self.known[found.data] = found
-            self.taken.append(NameInUse(feed="f", table=found.table.name, name=found.name, data=found.data))
+            self.taken.append(
+                NameInUse(feed="f", table=found.table.name, name=found.name, data=found.data, named_at=found.named_at)
+            )
         return TableState(
             name=plan.view,
             data="" if plan.definition is None else plan.definition.data,

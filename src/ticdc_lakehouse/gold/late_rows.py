@@ -42,7 +42,18 @@ def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[Tabl
         .collect()
     )
     gone = retention_floor(lake, feed, Layer.SILVER).tso if found else 0
-    return {TableName(*name): _blocking_point(rows, tuple(first), before.tso, gone) for *name, rows, first in found}
+    points = {}
+    for *texts, rows, first in found:
+        name = TableName(*texts)
+        points[name] = blocking_point(rows, tuple(first), before.tso, gone, _own_since(before, name))
+    return points
+
+
+def _own_since(before: Published, name: TableName) -> int:
+    """The commit_ts from which on late rows of a published table can be merged."""
+    state = before.tables.get(name)
+    definition = None if state is None else before.definitions.get(state.data)
+    return 0 if definition is None else definition.own_since
 
 
 def late_ddls(lake: Lake, feed: str, before: Published, batch: int) -> dict[TableName, BlockingPoint]:
@@ -83,15 +94,24 @@ def first_deliveries(events: DataFrame, before: Published, through: int) -> Data
     return new.join(earlier.select(*same), same, "left_anti")
 
 
-def _blocking_point(rows: int, first: tuple[int, str, int, int], published: int, gone: int) -> BlockingPoint:
-    """``gone``: the commit_ts up to which silver has deleted changes, which may have been the same."""
+def blocking_point(rows: int, first: tuple[int, str, int, int], published: int, gone: int, since: int) -> BlockingPoint:
+    """The point before a table's first late row.
+
+    ``gone``: the commit_ts up to which silver has deleted changes, which may have been the same. ``since``: that of
+    the last DDL that changed the table.
+    """
     commit_ts, topic, partition, offset = first
-    way_out = (
-        "`ticdc-lake table resume` puts them in their place"
-        if commit_ts > gone
-        else f"they may have come before, but silver no longer has all changes up to {gone} (silver.retention_days): "
-        "`ticdc-lake load` an export taken since"
-    )
+    way_out = "`ticdc-lake table resume` puts them in their place"
+    if commit_ts <= since:
+        way_out = (
+            f"a DDL changed the table at {since}, so that `ticdc-lake table resume` goes on without them: `load` an "
+            "export taken since"
+        )
+    if commit_ts <= gone:
+        way_out = (
+            f"they may have come before, but silver no longer has all changes up to {gone} (silver.retention_days): "
+            "`ticdc-lake load` an export taken since"
+        )
     detail = (
         f"{counted(rows, 'row change')} arrived only after the watermark covering them ({published}) was published, "
         f"the oldest at {topic}/{partition} offset {offset}: {way_out}"

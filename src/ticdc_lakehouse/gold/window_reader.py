@@ -38,7 +38,9 @@ def read_window(
     """The window after the published state ``before``, up to ``tso``; tables that lag behind are read from where they
     are blocked. DDLs that it surely has not are not looked for."""
     events = events_table.events(lake, feed)
-    return _window(events, before, tso, F.col("commit_ts") > before.tso, replays_through, has_ddls=has_ddls)
+    past = () if replays_through is None else tuple(before.definitions.values())
+    new = F.col("commit_ts") > before.tso
+    return _window(events, before, tso, new, replays_through, has_ddls=has_ddls, past=past)
 
 
 def read_arrivals(

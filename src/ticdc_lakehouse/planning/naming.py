@@ -29,6 +29,8 @@ class NameInUse:
     table: TableName
     name: str
     data: str
+    named_at: int = 0
+    """commit_ts since which the table has its name in TiDB; 0 if always."""
 
 
 @dataclass(slots=True)
@@ -46,7 +48,8 @@ class Naming:
     is_feed: Callable[[str], bool] = lambda _name: False
     """True if a feed of this name exists."""
     _views: dict[str, tuple[str, TableName]] = field(default_factory=dict)
-    _data_by_name: dict[TableName, set[str]] = field(default_factory=dict)
+    _data_by_name: dict[TableName, set[tuple[int, str]]] = field(default_factory=dict)
+    """The feed's tables by name, each with the commit_ts since which it had it."""
     _data: set[str] = field(default_factory=set)
     _history_read: bool = False
 
@@ -94,7 +97,14 @@ class Naming:
     def data_of_name(self, table: TableName) -> frozenset[str]:
         """Stable ids of the feed's tables that are or were published under this name."""
         self._read_history()
-        return frozenset(self._data_by_name.get(table, ()))
+        return frozenset(data for _, data in self._data_by_name.get(table, ()))
+
+    def data_at(self, table: TableName, commit_ts: int) -> str | None:
+        """Stable id of the feed's table of which rows under this name were at a commit_ts: the last that got the name
+        before. None if no published one had."""
+        self._read_history()
+        named = ((named_at, data) for named_at, data in self._data_by_name.get(table, ()) if named_at < commit_ts)
+        return max(named, default=(0, None))[1]
 
     def _read_history(self) -> None:
         if self._history_read:
@@ -104,7 +114,7 @@ class Naming:
             self._views[taken.name] = (taken.feed, taken.table)
             self._data.add(taken.data)
             if taken.feed == self.feed:
-                self._data_by_name.setdefault(taken.table, set()).add(taken.data)
+                self._data_by_name.setdefault(taken.table, set()).add((taken.named_at, taken.data))
 
 
 def dropped_name(data: str) -> str:

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ticdc_lakehouse.planning.barriers import unapplied_after
 from ticdc_lakehouse.planning.blocking import block_unless_ignored, block_unless_skipped, unsupported
 from ticdc_lakehouse.planning.compatibility import definition_from_wire
 from ticdc_lakehouse.planning.planning_input import PlanningInput
@@ -20,6 +21,8 @@ from ticdc_lakehouse.schema.computed_default import without_old_rows
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import RenameTables
+
+_LACKING = "`ticdc-lake load` an export taken since; `table resume` goes on without them"
 
 
 class WindowTables:
@@ -39,6 +42,13 @@ class WindowTables:
             if builder is not None:
                 builder.block(inputs.late[name].stop)
         self.recoverable = recoverable_builders(inputs)
+        self._read_again = [
+            *unapplied_after(inputs.window.ddls, inputs.before, in_any_order=inputs.batches is not None)
+        ]
+        for name, point in inputs.late.items():
+            named = self.builders.all_named(name)
+            if named and point.stop.kind is StopKind.LATE_ROWS and all(b.named_at > point.tso for b in named):
+                self._block_former(name, point.tso + 1)
         self._kept_recoverable = {(builder.name, builder.dropped_at) for builder in self.recoverable}
         firsts = {(group.first, name) for name, groups in inputs.window.rows.items() for group in groups}
         self._first_rows = sorted(firsts, reverse=True)
@@ -47,7 +57,9 @@ class WindowTables:
         """Adds builders for tables that are inferred from the wire: their first rows are at or below ``through``."""
         while self._first_rows and self._first_rows[-1][0] <= through:
             first, name = self._first_rows.pop()
-            if self.builders.named(name) is not None or self._is_of_former_name(name, first):
+            named = self.builders.all_named(name)
+            is_own = any(builder.named_at < first for builder in named)
+            if is_own or self._is_of_former_name(name, first) or named:
                 continue
             from_file = self._from_files.get(name)
             groups = (group for group in self.inputs.window.rows[name] if group.first >= first)
@@ -60,16 +72,19 @@ class WindowTables:
         table lacks rows that arrived late and is blocked; a dropped one does not need them."""
         if first > self.inputs.before.tso:
             return False
-        if self.inputs.batches is None and not any(
-            g.replayed for g in self.inputs.window.rows[name] if g.first <= first
-        ):
+        groups = [group for group in self.inputs.window.rows[name] if group.first <= first]
+        if self.inputs.batches is None and not any(group.replayed for group in groups):
             return True
-        data_of_name = self.inputs.naming.data_of_name(name)
-        for builder in self.builders if data_of_name else ():
-            if builder.definition is not None and builder.definition.data in data_of_name:
-                detail = f"rows arrived late under the name that it had before, {name}"
-                builder.block(StopReason(kind=StopKind.LATE_ROWS, detail=detail, needs_override=True))
-        return bool(data_of_name)
+        if not any(each == name and first > after for each, after in self._read_again):
+            self._block_former(name, first)
+        return bool(self.inputs.naming.data_of_name(name))
+
+    def _block_former(self, name: TableName, commit_ts: int) -> None:
+        """Blocks the table that had this name at a commit_ts, if it is still there: a row of it arrived late."""
+        data = self.inputs.naming.data_at(name, commit_ts)
+        for builder in self.builders if data is not None else ():
+            if builder.definition is not None and builder.definition.data == data:
+                builder.stop = _lacks_rows(builder.stop, name)
 
     def finish(self) -> None:
         """Merges the remaining rows of all tables."""
@@ -179,3 +194,15 @@ class WindowTables:
         if builder in self.recoverable:
             self.recoverable.remove(builder)
             self._kept_recoverable.discard((builder.name, builder.dropped_at))
+
+
+def _lacks_rows(stop: StopReason | None, name: TableName) -> StopReason:
+    """The reason of a table that lacks rows which no later window reads, unless it has one of its own that an export or
+    its end alone removes."""
+    if stop is not None and (
+        stop.kind in (StopKind.DROPPED, StopKind.LATE_ROWS) or (stop.of_ddl and not stop.can_skip)
+    ):
+        return stop
+    blocked = "" if stop is None else f" while it was blocked ({stop})"
+    detail = f"rows arrived late under the name that it had before, {name}{blocked}"
+    return StopReason(kind=StopKind.LATE_ROWS, detail=f"{detail}: {_LACKING}", needs_override=True)
