@@ -20,8 +20,10 @@ from one_table import (
     plan,
     planning_input,
     quarantined,
+    table,
 )
 
+from ticdc_codec.event import Column
 from ticdc_codec.options import sink_options
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
@@ -50,9 +52,21 @@ def of_two_keys(*types: str) -> RowGroup:
     return replace(OF_V, columns=tuple(replace(c, type=kind) for c, kind in zip(OF_V.columns, types, strict=True)))
 
 
+OF_DECIMAL = (Column(name="id", type="decimal", key=True, defect="debezium-decimal-key"), V)
+
 STOPS = {
     "nothing in the way": (planning_input(ROWS, known=KNOWN, state=STATE), 20, None),
     "a new table, from the wire": (planning_input(ROWS), 20, None),
+    "a table from the wire, of which schema_file tells the digits of its key only since": (
+        planning_input(
+            replace(ROWS, columns=OF_DECIMAL),
+            known=replace(WIRE, table=table_from_wire("d", "t", OF_DECIMAL)),
+            state=STATE,
+            config=replace(DEBEZIUM, options=sink_options("debezium", {}), tables=(table(DECIMAL_KEY),)),
+        ),
+        14,
+        "so that two rows may be one: `ticdc-lake load` an export taken since if only the digits are unknown",
+    ),
     "a new table with a column that is named as gold's own": (
         planning_input(replace(ROWS, columns=(ID, replace(V, name="_TiCDC_Key")))),
         10,

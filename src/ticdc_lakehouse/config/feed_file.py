@@ -94,7 +94,8 @@ class FeedFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Text | None,
         Meta(
             description="A file beside this one with CREATE TABLE of the tables that existed before the changefeed: "
-            "SHOW CREATE TABLE's or Dumpling's, after `USE <database>;`."
+            "SHOW CREATE TABLE's or Dumpling's, after `USE <database>;`. It tells of tables that gold does not have "
+            "yet; of others an [export](loading.md) does."
         ),
     ] = None
     source: Annotated[
