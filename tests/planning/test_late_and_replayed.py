@@ -278,6 +278,25 @@ def test_late_rows_from_before_a_swap_of_names_block_both_tables() -> None:
     }
 
 
+def test_late_rows_of_a_table_that_has_another_name_since_block_it_and_begin_no_other() -> None:
+    """One that began with them would follow the RENAME again, and stand where the table is."""
+    now = swapped()
+    now = replace(now, before=replace(now.before, tables={U: STATE}))
+    (made,) = plan_tables(late(now, 5)).tables
+    assert (made.name, made.definition and made.definition.data) == (U, DATA)
+    assert "under the name that it had before, d.t" in (block_reason(made) or "")
+    gone = replace(now, before=replace(now.before, tables={}))
+    assert plan_tables(late(gone, 5)).tables == ()
+
+
+def test_rows_from_before_a_table_that_awaits_its_rows_are_not_its_own() -> None:
+    like = ddl(16, "CREATE TABLE t LIKE nobody")
+    now = planning_input(REPLAYED, ddls=(like,))
+    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, name="f_d_t", data="gone")]
+    made = plan(now)
+    assert (made.definition, made.stop and made.stop.kind) == (None, StopKind.AWAITS_ROWS)
+
+
 def test_a_table_that_waits_for_an_override_tells_of_rows_under_its_former_name() -> None:
     made = plan(swapped(REPLAYED, stop=DDL_STOP), U)
     assert (made.stop and made.stop.kind, needs_override(made)) == (StopKind.LATE_ROWS, True)

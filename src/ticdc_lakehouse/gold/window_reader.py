@@ -95,7 +95,7 @@ def _window(
     again = unapplied_after(found, before, in_any_order=seen is not None)
     unapplied = new | _after([*again, *_changed_below(found, before)]) | replays
     rows = (F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= tso) & unapplied
-    groups = _grouped_rows(events.where(rows), barriers(found, before, past))
+    groups = _grouped_rows(events.where(rows), barriers(found, before, past), replays)
     return Window(
         rows=_by_table(groups),
         ddls=found,
@@ -153,8 +153,9 @@ def _named_at(before: Published, name: TableName) -> int:
     return 0 if definition is None else definition.named_at
 
 
-def _grouped_rows(rows: DataFrame, parted: Barriers) -> list[Row]:
-    """Rows by topic, table, layout and the barriers that they lie between."""
+def _grouped_rows(rows: DataFrame, parted: Barriers, replays: SparkColumn) -> list[Row]:
+    """Rows by topic, table, layout and the barriers that they lie between; ``replays``: which ones are replayed since
+    the published state."""
     rows_of_groups = (
         with_passed(rows, parted)
         .groupBy(
@@ -171,7 +172,7 @@ def _grouped_rows(rows: DataFrame, parted: Barriers) -> list[Row]:
             F.min("commit_ts").alias("first"),
             F.max("commit_ts").alias("last"),
             F.count("*").alias("rows"),
-            F.max("replayed_at").alias("newest_replay"),
+            F.max(F.coalesce(replays, F.lit(False))).alias("replayed"),
         )
         .collect()
     )
@@ -222,7 +223,7 @@ def _row_group(parts: Sequence[Row]) -> RowGroup:
         first=min(part["first"] for part in parts),
         last=max(part["last"] for part in parts),
         rows=sum(part["rows"] for part in parts),
-        replayed=any(part["newest_replay"] is not None for part in parts),
+        replayed=any(part["replayed"] for part in parts),
     )
 
 

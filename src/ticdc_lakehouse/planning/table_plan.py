@@ -151,8 +151,10 @@ class TablePlanBuilder:
 
     @property
     def named_at(self) -> int:
-        """commit_ts since which rows under its name belong to this table; 0 if always."""
-        return 0 if self.definition is None else self.definition.named_at
+        """commit_ts since which rows under its name belong to this table; 0 if always, or if that is not known."""
+        if self.definition is None:
+            return 0 if self.awaits_rows is None else self.awaits_rows.commit_ts or 0
+        return self.definition.named_at
 
     @property
     def at(self) -> int:

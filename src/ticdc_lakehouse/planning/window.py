@@ -44,7 +44,7 @@ class RowGroup:
     """Largest commit_ts."""
     rows: int
     replayed: bool = False
-    """True if some rows were replayed from quarantine."""
+    """True if some rows were replayed from quarantine since the published state."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

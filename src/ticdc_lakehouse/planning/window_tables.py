@@ -16,7 +16,7 @@ from ticdc_lakehouse.planning.segments import define, merge_rest, merge_until, r
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import TablePlanBuilder
 from ticdc_lakehouse.planning.table_plans import TablePlans
-from ticdc_lakehouse.planning.window import DdlEvent
+from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent
 from ticdc_lakehouse.schema.computed_default import without_old_rows
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
@@ -37,21 +37,27 @@ class WindowTables:
         if inputs.before.tso == 0:
             for table in inputs.config.tables:
                 self._begin(table.name, table, 0, "file")
-        for name in sorted(inputs.late.keys() - inputs.before.tables.keys()):
-            builder = self._begin(name, None, inputs.late[name].tso, "ddl")
-            if builder is not None:
-                builder.block(inputs.late[name].stop)
         self.recoverable = recoverable_builders(inputs)
         self._read_again = [
             *unapplied_after(inputs.window.ddls, inputs.before, in_any_order=inputs.batches is not None)
         ]
-        for name, point in inputs.late.items():
-            named = self.builders.all_named(name)
-            if named and point.stop.kind is StopKind.LATE_ROWS and all(b.named_at > point.tso for b in named):
-                self._block_former(name, point.tso + 1)
+        for name, point in sorted(inputs.late.items()):
+            self._block_late(name, point)
         self._kept_recoverable = {(builder.name, builder.dropped_at) for builder in self.recoverable}
         firsts = {(group.first, name) for name, groups in inputs.window.rows.items() for group in groups}
         self._first_rows = sorted(firsts, reverse=True)
+
+    def _block_late(self, name: TableName, point: BlockingPoint) -> None:
+        """Blocks the table of late rows where it has another name since, or adds one that gold never had. (One that has
+        the name is blocked: `published_builder`. One that is gone does not need them.)"""
+        of_rows = point.stop.kind is StopKind.LATE_ROWS
+        if of_rows and all(builder.named_at > point.tso for builder in self.builders.all_named(name)):
+            self._block_former(name, point.tso + 1)
+        if name in self.inputs.before.tables or (of_rows and self.inputs.naming.data_of_name(name)):
+            return
+        builder = self._begin(name, None, point.tso, "ddl")
+        if builder is not None:
+            builder.block(point.stop)
 
     def infer_tables(self, through: int) -> None:
         """Adds builders for tables that are inferred from the wire: their first rows are at or below ``through``."""
@@ -75,7 +81,8 @@ class WindowTables:
         groups = [group for group in self.inputs.window.rows[name] if group.first <= first]
         if self.inputs.batches is None and not any(group.replayed for group in groups):
             return True
-        if not any(each == name and first > after for each, after in self._read_again):
+        is_new = any(group.replayed for group in groups if group.first == first)
+        if is_new or not any(each == name and first > after for each, after in self._read_again):
             self._block_former(name, first)
         return bool(self.inputs.naming.data_of_name(name))
 
