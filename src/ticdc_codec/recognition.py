@@ -24,6 +24,7 @@ from ticdc_codec.json_text import Unreadable
 from ticdc_codec.message import decompress
 from ticdc_codec.open_protocol.frame import VERSION, key_texts, texts_of
 from ticdc_codec.options import Compression
+from ticdc_codec.protocols import spelling
 from ticdc_codec.simple.avro_schema import names_claim_check
 
 NEARLY_ALL = 0.9
@@ -79,7 +80,7 @@ def recognise(messages: Iterable[tuple[bytes | None, bytes | None]]) -> Recognis
 
 
 def _said(protocol: str | None, group: list[Recognised]) -> str:
-    return f"{len(group)} {'of no protocol' if protocol is None else f'of {protocol}'}: {group[0].reason}"
+    return f"{len(group)} of {'no protocol' if protocol is None else spelling(protocol)}: {group[0].reason}"
 
 
 def _options(group: list[Recognised]) -> tuple[dict[str, str], list[str]]:

@@ -175,7 +175,7 @@ def test_several_protocols_are_not_one() -> None:
     found = recognise([first("tiflow-craft"), first("tiflow-canal_json")])
     assert (found.protocol, found.options) == (None, {})
     assert found.reason.startswith("1 of craft: the value begins with version 1")
-    assert "; 1 of canal_json: the value is JSON" in found.reason
+    assert "; 1 of canal-json: the value is JSON" in found.reason
 
 
 def test_nearly_all_are_enough_and_the_others_are_named() -> None:

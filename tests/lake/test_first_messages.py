@@ -28,7 +28,7 @@ def test_silver_stops_until_the_file_is_right(spark: SparkSession, broker: Broke
     with pytest.raises(ConfigError) as stop:
         feed.run.silver()
     assert str(stop.value).startswith(f"feed {feed.name}: {feed.name}.yml: protocol: the first messages do not decode")
-    assert "found 21 of canal_json" in str(stop.value)
+    assert "found 21 of canal-json" in str(stop.value)
     assert str(stop.value).endswith("expected protocol: canal-json and under options enable-tidb-extension: true")
 
     feed.protocol, feed.options = "canal-json", {"enable-tidb-extension": True}

@@ -64,7 +64,7 @@ def test_a_mistake_is_named(
     assert said is not None
     protocol = configured[0].replace("_", "-")
     assert said.startswith(f"feed shop: shop.yml: protocol: the first messages do not decode as {protocol} (")
-    assert f"; found {MESSAGES} of {found[0]}: " in said
+    assert f"; found {MESSAGES} of {found[0].replace('_', '-')}: " in said
     assert said.endswith(f"; expected {expected}")
 
 

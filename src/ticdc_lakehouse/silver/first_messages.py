@@ -16,7 +16,7 @@ from ticdc_codec.claim_check_storage import StoredObjects
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Event, Failure, Kind, events_of
 from ticdc_codec.options import SinkOptions, sink_options
-from ticdc_codec.protocols import Decoder
+from ticdc_codec.protocols import Decoder, spelling
 from ticdc_codec.recognition import DECIDING, NEARLY_ALL, Recognised, recognise
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
@@ -96,7 +96,7 @@ def _change(decoding: decode_stream.Decoding, recognised: Recognised) -> dict[st
     if recognised.protocol == decoding.protocol:
         return _differing(decoding.options, recognised.protocol, deciding)
     protocol = str(recognised.protocol)
-    return {"protocol": protocol.replace("_", "-"), **_differing(SinkOptions(), protocol, deciding)}
+    return {"protocol": spelling(protocol), **_differing(SinkOptions(), protocol, deciding)}
 
 
 def _differing(options: SinkOptions, protocol: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -108,7 +108,7 @@ def _differing(options: SinkOptions, protocol: str, given: Mapping[str, str]) ->
 def _sentence(
     decoding: decode_stream.Decoding, recognised: Recognised, failure: Failure, change: Mapping[str, str]
 ) -> str:
-    protocol = decoding.protocol.replace("_", "-")
+    protocol = spelling(decoding.protocol)
     options = ", ".join(f"{name}: {value}" for name, value in change.items() if name != "protocol")
     parts = [f"protocol: {change['protocol']}"] if "protocol" in change else []
     parts += [f"under options {options}"] if options else []

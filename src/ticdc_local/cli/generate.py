@@ -40,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--protocol", required=True, help=f"one of {SPELLINGS}")
     pairs_argument(parser, "--option", "a sink-uri option, or time-zone; enable-tidb-extension is true if not given")
     place = parser.add_mutually_exclusive_group(required=True)
-    place.add_argument("--file", help="write JSON lines that `ticdc-lake decode` reads; - is the terminal")
+    place.add_argument("--file", help="write JSON lines that `ticdc-lake decode` reads; - is standard output")
     place.add_argument("--bootstrap-servers", metavar="HOST:PORT", help="write into this Kafka, without security")
     parser.add_argument("--topic", help="created if it does not exist (default: the workload's name)")
     parser.add_argument("--partitions", type=positive, default=1, metavar="N", help="of the topic (default: 1)")
