@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import csv
+import json
 
 import pytest
+from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, StructField
 
 from ticdc_lakehouse.catalog import Lake
 from ticdc_local.cli import sql
 from ticdc_local.cli.sql import MORE, PROMPT, complete, execute, run_all, typed
-from ticdc_local.cli.sql_result import Format, Printing, table_lines
+from ticdc_local.cli.sql_result import Format, Printing, csv_line, json_line, markdown_lines, table_lines
 from ticdc_local.runner.notebook import sql_statements
 
 
@@ -77,6 +80,35 @@ def test_a_table_is_a_box_in_full_width_unless_it_is_cut() -> None:
         "+----+" + "-" * 50 + "+",
     ]
     assert [*table_lines(["n"], [("x" * 50,)], 10)][3] == "|xxxxxxx...|"
+    assert [*table_lines(["n"], [("x" * 50,)], 2)][3] == "| xx|"
+
+
+def test_a_table_is_straight_with_characters_of_two_columns_and_obeys_none() -> None:
+    rows = [("东京", "a\tb"), ("Bonn", "\x1b[2J\x9b")]
+    assert [*table_lines(["city", "text"], rows, None)][3:5] == ["|东京|       a\\tb|", "|Bonn|\\x1b[2J\\x9b|"]
+    assert [*table_lines(["city"], [("东京东京",)], 6)][3] == "|东 ...|"
+
+
+def test_csv_tells_null_from_an_empty_text() -> None:
+    rows = [("a,b", None, ""), ('say "x"', "two\nlines", " 东京\r")]
+    lines = [csv_line(row) for row in rows]
+    assert lines == ['"a,b",,""', '"say ""x""","two\nlines"," 东京\r"']
+    assert [tuple(row) for row in csv.reader(lines)] == [("a,b", "", ""), rows[1]]
+    assert csv_line([None]) == '""', "an empty line is no row to most readers"
+
+
+def test_json_has_numbers_and_booleans_and_each_column() -> None:
+    types = (LongType(), DoubleType(), DoubleType(), BooleanType(), LongType(), StringType())
+    fields = [StructField(name, type_) for name, type_ in zip(("n", "d", "x", "b", "z", "n"), types, strict=True)]
+    line = json_line(fields, ("463267587767402496", "1.0E-5", "NaN", "true", None, 'a"\n东'))
+    assert line == '{"n":463267587767402496,"d":1.0E-5,"x":"NaN","b":true,"z":null,"n":"a\\"\\n东"}'
+    assert json.loads(line)["d"] == 1e-5
+
+
+def test_markdown_has_a_line_a_row() -> None:
+    assert [*markdown_lines(["a|b"], iter([("1\r\n2\r3\n4",), (None,)]))] == [
+        "| a\\|b |", "| --- |", "| 1<br>2<br>3<br>4 |", "| NULL |"
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from ticdc_codec.errors import ConfigError
 
 ROWS = 20
 WIDTH = 40
+_CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def display(value: Any) -> None:
@@ -67,8 +68,13 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def _cell(value: Any) -> str:
-    text = "NULL" if value is None else re.sub(r"[\x00-\x1f\x7f]", lambda control: repr(control[0])[1:-1], str(value))
+    text = "NULL" if value is None else without_controls(str(value))
     return text if len(text) <= WIDTH else text[: WIDTH - 1] + "…"
+
+
+def without_controls(text: str) -> str:
+    """The text on one line, with nothing in it that a terminal would obey."""
+    return _CONTROLS.sub(lambda control: repr(control[0])[1:-1], text)
 
 
 def html_text(html: str) -> str:
