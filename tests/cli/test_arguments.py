@@ -16,7 +16,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Layer
 from ticdc_local.broker import free_ports
 from ticdc_local.cli import COMMANDS, arguments, full_parser, main, parsed
-from ticdc_local.cli.arguments import lake_root, named_values, project_root, seconds
+from ticdc_local.cli.arguments import in_same_place, lake_root, named_values, project_root, seconds
 from ticdc_local.cli.run import notebook_named
 from ticdc_local.delta_reader import DeltaReader
 from ticdc_local.session import local_session, own_folder
@@ -53,6 +53,12 @@ def test_the_examples_of_a_command_are_understood(command: str) -> None:
     assert any(line.startswith(f"ticdc-lake {command}") for line in found)
     for line in found:
         assert parsed(shlex.split(line)[1:]).command == line.split()[1]
+
+
+@pytest.mark.parametrize("place", [[], ["--lake", "a lake"], ["--project", "p", "--lake", "l"]])
+def test_the_next_command_is_for_the_same_project_and_lake(place: list[str]) -> None:
+    command = in_same_place(parsed(["status", *place]), "ticdc-lake report")
+    assert shlex.split(command) == ["ticdc-lake", "report", *place]
 
 
 @pytest.mark.parametrize("command", [(), *((command,) for command in COMMANDS)])

@@ -73,9 +73,9 @@ def test_a_message_is_shown_with_its_bytes_and_what_inspect_makes_of_them(
     assert out.startswith("t/0/2 of feed crm: bad_json at byte 31: no value\n  Kafka's time 2026-11-21 08:00:00")
     assert f"  > 00000010  {POISON[16:32].hex(' ')}  " in out
     assert "protocol canal-json as given" in out
-    assert notes == "Next: ticdc-lake quarantine replay --feed crm --at t/0/2 --dry-run\n"
+    assert notes == f"Next: ticdc-lake quarantine replay --feed crm --at t/0/2 --dry-run --project {project}\n"
     assert quarantine(project, "show", "--at", "t/0/7") == 1
-    assert capsys.readouterr().out == "no open message at 1 position given with --at\n"
+    assert capsys.readouterr().out == "crm: no open message at t/0/7\n"
     assert quarantine(project, "show") == 2
     assert "messages (--at): expected topic/partition/offset of each" in capsys.readouterr().err
 
@@ -89,7 +89,7 @@ def test_a_dry_run_says_what_would_decode_and_changes_nothing(
     lines = out.splitlines()
     assert lines[0] == "crm: of 2 messages 1 would decode, 1 stay open"
     assert lines[1].startswith("  t/0/2  ")
-    assert (len(lines), notes) == (2, "Next: ticdc-lake quarantine replay --feed crm\n")
+    assert (len(lines), notes) == (2, f"Next: ticdc-lake quarantine replay --feed crm --project {project}\n")
     assert quarantine(project, "replay", "--dry-run", "--json") == 1
     tried = json.loads(capsys.readouterr().out)
     assert [(each["position"], each["decodes"]) for each in tried] == [("t/0/1", True), ("t/0/2", False)]

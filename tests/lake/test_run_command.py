@@ -106,7 +106,8 @@ def test_a_poison_message_ends_a_run_that_worked_with_code_3_unless_the_feed_tol
     assert main([*given, "--param", f"feeds_root={feed.folder}"]) == 0
     out, notes = capsys.readouterr()
     assert out.splitlines()[-1].startswith("job ticdc_lake: success in ")
-    assert notes.splitlines()[-1] == f"Next: ticdc-lake status --feed {feed.name}"
+    place = f"--project {PROJECT} --lake {feed.folder}"
+    assert notes.splitlines()[-1] == f"Next: ticdc-lake status --feed {feed.name} {place}"
 
 
 def test_the_selftest_finds_all_that_applies_on_a_laptop(

@@ -43,7 +43,7 @@ def test_a_new_feed_has_what_the_flags_say_and_the_next_command(
     more = ("--bootstrap-servers", "kafka:1", "--include", "crm.*", "--option", "content-compatible=true")
     assert feed(project, "new", "crm", *flags, *more) == 0
     path = project / "resources" / "feeds" / "crm.yml"
-    assert capsys.readouterr() == (f"wrote {path}\n", "Next: ticdc-lake feed check crm\n")
+    assert capsys.readouterr() == (f"wrote {path}\n", f"Next: ticdc-lake feed check crm --project {project}\n")
     made = load_feed(path)
     assert (made.protocol, made.topics, made.bootstrap_servers) == ("canal_json", ("a", "b"), ("kafka:1",))
     assert made.sink_options.enable_tidb_extension
@@ -103,7 +103,7 @@ def test_a_check_shows_what_the_first_messages_are(
     ]
     assert re.fullmatch(r"shop: first \d+ messages: \d+ rows of shop\.\w+, .*\d+ DDLs.*", lines[2])
     assert "protocol open-protocol as given" in "\n".join(lines)
-    assert notes == "Next: ticdc-lake run --feed shop\n"
+    assert notes == f"Next: ticdc-lake run --feed shop --project {project}\n"
 
     broker.create_topic("check-other", 1)
     broker.produce("check-other", [KafkaMessage(partition=0, key=None, value=b"{poison")])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import re
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
@@ -50,6 +51,13 @@ def lake_root(options: argparse.Namespace) -> Path:
     if escape := _ESCAPE.search(str(root.resolve())):
         raise ConfigError(f"{root}: a lake cannot have {escape[0]} in its path; name another folder with --lake")
     return root
+
+
+def in_same_place(options: argparse.Namespace, command: str) -> str:
+    """A command with the ``--project`` and ``--lake`` that this one was given."""
+    given = {"--project": None if options.project == Path() else options.project, "--lake": options.lake}
+    places = [f"{flag} {shlex.quote(str(path))}" for flag, path in given.items() if path is not None]
+    return " ".join([command, *places])
 
 
 @contextmanager

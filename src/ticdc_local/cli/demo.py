@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import argparse
 import io
-import shlex
 import shutil
 import sys
 import time
@@ -31,7 +30,7 @@ from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.ops.status import FeedStatus
 from ticdc_lakehouse.silver import events_table
 from ticdc_local.broker import Broker, recorded_messages
-from ticdc_local.cli.arguments import LAKE, lake_root, place_arguments, project_root, writing
+from ticdc_local.cli.arguments import LAKE, in_same_place, lake_root, place_arguments, project_root, writing
 from ticdc_local.cli.job_text import progress_text, result_text
 from ticdc_local.cli.notice import note
 from ticdc_local.cli.open_lake import silence_query_log
@@ -58,6 +57,8 @@ FEEDS = {
 STEP_BY_STEP = "shop_craft"
 """The feed that is applied in steps, and compared after each; the others go to the end at once, to save time."""
 STEPS = 2
+NEXT = ("ticdc-lake sql", "ticdc-lake report", f"ticdc-lake run notebooks/tour.ipynb --feed {STEP_BY_STEP}")
+"""What to type on the lake that stays."""
 _SHOWN = 20
 MARK = "made-by-demo"
 _LEFT_BY_PROMPT = {"scratch", "warehouse"}
@@ -153,16 +154,9 @@ def run(options: argparse.Namespace, open_session: Callable[[Path], SparkSession
     _show_queries(demo, runs[STEP_BY_STEP].lake, verdicts[STEP_BY_STEP][0].watermark)
     equal = _show_verdicts(verdicts)
     demo.say(f"Kafka is stopped. The lake stays in {options.lake or LAKE}")
-    for command in next_commands(options.lake):
-        note(f"Next: {command}")
+    for command in NEXT:
+        note(f"Next: {in_same_place(options, command)}")
     return 0 if equal else 1
-
-
-def next_commands(lake: Path | None) -> list[str]:
-    """What to type on the lake that stays, or on that of the project."""
-    place = "" if lake is None else f" --lake {shlex.quote(str(lake))}"
-    tour = f"ticdc-lake run notebooks/tour.ipynb --feed {STEP_BY_STEP}"
-    return [f"{command}{place}" for command in ("ticdc-lake sql", "ticdc-lake report", tour)]
 
 
 def _prepared(options: argparse.Namespace, open_session: Callable[[Path], SparkSession]) -> _Demo:

@@ -10,11 +10,11 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Ddl, Event, Failure, Resolved, RowChange
 from ticdc_codec.inspection import inspect
 from ticdc_codec.protocols import SPELLINGS, protocol_named, spelling
-from ticdc_lakehouse.config.feed import FEED_NAME, FEED_NAME_WORDS, Feed
+from ticdc_lakehouse.config.feed import FEED_NAME, FEED_NAME_WORDS
 from ticdc_lakehouse.config.layer_settings import decoding_of
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.silver.first_messages import events_in
-from ticdc_local.cli.arguments import lake_root, named_values, pairs_argument, place_arguments, writing
+from ticdc_local.cli.arguments import in_same_place, lake_root, named_values, pairs_argument, place_arguments, writing
 from ticdc_local.cli.generate import sink_values
 from ticdc_local.cli.inspect import print_tree
 from ticdc_local.cli.notice import note, progress
@@ -61,7 +61,7 @@ def _new(options: argparse.Namespace) -> int:
     with writing("feed new", path), kept_if_readable(path):
         path.write_text(text, encoding="utf-8")
     print(f"wrote {path}")
-    note(f"Next: ticdc-lake feed check {options.name}")
+    note(f"Next: {in_same_place(options, f'ticdc-lake feed check {options.name}')}")
     return 0
 
 
@@ -91,7 +91,7 @@ def _check(options: argparse.Namespace) -> int:
         sample = look(feed, Secrets().get)
     if sample is None:
         print(f"{feed.name}: brokers answer; the feed's security is Java's own, so that only a run can read them")
-        return _next(feed)
+        return _next(options)
     print(f"{feed.name}: brokers answer at {', '.join(feed.bootstrap_servers)}; {topics_text(sample)}")
     with progress("asking the brokers"):
         problem = problems([feed], lake_root(options), Secrets().get).get(feed.name)
@@ -106,11 +106,11 @@ def _check(options: argparse.Namespace) -> int:
         print_tree(inspect(sample.messages[first], feed.protocol, options_given(feed)).tree, sys.stdout)
     else:
         print(f"{feed.name}: the topics are empty; a run waits for messages")
-    return 1 if failed else _next(feed)
+    return 1 if failed else _next(options)
 
 
-def _next(feed: Feed) -> int:
-    note(f"Next: ticdc-lake run --feed {feed.name}")
+def _next(options: argparse.Namespace) -> int:
+    note(f"Next: {in_same_place(options, f'ticdc-lake run --feed {options.name}')}")
     return 0
 
 

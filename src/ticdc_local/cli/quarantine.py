@@ -14,7 +14,7 @@ from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.silver import events_table, quarantine
 from ticdc_lakehouse.silver.quarantine import ALL, Position, fault_text, position_text, positions_of
-from ticdc_local.cli.arguments import place_arguments
+from ticdc_local.cli.arguments import in_same_place, place_arguments
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run
 from ticdc_local.cli.project import check_feed, feed_files, feed_named, open_reader
@@ -72,11 +72,11 @@ def run(options: argparse.Namespace) -> int:
             return 0
         case "show":
             feed = feed_named(options, _one(feeds))
-            return show(open_reader(options), feed, positions, explain=options.explain)
+            return show(options, open_reader(options), feed, positions)
         case "replay" if options.dry_run:
             return _try_replay(options, feed_named(options, _one(feeds)), positions)
         case "replay":
-            return _replay(feed_run(options, _one(feeds)), messages)
+            return _replay(options, feed_run(options, _one(feeds)), messages)
         case _:
             return _dismiss(feed_run(options, _one(feeds)), messages, options.reason)
 
@@ -145,17 +145,18 @@ def _try_replay(options: argparse.Namespace, feed: Feed, positions: list[Positio
     print(f"{feed.name}: of {messages} {len(tried) - len(failed)} would decode, {len(failed)} stay open")
     print("\n".join(failure_text(message) for message in failed[:_SHOWN]), end="\n" if failed else "")
     if len(tried) > len(failed):
-        note(f"Next: ticdc-lake quarantine replay --feed {feed.name}")
+        note(f"Next: {in_same_place(options, f'ticdc-lake quarantine replay --feed {feed.name}')}")
     return 1 if failed else 0
 
 
-def _replay(run: Run, messages: list[str]) -> int:
+def _replay(options: argparse.Namespace, run: Run, messages: list[str]) -> int:
     feed = run.feed.name
     with progress("decoding again"):
         done = run.replay(messages)
     print(f"{feed}: {done.decoded} decoded, {done.still_open} still open")
     if done.decoded:
-        note(f"The next run of gold puts their rows in place: ticdc-lake run --feed {feed}")
+        command = in_same_place(options, f"ticdc-lake run --feed {feed}")
+        note(f"The next run of gold puts their rows in place: {command}")
     absent = _not_open(messages, done.decoded + done.still_open)
     return 1 if done.still_open or absent else 0
 

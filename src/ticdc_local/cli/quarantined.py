@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -12,12 +14,12 @@ from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Layer, Values
 from ticdc_lakehouse.config.feed import Feed
 from ticdc_lakehouse.config.layer_settings import decoding_of
-from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.silver import external_schemas, quarantine
 from ticdc_lakehouse.silver.decode_stream import TOO_LARGE, too_large_text
 from ticdc_lakehouse.silver.first_messages import events_in
 from ticdc_lakehouse.silver.quarantine import Position, fault_text, position_text
 from ticdc_lakehouse.sql.text import literal
+from ticdc_local.cli.arguments import in_same_place
 from ticdc_local.cli.inspect import print_tree
 from ticdc_local.cli.notice import note
 from ticdc_local.cli.project import options_given
@@ -38,7 +40,7 @@ class Tried:
     """Why it does not decode; None if it does."""
 
 
-def show(lake: DeltaReader, feed: Feed, positions: Sequence[Position], *, explain: bool) -> int:
+def show(options: argparse.Namespace, lake: DeltaReader, feed: Feed, positions: Sequence[Position]) -> int:
     """Print why each of these messages is in quarantine, its bytes, and how `inspect` reads them. 1 if a position has
     no quarantined message."""
     rows = quarantine.first_open(lake, feed.name, positions)
@@ -47,11 +49,13 @@ def show(lake: DeltaReader, feed: Feed, positions: Sequence[Position], *, explai
         print(f"{place} of feed {feed.name}: {fault_text(row)}")
         print(f"  Kafka's time {row['timestamp']:%Y-%m-%d %H:%M:%S.%f} UTC, bronze batch {row['batch']}")
         print("\n".join(f"  {line}" for line in dump(raw["value"] or b"", row["error_offset"])))
-        inspector = Inspector(feed.protocol, options_given(feed), explain=explain)
+        inspector = Inspector(feed.protocol, options_given(feed), explain=options.explain)
         print_tree(inspector.inspect((raw["key"], raw["value"]), place).tree, sys.stdout)
-        note(f"Next: ticdc-lake quarantine replay --feed {feed.name} --at {place} --dry-run")
-    if absent := len(set(positions)) - len(rows):
-        print(f"no open message at {counted(absent, 'position')} given with --at")
+        replay = f"ticdc-lake quarantine replay --feed {feed.name} --at {shlex.quote(place)} --dry-run"
+        note(f"Next: {in_same_place(options, replay)}")
+    absent = {*positions} - {(row["topic"], row["partition"], row["offset"]) for row in rows}
+    for topic, partition, offset in sorted(absent):
+        print(f"{feed.name}: no open message at {topic}/{partition}/{offset}")
     return 1 if absent else 0
 
 

@@ -12,7 +12,15 @@ from pathlib import Path
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.config.feed import Feed, load_feeds
 from ticdc_lakehouse.job_parameters import lake_from
-from ticdc_local.cli.arguments import lake_root, named_values, pairs_argument, place_arguments, project_root, seconds
+from ticdc_local.cli.arguments import (
+    in_same_place,
+    lake_root,
+    named_values,
+    pairs_argument,
+    place_arguments,
+    project_root,
+    seconds,
+)
 from ticdc_local.cli.job_text import progress_text, result_text
 from ticdc_local.cli.notice import note
 from ticdc_local.cli.open_lake import quiet_session
@@ -86,7 +94,8 @@ def _run_job(options: argparse.Namespace, given: Mapping[str, str]) -> int:
     print("\n".join([*filter(None, [_refused_text(refused)]), result_text(result)]))
     code = _exit_code(result, refused)
     if feeds and code == 0:
-        note(" ".join(["Next: ticdc-lake status", *(f"--feed {feed.name}" for feed in feeds if len(feeds) == 1)]))
+        status = " ".join(["ticdc-lake status", *(f"--feed {feed.name}" for feed in feeds if len(feeds) == 1)])
+        note(f"Next: {in_same_place(options, status)}")
     return code
 
 
