@@ -26,6 +26,7 @@ SQL = """USE crm;
 CREATE TABLE orders (id BIGINT PRIMARY KEY, status ENUM('new','paid'), total DECIMAL(12,2), placed DATETIME(3));
 CREATE TABLE customers (id INT PRIMARY KEY, name VARCHAR(40));
 CREATE TABLE `<b>odd & "name"` (id INT PRIMARY KEY);"""
+FEED_FILE = "protocol: craft\ntime_zone: UTC\nkafka: {bootstrap_servers: 'localhost:9092', topics: [crm-changes]}\n"
 TABLES = tables_from_sql(SQL, source="crm.sql")
 
 
@@ -70,7 +71,7 @@ def made_up_lake(root: Path) -> Path:
     feeds = root / "resources" / "feeds"
     feeds.mkdir(parents=True)
     for name in ("crm", "idle"):
-        (feeds / f"{name}.yml").write_text("")
+        (feeds / f"{name}.yml").write_text(FEED_FILE)
     lake = root / ".lake"
     place = {"topic": "crm-changes", "partition": 0, "index": 0, "timestamp": NOW}
     offset = 0
@@ -172,6 +173,20 @@ def test_the_page_holds_the_figures(page: Path) -> None:
     assert 'crm.<b>odd & "name"' in text
     assert found.counts["circle"] == 3 * WINDOWS
     assert "8.0 s" in text  # from landed to decoded
+
+
+def test_the_page_has_the_health_that_status_prints(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    feed = page.parent / "resources" / "feeds" / "crm.yml"
+    for alarm, worst in (("alarm: {quarantine: 0, blocked: false}\n", "fine: "), ("", "attention: 1 table")):
+        feed.write_text(FEED_FILE + alarm)
+        output = page.with_name("again.html")
+        assert main(["report", "--project", str(page.parent), "--feed", "crm", "--output", str(output)]) == 0
+        main(["status", "--check", "--project", str(page.parent), "--feed", "crm"])
+        _, _, said = capsys.readouterr().out.splitlines()[-1].partition(": ")
+        assert said.startswith(worst)
+        found = Elements()
+        found.feed(output.read_text(encoding="utf-8"))
+        assert said in "".join(found.text)
 
 
 def test_plots_of_nothing_are_left_out() -> None:

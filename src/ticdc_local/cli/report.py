@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 
 from ticdc_local.cli.arguments import place_arguments, writing
 from ticdc_local.cli.notice import progress
 from ticdc_local.cli.project import chosen_feeds, open_reader
+from ticdc_local.cli.status import health_of
 from ticdc_local.report.facts import feed_facts, now
 from ticdc_local.report.page import page
 
@@ -30,6 +32,6 @@ def run(options: argparse.Namespace) -> int:
     with progress("reading the lake"):
         feeds = [feed_facts(lake, feed) for feed in chosen_feeds(options, lake)]
     with writing("--output", options.output):
-        options.output.write_text(page(lake.name, now(), feeds), encoding="utf-8")
+        options.output.write_text(page(lake.name, now(), feeds, partial(health_of, options)), encoding="utf-8")
     print(f"wrote {options.output}")
     return 0

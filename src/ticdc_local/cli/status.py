@@ -64,7 +64,7 @@ def run(options: argparse.Namespace) -> int:
     if not (options.json or options.check):
         print("\n\n".join("\n".join([feed_text(each), *records_text(lake, each.feed)]) for each in found))
         return 0
-    checked = [_checked(options, each) for each in found]
+    checked = [health_of(options, each, options.max_age) for each in found]
     if options.json:
         print(json.dumps([status_object(each, *found) for each, found in zip(found, checked, strict=True)]))
     else:
@@ -92,23 +92,20 @@ def _watch(options: argparse.Namespace) -> None:
         lake = open_reader(options)  # a reader keeps the tables as it found them
         return [feed_status(lake, feed) for feed in feeds]
 
-    watch(look, partial(_checked, options), options.watch)
+    watch(look, partial(health_of, options, max_age=options.max_age), options.watch)
 
 
-def _checked(options: argparse.Namespace, status: FeedStatus) -> tuple[Health, str]:
-    """As `checked_status`; a feed whose file is wrong is broken, and says nothing about the others."""
+def health_of(options: argparse.Namespace, status: FeedStatus, max_age: float | None = None) -> tuple[Health, str]:
+    """As `checked_status`, by what the feed's file tolerates in its section ``alarm``; ``max_age`` is in place of its
+    ``behind``. A feed whose file is wrong is broken, and says nothing about the others."""
+    files = feed_files(options)
     try:
-        tolerated = _tolerated(options, status.feed)
+        tolerated = thresholds_of(load_feed(files[status.feed])) if status.feed in files else NOTHING_LEFT
     except ConfigError as error:
         return Health.BROKEN, f"{Health.BROKEN.name.lower()}: {'; '.join(str(error).splitlines())}"
+    if max_age is not None:
+        tolerated = replace(tolerated, behind_seconds=round(max_age))
     return checked_status(status, tolerated)
-
-
-def _tolerated(options: argparse.Namespace, feed: str) -> Thresholds:
-    """What the feed's file tolerates in its section ``alarm``, and ``--max-age``."""
-    files = feed_files(options)
-    tolerated = thresholds_of(load_feed(files[feed])) if feed in files else NOTHING_LEFT
-    return tolerated if options.max_age is None else replace(tolerated, behind_seconds=round(options.max_age))
 
 
 def checked_status(status: FeedStatus, tolerated: Thresholds) -> tuple[Health, str]:

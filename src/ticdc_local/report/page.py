@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from html import escape
 
@@ -13,6 +13,8 @@ from ticdc_local.report import plots
 from ticdc_local.report.facts import FeedFacts, TableFacts
 from ticdc_local.report.plots import SECONDS, Line, bars, lines, stacks
 
+Check = Callable[[FeedStatus], tuple[Health, str]]
+"""Gives a feed's health, and a line that says it and why, as `ticdc-lake status --check` prints it."""
 STYLE = """
 :root { color-scheme: light dark; --ink: #1b2733; --soft: #5b6b7b; --line: #d9e0e7; --paper: #fff; --card: #f5f7fa;
   --good: #1a7f4b; --warn: #b26a00; --bad: #c0282d; }
@@ -26,7 +28,9 @@ p { margin: 0 0 12px; } .soft { color: var(--soft); } code { font-size: 13px; ov
 .cards, .plots { display: grid; gap: 12px; grid-template-columns: repeat(auto-fit, minmax(200px, 1fr)); }
 .plots { grid-template-columns: repeat(auto-fill, minmax(460px, 1fr)); margin: 12px 0; }
 .card { background: var(--card); border: 1px solid var(--line); border-radius: 8px; padding: 12px 14px; }
-.card b { display: block; font-size: 16px; } .fine { color: var(--good); } .attention { color: var(--warn); }
+.card b { display: block; font-size: 16px; } .card p { margin: 0; overflow: hidden; display: -webkit-box;
+  -webkit-box-orient: vertical; -webkit-line-clamp: 5; overflow-wrap: anywhere; }
+.fine { color: var(--good); } .attention { color: var(--warn); }
 .broken { color: var(--bad); } a { color: inherit; }
 table { border-collapse: collapse; width: 100%; font-size: 13px; } th { text-align: left; color: var(--soft); }
 th, td { border-bottom: 1px solid var(--line); padding: 4px 10px 4px 0; vertical-align: top; }
@@ -34,9 +38,9 @@ details { border-top: 1px solid var(--line); padding: 8px 0; } summary { cursor:
 """
 
 
-def page(lake: str, made_at: datetime, feeds: Sequence[FeedFacts]) -> str:
+def page(lake: str, made_at: datetime, feeds: Sequence[FeedFacts], check: Check) -> str:
     """The whole page."""
-    cards = "".join(_card(each.status) for each in feeds)
+    cards = "".join(_card(each.status.feed, *check(each.status)) for each in feeds)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -47,12 +51,11 @@ def page(lake: str, made_at: datetime, feeds: Sequence[FeedFacts]) -> str:
     )
 
 
-def _card(status: FeedStatus) -> str:
-    health = status.health()
-    concerns = "; ".join(status.concerns()) or ("caught up" if status.caught_up else "nothing is blocking it")
+def _card(feed: str, health: Health, text: str) -> str:
+    word, _, why = text.partition(": ")
     return (
-        f'<div class="card"><b><a href="#{escape(status.feed)}">{escape(status.feed)}</a></b>'
-        f'<span class="{health.name.lower()}">{_MARKS[health]} {health.name.lower()}</span>: {escape(concerns)}</div>'
+        f'<div class="card"><b><a href="#{escape(feed)}">{escape(feed)}</a></b><p title="{escape(why)}">'
+        f'<span class="{health.name.lower()}">{_MARKS[health]} {word}</span>: {escape(why)}</p></div>'
     )
 
 
