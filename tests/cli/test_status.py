@@ -52,6 +52,7 @@ def test_json_has_the_feeds_beside_a_wrong_file(capsys: pytest.CaptureFixture[st
     assert main(["status", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [each["health"] for each in found] == ["broken", "attention", "broken"]
+    assert {each["waiting_on"] for each in found} == {"bronze: it has not run for this feed"}
 
 
 @pytest.mark.usefixtures("project")

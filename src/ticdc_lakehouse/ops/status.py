@@ -56,6 +56,7 @@ _TABLE_COLUMNS = """
     pending_columns COMMENT 'columns whose value in rows from before their ADD COLUMN is not known yet'
 """
 NOTHING_LEFT = Thresholds()
+_NO_BRONZE = Completeness(tso=0, batch=-1, waiting_on="bronze: it has not run for this feed")
 _NO_SILVER = Completeness(tso=0, batch=-1, waiting_on="silver: it has not run for this feed")
 
 
@@ -240,7 +241,8 @@ def feed_status(lake: Reader, feed: str) -> FeedStatus:
     current = published(lake, feed)
     is_landed = lake.exists(Layer.BRONZE, landing.offsets_table(feed))
     in_silver = events_table.exists(lake, feed)
-    complete = _completeness(lake, feed, current) if is_landed and in_silver else _NO_SILVER
+    missing = _NO_SILVER if is_landed else _NO_BRONZE
+    complete = _completeness(lake, feed, current) if is_landed and in_silver else missing
     status = FeedStatus(
         feed=feed,
         landed=landing.landed_messages(lake, feed),
