@@ -6,6 +6,7 @@ It lives no longer than the Python process that started it, however that one end
 from __future__ import annotations
 
 import base64
+import fcntl
 import socket
 import subprocess
 import time
@@ -31,6 +32,7 @@ from ticdc_local.kafka import (
     KafkaMessage,
     client_options,
     open_producer,
+    reason,
     recorded_messages,
     write,
 )
@@ -110,14 +112,17 @@ class Broker:
     def start(self) -> None:
         """Start it and wait until it answers (3 s, the first time 4).
 
-        Raises ConfigError with the end of its log if it ends or stays silent, or if its port is taken.
+        Raises ConfigError if another broker runs in its folder, or with the end of its log if it ends or stays silent,
+        or if its port is taken.
         """
         java = [str(find_java().executable), *JVM_OPTIONS, *serial_collector(), "-cp", class_path(Group.BROKER)]
-        if not (self._properties.exists() and self._meta.exists()):  # a first start may have been cut off
-            self._format(java)
-        elif self._port is not None:
-            self._write(self._properties, self._port)
+        self.folder.mkdir(parents=True, exist_ok=True)
         with self._log.open("ab") as log:
+            self._lock(log)
+            if not (self._properties.exists() and self._meta.exists()):  # a first start may have been cut off
+                self._format(java)
+            elif self._port is not None:
+                self._write(self._properties, self._port)
             self._process = _detached([*java, "kafka.Kafka", self._properties.name], self.folder, log)
         self._watcher = _watch(self._process.pid)
         with ExitStack() as unless_ready:
@@ -184,12 +189,21 @@ class Broker:
         try:
             for future in request(admin).values():
                 future.result(REQUEST_SECONDS)
-        except KafkaException as error:
-            raise ConfigError(f"broker {self.bootstrap_servers}: {error.args[0].str()}") from error
+        except (KafkaException, TimeoutError) as error:
+            raise ConfigError(f"broker {self.bootstrap_servers}: {reason(error)}") from error
+
+    def _lock(self, log: IO[bytes]) -> None:
+        """Lock the folder through the log, which Java has open as long as it runs: two brokers would write into one log
+        of metadata. Raises ConfigError."""
+        try:
+            fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise ConfigError(
+                f"{self.folder}: a Kafka broker runs in it; end that one, or take another folder"
+            ) from None
 
     def _format(self, java: list[str]) -> None:
         """Write the properties, with ports chosen once, and an empty log of metadata."""
-        self.folder.mkdir(parents=True, exist_ok=True)
         draft = self._properties.with_suffix(".draft")
         self._write(draft, self._port)
         # Without -: an argument that begins with one is taken for an option.

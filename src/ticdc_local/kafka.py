@@ -90,8 +90,13 @@ def ensure_topic(bootstrap_servers: str, topic: str, partitions: int) -> None:
             admin.create_topics([NewTopic(topic, partitions)])[topic].result(REQUEST_SECONDS)
         elif len(existing.partitions) != partitions:
             raise ConfigError(f"topic {topic}: expected {partitions} partitions, it has {len(existing.partitions)}")
-    except KafkaException as error:
-        raise ConfigError(f"Kafka at {bootstrap_servers}: {error.args[0].str()}") from error
+    except (KafkaException, TimeoutError) as error:
+        raise ConfigError(f"Kafka at {bootstrap_servers}: {reason(error)}") from error
+
+
+def reason(error: KafkaException | TimeoutError) -> str:
+    """Why Kafka did not do what it was asked for."""
+    return str(error.args[0].str()) if isinstance(error, KafkaException) else f"no answer in {REQUEST_SECONDS} s"
 
 
 def produce(bootstrap_servers: str, topic: str, messages: Iterable[KafkaMessage]) -> int:
@@ -121,8 +126,8 @@ def write(producer: Producer, topic: str, messages: Iterable[KafkaMessage]) -> i
         count += 1
     unsent = producer.flush(REQUEST_SECONDS)
     if failed or unsent:
-        reason = failed[0].str() if failed else f"no answer in {REQUEST_SECONDS} s"
-        raise ConfigError(f"topic {topic}: {len(failed) + unsent} of {count} messages were not accepted: {reason}")
+        why = failed[0].str() if failed else reason(TimeoutError())
+        raise ConfigError(f"topic {topic}: {len(failed) + unsent} of {count} messages were not accepted: {why}")
     return count
 
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 import uuid
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
@@ -64,6 +65,23 @@ def test_a_missing_topic_is_created(broker: Broker) -> None:
     assert broker.produce(topic, [KafkaMessage(partition=1, key=None, value=b"a")]) == 1
     with pytest.raises(ConfigError, match="expected 3 partitions, it has 2"):
         ensure_topic(broker.bootstrap_servers, topic, 3)
+
+
+def test_a_topic_that_kafka_does_not_create_in_time_is_named_with_its_broker(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ticdc_local.kafka.REQUEST_SECONDS", 2)
+    monkeypatch.setattr("ticdc_local.kafka.AdminClient.create_topics", lambda *_: {"new": Future()})
+    with pytest.raises(ConfigError, match=f"Kafka at {broker.bootstrap_servers}: no answer in 2 s"):
+        ensure_topic(broker.bootstrap_servers, "new", 1)
+
+
+def test_a_second_broker_in_a_folder_is_refused_and_the_first_goes_on(broker: Broker) -> None:
+    written = (broker.folder / "server.properties").read_bytes()
+    with pytest.raises(ConfigError, match="a Kafka broker runs in it; end that one, or take another folder"):
+        Broker(broker.folder, port=1).start()
+    assert (broker.folder / "server.properties").read_bytes() == written
+    assert broker.produce(new_topic(broker), [KafkaMessage(partition=0, key=None, value=b"a")]) == 1
 
 
 def test_order_within_a_partition_is_kept(broker: Broker) -> None:

@@ -82,7 +82,7 @@ def _main(given: list[str]) -> int:
     except BrokenPipeError:
         code = _READER_GONE
     except OSError as error:
-        print(f"ticdc-lake {given[0]}: {error}", file=sys.stderr)
+        print(f"ticdc-lake {given[0]}: {str(error) or type(error).__name__}", file=sys.stderr)
         code = 1
     else:
         return code

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local.broker import Broker
+from ticdc_local.broker import Broker, free_ports
 from ticdc_local.cli.arguments import port, writing
 from ticdc_local.cli.notice import note, progress
 
@@ -51,4 +51,6 @@ def _check_port(number: int) -> None:
         try:
             probe.bind(("127.0.0.1", number))
         except OSError as error:
-            raise ConfigError(f"--port: {number}: {error.strerror}; take another one, such as --port 19092") from None
+            raise ConfigError(
+                f"--port: {number}: {error.strerror}; take another one, such as --port {free_ports(1)[0]}"
+            ) from None
