@@ -189,6 +189,11 @@ def test_a_wait_is_a_number_of_seconds_minutes_or_hours(given: str, capsys: pyte
     )
 
 
+@pytest.mark.parametrize(("given", "expected"), [("30m", 1800), ("2d", 172_800), ("40d", 3_456_000)])
+def test_an_age_may_be_of_days_as_in_a_feed_file(given: str, expected: float) -> None:
+    assert parsed(["status", "--check", "--max-age", given]).max_age == expected
+
+
 @pytest.mark.parametrize(("given", "expected"), [("10", 10), ("0.5s", 0.5), ("2m", 120), ("24h", 86400)])
 def test_a_time_has_a_unit_or_is_in_seconds(given: str, expected: float) -> None:
     assert seconds(given) == expected

@@ -109,14 +109,27 @@ def port(text: str) -> int:
 
 def seconds(text: str) -> float:
     """A time to wait: ``10``, ``10s``, ``5m``, ``1h``. Raises argparse.ArgumentTypeError."""
-    match = re.fullmatch(r"([0-9.]+)([smh]?)", text)
-    try:
-        number = float(match[1]) * _UNITS[match[2]] if match else math.nan
-    except ValueError:
-        number = math.nan
-    if not 0 <= number <= _UNITS["h"] * 24:
+    number = _in_seconds(text)
+    if not 0 <= number <= _UNITS["d"]:
         raise argparse.ArgumentTypeError(f"expected a time such as 10s, 5m or 1h, of a day at most, found {text!r}")
     return number
 
 
-_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+def age(text: str) -> float:
+    """How old something is: ``30m``, ``6h``, ``2d``. Raises argparse.ArgumentTypeError."""
+    number = _in_seconds(text)
+    if not 0 <= number <= _UNITS["d"] * 999_999:
+        raise argparse.ArgumentTypeError(f"expected a time such as 30m, 6h or 2d, found {text!r}")
+    return number
+
+
+def _in_seconds(text: str) -> float:
+    """Not a number for what is no time."""
+    match = re.fullmatch(r"([0-9.]+)([smhd]?)", text)
+    try:
+        return float(match[1]) * _UNITS[match[2]] if match else math.nan
+    except ValueError:
+        return math.nan
+
+
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400}

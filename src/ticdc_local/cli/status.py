@@ -21,7 +21,7 @@ from ticdc_lakehouse.ops.verify.results import last_verification, verification_t
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_local.cli.arguments import place_arguments, seconds
+from ticdc_local.cli.arguments import age, place_arguments, seconds
 from ticdc_local.cli.notice import can_erase, progress
 from ticdc_local.cli.project import chosen_feeds, feed_files, open_reader
 from ticdc_local.delta_reader import DeltaReader
@@ -48,9 +48,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--max-age",
-        type=seconds,
+        type=age,
         metavar="TIME",
-        help="older data needs attention, in place of alarm.behind of the feed's file (10m, 1h)",
+        help="older data needs attention, in place of alarm.behind of the feed's file (30m, 6h, 2d)",
     )
 
 
