@@ -46,21 +46,26 @@ class Sample:
 
 def check_lake(lake: Path) -> None:
     """Raises ConfigError if the folder cannot be made or written, or if its disk is full."""
-    try:
-        lake.mkdir(parents=True, exist_ok=True)
-        for folder in (lake, *(lake / layer for layer in Layer if (lake / layer).is_dir())):
-            with tempfile.TemporaryFile(dir=folder) as file:
-                file.write(b"0" * 4096)
-        free = shutil.disk_usage(lake).free
-    except OSError as error:
-        raise ConfigError(
-            f"{lake}: the lake cannot be written: {error.strerror}; give a folder that can be: --lake FOLDER"
-        ) from None
+    check_writable(lake)
+    free = shutil.disk_usage(lake).free
     if free < FREE_BYTES:
         raise ConfigError(
             f"{lake}: the disk has {free / 1e6:.0f} MB left; make room for {FREE_BYTES / 1e6:.0f} MB at least, or give "
             "a folder on another disk: --lake FOLDER"
         )
+
+
+def check_writable(lake: Path) -> None:
+    """Raises ConfigError if the folder cannot be made or written."""
+    try:
+        lake.mkdir(parents=True, exist_ok=True)
+        for folder in (lake, *(lake / layer for layer in Layer if (lake / layer).is_dir())):
+            with tempfile.TemporaryFile(dir=folder) as file:
+                file.write(b"0" * 4096)
+    except OSError as error:
+        raise ConfigError(
+            f"{lake}: the lake cannot be written: {error.strerror}; give a folder that can be: --lake FOLDER"
+        ) from None
 
 
 def problems(feeds: Sequence[Feed], lake: Path, secret: Callable[[str, str], str]) -> dict[str, str]:

@@ -90,6 +90,12 @@ def test_a_read_only_lake_is_reported_before_anything_starts_and_can_be_read(fol
     looked = type_in(folder, "ticdc-lake status --check --lake lake --feed down", mount=READ_ONLY)
     assert (looked.code, looked.err) == (1, "")
     assert looked.out.startswith("down: attention: ")
+    for line in ("quarantine replay", "maintain"):
+        ended = type_in(folder, f"ticdc-lake {line} --lake lake --feed down", mount=READ_ONLY)
+        assert (ended.code, ended.out) == (2, "")
+        assert re.fullmatch(
+            r"ticdc-lake \w+: .*/lake: the lake cannot be written.*Read-only file system.*\n", ended.err
+        )
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from ticdc_codec.errors import ConfigError, suggestion
 from ticdc_lakehouse.gold.overrides import Action
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.schema.names import by_text, fold
-from ticdc_local.cli.arguments import one_of, place_arguments
+from ticdc_local.cli.arguments import in_same_place, one_of, place_arguments
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run
 from ticdc_local.cli.project import feed_named, open_reader
@@ -42,7 +42,8 @@ def run(options: argparse.Namespace) -> int:
     with progress("recording the override"):
         state = run.decide(options.table, options.action, options.reason)
     print(f"{options.table} was blocked at TSO {state.applied_tso}: {state.stop}")
-    note(f"The next run of gold continues from there: ticdc-lake run --feed {options.feed}")
+    command = in_same_place(options, f"ticdc-lake run --feed {options.feed}")
+    note(f"The next run of gold continues from there: {command}")
     return 0
 
 
