@@ -180,6 +180,16 @@ def test_a_wrong_argument_is_one_line_and_code_2(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("command", ["status", "report", "sql"])
+def test_a_command_in_a_folder_that_is_no_project_says_so(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main([command]) == 2
+    expected = f"ticdc-lake {command}: {tmp_path}: expected a folder with databricks.yml; name it with --project\n"
+    assert capsys.readouterr().err == expected
+
+
 @pytest.mark.parametrize("given", ["-1", "nan", "inf", "soon", "1 d", "25h"])
 def test_a_wait_is_a_number_of_seconds_minutes_or_hours(given: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):

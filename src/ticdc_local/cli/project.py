@@ -21,9 +21,11 @@ def open_reader(options: argparse.Namespace) -> DeltaReader:
 
 
 def existing_lake(options: argparse.Namespace) -> Path:
-    """The lake's folder. Raises ConfigError if there is no lake in it."""
+    """The lake's folder. Raises ConfigError if there is no lake in it, or no project where the lake is looked for."""
     root = lake_root(options)
     if not (root / Layer.BRONZE).is_dir():
+        if options.lake is None:
+            project_root(options)
         raise ConfigError(f"{root}: expected a lake, found none; `ticdc-lake run` or `make demo` makes one")
     return root
 
