@@ -275,24 +275,41 @@ def test_an_empty_schema_of_a_ddl_is_none(sql: str, database: str, expected: str
     assert decode(message) == decode(in_avro, encoding_format="avro") == [wanted]
 
 
-def test_the_newest_schema_of_a_version_holds() -> None:
-    """For rows of a known prefix too: names may change their tables, and RENAME TABLE keeps the version."""
-    texts, binary = (
+TEXTS, BINARY = (
+    written(**BARE, type="BOOTSTRAP", commitTs=0, tableSchema=SCHEMA | {"columns": [SCHEMA["columns"][0], column]})
+    for column in (
         {"name": "s", "dataType": {"mysqlType": "varchar", "charset": charset, "collate": charset, "length": 9},
          "nullable": True, "default": None}
         for charset in ("utf8mb4", "binary")
-    )  # fmt: skip
-    first, second = (
-        written(**BARE, type="BOOTSTRAP", commitTs=0, tableSchema=SCHEMA | {"columns": [SCHEMA["columns"][0], column]})
-        for column in (texts, binary)
     )
-    rows = [written(table="n", type="INSERT", data={"id": "1", "s": "YWI="}, old=...)] * 3
+)  # fmt: skip
+"""Two schemas of one name and version: names may change their tables, and RENAME TABLE keeps the version."""
+ROW_OF_BOTH = written(table="n", type="INSERT", data={"id": "1", "s": "YWI="}, old=...)
+
+
+def values_of_s(decoder: Decoder, *messages: bytes | None) -> list[str | None]:
+    found = [event for _, event in events_of(decoder.decode([None] * len(messages), messages))]
+    return [(event.after or {})["s"] for event in found if isinstance(event, RowChange)]
+
+
+def test_the_newest_schema_of_a_version_holds() -> None:
+    """For rows of a known prefix too."""
     decoder = Decoder("simple", sink_options("simple", ZONE))
+    assert values_of_s(decoder, TEXTS, *[ROW_OF_BOTH] * 3) == ["YWI="] * 3
+    assert values_of_s(decoder, BINARY) == []
+    assert values_of_s(decoder, *[ROW_OF_BOTH] * 3) == ["6162"] * 3
 
-    def values(*messages: bytes) -> list[str | None]:
-        found = [event for _, event in events_of(decoder.decode([None] * len(messages), messages))]
-        return [(event.after or {})["s"] for event in found if isinstance(event, RowChange)]
 
-    assert values(first, *rows) == ["YWI="] * 3
-    assert values(second) == []
-    assert values(*rows) == ["6162"] * 3
+@pytest.mark.parametrize("encoding", ["json", "avro"])
+def test_rows_have_the_schema_that_their_name_had_before_they_came(encoding: str) -> None:
+    """Of one batch too, though its rows are decoded after its schemas."""
+    messages: list[bytes | None] = [TEXTS, WATERMARK, ROW_OF_BOTH, BINARY, BINARY, ROW_OF_BOTH, TEXTS, ROW_OF_BOTH]
+    options = sink_options("simple", ZONE | {"encoding-format": encoding})
+    alone = Decoder("simple", sink_options("simple", ZONE))
+    events = [event for each in messages for _, event in events_of(alone.decode([None], [each]))]
+    decoder = Decoder("simple", options)
+    batch = decoder.decode([None] * len(messages), [message.value for message in encode(events, options)])
+    assert [*events_of(batch)] == [*enumerate(events)]
+    assert [event.after["s"] for event in events if isinstance(event, RowChange) and event.after] == [
+        "YWI=", "6162", "YWI=",
+    ]  # fmt: skip

@@ -13,10 +13,11 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, RowBatch, checked_tso, in_order
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.event import Layout, Op
+from ticdc_codec.event import EVENTS, Layout, Op
 from ticdc_codec.json_rows import JsonRows, MessageRowSpec, RowTexts, SingleRow, contents_of
 from ticdc_codec.json_table import handle_key_lines, make_room, old_handle_keys
 from ticdc_codec.json_text import PrefixPattern, Unreadable, names_of, unreadable
@@ -26,7 +27,7 @@ from ticdc_codec.row_builder import RowColumns
 from ticdc_codec.simple.avro_rows import AvroMessages
 from ticdc_codec.simple.json_table import RowMembers, SimpleTableReader, check_row_names
 from ticdc_codec.simple.message import IMAGES, OPS, Envelope, add_control, read_envelope
-from ticdc_codec.simple.schema import Schemas, layout_with
+from ticdc_codec.simple.schema import LayoutReplacedError, Schemas, layout_with
 
 
 def decoder(options: SinkOptions, context: DecoderContext) -> DecodeBatch:
@@ -49,12 +50,32 @@ class _Decoder:
 
     def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
         """The messages' events. The key is null and is not read."""
-        out = Events()
-        self._schemas.begin_batch()
         messages = [value for _, value in zip(keys, values, strict=True)]
-        contents = contents_of(messages, self._compression, out, "a message")
-        rows = self._messages.read(contents, out)
-        return in_order(rows, out, [0] * len(out))
+        self._schemas.begin_batch()
+        batch, count = self._decode(messages)
+        while count < len(messages):
+            rest, more = self._decode(messages[count:])
+            batch = pa.concat_batches([batch, _numbered_from(count, rest)])
+            count += more
+        return batch
+
+    def _decode(self, messages: Sequence[bytes | None]) -> tuple[pa.RecordBatch, int]:
+        """The events of the messages before one that replaces the layout of a name, or of all of them, and the number
+        of these messages: rows are decoded last, with the layout that their name has then."""
+        out = Events()
+        try:
+            contents = contents_of(messages, self._compression, out, "a message")
+            rows = self._messages.read(contents, out)
+            return in_order(rows, out, [0] * len(out)), len(messages)
+        except LayoutReplacedError as replaced:
+            if out.message == 0:
+                self._schemas.forget(replaced.layout)
+            return self._decode(messages[: out.message] or messages)
+
+
+def _numbered_from(first: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+    at = EVENTS.get_field_index("message")
+    return batch.set_column(at, EVENTS.field(at), pc.add(batch["message"], pa.scalar(first, pa.int32())))
 
 
 _ROW_BEGIN = b'{"version":1,"database":'
@@ -78,15 +99,18 @@ class JsonMessages:
     def read(self, values: Mapping[int, bytes], out: Events) -> RowBatch | None:
         """The row changes of messages (by number); other events and errors are added to ``out``."""
         self._protocol.begin(values, out)
-        self._rows.add(
-            [
-                number
-                for number, value in values.items()
-                if value.startswith(_ROW_BEGIN) or self._protocol.is_row(number)
-            ]
-        )
-        self._protocol.begin({}, Events())  # forget the messages
-        return self._rows.finish()
+        try:
+            self._rows.add(
+                [
+                    number
+                    for number, value in values.items()
+                    if value.startswith(_ROW_BEGIN) or self._protocol.is_row(number)
+                ]
+            )
+        finally:
+            self._protocol.begin({}, Events())  # forget the messages
+            rows = self._rows.finish()
+        return rows
 
 
 def prefix_of(value: bytes) -> bytes:

@@ -162,6 +162,14 @@ def _attributes(data_type: DataType) -> str:
     return " unsigned" * data_type.unsigned + " zerofill" * data_type.zerofill
 
 
+class LayoutReplacedError(Exception):
+    """A message gives a name and version another layout: the rows before it have to be decoded first."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        """The one that has been stored so far."""
+
+
 class Schemas:
     """Layouts by database, table and schema version. RENAME TABLE leaves the version as it is (wire.md 1.3.1)."""
 
@@ -177,18 +185,27 @@ class Schemas:
         self._missing.clear()
 
     def learn(self, layout: Layout) -> Layout:
-        """Stores a layout for the rows that name it. Returns the stored one if both are equal."""
+        """Stores a layout for the rows that name it. Returns the stored one if both are equal.
+
+        Raises LayoutReplacedError if another one is stored: ``forget`` it once the rows before are decoded.
+        """
         if layout.database is None or layout.table is None or layout.version is None:
             return layout
         name = (layout.database, layout.table, layout.version)
         before = self._learned.get(name)
-        if before is not None and before.text == layout.text:
+        if before is not None:
+            if before.text != layout.text:
+                raise LayoutReplacedError(before)
             return before
         if len(self._learned) >= self.MOST:
             del self._learned[next(iter(self._learned))]
         self._learned[name] = layout
         self._missing.discard(name)
         return layout
+
+    def forget(self, layout: Layout) -> None:
+        """Makes room for another layout of the same name and version."""
+        del self._learned[layout.database or "", layout.table or "", layout.version or 0]
 
     def is_newest(self, layout: Layout) -> bool:
         """Whether a layout that ``find`` gave is still that of its name."""
