@@ -195,10 +195,12 @@ class ColumnOrder:
         """Names followed by ``suffix``, except those ``ignored``, which a row also has before its images."""
         self._labels = [_ENCODE(name) + b":" + suffix for name in names if name not in ignored]
 
-    def matches(self, texts: Sequence[bytes]) -> bool:
-        """Whether the first and the last of these rows, in the order of arrival, have the columns so: a DDL may change
-        it between them. A name that is written with needless escapes is passed over."""
-        return all(map(self._matches_one, texts[:: max(1, len(texts) - 1)]))
+    def matches(self, texts: Sequence[bytes], commits: Sequence[int]) -> bool:
+        """Whether the first and the last of these rows, by arrival and by commit_ts, have the columns so: a DDL may
+        change it between them, and rows from before it may come again. A name that is written with needless escapes is
+        passed over."""
+        ends = {0, len(texts) - 1, commits.index(min(commits)), commits.index(max(commits))}
+        return all(self._matches_one(texts[at]) for at in ends)
 
     def _matches_one(self, text: bytes) -> bool:
         # A label has quotes, which a string would have escaped: its first place is in the row's first image.

@@ -201,3 +201,21 @@ def test_of_a_message_with_a_fault_nothing_stays() -> None:
     first, fault, last = decode(UPDATE, bad, WATERMARK)
     assert isinstance(fault, Failure)
     assert (first, last) == (row(UPDATE), Resolved(commit_ts=5))
+
+
+def test_rows_keep_their_order_of_columns_among_rows_of_another() -> None:
+    """After ALTER TABLE … FIRST rows from before it may come again, between those from after it."""
+    images = ({"u": dict(reversed(CELLS.items()))}, {"u": CELLS}, {"u": dict(reversed(CELLS.items()))})
+    messages = [written((key(ts=COMMIT_TS + ts), image)) for ts, image in zip((1, 0, 2), images, strict=True)]
+    assert decode(messages[0], *messages) == [row(message) for message in (messages[0], *messages)]
+
+
+@pytest.mark.parametrize("ptn", [{}, {"ptn": 7}])
+def test_false_h_names_no_key(ptn: dict[str, int]) -> None:
+    """``h`` alone names the key of a partition, whose flags may be stale (wire.md 8.4)."""
+    no_key = written((key(**ptn), {"u": CELLS | {"id": CELLS["id"] | {"h": False, "f": 1}}}))
+    with_key = written((key(**ptn), {"u": CELLS | {"id": CELLS["id"] | {"f": 1 if ptn else 11}}}))
+    keys = [row(message).handle_key for message in (with_key, no_key)]
+    assert keys == ['["1"]', None]
+    for messages in ([with_key, no_key, with_key], [no_key, with_key, no_key]):
+        assert decode(*messages) == [row(message) for message in messages]

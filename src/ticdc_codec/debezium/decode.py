@@ -144,7 +144,7 @@ class _DebeziumRows(MessageRowSpec[_Group, _Texts]):
         end = group.table.end
         images = slice(len(group.pattern.text), -len(end))
         texts = [b"{" + value[images] for value in values if value.endswith(end)]
-        if len(ops) < len(values) or len(texts) < len(values) or not group.table.order.matches(texts):
+        if len(ops) < len(values) or len(texts) < len(values) or not group.table.order.matches(texts, commits):
             return None
         return _Texts(texts, ops, commits, [*map(self.keys.__getitem__, items)])
 

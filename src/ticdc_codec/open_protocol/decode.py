@@ -281,7 +281,7 @@ class OpenRows(RowSpec[RowEvent, _Group, RowTexts]):
     def cut(self, group: _Group, items: Sequence[RowEvent]) -> RowTexts | None:
         """The whole rows, since what repeats is between the values. None if the columns are in another order."""
         texts = [event.text for event in items]
-        return RowTexts(texts) if group.table.order.matches(texts) else None
+        return RowTexts(texts) if group.table.order.matches(texts, [event.key.ts for event in items]) else None
 
     def columns(
         self, group: _Group, items: Sequence[RowEvent], texts: RowTexts, rows: list[RowMembers]
@@ -334,7 +334,9 @@ def _columns(
 ) -> RowColumns:
     """The rows at the indices ``chosen``, which are of one operation. Raises DecodeError."""
     events = [items[at] for at in chosen]
-    new, quotes = table.texts([rows[at].d if op is Op.DELETE else rows[at].u for at in chosen])
+    whole = [rows[at].d if op is Op.DELETE else rows[at].u for at in chosen]
+    table.check_key(whole)
+    new, quotes = table.texts(whole)
     old, old_quotes = table.texts([rows[at].p for at in chosen]) if op is Op.UPDATE else ([], 0)
     members = 2 if op is Op.UPDATE else 1
     _check_names([texts[at] for at in chosen], quotes + old_quotes + 2 * len(chosen) * members)

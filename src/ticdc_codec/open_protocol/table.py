@@ -61,8 +61,8 @@ class Cell(NamedTuple):
     name: str
     code: int
     flags: int
-    has_h: bool
-    """Whether the deprecated ``h`` is present: the column belongs to the handle key, as current flags say, too."""
+    h: bool | UnsetType
+    """The deprecated ``h``: whether the column belongs to the handle key, as current flags say, too."""
 
 
 class _Members(msgspec.Struct, forbid_unknown_fields=True):
@@ -103,7 +103,7 @@ def described(value: bytes) -> tuple[bytes, tuple[Cell, ...], frozenset[str]]:
 
 def _cell(name: str, cell: Raw) -> Cell:
     members = _MEMBERS(cell)
-    return Cell(name, members.t, members.f, members.h is not UNSET)
+    return Cell(name, members.t, members.f, members.h)
 
 
 def _is_loose(cell: Raw) -> bool:
@@ -165,7 +165,7 @@ class Description(NamedTuple):
 class OpenTableReader:
     """One description of a table."""
 
-    __slots__ = ("_formats", "_images", "_keys", "_quotes", "layout", "order", "read")
+    __slots__ = ("_formats", "_images", "_keys", "_marks", "_quotes", "layout", "order", "read")
 
     def __init__(self, description: Description) -> None:
         cells = description.cells
@@ -176,10 +176,18 @@ class OpenTableReader:
         self._images = ImageTypes([cell.name for cell in cells])
         self.read = self._images.reader(_row_type(self._images, cells, self._formats), ("u", "p", "d"))
         """Reads a row of this table. Raises DecodeError or one of ``Unreadable`` for any other text."""
-        self._quotes = [2 * (1 + 3 + cell.has_h) for cell in cells]
+        self._quotes = [2 * (1 + 3 + (cell.h is not UNSET)) for cell in cells]
         """Of each column's name and those inside it."""
         self._keys = key_positions(columns)
+        marked = [(f"{field}.h", cell.h) for field, cell in zip(self._images.fields, cells, strict=True)]
+        self._marks = [(attrgetter(h), own) for h, own in marked if description.partitioned and own is not UNSET]
         self.order = ColumnOrder((cell.name for cell in cells), ignored=("u", "p", "d"), suffix=b'{"t":')
+
+    def check_key(self, images: Sequence[Any]) -> None:
+        """Raise DecodeError unless whole images name the columns of the handle key as the description does, where it
+        is ``h`` that names them."""
+        if any(h(image) is not own for h, own in self._marks for image in images):
+            raise DecodeError("wrong_columns", "expected the same columns with h in the rows of a table")
 
     def texts(self, images: Sequence[Any]) -> tuple[list[Texts], int]:
         """The texts of images by column, and how many quotes the images had in JSON. Raises DecodeError."""
@@ -228,7 +236,7 @@ def _column(cell: Cell, description: Description) -> tuple[Column, ValueFormat]:
         name=cell.name,
         type=text,
         # Flags may be those from before a DDL that changed the key (wire.md 8.4).
-        key=cell.has_h if description.partitioned else bool(cell.flags & Flag.HANDLE_KEY),
+        key=cell.h is True if description.partitioned else bool(cell.flags & Flag.HANDLE_KEY),
         flags=cell.flags,
         by="index" if family in (Family.ENUM, Family.SET) else None,
         defect=OPEN_LOST_NAME if cell.name in description.lost else _defect(cell.flags, family, description),
@@ -255,6 +263,6 @@ def _row_type(images: ImageTypes, cells: tuple[Cell, ...], formats: list[ValueFo
 
 def _cell_type(cell: Cell, value_format: ValueFormat) -> Any:
     members: list[Any] = [("t", _LITERAL[cell.code]), ("f", _LITERAL[cell.flags]), ("v", value_format.wire)]
-    if cell.has_h:
+    if cell.h is not UNSET:
         members.append(("h", bool))
     return msgspec.defstruct("Cell", members, forbid_unknown_fields=True, gc=False)
