@@ -103,3 +103,15 @@ def test_key_columns_are_ordered_by_their_folded_names() -> None:
     """Of names that differ in case only TiDB has one in a table, under either spelling."""
     assert key_order(["b", "A", "Ä", "a2", "_"]) == ["_", "A", "a2", "b", "Ä"]
     assert key_order(["ie", "İd"]) == ["İd", "ie"], "as id and ie"
+
+
+@pytest.mark.parametrize("protocol", ["craft", "open_protocol", "canal_json"])
+@pytest.mark.parametrize(("key", "columns"), [(True, ["b", "A"]), (False, ["b", "A", "v"])])
+def test_short_delete_has_its_handle_key_or_all_columns_without_one(
+    protocol: str, key: bool, columns: list[str]
+) -> None:
+    """TiCDC's writers refuse such a row, Craft's panics, and Canal-JSON's sends nothing of it (wire.md 1.4.1)."""
+    described = tuple(replace(column, key=column.key and key) for column in ROW.columns)
+    deleted = replace(ROW, op=Op.DELETE, after=None, columns=described)
+    (found,) = _decoded(protocol, {"delete-only-output-handle-key-columns": True}, [deleted])
+    assert [*(found.before or ())] == columns

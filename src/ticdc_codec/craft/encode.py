@@ -261,7 +261,8 @@ class ImagePlans:
         key = (kind, id(columns), image, deleted)
         plan = self._plans.get(key)
         if plan is None:
-            only_key = self._only_keys and deleted
+            # A row that names no key keeps its columns: tiflow's writer panics at a group without columns.
+            only_key = self._only_keys and deleted and any(column.key for column in columns)
             chosen = [column for column in columns if column.name in image and (column.key or not only_key)]
             plan = self._plans[key] = _plan(kind, columns, chosen, image)
         return plan
