@@ -8,7 +8,14 @@ from dataclasses import dataclass
 import pytest
 
 from ticdc_lakehouse.catalog import Layer, Values
-from ticdc_lakehouse.gold.retired_topics import Topics, retired_among, retired_topics, tables_of
+from ticdc_lakehouse.gold.retired_topics import (
+    LastRows,
+    MinWatermarkByTopic,
+    Topics,
+    retired_topics,
+    tables_of,
+    topics_among,
+)
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.schema.names import TableName
@@ -24,6 +31,16 @@ KEPT = TableState(
 
 def statements(*texts: tuple[int, str]) -> list[tuple[int, Statement]]:
     return [(tso, statement) for tso, text in texts for statement in read_ddl(text, "d", None)]
+
+
+def of_feed(_database: str, table: str) -> bool:
+    return table != "hidden"
+
+
+def retired_among(
+    last: LastRows, watermarks: MinWatermarkByTopic, since: Published, ddls: list[tuple[int, Statement]]
+) -> set[str]:
+    return topics_among(last, watermarks, since, ddls, of_feed).retired
 
 
 @pytest.mark.parametrize(
@@ -96,6 +113,15 @@ def test_tables_of_a_topic_are_those_of_its_ddls_too() -> None:
     assert retired_among({"topic": {}}, {}, now, []) == set()
 
 
+def test_topic_of_tables_that_the_feed_leaves_out_is_not_retired() -> None:
+    """They are never in gold; a table of the feed may get its first row in their topic."""
+    now, hidden = Published(tso=10, tables={T: LIVE}), TableName("d", "hidden")
+    last = {"hidden": {hidden: 9}, "new": {hidden: 11}, "with": {hidden: 9, T: 9}, "gone": {hidden: 9, U: 9}}
+    assert topics_among(last, {}, now, [], of_feed) == Topics(retired=set(), empty={"hidden", "new", "gone"})
+    dropped = statements((12, "DROP TABLE hidden"))
+    assert topics_among(last, {}, now, dropped, of_feed) == Topics(retired={"hidden", "new", "gone"}, empty=set())
+
+
 @dataclass(frozen=True)
 class Events:
     """A lake that gives these rows for any query."""
@@ -131,5 +157,5 @@ def test_a_name_within_a_rename_has_no_table(second: int, empty: set[str]) -> No
         ("u", 12 + second, "RENAME TABLE `d`.`u` TO `d`.`t`;"),
         ("tmp", 12 + 2 * second, "RENAME TABLE `d`.`tmp` TO `d`.`u`;"),
     )
-    found = retired_topics(lake, "f", now, [("t", 0), ("u", 0), ("tmp", 0)], batch=1)
+    found = retired_topics(lake, "f", now, [("t", 0), ("u", 0), ("tmp", 0)], 1, of_feed)
     assert found == Topics(retired=set(), empty=empty)

@@ -7,13 +7,14 @@ and of its DDLs: a table may be dropped before its first row. They are state (`P
 read to know them.
 
 A topic that had neither may be of a table that is about to get its first row, or of no table at all: a stray topic of a
-pattern, or that of a name which one RENAME TABLE both gives and takes. It counts with the watermark that the other
-topics confirm (``watermark``).
+pattern, or that of a name which one RENAME TABLE both gives and takes. So may one that had only tables which the feed
+leaves out: gold does not know whether these are gone. It counts with the watermark that the other topics confirm
+(``watermark``).
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -48,6 +49,8 @@ LastRows = Mapping[str, Mapping[TableName, int]]
 """By topic: each of its tables and the commit_ts of its last row change or DDL."""
 MinWatermarkByTopic = Mapping[str, int]
 """By topic: the lowest of its partitions' highest watermarks."""
+Matches = Callable[[str, str], bool]
+"""Whether the feed includes a table, by database and name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,10 +60,13 @@ class Topics:
     retired: set[str]
     """Their tables are all gone."""
     empty: set[str]
-    """They never had a row or a DDL: of a table that was dropped before its first row, or of no table of the feed."""
+    """They never had a row or a DDL: of a table that was dropped before its first row, or of no table of the feed. Or
+    they had those of tables that the feed leaves out."""
 
 
-def retired_topics(lake: Reader, feed: str, since: Published, partitions: Collection[Partition], batch: int) -> Topics:
+def retired_topics(
+    lake: Reader, feed: str, since: Published, partitions: Collection[Partition], batch: int, matches: Matches
+) -> Topics:
     """Which topics of the partitions are retired, and which were never used, as far as bronze batch ``batch``.
 
     What came up to the published watermark is state (`Published.topics`); only what is new is read.
@@ -85,9 +91,8 @@ def retired_topics(lake: Reader, feed: str, since: Published, partitions: Collec
             if (tso, name) not in given or name in since.tables:
                 _add(last[topic], name, tso)
     lowest = {topic: min(tso for place, tso in watermarks.items() if place[0] == topic) for topic in topics}
-    used = {topic for topic, tables in last.items() if tables}
     new = sorted(((tso, statement) for tso, statement, _ in ddls if tso >= since.tso), key=itemgetter(0))
-    return Topics(retired=retired_among(last, lowest, since, new), empty=topics - used)
+    return topics_among(last, lowest, since, new, matches)
 
 
 def _new_events(lake: Reader, feed: str, since: Published, topics: Collection[str], batch: int) -> list[Values]:
@@ -127,10 +132,15 @@ def tables_of(statement: Statement) -> list[TableName]:
             return _created(statement)
 
 
-def retired_among(
-    last: LastRows, watermarks: MinWatermarkByTopic, since: Published, ddls: Iterable[tuple[int, Statement]]
-) -> set[str]:
-    """The topics without a table that may still change: each went after its last row or DDL, or is in gold no more.
+def topics_among(
+    last: LastRows,
+    watermarks: MinWatermarkByTopic,
+    since: Published,
+    ddls: Iterable[tuple[int, Statement]],
+    matches: Matches,
+) -> Topics:
+    """The topics without a table that may still change: each went after its last row or DDL, or is in gold no more. And
+    those without a table of the feed that may.
 
     ``last``: by topic, its tables and the commit_ts of the last change that it brought of each.
     """
@@ -148,13 +158,14 @@ def retired_among(
             case (at, _):
                 return tso <= at
         known = since.tables.get(name)
-        return since.tso > 0 and (known is None or known.dropped) and tso <= since.tso
+        is_gone = matches(*name) if known is None else known.dropped
+        return since.tso > 0 and is_gone and tso <= since.tso
 
-    return {
-        topic
-        for topic, tables in last.items()
-        if tables and all(is_gone(topic, name, tso) for name, tso in tables.items())
-    }
+    # left: by topic, its tables that may still change.
+    left = {topic: [name for name in names if not is_gone(topic, name, names[name])] for topic, names in last.items()}
+    retired = {topic for topic, names in left.items() if last[topic] and not names}
+    empty = {topic for topic, names in left.items() if not any(matches(*name) for name in names)}
+    return Topics(retired=retired, empty=empty - retired)
 
 
 def _with_one_rename(ddls: Iterable[tuple[int, Statement]]) -> Iterator[tuple[int, Statement]]:

@@ -15,7 +15,7 @@ from ticdc_codec.event import Kind
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Layer, Reader
-from ticdc_lakehouse.gold.retired_topics import UNSEEN, Partition, retired_topics
+from ticdc_lakehouse.gold.retired_topics import UNSEEN, Matches, Partition, retired_topics
 from ticdc_lakehouse.gold.window_reader import first_unapplied, replayed_since
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
@@ -77,8 +77,13 @@ def decoded_batches(lake: Reader, feed: str, since: Published) -> tuple[int, str
     return _decoded_through(since.batch, _landed(lake, feed, since.batch), _progress(lake, feed, since, []))
 
 
-def completeness(lake: Reader, feed: str, since: Published) -> Completeness:
-    """How far the feed is complete, looking only at what came after the published state ``since``."""
+def completeness(
+    lake: Reader, feed: str, since: Published, matches: Matches = lambda _database, _table: True
+) -> Completeness:
+    """How far the feed is complete, looking only at what came after the published state ``since``.
+
+    Without ``matches``, W may be told too high: a topic of tables that the feed leaves out counts as retired.
+    """
     with ThreadPoolExecutor() as pool:  # a question of a few rows waits more than it works
         asked = pool.submit(_landed, lake, feed, since.batch)
         progress, blocking = _progress_and_blocking(lake, feed, since)
@@ -87,7 +92,7 @@ def completeness(lake: Reader, feed: str, since: Published) -> Completeness:
     batch, gap = _decoded_through(since.batch, landed, progress)
     confirmed = _confirmed(landed, progress, batch)
     highest = _highest_watermarks(landed, progress, batch)
-    highest = _without_retired(lake, feed, since, batch, highest, confirmed, blocking)
+    highest = _without_retired(lake, feed, since, batch, highest, confirmed, blocking, matches)
     lowest = min(highest, key=lambda partition: highest[partition], default=None)
     tso = max(since.tso, highest[lowest] if lowest is not None else UNSEEN)
     has_ddls = any(entry.ddls for entry in progress)
@@ -236,17 +241,18 @@ def _without_retired(
     highest: dict[Partition, int],
     confirmed: int,
     blocking: list[quarantine.BlockingMessage],
+    matches: Matches,
 ) -> dict[Partition, int]:
     """The partitions without those of retired topics, looked up only if some topics have a new watermark and others
-    have none. A topic that never had a row nor a DDL, nor a message that may have been one, counts with the watermark
-    that is confirmed by the others: it may never get its own. A retired topic with a message that may have been
-    anything is waited for: it may have been a row from before the RENAME."""
+    have none. A topic that never had a row nor a DDL of a table of the feed, nor a message that may have been one,
+    counts with the watermark that is confirmed by the others: it may never get its own. A retired topic with a message
+    that may have been anything is waited for: it may have been a row from before the RENAME."""
     behind = {topic for (topic, _), tso in highest.items() if tso <= since.tso}
     ahead = {topic for topic, _ in highest} - behind
     if not (behind and ahead):
         return highest
     partitions = [partition for partition in highest if partition[0] in behind]
-    topics = retired_topics(lake, feed, since, partitions, batch)
+    topics = retired_topics(lake, feed, since, partitions, batch, matches)
     empty = topics.empty - {message.topic for message in blocking}
     retired = topics.retired - {message.topic for message in blocking if message.table is None}
     raised = {partition: max(tso, confirmed) if partition[0] in empty else tso for partition, tso in highest.items()}
