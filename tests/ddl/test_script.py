@@ -93,6 +93,23 @@ def test_a_backslash_in_an_enum_is_as_show_create_table_prints_it() -> None:
     assert [column.type.elements for column in table.columns[1:]] == [("a\\b", "q'x", r"it\\s"), ("k\\", "m")]
 
 
+@pytest.mark.parametrize(
+    "beside", ["use d;", r"use d; create table u (e enum('it\'s;', 'a\\b'));", "use d; create table u (a INT);"]
+)
+def test_a_statement_is_read_as_its_own_author_wrote_it(beside: str) -> None:
+    """A printed one beside one of people, in either order."""
+    alone = {table.table: table for table in tables_from_sql(f"USE d;\n{SHOWN}") + tables_from_sql(beside)}
+    for script in (f"{beside}\n{SHOWN}", f"USE d;\n{SHOWN}\n{beside}"):
+        assert {table.table: table for table in tables_from_sql(script)} == alone
+    for table in alone.values():
+        assert table.table != "u" or table.columns[0].type.elements in ((), ("it's;", "a\\b"))
+
+
+def test_the_line_of_a_mistake_is_that_of_the_script() -> None:
+    with pytest.raises(ConfigError, match=r"line 8: expected CREATE TABLE or USE, found 'INSERT'"):
+        tables_from_sql(f"use d;\n{SHOWN}\n\nINSERT INTO t VALUES ('\\\\');")
+
+
 def test_a_name_that_show_create_table_prints_as_another_is_refused() -> None:
     printed = "USE d;\nCREATE TABLE `t` (\n  `e` enum('a','n" + r"\n" + "')\n);"
     with pytest.raises(ConfigError, match=r"line 3: expected names in ENUM and SET that TiDB prints clearly"):

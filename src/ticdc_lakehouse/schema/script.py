@@ -13,6 +13,7 @@ from ticdc_lakehouse.schema.tokens import (
     Tokens,
     UnreadableError,
     is_hand_written,
+    statement_at,
     statements,
 )
 
@@ -26,39 +27,52 @@ def tables_from_sql(text: str, database: str | None = None, source: str = "SQL")
     What dumps write around them (SET, LOCK TABLES, databases, views, sequences) is passed over; DROP TABLE IF EXISTS
     takes away what came before.
 
-    Where strings have backslashes, the script is read as SHOW CREATE TABLE prints it, and as people write SQL if they
-    certainly wrote it or it cannot be read otherwise.
+    A statement with backslashes is read as SHOW CREATE TABLE prints it, and as people write SQL if they certainly wrote
+    it or it cannot be read otherwise.
 
     Raises ConfigError, with ``source`` and the line, for any other statement, for one that cannot be read, and for a
     table that stands twice and is not the same.
     """
-    try:
-        return _tables(text, database)
-    except UnreadableError as error:
-        raise ConfigError(f"{source}, line {error.line}: {error}") from None
-
-
-def _tables(text: str, database: str | None) -> tuple[Table, ...]:
-    if "\\" in text and not is_hand_written(text):
+    script, at = _Script(database), 0
+    while at < len(text):
         try:
-            return _tables_by(Author.SHOW_CREATE, text, database)
-        except AmbiguousError:
-            raise
-        except UnreadableError:
-            pass  # people wrote it, or it is wrong: the other reading says where
-    return _tables_by(Author.PERSON, text, database)
+            at += script.read_next(text, at)
+        except UnreadableError as error:
+            line = text.count("\n", 0, at) + error.line
+            raise ConfigError(f"{source}, line {line}: {error}") from None
+    return tuple(script.tables.values())
 
 
-def _tables_by(author: Author, text: str, database: str | None) -> tuple[Table, ...]:
-    tables: dict[TableName, Table] = {}
-    for tokens in statements(text, author):
-        if tokens.take("USE"):
-            database = tokens.name()
-        elif tokens.take("DROP", "TABLE", "IF", "EXISTS"):
-            _drop(tables, tokens, database)
-        elif not _says_nothing(tokens):
-            _add(tables, tokens, database)
-    return tuple(tables.values())
+class _Script:
+    """What the statements of a script have made so far."""
+
+    def __init__(self, database: str | None) -> None:
+        self.tables: dict[TableName, Table] = {}
+        self._database = database
+
+    def read_next(self, text: str, at: int) -> int:
+        """Reads the statement that begins there, and returns its length."""
+        shown = statement_at(text, at, Author.SHOW_CREATE)
+        if "\\" in shown and not is_hand_written(shown):
+            try:
+                self._read(shown, Author.SHOW_CREATE)
+                return len(shown)
+            except AmbiguousError:
+                raise
+            except UnreadableError:
+                pass  # people wrote it, or it is wrong: the other reading says where
+        written = statement_at(text, at, Author.PERSON)
+        self._read(written, Author.PERSON)
+        return len(written)
+
+    def _read(self, text: str, author: Author) -> None:
+        for tokens in statements(text, author):
+            if tokens.take("USE"):
+                self._database = tokens.name()
+            elif tokens.take("DROP", "TABLE", "IF", "EXISTS"):
+                _drop(self.tables, tokens, self._database)
+            elif not _says_nothing(tokens):
+                _add(self.tables, tokens, self._database)
 
 
 def _says_nothing(tokens: Tokens) -> bool:

@@ -31,7 +31,13 @@ def _executed_in(string: str) -> re.Pattern[str]:
     )
 
 
+def _statement_in(string: str) -> re.Pattern[str]:
+    """A statement with its semicolon."""
+    return re.compile(rf"(?:{string}|(?:--\s|\#)[^\n]*|/\*.*?\*/|[^;])*+;?", re.DOTALL)
+
+
 _EXECUTED, _EXECUTED_RESTORED = _executed_in(_STRING), _executed_in(_RESTORED_STRING)
+_STATEMENT, _STATEMENT_RESTORED = _statement_in(_STRING), _statement_in(_RESTORED_STRING)
 _ESCAPED = {quote: re.compile(rf"\\(.)|{quote * 2}", re.DOTALL) for quote in "'\""}
 _ESCAPES = {"0": "\0", "b": "\b", "n": "\n", "r": "\r", "t": "\t", "Z": "\x1a", "%": "\\%", "_": "\\_"}
 _NAME = re.compile(r"[\w$]+")
@@ -94,6 +100,13 @@ def statements(text: str, author: Author = Author.PERSON) -> list[Tokens]:
     ends = [i for i, token in enumerate(tokens) if token.token_type is TokenType.SEMICOLON]
     parts = [tokens[start:end] for start, end in zip([0, *(i + 1 for i in ends)], [*ends, len(tokens)], strict=True)]
     return [Tokens(part, plain, author) for part in parts if part]
+
+
+def statement_at(text: str, at: int, author: Author) -> str:
+    """The statement that begins there, with its semicolon."""
+    match = (_STATEMENT if author is Author.PERSON else _STATEMENT_RESTORED).match(text, at)
+    assert match is not None  # it may be empty
+    return match[0]
 
 
 def is_hand_written(text: str) -> bool:
