@@ -78,7 +78,7 @@ def problems(feeds: Sequence[Feed], lake: Path, secret: Callable[[str, str], str
 def _problem(feed: Feed, lake: Path, secret: Callable[[str, str], str]) -> str | None:
     try:
         options = _security(feed, secret)
-        check_brokers(feed.bootstrap_servers, f"kafka.bootstrap_servers in {feed.name}.yml")
+        check_brokers(feed.bootstrap_servers, feed.servers_place)
         client = _client(feed, options)
         if client is not None:
             _check_kafka(feed, client, lake)
@@ -119,7 +119,7 @@ def look(feed: Feed, secret: Callable[[str, str], str]) -> Sample | None:
     Raises ConfigError if its brokers cannot be read, or a topic does not exist.
     """
     options = _security(feed, secret)
-    check_brokers(feed.bootstrap_servers, f"kafka.bootstrap_servers in {feed.name}.yml")
+    check_brokers(feed.bootstrap_servers, feed.servers_place)
     client = _client(feed, options)
     if client is None:
         return None

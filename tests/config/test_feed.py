@@ -6,9 +6,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import yaml
 from feed_file import RIGHT, mistakes, written
 
+from ticdc_codec.errors import ConfigError
 from ticdc_codec.options import CraftFloat
 from ticdc_lakehouse.config.feed import SecretReference, load_feed, load_feeds, security_options
 from ticdc_lakehouse.policy import Mode, OnDrop, OnIrregular, OnUnsupportedDdl, Policy
@@ -38,6 +40,16 @@ def test_topic_pattern_becomes_subscribe_pattern(tmp_path: Path) -> None:
 def test_bootstrap_servers_parameter_replaces_those_of_the_file(tmp_path: Path) -> None:
     feed = load_feed(written(tmp_path, RIGHT), bootstrap_servers="localhost:1234, localhost:1235")
     assert feed.bootstrap_servers == ("localhost:1234", "localhost:1235")
+
+
+@pytest.mark.parametrize("servers", ["localhost", "a:9092,", "kafka://a:9092", "a:0"])
+def test_wrong_bootstrap_servers_parameter_is_named(tmp_path: Path, servers: str) -> None:
+    """Not the file's key, which is right."""
+    path = written(tmp_path, RIGHT)
+    with pytest.raises(ConfigError) as caught:
+        load_feeds(path.parent, [path.stem, path.stem], bootstrap_servers=servers)
+    expected = "host:port, several with commas between them"
+    assert str(caught.value) == f"parameter bootstrap_servers: expected {expected}, found {servers!r}"
 
 
 GOLD = """

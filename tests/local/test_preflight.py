@@ -71,6 +71,13 @@ def test_brokers_that_do_not_answer(tmp_path: Path) -> None:
     assert time.monotonic() - began < 5
 
 
+def test_brokers_that_a_parameter_names_do_not_answer(tmp_path: Path) -> None:
+    described(tmp_path, "f", "a.example:9092", "t")
+    address = f"127.0.0.1:{free_ports(1)[0]}"
+    said = problem(load_feed(tmp_path / "f.yml", bootstrap_servers=address), tmp_path)
+    assert (said or "").endswith("start them, or correct parameter bootstrap_servers")
+
+
 def test_an_unknown_topic_is_named_with_the_most_similar_one(broker: Broker, tmp_path: Path) -> None:
     broker.create_topic("preflight-orders", 1)
     said = problem(described(tmp_path, "f", broker.bootstrap_servers, "preflight-order"), tmp_path)

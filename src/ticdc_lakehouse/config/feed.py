@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ticdc_codec.errors import ConfigError, suggestion
@@ -44,6 +44,8 @@ class Feed:
     sink_options: SinkOptions
     bootstrap_servers: tuple[str, ...]
     """Each ``host:port``."""
+    servers_are_parameter: bool = False
+    """Whether the parameter ``bootstrap_servers`` gives the brokers in place of the file."""
     topics: tuple[str, ...] = ()
     topic_pattern: str | None = None
     """Given exactly where ``topics`` is empty; a regular expression for whole topic names."""
@@ -64,6 +66,13 @@ class Feed:
     max_message_bytes: int = LARGEST_MESSAGE
 
     @property
+    def servers_place(self) -> str:
+        """Where its brokers stand, for messages."""
+        if self.servers_are_parameter:
+            return "parameter bootstrap_servers"
+        return f"kafka.bootstrap_servers in {self.name}.yml"
+
+    @property
     def kafka_options(self) -> dict[str, str]:
         """Options of Spark's Kafka source, without security."""
         servers = {"kafka.bootstrap.servers": ",".join(self.bootstrap_servers)}
@@ -81,6 +90,8 @@ def load_feed(path: Path, *, bootstrap_servers: str | None = None) -> Feed:
     >>> feed.name, feed.protocol, feed.topics, feed.gold.retention_days
     ('shop_craft', 'craft', ('shop-craft',), 30)
     """
+    if bootstrap_servers is not None:
+        _check_parameter(bootstrap_servers)
     document = document_of(path)
     if not isinstance(document.values, dict):
         raise ConfigError(f"{path}: expected a mapping of keys to values, found {document.values!r}")
@@ -89,7 +100,7 @@ def load_feed(path: Path, *, bootstrap_servers: str | None = None) -> Feed:
     _check_name(root)
     feed = _feed(values, root)
     root.stop_on_mistakes(FeedFile.__struct_fields__)
-    return feed
+    return replace(feed, servers_are_parameter=bootstrap_servers is not None)
 
 
 def feed_file(folder: Path, name: str) -> Path:
@@ -129,6 +140,14 @@ def load_feeds(folder: Path, names: Iterable[str], *, bootstrap_servers: str | N
 def security_options(feed: Feed, secret: Callable[[str, str], str], *, on_databricks: bool = False) -> dict[str, str]:
     """Options of Spark's Kafka source that hold the feed's security, as `config.security.client_options` gives them."""
     return client_options(feed.security, secret, on_databricks=on_databricks)
+
+
+def _check_parameter(bootstrap_servers: str) -> None:
+    try:
+        Servers.parse(bootstrap_servers)
+    except ValueError:
+        expected = "host:port, several with commas between them"
+        raise ConfigError(f"parameter bootstrap_servers: expected {expected}, found {bootstrap_servers!r}") from None
 
 
 def _with_servers(values: Mapping[str, object], bootstrap_servers: str) -> dict[str, object]:
