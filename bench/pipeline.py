@@ -4,6 +4,10 @@ copy          the messages from Kafka into a Delta table
 mapInArrow    the columns that silver reads, from Delta through Python workers that hand every batch back, into Delta
 MERGE         bare Delta MERGEs of the same rows, already typed and reduced
 
+What lies between the last two is timed too: *reducing* reads the window out of silver and writes the newest change of
+each key, typed, which the bare MERGE is given. With one table the layers cannot be faster than bronze, silver, reducing
+and MERGE.
+
 A first batch fills the tables and warms up; a second one, which changes every row, is timed.
 """
 
@@ -41,6 +45,13 @@ class PipelineResult:
     columns: int
     layers: dict[str, float]
     bare: dict[str, float]
+    reducing: float
+
+    @property
+    def limit(self) -> float:
+        """The ratio of a gold that were nothing but reducing and MERGE."""
+        least = self.layers["bronze"] + self.layers["silver"] + self.reducing + self.bare["MERGE"]
+        return sum(self.bare.values()) / least
 
     @property
     def ratio(self) -> float:
@@ -55,6 +66,7 @@ def measure(lake: Lake, rows: int, tables: int, columns: int) -> PipelineResult:
     case = Case(feed=feed, changes=rows, tables=tables, columns=columns)
     layers: dict[str, float] = {}
     bare: dict[str, float] = {}
+    reducing = 0.0
     with Broker(lake.root / feed / "kafka") as broker:
         broker.create_topic(feed, PARTITIONS)
         run = feed_run(lake.spark, lake.root, broker.bootstrap_servers, feed, tables, columns)
@@ -63,14 +75,14 @@ def measure(lake: Lake, rows: int, tables: int, columns: int) -> PipelineResult:
             made = Made(feed=feed, protocol="canal_json", rows=rows, batch=batch, tables=tables, columns=columns)
             broker.produce(feed, kafka_messages(made, PARTITIONS))
             layers = {layer: _seconds(getattr(run, layer)) for layer in LAYERS}
-            prepare_bare(lake, case.config, before, made.tso, create=batch == 0)
+            reducing = _seconds(partial(prepare_bare, lake, case.config, before, made.tso, create=batch == 0))
             bare = {
                 "copy": _seconds(partial(copy, lake, made, broker.bootstrap_servers, PARTITIONS)),
                 "mapInArrow": _seconds(partial(pass_through, lake, made)),
                 "MERGE": _seconds(partial(merge_bare, lake, case)),
             }
             before = made.tso
-    return PipelineResult(rows=rows, tables=tables, columns=columns, layers=layers, bare=bare)
+    return PipelineResult(rows=rows, tables=tables, columns=columns, layers=layers, bare=bare, reducing=reducing)
 
 
 def _seconds(run: Callable[[], object]) -> float:
@@ -105,7 +117,18 @@ def _folder(lake: Lake, name: str) -> str:
 
 def report(results: list[PipelineResult]) -> str:
     """Seconds of each layer and part."""
-    heads = ("tables", "columns", *LAYERS, "changes/s", "copy", "mapInArrow", "MERGE", "bare ÷ layers")
+    heads = (
+        "tables",
+        "columns",
+        *LAYERS,
+        "changes/s",
+        "copy",
+        "mapInArrow",
+        "MERGE",
+        "bare ÷ layers",
+        "reducing",
+        "limit",
+    )
     lines = [
         (
             f"{result.tables}",
@@ -114,6 +137,8 @@ def report(results: list[PipelineResult]) -> str:
             f"{result.rows / sum(result.layers.values()):,.0f}",
             *(f"{seconds:.1f}" for seconds in result.bare.values()),
             f"{result.ratio:.2f}",
+            f"{result.reducing:.1f}",
+            f"{result.limit:.2f}",
         )
         for result in results
     ]
