@@ -10,6 +10,7 @@ from changefeed import ID, Changefeed, Source, V, at, ddl
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column
 from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.gold.overrides import Action, decide
 from ticdc_lakehouse.policy import Mode
 
 if TYPE_CHECKING:
@@ -127,6 +128,36 @@ def test_upsert_wins_over_a_delete_of_the_same_commit_that_comes_in_a_later_batc
     feed.send(1, T.delete(at(2), 1, "a"), T.delete(at(2), 2, "b"))
     feed.go()
     assert feed.rows("t") == {1: ("moved in",), 3: ("moved in",)}
+
+
+@pytest.mark.long
+def test_rows_that_come_late_while_their_table_is_blocked_are_merged_once_the_ddl_is_skipped(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """Also where no newer row follows the DDL."""
+    feed = Changefeed(spark, broker, tmp_path, described={"gold": {"mode": "eventual"}}, schema=SCHEMA)
+    feed.send(0, T.insert(at(1), 1, "a"), ddl(at(3), "ALTER TABLE `shop`.`t` ADD COLUMN `v` INT", "shop", "t", "ALTER"))
+    feed.go()
+    feed.send(0, T.insert(at(2), 2, "late"), OTHER.insert(at(4), 1, "newer"))
+    feed.go()
+    assert (feed.rows("t"), feed.rows("other")) == ({1: ("a",)}, {1: ("newer",)})
+    decide(feed.lake, feed.name, "shop.t", Action.SKIP_DDL, "it is there")
+    feed.apply()
+    assert feed.rows("t") == {1: ("a",), 2: ("late",)}
+
+
+@pytest.mark.long
+def test_rows_that_come_before_the_truncate_that_they_follow_stay(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """The DDL is in partition 0 alone, which may be read after another one."""
+    feed = Changefeed(spark, broker, tmp_path, partitions=2, described={"gold": {"mode": "eventual"}}, schema=SCHEMA)
+    feed.send(0, T.insert(at(1), 1, "a"))
+    feed.send(1, T.insert(at(3), 2, "after"))
+    feed.go()
+    feed.send(0, ddl(at(2), "TRUNCATE TABLE `shop`.`t`", "shop", "t", "TRUNCATE"))
+    feed.go()
+    assert feed.rows("t") == {2: ("after",)}
 
 
 @pytest.mark.long
