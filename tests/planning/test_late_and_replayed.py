@@ -32,7 +32,7 @@ from one_table import (
 from ticdc_codec.event import Column
 from ticdc_lakehouse.planning.naming import NameInUse, Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
-from ticdc_lakehouse.planning.published_state import Definition, Published
+from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import MergeRows
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
@@ -287,6 +287,31 @@ def test_late_rows_of_a_table_that_has_another_name_since_block_it_and_begin_no_
     assert "under the name that it had before, d.t" in (block_reason(made) or "")
     gone = replace(now, before=replace(now.before, tables={}))
     assert plan_tables(late(gone, 5)).tables == ()
+
+
+def test_a_dropped_table_does_not_come_back_without_rows_that_came_late() -> None:
+    now = late(swapped(), 5)
+    dropped = Recoverable(name=NAME, data=DATA, version=4, dropped_at=8)
+    window = replace(now.window, ddls=(ddl(16, "RECOVER TABLE t"),))
+    now = replace(now, before=replace(now.before, tables={}, recoverable=(dropped,)), window=window)
+    assert "the rows of the restored table are unknown" in (block_reason(plan(now)) or "")
+    assert block_reason(plan(replace(now, late={}))) is None
+
+
+def test_a_table_that_lags_behind_takes_late_rows_of_its_name_itself() -> None:
+    """And not those of a table that had its name since."""
+    now = swapped(replace(REPLAYED, first=7, last=7))
+    behind = replace(STATE, applied_tso=6, stop=quarantined(6).stop)
+    now = replace(now, before=replace(now.before, tables={U: behind}), known={DATA: KNOWN})
+    assert block_reason(plan(now)) is None
+    named = [
+        NameInUse(feed="f", table=NAME, name="f_d_t", data=data, named_at=at) for data, at in ((DATA, 0), ("other", 6))
+    ]
+    now = replace(now, naming=Naming(feed="f", history=lambda: named))
+    other = replace(KNOWN, table=replace(KNOWN.table, table="w"), data="other", named_at=8)
+    tables = {U: behind, W: replace(STATE, name="f_d_w", data="other")}
+    now = replace(now, before=replace(now.before, tables=tables), known={DATA: KNOWN, "other": other})
+    assert "under the name that it had before, d.t" in (block_reason(plan(now, W)) or "")
 
 
 def test_rows_from_before_a_table_that_awaits_its_rows_are_not_its_own() -> None:

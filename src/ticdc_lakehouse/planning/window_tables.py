@@ -11,7 +11,7 @@ from ticdc_lakehouse.planning.blocking import block_unless_ignored, block_unless
 from ticdc_lakehouse.planning.compatibility import definition_from_wire
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_tables import published_builder
-from ticdc_lakehouse.planning.recovery import end_table, recoverable_builders
+from ticdc_lakehouse.planning.recovery import end_table, recoverable_builders, unknown_table
 from ticdc_lakehouse.planning.segments import define, merge_rest, merge_until, remaining_groups
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import TablePlanBuilder
@@ -51,7 +51,8 @@ class WindowTables:
         """Blocks the table of late rows where it has another name since, or adds one that gold never had. (One that has
         the name is blocked: `published_builder`. One that is gone does not need them.)"""
         of_rows = point.stop.kind is StopKind.LATE_ROWS
-        if of_rows and all(builder.named_at > point.tso for builder in self.builders.all_named(name)):
+        named = self.builders.all_named(name)
+        if of_rows and not any(builder.named_at <= point.tso < builder.after for builder in named):
             self._block_former(name, point.tso + 1)
         if name in self.inputs.before.tables or (of_rows and self.inputs.naming.data_of_name(name)):
             return
@@ -64,7 +65,7 @@ class WindowTables:
         while self._first_rows and self._first_rows[-1][0] <= through:
             first, name = self._first_rows.pop()
             named = self.builders.all_named(name)
-            is_own = any(builder.named_at < first for builder in named)
+            is_own = any(builder.named_at < first <= builder.after for builder in named)
             if is_own or self._is_of_former_name(name, first) or named:
                 continue
             from_file = self._from_files.get(name)
@@ -87,11 +88,19 @@ class WindowTables:
         return bool(self.inputs.naming.data_of_name(name))
 
     def _block_former(self, name: TableName, commit_ts: int) -> None:
-        """Blocks the table that had this name at a commit_ts, if it is still there: a row of it arrived late."""
+        """Blocks the table that had this name at a commit_ts, if it is still there: a row of it arrived late. One that
+        lags behind may still have the name, and takes the row; one that was dropped cannot come back without it."""
         data = self.inputs.naming.data_at(name, commit_ts)
-        for builder in self.builders if data is not None else ():
-            if builder.definition is not None and builder.definition.data == data:
+        if data is None:
+            return
+        for builder in self.builders:
+            takes = builder.name == name and builder.named_at < commit_ts
+            if builder.definition is not None and builder.definition.data == data and not takes:
                 builder.stop = _lacks_rows(builder.stop, name)
+        self.recoverable = [
+            unknown_table(each.name, each.dropped_at or 0) if each.definition and each.definition.data == data else each
+            for each in self.recoverable
+        ]
 
     def finish(self) -> None:
         """Merges the remaining rows of all tables."""
