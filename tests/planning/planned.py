@@ -34,6 +34,8 @@ class Planner:
     taken: list[NameInUse] = field(default_factory=list)
     rows: list[RowChange] = field(default_factory=list)
     ddls: list[DdlEvent] = field(default_factory=list)
+    fresh: list[RowChange] = field(default_factory=list)
+    """Rows that were replayed from quarantine since the last window."""
 
     def __post_init__(self) -> None:
         events = [event for _, event in decoded_messages(self.stream)]
@@ -117,17 +119,18 @@ class Planner:
             for lagging, names in lagging_names(ddls, self.before).items()
             for name in names
         }
-        parted = barriers(ddls, self.before)
+        parted = barriers(ddls, self.before, self.before.definitions.values() if self.fresh else ())
         alike: dict[tuple[object, ...], list[RowChange]] = defaultdict(list)
         for row in self.rows:
             unapplied = after.get(TableName(row.database, row.table), self.before.tso)
-            if min(unapplied, self.before.tso) < commit_order(row) <= tso:
+            is_read = min(unapplied, self.before.tso) < commit_order(row) or row in self.fresh
+            if is_read and commit_order(row) <= tso:
                 passed = parted.passed(TableName(row.database, row.table), commit_order(row))
                 keyed = row.handle_key is not None
                 alike[row.database, row.table, row.columns, row.op, row.handle_only, keyed, passed].append(row)
         groups: dict[TableName, list[RowGroup]] = defaultdict(list)
         for rows in sorted(alike.values(), key=lambda rows: commit_order(rows[0])):
-            group = _group(rows)
+            group = replace(_group(rows), replayed=any(row in self.fresh for row in rows))
             groups[group.name].append(group)
         by_table = {name: tuple(each) for name, each in groups.items()}
         return Window(rows=by_table, ddls=ddls, replays_seen=None, row_changes=len(self.rows))

@@ -26,9 +26,10 @@ class ScriptPlanner(Planner):
 
     def __init__(self, script: Script) -> None:
         self.before, self.known, self.taken = Published(), {}, []
-        self.rows, self.ddls = script.rows, []
+        self.rows, self.ddls, self.fresh = script.rows, [], []
         self.merged: dict[str, set[int]] = defaultdict(set)
         self.blocking_points: dict[TableName, BlockingPoint] = {}
+        self.late: dict[TableName, BlockingPoint] = {}
 
     @property
     def skipped(self) -> frozenset[tuple[str, int]]:
@@ -39,14 +40,14 @@ class ScriptPlanner(Planner):
         now = PlanningInput(
             config=GoldConfig(feed="f", time_zone="UTC"), before=self.before, known=self.known,
             window=self._window(tso), blocking_points=self.blocking_points, tso=tso, skipped=self.skipped,
-            naming=Naming(feed="f", history=partial(list, self.taken)),
+            naming=Naming(feed="f", history=partial(list, self.taken)), late=self.late,
         )  # fmt: skip
         plan = plan_tables(now)
         for each in (*plan.tables, *plan.recoverable):
             self._merge(each)
         tables = {each.name: self._publish(each) for each in plan.tables}
         recoverable = tuple(map(self._remember, plan.recoverable))
-        self.before = Published(tso=tso, tables=tables, recoverable=recoverable)
+        self.before = Published(tso=tso, tables=tables, recoverable=recoverable, definitions=dict(self.known))
 
     def _merge(self, plan: TablePlan) -> None:
         for step in plan.steps:

@@ -1,0 +1,109 @@
+"""Random scripts of which some rows come late, or are replayed from quarantine, below the published watermark.
+
+At the end every table holds the rows that TiDB's holds, or was blocked because it lacks some: none is lost silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from random import Random
+
+import pytest
+from random_script import Script
+from test_random_blocks import OverriddenPlanner
+from test_random_windows import windows
+
+from ticdc_codec.event import RowChange
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent
+from ticdc_lakehouse.planning.window_plan import TablePlan
+from ticdc_lakehouse.schema.names import TableName
+from ticdc_testkit.respelled_streams import commit_order
+
+LATE = StopReason(kind=StopKind.LATE_ROWS, detail="came late", needs_override=True)
+
+
+class LatePlanner(OverriddenPlanner):
+    """With rows that nothing waits for until they come, after the watermark that covers them."""
+
+    def __init__(self, script: Script, missing: Iterable[RowChange], *, replayed: bool) -> None:
+        super().__init__(script, ())
+        self.missing, self.replays = [*missing], replayed
+        self.rows = [row for row in self.rows if row not in self.missing]
+        self.given_back: list[RowChange] = []
+        self.told: set[str] = set()
+        """Tables, by stable id, that were blocked because they lack rows."""
+
+    def come(self, some: Callable[[], bool]) -> None:
+        """Some of the missing rows come."""
+        came = [row for row in self.missing if some()]
+        self.missing = [row for row in self.missing if row not in came]
+        self.rows = sorted([*self.rows, *came], key=commit_order)
+        if self.replays:
+            self.fresh += came
+            self.given_back += came
+            return
+        for row in (row for row in came if commit_order(row) <= self.before.tso):
+            name, point = (
+                TableName(str(row.database), str(row.table)),
+                BlockingPoint(tso=commit_order(row) - 1, stop=LATE),
+            )
+            self.late[name] = min(self.late.get(name, point), point, key=lambda each: each.tso)
+
+    def play(self, tso: int, ddls: list[DdlEvent]) -> None:
+        super().play(tso, ddls)
+        self.fresh, self.late = [], {}
+        states = self.before.tables.values()
+        self.told |= {each.data for each in states if each.stop is not None and each.stop.kind is StopKind.LATE_ROWS}
+
+    def _merge(self, plan: TablePlan) -> None:
+        super()._merge(plan)
+        for step in plan.steps:
+            if isinstance(step, MergeRows) and step.replayed and plan.definition is not None:
+                rows = (row for row in self.given_back if step.since < commit_order(row) <= step.after)
+                own = (row for row in rows if TableName(row.database, row.table) == step.table.name)
+                self.merged[plan.definition.data] |= {int((row.after or {})["id"] or 0) for row in own}
+
+
+def assert_told(seed: int, *, replayed: bool, blocks: bool, comes_back: bool) -> None:
+    random = Random(seed)
+    script = Script(random, blocks=blocks, comes_back=comes_back)
+    script.play(random.choice((15, 40)))
+    planner = LatePlanner(script, [row for row in script.rows if random.random() < 0.2], replayed=replayed)
+    end = 0
+    for end, ddls, _ in windows(script):
+        planner.play(end, ddls)
+        for name in planner.undecided():
+            if random.random() < 0.4:
+                planner.override(name)
+        planner.come(lambda: random.random() < 0.3)
+    planner.come(lambda: True)
+    for later in range(1, len(script.ddls) + 3):
+        for name in planner.undecided():
+            planner.override(name)
+        planner.play(end + later, script.ddls)
+    for name, state in planner.before.tables.items():
+        table = script.at(end).get(name.table)
+        # A table that gold never had under a name begins anew with what is replayed there.
+        if state.stop is None and (table is not None or not (blocks and replayed)):
+            assert table is not None, (seed, name)
+            held = planner.merged[state.data]
+            assert held <= table.rows if state.data in planner.told else held == table.rows, (seed, name)
+
+
+@pytest.mark.parametrize("comes_back", [False, True])
+@pytest.mark.parametrize("blocks", [False, True])
+@pytest.mark.parametrize("replayed", [False, True])
+def test_no_row_that_comes_late_is_lost_silently(replayed: bool, blocks: bool, comes_back: bool) -> None:
+    for seed in range(50):
+        assert_told(seed, replayed=replayed, blocks=blocks, comes_back=comes_back)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("comes_back", [False, True])
+@pytest.mark.parametrize("blocks", [False, True])
+@pytest.mark.parametrize("replayed", [False, True])
+def test_none_of_many_rows_that_come_late_is_lost_silently(replayed: bool, blocks: bool, comes_back: bool) -> None:
+    for seed in range(50, 2000):
+        assert_told(seed, replayed=replayed, blocks=blocks, comes_back=comes_back)
