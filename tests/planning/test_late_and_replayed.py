@@ -268,6 +268,16 @@ def test_replayed_rows_from_before_a_swap_of_names_are_missed_by_the_table_that_
     assert own == {NAME: None, U: None}
 
 
+def test_rows_of_one_group_may_be_of_several_tables_that_had_their_name() -> None:
+    now = swapped(replace(REPLAYED, first=2, last=5))
+    named = [
+        NameInUse(feed="f", table=NAME, name="f_d_t", data=data, named_at=at)
+        for data, at in (("gone", 0), (DATA, 4), ("other", 8))
+    ]
+    made = plan(replace(now, naming=Naming(feed="f", history=lambda: named)), U)
+    assert "under the name that it had before, d.t" in (block_reason(made) or "")
+
+
 def test_late_rows_from_before_a_swap_of_names_block_both_tables() -> None:
     made = {each.name: block_reason(each) for each in plan_tables(late(swapped(), 5)).tables}
     assert made[NAME] == "came late"

@@ -74,12 +74,13 @@ def unapplied_after(
     ``in_any_order``: rows of any commit_ts may have come while a table waited for an override (mode eventual). All rows
     of its definition are read again then; those from before it cannot be merged.
     """
-    for name, names in lagging_names(ddls, before).items():
-        state = before.tables[name]
+    lagging = lagging_names(ddls, before)
+    for name, state in before.tables.items():
         definition = before.definitions.get(state.data) if in_any_order and state.overridden else None
-        for each in sorted(names):
-            is_own = definition is not None and each == definition.table.name
-            yield each, definition.own_since if definition is not None and is_own else state.applied_tso
+        own = None if definition is None else definition.table.name
+        if definition is not None:
+            yield definition.table.name, definition.own_since
+        yield from ((each, state.applied_tso) for each in sorted(lagging.get(name, ())) if each != own)
 
 
 def lagging_names(ddls: Iterable[DdlEvent], before: Published) -> dict[TableName, frozenset[TableName]]:

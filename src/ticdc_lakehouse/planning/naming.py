@@ -99,12 +99,13 @@ class Naming:
         self._read_history()
         return frozenset(data for _, data in self._data_by_name.get(table, ()))
 
-    def data_at(self, table: TableName, commit_ts: int) -> str | None:
-        """Stable id of the feed's table of which rows under this name were at a commit_ts: the last that got the name
-        before. None if no published one had."""
+    def data_between(self, table: TableName, first: int, last: int) -> frozenset[str]:
+        """Stable ids of the feed's tables of which rows under this name may be from one commit_ts to another: the last
+        published one that got the name before the first, and all that got it before the last."""
         self._read_history()
-        named = ((named_at, data) for named_at, data in self._data_by_name.get(table, ()) if named_at < commit_ts)
-        return max(named, default=(0, None))[1]
+        named = {(named_at, data) for named_at, data in self._data_by_name.get(table, ()) if named_at < last}
+        since = max((named_at for named_at, _ in named if named_at < first), default=first)
+        return frozenset(data for named_at, data in named if named_at >= since)
 
     def _read_history(self) -> None:
         if self._history_read:

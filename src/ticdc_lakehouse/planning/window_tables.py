@@ -53,7 +53,7 @@ class WindowTables:
         of_rows = point.stop.kind is StopKind.LATE_ROWS
         named = self.builders.all_named(name)
         if of_rows and not any(builder.named_at <= point.tso < builder.after for builder in named):
-            self._block_former(name, point.tso + 1)
+            self._block_former(name, point.tso + 1, self.inputs.before.tso)
         if name in self.inputs.before.tables or (of_rows and self.inputs.naming.data_of_name(name)):
             return
         builder = self._begin(name, None, point.tso, "ddl")
@@ -82,23 +82,23 @@ class WindowTables:
         groups = [group for group in self.inputs.window.rows[name] if group.first <= first]
         if self.inputs.batches is None and not any(group.replayed for group in groups):
             return True
-        is_new = any(group.replayed for group in groups if group.first == first)
+        of_first = [group for group in groups if group.first == first]
+        is_new = any(group.replayed for group in of_first)
         if is_new or not any(each == name and first > after for each, after in self._read_again):
-            self._block_former(name, first)
+            self._block_former(name, first, max(group.last for group in of_first))
         return bool(self.inputs.naming.data_of_name(name))
 
-    def _block_former(self, name: TableName, commit_ts: int) -> None:
-        """Blocks the table that had this name at a commit_ts, if it is still there: a row of it arrived late. One that
-        lags behind may still have the name, and takes the row; one that was dropped cannot come back without it."""
-        data = self.inputs.naming.data_at(name, commit_ts)
-        if data is None:
-            return
+    def _block_former(self, name: TableName, first: int, last: int) -> None:
+        """Blocks the tables that had this name at these commit_ts, if they are still there: rows of them arrived late.
+        One that lags behind may still have the name, and takes them, as does the one that has it now; one that was
+        dropped cannot come back without them."""
+        data = self.inputs.naming.data_between(name, first, last)
         for builder in self.builders:
-            takes = builder.name == name and builder.named_at < commit_ts
-            if builder.definition is not None and builder.definition.data == data and not takes:
+            takes = builder.name == name and builder.named_at < last
+            if builder.definition is not None and builder.definition.data in data and not takes:
                 builder.stop = _lacks_rows(builder.stop, name)
         self.recoverable = [
-            unknown_table(each.name, each.dropped_at or 0) if each.definition and each.definition.data == data else each
+            unknown_table(each.name, each.dropped_at or 0) if each.definition and each.definition.data in data else each
             for each in self.recoverable
         ]
 
