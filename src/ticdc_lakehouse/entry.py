@@ -86,6 +86,7 @@ class Run:
                 **security_options(self.feed, self.secret, on_databricks=self.lake.root is None),
             },
             starting_offsets=self.feed.starting_offsets,
+            servers_place=self.feed.servers_place,
         )
         with self._exclusive(Layer.BRONZE), timed("bronze", "landed", feed=self.feed.name) as found:
             check_feed_name(self.lake, self.feed.name)

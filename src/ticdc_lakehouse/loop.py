@@ -23,6 +23,7 @@ from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.log import configure_unless_done
 from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.reported_cause import reported_cause
 
 LONGEST_PAUSE = 300.0
 """Seconds that a feed which fails again and again is left alone, at most."""
@@ -158,7 +159,7 @@ def round_text(done: Round | FailedRound) -> str:
     """A round of a feed on one line."""
     match done:
         case FailedRound():
-            cause = _first_line(done.error)
+            cause = reported_cause(done.error) or _first_line(done.error)
             return f"{done.feed} round {done.number}: FAILED, next try in {done.next_try_seconds:.0f} s: {cause}"
         case Round():
             parts = [

@@ -32,8 +32,18 @@ def interrupted(checkpoint: str) -> int | None:
 
 def planned_offsets(checkpoint: str, number: int) -> dict[tuple[str, int], int]:
     """By topic and partition the end offset of a batch that reads Kafka."""
-    text = (Path(checkpoint) / "offsets" / str(number)).read_text(encoding="utf-8")
-    by_topic = json.loads(text.splitlines()[-1])
+    return _offsets_in(Path(checkpoint) / "offsets" / str(number))
+
+
+def first_offsets(checkpoint: str) -> dict[tuple[str, int], int]:
+    """By topic and partition the offset at which a stream that reads Kafka began; empty if its checkpoint does not say
+    so."""
+    file = Path(checkpoint) / "sources" / "0" / "0"
+    return _offsets_in(file) if file.exists() else {}
+
+
+def _offsets_in(file: Path) -> dict[tuple[str, int], int]:
+    by_topic = json.loads(file.read_text(encoding="utf-8").splitlines()[-1])
     return {(topic, int(partition)): end for topic, ends in by_topic.items() for partition, end in ends.items()}
 
 

@@ -43,6 +43,33 @@ def test_an_error_without_a_text_is_its_name() -> None:
     assert first_line(None) == ""
 
 
+REPORTED = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: An error occurred. \
+Return Message: Traceback (most recent call last):
+  File "micro_batch.py", line 80, in _append
+    rows.write.saveAsTable(table)
+py4j.protocol.Py4JJavaError: An error occurred while calling o90.saveAsTable.
+: org.apache.spark.SparkException: Job aborted.
+	at org.apache.spark.A(A.scala:1)
+Caused by: java.util.concurrent.TimeoutException: no answer in 60 s
+	at org.apache.spark.B(B.scala:1)
+	... 3 more
+
+=== Streaming Query ===
+Identifier: bronze shop"""
+
+
+@pytest.mark.parametrize(
+    ("report", "cause"),
+    [
+        (REPORTED, "TimeoutException: no answer in 60 s"),
+        ("[X] Traceback (most recent call last):\nmine.errors.BadError\n", "BadError"),
+        ("[X] Traceback (most recent call last):\n  nothing", "CausedError: [X] Traceback (most recent call last):"),
+    ],
+)
+def test_cause_that_spark_reports_further_below_is_named(report: str, cause: str) -> None:
+    assert first_line(CausedError(report)) == cause
+
+
 def test_a_failure_shows_its_traceback_and_causes_without_java() -> None:
     cause = CausedError("Traceback of a worker\nTypeError: odd\n\n\tat org.apache.spark.A\n\t... 3 more")
     error = CausedError("stream failed\n=== Streaming Query ===\nplan", cause)

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 from changefeed import ID, Changefeed, Source, at
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import functions as F
 
 from ticdc_codec.errors import OffsetGapError
 from ticdc_codec.event import Column
+from ticdc_lakehouse.bronze import micro_batch
 from ticdc_lakehouse.bronze.landing import Landed, kafka_options
 from ticdc_lakehouse.bronze.landing import Source as KafkaSource
 from ticdc_lakehouse.catalog import Layer
 from ticdc_local.broker import KafkaMessage
+from ticdc_local.cli.job_text import first_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,6 +79,43 @@ def test_every_message_is_landed_once(spark: SparkSession, broker: Broker, tmp_p
     with pytest.raises(OffsetGapError, match=rf"feed {feed.name}: Kafka deleted messages before they were read"):
         feed.run.bronze()
     assert len(offsets(feed)) == 10
+
+
+def test_a_lost_checkpoint_and_other_partitions(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    feed = Changefeed(spark, broker, tmp_path)
+    feed.send(0, b"one", b"two")
+    feed.run.bronze()
+    shutil.rmtree(feed.lake.checkpoint(f"bronze_{feed.name}"))
+    broker.add_partitions(feed.topic, 2)
+    feed.send(0, b"three")
+    feed.send(1, b"four")
+    assert feed.run.bronze() == Landed(feed=feed.name, batches=1, messages=2)
+    assert offsets(feed) == [(0, 0, 0, 2, 2), (1, 0, 2, 3, 1), (1, 1, 0, 1, 1)]
+
+    shutil.rmtree(feed.lake.checkpoint(f"bronze_{feed.name}"))
+    table = feed.lake.table(Layer.BRONZE, f"{feed.name}_offsets")
+    gone = spark.table(table).where("batch = 0").withColumn("partition", F.lit(2))
+    gone.write.format("delta").mode("append").saveAsTable(table)
+    with pytest.raises(OffsetGapError, match=f"has no more what it was reading: {feed.topic}/2 at offset 2. "):
+        feed.run.bronze()
+
+
+def test_failure_of_an_append_is_told_as_it_is(
+    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And tried again, as it is no mistake of the feed's file."""
+    feed = Changefeed(spark, broker, tmp_path)
+    feed.send(0, b"one")
+
+    def append(*_: object) -> None:
+        raise OSError(28, "No space left on device", "/lake/part-0")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(micro_batch, "_append", append)
+        with pytest.raises(StreamingQueryException) as caught:
+            feed.run.bronze()
+    assert first_line(caught.value) == "OSError: [Errno 28] No space left on device: '/lake/part-0'"
+    assert feed.run.bronze() == Landed(feed=feed.name, batches=1, messages=1)
 
 
 def test_a_task_does_not_wait_for_messages_at_the_end_of_a_partition(

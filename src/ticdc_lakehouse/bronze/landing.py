@@ -10,8 +10,9 @@ Both are appended once a micro-batch. Structured Streaming may run a batch again
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pyspark.errors import StreamingQueryException
@@ -27,6 +28,11 @@ from ticdc_lakehouse.catalog import Lake, Layer, Reader
 # connection one after the other. So at the end of a partition the question for its offsets, which Spark asks next,
 # waits for as long as a fetch may: with Kafka's 500 ms half a second in each task of each batch.
 _FETCH_WAIT_MS = 10
+
+_IN_BATCH = "FOREACH_BATCH_USER_FUNCTION_ERROR"
+"""Spark's error class of what happens while a batch is read and appended."""
+_EARLIEST = -2
+"""In the place of an offset, as Kafka's options write it."""
 
 _MESSAGE_COLUMNS = """
     topic STRING NOT NULL COMMENT 'Kafka topic',
@@ -60,6 +66,8 @@ class Source:
     kafka_options: Mapping[str, str]
     """Options of Spark's Kafka source: ``kafka.bootstrap.servers``, ``subscribe`` or ``subscribePattern``, security."""
     starting_offsets: str = "earliest"
+    servers_place: str = "kafka.bootstrap_servers"
+    """Where the brokers stand, for messages."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,12 +122,21 @@ def create_tables(lake: Lake, feed: str) -> None:
 def land(lake: Lake, source: Source, *, continuous: bool = False, max_offsets_per_trigger: int | None = None) -> Landed:
     """Land what Kafka has (``availableNow``), or continue until stopped (``continuous``).
 
-    Raises OffsetGapError if Kafka deleted messages before they were read, ConfigError if the brokers cannot be read.
+    Raises OffsetGapError if Kafka deleted messages before they were read, ConfigError if the brokers cannot be read,
+    and StreamingQueryException for what goes wrong in a batch.
     """
     create_tables(lake, source.feed)
+    try:
+        return _land(lake, source, continuous=continuous, max_offsets_per_trigger=max_offsets_per_trigger)
+    except StreamingQueryException as error:
+        _explain(source, error)
+        raise
+
+
+def _land(lake: Lake, source: Source, *, continuous: bool, max_offsets_per_trigger: int | None) -> Landed:
     checkpoint = lake.checkpoint(f"bronze_{source.feed}")
     begun = stream_checkpoint.planned(checkpoint) is not None
-    options = kafka_options(source, {} if begun else _ends(lake, source.feed), max_offsets_per_trigger)
+    options = kafka_options(source, {} if begun else _ends(lake, source), max_offsets_per_trigger)
     started, interrupted = stream_checkpoint.next_batch(checkpoint), stream_checkpoint.interrupted(checkpoint)
     append = MicroBatches(
         messages_table=lake.table(Layer.BRONZE, messages_table(source.feed)),
@@ -132,10 +149,7 @@ def land(lake: Lake, source: Source, *, continuous: bool = False, max_offsets_pe
     messages = lake.spark.readStream.format("kafka").options(**options).load().drop("timestampType")
     writer = messages.writeStream.queryName(f"bronze {source.feed}").option("checkpointLocation", checkpoint)
     query = (writer if continuous else writer.trigger(availableNow=True)).foreachBatch(append.append).start()
-    try:
-        query.awaitTermination()
-    except StreamingQueryException as error:
-        raise _stopped(source, error) from error
+    query.awaitTermination()
     return _landed(lake, source.feed, append, query.recentProgress, started)
 
 
@@ -178,13 +192,35 @@ def _first_batch(lake: Lake, feed: str, checkpoint: str) -> int:
     return first
 
 
-def _ends(lake: Lake, feed: str) -> dict[str, dict[str, int]]:
-    """By topic and partition the offset that bronze has read to."""
-    offsets = lake.spark.table(lake.table(Layer.BRONZE, offsets_table(feed)))
-    ends: dict[str, dict[str, int]] = {}
-    for topic, partition, end in offsets.groupBy("topic", "partition").agg(F.max("end_offset")).collect():
-        ends.setdefault(topic, {})[str(partition)] = end
-    return ends
+def _ends(lake: Lake, source: Source) -> dict[str, dict[str, int]]:
+    """By topic and partition the offset that bronze has read to, of partitions that are new since the earliest; empty
+    before the first batch. Raises OffsetGapError if a partition is gone."""
+    offsets = lake.spark.table(lake.table(Layer.BRONZE, offsets_table(source.feed)))
+    read = offsets.groupBy("topic", "partition").agg(F.max("end_offset")).collect()
+    ends = {(topic, partition): end for topic, partition, end in read}
+    present = (_partitions(lake, source) or ends.keys()) if ends else set()
+    if gone := sorted(ends.keys() - present):
+        places = ", ".join(f"{topic}/{partition} at offset {ends[topic, partition]}" for topic, partition in gone)
+        raise OffsetGapError(
+            f"feed {source.feed}: bronze has lost its checkpoint, and Kafka has no more what it was reading: {places}. "
+            "Messages after that may be lost. Restore the checkpoint, or begin a new feed"
+        )
+    by_topic: dict[str, dict[str, int]] = {}
+    for topic, partition in sorted(present):
+        by_topic.setdefault(topic, {})[str(partition)] = ends.get((topic, partition), _EARLIEST)
+    return by_topic
+
+
+def _partitions(lake: Lake, source: Source) -> set[tuple[str, int]]:
+    """The topics' partitions in Kafka now, as a stream notes them that begins where they end; empty if it does not."""
+    checkpoint = lake.checkpoint(f"bronze_{source.feed}.partitions")
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    options = kafka_options(replace(source, starting_offsets="latest"), {}, None)
+    stream = lake.spark.readStream.format("kafka").options(**options).load().writeStream.format("noop")
+    stream.option("checkpointLocation", checkpoint).trigger(availableNow=True).start().awaitTermination()
+    present = stream_checkpoint.first_offsets(checkpoint).keys()
+    shutil.rmtree(checkpoint, ignore_errors=True)
+    return set(present)
 
 
 def _landed(
@@ -203,17 +239,19 @@ def _landed(
     return Landed(feed=feed, batches=int(row[0]), messages=int(row[1] or 0))
 
 
-def _stopped(source: Source, error: StreamingQueryException) -> ConfigError:
+def _explain(source: Source, error: StreamingQueryException) -> None:
+    """Raises what the error of a stream means, if it is of Kafka."""
     text = str(error).strip()
     first_line = text.partition("\n")[0]
     if "DATA_LOSS" in text or "data may have been lost" in text or "OffsetOutOfRange" in text:
-        return OffsetGapError(
+        raise OffsetGapError(
             f"feed {source.feed}: Kafka deleted messages before they were read (its retention is shorter than the "
             "reader's pause). Their changes are lost, and gold stays at its last watermark. A new feed starts with "
             f"empty tables; raise the topic's retention first. {first_line}"
-        )
-    topics = source.kafka_options.get("subscribe") or source.kafka_options.get("subscribePattern")
-    return ConfigError(
-        f"feed {source.feed}: reading topics {topics} from {source.kafka_options['kafka.bootstrap.servers']} stopped; "
-        f"check kafka.bootstrap_servers and kafka.security: {first_line}"
-    )
+        ) from error
+    if _IN_BATCH not in text:
+        topics = source.kafka_options.get("subscribe") or source.kafka_options.get("subscribePattern")
+        raise ConfigError(
+            f"feed {source.feed}: reading topics {topics} from {source.kafka_options['kafka.bootstrap.servers']} "
+            f"stopped; check {source.servers_place} and kafka.security: {first_line}"
+        ) from error

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from ticdc_codec.errors import AttentionError, LakehouseError
+from ticdc_lakehouse.reported_cause import reported_cause
 from ticdc_local.runner.outcome import Event, Failure, JobResult, Progress
 
 _PLANS = ("=== Streaming Query ===", "== SQL", "== Parsed Logical Plan")
@@ -35,6 +36,8 @@ def first_line(error: BaseException | None) -> str:
     """What an error says, on one line."""
     if error is None:
         return ""
+    if cause := reported_cause(error):
+        return cause
     text = str(error).strip()
     return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
 
