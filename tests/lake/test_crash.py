@@ -15,7 +15,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column
 from ticdc_lakehouse.bronze import micro_batch
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold import planned_table, views, windows
+from ticdc_lakehouse.gold import maintenance, planned_table, views, windows
 from ticdc_lakehouse.gold.maintenance import maintain
 from ticdc_lakehouse.gold.state_tables import DEFINITIONS
 from ticdc_lakehouse.gold.time_travel import as_of
@@ -154,6 +154,31 @@ def test_a_run_that_finds_the_writes_of_another_publishes_nothing(
     check(feed, 1)
     assert {state.data: state.version for state in feed.state.tables.values()} == feed.data_versions()
     feed.apply()
+    check(feed, 2)
+
+
+def test_maintenance_takes_back_what_a_dead_run_wrote_before_it_deletes_files(
+    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And a run of it that dies on the views leaves them to the next run of gold."""
+    feed = Changefeed(spark, broker, tmp_path)
+    write(feed, 1)
+    feed.go()
+    write(feed, 2)
+    feed.load()
+    feed.die_before_publishing()
+    monkeypatch.setattr(maintenance, "kept_days", lambda _: 0)  # what was replaced is as old as a blocked table's rows
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    try:
+        with monkeypatch.context() as patch:
+            dies(patch, maintenance.views, "refresh", after=0)
+            with pytest.raises(PowerCutError):
+                maintain(feed.lake, feed.run.gold_config)
+    finally:
+        spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+    assert {state.data: state.version for state in feed.state.tables.values()} == feed.data_versions()
+    assert not views.are_current(feed.lake, feed.run.gold_config)
+    assert feed.apply().tso == at(2)
     check(feed, 2)
 
 

@@ -9,6 +9,8 @@ were dropped, truncated or altered since. `time_travel.as_of` refuses what is ol
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from uuid import uuid4
@@ -29,7 +31,7 @@ from ticdc_lakehouse.gold.live_table import (
 from ticdc_lakehouse.gold.state import data_tables, forget_states, publish, published, published_in
 from ticdc_lakehouse.gold.state_tables import TABLE_STATES, WINDOWS, rows_of
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.published_state import TableState
+from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.recovery import still_recoverable
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import literal
@@ -62,13 +64,16 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
     first = _first_shown(lake, feed, since)
     needed = _needed(lake, feed, first, days)
     unneeded = sorted(data_tables(lake, feed) - needed)
-    tables = published(lake, feed).tables
-    names = live_names(tables.values())
+    before = published(lake, feed)
+    names = live_names(before.tables.values())
     # Else, after a run that died before it renamed, one table would be put back to a version of another.
     restore_names(lake, feed, names, data_tables(lake, feed))
-    given = {state.data: config.table_properties(*name) for name, state in tables.items()}
+    given = {state.data: config.table_properties(*name) for name, state in before.tables.items()}
     unreadable = [name for data in unneeded if lake.exists(Layer.LIVE, name := live_name(names, data))]
     _record(lake, feed, since)  # before anything goes: what is half gone must not be read
+    commits = Commits(lake=lake, feed=feed, run=str(uuid4()))
+    with closing(commits):
+        found = {state.data: _restore(commits, state) for state in before.tables.values() if state.version >= 0}
     for name in unreadable:
         lake.drop(Layer.LIVE, name)
     for data in sorted(needed):
@@ -79,7 +84,8 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
         lake.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({properties_sql(properties)})")
         lake.spark.sql(f"OPTIMIZE {table}")
         lake.spark.sql(f"VACUUM {table} RETAIN {kept_days(days) * 24} HOURS")
-    _pin(lake, config)
+    newest = {data: own_version(lake, live_name(names, data), at, commits.run) for data, at in found.items()}
+    _pin(lake, config, before, newest)
     forget_states(lake, feed, first)
     for name in (WINDOWS, TABLE_STATES):  # each run adds a small file
         lake.spark.sql(f"OPTIMIZE {lake.table(Layer.OPS, name)} WHERE feed = {literal(feed)}")
@@ -87,25 +93,22 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
     return Maintained(feed=feed, since=since, kept=len(needed), dropped=tuple(unreadable))
 
 
-def _pin(lake: Lake, config: GoldConfig) -> None:
-    before = published(lake, config.feed)
-    commits = Commits(lake=lake, feed=config.feed, run=str(uuid4()))
-    tables = {name: _newest(commits, state) for name, state in before.tables.items()}
-    if tables != before.tables:
-        publish(lake, config.feed, before, replace(before, tables=tables), (), 0)
-        views.refresh(lake, config)
-
-
-def _newest(commits: Commits, state: TableState) -> TableState:
-    """The state at the newest version that has its rows. What a dead run wrote since goes: VACUUM would in time delete
-    what that run replaced, which is what a blocked table shows."""
-    if state.version < 0:
-        return state
+def _restore(commits: Commits, state: TableState) -> int:
+    """Put a live table back to its published version, and return the one that was the newest. What a dead run wrote
+    since goes first: VACUUM may delete the files that it replaced, which a blocked table shows for long."""
     newest, others = commits_since(commits.lake, state.name, state.version)
     if others:
         restore(commits.at(state.applied_tso), state.name, state.version)
-        newest = own_version(commits.lake, state.name, newest, commits.run)
-    return replace(state, version=newest)
+    return newest
+
+
+def _pin(lake: Lake, config: GoldConfig, before: Published, newest: Mapping[str, int]) -> None:
+    """Publish the newest versions, by stable id: they have the rows of the published ones."""
+    tables = {n: replace(state, version=newest.get(state.data, state.version)) for n, state in before.tables.items()}
+    if tables != before.tables:
+        views.mark_stale(lake, config.feed)
+        publish(lake, config.feed, before, replace(before, tables=tables), (), 0)
+        views.refresh(lake, config)
 
 
 def _first_shown(lake: Lake, feed: str, since: datetime) -> int:
