@@ -4,7 +4,7 @@ a session keeps the platform's own there (https://docs.databricks.com/spark/conf
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -55,6 +55,13 @@ def generated_code(spark: SparkSession, rows: int) -> Iterator[None]:
     """
     with settings(spark, _GENERATED_CODE if rows >= MANY_ROWS else {}):
         yield
+
+
+def begun_again(spark: SparkSession) -> AbstractContextManager[None]:
+    """Streams that start within begin also where an earlier attempt ended while it planned the first batch, as on a
+    full disk: it leaves a part of a file in the checkpoint's ``offsets``, and Spark 4.1 refuses a folder that is not
+    empty."""
+    return settings(spark, {"spark.sql.streaming.verifyCheckpointDirectoryEmptyOnStart": "false"})
 
 
 @contextmanager

@@ -23,6 +23,7 @@ from ticdc_codec.errors import ConfigError, OffsetGapError
 from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.bronze.micro_batch import MicroBatches
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
+from ticdc_lakehouse.session_settings import begun_again
 
 # A consumer asks for what comes next before it hands over what it has read, and Kafka answers the requests of a
 # connection one after the other. So at the end of a partition the question for its offsets, which Spark asks next,
@@ -148,7 +149,8 @@ def _land(lake: Lake, source: Source, *, continuous: bool, max_offsets_per_trigg
     )
     messages = lake.spark.readStream.format("kafka").options(**options).load().drop("timestampType")
     writer = messages.writeStream.queryName(f"bronze {source.feed}").option("checkpointLocation", checkpoint)
-    query = (writer if continuous else writer.trigger(availableNow=True)).foreachBatch(append.append).start()
+    with begun_again(lake.spark):
+        query = (writer if continuous else writer.trigger(availableNow=True)).foreachBatch(append.append).start()
     query.awaitTermination()
     return _landed(lake, source.feed, append, query.recentProgress, started)
 

@@ -23,7 +23,7 @@ from ticdc_codec.protocols import Decoder
 from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.session_settings import generated_code, settings
+from ticdc_lakehouse.session_settings import begun_again, generated_code, settings
 from ticdc_lakehouse.silver import events_table
 
 TOO_LARGE = "message_too_large"
@@ -83,7 +83,8 @@ def decode(lake: Lake, decoding: Decoding, *, continuous: bool = False) -> Decod
     first, interrupted = stream_checkpoint.next_batch(checkpoint), stream_checkpoint.interrupted(checkpoint)
     started = writer if continuous else writer.trigger(availableNow=True)
     read = stream_checkpoint.messages_read(lake.checkpoint(f"bronze_{decoding.feed}"))
-    with row_by_row(lake.spark), generated_code(lake.spark, read - _read_before(checkpoint)):
+    fast = generated_code(lake.spark, read - _read_before(checkpoint))
+    with row_by_row(lake.spark), begun_again(lake.spark), fast:
         query = started.toTable(events)
     query.awaitTermination()
     (Path(checkpoint) / _READ).write_text(str(read), encoding="ascii")
