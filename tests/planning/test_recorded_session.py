@@ -23,6 +23,6 @@ def cases() -> Iterator[Any]:
         yield pytest.param(session, protocol, id=f"{name}-{protocol}", marks=() if quick else pytest.mark.long)
 
 
-@pytest.mark.parametrize(("session", "protocol"), cases())
+@pytest.mark.parametrize(("session", "protocol"), list(cases()))
 def test_every_statement_leaves_the_definitions_of_tidb(session: Path, protocol: str, tmp_path: Path) -> None:
     assert list(differences(session, protocol, tmp_path)) == []
