@@ -86,18 +86,24 @@ def _part_sql(column: ComparedColumn, text: str) -> str:
 
 def _plain_number_sql(value: str) -> str:
     """A FLOAT's or DOUBLE's shortest digits without an exponent, as Go's ``FormatFloat(value, 'f', -1, bits)``, of
-    Java's digits, such as ``-1.25E-7``."""
+    Java's digits, such as ``12.0`` and ``-1.25E-7``."""
     text = f"CAST(abs({value}) AS STRING)"
-    mantissa, exponent = f"split_part({text}, 'E', 1)", f"coalesce(try_cast(split_part({text}, 'E', 2) AS INT), 0)"
+    short = f"regexp_replace({text}, '[.]0$', '')"
+    plain = f"IF(contains({text}, 'E'), {_without_exponent_sql(text)}, {short})"
+    return f"CASE WHEN {value} = 0 THEN '0' WHEN {value} < 0 THEN concat('-', {plain}) ELSE {plain} END"
+
+
+def _without_exponent_sql(text: str) -> str:
+    """Of a text with an exponent alone: a cast that fails makes an exception, and takes as long as hundreds of rows."""
+    mantissa, exponent = f"split_part({text}, 'E', 1)", f"CAST(split_part({text}, 'E', 2) AS INT)"
     whole = f"split_part({mantissa}, '.', 1)"
     digits = f"concat({whole}, regexp_replace(split_part({mantissa}, '.', 2), '0+$', ''))"
     point = f"(length({whole}) + {exponent})"
-    plain = (
+    return (
         f"CASE WHEN {point} <= 0 THEN concat('0.', repeat('0', -{point}), {digits}) "
         f"WHEN {point} >= length({digits}) THEN rpad({digits}, {point}, '0') "
         f"ELSE concat(left({digits}, {point}), '.', substring({digits}, {point} + 1)) END"
     )
-    return f"CASE WHEN {value} = 0 THEN '0' WHEN {value} < 0 THEN concat('-', {plain}) ELSE {plain} END"
 
 
 def _comparable(kind: MysqlType, text: str) -> object:
