@@ -51,8 +51,7 @@ def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[Tabl
 
 def _own_since(before: Published, name: TableName) -> int:
     """The commit_ts from which on late rows of a published table can be merged."""
-    state = before.tables.get(name)
-    definition = None if state is None else before.definitions.get(state.data)
+    definition = before.definition_of(name)
     return 0 if definition is None else definition.own_since
 
 

@@ -82,7 +82,8 @@ def completeness(
 ) -> Completeness:
     """How far the feed is complete, looking only at what came after the published state ``since``.
 
-    Without ``matches``, W may be told too high: a topic of tables that the feed leaves out counts as retired.
+    ``matches`` says which tables the feed includes. Without it the watermark may come out too high, since a topic of
+    excluded tables counts as retired.
     """
     with ThreadPoolExecutor() as pool:  # a question of a few rows waits more than it works
         asked = pool.submit(_landed, lake, feed, since.batch)

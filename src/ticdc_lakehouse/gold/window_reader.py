@@ -148,8 +148,7 @@ def _changed_below(ddls: Iterable[DdlEvent], before: Published) -> Iterator[tupl
 
 def _named_at(before: Published, name: TableName) -> int:
     """commit_ts since which rows under a name belong to the published table; 0 if always, or if there is none."""
-    state = before.tables.get(name)
-    definition = None if state is None else before.definitions.get(state.data)
+    definition = before.definition_of(name)
     return 0 if definition is None else definition.named_at
 
 

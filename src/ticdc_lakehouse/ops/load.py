@@ -103,11 +103,6 @@ def load(
     return Loaded(tso=export.tso, rows=rows)
 
 
-def _newest(before: Published, name: TableName) -> Definition | None:
-    """The definition of the table that has the name now."""
-    return before.definitions.get(before.tables[name].data) if name in before.tables else None
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Loading:
     lake: Lake
@@ -138,7 +133,7 @@ class _Loading:
         self._check_reached(before)
         taken = data_tables(self.lake, self.config.feed)
         names = naming(self.lake, self.config.feed, self.config.name_template, self.config.schema_template)
-        return all_problems(tables, lambda name: self._definition(name, _newest(before, name), taken, names))
+        return all_problems(tables, lambda name: self._definition(name, before.definition_of(name), taken, names))
 
     def _definition(
         self, name: TableName, newest: Definition | None, taken: Collection[str], names: Naming

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ticdc_codec.tso import with_time
-from ticdc_lakehouse.planning.published_state import Definition, Published
+from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import NO_EARLIER_STATE, BlockingPoint, DdlEvent
 from ticdc_lakehouse.schema.definition import Table
@@ -67,7 +67,7 @@ def _points(
 ) -> Iterator[tuple[TableName, BlockingPoint]]:
     for name in before.tables:
         if _concerns(statement, name) and _lacks(before, name, ddl, statement):
-            definition = _definition(before, name)
+            definition = before.definition_of(name)
             can_return = isinstance(statement, _FOLLOWED) and (definition is None or definition.since <= ddl.commit_ts)
             yield name, _point(before, ddl, ddl.commit_ts if can_return else NO_EARLIER_STATE)
     for name in _made(statement):
@@ -83,7 +83,7 @@ def _concerns(statement: Statement, name: TableName) -> bool:
 
 def _lacks(before: Published, name: TableName, ddl: DdlEvent, statement: Statement) -> bool:
     """Whether a published table went on without the DDL: it is not younger, and has not its effect."""
-    state, definition = before.tables[name], _definition(before, name)
+    state, definition = before.tables[name], before.definition_of(name)
     if state.dropped or state.applied_tso <= ddl.commit_ts:
         return False
     if definition is None:
@@ -98,10 +98,6 @@ def _changes_nothing(table: Table, statement: AlterTable) -> bool:
     """Partitions may be unknown, or exist again: no definition shows that their rows are gone."""
     removes_rows = any(isinstance(action, DropPartitions) for action in statement.actions)
     return statement.of_indexes or (is_done(table, statement) and not removes_rows)
-
-
-def _definition(before: Published, name: TableName) -> Definition | None:
-    return before.definitions.get(before.tables[name].data)
 
 
 def _made(statement: Statement) -> tuple[TableName, ...]:

@@ -86,6 +86,10 @@ class Published:
     topics: dict[str, frozenset[TableName]] = field(default_factory=dict)
     """By topic, the tables that it ever brought a row change or DDL of, up to the watermark."""
 
+    def definition_of(self, name: TableName) -> Definition | None:
+        """The newest definition of the table that has the name; None if none has it, or its columns are unknown."""
+        return self.definitions.get(self.tables[name].data) if name in self.tables else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:

@@ -278,7 +278,7 @@ class AddForeignKey:
     name: str | None
     """Its name; None where the text has none: TiDB calls it ``fk_`` and its number then."""
     columns: tuple[str, ...]
-    """None if an index is known to begin with them."""
+    """Empty if an index is known to begin with them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
