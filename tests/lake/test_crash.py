@@ -62,6 +62,16 @@ def write(feed: Changefeed, second: int) -> None:
     feed.resolve(at(second))
 
 
+def with_second_window(spark: SparkSession, broker: Broker, folder: Path) -> Changefeed:
+    """The first window published, the second in silver."""
+    feed = Changefeed(spark, broker, folder)
+    write(feed, 1)
+    feed.go()
+    write(feed, 2)
+    feed.load()
+    return feed
+
+
 def expected(second: int) -> dict[int, tuple[str]]:
     return {1: (str(second),)} | {10 + s: ("x",) for s in range(1, second + 1)}
 
@@ -134,11 +144,7 @@ def test_a_run_that_finds_the_writes_of_another_publishes_nothing(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On Databricks no lock keeps the second one out."""
-    feed = Changefeed(spark, broker, tmp_path)
-    write(feed, 1)
-    feed.go()
-    write(feed, 2)
-    feed.load()
+    feed = with_second_window(spark, broker, tmp_path)
     merge = planned_table.merge
 
     def merge_beside_another(lake: Lake, name: str, data: str, *others: Any) -> None:
@@ -161,11 +167,7 @@ def test_maintenance_takes_back_what_a_dead_run_wrote_before_it_deletes_files(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """And a run of it that dies on the views leaves them to the next run of gold."""
-    feed = Changefeed(spark, broker, tmp_path)
-    write(feed, 1)
-    feed.go()
-    write(feed, 2)
-    feed.load()
+    feed = with_second_window(spark, broker, tmp_path)
     feed.die_before_publishing()
     monkeypatch.setattr(maintenance, "kept_days", lambda _: 0)  # what was replaced is as old as a blocked table's rows
     spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")

@@ -1,0 +1,114 @@
+"""Names of keys and indexes, and of those that a FOREIGN KEY makes: as TiDB gives them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from altered import alter, table
+
+from ticdc_codec.errors import ApplyError
+from ticdc_lakehouse.schema.definition import Table
+from ticdc_lakehouse.schema.key import changes_unique_key
+from ticdc_lakehouse.schema.read import read_ddl
+from ticdc_lakehouse.schema.statement import AlterTable
+
+
+@pytest.mark.parametrize(
+    ("more", "texts"),
+    [
+        ("", ("ADD INDEX(a, (b+1))", "ADD UNIQUE(a)")),
+        (", KEY a (c)", ("DROP INDEX a, ADD UNIQUE(a)",)),
+        (", KEY a (c)", ("RENAME INDEX a TO z, ADD UNIQUE(a)",)),
+        (", KEY a (x)", ("DROP COLUMN x, ADD UNIQUE(a)",)),
+    ],
+)
+def test_a_key_without_a_name_gets_one_that_is_free_when_the_statement_begins(
+    more: str, texts: tuple[str, ...]
+) -> None:
+    """After its first column, also beside an expression; a real TiDB v8.5.6 called each of them a_2."""
+    now = table(f"a INT NOT NULL, b INT NOT NULL, c INT NOT NULL, x INT, UNIQUE KEY bc (b, c){more}")
+    for text in texts:
+        now = alter(now, text).table
+    assert now.key == ("a",)
+    assert alter(now, "DROP INDEX a_2").table.key == ("b", "c")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        alter(table("id INT PRIMARY KEY, v VECTOR(3)"), "ADD VECTOR INDEX ((VEC_L2_DISTANCE(v)))").table,
+        table("id INT PRIMARY KEY, v VECTOR(3), VECTOR INDEX ((VEC_L2_DISTANCE(v)))"),
+    ],
+)
+def test_a_vector_index_without_a_name_is_called_vector_index(before: Table) -> None:
+    now = alter(before, "ADD INDEX ((id + 1)), ADD VECTOR INDEX ((VEC_COSINE_DISTANCE(v)))").table
+    assert {key.name for key in now.keys or ()} == {"PRIMARY", "vector_index", "expression_index", "vector_index_2"}
+
+
+@pytest.mark.parametrize(
+    "text", ["DROP INDEX b", "RENAME INDEX b TO c", "DROP PRIMARY KEY", "ADD COLUMN c INT, DROP KEY b"]
+)
+def test_an_index_that_a_table_without_primary_key_lacks_is_not_passed_over(text: str) -> None:
+    """It may be a unique key under another name."""
+    before = table("a INT NOT NULL, UNIQUE KEY a (a), KEY k (a)")
+    with pytest.raises(ApplyError, match="the table's definition has none of this name"):
+        alter(before, text)
+    (statement,) = read_ddl(f"ALTER TABLE d.t {text}", None, None)
+    assert isinstance(statement, AlterTable)
+    assert changes_unique_key(before, statement)
+
+
+@pytest.mark.parametrize(
+    ("entries", "text"),
+    [
+        ("UNIQUE KEY a (a)", "DROP INDEX IF EXISTS b"),
+        ("UNIQUE KEY a (a), KEY k (b)", "DROP COLUMN b, DROP INDEX k"),
+        ("PRIMARY KEY (a)", "DROP INDEX b, RENAME INDEX c TO d"),
+        ("KEY a (a)", "DROP INDEX b"),
+    ],
+)
+def test_an_index_on_which_no_handle_key_depends_is(entries: str, text: str) -> None:
+    before = table(f"a INT NOT NULL, b INT, {entries}")
+    assert alter(before, text).table.key == before.key
+
+
+A, B = "FOREIGN KEY (a) REFERENCES p (id)", "FOREIGN KEY (b) REFERENCES p (id) ON DELETE SET NULL"
+
+
+@pytest.mark.parametrize(
+    ("entries", "texts", "names"),
+    [
+        (f", {A}", (), "fk_1"),
+        (f", CONSTRAINT c {A}, {B}", (), "c fk_2"),
+        (", CONSTRAINT c FOREIGN KEY f (a) REFERENCES p (id), FOREIGN KEY g (B) REFERENCES p (id)", (), "c g"),
+        (f", {A}, KEY k (A, b)", (), "k"),
+        (f", {A}, {A.replace('id', 'u')}, FOREIGN KEY (b, a) REFERENCES p (u, v)", (), "fk_1 fk_3"),
+        (", FOREIGN KEY (id) REFERENCES p (id)", (), ""),
+        ("", ("ADD FOREIGN KEY (id) REFERENCES p (id)",), "fk_1"),
+        ("", (f"ADD {A}, ADD {B}",), "fk_1 fk_2"),
+        ("", (f"ADD CONSTRAINT x {A}, ADD UNIQUE (a)",), "x a"),
+        ("", (f"ADD UNIQUE (a), ADD CONSTRAINT x {A}",), "a x"),
+        ("", (f"ADD {A}", f"DROP FOREIGN KEY fk_1, ADD {A}", f"ADD {B}"), "fk_1 fk_3"),
+        (f", {B}", ("RENAME INDEX fk_1 TO b", "ADD UNIQUE (b)"), "b b_2"),
+        ("", ("ADD FOREIGN KEY IF NOT EXISTS q (a) REFERENCES p (id)",), "q"),
+        ("", ("ADD COLUMN c INT REFERENCES p (id)",), ""),
+    ],
+)
+def test_a_foreign_key_has_an_index_of_its_name_unless_another_one_begins_with_its_columns(
+    entries: str, texts: tuple[str, ...], names: str
+) -> None:
+    """As a real TiDB v8.5.6 did it."""
+    now = table(f"id INT, a INT, b INT{entries}, PRIMARY KEY (id)")
+    for text in texts:
+        now = alter(now, text).table
+    assert [key.name for key in now.keys or () if not key.primary] == names.split()
+    assert now.key == ("id",)
+
+
+def test_a_primary_key_that_is_added_does_not_say_which_other_keys_there_are() -> None:
+    unknown = replace(table("a INT NOT NULL, b INT NOT NULL"), keys=None, key=("a",))
+    added = alter(unknown, "ADD PRIMARY KEY (b)").table
+    assert (added.key, added.keys) == (("b",), None)
+    with pytest.raises(ApplyError):
+        alter(added, "DROP PRIMARY KEY")
