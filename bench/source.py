@@ -1,13 +1,16 @@
-"""A table compared with TiDB, as ``verify-source`` does it, against a bare read of the same rows by four clients.
+"""A table compared with TiDB, as ``verify-source`` does it, against a bare parallel read of its rows by Spark's JDBC
+reader, and what each side's checksums take alone.
 
 It writes the table into a TiDB that ``--dsn`` names: one of its own, as ``make verify-test`` builds it.
 """
 
 from __future__ import annotations
 
-import subprocess
-from concurrent.futures import ThreadPoolExecutor
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from pymysql.connections import Connection
 
@@ -15,13 +18,17 @@ from bench.report import Target, table
 from bench.timing import Times, interleaved, wall
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.live_table import create_live_table
+from ticdc_lakehouse.ops.verify.chunk import Chunk, key_ranges
 from ticdc_lakehouse.ops.verify.compared_table import compared_table
 from ticdc_lakehouse.ops.verify.comparison import Comparison, compare
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_lakehouse.session_settings import generated_code
 from ticdc_lakehouse.tidb.columns import source_columns
 from ticdc_lakehouse.tidb.session import Address, Snapshot, Source, address_of
+from ticdc_local.java import find_java
+from ticdc_local.resolver import resolve
 
 _DATABASE, _NAME, _DATA = "ticdc_lake_bench", "orders", "compared_orders"
 _CREATE = f"""CREATE TABLE {_DATABASE}.{_NAME} (id BIGINT PRIMARY KEY, customer BIGINT, amount DECIMAL(12,2),
@@ -31,12 +38,17 @@ _VALUES = """id, id % 1000, CAST(id % 999 AS DECIMAL(12,2)), id / 8, CAST('2026-
 _AT_ONCE = 100_000
 """Rows of one INSERT into TiDB."""
 _CLIENTS = 4
+_PARTS = 16
+"""Of the table, which the JDBC reader reads as many at a time as there are cores."""
+_DRIVER = "com.mysql:mysql-connector-j:9.1.0"
+_ONE_BY_ONE = -(2**31)
+"""The driver's fetch size with which it does not read the whole answer into memory."""
 _BOUND = 1.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """Seconds of the comparison and of the bare read, in turn."""
+    """Seconds of the comparison, of the bare read, and of the checksums of each side alone, in turn."""
 
     rows: int
     times: dict[str, Times]
@@ -53,7 +65,7 @@ def main(lake: Lake, rows: int, dsn: str) -> list[Target]:
     result = measure(lake, rows, address_of(dsn, lambda _scope, _key: ""))
     lines = [(name, ", ".join(f"{each:.1f}" for each in times.seconds)) for name, times in result.times.items()]
     print(table(f"{result.rows:,} rows in the lake and in TiDB", ("", "seconds"), lines), flush=True)
-    what = f"{result.rows:,} rows compared with TiDB, of the time of a bare read by {_CLIENTS} clients"
+    what = f"{result.rows:,} rows compared with TiDB, of the time of a bare parallel read over JDBC"
     return [Target(what=what, measured=result.ratio, bound=_BOUND, at_most=True)]
 
 
@@ -67,11 +79,16 @@ def measure(lake: Lake, rows: int, address: Address, repetitions: int = 3) -> Re
     assert columns is not None
     both, _, _ = compared_table(definition, live, columns)
     found: list[Comparison] = []
-    contestants = {
-        "compare": lambda: found.append(compare(lake.spark, source, both)),
-        "read": lambda: _read(address, rows),
-    }
-    times = interleaved(contestants, repetitions, {"seconds": wall})["seconds"]
+    bounds = [(str(rows * part // _PARTS),) for part in range(1, _PARTS)]
+    queries = [both.source_checksum_sql(chunk) for chunk in key_ranges(both.key, bounds, Chunk())]
+    with _driver(lake), generated_code(lake.spark, rows):
+        contestants = {
+            "compare": lambda: found.append(compare(lake.spark, source, both)),
+            "read": lambda: _read(lake, address, rows),
+            "TiDB's checksums alone": lambda: source.ask_all(queries),
+            "the lake's alone": lambda: lake.spark.sql(both.lake_checksums_sql("1", Chunk())).collect(),
+        }
+        times = interleaved(contestants, repetitions, {"seconds": wall})["seconds"]
     source.close()
     assert all(each.rows == rows and not (each.different or each.unlisted) for each in found)
     return Result(rows=rows, times=times)
@@ -115,16 +132,27 @@ def _fill_lake(lake: Lake, rows: int) -> str:
     return live
 
 
-def _read(address: Address, rows: int) -> None:
-    """Read all rows by MariaDB's client, written in C, a process for each range of the key."""
-    with ThreadPoolExecutor(_CLIENTS) as pool:
-        for client in [pool.submit(_read_range, address, rows, number) for number in range(_CLIENTS)]:
-            client.result()
+@contextmanager
+def _driver(lake: Lake) -> Iterator[None]:
+    """The session has MySQL's JDBC driver meanwhile."""
+    with tempfile.TemporaryDirectory() as folder:
+        resolve([_DRIVER], Path(folder), find_java())
+        (jar,) = Path(folder).glob("jars/*.jar")
+        lake.spark.sql(f"ADD JAR '{jar}'")
+        yield
 
 
-def _read_range(address: Address, rows: int, number: int) -> None:
-    first, last = (rows * at // _CLIENTS for at in (number, number + 1))
-    query = f"SELECT * FROM {_DATABASE}.{_NAME} WHERE id >= {first} AND id < {last}"
-    server = (f"--host={address.host}", f"--port={address.port}", f"--user={address.user}", "--protocol=tcp")
-    command = ["mariadb", "--no-defaults", *server, "--quick", "--batch", "--skip-column-names", "-e", query]
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+def _read(lake: Lake, address: Address, rows: int) -> None:
+    """Read all rows, as many parts at a time as there are cores, and do nothing with them."""
+    options = {
+        "url": f"jdbc:mysql://{address.host}:{address.port}/{_DATABASE}",
+        "driver": "com.mysql.cj.jdbc.Driver",
+        "user": address.user,
+        "dbtable": _NAME,
+        "partitionColumn": "id",
+        "lowerBound": 0,
+        "upperBound": rows,
+        "numPartitions": _PARTS,
+        "fetchsize": _ONE_BY_ONE,
+    }
+    lake.spark.read.format("jdbc").options(**options).load().write.format("noop").mode("overwrite").save()

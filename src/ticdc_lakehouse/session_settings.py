@@ -10,7 +10,12 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 MANY_ROWS = 50_000
-_GENERATED_CODE = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+_GENERATED_CODE = {
+    "spark.sql.codegen.wholeStage": "true",
+    "spark.sql.codegen.factoryMode": "FALLBACK",
+    # A method of more bytes of code Java interprets for ever (HotSpot's HugeMethodLimit); Spark then generates several.
+    "spark.sql.codegen.hugeMethodLimit": "8000",
+}
 _REFUSED = {"CONFIG_NOT_AVAILABLE", "CANNOT_MODIFY_CONFIG", "CANNOT_MODIFY_STATIC_CONFIG"}
 """Error conditions of a setting that the session does not have, or may not change."""
 
@@ -51,7 +56,7 @@ def generated_code(spark: SparkSession, rows: int) -> Iterator[None]:
     them: it pays for many rows, and costs more than it saves for few.
 
     A laptop's session has it off (`ticdc_local.session`): a window of three small tables takes half the time without.
-    Where it is on anyway, as on a cluster, nothing changes.
+    Where it is on anyway, as on a cluster, only methods that Java would not compile become smaller.
     """
     with settings(spark, _GENERATED_CODE if rows >= MANY_ROWS else {}):
         yield

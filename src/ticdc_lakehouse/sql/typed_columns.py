@@ -24,6 +24,8 @@ IMAGE_OPTIONS = "'maxStringLen', '2147483647', 'columnNameOfCorruptRecord', '_ti
 million characters, since binary is in hex. And Spark puts malformed texts into the column ``_corrupt_record``, which
 would be NULL in every row of a table that has such a column, unless the column for them has another name: one with the
 reserved prefix ``_ticdc_``."""
+_PLAIN_SCALE = 6
+"""A BigDecimal of so many digits after the point is never written with an exponent (Java's ``BigDecimal.toString``)."""
 _EXACT_TEXT = "exact text: the protocol does not tell "
 
 _INTEGER_TYPES = {  # name: (signed, unsigned)
@@ -244,12 +246,15 @@ def value_text_sql(column: TypedColumn, value: str, time_zone: str) -> str:
         case Family.YEAR:
             return f"lpad(CAST({value} AS STRING), 4, '0')"
         case Family.DECIMAL:
-            # A CAST writes 0E-8 where the session is not in ANSI mode.
-            return f"replace(format_number({value}, {kind.scale}), ',', '')"
+            # A CAST writes 0E-8 where the session is not in ANSI mode; up to six digits it writes them, and is faster.
+            plain = f"CAST({value} AS STRING)"
+            return plain if kind.scale <= _PLAIN_SCALE else f"replace(format_number({value}, {kind.scale}), ',', '')"
         case Family.DATETIME:
             return moment_text_sql(value, digits)
         case Family.TIMESTAMP:
-            return moment_text_sql(f"convert_timezone('UTC', {literal(time_zone)}, {_in_utc(value)})", digits)
+            utc = _in_utc(value)
+            local = utc if time_zone == "UTC" else f"convert_timezone('UTC', {literal(time_zone)}, {utc})"
+            return moment_text_sql(local, digits)
         case Family.FLOAT | Family.DOUBLE:
             return number_text_sql(value, spark_type)
         case _:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from ticdc_lakehouse.ops.verify.chunk import Bound, Chunk, bucket, key_ranges, lake_order, prefix_sql, range_number_sql
 from ticdc_lakehouse.ops.verify.compared_table import Checksum, ComparedTable
+from ticdc_lakehouse.session_settings import generated_code
 from ticdc_lakehouse.tidb.session import Source, text_of
 
 CHUNK_ROWS = 20_000
@@ -76,46 +77,49 @@ class _Compared:
 def compare(spark: SparkSession, source: Source, table: ComparedTable, *, chunk_rows: int = CHUNK_ROWS) -> Comparison:
     """Compare a table's rows. ``source`` reads at the TSO of the version that ``table.rows`` names."""
     comparison = Comparison()
-    compared = _ranges(spark, source, table, chunk_rows, comparison) if table.has_key_order else None
-    if compared is None:
-        compared = _buckets(spark, source, table, chunk_rows, comparison)
+    rows = _lake_rows(spark, table, Chunk())
+    by = _ranges if table.has_key_order else _buckets
+    with generated_code(spark, rows):
+        compared = by(spark, source, table, rows, chunk_rows, comparison)
     listed = 0
     for part in compared:
         if part.lake.rows + part.source.rows > 4 * chunk_rows or listed > _MOST_LISTED:
             comparison.unlisted.append(Unlisted(chunk=part.chunk, lake=part.lake, source=part.source))
             continue
-        rows = _different_rows(spark, source, table, part.chunk)
-        listed += len(rows.lake) + len(rows.source)
-        comparison.different.append(rows)
+        different = _different_rows(spark, source, table, part.chunk)
+        listed += len(different.lake) + len(different.source)
+        comparison.different.append(different)
     comparison.different = without_moved(comparison.different)
     return comparison
 
 
+def _lake_rows(spark: SparkSession, table: ComparedTable, chunk: Chunk) -> int:
+    return int(spark.sql(f"SELECT count(*) FROM {table.rows} WHERE {chunk.lake}").collect()[0][0])
+
+
 def _ranges(
-    spark: SparkSession, source: Source, table: ComparedTable, chunk_rows: int, comparison: Comparison
+    spark: SparkSession, source: Source, table: ComparedTable, rows: int, chunk_rows: int, comparison: Comparison
 ) -> list[_Compared]:
-    """The ranges of the key that differ, split as far as possible."""
+    """The ranges of the key that differ, split as far as possible; ``rows`` are the lake's."""
     small: list[_Compared] = []
-    pending = [Chunk()]
+    pending = [(Chunk(), rows)]
     while pending:
-        within = pending.pop()
-        bounds = _bounds(spark, table, within, chunk_rows)
+        within, rows = pending.pop()
+        bounds = _bounds(spark, table, within, rows, chunk_rows)
         compared = _compare_ranges(spark, source, table, bounds, within)
         comparison.chunks += len(compared) - (within != Chunk())
         if within == Chunk():
             comparison.rows = sum(each.source.rows for each in compared)
-        rows = sum(each.lake.rows for each in compared)
         for each in (each for each in compared if not each.equal):
             if 2 * chunk_rows < each.lake.rows < rows:
-                pending.append(each.chunk)
+                pending.append((each.chunk, each.lake.rows))
             else:
                 small.append(each)
     return small
 
 
-def _bounds(spark: SparkSession, table: ComparedTable, within: Chunk, chunk_rows: int) -> list[Bound]:
-    """Keys that split the lake's rows of a range into equal parts, estimated from a sample."""
-    rows = spark.sql(f"SELECT count(*) FROM {table.rows} WHERE {within.lake}").collect()[0][0]
+def _bounds(spark: SparkSession, table: ComparedTable, within: Chunk, rows: int, chunk_rows: int) -> list[Bound]:
+    """Keys that split the lake's ``rows`` of a range into equal parts, estimated from a sample."""
     ranges = min(_MOST_RANGES, -(-rows // chunk_rows))
     if ranges < 2:
         return []
@@ -161,10 +165,10 @@ def _compare_ranges(
 
 
 def _buckets(
-    spark: SparkSession, source: Source, table: ComparedTable, chunk_rows: int, comparison: Comparison
+    spark: SparkSession, source: Source, table: ComparedTable, rows: int, chunk_rows: int, comparison: Comparison
 ) -> list[_Compared]:
-    """Those parts of the rows, by the first digits of their hash, that differ; some of them together."""
-    rows = spark.sql(f"SELECT count(*) FROM {table.rows}").collect()[0][0]
+    """Those parts of the rows, by the first digits of their hash, that differ; some of them together; ``rows`` are the
+    lake's."""
     digits = bucket_digits(rows, chunk_rows)
     number = prefix_sql(table.lake_key_hash, digits)
     with ThreadPoolExecutor(1) as pool:

@@ -87,10 +87,12 @@ def _part_sql(column: ComparedColumn, text: str) -> str:
 def _plain_number_sql(value: str) -> str:
     """A FLOAT's or DOUBLE's shortest digits without an exponent, as Go's ``FormatFloat(value, 'f', -1, bits)``, of
     Java's digits, such as ``12.0`` and ``-1.25E-7``."""
-    text = f"CAST(abs({value}) AS STRING)"
-    short = f"regexp_replace({text}, '[.]0$', '')"
-    plain = f"IF(contains({text}, 'E'), {_without_exponent_sql(text)}, {short})"
-    return f"CASE WHEN {value} = 0 THEN '0' WHEN {value} < 0 THEN concat('-', {plain}) ELSE {plain} END"
+    text = f"CAST({value} AS STRING)"
+    unsigned = _without_exponent_sql(f"CAST(abs({value}) AS STRING)")
+    return (
+        f"CASE WHEN contains({text}, 'E') THEN concat(IF({value} < 0, '-', ''), {unsigned}) "
+        f"WHEN {value} = 0 THEN '0' WHEN endswith({text}, '.0') THEN left({text}, length({text}) - 2) ELSE {text} END"
+    )
 
 
 def _without_exponent_sql(text: str) -> str:
