@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import atexit
-import shutil
+import os
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from pyspark import SparkConf, SparkContext
@@ -25,6 +23,7 @@ from ticdc_lakehouse.sql.text import quoted
 from ticdc_local.jars import Group, class_path
 from ticdc_local.java import Java, find_java, serial_collector
 from ticdc_local.launch import archive_file, reading_options, spark_environment
+from ticdc_local.temporary import temporary_folder
 
 CORES = 2
 
@@ -103,11 +102,25 @@ def local_session(
 
 
 def _start_java(conf: SparkConf) -> None:
-    """Start the process's JVM if there is none. It prints to stderr, as Delta's VACUUM does: stdout is for results."""
-    if SparkContext._gateway is None:
-        output = 2 if sys.stderr else subprocess.DEVNULL
-        gateway = launch_gateway(conf, {"stdout": output})  # type: ignore[no-untyped-call]
-        SparkContext._ensure_initialized(gateway=gateway)
+    """Start the process's JVM if there is none. What it prints, as Delta's VACUUM does, comes to stderr through this
+    process, which can silence it: stdout is for results."""
+    if SparkContext._gateway is not None:
+        return
+    printed, output = os.pipe()
+    threading.Thread(target=_copy_to_stderr, args=(printed,), name="java-output", daemon=True).start()
+    try:
+        gateway = launch_gateway(conf, {"stdout": output, "stderr": output})  # type: ignore[no-untyped-call]
+    finally:
+        os.close(output)
+    SparkContext._ensure_initialized(gateway=gateway)
+
+
+def _copy_to_stderr(pipe: int) -> None:
+    """Copies what arrives in a pipe until its other end is closed; drops it where the shell closed stderr (2>&-)."""
+    with open(pipe, "rb", buffering=0) as printed, suppress(OSError):
+        while text := printed.read(65536):
+            if sys.stderr is not None:
+                os.write(2, text)
 
 
 def _lake_before() -> str | None:
@@ -173,6 +186,4 @@ def own_folder(lake_root: Path) -> Path:
     except OSError as error:
         if not lake_root.is_dir():
             raise ConfigError(f"{lake_root}: expected a folder that can be written: {error.strerror}") from None
-    folder = Path(tempfile.mkdtemp(prefix="ticdc-lake-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return folder
+    return temporary_folder()

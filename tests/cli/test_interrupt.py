@@ -22,17 +22,43 @@ AT_REST, IN_COMMIT = 1.0, 5.0
 """Seconds that are promised."""
 BUSY_MACHINE = 3.0
 """So many times longer it may take here, where other tests keep the cores busy."""
+LONG_COMMIT = """
+import sys
+from pathlib import Path
+from ticdc_lakehouse.run_lock import RUNS
+from ticdc_local.cli import interrupt
+from ticdc_local.session import local_session
+
+interrupt.end_on_signals("maintain")
+lake = sys.argv[1]
+try:
+    with RUNS.at_work():
+        rows = local_session(Path(lake)).range(2)
+        rows.count()
+        print("begun")
+        slow = rows.selectExpr("java_method('java.lang.Thread', 'sleep', id + 60000) AS slept")
+        slow.write.format("delta").save(lake + "/slow")
+finally:
+    interrupt.wait_if_ending()
+"""
+"""A layer at work that commits for longer than an interrupt waits."""
 
 pytestmark = pytest.mark.skipif(not (PROC / "self").exists(), reason="looks at processes through /proc")
 
 
-def start(*arguments: str, module: str = "ticdc_local.cli") -> subprocess.Popen[str]:
-    """``ticdc-lake`` as a process of its own; its standard input stays open."""
-    command = [sys.executable, "-u", "-c", f"import sys; from {module} import main; sys.exit(main())", *arguments]
-    pipe = subprocess.PIPE
+def start(*arguments: str, module: str = "ticdc_local.cli", temporary: Path | None = None) -> subprocess.Popen[str]:
+    """``ticdc-lake`` as a process of its own; its standard input stays open. ``temporary``: its TMPDIR."""
+    environment = {} if temporary is None else {"TMPDIR": str(temporary)}
+    return started(f"import sys; from {module} import main; sys.exit(main())", *arguments, **environment)
+
+
+def started(program: str, *arguments: str, **environment: str) -> subprocess.Popen[str]:
+    """A Python program as a process of its own; its standard input stays open."""
+    command, pipe = [sys.executable, "-u", "-c", program, *arguments], subprocess.PIPE
     return subprocess.Popen(
-        command, cwd=PROJECT, stdin=pipe, stdout=pipe, stderr=pipe, text=True, start_new_session=True
-    )
+        command, cwd=PROJECT, env={**os.environ, **environment}, stdin=pipe, stdout=pipe, stderr=pipe, text=True,
+        start_new_session=True,
+    )  # fmt: skip
 
 
 def wait_for_handler(process: subprocess.Popen[str]) -> None:
@@ -96,9 +122,11 @@ def test_a_command_that_waits_for_input_ends_with_one_line(command: tuple[str, .
 
 
 def test_a_statement_that_runs_in_spark_ends_with_java(tmp_path: Path) -> None:
-    (tmp_path / "bronze").mkdir()
+    lake, temporary = tmp_path / "lake", tmp_path / "temporary"
+    (lake / "bronze").mkdir(parents=True)
+    temporary.mkdir()
     sleep = "SELECT java_method('java.lang.Thread', 'sleep', 60000L)"
-    process = start("sql", "--lake", str(tmp_path), "-e", "SELECT 'begun'", "-e", sleep)
+    process = start("sql", "--lake", str(lake), "-e", "SELECT 'begun'", "-e", sleep, temporary=temporary)
     assert process.stdout is not None
     next(line for line in process.stdout if "begun" in line)
     assert len(descendants(process.pid)) > 0
@@ -106,7 +134,17 @@ def test_a_statement_that_runs_in_spark_ends_with_java(tmp_path: Path) -> None:
     assert said.splitlines()[-1] == "ticdc-lake sql: interrupted; run it again"
     assert "Traceback" not in said
     assert seconds < AT_REST * BUSY_MACHINE
-    assert [path.name for path in tmp_path.iterdir()] == ["bronze"], "a command that reads leaves nothing in the lake"
+    assert [path.name for path in lake.iterdir()] == ["bronze"], "a command that reads leaves nothing in the lake"
+    assert [*temporary.glob("ticdc-lake-*")] == []
+
+
+def test_a_commit_that_takes_too_long_ends_without_what_java_says_about_it(tmp_path: Path) -> None:
+    process = started(LONG_COMMIT, str(tmp_path))
+    assert process.stdout is not None
+    assert next(process.stdout) == "begun\n"
+    seconds, said = interrupted(process, signal.SIGTERM)
+    assert said == "ticdc-lake maintain: interrupted; run it again\n"
+    assert seconds < IN_COMMIT * BUSY_MACHINE
 
 
 def test_the_demo_ends_with_its_broker(tmp_path: Path) -> None:

@@ -7,26 +7,24 @@ handles no signal. Layers that are at work may finish what they commit; the next
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import termios
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from ticdc_lakehouse.run_lock import RUNS
 from ticdc_local.script import INTERRUPTED, SIGNALS, say_interrupted
+from ticdc_local.temporary import remove_temporary_folders
 
 COMMIT_SECONDS = 3.5
 """How long a layer may continue; with the time that Java needs to end it is less than five."""
 JAVA_SECONDS = 0.9
 _ENDING = threading.Event()
-_FOLDERS: set[str] = set()
 
 
 def end_on_signals(command: str) -> None:
@@ -46,17 +44,6 @@ def wait_if_ending() -> None:
         threading.Event().wait()
 
 
-@contextmanager
-def temporary_folder() -> Iterator[Path]:
-    """A folder that is gone afterwards, also after a signal."""
-    with tempfile.TemporaryDirectory(prefix="ticdc-lake-") as folder:
-        _FOLDERS.add(folder)
-        try:
-            yield Path(folder)
-        finally:
-            _FOLDERS.discard(folder)
-
-
 def _leave_to_the_thread(*_: object) -> None:
     """A handler must be there for the signal to be written into the pipe."""
 
@@ -74,14 +61,13 @@ def _wait(pipe: int, command: str, restore_terminal: Callable[[], None]) -> None
         pass
     _ENDING.set()
     say_interrupted(command)
-    # What the main thread still has to say is about Java, which is being ended.
+    # What the main thread and Java (`session.local_session`) still have to say is about being ended.
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.dup2(nowhere, 2)
     RUNS.close(COMMIT_SECONDS)
     _end(_children())
-    for folder in _FOLDERS:
-        shutil.rmtree(folder, ignore_errors=True)
+    remove_temporary_folders()
     restore_terminal()
     os._exit(INTERRUPTED)
 

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import atexit
-import shutil
-import tempfile
 from pathlib import Path
 
 from pyspark.logger import PySparkLogger
@@ -21,6 +18,7 @@ from ticdc_local.preflight import check_writable
 from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.runner.job import local_parameters
 from ticdc_local.session import local_session
+from ticdc_local.temporary import temporary_folder
 
 
 def open_lake(options: argparse.Namespace, *, reads_only: bool = False) -> Lake:
@@ -29,17 +27,10 @@ def open_lake(options: argparse.Namespace, *, reads_only: bool = False) -> Lake:
     Raises ConfigError if the folder has no lake, or one that cannot be written although it must be.
     """
     root = existing_lake(options)
-    scratch = _temporary_folder() if reads_only else None
+    scratch = temporary_folder() if reads_only else None
     if not reads_only:
         check_writable(root)
     return lake_from(quiet_session(root, scratch), local_parameters(project_root(options), root))
-
-
-def _temporary_folder() -> Path:
-    """A folder that goes with the process."""
-    folder = tempfile.mkdtemp(prefix="ticdc-lake-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
 
 
 def quiet_session(lake: Path, scratch: Path | None = None) -> SparkSession:

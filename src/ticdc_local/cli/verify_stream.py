@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from ticdc_codec.errors import ConfigError
 from ticdc_local.cli.arguments import named_values, pairs_argument, writing
-from ticdc_local.cli.interrupt import temporary_folder
 from ticdc_local.cli.notice import note
+from ticdc_local.temporary import temporary_folder
 from ticdc_testkit.recorded_streams import RecordedStream, recorded_streams
 
 if TYPE_CHECKING:
@@ -113,8 +113,7 @@ def run(options: argparse.Namespace) -> int:
     if options.markdown is not None:
         with writing("--markdown", options.markdown):  # now, and not when all streams have run
             options.markdown.open("a").close()
-    with temporary_folder() as folder:
-        results = _verify(_Task(streams=streams, lake=options.lake or folder, every=options.every))
+    results = _verify(_Task(streams=streams, lake=options.lake or temporary_folder(), every=options.every))
     text = summary(results)
     print(json.dumps([*map(result_object, results)]) if options.json else text)
     if options.markdown is not None:
