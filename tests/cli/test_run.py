@@ -63,6 +63,8 @@ Identifier: bronze shop"""
     [
         (REPORTED, "TimeoutException: no answer in 60 s"),
         ("[X] Traceback (most recent call last):\nmine.errors.BadError\n", "BadError"),
+        ("[X] Traceback (most recent call last):\nPy4JJavaError: on\n: a.AbortException: off", "AbortException: off"),
+        ("no table\nTimeoutError: a line of its own", "CausedError: no table"),
         ("[X] Traceback (most recent call last):\n  nothing", "CausedError: [X] Traceback (most recent call last):"),
     ],
 )

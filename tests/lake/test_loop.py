@@ -128,3 +128,5 @@ def test_a_round_is_one_line() -> None:
     assert round_text(published).endswith(f"watermark {at(1)} (2023-11-14 22:13:21.000 UTC), 3.2 s behind, took 1.2 s")
     failed = FailedRound(feed="shop", number=8, error=ConfigError("no broker\nmore"), next_try_seconds=20)
     assert round_text(failed) == "shop round 8: FAILED, next try in 20 s: no broker"
+    reported = replace(failed, error=ValueError("[X] Traceback (most recent call last):\nOSError: full"))
+    assert round_text(reported).endswith("s: OSError: full")

@@ -28,6 +28,7 @@ def test_before_the_first_start(tmp_path: Path) -> None:
     assert stream_checkpoint.next_batch(checkpoint) == 0
     assert stream_checkpoint.interrupted(checkpoint) is None
     assert stream_checkpoint.messages_read(checkpoint) == 0
+    assert stream_checkpoint.first_offsets(checkpoint) == {}
 
 
 def test_a_batch_that_was_planned_and_not_committed_is_interrupted(tmp_path: Path) -> None:

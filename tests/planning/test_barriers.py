@@ -77,6 +77,8 @@ def test_all_rows_of_a_definition_are_read_again_for_a_table_that_waited_for_an_
     assert [*unapplied_after([rename], before, in_any_order=False)] == [(NAME, 8), (U, 8)]
     newest = [*unapplied_after([rename], replace(before, tso=8), in_any_order=True)]
     assert newest == ([(NAME, 7)] if after == 7 else []), "it is applied up to the newest commit of all"
+    waiting = replace(state, stop=replace(DDL_STOP, kind=kind))
+    assert [*unapplied_after([rename], replace(before, tables={U: waiting}), in_any_order=True)] == []
 
 
 def test_rows_from_before_the_window_are_parted_at_the_definition_in_force() -> None:

@@ -232,6 +232,14 @@ def test_repeats_from_before_an_alter_table_are_not_merged_beside_new_rows() -> 
     assert [(step.after, step.through) for step in made.steps if isinstance(step, MergeRows)] == [(7, 20)]
 
 
+def test_all_batches_are_read_for_what_may_be_in_older_ones() -> None:
+    replayed, blocked = arriving(replace(OLD, replayed=True)), replace(STATE, stop=quarantined(10).stop)
+    was_blocked = arriving(ROWS)
+    was_blocked = replace(was_blocked, before=replace(was_blocked.before, tables={NAME: blocked}))
+    for window, batches in ((arriving(OLD), (3, 4)), (replayed, (-1, 4)), (was_blocked, (-1, 4))):
+        assert [step.batches for step in plan(window).steps if isinstance(step, MergeRows)] == [batches]
+
+
 def test_rows_under_a_former_name_are_missed_by_the_table_that_had_it() -> None:
     now = arriving(OLD)
     renamed = replace(KNOWN, table=replace(KNOWN.table, table="u"), named_at=7)
@@ -278,6 +286,25 @@ def test_rows_of_one_group_may_be_of_several_tables_that_had_their_name() -> Non
     assert "under the name that it had before, d.t" in (block_reason(made) or "")
 
 
+def test_late_rows_may_be_of_several_tables_that_had_their_name_since() -> None:
+    now = late(swapped(), 5)
+    named = [
+        NameInUse(feed="f", table=NAME, name="f_d_t", data=data, named_at=at)
+        for data, at in (("gone", 0), (DATA, 6), ("other", 8))
+    ]
+    made = plan(replace(now, naming=Naming(feed="f", history=lambda: named)), U)
+    assert "under the name that it had before, d.t" in (block_reason(made) or "")
+
+
+def test_the_table_that_has_the_name_takes_what_is_its_own_of_a_group() -> None:
+    now = planning_input(replace(REPLAYED, first=2, last=5), known=replace(KNOWN, named_at=4), state=STATE)
+    named = [
+        NameInUse(feed="f", table=NAME, name="f_d_t", data=data, named_at=at) for data, at in (("gone", 0), (DATA, 4))
+    ]
+    made = plan(replace(now, naming=Naming(feed="f", history=lambda: named)))
+    assert (block_reason(made), [step.since for step in made.steps if isinstance(step, MergeRows)]) == (None, [4])
+
+
 def test_late_rows_from_before_a_swap_of_names_block_both_tables() -> None:
     made = {each.name: block_reason(each) for each in plan_tables(late(swapped(), 5)).tables}
     assert made[NAME] == "came late"
@@ -322,6 +349,8 @@ def test_a_table_that_lags_behind_takes_late_rows_of_its_name_itself() -> None:
     tables = {U: behind, W: replace(STATE, name="f_d_w", data="other")}
     now = replace(now, before=replace(now.before, tables=tables), known={DATA: KNOWN, "other": other})
     assert "under the name that it had before, d.t" in (block_reason(plan(now, W)) or "")
+    late_rows = late(replace(now, window=replace(now.window, rows={})), 7)
+    assert "under the name that it had before, d.t" in (block_reason(plan(late_rows, W)) or "")
 
 
 def test_rows_from_before_a_table_that_awaits_its_rows_are_not_its_own() -> None:
@@ -355,9 +384,11 @@ def test_rows_of_a_table_that_is_gone_do_not_bring_it_back() -> None:
     assert [each.name for each in plan_tables(now).tables] == [NAME]
 
 
-def waiting(stop: StopReason, *groups: RowGroup, ddls: tuple[DdlEvent, ...] = (), since: int = 0) -> PlanningInput:
+def waiting(
+    stop: StopReason, *groups: RowGroup, ddls: tuple[DdlEvent, ...] = (), since: int = 0, named_at: int = 0
+) -> PlanningInput:
     """Arrivals while the table waits at 8 for an override; ``since``: commit_ts of its last DDL."""
-    known = replace(KNOWN, commit_ts=since)
+    known = replace(KNOWN, commit_ts=since, named_at=named_at)
     now = arriving(*groups, known=known, ddls=ddls)
     state = replace(STATE, applied_tso=8, stop=stop)
     return replace(now, before=replace(now.before, tables={NAME: state}, definitions={DATA: known}))
@@ -369,6 +400,7 @@ def test_what_came_late_while_a_table_was_blocked_and_cannot_be_merged_is_told()
     assert (made.through, needs_override(made), made.stop and made.stop.kind) == (8, True, StopKind.LATE_ROWS)
     assert "a late row came while it was blocked (unsupported DDL at 5" in (block_reason(made) or "")
     assert plan(waiting(DDL_STOP, OLD, since=3)).stop == DDL_STOP
+    assert plan(waiting(DDL_STOP, replace(OLD, first=4, last=4), since=6, named_at=6)).stop == DDL_STOP
 
 
 @pytest.mark.parametrize(("since", "through"), [(0, 6), (7, 8)])

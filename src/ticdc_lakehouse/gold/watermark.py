@@ -77,14 +77,9 @@ def decoded_batches(lake: Reader, feed: str, since: Published) -> tuple[int, str
     return _decoded_through(since.batch, _landed(lake, feed, since.batch), _progress(lake, feed, since, []))
 
 
-def completeness(
-    lake: Reader, feed: str, since: Published, matches: Matches = lambda _database, _table: True
-) -> Completeness:
-    """How far the feed is complete, looking only at what came after the published state ``since``.
-
-    ``matches`` says which tables the feed includes. Without it the watermark may come out too high, since a topic of
-    excluded tables counts as retired.
-    """
+def completeness(lake: Reader, feed: str, since: Published, matches: Matches) -> Completeness:
+    """How far the feed is complete, looking only at what came after the published state ``since``. ``matches`` says
+    which tables the feed includes."""
     with ThreadPoolExecutor() as pool:  # a question of a few rows waits more than it works
         asked = pool.submit(_landed, lake, feed, since.batch)
         progress, blocking = _progress_and_blocking(lake, feed, since)
