@@ -35,6 +35,8 @@ def add(text: str) -> AddColumn:
         ("BIT(16) DEFAULT 258", "258"),
         ("BIT(16) DEFAULT 'a'", "97"),
         ("DECIMAL(12,4) DEFAULT -809.38", "-809.3800"),
+        ("DECIMAL(38,18) DEFAULT '12345678901.5'", "12345678901.500000000000000000"),
+        (f"DECIMAL(65,30) DEFAULT -{'9' * 35}.{'9' * 30}", f"-{'9' * 35}.{'9' * 30}"),
         ("DECIMAL DEFAULT 1.5", "2"),
         ("DECIMAL(5,2) DEFAULT '-0.001'", "0.00"),
         ("DOUBLE DEFAULT 1122.3403", "1122.3403"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
+from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
 import numpy as np
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # from its compiled half, not re-exported
@@ -16,6 +16,10 @@ Literal = str | bytes | Decimal | None
 
 _WORDS: dict[str, Decimal | None] = {"NULL": None, "TRUE": Decimal(1), "FALSE": Decimal(0)}
 _MAX_FLOAT = Decimal("3.4028234e38")
+_MOST_DIGITS = 307
+"""Digits before the point of a number that is written out."""
+_EXACT = Context(prec=_MOST_DIGITS + 31)
+"""Python rounds to 28 digits otherwise. A scale is at most 30."""
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{0,6}))?)?", re.ASCII)
 _TIME = re.compile(r"(-?)(\d{1,3}):(\d{2}):(\d{2})(?:\.(\d{0,6}))?", re.ASCII)
 _YEAR = re.compile(r"\d{1,2}|\d{4}", re.ASCII)
@@ -123,7 +127,7 @@ def _number(literal: str | bytes | Decimal) -> Decimal:
 
 def _sane(number: Decimal) -> Decimal:
     """The number, unless writing it out in digits would take pages."""
-    if not number.is_finite() or abs(number.adjusted()) > 307:
+    if not number.is_finite() or abs(number.adjusted()) > _MOST_DIGITS:
         raise ValueError(number)
     return number
 
@@ -143,7 +147,7 @@ def _decimal(number: Decimal, kind: MysqlType) -> str:
 
 def _rounded(number: Decimal, scale: int) -> Decimal:
     try:
-        return number.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP)
+        return number.quantize(Decimal(1).scaleb(-scale), rounding=ROUND_HALF_UP, context=_EXACT)
     except InvalidOperation:
         raise ValueError(number) from None
 
