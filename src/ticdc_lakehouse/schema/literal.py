@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
 import numpy as np
@@ -23,6 +24,9 @@ _EXACT = Context(prec=_MOST_DIGITS + 31)
 _DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{0,6}))?)?", re.ASCII)
 _TIME = re.compile(r"(-?)(\d{1,3}):(\d{2}):(\d{2})(?:\.(\d{0,6}))?", re.ASCII)
 _YEAR = re.compile(r"\d{1,2}|\d{4}", re.ASCII)
+_NO_UTF8 = re.compile("[\udc80-\udcff]")
+"""Bytes that Python keeps where they are no text."""
+_LONGEST_TIME = 838 * 3600 + 59 * 60 + 59
 
 
 def read_literal(tokens: Tokens) -> Literal:
@@ -85,8 +89,8 @@ def stored(literal: Literal, kind: MysqlType) -> str | None:
             return text.rstrip(" ") if kind.name == "char" else text
         case Family.BINARY:
             return _padded(_bytes(literal), kind).hex()
-        case Family.ENUM | Family.SET if isinstance(literal, str):
-            return _named(literal, kind)
+        case Family.ENUM | Family.SET:
+            return _named(literal, kind) if isinstance(literal, str) else _numbered(int(_integer(literal)), kind)
     raise ValueError(kind.text)
 
 
@@ -98,9 +102,9 @@ def zero(kind: MysqlType) -> str:
     """
     match kind.family:
         case Family.DATE | Family.DATETIME | Family.TIMESTAMP:
-            return _moment("0000-00-00", "00:00:00", "", kind)
+            return _moment("0000-00-00", "00:00:00", _rounded_fraction("", kind)[1], kind)
         case Family.TIME:
-            return f"00:00:00{_fraction('', kind)}"
+            return f"00:00:00{_rounded_fraction('', kind)[1]}"
         case Family.YEAR:
             return "0000"
         case Family.TEXT | Family.SET:
@@ -132,7 +136,7 @@ def _sane(number: Decimal) -> Decimal:
     return number
 
 
-def _integer(literal: str | bytes | Decimal, *, bits: bool) -> str:
+def _integer(literal: str | bytes | Decimal, *, bits: bool = False) -> str:
     number = _number(literal.encode() if bits and isinstance(literal, str) else literal)
     if number != number.to_integral_value():
         raise ValueError(literal)
@@ -176,20 +180,35 @@ def _year(literal: str | bytes | Decimal) -> str:
 
 def _temporal(text: str, kind: MysqlType) -> str:
     if kind.family is Family.TIME:
-        match = _TIME.fullmatch(text)
-        if match is None:
-            raise ValueError(text)
-        sign, hours, minutes, seconds, fraction = match.groups("")
-        sign = sign if any(digit in "123456789" for digit in text) else ""
-        return f"{sign}{hours.lstrip('0').zfill(2)}:{minutes}:{seconds}{_fraction(fraction, kind)}"
+        return _time(text, kind)
     match = _DATE.fullmatch(text)
     if match is None:
         raise ValueError(text)
     year, month, day, hours, minutes, seconds, fraction = match.groups("")
-    if kind.family is Family.DATE and fraction.strip("0"):
-        raise ValueError(text)  # rounded to a day
-    date = f"{year}-{month.zfill(2)}-{day.zfill(2)}"
-    return _moment(date, f"{hours.zfill(2)}:{minutes.zfill(2)}:{seconds.zfill(2)}", fraction, kind)
+    date, clock = f"{year}-{month.zfill(2)}-{day.zfill(2)}", f"{hours:0>2}:{minutes:0>2}:{seconds:0>2}"
+    carry, fraction = _rounded_fraction(fraction, kind)
+    return _moment(*(_next_second(date, clock) if carry else (date, clock)), fraction, kind)
+
+
+def _time(text: str, kind: MysqlType) -> str:
+    match = _TIME.fullmatch(text)
+    if match is None:
+        raise ValueError(text)
+    sign, hours, minutes, seconds, fraction = match.groups("")
+    carry, fraction = _rounded_fraction(fraction, kind)
+    size = (int(hours) * 60 + int(minutes)) * 60 + int(seconds) + carry
+    if size > _LONGEST_TIME:
+        raise ValueError(text)
+    is_zero = size == 0 and not fraction.strip(".0")
+    return f"{'' if is_zero else sign}{size // 3600:02}:{size // 60 % 60:02}:{size % 60:02}{fraction}"
+
+
+def _next_second(date: str, clock: str) -> tuple[str, str]:
+    try:
+        date, clock = (datetime.fromisoformat(f"{date} {clock}") + timedelta(seconds=1)).isoformat(" ").split()
+    except OverflowError:
+        raise ValueError(date) from None
+    return date, clock
 
 
 def _moment(date: str, clock: str, fraction: str, kind: MysqlType) -> str:
@@ -198,14 +217,15 @@ def _moment(date: str, clock: str, fraction: str, kind: MysqlType) -> str:
     if kind.family is Family.TIMESTAMP and date != "0000-00-00":
         # It is in the time zone of the session that ran the DDL, which TiCDC does not send.
         raise ValueError(date)
-    return f"{date} {clock}{_fraction(fraction, kind)}"
+    return f"{date} {clock}{fraction}"
 
 
-def _fraction(digits: str, kind: MysqlType) -> str:
+def _rounded_fraction(digits: str, kind: MysqlType) -> tuple[int, str]:
+    """The digits after the point of a time, rounded as TiDB does (``ParseFrac``), after the seconds that they make."""
     places = kind.digits
-    if digits[places:].strip("0"):
-        raise ValueError(digits)  # would be rounded
-    return f".{digits[:places].ljust(places, '0')}" if places else ""
+    tenths = int(digits[: places + 1].ljust(places + 1, "0")) + 5
+    carry, rest = divmod(tenths // 10, 10**places)
+    return carry, f".{rest:0{places}}" if places else ""
 
 
 def _text(literal: str | bytes | Decimal) -> str:
@@ -215,16 +235,22 @@ def _text(literal: str | bytes | Decimal) -> str:
 
 
 def _bytes(literal: str | bytes | Decimal) -> bytes:
-    """TiDB itself keeps a DEFAULT as text: bytes that are no UTF-8 become others."""
+    """TiDB itself keeps a DEFAULT as text: each byte that is no UTF-8 becomes U+FFFD."""
     if isinstance(literal, bytes):
-        literal.decode()  # a UnicodeDecodeError is a ValueError
-        return literal
+        return _NO_UTF8.sub("\ufffd", literal.decode(errors="surrogateescape")).encode()
     return _text(literal).encode()
 
 
 def _padded(data: bytes, kind: MysqlType) -> bytes:
-    """BINARY(n) fills up with zero bytes, VARBINARY does not."""
-    return data.ljust(kind.size[0] if kind.size else 1, b"\0") if kind.name == "binary" else data
+    """BINARY(n) fills up with zero bytes, VARBINARY does not. Both cut what bytes that are no UTF-8 have become."""
+    size = kind.size[0] if kind.size else 1
+    match kind.name:
+        case "binary":
+            return data.ljust(size, b"\0")[:size]
+        case "varbinary":
+            return data[:size]
+        case _:
+            return data
 
 
 def _named(text: str, kind: MysqlType) -> str:
@@ -235,3 +261,13 @@ def _named(text: str, kind: MysqlType) -> str:
     if None in named:
         raise ValueError(text)
     return ",".join(element for element in kind.elements if element in named)
+
+
+def _numbered(number: int, kind: MysqlType) -> str:
+    """The element of an ENUM with this number, from 1 on, or the elements of a SET with these bits."""
+    elements = kind.elements
+    if kind.family is Family.ENUM and 0 < number <= len(elements):
+        return elements[number - 1]
+    if kind.family is Family.SET and number >> len(elements) == 0:
+        return ",".join(element for at, element in enumerate(elements) if number >> at & 1)
+    raise ValueError(number)
