@@ -149,11 +149,12 @@ class FeedStatus:
         return [*waiting_on, *problems_of(current, self.landed, self.reasons, tolerated, self.asked_at)]
 
 
-def create_views(lake: Lake, feed: str) -> None:
-    """Creates the views of ops that show ``feed`` where they are missing; its tables must exist."""
-    if accounting.exists(lake, feed):  # created last
+def create_views(lake: Lake, *feeds: str) -> None:
+    """Creates the views of ops that show ``feeds`` where they are missing; the feeds' tables must exist."""
+    missing = [feed for feed in feeds if not accounting.exists(lake, feed)]  # created last
+    if not missing:
         return
-    feeds = _show_feeds(lake)
+    decoded = _show_feeds(lake)
     lake.view(
         Layer.OPS,
         "tables",
@@ -163,8 +164,9 @@ def create_views(lake: Lake, feed: str) -> None:
         "USING (feed, data, defined_in, defined_by)",
         comment="Each table at its feed's newest published watermark",
     )
-    feed_views.create_views(lake, feeds)
-    accounting.create_view(lake, feed)
+    feed_views.create_views(lake, decoded)
+    for feed in missing:
+        accounting.create_view(lake, feed)
 
 
 def show_landed_feeds(lake: Lake) -> None:

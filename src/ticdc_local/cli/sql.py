@@ -22,11 +22,12 @@ from ticdc_lakehouse.gold.state import published, published_feeds
 from ticdc_lakehouse.gold.time_travel import as_of
 from ticdc_lakehouse.job_parameters import LARGEST
 from ticdc_lakehouse.ops import status
+from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.silver import events_table
 from ticdc_local.cli.arguments import one_of, place_arguments, positive
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run, open_lake
-from ticdc_local.cli.project import feed_files
+from ticdc_local.cli.project import feed_files, open_reader
 from ticdc_local.cli.sql_result import Format, Printing
 from ticdc_local.runner.notebook import sql_statements
 
@@ -85,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     if is_script:
         text = ";\n".join(options.statements) or sys.stdin.read()
         return run_all(lake, sql_statements(text), printing)
-    note("\n".join([*(feed_line(lake, feed) for feed in feeds), _HINT]))
+    note("\n".join([*(feed_line(lake, feed, now) for feed, now in feeds.items()), _HINT]))
     with line_editing(names(lake)):
         for statement in typed(_read_line):
             execute(lake, statement, printing)
@@ -119,17 +120,17 @@ def is_internal(name: str) -> bool:
     return bool(re.search(r"__(data|dropped)(_[0-9]+)?$|_views_in_place$", name))
 
 
-def refresh_views(options: argparse.Namespace, lake: Lake) -> list[str]:
-    """Make all views of the published feeds, which this session's catalog has forgotten; gives the feeds."""
-    files = feed_files(options)
-    feeds = published_feeds(lake)
-    for feed in feeds:
+def refresh_views(options: argparse.Namespace, lake: Lake) -> dict[str, Published]:
+    """Make all views of the published feeds, which this session's catalog has forgotten; gives what each published.
+    delta-rs reads what is published: in milliseconds, where Spark takes seconds."""
+    files, reader = feed_files(options), open_reader(options)
+    feeds = {feed: published(reader, feed) for feed in published_feeds(reader)}
+    status.create_views(lake, *(feed for feed in feeds if feed in files))
+    for feed, now in feeds.items():
         if feed not in files:
             note(f"{feed}: no file in resources/feeds, so its views are not made")
             continue
         events_table.create_views(lake, feed)
-        status.create_views(lake, feed)
-        now = published(lake, feed)
         if not has_published_names(lake, live_names(now.tables.values())):
             note(f"{feed}: {_UNSETTLED} ticdc-lake run --feed {feed}")
             continue
@@ -137,9 +138,8 @@ def refresh_views(options: argparse.Namespace, lake: Lake) -> list[str]:
     return feeds
 
 
-def feed_line(lake: Lake, feed: str) -> str:
+def feed_line(lake: Lake, feed: str, now: Published) -> str:
     """A feed's watermark and the names of its tables."""
-    now = published(lake, feed)
     shown = [state.name for state in now.tables.values() if state.version >= 0]
     layers = {name: Layer.GOLD if lake.exists(Layer.GOLD, name) else Layer.LIVE for name in shown}
     names = ", ".join(lake.table(layer, name).replace("`", "").partition(".")[2] for name, layer in layers.items())
