@@ -60,6 +60,9 @@ class Reader(Protocol):
     def columns(self, layer: Layer, name: str) -> list[str]:
         """The names of a table's columns."""
 
+    def property(self, layer: Layer, name: str, key: str) -> str | None:
+        """A table's property, None if it has none of that name."""
+
     def rows(self, sql: str) -> list[Values]:
         """The rows that a query gives, times in UTC: few, as they come to the driver."""
 
@@ -194,10 +197,10 @@ class Lake:
         version = setting_of(self.spark, _LAST_COMMIT)
         return None if version is None else int(version)
 
-    def property(self, table: str, name: str) -> str | None:
+    def property(self, layer: Layer, name: str, key: str) -> str | None:
         """A table's property, None if it has none of that name."""
-        rows = self.spark.sql(f"SHOW TBLPROPERTIES {table}").collect()
-        return next((row["value"] for row in rows if row["key"] == name), None)
+        rows = self.spark.sql(f"SHOW TBLPROPERTIES {self.table(layer, name)}").collect()
+        return next((row["value"] for row in rows if row["key"] == key), None)
 
     def _has_schema(self, layer: Layer, part: str) -> bool:
         return self.spark.catalog.databaseExists(self.schema(layer, part))

@@ -49,6 +49,10 @@ class DeltaReader:
         """The names of a table's columns. Raises as `table` does."""
         return [field.name for field in self._opened(layer, name).schema().fields]
 
+    def property(self, layer: Layer, name: str, key: str) -> str | None:
+        """A table's property, None if it has none of that name. Raises as `table` does."""
+        return self._delta_table(layer, name).metadata().configuration.get(key)
+
     def commit_times(self, layer: Layer, name: str) -> list[datetime]:
         """When each version of a table that wrote rows was committed, as far as its log goes back."""
         history = self._opened(layer, name).history()
@@ -72,13 +76,16 @@ class DeltaReader:
         registered = _registered(layer, name)
         with self._lock:
             if registered not in self._tables:
-                folder = self._root / layer / name
-                try:
-                    self._tables[registered] = DeltaTable(str(folder))
-                except (DeltaError, OSError) as error:
-                    raise ConfigError(f"{folder}: cannot be read as a Delta table: {_first_line(error)}") from error
+                self._tables[registered] = self._delta_table(layer, name)
                 self._queries.register(registered, self._tables[registered])
             return self._tables[registered]
+
+    def _delta_table(self, layer: Layer, name: str) -> DeltaTable:
+        folder = self._root / layer / name
+        try:
+            return DeltaTable(str(folder))
+        except (DeltaError, OSError) as error:
+            raise ConfigError(f"{folder}: cannot be read as a Delta table: {_first_line(error)}") from error
 
 
 def _values(column: pa.ChunkedArray) -> list[object]:

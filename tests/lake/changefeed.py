@@ -210,13 +210,17 @@ class Changefeed:
         """As `ticdc-lake status` asks for it."""
         return status.feed_status(DeltaReader(self.folder), self.name)
 
+    def shown_name(self, table: str, database: str = "shop") -> str:
+        """The name of a table's gold view and live table in their schemas."""
+        return self.state.tables[database, table].name
+
     def view(self, table: str, database: str = "shop") -> str:
         """The quoted name of a table's gold view."""
-        return self.lake.table(Layer.GOLD, self.state.tables[database, table].name)
+        return self.lake.table(Layer.GOLD, self.shown_name(table, database))
 
     def live(self, table: str, database: str = "shop") -> str:
         """The quoted name of a table's live table."""
-        return self.lake.table(Layer.LIVE, self.state.tables[database, table].name)
+        return self.lake.table(Layer.LIVE, self.shown_name(table, database))
 
     def rows(self, table: str, database: str = "shop") -> dict[Any, tuple[Any, ...]]:
         """What analysts see: first column to the others."""

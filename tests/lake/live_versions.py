@@ -23,12 +23,12 @@ def wrong_versions(run: Run, watermarks: Iterable[int]) -> Iterator[str]:
     histories: dict[str, list[tuple[int, int]]] = {}
     for name in lake.tables(Layer.LIVE):
         table = lake.table(Layer.LIVE, name)
-        if lake.property(table, FEED) != feed:
+        if lake.property(Layer.LIVE, name, FEED) != feed:
             continue
         commits = sorted(lake.history(table).collect(), key=lambda commit: commit["version"])
         commits = [commit for commit in commits if commit["operation"] not in UPKEEP]
         yield from (f"{name}: {mistake}" for mistake in _mistakes(commits, feed))
-        data = lake.property(table, ID)
+        data = lake.property(Layer.LIVE, name, ID)
         assert data is not None
         histories[data] = [(json.loads(commit["userMetadata"])["tso"], commit["version"]) for commit in commits]
     for watermark in watermarks:

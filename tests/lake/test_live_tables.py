@@ -159,7 +159,7 @@ def test_a_view_keeps_what_it_was_given(feed: Changefeed) -> None:
     feed.resolve(at(12))
     feed.go()
     assert feed.rows("a") == {1: ("a",), 2: ("more",)}
-    assert feed.lake.property(changed, "given") == feed.lake.property(resting, "given") == "yes"
+    assert [feed.lake.property(Layer.GOLD, feed.shown_name(each), "given") for each in ("a", "plain")] == ["yes", "yes"]
     assert feed.spark.sql(f"DESCRIBE EXTENDED {resting}").collect() == asked
     described = {row["col_name"]: row["comment"] for row in feed.spark.sql(f"DESCRIBE {changed}").collect()}
     assert described == {"id": "BIGINT, key", "v": "VARCHAR(9)"}

@@ -52,7 +52,7 @@ def test_properties_are_set_kept_and_changed(spark: SparkSession, broker: Broker
     feed.go()
     assert feed.rows("notes") == {1: (None,)}
     assert properties(feed, "notes") == {INTERVAL: "20", TEAM: "it's"}, "an existing table waits for maintenance"
-    assert feed.lake.property(feed.live("notes"), ICEBERG) == "true"
+    assert feed.lake.property(Layer.LIVE, feed.shown_name("notes"), ICEBERG) == "true"
     feed.run.maintain()
     assert properties(feed, "orders") == {INTERVAL: "40", COMPACT: "false"}
     assert properties(feed, "notes") == {INTERVAL: "40", COMPACT: "false", TEAM: "it's"}

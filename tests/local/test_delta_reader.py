@@ -40,7 +40,7 @@ def lake(tmp_path: Path) -> DeltaReader:
             ]
         )
     )
-    write_deltalake(str(tmp_path / "silver" / "Feed_events"), columns)
+    write_deltalake(str(tmp_path / "silver" / "Feed_events"), columns, configuration={"delta.checkpointInterval": "20"})
     return DeltaReader(tmp_path)
 
 
@@ -51,6 +51,11 @@ def test_rows_have_their_columns_names_and_times_in_utc(lake: DeltaReader) -> No
         dict(zip(ROWS, values, strict=True)) for values in zip(*ROWS.values(), strict=True)
     ]
     assert lake.columns(Layer.SILVER, "Feed_events") == [*ROWS]
+
+
+def test_a_table_has_its_properties(lake: DeltaReader) -> None:
+    assert lake.property(Layer.SILVER, "Feed_events", "delta.checkpointInterval") == "20"
+    assert lake.property(Layer.SILVER, "Feed_events", "ticdc.table") is None
 
 
 def test_names_texts_and_times_are_written_as_for_spark(lake: DeltaReader) -> None:

@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.mysql_type import Family
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.log import warn
 from ticdc_lakehouse.planning.naming import dropped_name, schema_part
@@ -143,7 +143,7 @@ def drop_unpublished(lake: Lake, name: str, feed: str) -> None:
     """
     if not lake.exists(Layer.LIVE, name):
         return
-    other = lake.property(lake.table(Layer.LIVE, name), FEED)
+    other = lake.property(Layer.LIVE, name, FEED)
     if other != feed:
         raise ConfigError(
             f"feed {feed}: live table {name} is of {f'feed {other}' if other else 'something else'}, which took the "
@@ -238,16 +238,15 @@ def restore_names(lake: Lake, feed: str, names: Mapping[str, str], known: Iterab
     lake.rename(Layer.LIVE, {old: new for old, new in renames.items() if old != new})
 
 
-def has_published_names(lake: Lake, names: Mapping[str, str]) -> bool:
+def has_published_names(lake: Reader, names: Mapping[str, str]) -> bool:
     """Whether the live tables have their published names; not after a run that died between publishing and renaming."""
     return all(id_of(lake, name) == data for data, name in names.items())
 
 
-def id_of(lake: Lake, name: str, feed: str | None = None) -> str | None:
+def id_of(lake: Reader, name: str, feed: str | None = None) -> str | None:
     """The id of the live table of this name, if there is one, and of this feed."""
     if not lake.exists(Layer.LIVE, name):
         return None
-    table = lake.table(Layer.LIVE, name)
-    if feed is not None and lake.property(table, FEED) != feed:
+    if feed is not None and lake.property(Layer.LIVE, name, FEED) != feed:
         return None
-    return lake.property(table, ID)
+    return lake.property(Layer.LIVE, name, ID)

@@ -131,7 +131,7 @@ def refresh_views(options: argparse.Namespace, lake: Lake) -> dict[str, Publishe
             note(f"{feed}: no file in resources/feeds, so its views are not made")
             continue
         events_table.create_views(lake, feed)
-        if not has_published_names(lake, live_names(now.tables.values())):
+        if not has_published_names(reader, live_names(now.tables.values())):
             note(f"{feed}: {_UNSETTLED} ticdc-lake run --feed {feed}")
             continue
         views.show(lake, feed_run(options, feed, lake).gold_config, now)
