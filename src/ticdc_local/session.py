@@ -115,6 +115,15 @@ def _start_java(conf: SparkConf) -> None:
     SparkContext._ensure_initialized(gateway=gateway)
 
 
+def end_java() -> None:
+    """End the process's JVM, if there is one, and wait until it has: it writes an archive of its classes then."""
+    gateway = SparkContext._gateway
+    if gateway is not None:
+        gateway.shutdown()
+        gateway.proc.stdin.close()
+        gateway.proc.wait()
+
+
 def _copy_to_stderr(pipe: int) -> None:
     """Copies what arrives in a pipe until its other end is closed; drops it where the shell closed stderr (2>&-)."""
     with open(pipe, "rb", buffering=0) as printed, suppress(OSError):

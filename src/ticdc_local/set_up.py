@@ -16,7 +16,7 @@ from ticdc_codec.errors import LakehouseError
 from ticdc_local.jars import Group, class_path, jar_files, jars_folder
 from ticdc_local.java import find_java
 from ticdc_local.launch import archive_file, writing_options
-from ticdc_local.session import local_session
+from ticdc_local.session import end_java, local_session
 
 _MAKING_SECONDS = 600
 
@@ -29,7 +29,6 @@ def make_archive() -> Path:
         # Written aside and renamed: another process may be starting Spark.
         draft = archive.with_name(f"{os.getpid()}-{archive.name}")
         command = [sys.executable, "-m", __spec__.name, str(draft)]
-        # Java writes it after Python has ended, and closes the pipe when it has.
         subprocess.run(command, capture_output=True, check=True, stdin=subprocess.DEVNULL, timeout=_MAKING_SECONDS)
         draft.replace(archive)
     return archive
@@ -49,6 +48,7 @@ def _use_spark(draft: Path) -> None:
             "WHEN NOT MATCHED THEN INSERT *"
         )
         session.stop()
+        end_java()
 
 
 def _stream(session: SparkSession, source: str, target: str, checkpoint: str) -> None:
