@@ -276,32 +276,30 @@ def test_replayed_rows_from_before_a_swap_of_names_are_missed_by_the_table_that_
     assert own == {NAME: None, U: None}
 
 
+def had_the_name(**since: int) -> Naming:
+    """The tables that had d.t's name, ``own`` being DATA, each since a commit_ts."""
+    named = [
+        NameInUse(feed="f", table=NAME, name="f_d_t", data=DATA if data == "own" else data, named_at=at)
+        for data, at in since.items()
+    ]
+    return Naming(feed="f", history=lambda: named)
+
+
 def test_rows_of_one_group_may_be_of_several_tables_that_had_their_name() -> None:
     now = swapped(replace(REPLAYED, first=2, last=5))
-    named = [
-        NameInUse(feed="f", table=NAME, name="f_d_t", data=data, named_at=at)
-        for data, at in (("gone", 0), (DATA, 4), ("other", 8))
-    ]
-    made = plan(replace(now, naming=Naming(feed="f", history=lambda: named)), U)
+    made = plan(replace(now, naming=had_the_name(gone=0, own=4, other=8)), U)
     assert "under the name that it had before, d.t" in (block_reason(made) or "")
 
 
 def test_late_rows_may_be_of_several_tables_that_had_their_name_since() -> None:
     now = late(swapped(), 5)
-    named = [
-        NameInUse(feed="f", table=NAME, name="f_d_t", data=data, named_at=at)
-        for data, at in (("gone", 0), (DATA, 6), ("other", 8))
-    ]
-    made = plan(replace(now, naming=Naming(feed="f", history=lambda: named)), U)
+    made = plan(replace(now, naming=had_the_name(gone=0, own=6, other=8)), U)
     assert "under the name that it had before, d.t" in (block_reason(made) or "")
 
 
 def test_the_table_that_has_the_name_takes_what_is_its_own_of_a_group() -> None:
     now = planning_input(replace(REPLAYED, first=2, last=5), known=replace(KNOWN, named_at=4), state=STATE)
-    named = [
-        NameInUse(feed="f", table=NAME, name="f_d_t", data=data, named_at=at) for data, at in (("gone", 0), (DATA, 4))
-    ]
-    made = plan(replace(now, naming=Naming(feed="f", history=lambda: named)))
+    made = plan(replace(now, naming=had_the_name(gone=0, own=4)))
     assert (block_reason(made), [step.since for step in made.steps if isinstance(step, MergeRows)]) == (None, [4])
 
 
