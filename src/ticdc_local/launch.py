@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from ticdc_codec.errors import ConfigError
 from ticdc_local.java import Java
@@ -56,6 +57,13 @@ def spark_environment(java: Java) -> Iterator[None]:
                 del os.environ[name]
             else:
                 os.environ[name] = value
+
+
+def end_jvm(gateway: Any) -> None:
+    """End the JVM that PySpark's ``launch_gateway`` started, and wait until it has."""
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
 
 
 def archive_file(java: Java, jars: str) -> Path:

@@ -15,7 +15,7 @@ from pyspark.java_gateway import launch_gateway
 
 from ticdc_codec.errors import ConfigError
 from ticdc_local.java import PACKAGED, Java
-from ticdc_local.launch import spark_environment
+from ticdc_local.launch import end_jvm, spark_environment
 
 UNTRUSTED = "PKIX path building failed"
 TRUST_ADVICE = (
@@ -53,9 +53,7 @@ def _gateway(java: Java, output: IO[bytes]) -> Iterator[Any]:
     try:
         yield gateway
     finally:
-        gateway.shutdown()
-        gateway.proc.stdin.close()
-        gateway.proc.wait()
+        end_jvm(gateway)
 
 
 def _trust_as_python(jvm: Any) -> None:

@@ -22,7 +22,7 @@ from ticdc_lakehouse.job_parameters import ROOT_CONF
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_local.jars import Group, class_path
 from ticdc_local.java import Java, find_java, serial_collector
-from ticdc_local.launch import archive_file, reading_options, spark_environment
+from ticdc_local.launch import archive_file, end_jvm, reading_options, spark_environment
 from ticdc_local.temporary import temporary_folder
 
 CORES = 2
@@ -117,11 +117,8 @@ def _start_java(conf: SparkConf) -> None:
 
 def end_java() -> None:
     """End the process's JVM, if there is one, and wait until it has: it writes an archive of its classes then."""
-    gateway = SparkContext._gateway
-    if gateway is not None:
-        gateway.shutdown()
-        gateway.proc.stdin.close()
-        gateway.proc.wait()
+    if SparkContext._gateway is not None:
+        end_jvm(SparkContext._gateway)
 
 
 def _copy_to_stderr(pipe: int) -> None:
