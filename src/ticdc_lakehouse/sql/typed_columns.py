@@ -237,7 +237,8 @@ def stored_text_sql(column: TypedColumn, time_zone: str) -> str:
 def value_text_sql(column: TypedColumn, value: str, time_zone: str) -> str:
     """MySQL's text of a value that the column's Spark type holds."""
     kind, spark_type = column.definition.type, column.spark_type
-    digits = kind.digits if column.definition.sized else None
+    # None, too, where the type has no digits: what is stored then has none either, and to cut them takes a third more.
+    digits = (kind.digits or None) if column.definition.sized else None
     match kind.family:
         case _ if spark_type == "STRING":
             return value

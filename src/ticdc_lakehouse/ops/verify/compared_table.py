@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ticdc_lakehouse.gold.merge import KEY
 from ticdc_lakehouse.ops.verify.chunk import Chunk, has_common_order, prefix_sql
+from ticdc_lakehouse.ops.verify.row_checksum import lake_checksum_sql, source_checksum_sql
 from ticdc_lakehouse.ops.verify.value_text import ComparedColumn, lake_hash_sql, source_hash_sql
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName, fold
@@ -20,7 +21,8 @@ _HASH_DIGITS = HASH_BITS // 4
 
 @dataclass(frozen=True, slots=True)
 class Checksum:
-    """Of a chunk's rows. Different rows have equal checksums with a probability of 2**-64."""
+    """Of a chunk's rows. A value that differs is overlooked with a probability of 2**-32, and never where the two
+    texts are of one length and differ in up to four neighbouring bytes alone (`row_checksum`: it is CRC32's)."""
 
     rows: int = 0
     hash: int = 0
@@ -61,10 +63,19 @@ class ComparedTable:
 
     def lake_checksums_sql(self, number: str, within: Chunk) -> str:
         """Spark SQL of (number, rows, hash) of each chunk that has rows; ``number`` is SQL of a row's chunk."""
-        row_hash = f"CAST(conv({prefix_sql(lake_hash_sql(self.columns), _HASH_DIGITS)}, 16, -10) AS BIGINT)"
-        aggregate = "bit_xor(hash)" if self.key else "sum(CAST(hash AS DECIMAL(20,0)))"
-        rows = f"SELECT {number} AS number, {row_hash} AS hash FROM {self.rows} WHERE {within.lake}"
-        return f"SELECT number, count(*) AS rows, {aggregate} AS hash FROM ({rows}) GROUP BY number"
+        rows = f"SELECT {number} AS number, {self._lake_checksum} AS hash FROM {self.rows} WHERE {within.lake}"
+        return f"SELECT number, count(*) AS rows, {self._lake_aggregate} AS hash FROM ({rows}) GROUP BY number"
+
+    @property
+    def _lake_checksum(self) -> str:
+        if self.key:
+            return lake_checksum_sql(self.columns, self.key)
+        return f"CAST(conv({prefix_sql(self.lake_key_hash, _HASH_DIGITS)}, 16, -10) AS BIGINT)"
+
+    @property
+    def _lake_aggregate(self) -> str:
+        """Rows that are equal cancel each other out in a XOR, but without a key there may be such."""
+        return "bit_xor(hash)" if self.key else "sum(CAST(hash AS DECIMAL(20,0)))"
 
     def source_checksum_sql(self, chunk: Chunk) -> str:
         """TiDB's SQL of (rows, hash) of a chunk."""
@@ -77,9 +88,9 @@ class ComparedTable:
 
     @property
     def _source_aggregate(self) -> str:
-        """Rows that are equal cancel each other out in a BIT_XOR, but without a key there may be such."""
-        digits = prefix_sql(source_hash_sql(self.columns), _HASH_DIGITS)
-        return f"{'BIT_XOR' if self.key else 'SUM'}(CAST(CONV({digits}, 16, 10) AS UNSIGNED))"
+        if self.key:
+            return f"BIT_XOR({source_checksum_sql(self.columns, self.key)})"
+        return f"SUM(CAST(CONV({prefix_sql(self.source_key_hash, _HASH_DIGITS)}, 16, 10) AS UNSIGNED))"
 
     def lake_hashes_sql(self, chunk: Chunk) -> str:
         """Spark SQL of (key_hash, row_hash) of each row of a chunk."""
