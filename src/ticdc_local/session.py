@@ -74,6 +74,9 @@ SETTINGS = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str(8 * 1024 * 1024),
     # Parquet looks at a page's size every 100 rows by default: 100 messages of 16 MB do not fit in a heap.
     "spark.hadoop.parquet.page.size.row.check.min": "1",
+    # Read at once, a row group of 128 MB is as much memory outside the heap for each of Hadoop's reading threads, which
+    # keep it. At 1 GB such a thread dies, and its query waits five minutes for it, then fails. It reads no faster.
+    "spark.hadoop.parquet.hadoop.vectored.io.enabled": "false",
 }
 
 

@@ -176,16 +176,25 @@ def altered(lake: Lake, create: str, values: str, ddl: str, ddl_time_zone: str |
 
 
 def altered_table(lake: Lake, table: Table, values: str, ddl: str, ddl_time_zone: str | None = None) -> str:
+    fill(lake, table, values)
+    return alter_live_table(lake, table, ddl, ddl_time_zone)
+
+
+def fill(lake: Lake, table: Table, values: str) -> None:
+    """Make a live table with rows."""
+    create_live_table(lake, "t", table, data="t__data", config=GoldConfig(feed="f", time_zone="UTC"))
+    lake.spark.sql(f"INSERT INTO {lake.table(Layer.LIVE, 't')} VALUES {values}")
+
+
+def alter_live_table(lake: Lake, table: Table, ddl: str, ddl_time_zone: str | None = None) -> str:
+    """Carry out a DDL; gives the live table's name."""
     config = GoldConfig(feed="f", time_zone="UTC", ddl_time_zone=ddl_time_zone)
-    create_live_table(lake, "t", table, data="t__data", config=config)
-    name = lake.table(Layer.LIVE, "t")
-    lake.spark.sql(f"INSERT INTO {name} VALUES {values}")
     (statement,) = read_ddl(ddl, "d", "t")
     assert isinstance(statement, AlterTable)
     changed = change(table, statement)
     step = AlterRows(commit_ts=1, query=ddl, effects=changed.effects, table=changed.table)
     alter(lake, config, "t", step, 1)
-    return name
+    return lake.table(Layer.LIVE, "t")
 
 
 def test_a_key_gets_the_digits_of_its_new_type(lake: Lake) -> None:
@@ -236,134 +245,119 @@ def test_a_timestamp_becomes_what_its_session_shows(lake: Lake) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("value", "ddl", "zone", "reason"),
-    [
-        ("2024-07-01 00:00:00", "MODIFY v TIMESTAMP", None, "give it as gold.ddl_time_zone"),
-        ("2024-03-10 02:30:00", "MODIFY v TIMESTAMP", "America/New_York", "cannot be converted"),
-        ("2038-01-19 03:14:08", "MODIFY v TIMESTAMP", "UTC", "cannot be converted"),
-        ("1970-01-01 00:00:00", "MODIFY v TIMESTAMP(3)", "UTC", "cannot be converted"),
-    ],
-    ids=["unknown zone", "no such hour", "too late", "too early"],
-)
-def test_value_that_is_no_timestamp_blocks_the_table(
-    lake: Lake, value: str, ddl: str, zone: str | None, reason: str
-) -> None:
-    with pytest.raises(ApplyError, match=reason):
-        altered(
-            lake,
-            "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v DATETIME)",
-            f"""(1, TIMESTAMP_NTZ'{value}', 1, NULL, '["1"]')""",
-            f"ALTER TABLE t {ddl}",
-            zone,
-        )
+NO_TIMESTAMPS = [
+    ("2024-07-01 00:00:00", "TIMESTAMP", None, "give it as gold.ddl_time_zone"),
+    ("2024-03-10 02:30:00", "TIMESTAMP", "America/New_York", "cannot be converted"),  # no such hour
+    ("2038-01-19 03:14:08", "TIMESTAMP", "UTC", "cannot be converted"),  # too late
+    ("1970-01-01 00:00:00", "TIMESTAMP(3)", "UTC", "cannot be converted"),  # too early
+]
 
 
-@pytest.mark.parametrize(
-    ("before", "after"), [("TIMESTAMP", "DATETIME"), ("INT", "YEAR"), ("JSON", "DATE"), ("TIME(3)", "TIME")]
-)
-def test_column_without_values_gets_any_type(lake: Lake, before: str, after: str) -> None:
+def test_values_that_are_no_timestamps_block_the_table(lake: Lake) -> None:
+    """Each column of one table in turn."""
+    columns = ", ".join(f"v{at} DATETIME" for at in range(len(NO_TIMESTAMPS)))
+    values = ", ".join(f"TIMESTAMP_NTZ'{value}'" for value, *_ in NO_TIMESTAMPS)
+    (table,) = tables_from_sql(f"CREATE TABLE d.t (id BIGINT PRIMARY KEY, {columns})")
+    fill(lake, table, f"""(1, {values}, 1, NULL, '["1"]')""")
+    for at, (_, kind, zone, reason) in enumerate(NO_TIMESTAMPS):
+        with pytest.raises(ApplyError, match=rf"v{at}\b.*{reason}"):
+            alter_live_table(lake, table, f"ALTER TABLE t MODIFY v{at} {kind}", zone)
+
+
+def test_columns_without_values_get_any_type(lake: Lake) -> None:
     name = altered(
         lake,
-        f"CREATE TABLE d.t (id BIGINT PRIMARY KEY, v {before})",
-        """(1, NULL, 1, NULL, '["1"]')""",
-        f"ALTER TABLE t MODIFY v {after}",
+        "CREATE TABLE d.t (id BIGINT PRIMARY KEY, a TIMESTAMP, b INT, c JSON, d TIME(3))",
+        """(1, NULL, NULL, NULL, NULL, 1, NULL, '["1"]')""",
+        "ALTER TABLE t MODIFY a DATETIME, MODIFY b YEAR, MODIFY c DATE, MODIFY d TIME",
     )
-    assert [row.v for row in lake.spark.sql(f"SELECT v FROM {name}").collect()] == [None]
+    assert [tuple(row) for row in lake.spark.sql(f"SELECT a, b, c, d FROM {name}").collect()] == [(None,) * 4]
 
 
-@pytest.mark.parametrize("after", ["BIGINT", "FLOAT"])
-def test_number_beyond_its_new_type_blocks_the_table(lake: Lake, after: str) -> None:
-    with pytest.raises(ApplyError, match="cannot be converted from DOUBLE"):
-        altered(
-            lake,
-            "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v DOUBLE)",
-            """(1, 1e300D, 1, NULL, '["1"]')""",
-            f"ALTER TABLE t MODIFY v {after}",
-        )
+CHANGED_WITHOUT_STRICT_MODE = [
+    ("INT", "9000000", "MEDIUMINT"),
+    ("INT", "300", "TINYINT UNSIGNED"),
+    ("BIGINT", "-1L", "BIGINT UNSIGNED"),
+    ("DECIMAL(9,2)", "-0.5", "DECIMAL(9,2) UNSIGNED"),
+    ("VARBINARY(9)", "x'616263'", "VARBINARY(2)"),
+    ("BLOB", "CAST(repeat('a', 256) AS BINARY)", "TINYBLOB"),
+    ("INT", "256", "BIT(8)"),
+    ("BIGINT", "-1L", "BIT(64)"),
+    ("BIT(9)", "256L", "BIT(8)"),
+    ("FLOAT(10,2)", "12345.5F", "FLOAT(5,2)"),
+    ("INT", "12345", "VARCHAR(4)"),
+    ("JSON", "'[1, 2]'", "VARCHAR(5)"),
+    ("ENUM('abc')", "'abc'", "CHAR(2)"),
+    ("VARCHAR(200)", "repeat('é', 128)", "TINYTEXT"),
+    ("VARCHAR(30)", "'2023-02-29'", "DATE"),
+    ("VARCHAR(30)", "'2024-01-01 24:00:00'", "DATETIME"),
+    ("VARCHAR(30)", "'9999-12-31 23:59:59.5'", "DATETIME"),
+    ("DATETIME(1)", "TIMESTAMP_NTZ'9999-12-31 23:59:59.5'", "DATETIME"),
+    ("DOUBLE", "1e300D", "BIGINT"),
+    ("DOUBLE", "1e300D", "FLOAT"),
+]
 
 
-@pytest.mark.parametrize(
-    ("before", "value", "after"),
-    [
-        ("INT", "9000000", "MEDIUMINT"),
-        ("INT", "300", "TINYINT UNSIGNED"),
-        ("BIGINT", "-1L", "BIGINT UNSIGNED"),
-        ("DECIMAL(9,2)", "-0.5", "DECIMAL(9,2) UNSIGNED"),
-        ("VARBINARY(9)", "x'616263'", "VARBINARY(2)"),
-        ("BLOB", "CAST(repeat('a', 256) AS BINARY)", "TINYBLOB"),
-        ("INT", "256", "BIT(8)"),
-        ("BIGINT", "-1L", "BIT(64)"),
-        ("BIT(9)", "256L", "BIT(8)"),
-        ("FLOAT(10,2)", "12345.5F", "FLOAT(5,2)"),
-        ("INT", "12345", "VARCHAR(4)"),
-        ("JSON", "'[1, 2]'", "VARCHAR(5)"),
-        ("ENUM('abc')", "'abc'", "CHAR(2)"),
-        ("VARCHAR(200)", "repeat('é', 128)", "TINYTEXT"),
-        ("VARCHAR(30)", "'2023-02-29'", "DATE"),
-        ("VARCHAR(30)", "'2024-01-01 24:00:00'", "DATETIME"),
-        ("VARCHAR(30)", "'9999-12-31 23:59:59.5'", "DATETIME"),
-        ("DATETIME(1)", "TIMESTAMP_NTZ'9999-12-31 23:59:59.5'", "DATETIME"),
-    ],
-)
-def test_value_that_tidb_changes_without_strict_mode_blocks_the_table(
-    lake: Lake, before: str, value: str, after: str
-) -> None:
-    with pytest.raises(ApplyError, match="cannot be converted"):
-        altered(
-            lake,
-            f"CREATE TABLE d.t (id BIGINT PRIMARY KEY, v {before})",
-            f"""(1, {value}, 1, NULL, '["1"]')""",
-            f"ALTER TABLE t MODIFY v {after}",
-        )
+def test_values_that_tidb_changes_without_strict_mode_block_the_table(lake: Lake) -> None:
+    """Each column of one table in turn."""
+    columns = ", ".join(f"v{at} {before}" for at, (before, _, _) in enumerate(CHANGED_WITHOUT_STRICT_MODE))
+    values = ", ".join(value for _, value, _ in CHANGED_WITHOUT_STRICT_MODE)
+    (table,) = tables_from_sql(f"CREATE TABLE d.t (id BIGINT PRIMARY KEY, {columns})")
+    fill(lake, table, f"""(1, {values}, 1, NULL, '["1"]')""")
+    for at, (before, _, after) in enumerate(CHANGED_WITHOUT_STRICT_MODE):
+        with pytest.raises(ApplyError, match=rf"v{at}\b.* cannot be converted from {before.partition('(')[0]}"):
+            alter_live_table(lake, table, f"ALTER TABLE t MODIFY v{at} {after}")
 
 
-WIRE = table_from_wire(
-    "d",
-    "t",
-    (
-        Column(name="a", type="datetime", key=True),
-        Column(name="b", type="int", key=True),
-        Column(name="d", type="datetime"),
-        Column(name="t", type="time"),
-        Column(name="n", type="decimal"),
-    ),
-)
-"""Most protocols tell no digits: `a` is a DATETIME(1), `d` a DATETIME(3), `t` a TIME(3), `n` a DECIMAL(5,2)."""
+# Most protocols tell no digits: `a` is a DATETIME(1), `d` a DATETIME(3), `t` a TIME(3), `n` a DECIMAL(5,2).
 DAY = "2024-01-01 10:00:00"
-OF_WIRE = (
-    f"(TIMESTAMP_NTZ'{DAY}.5', 7, TIMESTAMP_NTZ'{DAY}.120', '10:00:00.120', '1.55', 1, NULL, '[\"{DAY}.5\",\"7\"]')"
-)
+OF_WIRE = {"d": f"TIMESTAMP_NTZ'{DAY}.120'", "t": "'10:00:00.120'", "n": "'1.55'"}
+WIRE_TYPES = {"d": "datetime", "t": "time", "n": "decimal"}
+
+
+def wire_table(*names: str) -> tuple[Table, str]:
+    """A table with key (a, b) and columns of these names, known by their first letters; and a row of it."""
+    key = (Column(name="a", type="datetime", key=True), Column(name="b", type="int", key=True))
+    table = table_from_wire("d", "t", (*key, *(Column(name=name, type=WIRE_TYPES[name[0]]) for name in names)))
+    values = "".join(f"{OF_WIRE[name[0]]}, " for name in names)
+    return table, f"(TIMESTAMP_NTZ'{DAY}.5', 7, {values}1, NULL, '[\"{DAY}.5\",\"7\"]')"
+
+
+def test_values_have_digits_that_messages_do_not_tell(lake: Lake) -> None:
+    expected = {
+        "d1 DATETIME": DAY,
+        "d2 DATETIME(2)": f"{DAY}.12",
+        "d3 DATETIME(6)": f"{DAY}.12",
+        "d4 DATE": DAY[:10],
+        "t1 TIME(6)": "10:00:00.120000",
+        "t2 TIME(3)": "10:00:00.120",
+        "t3 VARCHAR(20)": "10:00:00.120",
+        "n1 DECIMAL(10,0)": "2",
+        "n2 VARCHAR(9)": "1.55",
+    }
+    names = [column.partition(" ")[0] for column in expected]
+    name = altered_table(lake, *wire_table(*names), f"ALTER TABLE t {', '.join(f'MODIFY {c}' for c in expected)}")
+    texts = ", ".join(f"CAST({column} AS STRING)" for column in names)
+    assert list(lake.spark.sql(f"SELECT {texts} FROM {name}").collect()[0]) == list(expected.values())
 
 
 @pytest.mark.parametrize(
-    ("ddl", "column", "text"),
-    [
-        ("MODIFY d DATETIME", "d", DAY),
-        ("MODIFY d DATETIME(2)", "d", f"{DAY}.12"),
-        ("MODIFY d DATETIME(6)", "d", f"{DAY}.12"),
-        ("MODIFY d DATE", "d", DAY[:10]),
-        ("MODIFY t TIME(6)", "t", "10:00:00.120000"),
-        ("MODIFY t TIME(3)", "t", "10:00:00.120"),
-        ("MODIFY t VARCHAR(20)", "t", "10:00:00.120"),
-        ("MODIFY n DECIMAL(10,0)", "n", "2"),
-        ("MODIFY n VARCHAR(9)", "n", "1.55"),
-        ("MODIFY a DATETIME(6)", "_ticdc_key", wire_key(f"{DAY}.500000", "7")),
-        ("ADD PRIMARY KEY (b)", "_ticdc_key", wire_key("7")),
-    ],
+    ("ddl", "key"), [("MODIFY a DATETIME(6)", (f"{DAY}.500000", "7")), ("ADD PRIMARY KEY (b)", ("7",))]
 )
-def test_values_have_digits_that_messages_do_not_tell(lake: Lake, ddl: str, column: str, text: str) -> None:
-    name = altered_table(lake, WIRE, OF_WIRE, f"ALTER TABLE t {ddl}")
-    assert lake.spark.sql(f"SELECT CAST({column} AS STRING) FROM {name}").collect()[0][0] == text
+def test_a_key_has_digits_that_messages_do_not_tell(lake: Lake, ddl: str, key: tuple[str, ...]) -> None:
+    name = altered_table(lake, *wire_table(), f"ALTER TABLE t {ddl}")
+    assert [row[0] for row in lake.spark.sql(f"SELECT _ticdc_key FROM {name}").collect()] == [wire_key(*key)]
 
 
-@pytest.mark.parametrize("ddl", ["MODIFY d VARCHAR(30)", "RENAME COLUMN a TO z", "MODIFY b BIGINT"])
-def test_texts_of_unknown_digits_block_the_table(lake: Lake, ddl: str) -> None:
-    with pytest.raises(ApplyError, match="do not tell how many digits"):
-        altered_table(lake, WIRE, OF_WIRE, f"ALTER TABLE t {ddl}")
+def test_texts_of_unknown_digits_block_the_table(lake: Lake) -> None:
+    table, row = wire_table("d")
+    fill(lake, table, row)
+    for ddl in ("MODIFY d VARCHAR(30)", "RENAME COLUMN a TO z", "MODIFY b BIGINT"):
+        with pytest.raises(ApplyError, match="do not tell how many digits"):
+            alter_live_table(lake, table, f"ALTER TABLE t {ddl}")
 
 
 def test_digits_that_are_not_known_are_shown_as_far_as_they_are_not_0(spark: SparkSession) -> None:
-    texts = [stored_text_sql(typed_column(c), "UTC") for c in WIRE.columns if c.name == "d"]
+    texts = [stored_text_sql(typed_column(c), "UTC") for c in wire_table("d")[0].columns if c.name == "d"]
     row = f"(SELECT TIMESTAMP_NTZ'{DAY}.120' AS d, CAST(NULL AS MAP<STRING, STRING>) AS {IRREGULAR})"
     assert answers(spark, texts, f"FROM {row}") == [f"{DAY}.12"]

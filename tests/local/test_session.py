@@ -85,6 +85,35 @@ def test_arrow_batches_are_bounded_by_rows_and_by_bytes(spark: SparkSession) -> 
     assert [row.rows for row in large] == [2] * 10
 
 
+@pytest.mark.parametrize("by_batches", ["true", "false"])
+def test_a_large_row_group_is_read_within_the_heap(spark: SparkSession, tmp_path: Path, by_batches: str) -> None:
+    """Memory outside the heap is bounded, too, and a thread of Hadoop's that finds none dies: its query hangs."""
+    rows = (
+        "SELECT CAST(concat_ws('', transform(sequence(1, 40), x -> uuid())) AS BINARY) AS v FROM range(0, 30000, 1, 1)"
+    )
+    spark.sql(rows).write.parquet(str(tmp_path / "rows"))
+    (file,) = (tmp_path / "rows").glob("*.parquet")
+    assert file.stat().st_size > 30 * _MB
+    before = _direct_memory(spark)
+    spark.conf.set("spark.sql.parquet.enableVectorizedReader", by_batches)
+    try:
+        assert spark.read.parquet(str(file)).selectExpr("sum(length(v))").first() == (30_000 * 40 * 36,)
+    finally:
+        spark.conf.unset("spark.sql.parquet.enableVectorizedReader")
+    assert _direct_memory(spark) - before < 10 * _MB
+
+
+_MB = 1024 * 1024
+
+
+def _direct_memory(spark: SparkSession) -> int:
+    """Bytes of direct buffers."""
+    java: Any = spark.sparkContext._jvm.java  # type: ignore[union-attr]
+    kind = java.lang.Class.forName("java.lang.management.BufferPoolMXBean")
+    pools = java.lang.management.ManagementFactory.getPlatformMXBeans(kind)
+    return next(int(pool.getMemoryUsed()) for pool in pools if pool.getName() == "direct")
+
+
 def test_workers_run_this_python(spark: SparkSession) -> None:
     assert [row.python for row in measured(spark.range(1))] == [sys.executable]
 
