@@ -38,6 +38,7 @@ from ticdc_lakehouse.schema.statement import (
     Statement,
     TruncateTable,
     Unread,
+    is_of_all_tables,
 )
 
 VECTORS = Path(__file__).parent.parent / "data" / "vectors"
@@ -421,6 +422,25 @@ def test_unreadable_statement_about_a_database_names_it(query: str, database: st
     unread = read(query, None)
     assert isinstance(unread, Unread)
     assert (unread.names, unread.database) == ((), database)
+
+
+@pytest.mark.parametrize("database", [None, ""])
+@pytest.mark.parametrize("query", ["nonsense", "DROP TABLE t", "FLASHBACK CLUSTER TO TIMESTAMP 'x'", ""])
+def test_unreadable_statement_that_names_nothing_may_be_about_all_tables(query: str, database: str | None) -> None:
+    (statement,) = read_ddl(query, database, None)
+    assert is_of_all_tables(statement)
+
+
+@pytest.mark.parametrize(
+    ("query", "database", "table"),
+    [
+        ("nonsense", "d", None),
+        ("DROP TABLE d.t, u", None, None),
+        ("CREATE VIEW v", None, None),
+    ],
+)
+def test_other_statements_are_not_about_all_tables(query: str, database: str | None, table: str | None) -> None:
+    assert not any(map(is_of_all_tables, read_ddl(query, database, table)))
 
 
 def _ddls(value: Any) -> Iterator[dict[str, Any]]:

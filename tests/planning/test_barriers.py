@@ -41,6 +41,13 @@ def test_ddl_parts_the_rows_of_the_tables_that_it_names(query: str, parted: set[
         assert between == ([0, 0, 1] if name.table in parted else [0, 0, 0])
 
 
+def test_ddl_that_names_nothing_parts_the_rows_of_all_tables() -> None:
+    before = Published(tso=10, tables={NAME: STATE})
+    found = barriers([ddl(15, "DROP TABLE t", None, ""), ddl(18, "CREATE TABLE u (id INT KEY)")], before)
+    assert [found.passed(NAME, commit_ts) for commit_ts in (15, 16, 19)] == [0, 1, 1]
+    assert [found.passed(U, commit_ts) for commit_ts in (15, 16, 19)] == [0, 1, 2]
+
+
 def test_database_and_table_are_parted_by_both() -> None:
     found = barriers([ddl(12, "DROP DATABASE d", None), ddl(15, "CREATE TABLE t (id INT KEY)", None)], BEFORE)
     assert [found.passed(NAME, commit_ts) for commit_ts in (12, 13, 15, 16)] == [0, 1, 1, 2]

@@ -62,6 +62,14 @@ def test_a_drop_of_a_database_is_a_duplicate_in_another_case() -> None:
     assert new_ddls([ddl(5, "DROP DATABASE d", None)], [ddl(5, "DROP DATABASE `D`", None, "D")]) == []
 
 
+def test_a_ddl_that_names_nothing_is_late_for_all_tables_once() -> None:
+    unclear = ddl(5, "DROP TABLE t", None, "")
+    assert new_ddls([unclear], [ddl(5, "DROP TABLE `t`", None, "")]) == []
+    assert new_ddls([unclear], [ADD]) == [unclear]
+    both = Published(tso=10, tables={NAME: STATE, U: STATE}, definitions={DATA: KNOWN})
+    assert points(unclear, before=both) == {"t": NO_EARLIER_STATE, "u": NO_EARLIER_STATE}
+
+
 @pytest.mark.parametrize("other", [ddl(4, ADD.query), ddl(5, "RENAME TABLE v TO u", "v"), ddl(5, "DROP DATABASE e")])
 def test_a_ddl_that_never_came_is_new(other: DdlEvent) -> None:
     assert new_ddls([ADD], [other]) == [ADD]

@@ -314,6 +314,11 @@ STOPS = {
         12,
         "FLASHBACK",
     ),
+    "an unreadable DDL that names nothing": (
+        planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(12, "DROP TABLE t", None, ""),)),
+        12,
+        "expected a table name with its database",
+    ),
     "CREATE TABLE": (planning_input(ddls=(ddl(12, "CREATE TABLE t (id BIGINT PRIMARY KEY, v TEXT)"),)), 20, None),
     "CREATE TABLE at the published watermark, again": (
         planning_input(

@@ -12,7 +12,14 @@ from typing import TypeVar
 from ticdc_lakehouse.planning.published_state import Definition, Published
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.schema.names import TableName, fold
-from ticdc_lakehouse.schema.statement import AlterTable, RenameTables, database_of, names_of, unqualified_name
+from ticdc_lakehouse.schema.statement import (
+    AlterTable,
+    RenameTables,
+    database_of,
+    is_of_all_tables,
+    names_of,
+    unqualified_name,
+)
 
 _Key = TypeVar("_Key", TableName, str)
 
@@ -44,7 +51,7 @@ def barriers(ddls: Iterable[DdlEvent], before: Published, past: Iterable[Definit
                 tables[name].add(ddl.commit_ts)
             if (database := database_of(statement)) is not None:
                 databases[fold(database)].add(ddl.commit_ts)
-    for name, commit_ts in _of_unqualified(ddls, {*before.tables, *tables}):
+    for name, commit_ts in _of_unclear(ddls, {*before.tables, *tables}):
         tables[name].add(commit_ts)
     for definition in past:
         tables[definition.table.name] |= {definition.commit_ts, definition.named_at}
@@ -55,9 +62,12 @@ def barriers(ddls: Iterable[DdlEvent], before: Published, past: Iterable[Definit
     return Barriers(tables=_sorted(tables), databases=_sorted(databases))
 
 
-def _of_unqualified(ddls: Iterable[DdlEvent], names: Iterable[TableName]) -> Iterator[tuple[TableName, int]]:
-    """The names that a DDL may be about which writes a table's name without its database, each with its commit_ts."""
+def _of_unclear(ddls: Iterable[DdlEvent], names: Iterable[TableName]) -> Iterator[tuple[TableName, int]]:
+    """The names that a DDL may be about which writes a table's name without its database, or names nothing; each with
+    its commit_ts."""
     for ddl in ddls:
+        if any(map(is_of_all_tables, ddl.statements)):
+            yield from ((name, ddl.commit_ts) for name in names)
         for unqualified in filter(None, map(unqualified_name, ddl.statements)):
             yield from ((name, ddl.commit_ts) for name in names if fold(name.table) == fold(unqualified.table))
 

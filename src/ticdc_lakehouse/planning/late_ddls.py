@@ -27,6 +27,7 @@ from ticdc_lakehouse.schema.statement import (
     Statement,
     TruncateTable,
     database_of,
+    is_of_all_tables,
     names_of,
 )
 
@@ -47,6 +48,8 @@ def _subjects(ddl: DdlEvent) -> Iterator[tuple[int, TableName | str]]:
         yield from ((ddl.commit_ts, name) for name in names_of(statement))
         if (database := database_of(statement)) is not None:
             yield ddl.commit_ts, fold(database)
+        if is_of_all_tables(statement):
+            yield ddl.commit_ts, ""
 
 
 def late_ddl_points(
@@ -78,6 +81,8 @@ def _points(
 def _concerns(statement: Statement, name: TableName) -> bool:
     if (database := database_of(statement)) is not None:
         return fold(database) == fold(name.database)
+    if is_of_all_tables(statement):
+        return True
     return name in names_of(statement) and not isinstance(statement, CreateTable | CreateTableLike)
 
 

@@ -40,6 +40,7 @@ from ticdc_lakehouse.schema.statement import (
     Statement,
     TruncateTable,
     Unread,
+    is_of_all_tables,
 )
 
 MOVED = (
@@ -289,7 +290,9 @@ def _block_ambiguous(
 
 def _block_unread(tables: WindowTables, ddl: DdlEvent, statement: Unread) -> None:
     names: Sequence[TableName] = statement.names
-    if statement.database is not None:
+    if is_of_all_tables(statement):
+        names = [builder.name for builder in tables.builders if not builder.includes(ddl)]
+    elif statement.database is not None:
         names = [builder.name for builder in tables.of_database(ddl, statement.database)]
     tables.block_named(ddl, names, unsupported(ddl, statement.reason))
 

@@ -39,6 +39,7 @@ def read_ddl(query: str, database: str | None, table: str | None) -> tuple[State
     other tables, it is right. A text that is not understood, as TiDB writes strings nor as people do, gives Unread with
     every table that it may touch. Only where there is a backslash do the two ways differ.
     """
+    database, table = database or None, table or None
     if "\\" not in query:
         return _read_text(query, database, table, Author.PARSER)
     authors = (Author.PERSON, Author.PARSER) if is_hand_written(query) else (Author.PARSER, Author.PERSON)
@@ -159,9 +160,9 @@ def _read_restore(tokens: Tokens, database: str | None, table: str | None) -> Re
     tokens.expect("TABLE")
     by_job = tokens.take("BY", "JOB")
     if by_job:
-        name = TableName(database or "", table or "")
-        if not all(name):
+        if database is None or table is None:
             raise tokens.unreadable("an event that names the table")
+        name = TableName(database, table)
     else:
         name = tokens.table_name(database)
     tokens.number(TokenType.NUMBER)
@@ -170,7 +171,7 @@ def _read_restore(tokens: Tokens, database: str | None, table: str | None) -> Re
 
 
 def _unread(tokens: Tokens | None, database: str | None, table: str | None, reason: str) -> Unread:
-    named = (TableName(database or "", table),) if table else ()
+    named = () if database is None or table is None else (TableName(database, table),)
     whole = None if tokens is None else _database_in(tokens)
     found = () if tokens is None or whole is not None else _named(tokens, database)
     names = tuple(dict.fromkeys((*named, *found)))

@@ -106,12 +106,12 @@ class NoChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unread:
-    """A DDL that is not understood. It may have changed everything it names."""
+    """A DDL that is not understood. It may have changed everything it names; every table where it names nothing."""
 
     names: tuple[TableName, ...]
-    """The tables that it names; none if it is about a whole database."""
+    """The tables that it names; none if it is about a whole database, or names nothing."""
     database: str | None
-    """The database whose every table it may change, None if it is about ``names`` alone."""
+    """The database whose every table it may change, None if it is about ``names`` alone, or names nothing."""
     reason: str
 
 
@@ -167,6 +167,12 @@ def database_of(statement: Statement) -> str | None:
             return database
         case _:
             return None
+
+
+def is_of_all_tables(statement: Statement) -> bool:
+    """Whether a statement may change every table of a feed: it is not understood, and names neither table nor
+    database."""
+    return isinstance(statement, Unread) and not statement.names and statement.database is None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
