@@ -146,15 +146,15 @@ def report(results: list[PipelineResult]) -> str:
 
 
 def main(lake: Lake, rows: int, cases: tuple[tuple[int, int], ...] = CASES) -> list[Target]:
-    """Measure and print."""
-    results = [measure(lake, rows - rows % PARTITIONS, tables, columns) for tables, columns in cases]
+    """Measure and print: each case's target once it is measured, the table at the end."""
+    results = []
+    for tables, columns in cases:
+        results.append(measure(lake, rows - rows % PARTITIONS, tables, columns))
+        print(_target(results[-1]), flush=True)
     print(report(results), flush=True)
-    return [
-        Target(
-            what=f"Kafka to published, {result.tables} tables of {result.columns} columns: speed of the bare parts",
-            measured=result.ratio,
-            bound=BOUND,
-            at_most=False,
-        )
-        for result in results
-    ]
+    return [_target(result) for result in results]
+
+
+def _target(result: PipelineResult) -> Target:
+    what = f"Kafka to published, {result.tables} tables of {result.columns} columns: speed of the bare parts"
+    return Target(what=what, measured=result.ratio, bound=BOUND, at_most=False)
