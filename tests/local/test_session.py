@@ -123,6 +123,13 @@ def test_times_are_utc_and_the_heap_is_a_gigabyte(spark: SparkSession) -> None:
     assert spark.sparkContext.getConf().get("spark.driver.memory") == "1g"
 
 
+def test_the_heap_is_large_from_the_start_for_young_objects(spark: SparkSession) -> None:
+    factory: Any = spark.sparkContext._jvm.java.lang.management.ManagementFactory
+    assert factory.getMemoryMXBean().getHeapMemoryUsage().getInit() == 700 << 20
+    pools = {pool.getName(): pool.getUsage().getInit() for pool in factory.getMemoryPoolMXBeans()}
+    assert pools["Eden Space"] + 2 * pools["Survivor Space"] == 320 << 20
+
+
 @pytest.mark.parametrize("name", ["executor.Executor", "scheduler.TaskSetManager"])
 def test_the_stack_of_a_querys_error_is_not_printed(name: str, spark: SparkSession) -> None:
     jvm: Any = spark.sparkContext._jvm
