@@ -50,9 +50,9 @@ def pending(table: Table) -> dict[str, PendingDefault]:
         "c TIMESTAMP DEFAULT NOW()",
         "c TIMESTAMP DEFAULT '2031-09-21 11:30:08'",
         "c VARCHAR(30) DEFAULT (date_format(now(),'%Y-%m-%d'))",
-        "c DATE DEFAULT 20200102",
+        "c DATE DEFAULT '20-1-2'",
         "c VARCHAR(4) DEFAULT 0x00ff",
-        "c TIME DEFAULT '12:30'",
+        "c TIME DEFAULT '1 2'",
     ],
 )
 def test_value_of_old_rows_is_pending_until_it_is_learned(column: str) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime, timedelta
-from decimal import ROUND_HALF_UP, Context, Decimal, InvalidOperation
+from decimal import ROUND_HALF_EVEN, ROUND_HALF_UP, Context, Decimal, InvalidOperation
 
 import numpy as np
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # from its compiled half, not re-exported
@@ -12,17 +12,19 @@ from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # from its c
 from ticdc_codec.mysql_type import Family, MysqlType
 from ticdc_lakehouse.schema.tokens import Tokens
 
-Literal = str | bytes | Decimal | None
-"""A quoted text, ``0x…`` or ``b'…'``, a number, NULL."""
+Literal = str | bytes | int | Decimal | float | None
+"""A quoted text, ``0x…`` or ``b'…'``, a number (whole, with a point, with an exponent), NULL."""
 
-_WORDS: dict[str, Decimal | None] = {"NULL": None, "TRUE": Decimal(1), "FALSE": Decimal(0)}
+_WORDS: dict[str, int | None] = {"NULL": None, "TRUE": 1, "FALSE": 0}
 _MAX_FLOAT = Decimal("3.4028234e38")
 _MOST_DIGITS = 307
 """Digits before the point of a number that is written out."""
 _EXACT = Context(prec=_MOST_DIGITS + 31)
 """Python rounds to 28 digits otherwise. A scale is at most 30."""
-_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{0,6}))?)?", re.ASCII)
-_TIME = re.compile(r"(-?)(\d{1,3}):(\d{2}):(\d{2})(?:\.(\d{0,6}))?", re.ASCII)
+_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})(?:[ T](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d*))?)?", re.ASCII)
+_DATE_OF_DIGITS = re.compile(r"(\d{4})(\d\d)(\d\d)(?:(\d\d)(\d\d)(\d\d)(?:\.(\d*))?)?", re.ASCII)
+_TIME = re.compile(r"(-?)(\d{1,3}):(\d{1,2})(?::(\d{1,2}))?(?:\.(\d*))?", re.ASCII)
+_TIME_OF_DIGITS = re.compile(r"(-?)(\d{0,3}?)(\d{0,2}?)(\d{1,2})(?:\.(\d*))?", re.ASCII)
 _YEAR = re.compile(r"\d{1,2}|\d{4}", re.ASCII)
 _NO_UTF8 = re.compile("[\udc80-\udcff]")
 """Bytes that Python keeps where they are no text."""
@@ -37,7 +39,7 @@ def read_literal(tokens: Tokens) -> Literal:
     point = "." if tokens.take(".") else ""
     digits = tokens.number(TokenType.NUMBER)
     if digits is not None:
-        return _read_number(tokens, f"{sign}{point}{digits}")
+        return _number_of(f"{sign}{point}{digits}")
     tokens.skip_introducer()
     if (bits := tokens.number(TokenType.BIT_STRING)) is not None:
         return int(bits or "0", 2).to_bytes((len(bits) + 7) // 8, "big")
@@ -49,11 +51,12 @@ def read_literal(tokens: Tokens) -> Literal:
     return text
 
 
-def _read_number(tokens: Tokens, text: str) -> Decimal:
-    try:
-        return Decimal(text)
-    except InvalidOperation:  # an exponent of many digits
-        raise tokens.unreadable("a number") from None
+def _number_of(text: str) -> int | Decimal | float:
+    """TiDB keeps the three apart: in a BIT a whole number is itself, of another one its text's bytes count. One beyond
+    64 bits has a point to it."""
+    if "e" in text.lower():
+        return float(text)
+    return Decimal(text) if "." in text or len(text) > len("18446744073709551615") else int(text)
 
 
 def read_value(tokens: Tokens) -> Literal:
@@ -75,7 +78,7 @@ def stored(literal: Literal, kind: MysqlType) -> str | None:
         return None
     match kind.family:
         case Family.INTEGER | Family.BIT:
-            return _integer(literal, bits=kind.family is Family.BIT)
+            return _bits(literal) if kind.family is Family.BIT else str(_integer(literal))
         case Family.DECIMAL:
             return _decimal(_number(literal), kind)
         case Family.FLOAT | Family.DOUBLE:
@@ -83,14 +86,13 @@ def stored(literal: Literal, kind: MysqlType) -> str | None:
         case Family.YEAR:
             return _year(literal)
         case Family.DATE | Family.DATETIME | Family.TIMESTAMP | Family.TIME:
-            return _temporal(_text(literal), kind)
+            return _temporal(_text(_not_bytes(literal)), kind)
         case Family.TEXT:
-            text = _text(literal)[: kind.size[0]] if kind.size and "char" in kind.name else _text(literal)
-            return text.rstrip(" ") if kind.name == "char" else text
+            return _cut(_text(literal), kind)
         case Family.BINARY:
             return _padded(_bytes(literal), kind).hex()
         case Family.ENUM | Family.SET:
-            return _named(literal, kind) if isinstance(literal, str) else _numbered(int(_integer(literal)), kind)
+            return _named(literal, kind) if isinstance(literal, str) else _numbered(_integer(literal), kind)
     raise ValueError(kind.text)
 
 
@@ -116,14 +118,14 @@ def zero(kind: MysqlType) -> str:
         case Family.JSON:
             return "null"
         case _:
-            return stored(Decimal(0), kind) or "0"
+            return stored(0, kind) or "0"
 
 
-def _number(literal: str | bytes | Decimal) -> Decimal:
+def _number(literal: str | bytes | float | Decimal) -> Decimal:
     if isinstance(literal, bytes):
         return Decimal(int.from_bytes(literal, "big"))
     try:
-        number = Decimal(literal)
+        number = Decimal(str(literal))
     except InvalidOperation:
         raise ValueError(literal) from None
     return _sane(number)
@@ -136,11 +138,19 @@ def _sane(number: Decimal) -> Decimal:
     return number
 
 
-def _integer(literal: str | bytes | Decimal, *, bits: bool = False) -> str:
-    number = _number(literal.encode() if bits and isinstance(literal, str) else literal)
-    if number != number.to_integral_value():
-        raise ValueError(literal)
-    return str(int(number))
+def _integer(literal: str | bytes | float | Decimal) -> int:
+    """Rounded: a half away from zero, that of a number with an exponent to the even neighbour."""
+    return int(_number(literal).to_integral_value(ROUND_HALF_EVEN if isinstance(literal, float) else ROUND_HALF_UP))
+
+
+def _bits(literal: str | bytes | float | Decimal) -> str:
+    match literal:
+        case int():
+            return str(literal % 2**64)
+        case bytes():
+            return str(int.from_bytes(literal, "big"))
+        case _:
+            return str(int.from_bytes(_text(literal).encode(), "big"))
 
 
 def _decimal(number: Decimal, kind: MysqlType) -> str:
@@ -169,8 +179,8 @@ def _float(number: Decimal, kind: MysqlType) -> str:
     return np.format_float_scientific(value, unique=True, trim="-", exp_digits=2)
 
 
-def _year(literal: str | bytes | Decimal) -> str:
-    text = _text(literal)
+def _year(literal: str | bytes | float | Decimal) -> str:
+    text = _text(_not_bytes(literal))
     if not _YEAR.fullmatch(text):
         raise ValueError(text)
     if len(text) == 4:
@@ -178,10 +188,17 @@ def _year(literal: str | bytes | Decimal) -> str:
     return str(int(text) + (2000 if int(text) < 70 else 1900))
 
 
+def _not_bytes(literal: str | bytes | float | Decimal) -> str | float | Decimal:
+    """What bytes give in a time is not known: a number, or a text."""
+    if isinstance(literal, bytes):
+        raise ValueError(literal)  # noqa: TRY004  # not a mistake of the caller's
+    return literal
+
+
 def _temporal(text: str, kind: MysqlType) -> str:
     if kind.family is Family.TIME:
         return _time(text, kind)
-    match = _DATE.fullmatch(text)
+    match = _DATE.fullmatch(text) or _DATE_OF_DIGITS.fullmatch(text)
     if match is None:
         raise ValueError(text)
     year, month, day, hours, minutes, seconds, fraction = match.groups("")
@@ -191,12 +208,12 @@ def _temporal(text: str, kind: MysqlType) -> str:
 
 
 def _time(text: str, kind: MysqlType) -> str:
-    match = _TIME.fullmatch(text)
+    match = _TIME.fullmatch(text) or _TIME_OF_DIGITS.fullmatch(text)
     if match is None:
         raise ValueError(text)
-    sign, hours, minutes, seconds, fraction = match.groups("")
+    sign, hours, minutes, seconds, fraction = match.groups("0")
     carry, fraction = _rounded_fraction(fraction, kind)
-    size = (int(hours) * 60 + int(minutes)) * 60 + int(seconds) + carry
+    size = (int(hours or 0) * 60 + int(minutes or 0)) * 60 + int(seconds) + carry
     if size > _LONGEST_TIME:
         raise ValueError(text)
     is_zero = size == 0 and not fraction.strip(".0")
@@ -228,13 +245,25 @@ def _rounded_fraction(digits: str, kind: MysqlType) -> tuple[int, str]:
     return carry, f".{rest:0{places}}" if places else ""
 
 
-def _text(literal: str | bytes | Decimal) -> str:
-    if isinstance(literal, bytes):  # in the column's character set, which may be the table's
-        return literal.decode("ascii")  # a UnicodeDecodeError is a ValueError
-    return literal if isinstance(literal, str) else f"{abs(literal) if literal == 0 else _sane(literal):f}"
+def _text(literal: str | bytes | float | Decimal) -> str:
+    match literal:
+        case bytes():  # in the column's character set, which may be the table's
+            return literal.decode("ascii")  # a UnicodeDecodeError is a ValueError
+        case float():
+            return np.format_float_positional(float(_sane(Decimal(literal))), trim="-")
+        case Decimal():
+            return f"{abs(literal) if literal == 0 else literal:f}"
+        case _:
+            return str(literal)
 
 
-def _bytes(literal: str | bytes | Decimal) -> bytes:
+def _cut(text: str, kind: MysqlType) -> str:
+    if kind.size and "char" in kind.name:
+        text = text[: kind.size[0]]
+    return text.rstrip(" ") if kind.name == "char" else text
+
+
+def _bytes(literal: str | bytes | float | Decimal) -> bytes:
     """TiDB itself keeps a DEFAULT as text: each byte that is no UTF-8 becomes U+FFFD."""
     if isinstance(literal, bytes):
         return _NO_UTF8.sub("\ufffd", literal.decode(errors="surrogateescape")).encode()

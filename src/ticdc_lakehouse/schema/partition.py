@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import date
-from decimal import Decimal
 
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # from its compiled half, not re-exported
 
@@ -125,7 +124,7 @@ def _read_bound(tokens: Tokens) -> str | None:
         return tokens.text_from(start)
     if isinstance(literal, bytes):
         return tokens.text_from(start)
-    return str(literal) if isinstance(literal, Decimal) else literal
+    return None if literal is None else str(literal)
 
 
 def _read_of_date(tokens: Tokens) -> str:
