@@ -169,12 +169,13 @@ def test_sql_makes_the_views_and_stops_a_script_at_its_first_error(
     for view in (gold, changes):
         feed.spark.sql(f"DROP VIEW {view}")
 
-    assert main(["sql", "-e", f"SELECT v FROM {gold} WHERE v = 'ä; ö'", "-e", f"SELECT count(*) FROM {changes}"]) == 0
+    sql_of_lake = ("sql", "--lake", str(feed.lake.root))
+    assert main([*sql_of_lake, "-e", f"SELECT v FROM {gold} WHERE v = 'ä; ö'", "-e", f"SELECT count(*) FROM {changes}"]) == 0
     out = capfd.readouterr().out
     assert "|ä; ö|" in out
     assert "|       2|" in out
 
-    assert main(["sql", "-e", "SELECT nothing", "-e", "SELECT 'after'"]) == 1
+    assert main([*sql_of_lake, "-e", "SELECT nothing", "-e", "SELECT 'after'"]) == 1
     out, err = capfd.readouterr()
     assert "after" not in out
     assert err.startswith("error: [UNRESOLVED_COLUMN")
@@ -182,12 +183,12 @@ def test_sql_makes_the_views_and_stops_a_script_at_its_first_error(
     assert err.count("\n") == 2
 
     numbers = "SELECT id AS n, IF(id = 1, NULL, 'a|\"b') AS t, X'0aff' AS t FROM range(30)"
-    assert main(["sql", "-e", numbers, "--format", "csv", "--rows", "2"]) == 0
+    assert main([*sql_of_lake, "-e", numbers, "--format", "csv", "--rows", "2"]) == 0
     out, err = capfd.readouterr()
     assert out.splitlines()[-3:] == ["n,t,t", '0,"a|""b",0AFF', "1,,0AFF"]
     assert err == "only the first 2 rows; --rows all prints all\n"
-    assert main(["sql", "-e", numbers, "--format", "markdown", "--rows", "all"]) == 0
+    assert main([*sql_of_lake, "-e", numbers, "--format", "markdown", "--rows", "all"]) == 0
     lines = capfd.readouterr().out.splitlines()
     assert lines[-32:-28] == ["| n | t | t |", "| --- | --- | --- |", '| 0 | a\\|"b | 0AFF |', "| 1 | NULL | 0AFF |"]
-    assert main(["sql", "-e", "SELECT repeat('x', 100) AS long", "--json"]) == 0
+    assert main([*sql_of_lake, "-e", "SELECT repeat('x', 100) AS long", "--json"]) == 0
     assert json.loads(capfd.readouterr().out.splitlines()[-1]) == {"long": "x" * 100}
