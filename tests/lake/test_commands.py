@@ -170,7 +170,10 @@ def test_sql_makes_the_views_and_stops_a_script_at_its_first_error(
         feed.spark.sql(f"DROP VIEW {view}")
 
     sql_of_lake = ("sql", "--lake", str(feed.lake.root))
-    assert main([*sql_of_lake, "-e", f"SELECT v FROM {gold} WHERE v = 'ä; ö'", "-e", f"SELECT count(*) FROM {changes}"]) == 0
+    assert (
+        main([*sql_of_lake, "-e", f"SELECT v FROM {gold} WHERE v = 'ä; ö'", "-e", f"SELECT count(*) FROM {changes}"])
+        == 0
+    )
     out = capfd.readouterr().out
     assert "|ä; ö|" in out
     assert "|       2|" in out

@@ -91,9 +91,9 @@ def test_gold_continues_wherever_it_died(
     write(feed, 1)
     feed.load()
 
-    # In the very first window: a table is made and merged into, and nobody knows.
+    # In the very first window: a table is made with its rows, and nobody knows.
     with monkeypatch.context() as patch:
-        dies(patch, planned_table, "merge", after=1)
+        dies(patch, planned_table, "first_rows", after=1)
         with pytest.raises(PowerCutError):
             feed.apply()
     assert feed.state.tso == 0

@@ -94,7 +94,13 @@ def test_dropped_table_comes_back_with_its_rows(feed: Changefeed) -> None:
 def test_truncated_table_comes_back_under_another_name(feed: Changefeed) -> None:
     assert feed.rows("cut") == {1: ("new",)}
     assert feed.rows("cut_back") == {1: ("old",), 2: ("more",)}
-    assert feed.state.recoverable == ()
+
+    # TiDB still finds a table by that DROP once it is dropped under another name: what it will hold is not known.
+    assert {(each.name.table, each.data) for each in feed.state.recoverable} == {
+        ("gone", ""),
+        ("twice", ""),
+        ("cut", ""),
+    }
 
 
 def test_all_of_it_again_changes_nothing(feed: Changefeed) -> None:
