@@ -38,6 +38,10 @@ def wrong_versions(run: Run, watermarks: Iterable[int]) -> Iterator[str]:
                 yield f"{state.name}: {state.version} is published at {watermark}, {newest} is its state"
 
 
+_OF_ROWS = ("MERGE", "CREATE TABLE AS SELECT")
+"""Commits of rows: a new table's first ones come with its creation. A DDL behind them may have their TSO."""
+
+
 def _mistakes(commits: list[Row], feed: str) -> Iterator[str]:
     metadata = [json.loads(commit["userMetadata"] or "{}") for commit in commits]
     for commit, given in zip(commits, metadata, strict=True):
@@ -47,7 +51,7 @@ def _mistakes(commits: list[Row], feed: str) -> Iterator[str]:
     tsos = [given["tso"] for given in metadata]
     if tsos != sorted(tsos):
         yield f"TSOs {tsos}"
-    merges = Counter(given["tso"] for c, given in zip(commits, metadata, strict=True) if c["operation"] == "MERGE")
-    others = Counter(given["tso"] for c, given in zip(commits, metadata, strict=True) if c["operation"] != "MERGE")
-    for tso in {tso for tso, count in (*merges.items(), *others.items()) if count > 1}:
-        yield f"{merges[tso]} MERGEs and {others[tso]} other commits at {tso}"
+    counts = Counter((c["operation"] in _OF_ROWS, given["tso"]) for c, given in zip(commits, metadata, strict=True))
+    for (of_rows, tso), count in counts.items():
+        if count > 1:
+            yield f"{count} commits of {'rows' if of_rows else 'DDLs'} at {tso}"
