@@ -44,10 +44,13 @@ demo: jars ## Real Kafka, a feed of each protocol, the bundle's job, gold compar
 test: jars ## All tests but the long ones
 	@$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
 
+# A part that fails does not keep the next from running.
 test-long: jars ## Every test, then campaigns: every recorded stream through Spark, kills, fuzzing for SECONDS a decoder (hours)
-	@$(BIN)/python -m pytest -m 'not cluster' -n 2 --dist loadfile --no-loadscope-reorder --ignore $(CAMPAIGNS) $(ARGS)
-	@$(BIN)/python -m pytest -m long -n 2 --dist load $(CAMPAIGNS) $(ARGS)
-	@$(BIN)/python tests/codec/fuzz.py --seconds $(SECONDS)
+	@failed=0; \
+	$(BIN)/python -m pytest -m 'not cluster' -n 2 --dist loadfile --no-loadscope-reorder --ignore $(CAMPAIGNS) $(ARGS) || failed=1; \
+	$(BIN)/python -m pytest -m long -n 2 --dist load $(CAMPAIGNS) $(ARGS) || failed=1; \
+	$(BIN)/python tests/codec/fuzz.py --seconds $(SECONDS) || failed=1; \
+	exit $$failed
 
 test-dbr: jars ## Pure tests and one stream with what Databricks Runtime 18 LTS has (Python 3.12), in .venv-dbr
 	@test -f .venv-dbr/ready || { $(DBR_PYTHON) -m venv .venv-dbr && \
