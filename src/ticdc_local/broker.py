@@ -153,6 +153,11 @@ class Broker:
         self._ask(lambda admin: admin.create_partitions([NewPartitions(name, partitions)]))
         self._producer = None  # a producer keeps for minutes the partitions that it knows
 
+    def delete_topic(self, name: str) -> None:
+        """Delete a topic with its messages; raises ConfigError when it cannot be."""
+        self._ask(lambda admin: admin.delete_topics([name]))
+        self._producer = None  # it numbers what it writes by the topic that it knew
+
     def delete_records(self, name: str, before: Mapping[int, int]) -> None:
         """Delete what lies before an offset, per partition, as Kafka's retention does."""
         ends = [TopicPartition(name, partition, offset) for partition, offset in before.items()]

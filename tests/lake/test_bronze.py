@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,13 +18,12 @@ from ticdc_codec.event import Column
 from ticdc_lakehouse.bronze import micro_batch
 from ticdc_lakehouse.bronze.landing import Landed, kafka_options
 from ticdc_lakehouse.bronze.landing import Source as KafkaSource
+from ticdc_lakehouse.bronze.topic_ids import check_topic_ids
 from ticdc_lakehouse.catalog import Layer
 from ticdc_local.broker import KafkaMessage
 from ticdc_local.cli.job_text import first_line
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import Row, SparkSession
 
     from ticdc_local.broker import Broker
@@ -98,6 +98,44 @@ def test_a_lost_checkpoint_and_other_partitions(spark: SparkSession, broker: Bro
     gone.write.format("delta").mode("append").saveAsTable(table)
     with pytest.raises(OffsetGapError, match=f"has no more what it was reading: {feed.topic}/2 at offset 2. "):
         feed.run.bronze()
+
+
+def test_topic_that_was_created_again_is_not_read_on(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    """Its messages before the offset where bronze was would be missing, and nothing else would tell."""
+    feed = Changefeed(spark, broker, tmp_path)
+    feed.send(0, b"one", b"two")
+    feed.run.bronze()
+    broker.delete_topic(feed.topic)
+    broker.create_topic(feed.topic, 1)
+    feed.send(0, b"other", b"messages", b"and more of them")
+    for _ in range(2):
+        with pytest.raises(OffsetGapError, match=f"created again since bronze read them: {feed.topic}. ") as caught:
+            feed.run.bronze()
+    assert offsets(feed) == [(0, 0, 0, 2, 2)]
+
+    # A mirrored cluster: other ids, the same offsets.
+    Path(str(caught.value).rpartition("delete ")[2]).unlink()
+    assert feed.run.bronze() == Landed(feed=feed.name, batches=1, messages=1)
+    feed.send(0, b"next")
+    assert feed.run.bronze() == Landed(feed=feed.name, batches=1, messages=1), "the new id is the topic's from now on"
+    broker.delete_topic(feed.topic)
+    broker.create_topic(feed.topic, 1)
+    feed.send(0, *[b"third"] * 9)
+    with pytest.raises(OffsetGapError, match="created again"):
+        feed.run.bronze()
+
+
+@pytest.mark.parametrize(
+    "options", [{"kafka.bootstrap.servers": "no.host.of.that.name:1"}, {"kafka.security.protocol": "NONE"}]
+)
+def test_topics_that_cannot_be_asked_for_are_not_checked(
+    spark: SparkSession, tmp_path: Path, options: dict[str, str]
+) -> None:
+    """The stream says what is wrong."""
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "0").write_text('v1\n{}\n{"t":{"0":5}}', encoding="utf-8")
+    (tmp_path / "topic_ids.json").write_text('{"t": "known"}', encoding="utf-8")
+    check_topic_ids(spark, "f", options, str(tmp_path))
 
 
 def test_failure_of_an_append_is_told_as_it_is(

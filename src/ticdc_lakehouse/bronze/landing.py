@@ -22,6 +22,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from ticdc_codec.errors import ConfigError, OffsetGapError
 from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.bronze.micro_batch import MicroBatches
+from ticdc_lakehouse.bronze.topic_ids import check_topic_ids
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.session_settings import begun_again
 
@@ -123,8 +124,8 @@ def create_tables(lake: Lake, feed: str) -> None:
 def land(lake: Lake, source: Source, *, continuous: bool = False, max_offsets_per_trigger: int | None = None) -> Landed:
     """Land what Kafka has (``availableNow``), or continue until stopped (``continuous``).
 
-    Raises OffsetGapError if Kafka deleted messages before they were read, ConfigError if the brokers cannot be read,
-    and StreamingQueryException for what goes wrong in a batch.
+    Raises OffsetGapError if Kafka deleted messages before they were read or has another topic of the name, ConfigError
+    if the brokers cannot be read, and StreamingQueryException for what goes wrong in a batch.
     """
     create_tables(lake, source.feed)
     try:
@@ -138,6 +139,7 @@ def _land(lake: Lake, source: Source, *, continuous: bool, max_offsets_per_trigg
     checkpoint = lake.checkpoint(f"bronze_{source.feed}")
     begun = stream_checkpoint.planned(checkpoint) is not None
     options = kafka_options(source, {} if begun else _ends(lake, source), max_offsets_per_trigger)
+    check_topic_ids(lake.spark, source.feed, options, checkpoint)
     started, interrupted = stream_checkpoint.next_batch(checkpoint), stream_checkpoint.interrupted(checkpoint)
     append = MicroBatches(
         messages_table=lake.table(Layer.BRONZE, messages_table(source.feed)),
@@ -152,6 +154,8 @@ def _land(lake: Lake, source: Source, *, continuous: bool, max_offsets_per_trigg
     with begun_again(lake.spark):
         query = (writer if continuous else writer.trigger(availableNow=True)).foreachBatch(append.append).start()
     query.awaitTermination()
+    if not begun:
+        check_topic_ids(lake.spark, source.feed, options, checkpoint)
     return _landed(lake, source.feed, append, query.recentProgress, started)
 
 

@@ -1,0 +1,94 @@
+"""Whether a topic is still the one that bronze read: Kafka gives every topic that is created an id of its own.
+
+In a topic that was deleted and created again under its name, a stream goes on at the offset where it was in the old
+one. Once the new topic is longer than that, nothing else tells that its first messages were not read.
+
+The ids are kept beside the checkpoint of bronze's stream. Nothing is checked where they are not known: before Kafka
+2.8, and where Spark's JVM is out of reach (Spark Connect, so serverless compute and the standard access mode).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from py4j.java_gateway import JavaClass  # type: ignore[import-untyped]
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.sql import SparkSession
+
+from ticdc_codec.errors import OffsetGapError
+from ticdc_lakehouse import stream_checkpoint
+
+_PREFIX = "kafka."
+"""Of the options of Spark's source that are the Kafka client's."""
+_ANSWER_MS = "10000"
+"""For Kafka's answer. The stream, which comes next, waits longer, and says what is wrong."""
+_NO_ID = "A" * 22
+"""What Kafka's client gives for a topic of a broker that knows no ids."""
+
+
+def check_topic_ids(spark: SparkSession, feed: str, kafka_options: Mapping[str, str], checkpoint: str) -> None:
+    """Notes the ids of the topics that the stream has read. Raises OffsetGapError if one has another id than before."""
+    file = Path(checkpoint) / "topic_ids.json"
+    noted = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+    newest = stream_checkpoint.planned(checkpoint)
+    read = set() if newest is None else {topic for topic, _ in stream_checkpoint.planned_offsets(checkpoint, newest)}
+    found = dict(_topic_ids(spark, kafka_options, read))
+    if recreated := sorted(topic for topic in noted.keys() & found.keys() if noted[topic] != found[topic]):
+        raise OffsetGapError(
+            f"feed {feed}: topics that were deleted and created again since bronze read them: {', '.join(recreated)}. "
+            "Reading on at the old offsets would miss what is before them. Begin a new feed, and load an export where "
+            "the new messages do not go back far enough. If the offsets stayed, as in a mirrored cluster, delete "
+            f"{file}"
+        )
+    if found.keys() - noted.keys():
+        unfinished = file.with_suffix(".new")
+        unfinished.write_text(json.dumps({**found, **noted}, sort_keys=True), encoding="utf-8")
+        unfinished.replace(file)
+
+
+def _topic_ids(spark: SparkSession, kafka_options: Mapping[str, str], topics: set[str]) -> Iterator[tuple[str, str]]:
+    """Those of the topics that Kafka gives an id for, with it. What keeps Kafka from answering is for the stream to
+    say, which reads from it next."""
+    jvm: Any = getattr(spark, "_jvm", None)
+    client = None if jvm is None else _admin_client(jvm)
+    if not topics or client is None:
+        return
+    try:
+        admin = client.create(_properties(jvm, kafka_options))
+    except Py4JError:
+        return
+    try:
+        names = jvm.java.util.ArrayList()
+        for topic in topics:
+            names.add(topic)
+        answers = admin.describeTopics(names).topicNameValues()
+        for topic in topics:
+            with suppress(Py4JError):
+                topic_id = answers.get(topic).get().topicId().toString()
+                if topic_id != _NO_ID:
+                    yield topic, topic_id
+    finally:
+        admin.close()
+
+
+def _admin_client(jvm: Any) -> JavaClass | None:
+    """The class, which Databricks has under a name of its own."""
+    classes = (
+        jvm.org.apache.kafka.clients.admin.AdminClient,
+        jvm.kafkashaded.org.apache.kafka.clients.admin.AdminClient,
+    )
+    return next((found for found in classes if isinstance(found, JavaClass)), None)
+
+
+def _properties(jvm: Any, kafka_options: Mapping[str, str]) -> Any:
+    properties = jvm.java.util.Properties()
+    for name, value in kafka_options.items():
+        if name.startswith(_PREFIX):
+            properties.setProperty(name.removeprefix(_PREFIX), value)
+    properties.setProperty("request.timeout.ms", _ANSWER_MS)
+    properties.setProperty("default.api.timeout.ms", _ANSWER_MS)
+    return properties
