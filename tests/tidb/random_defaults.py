@@ -5,31 +5,10 @@ from __future__ import annotations
 from random import Random
 
 TYPES = (
-    *(
-        "TINYINT",
-        "SMALLINT",
-        "INT",
-        "INT UNSIGNED",
-        "BIGINT",
-        "BIGINT UNSIGNED",
-        "BIT(1)",
-        "BIT(8)",
-        "BIT(20)",
-        "BIT(64)",
-    ),
-    *(
-        "DECIMAL(5,0)",
-        "DECIMAL(10,2)",
-        "DECIMAL(65,30)",
-        "FLOAT",
-        "DOUBLE",
-        "FLOAT(8,2)",
-        "DOUBLE(10,3)",
-        "YEAR",
-        "DATE",
-    ),
-    *("DATETIME", "DATETIME(3)", "DATETIME(6)", "TIME", "TIME(2)", "TIME(6)", "TIMESTAMP", "TIMESTAMP(2)"),
-    *("CHAR(6)", "VARCHAR(10)", "VARCHAR(40)", "BINARY(6)", "VARBINARY(10)", "VARBINARY(40)"),
+    *("TINYINT", "SMALLINT", "INT", "INT UNSIGNED", "BIGINT", "BIGINT UNSIGNED", "BIT(1)", "BIT(8)", "BIT(20)"),
+    *("BIT(64)", "DECIMAL(5,0)", "DECIMAL(10,2)", "DECIMAL(65,30)", "FLOAT", "DOUBLE", "FLOAT(8,2)", "DOUBLE(10,3)"),
+    *("YEAR", "DATE", "DATETIME", "DATETIME(3)", "DATETIME(6)", "TIME", "TIME(2)", "TIME(6)", "TIMESTAMP"),
+    *("TIMESTAMP(2)", "CHAR(6)", "VARCHAR(10)", "VARCHAR(40)", "BINARY(6)", "VARBINARY(10)", "VARBINARY(40)"),
     *("ENUM('a','B','1','3','é')", "SET('a','B','1','x y')"),
 )
 _TEXTS = (

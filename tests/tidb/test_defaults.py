@@ -54,11 +54,15 @@ def added(definition: str) -> AddColumn:
     return action
 
 
+def shown_sql(name: str, kind: MysqlType) -> str:
+    """A column as canonical text, of a FLOAT with all its digits: TiDB prints six of them, and 0e0 adds the others."""
+    shown = {Family.BIT: f"CAST({name} AS UNSIGNED)", Family.BINARY: f"LOWER(HEX({name}))"}
+    return f"{name} + 0e0" if kind.family in (Family.FLOAT, Family.DOUBLE) else shown.get(kind.family, name)
+
+
 def of_tidb(cursor: Any, table: str, name: str, kind: MysqlType) -> str | None:
     """An old row's value as canonical text."""
-    shown = {Family.BIT: f"CAST({name} AS UNSIGNED)", Family.BINARY: f"LOWER(HEX({name}))"}
-    approximate = kind.family in (Family.FLOAT, Family.DOUBLE)  # of a FLOAT TiDB prints six digits, of 0e0 it adds all
-    cursor.execute(f"SELECT {f'{name} + 0e0' if approximate else shown.get(kind.family, name)} FROM {table}")
+    cursor.execute(f"SELECT {shown_sql(name, kind)} FROM {table}")
     ((value,),) = cursor.fetchall()
     return value if value is None or isinstance(value, str) else str(value)
 
