@@ -86,16 +86,46 @@ def test_missing_flags_are_a_writer_defect() -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 20])
-def test_h_names_the_key_of_a_partition(rows: int) -> None:
-    """Flags may be those from before a DDL that changed the key (wire.md 8.4)."""
-    image = {"a": {"t": 8, "f": 11, "v": 1}, "b": {"t": 8, "h": True, "f": 9, "v": 2}}
+@pytest.mark.parametrize("partition", [{}, {"ptn": 7}])
+def test_h_names_the_key(rows: int, partition: dict[str, int]) -> None:
+    """A partition's flags may be those from before a DDL that changed the key (wire.md 8.4), and ticdc gives the flag
+    to no stored generated column."""
+    image = {"a": {"t": 8, "f": 11, "v": 1}, "b": {"t": 8, "h": True, "f": 13, "v": 2}}
     before, after = ({name: image[name] | {"v": value} for name, value in (("a", 1), ("b", at))} for at in (2, 3))
-    found = decode(*[written((key(ptn=7), {"u": after, "p": before}))] * rows)
+    found = decode(*[written((key(**partition), {"u": after, "p": before}))] * rows)
     assert [(each.handle_key, each.old_handle_key) for each in found if isinstance(each, RowChange)] == [
         ('["3"]', '["2"]')
     ] * rows
-    assert [column.key for column in row(written((key(ptn=7), {"u": image}))).columns] == [False, True]
+    assert [column.key for column in row(written((key(**partition), {"u": image}))).columns] == [False, True]
+
+
+def test_without_any_h_the_flag_names_the_key() -> None:
+    """It is deprecated (wire.md 1.2.3)."""
+    image = {"a": {"t": 8, "f": 11, "v": 1}, "b": {"t": 8, "f": 9, "v": 2}}
     assert [column.key for column in row(written((key(), {"u": image}))).columns] == [True, False]
+    assert [column.key for column in row(written((key(ptn=7), {"u": image}))).columns] == [False, False]
+
+
+def test_rows_that_name_another_key_are_read_apart() -> None:
+    image = {"a": {"t": 8, "h": True, "f": 11, "v": 1}, "b": {"t": 8, "h": True, "f": 13, "v": 2}}
+    other = {"a": image["a"], "b": {"t": 8, "h": False, "f": 13, "v": 2}}
+    found = decode(*(written((key(), {"u": each})) for each in [image, other] * 9))
+    assert [each.handle_key for each in found if isinstance(each, RowChange)] == ['["1","2"]', '["1"]'] * 9
+
+
+@pytest.mark.parametrize("values", [["w6k=", "/w==", None, "w6k="], ["/w==", "w6k=", None]])
+def test_base64_without_flags_that_is_no_text_is_bytes(values: list[str | None]) -> None:
+    """A new BLOB of a partition (wire.md 8.4); rows before and after it are text as far as anybody can see."""
+    cells = [{"t": 252, "f": 0, "v": value} for value in values]
+    others = {"t": {"t": 252, "f": 64, "v": "w6k="}}
+    found = decode(*(written((key(ptn=7), {"u": {"b": cell} | others})) for cell in cells))
+    rows = [each for each in found if isinstance(each, RowChange)]
+    assert len(rows) == len(values)
+    for value, change in zip(values, rows, strict=True):
+        data, column = None if value is None else base64.b64decode(value), change.columns[0]
+        shown = {"text": lambda data: data.decode(), "blob": bytes.hex}[column.type]
+        assert (change.after or {})["b"] == (None if data is None else shown(data))
+        assert column.defect == {"text": "open-flags", "blob": None}[column.type]
 
 
 ODD_NAMES = ['a"b', "a\\", "\n", "<&>", "名", "", "\x01"]

@@ -1,19 +1,22 @@
-"""Rows of the new TiCDC's Open Protocol that came without their columns' flags: bytes as plain texts."""
+"""Rows of the new TiCDC's Open Protocol that came without their columns' flags: bytes as texts."""
 
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from changefeed import Changefeed, at
 
+from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column
 from ticdc_codec.open_protocol.frame import framed
+from ticdc_codec.open_protocol.value import quoted, unquoted
 from ticdc_codec.writer_defects import OPEN_FLAGS
 from ticdc_lakehouse.gold.learned_defaults import _shown_sql
-from ticdc_lakehouse.gold.plain_bytes import value_sql
+from ticdc_lakehouse.gold.plain_bytes import unquoted_sql, value_sql
 from ticdc_lakehouse.planning.table_plan import MergeRows
 from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.schema.script import tables_from_sql
@@ -27,41 +30,74 @@ if TYPE_CHECKING:
 
     from ticdc_local.broker import Broker
 
-SCHEMA = """CREATE TABLE shop.t (id BIGINT PRIMARY KEY, b VARBINARY(20), v VARCHAR(20))
+SCHEMA = """CREATE TABLE shop.t (id BIGINT PRIMARY KEY, b VARBINARY(20), l BLOB, v VARCHAR(20))
     PARTITION BY HASH (id) PARTITIONS 2;"""
-FLAGGED, UNFLAGGED = 65, 0
-HANDLE_KEY, TEXT = 11, 64
+BINARY, TEXT = 65, 64
+HANDLE_KEY = 11
 
 
-def message(commit_ts: int, key: int, value: str | None, *, flags: int) -> KafkaMessage:
-    """A row of a partition as ticdc writes it: after a DDL with columns that have no flags (wire.md 8.4)."""
-    head = {"ts": commit_ts, "scm": "shop", "tbl": "t", "ptn": 7, "t": 1}
+def message(commit_ts: int, key: int, value: bytes | None, *, flagged: bool) -> KafkaMessage:
+    """A row of a partition as ticdc writes it, after a DDL with columns that have no flags (wire.md 8.4): it quotes
+    bytes and encodes BLOBs all the same."""
+    text = None if value is None else quoted(value)
+    return sent(commit_ts, key, text, value, flagged=flagged)
+
+
+def sent(commit_ts: int, key: int, text: str | None, blob: bytes | None, *, flagged: bool) -> KafkaMessage:
+    head = {"ts": commit_ts, "scm": "shop", "tbl": "t", "t": 1, "ptn": 7}
     cells: dict[str, Any] = {
         "id": {"t": 8, "h": True, "f": HANDLE_KEY, "v": key},
-        "b": {"t": 15, "f": flags, "v": value},
-        "v": {"t": 15, "f": TEXT if flags else 0, "v": "text"},
+        "b": {"t": 15, "f": BINARY if flagged else 0, "v": text},
+        "l": {"t": 252, "f": BINARY if flagged else 0, "v": None if blob is None else b64encode(blob).decode()},
+        "v": {"t": 15, "f": TEXT if flagged else 0, "v": r"te\xt"},
     }
     texts = [json.dumps(part, ensure_ascii=False).encode() for part in (head, {"u": cells})]
     return KafkaMessage(partition=0, key=(1).to_bytes(8) + framed(texts[:1]), value=framed(texts[1:]))
 
 
-@pytest.mark.long
-def test_plain_texts_are_bytes_until_some_are_lost(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+def test_texts_without_flags_are_the_bytes_that_they_quote(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     feed = Changefeed(spark, broker, tmp_path, protocol="open-protocol", schema=SCHEMA)
-    feed.produce([message(at(1), 1, r"\xff\x00a", flags=FLAGGED), message(at(1), 2, "old", flags=FLAGGED)])
-    feed.produce([message(at(2), 2, "é\0", flags=UNFLAGGED), message(at(2), 3, "ff", flags=UNFLAGGED)])
-    feed.produce([message(at(2), 4, None, flags=UNFLAGGED)])
+    values = {
+        1: b"\x89PNG\r\n\x1a\n",
+        2: "é\0\\\"'\N{GRINNING FACE}".encode(),
+        3: b"ff",
+        4: None,
+        5: b"",
+        6: "\N{ZERO WIDTH SPACE}\N{REPLACEMENT CHARACTER}".encode() + b"\xff\x7f",
+    }
+    feed.produce([message(at(1), 1, b"old", flagged=True), message(at(1), 7, b"\xff\0a", flagged=True)])
+    feed.produce([message(at(2), key, value, flagged=False) for key, value in values.items()])
     feed.resolve(at(3))
     assert feed.go().blocked == {}
-    shown = {1: b"\xff\0a", 2: "é\0".encode(), 3: b"ff", 4: None}
-    assert feed.rows("t") == {key: (value, "text") for key, value in shown.items()}
+    values[7] = b"\xff\0a"
+    assert feed.rows("t") == {key: (value, value, r"te\xt") for key, value in values.items()}
 
-    feed.produce([message(at(4), 5, "whole", flags=UNFLAGGED), message(at(5), 1, "a�", flags=UNFLAGGED)])
+    feed.produce([message(at(4), 8, b"whole", flagged=False), sent(at(5), 1, r"C:\temp\q", b"", flagged=False)])
     feed.resolve(at(6))
     (reason,) = feed.go().blocked.values()
-    assert "column b: a row at" in reason
+    assert "column b, l: a row at" in reason
     assert feed.state.tables["shop", "t"].applied_tso == at(5) - 1
-    assert feed.rows("t") == {key: (value, "text") for key, value in {**shown, 5: b"whole"}.items()}
+    assert feed.rows("t") == {key: (value, value, r"te\xt") for key, value in {**values, 8: b"whole"}.items()}
+
+
+POINTS = [0x80, 0xFF, 0x7FF, 0x800, 0xD7FF, 0xE000, 0xFFFF, 0x10000, 0xFFFFF, 0x10FFFF]
+QUOTED = [
+    *map(quoted, (bytes(range(256)), b"a" * 70_000, bytes(65_535))),
+    *(f"\\u{number:04x}" if number < 0x10000 else f"\\U{number:08x}" for number in POINTS),
+]
+REFUSED = ['"', "\n", "\\", "\\x4", "\\q", "a\\", r"\u12", r"\ud800", r"\u0041", r"\U00110000", "\x7f", r"\xg0"]
+
+
+@pytest.mark.parametrize("text", QUOTED, ids=lambda text: text[:12])
+def test_bytes_are_unquoted_as_the_codec_does_it(spark: SparkSession, text: str) -> None:
+    assert spark.sql(f"SELECT {unquoted_sql(literal(text))}").collect()[0][0] == unquoted(text).hex()
+
+
+@pytest.mark.parametrize("text", REFUSED)
+def test_a_text_that_is_not_quoted_is_no_bytes(spark: SparkSession, text: str) -> None:
+    assert spark.sql(f"SELECT {unquoted_sql(literal(text))}").collect()[0][0] is None
+    with pytest.raises(DecodeError):
+        unquoted(text)
 
 
 def test_a_value_is_bytes_in_hex_also_where_a_default_is_learned_from_it(spark: SparkSession) -> None:
@@ -79,9 +115,9 @@ def test_a_value_is_bytes_in_hex_also_where_a_default_is_learned_from_it(spark: 
     )
     rows = MergeRows(table=table, after=0, through=1, groups=(group,))
     declared = {kind: json.dumps([{"name": "b", "type": kind}]) for kind in ("varchar", "varbinary")}
-    events = [("varchar", "é"), ("varchar", "a\N{REPLACEMENT CHARACTER}"), ("varbinary", "c3a9"), ("varchar", None)]
+    events = [("varchar", r"é\xff"), ("varchar", "a\\"), ("varbinary", "c3a9"), ("varchar", None)]
     listed = ", ".join(f"({literal(declared[kind])}, {literal(v) if v else 'NULL'})" for kind, v in events)
     found = spark.sql(f"SELECT {value_sql(rows, 'b', 'v')} FROM VALUES {listed} AS t(columns, v)").collect()
-    assert [row[0] for row in found] == ["c3a9", None, "c3a9", None]
+    assert [row[0] for row in found] == ["c3a9ff", None, "c3a9", None]
     assert value_sql(replace(rows, groups=()), "b", "v") == "v"
     assert value_sql(rows, "b", "old.`b`") in _shown_sql(rows, table.columns[1], "UTC")

@@ -8,7 +8,7 @@ in which codes and flags are literals.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
@@ -21,7 +21,7 @@ from ticdc_codec.event import Column, Layout, Op, columns_text, key_positions
 from ticdc_codec.json_table import ColumnOrder, ImageTypes
 from ticdc_codec.json_text import Unreadable, names_of, number_as_written, unique, unreadable
 from ticdc_codec.mysql_type import Family, family_of
-from ticdc_codec.open_protocol.value import ValueFormat, format_of
+from ticdc_codec.open_protocol.value import BASE64, ValueFormat, format_of
 from ticdc_codec.tidb_codes import Flag
 from ticdc_codec.writer_defects import OPEN_FLAGS, OPEN_LOST_NAME
 
@@ -62,7 +62,10 @@ class Cell(NamedTuple):
     code: int
     flags: int
     h: bool | UnsetType
-    """The deprecated ``h``: whether the column belongs to the handle key, as current flags say, too."""
+    """Whether the column belongs to the handle key. Flags may be those from before a DDL that changed the key (wire.md
+    8.4), and ticdc gives none to a stored generated column of a primary key."""
+    is_bytes: bool
+    """Whether its values are bytes, which flags that are missing do not say: base64 that is no UTF-8."""
 
 
 class _Members(msgspec.Struct, forbid_unknown_fields=True):
@@ -74,6 +77,7 @@ class _Members(msgspec.Struct, forbid_unknown_fields=True):
 
 
 _MEMBERS = msgspec.json.Decoder(_Members).decode
+_IN_BASE64 = msgspec.json.Decoder(bytes | None).decode
 
 
 def read_images(value: bytes) -> Images:
@@ -91,7 +95,7 @@ def described(value: bytes) -> tuple[bytes, tuple[Cell, ...], frozenset[str]]:
         whole = images.get("u", images.get("d"))
         if not whole:
             raise DecodeError("wrong_columns", "expected columns in u or d of a row, found none")
-        cells = tuple(_cell(name, cell) for name, cell in whole.items())
+        cells = tuple(_cell(name, cell, [image.get(name) for image in images.values()]) for name, cell in whole.items())
         if any(_is_loose(cell) for cell in images.get("p", {}).values()):
             value, lost = _without_loose(value)
             return value, cells, lost
@@ -101,9 +105,19 @@ def described(value: bytes) -> tuple[bytes, tuple[Cell, ...], frozenset[str]]:
     return value, cells, frozenset()
 
 
-def _cell(name: str, cell: Raw) -> Cell:
+def _cell(name: str, cell: Raw, in_images: Iterable[Raw | None]) -> Cell:
     members = _MEMBERS(cell)
-    return Cell(name, members.t, members.f, members.h)
+    unflagged = members.f == 0 and members.t in BASE64
+    is_bytes = unflagged and any(_is_no_text(_MEMBERS(each).v) for each in in_images if each is not None)
+    return Cell(name, members.t, members.f, members.h, is_bytes)
+
+
+def _is_no_text(value: Raw) -> bool:
+    try:
+        (_IN_BASE64(value) or b"").decode()
+    except UnicodeDecodeError:
+        return True
+    return False
 
 
 def _is_loose(cell: Raw) -> bool:
@@ -161,6 +175,11 @@ class Description(NamedTuple):
     lost: frozenset[str] = frozenset()
     """Columns whose old values may have lost their names."""
 
+    @property
+    def h_names_key(self) -> bool:
+        """Whether it is ``h`` and not the flag that names the columns of the handle key."""
+        return self.partitioned or any(cell.h is True for cell in self.cells)
+
 
 class OpenTableReader:
     """One description of a table."""
@@ -180,12 +199,11 @@ class OpenTableReader:
         """Of each column's name and those inside it."""
         self._keys = key_positions(columns)
         marked = [(f"{field}.h", cell.h) for field, cell in zip(self._images.fields, cells, strict=True)]
-        self._marks = [(attrgetter(h), own) for h, own in marked if description.partitioned and own is not UNSET]
+        self._marks = [(attrgetter(h), own) for h, own in marked if own is not UNSET]
         self.order = ColumnOrder((cell.name for cell in cells), ignored=("u", "p", "d"), suffix=b'{"t":')
 
     def check_key(self, images: Sequence[Any]) -> None:
-        """Raise DecodeError unless whole images name the columns of the handle key as the description does, where it
-        is ``h`` that names them."""
+        """Raise DecodeError unless whole images name the columns of the handle key as the description does."""
         if any(h(image) is not own for h, own in self._marks for image in images):
             raise DecodeError("wrong_columns", "expected the same columns with h in the rows of a table")
 
@@ -226,7 +244,7 @@ def _partial(value_format: ValueFormat, cells: list[Any]) -> tuple[Texts, int]:
 
 def _column(cell: Cell, description: Description) -> tuple[Column, ValueFormat]:
     try:
-        text, value_format = format_of(cell.code, cell.flags)
+        text, value_format = format_of(cell.code, Flag.BINARY if cell.is_bytes else cell.flags)
     except KeyError:
         raise DecodeError("unknown_type", f"column {cell.name} is of type {cell.code}") from None
     if cell.flags >> 63:
@@ -235,8 +253,7 @@ def _column(cell: Cell, description: Description) -> tuple[Column, ValueFormat]:
     column = Column(
         name=cell.name,
         type=text,
-        # Flags may be those from before a DDL that changed the key (wire.md 8.4).
-        key=cell.h is True if description.partitioned else bool(cell.flags & Flag.HANDLE_KEY),
+        key=cell.h is True if description.h_names_key else bool(cell.flags & Flag.HANDLE_KEY),
         flags=cell.flags,
         by="index" if family in (Family.ENUM, Family.SET) else None,
         defect=OPEN_LOST_NAME if cell.name in description.lost else _defect(cell.flags, family, description),

@@ -31,7 +31,8 @@ Texts = list[str | None]
 
 _NEGATIVE_ZERO = re.compile(rb"(?<![^,])-0(?![^,])")
 """Readers convert it to an integer, which has no sign."""
-_BASE64 = frozenset({249, 250, 251, 252})
+BASE64 = frozenset({249, 250, 251, 252})
+"""The codes of TEXT and BLOB types, whose values are base64."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +53,7 @@ def format_of(code: int, flags: int) -> tuple[str, ValueFormat]:
     """MySQL's type text and the values' format. Raises KeyError for a type code that TiDB does not have."""
     text = type_of(code, flags)
     kind = parse_type(text)
-    if code in _BASE64:
+    if code in BASE64:
         return text, _BLOB if kind.family is Family.BINARY else _TEXT
     return text, _BIGINT if kind.name == "bigint" else _FORMATS.get(kind.family, _PLAIN)
 

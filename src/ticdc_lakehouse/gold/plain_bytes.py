@@ -1,8 +1,8 @@
-"""Binary columns whose values came as plain texts: Open Protocol of the new TiCDC, rows without their columns' flags
+"""Binary columns whose values came as texts: Open Protocol of the new TiCDC, rows without their columns' flags
 (wire.md 8.4).
 
-Without the flag BINARY the writer sends the value as a text. That is its bytes exactly, unless they are no UTF-8: then
-it has U+FFFD, and what stood there is lost.
+The flag BINARY is missing, so silver has the texts as they were sent. The writer goes by the column and not by the
+flag: BINARY and VARBINARY are quoted as Go quotes bytes, BLOBs are base64, which silver has undone (wire.md 1.2.4).
 """
 
 from __future__ import annotations
@@ -14,31 +14,76 @@ from ticdc_lakehouse.sql.text import literal
 from ticdc_lakehouse.sql.typed_columns import IMAGE_OPTIONS
 
 _LAYOUT = "from_json(columns, 'ARRAY<STRUCT<name STRING, type STRING>>')"
-_LOST = "\N{REPLACEMENT CHARACTER}"
+_QUOTED_TYPES = frozenset({"char", "varchar"})
+"""What the others of Go's quoted texts are called; all other texts came in base64."""
+_PARTS = (
+    r'[^\\"\x00-\x1f\x7f]+|\\[abfnrtv\\"]|\\x[0-9a-fA-F]{2}'
+    r"|\\u(?!00[0-7]|[dD][89a-fA-F])[0-9a-fA-F]{4}|\\U000[1-9a-fA-F][0-9a-fA-F]{4}|\\U0010[0-9a-fA-F]{4}"
+)
+"""A run of characters that stand for themselves, or an escape."""
+_LETTERS = {"a": "07", "b": "08", "f": "0c", "n": "0a", "r": "0d", "t": "09", "v": "0b", "\\": "5c", '"': "22"}
 
 
 def with_bytes_sql(rows: MergeRows) -> str:
-    """SQL: an event's ``after`` with the bytes of plain texts in hex, as other rows have them. A text that has lost
-    bytes stays, and is no hex."""
+    """SQL: an event's ``after`` with the bytes of texts in hex, as other rows have them. A text that is not quoted
+    stays, and is no hex."""
     plain = rows.plain_bytes
     if not plain:
         return "after"
-    declared = {name: _declared_sql(name, types) for name, types in plain.items()}
     values = " ".join(
-        f"WHEN k = {literal(name)} AND {is_plain} AND instr(v, '{_LOST}') = 0 THEN lower(hex(v))"
-        for name, is_plain in declared.items()
+        f"WHEN k = {literal(name)} AND {_declared_sql(name, types)} THEN coalesce({_hex_sql(name, types, 'v')}, v)"
+        for name, types in plain.items()
     )
     in_hex = f"to_json(transform_values({_texts_sql('after')}, (k, v) -> CASE {values} ELSE v END))"
-    return f"CASE WHEN after IS NOT NULL AND ({' OR '.join(declared.values())}) THEN {in_hex} ELSE after END"
+    concerned = " OR ".join(_declared_sql(name, types) for name, types in plain.items())
+    return f"CASE WHEN after IS NOT NULL AND ({concerned}) THEN {in_hex} ELSE after END"
 
 
 def value_sql(rows: MergeRows, name: str, value: str) -> str:
-    """SQL of a value in an image of an event: a binary column's in hex, also where it came as a plain text; NULL for a
-    text that has lost bytes."""
+    """SQL of a value in an image of an event: a binary column's in hex, also where it came as a text; NULL for a text
+    that is not quoted."""
     if name not in rows.plain_bytes:
         return value
-    in_hex = f"CASE WHEN instr({value}, '{_LOST}') = 0 THEN lower(hex({value})) END"
-    return f"CASE WHEN {_declared_sql(name, rows.plain_bytes[name])} THEN {in_hex} ELSE {value} END"
+    types = rows.plain_bytes[name]
+    return f"CASE WHEN {_declared_sql(name, types)} THEN {_hex_sql(name, types, value)} ELSE {value} END"
+
+
+def _hex_sql(name: str, types: frozenset[str], value: str) -> str:
+    """The bytes of a text in hex; NULL of one that is not quoted and should be."""
+    quoted = types & _QUOTED_TYPES
+    unquoted = f"lower(hex({value}))"
+    if not quoted:
+        return unquoted
+    return f"CASE WHEN {_declared_sql(name, quoted)} THEN {unquoted_sql(value)} ELSE {unquoted} END"
+
+
+def unquoted_sql(value: str) -> str:
+    r"""The bytes, in hex, behind a text of Go's strconv.Quote without its outer quotes (``\x89PNG``); NULL of a text
+    that is none."""
+    parts = f"named_struct('whole', {value}, 'parts', regexp_extract_all({value}, {literal(_PARTS)}, 0))"
+    joined = f"array_join(transform(s.parts, e -> {_PART}), '')"
+    return f"transform(array({parts}), s -> CASE WHEN array_join(s.parts, '') = s.whole THEN {joined} END)[0]"
+
+
+def _utf8_sql(point: str) -> str:
+    """The bytes of a code point above 0x7f in UTF-8, in hex."""
+
+    def following(bits: int) -> str:
+        return f"hex(128 | (shiftright({point}, {bits}) & 63))"
+
+    two = f"hex(192 | shiftright({point}, 6)) || {following(0)}"
+    three = f"hex(224 | shiftright({point}, 12)) || {following(6)} || {following(0)}"
+    four = f"hex(240 | shiftright({point}, 18)) || {following(12)} || {following(6)} || {following(0)}"
+    return f"CASE WHEN {point} < 2048 THEN {two} WHEN {point} < 65536 THEN {three} ELSE {four} END"
+
+
+_POINT = "CAST(conv(substr(e, 3), 16, 10) AS INT)"
+_PART = f"""lower(CASE
+    WHEN left(e, 1) <> '\\\\' THEN hex(e)
+    WHEN substr(e, 2, 1) = 'x' THEN substr(e, 3)
+    WHEN lower(substr(e, 2, 1)) = 'u' THEN {_utf8_sql(_POINT)}
+    ELSE map({", ".join(f"{literal(letter)}, '{byte}'" for letter, byte in _LETTERS.items())})[substr(e, 2, 1)] END)"""
+"""The bytes of one of ``_PARTS``, called ``e``."""
 
 
 def _declared_sql(name: str, types: frozenset[str]) -> str:
@@ -50,18 +95,19 @@ def _texts_sql(image: str) -> str:
     return f"from_json({image}, 'MAP<STRING, STRING>', map({IMAGE_OPTIONS}))"
 
 
-def first_lost_sql(rows: MergeRows, changes: str) -> str:
-    """SQL: commit_ts of the first of the changes that has lost bytes, NULL if none has."""
-    lost = " OR ".join(f"instr(texts[{literal(name)}], '{_LOST}') > 0" for name in rows.plain_bytes)
+def first_unquoted_sql(rows: MergeRows, changes: str) -> str:
+    """SQL: commit_ts of the first of the changes (`merge.changes_sql`) with a text that should be quoted and is not,
+    NULL if there is none. ``with_bytes_sql`` has left such a text as it is, and made hex of the others."""
+    unquoted = " OR ".join(f"texts[{literal(name)}] RLIKE '[^0-9a-f]'" for name in rows.plain_bytes)
     return f"""
         SELECT min(commit_ts) FROM (SELECT commit_ts, {_texts_sql("image")} AS texts FROM ({changes})
-        WHERE image IS NOT NULL) WHERE {lost}"""
+        WHERE image IS NOT NULL) WHERE {unquoted}"""
 
 
-def lost_point(rows: MergeRows, commit_ts: int) -> BlockingPoint:
-    """Where a table is blocked before a row that has lost bytes."""
+def unquoted_point(rows: MergeRows, commit_ts: int) -> BlockingPoint:
+    """Where a table is blocked before a row whose bytes are not known."""
     detail = (
-        f"column {', '.join(sorted(rows.plain_bytes))}: a row at {commit_ts} came without its columns' flags, and its "
-        "bytes that are no UTF-8 are lost: `ticdc-lake load` an export taken since"
+        f"column {', '.join(sorted(rows.plain_bytes))}: a row at {commit_ts} came without its columns' flags, and with "
+        "a text that is not quoted as TiCDC quotes bytes: `ticdc-lake load` an export taken since"
     )
     return BlockingPoint(tso=commit_ts - 1, stop=StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail=detail))

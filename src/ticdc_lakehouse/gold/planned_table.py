@@ -17,7 +17,7 @@ from ticdc_lakehouse.gold.learned_defaults import fills
 from ticdc_lakehouse.gold.live_commits import Commit, Commits, commits_since, own_version, restore
 from ticdc_lakehouse.gold.live_table import create_live_table, drop_unpublished, live_name
 from ticdc_lakehouse.gold.merge import changes_sql, first_rows, merge
-from ticdc_lakehouse.gold.plain_bytes import first_lost_sql, lost_point
+from ticdc_lakehouse.gold.plain_bytes import first_unquoted_sql, unquoted_point
 from ticdc_lakehouse.gold.source_rows import needs_source, read_whole
 from ticdc_lakehouse.gold.staging import may_stop
 from ticdc_lakehouse.log import log
@@ -228,7 +228,7 @@ class PlannedTable:
 
     def _unmergeable(self, rows: MergeRows, unread: BlockingPoint | None) -> BlockingPoint | None:
         """The point before the first row that the table must not take."""
-        points = [point for point in (unread, self._irregular(rows), self._lost(rows)) if point is not None]
+        points = [point for point in (unread, self._irregular(rows), self._unquoted(rows)) if point is not None]
         return min(points, key=lambda point: point.tso, default=None)
 
     def _irregular(self, rows: MergeRows) -> BlockingPoint | None:
@@ -237,13 +237,13 @@ class PlannedTable:
             return None
         return first_irregular(self.run.lake, config.feed, rows, config.time_zone)
 
-    def _lost(self, rows: MergeRows) -> BlockingPoint | None:
+    def _unquoted(self, rows: MergeRows) -> BlockingPoint | None:
         if not rows.plain_bytes:
             return None
         lake, config = self.run.lake, self.run.config
         changes = changes_sql(lake, config.feed, rows, config.time_zone)
-        (first,) = lake.spark.sql(first_lost_sql(rows, changes)).collect()[0]
-        return None if first is None else lost_point(rows, first)
+        (first,) = lake.spark.sql(first_unquoted_sql(rows, changes)).collect()[0]
+        return None if first is None else unquoted_point(rows, first)
 
     def _alter(self, step: AlterRows) -> Stop | None:
         self._read_version()

@@ -57,7 +57,7 @@ def is_stageable(config: GoldConfig, step: Step) -> bool:
     """Whether the pass can serve a step: rows whose keys are on the wire, in the order of commit_ts.
 
     Read otherwise: keys that are made from a definition's columns; replays from quarantine, which look again at keys
-    below the segment; the eventual mode, which has an order of its own; rows with plain texts for bytes, rows that TiDB
+    below the segment; the eventual mode, which has an order of its own; rows with texts for bytes, rows that TiDB
     has whole, and tables with ``on_irregular: block``, which may merge only a part of the segment.
     """
     if not isinstance(step, MergeRows) or not step.groups or step.batches is not None:

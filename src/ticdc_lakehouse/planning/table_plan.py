@@ -64,7 +64,7 @@ class MergeRows:
 
     @property
     def plain_bytes(self) -> Mapping[str, frozenset[str]]:
-        """Binary columns whose values some rows carry as plain texts, each with the types that those rows declare."""
+        """Binary columns whose values some rows carry as texts, each with the types that those rows declare."""
         types = {column.name: column.type for column in self.table.columns}
         sent = {column for group in self.groups for column in group.columns if column.name in types}
         plain = [column for column in sent if is_plain_bytes(column, types[column.name])]
