@@ -389,3 +389,9 @@ def test_drop_of_a_partition_whose_rows_are_unknown_is_refused(before: Table, te
 def test_if_exists_means_the_table_before_the_statement(text: str, names: list[str]) -> None:
     changed = alter(table("id INT PRIMARY KEY, c INT"), text)
     assert [column.name for column in changed.table.columns] == names
+
+
+@pytest.mark.parametrize("default", ["NOT NULL", "DEFAULT 'x'"])
+def test_a_binary_that_no_memory_holds_is_not_followed(default: str) -> None:
+    with pytest.raises(ApplyError, match="its value in old rows is not known"):
+        alter(RANGE, f"ADD COLUMN b BINARY(9999999999999) {default}")

@@ -215,6 +215,22 @@ def test_text_or_blob_becomes_the_smallest_type_for_its_length(text: str, kind: 
     assert add(f"c {text} NOT NULL").column.type.text == kind
 
 
+@pytest.mark.parametrize(
+    "before",
+    [
+        "`TABLE` INT, ADD COLUMN `e`",
+        "`v` VARCHAR(9) DEFAULT _UTF8MB4'TABLE', ADD COLUMN `e`",
+        "`v` INT COMMENT 'TABLE', ADD COLUMN `e`",
+    ],
+)
+def test_the_word_table_that_is_no_keyword_does_not_make_a_text_hand_written(before: str) -> None:
+    (statement,) = read_ddl(rf"ALTER TABLE `t` ADD COLUMN {before} ENUM('VIEW','TABLE','a\b')", "d", "t")
+    assert isinstance(statement, AlterTable)
+    *_, added = statement.actions
+    assert isinstance(added, AddColumn)
+    assert added.column.type.elements == ("VIEW", "TABLE", "a\\b")
+
+
 def test_a_column_that_is_called_table_does_not_make_a_text_hand_written() -> None:
     (statement,) = read_ddl(r"ALTER TABLE `t` ADD COLUMN `TABLE` ENUM('a\b','c')", "d", "t")
     assert isinstance(statement, AlterTable)

@@ -224,6 +224,8 @@ def _instant(text: str, zone: ZoneInfo, fsp: int | None) -> str:
         local = datetime.fromisoformat(f"{text[:19]}+00:00").astimezone(zone)
     except (ValueError, OverflowError):
         raise DecodeError("bad_value", f"expected a time from year 1 to 9999, found {text}") from None
+    if local.fold:  # its text is read as that of an hour before
+        raise DecodeError("bad_value", f"expected a TIMESTAMP that has a text of its own in {zone}, found {text}")
     return local.isoformat(" ")[:19] + text[19:-1]
 
 

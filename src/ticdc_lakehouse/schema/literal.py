@@ -29,6 +29,7 @@ _YEAR = re.compile(r"\d{1,2}|\d{4}", re.ASCII)
 _NO_UTF8 = re.compile("[\udc80-\udcff]")
 """Bytes that Python keeps where they are no text."""
 _LONGEST_TIME = 838 * 3600 + 59 * 60 + 59
+_LONGEST_BINARY = 255
 
 
 def read_literal(tokens: Tokens) -> Literal:
@@ -271,9 +272,12 @@ def _bytes(literal: str | bytes | float | Decimal) -> bytes:
 
 
 def _padded(data: bytes, kind: MysqlType) -> bytes:
-    """BINARY(n) fills up with zero bytes, VARBINARY does not. Both cut what bytes that are no UTF-8 have become."""
+    """BINARY(n) fills up with zero bytes, VARBINARY does not. Both cut what bytes that are no UTF-8 have become. Raises
+    ValueError for a BINARY that is longer than there can be."""
     size = kind.size[0] if kind.size else 1
     match kind.name:
+        case "binary" if size > _LONGEST_BINARY:
+            raise ValueError(kind.text)
         case "binary":
             return data.ljust(size, b"\0")[:size]
         case "varbinary":

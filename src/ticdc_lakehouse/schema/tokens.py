@@ -46,6 +46,7 @@ _HOW_TO_WRITE = (
     r"\n, \r or \0, which may be one character or two: write the name in double quotes, with MySQL's escapes",
 )
 _STRINGS = (TokenType.STRING, TokenType.NATIONAL_STRING)
+_QUOTED = (TokenType.IDENTIFIER, *_STRINGS)
 _LITERALS = (*_STRINGS, TokenType.NUMBER, TokenType.HEX_STRING, TokenType.BIT_STRING)
 
 
@@ -127,8 +128,7 @@ def _is_hand_written(word: Token, token: Token, text: str) -> bool:
         return text[token.end] == '"'
     bare = token.token_type is not TokenType.IDENTIFIER
     return bare and (
-        "\\" in token.text
-        or (word.token_type is not TokenType.IDENTIFIER and word.text == "TABLE" and token.text != "IF")
+        "\\" in token.text or (word.token_type not in _QUOTED and word.text == "TABLE" and token.text != "IF")
     )
 
 
