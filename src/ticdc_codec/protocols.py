@@ -100,6 +100,8 @@ MessageEvents = tuple[Event, ...]
 
 _BATCH_SIZE = 512
 """Messages that ``MessageDecoder`` decodes together."""
+_BATCH_WITH_OBJECTS = 16
+"""The same where each may name a claim-check object, which is larger than a message may be."""
 
 
 class MessageDecoder:
@@ -124,6 +126,7 @@ class MessageDecoder:
     def __init__(self, protocol: str, options: Mapping[str, object] | None = None) -> None:
         protocol_named(protocol)
         sink = sink_options(protocol.replace("-", "_"), options or {})
+        self._together = _BATCH_SIZE if sink.claim_check_storage_uri is None else _BATCH_WITH_OBJECTS
         self._decoder = Decoder(protocol, sink, DecoderContext(objects=StoredObjects(sink.claim_check_storage_uri)))
 
     @overload
@@ -147,7 +150,7 @@ class MessageDecoder:
 
     def _each(self, messages: Iterable[OneMessage]) -> Iterator[MessageEvents]:
         rest = iter(messages)
-        while chunk := [*islice(rest, _BATCH_SIZE)]:
+        while chunk := [*islice(rest, self._together)]:
             numbered = groupby(events_of(self._columns(chunk)), key=itemgetter(0))
             events_of_message = {number: tuple(event for _, event in events) for number, events in numbered}
             # Open Protocol allows a message without any event.

@@ -18,7 +18,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 from ticdc_codec.batch import DecoderContext, SchemaName
 from ticdc_codec.claim_check_storage import StoredObjects
 from ticdc_codec.event import EVENTS, Column, Kind
-from ticdc_codec.options import SinkOptions
+from ticdc_codec.options import Compression, SinkOptions
 from ticdc_codec.protocols import Decoder
 from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.bronze import landing
@@ -38,6 +38,12 @@ _POSITION = ["topic", "partition", "offset", "timestamp", "batch"]
 _SLICE_BYTES = 8 * 1024 * 1024
 """A worker decodes at most about this many bytes of messages at a time, whatever the size of Spark's batch."""
 _SLICE_MESSAGES = 4096
+_SLICE_OBJECTS = 8
+"""And reads at most about this many claim-check objects, each of which is larger than a message may be."""
+_DECOMPRESSED = 8
+"""How much larger the content of a compressed message is taken to be."""
+_OBJECT_NAME = ".json"
+"""What the names of claim-check objects end in (wire.md 1.2.6): a message without it names none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,24 +183,35 @@ def decode_batches(decoding: Decoding, batches: Iterator[pa.RecordBatch]) -> Ite
     objects = StoredObjects(decoding.options.claim_check_storage_uri)
     decoder = Decoder(decoding.protocol, decoding.options, DecoderContext(objects=objects, schemas=decoding.schemas))
     for batch in batches:
-        for part in _slices(batch):
+        for part in _slices(batch, decoding.options):
             yield _decode_slice(decoder, part, decoding.max_message_bytes)
 
 
-def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+def _slices(batch: pa.RecordBatch, options: SinkOptions) -> Iterator[pa.RecordBatch]:
     """Parts of a batch that hold few enough bytes, one message at least."""
-    sizes = batch.column("value").nbytes
-    if sizes <= _SLICE_BYTES and batch.num_rows <= _SLICE_MESSAGES:
+    weights = _weights(batch, options)
+    if batch.num_rows <= _SLICE_MESSAGES and (pc.sum(weights).as_py() or 0) <= _SLICE_BYTES:
         yield batch
         return
     start = held = 0
-    lengths = pc.fill_null(pc.binary_length(batch.column("value")), 0)
-    for row, length in enumerate(lengths.to_pylist()):
-        if row > start and (held + length > _SLICE_BYTES or row - start >= _SLICE_MESSAGES):
+    for row, weight in enumerate(weights.to_pylist()):
+        if row > start and (held + weight > _SLICE_BYTES or row - start >= _SLICE_MESSAGES):
             yield batch.slice(start, row - start)
             start, held = row, 0
-        held += length
+        held += weight
     yield batch.slice(start)
+
+
+def _weights(batch: pa.RecordBatch, options: SinkOptions) -> pa.Array:
+    """About how many bytes a worker holds while it decodes each message, with what it decompresses and reads for it."""
+    weights = pc.cast(pc.fill_null(pc.binary_length(batch.column("value")), 0), pa.int64())
+    if options.large_message_handle_compression is not Compression.NONE:
+        weights = pc.multiply(weights, _DECOMPRESSED)
+    if options.claim_check_storage_uri is not None:
+        names = (pc.fill_null(pc.match_substring(batch.column(part), _OBJECT_NAME), False) for part in ("key", "value"))
+        objects = pc.cast(pc.or_(*names), pa.int64())
+        weights = pc.add(weights, pc.multiply(objects, _SLICE_BYTES // _SLICE_OBJECTS))
+    return weights
 
 
 def _decode_slice(decoder: Decoder, batch: pa.RecordBatch, limit: int) -> pa.RecordBatch:
