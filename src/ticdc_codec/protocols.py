@@ -44,13 +44,17 @@ class Protocol:
     """True if columns may have flags from before a DDL, so that only the definition says what is UNSIGNED."""
     noncanonical_key_digits: bool = False
     """True if key texts of decimals and times have the wire's number of digits, not MySQL's."""
+    names_primary_keys: bool = True
+    """True if rows of every writer name the primary key of a table that has one."""
 
 
 PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
     {
         "craft": Protocol(decoder=craft.decoder, encode=craft.encode, byte_maps=craft.byte_maps),
         "canal_json": Protocol(decoder=canal_json.decoder, encode=canal_json.encode),
-        "debezium": Protocol(decoder=debezium.decoder, encode=debezium.encode, noncanonical_key_digits=True),
+        "debezium": Protocol(
+            decoder=debezium.decoder, encode=debezium.encode, noncanonical_key_digits=True, names_primary_keys=False
+        ),
         "open_protocol": Protocol(
             decoder=open_protocol.decoder,
             encode=open_protocol.encode,

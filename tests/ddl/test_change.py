@@ -217,6 +217,7 @@ def test_a_primary_key_has_no_nulls() -> None:
         ("MODIFY COLUMN a INT", "has no column `a`"),
         ("CHANGE COLUMN a b INT", "has no column `a`"),
         ("ADD PRIMARY KEY (a)", "has no column `a`"),
+        ("ADD PRIMARY KEY (n)", "the table has one already, so a DDL before this one is missing"),
         ("DROP PARTITION p", "DROP PARTITION p: which rows"),
     ],
 )

@@ -9,6 +9,7 @@ import pytest
 
 from ticdc_lakehouse.catalog import Layer, Values
 from ticdc_lakehouse.gold.retired_topics import (
+    UNSEEN,
     LastRows,
     MinWatermarkByTopic,
     Topics,
@@ -85,6 +86,18 @@ def test_rows_of_a_renamed_table_are_waited_for() -> None:
         )
 
 
+def test_a_table_that_a_new_ddl_creates_is_waited_for() -> None:
+    """Its rows may not have been read yet."""
+    now = Published(tso=10, tables={T: KEPT, U: LIVE})
+    assert retired_among({"topic": {T: 5}}, {}, now, statements((12, "CREATE TABLE t (id INT PRIMARY KEY)"))) == set()
+    assert retired_among({"topic": {T: 5}}, {}, now, statements((12, "RENAME TABLE u TO t"))) == set()
+
+
+def test_an_exchange_arrives_in_the_topic_of_either_table() -> None:
+    (exchange,) = (each for _, each in statements((11, "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u")))
+    assert tables_of(exchange) == []
+
+
 def test_retired_topic_stays_retired() -> None:
     assert retired_among({"topic": {T: 9}}, {}, Published(tso=10, tables={U: LIVE}), []) == {"topic"}
     assert retired_among({"topic": {T: 5}}, {}, Published(tso=10, tables={T: KEPT}), []) == {"topic"}
@@ -157,5 +170,13 @@ def test_a_name_within_a_rename_has_no_table(second: int, empty: set[str]) -> No
         ("u", 12 + second, "RENAME TABLE `d`.`u` TO `d`.`t`;"),
         ("tmp", 12 + 2 * second, "RENAME TABLE `d`.`tmp` TO `d`.`u`;"),
     )
-    found = retired_topics(lake, "f", now, [("t", 0), ("u", 0), ("tmp", 0)], 1, of_feed)
+    found = retired_topics(lake, "f", now, [("t", 0), ("u", 0), ("tmp", 0)], 1, UNSEEN, of_feed)
     assert found == Topics(retired=set(), empty=empty)
+
+
+@pytest.mark.parametrize(("confirmed", "retired"), [(10, set()), (11, {"t"})])
+def test_rows_of_a_renamed_table_are_there_once_other_topics_confirm_it(confirmed: int, retired: set[str]) -> None:
+    """TiCDC sends the old topic no watermark any more if it restarts right after the RENAME."""
+    now = Published(tso=10, tables={T: LIVE}, topics={"t": frozenset({T})})
+    lake = renames(("t", 12, "RENAME TABLE `d`.`t` TO `d`.`u`;"))
+    assert retired_topics(lake, "f", now, [("t", 0)], 1, confirmed, of_feed).retired == retired

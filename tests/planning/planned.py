@@ -57,6 +57,7 @@ class Planner:
             external_schemas=protocol.external_schemas,
             flags_may_be_stale=protocol.flags_may_be_stale,
             noncanonical_key_digits=protocol.noncanonical_key_digits,
+            names_primary_keys=protocol.names_primary_keys,
             mode=mode_of(self.stream),
         )
 

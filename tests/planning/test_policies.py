@@ -206,7 +206,7 @@ def test_rows_cut_to_their_handle_key_block_unless_they_are_read_or_null() -> No
     made = plan(planning_input(cut, known=KNOWN, state=STATE, config=config))
     assert (block_reason(made), steps(made)) == (None, [("M", 20)])
     keyless = plan(planning_input(replace(cut, columns=(V,)), known=KNOWN, state=STATE, config=config))
-    assert "rows lack columns of the table's definition: id" in (block_reason(keyless) or "")
+    assert "its rows name no handle key" in (block_reason(keyless) or "")
 
 
 OPEN = GoldConfig(feed="f", time_zone="UTC", flags_may_be_stale=True)

@@ -57,6 +57,21 @@ OF_DECIMAL = (Column(name="id", type="decimal", key=True, defect="debezium-decim
 STOPS = {
     "nothing in the way": (planning_input(ROWS, known=KNOWN, state=STATE), 20, None),
     "a new table, from the wire": (planning_input(ROWS), 20, None),
+    "rows without the primary key, whose DROP ticdc does not send": (
+        planning_input(replace(ROWS, columns=(replace(ID, key=False), V), keyed=False), known=KNOWN, state=STATE),
+        14,
+        "its rows name no handle key, the table's definition has the primary key id",
+    ),
+    "rows without a key of a writer that may name none": (
+        planning_input(
+            replace(ROWS, columns=(replace(ID, key=False), V), keyed=False),
+            known=KNOWN,
+            state=STATE,
+            config=replace(DEBEZIUM, names_primary_keys=False),
+        ),
+        20,
+        None,
+    ),
     "a table from the wire, of which schema_file tells the digits of its key only since": (
         planning_input(
             replace(ROWS, columns=OF_DECIMAL),

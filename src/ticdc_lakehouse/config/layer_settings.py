@@ -25,6 +25,7 @@ def gold_config_of(feed: Feed) -> GoldConfig:
         external_schemas=protocol.external_schemas,
         flags_may_be_stale=protocol.flags_may_be_stale,
         noncanonical_key_digits=protocol.noncanonical_key_digits,
+        names_primary_keys=protocol.names_primary_keys,
         mode=feed.gold.mode,
         tombstone_days=feed.gold.tombstone_days,
         retention_days=feed.gold.retention_days,

@@ -30,7 +30,6 @@ from ticdc_lakehouse.schema.statement import (
     CreateTableLike,
     DropDatabase,
     DropTables,
-    ExchangePartition,
     RenameTables,
     RestoreTable,
     Statement,
@@ -65,11 +64,18 @@ class Topics:
 
 
 def retired_topics(
-    lake: Reader, feed: str, since: Published, partitions: Collection[Partition], batch: int, matches: Matches
+    lake: Reader,
+    feed: str,
+    since: Published,
+    partitions: Collection[Partition],
+    batch: int,
+    confirmed: int,
+    matches: Matches,
 ) -> Topics:
     """Which topics of the partitions are retired, and which were never used, as far as bronze batch ``batch``.
 
-    What came up to the published watermark is state (`Published.topics`); only what is new is read.
+    ``confirmed`` is the watermark up to which all rows of all topics are read (``watermark``). What came up to the
+    published watermark is state (`Published.topics`); only what is new is read.
     """
     topics = {topic for topic, _ in partitions}
     last = {topic: dict.fromkeys(since.topics.get(topic, ()), UNSEEN) for topic in topics}
@@ -90,7 +96,9 @@ def retired_topics(
         for name in tables_of(statement) if topic in topics else ():
             if (tso, name) not in given or name in since.tables:
                 _add(last[topic], name, tso)
-    lowest = {topic: min(tso for place, tso in watermarks.items() if place[0] == topic) for topic in topics}
+    lowest = {
+        topic: max(confirmed, min(tso for place, tso in watermarks.items() if place[0] == topic)) for topic in topics
+    }
     new = sorted(((tso, statement) for tso, statement, _ in ddls if tso >= since.tso), key=itemgetter(0))
     return topics_among(last, lowest, since, new, matches)
 
@@ -118,7 +126,7 @@ def _add(tables: dict[TableName, int], name: TableName, tso: int) -> None:
 
 def tables_of(statement: Statement) -> list[TableName]:
     """The tables whose topic gets the DDL, as far as its text tells: a RENAME goes to that of the old name (wire.md
-    2.4)."""
+    2.4). An EXCHANGE PARTITION goes to that of one table or the other: ticdc takes the partitioned one, tiflow not."""
     if unqualified_name(statement) is not None:
         return []
     match statement:
@@ -126,7 +134,7 @@ def tables_of(statement: Statement) -> list[TableName]:
             return [old for old, _ in pairs]
         case DropTables(names=names):
             return list(names)
-        case TruncateTable(name=name) | AlterTable(name=name) | ExchangePartition(partitioned=name):
+        case TruncateTable(name=name) | AlterTable(name=name):
             return [name]
         case _:
             return _created(statement)
@@ -145,11 +153,14 @@ def topics_among(
     ``last``: by topic, its tables and the commit_ts of the last change that it brought of each.
     """
     gone: dict[TableName, tuple[int, Statement]] = {}
+    created: set[TableName] = set()
     for tso, statement in _with_one_rename(ddls):
         for name in _created(statement):
             gone.pop(name, None)
+            created.add(name)
         for name in _removed(statement, {name for tables in last.values() for name in tables}):
             gone[name] = tso, statement
+            created.discard(name)
 
     def is_gone(topic: str, name: TableName, tso: int) -> bool:
         match gone.get(name):
@@ -159,7 +170,7 @@ def topics_among(
                 return tso <= at
         known = since.tables.get(name)
         is_gone = matches(*name) if known is None else known.dropped
-        return since.tso > 0 and is_gone and tso <= since.tso
+        return since.tso > 0 and is_gone and tso <= since.tso and name not in created
 
     # left: by topic, its tables that may still change.
     left = {topic: [name for name in names if not is_gone(topic, name, names[name])] for topic, names in last.items()}

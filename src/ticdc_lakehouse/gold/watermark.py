@@ -248,7 +248,7 @@ def _without_retired(
     if not (behind and ahead):
         return highest
     partitions = [partition for partition in highest if partition[0] in behind]
-    topics = retired_topics(lake, feed, since, partitions, batch, matches)
+    topics = retired_topics(lake, feed, since, partitions, batch, confirmed, matches)
     empty = topics.empty - {message.topic for message in blocking}
     retired = topics.retired - {message.topic for message in blocking if message.table is None}
     raised = {partition: max(tso, confirmed) if partition[0] in empty else tso for partition, tso in highest.items()}

@@ -67,7 +67,11 @@ def _other_key(table: Table, group: RowGroup, config: GoldConfig) -> str | None:
     named, key = _key_of(group), _folded(table.key)
     now = ", ".join(column.name for column in group.columns if column.key) or "none"
     before = ", ".join(table.key) or "none"
-    if named == key or (table.keys is not None and not (named and key)):
+    if named == key:
+        return None
+    if not named and config.names_primary_keys and any(each.primary for each in table.keys or ()):
+        return f"its rows name no handle key, the table's definition has the primary key {before}"
+    if table.keys is not None and not (named and key):
         return None
     if table.keys is None:
         return f"the handle key of its rows was {before} and is {now}"

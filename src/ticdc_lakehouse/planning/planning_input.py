@@ -36,6 +36,8 @@ class GoldConfig:
     """True if messages may carry a wrong UNSIGNED flag (Open Protocol, wire.md 8.4)."""
     noncanonical_key_digits: bool = False
     """True if keys of decimals and times have other digits than MySQL's texts (Debezium)."""
+    names_primary_keys: bool = True
+    """True if rows always name the primary key of a table that has one (not in Debezium before TiCDC 8.5)."""
     mode: Mode = Mode.WATERMARKS
     tombstone_days: int = 7
     """Eventual mode: days for which a tombstone stays, so that an older change does not insert the deleted row

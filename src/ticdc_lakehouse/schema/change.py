@@ -258,6 +258,8 @@ def _add_key(table: Table, action: AddKey) -> Table:
         raise ApplyError(f"ADD KEY `{action.index}`: the table has a key of that name already")
     for name in action.columns:
         _position(table, name, "ADD KEY")
+    if action.primary and any(key.primary for key in table.keys or ()):
+        raise ApplyError("ADD PRIMARY KEY: the table has one already, so a DDL before this one is missing")
     key = spelled(action, table.columns)
     if table.keys is None:
         return replace(table, keys=added((), key))
