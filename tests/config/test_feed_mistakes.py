@@ -79,6 +79,11 @@ MISTAKES = {
         "~",
         "kafka.topics: expected either topics or topic_pattern, found neither",
     ),
+    "retired partition without a number": (
+        "topics: [one, two]",
+        "topics: [one]\n  retired: [one, two/x]",
+        "kafka.retired: expected topics, or partitions such as shop-changes/3",
+    ),
     "pattern without a value": (
         "topics: [one, two]",
         "topic_pattern: ~",

@@ -49,6 +49,8 @@ class Feed:
     topics: tuple[str, ...] = ()
     topic_pattern: str | None = None
     """Given exactly where ``topics`` is empty; a regular expression for whole topic names."""
+    retired: tuple[str, ...] = ()
+    """Topics, and partitions as ``topic/3``, for which the watermark does not wait."""
     security: Mapping[str, str | SecretReference] = field(default_factory=dict)
     """Options of the Kafka client; `security_options` resolves the references."""
     tables: TableFilter = field(default_factory=TableFilter)
@@ -173,6 +175,7 @@ def _feed(values: Mapping[str, object], root: Key) -> Feed:
         bootstrap_servers=kafka.bootstrap_servers,
         topics=kafka.topics,
         topic_pattern=kafka.topic_pattern,
+        retired=kafka.retired,
         security=security,
         tables=file.tables,
         bronze=file.bronze,

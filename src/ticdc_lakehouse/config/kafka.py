@@ -64,6 +64,14 @@ _Topic = Annotated[
     ),
 ]
 
+_Place = Annotated[
+    str,
+    Meta(
+        pattern=r"^(?!\.{1,2}(/|$))[a-zA-Z0-9._-]{1,249}(/[0-9]{1,9})?$(?!\n)",
+        extra={"expected": "topics, or partitions such as shop-changes/3"},
+    ),
+]
+
 
 class Kafka(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Where the messages are."""
@@ -76,6 +84,13 @@ class Kafka(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     topic_pattern: Annotated[
         TopicPattern | None, Meta(description="A regular expression for the whole names of the changefeed's topics.")
     ] = None
+    retired: Annotated[
+        tuple[_Place, ...],
+        Meta(
+            description="Topics, or partitions as `topic/3`, to which TiCDC sends nothing any more: the watermark does "
+            "not wait for them ([when](operator.md#runbook))."
+        ),
+    ] = ()
     security: Annotated[
         dict[str, Any],
         Meta(

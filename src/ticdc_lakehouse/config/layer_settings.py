@@ -21,6 +21,7 @@ def gold_config_of(feed: Feed) -> GoldConfig:
         time_zone=feed.sink_options.time_zone.key,
         tables=feed.schema_tables,
         matches=feed.tables.matches,
+        retired=frozenset(feed.retired),
         options=feed.sink_options,
         external_schemas=protocol.external_schemas,
         flags_may_be_stale=protocol.flags_may_be_stale,

@@ -40,6 +40,7 @@ options:
 kafka:
   bootstrap_servers: [kafka-1.example.com:9093, kafka-2.example.com:9093]
   topics: [crm-changes]
+  retired: [crm-changes/3]
   security:
     security.protocol: SASL_SSL
     sasl.mechanism: SCRAM-SHA-512

@@ -7,6 +7,7 @@ DDL, a row of any table). A quarantined message that is known to hold rows of on
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -77,9 +78,11 @@ def decoded_batches(lake: Reader, feed: str, since: Published) -> tuple[int, str
     return _decoded_through(since.batch, _landed(lake, feed, since.batch), _progress(lake, feed, since, []))
 
 
-def completeness(lake: Reader, feed: str, since: Published, matches: Matches) -> Completeness:
+def completeness(
+    lake: Reader, feed: str, since: Published, matches: Matches, retired: Collection[str] = ()
+) -> Completeness:
     """How far the feed is complete, looking only at what came after the published state ``since``. ``matches`` says
-    which tables the feed includes."""
+    which tables the feed includes, ``retired`` which topics and partitions (``topic/3``) are not waited for."""
     with ThreadPoolExecutor() as pool:  # a question of a few rows waits more than it works
         asked = pool.submit(_landed, lake, feed, since.batch)
         progress, blocking = _progress_and_blocking(lake, feed, since)
@@ -87,7 +90,7 @@ def completeness(lake: Reader, feed: str, since: Published, matches: Matches) ->
     of_tables = [message for message in blocking if message.table is not None]
     batch, gap = _decoded_through(since.batch, landed, progress)
     confirmed = _confirmed(landed, progress, batch)
-    highest = _highest_watermarks(landed, progress, batch)
+    highest = _highest_watermarks(landed, progress, batch, retired)
     highest = _without_retired(lake, feed, since, batch, highest, confirmed, blocking, matches)
     lowest = min(highest, key=lambda partition: highest[partition], default=None)
     tso = max(since.tso, highest[lowest] if lowest is not None else UNSEEN)
@@ -202,9 +205,16 @@ def _decoded_through(since: int, landed: dict[int, _Batch], progress: list[_Prog
     return last, None
 
 
-def _highest_watermarks(landed: dict[int, _Batch], progress: list[_Progress], batch: int) -> dict[Partition, int]:
-    """The highest watermark of each partition that the newest decoded batch knows."""
-    highest = dict.fromkeys(landed[batch].messages if batch in landed else (), UNSEEN)
+def _highest_watermarks(
+    landed: dict[int, _Batch], progress: list[_Progress], batch: int, retired: Collection[str]
+) -> dict[Partition, int]:
+    """The highest watermark of each partition that the newest decoded batch knows, but of retired ones."""
+    known = landed[batch].messages if batch in landed else ()
+    highest = {
+        (topic, number): UNSEEN
+        for topic, number in known
+        if topic not in retired and f"{topic}/{number}" not in retired
+    }
     for entry in progress:
         if entry.partition in highest and entry.batch <= batch:
             highest[entry.partition] = max(highest[entry.partition], entry.resolved)
@@ -272,12 +282,13 @@ def _waiting_on(lowest: Partition | None, since: int, blocked_by: quarantine.Blo
             f"the message at {blocked_by.position} is in quarantine ({blocked_by.reason}) and may have "
             "been a watermark or DDL: `ticdc-lake quarantine` lists, replays or dismisses it"
         )
-    if since == 0:
-        return f"partition {place} has sent no watermark yet"
-    return (
-        f"partition {place} has sent no watermark newer than the published {with_time(since)}; "
-        "check that the changefeed is running"
+    way_out = (
+        "check that the changefeed is running. If it sends nothing there any more, name the partition or its topic in "
+        "kafka.retired"
     )
+    if since == 0:
+        return f"partition {place} has sent no watermark yet; {way_out}"
+    return f"partition {place} has sent no watermark newer than the published {with_time(since)}; {way_out}"
 
 
 def _blocking_points(

@@ -240,7 +240,7 @@ def _late(lake: Lake, feed: str, before: Published, complete: Completeness) -> d
 
 def _completeness(lake: Lake, config: GoldConfig, before: Published, until_tso: int | None) -> Completeness:
     if config.mode is Mode.WATERMARKS:
-        return completeness(lake, config.feed, before, config.matches)
+        return completeness(lake, config.feed, before, config.matches, config.retired)
     if until_tso is not None:
         raise ConfigError(
             f"feed {config.feed}: until_tso stops at a watermark, and gold mode eventual has none: leave it out"

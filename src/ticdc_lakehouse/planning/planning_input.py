@@ -28,6 +28,8 @@ class GoldConfig:
     """Tables that existed before the feed began."""
     matches: Callable[[str, str], bool] = lambda _database, _table: True
     """The feed's table filter."""
+    retired: frozenset[str] = frozenset()
+    """Topics, and partitions as ``topic/3``, for which the watermark does not wait."""
     options: SinkOptions = field(default_factory=SinkOptions)
     """The feed's sink options. They say which writer defects the feed trusts."""
     external_schemas: bool = False
