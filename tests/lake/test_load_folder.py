@@ -53,6 +53,15 @@ def test_views_and_sequences_of_an_export_are_passed_over(folder: Path) -> None:
     assert loadable(folder) == ["shop.t"]
 
 
+def test_a_backslash_in_the_names_of_an_enum_is_one_backslash(folder: Path) -> None:
+    """SHOW CREATE TABLE prints it as it is."""
+    columns = "  `id` int NOT NULL,\n  `e` enum('a\\b','k\\l') DEFAULT NULL,\n  `s` set('\\','x') DEFAULT NULL"
+    create = f"CREATE TABLE `b` (\n{columns},\n  PRIMARY KEY (`id`)\n)"
+    write_table(folder, "shop.b", create, ("id", "e", "s"), [(1, "a\\b", "\\")])
+    elements = [column.type.elements for column in read(folder).tables[TableName("shop", "b")].definition.columns]
+    assert elements == [(), ("a\\b", "k\\l"), ("\\", "x")]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [

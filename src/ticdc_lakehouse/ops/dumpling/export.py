@@ -32,7 +32,6 @@ _PLACE = re.compile(r"\{\{\s*(?:fn\s+)?\.(\w+)\s*\}\}")
 _PLACES = {"DB": r"(?P<database>[^.]+)", "Table": r"(?P<table>[^.]+)", "Index": r"[0-9]+"}
 _POSITION = re.compile(r"^\s*Log: tidb-binlog\s+Pos: ([0-9]+)\s*$", re.MULTILINE)
 _FINISHED = "Finished dump at:"
-_ELEMENTS = re.compile(r"^ +`(?:[^`]|``)+` (?:enum|set)\((?:'(?:[^']|'')*',?)+\)", re.MULTILINE)
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_SCHEMA = 64 * 1024 * 1024
 
@@ -174,8 +173,6 @@ def _table(name: TableName, text: str, file: str, files: tuple[str, ...]) -> Exp
 
 
 def _definition(name: TableName, text: str, file: str) -> Table:
-    # SHOW CREATE TABLE writes names of an ENUM or SET with single backslashes (TiDB v8.5).
-    text = _ELEMENTS.sub(lambda match: match[0].replace("\\", "\\\\"), text)
     tables = {table.name: table for table in tables_from_sql(text, name[0], file)}
     if tables.keys() != {name}:
         found = ", ".join(map(".".join, tables)) or "none"
