@@ -94,6 +94,26 @@ def test_folder_that_is_missing_or_no_export_is_refused(tmp_path: Path) -> None:
         read(tmp_path, DumplingOptions(output_filename_template="{{.Table}}"))
 
 
+@pytest.mark.parametrize("name", ["shop.t.000000000.csv.gz", "deeper/shop.t-schema.sql"])
+def test_files_of_an_export_in_subfolders_are_refused(folder: Path, name: str) -> None:
+    """Without their data files tables would be empty."""
+    file = folder / "data" / name
+    file.parent.mkdir(parents=True)
+    (file.parent / "notes.txt").touch()
+    assert loadable(folder) == ["shop.t"]
+    file.touch()
+    with pytest.raises(ConfigError, match=f"subfolders are not read, and {file} is in one"):
+        read(folder)
+
+
+@pytest.mark.parametrize(
+    "template", ["{{fn .DB}}/{{fn .Table}}.{{.Index}}", "data/{{fn .DB}}.{{fn .Table}}.{{.Index}}"]
+)
+def test_a_template_with_subfolders_is_refused(folder: Path, template: str) -> None:
+    with pytest.raises(ConfigError, match="subfolders are not read: export without a /"):
+        read(folder, DumplingOptions(output_filename_template=template))
+
+
 def test_a_folder_that_spark_takes_for_a_pattern(folder: Path) -> None:
     renamed = folder.rename(folder.parent / "export[1]")
     with pytest.raises(ConfigError, match=r"export\[1\]: Spark takes \[ in a path for a pattern"):

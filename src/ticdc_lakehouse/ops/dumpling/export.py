@@ -67,6 +67,7 @@ def read_export(folder: Folder, options: DumplingOptions) -> Export:
     if "metadata" not in sizes:
         raise ConfigError(f"{folder.path}: expected an export of Dumpling's, found no file metadata")
     tso = _tso(folder.path, _texts(folder, ["metadata"])["metadata"])
+    _check_flat(folder)
     files, format_ = _data_files(folder.path, sizes, options)
     tables = _tables(folder, sizes, files)
     if format_ == "sql":
@@ -84,6 +85,16 @@ def _tso(folder: str, metadata: str) -> int:
     if position is None:
         raise ConfigError(f"{folder}/metadata: expected `Log: tidb-binlog` and `Pos:` with a TSO, found {metadata!r}")
     return int(position[1])
+
+
+def _check_flat(folder: Folder) -> None:
+    """Raise ConfigError for files of an export in subfolders: a table whose files are there has no rows otherwise."""
+    nested = [path for path in folder.nested() if _DATA.fullmatch(path)]
+    if nested:
+        raise ConfigError(
+            f"{folder.path}: subfolders are not read, and {nested[0]} is in one: export without a / in "
+            "--output-filename-template, and keep other exports elsewhere"
+        )
 
 
 def _data_files(
@@ -109,7 +120,12 @@ def _is_schema(name: str) -> bool:
 
 
 def _file_name(template: str) -> re.Pattern[str]:
-    """Names of data files that a template of Dumpling's gives. Raises ConfigError for one that is not understood."""
+    """Names of data files that a template of Dumpling's gives.
+
+    Raises ConfigError for one that is not understood, or that puts files in subfolders.
+    """
+    if "/" in template:
+        raise ConfigError(f"--output-filename-template {template}: subfolders are not read: export without a / in it")
     texts, places = _PLACE.split(template)[::2], _PLACE.findall(template)
     if sorted(places) != sorted(_PLACES) or any("{{" in text for text in texts):
         raise ConfigError(

@@ -18,7 +18,6 @@ from ticdc_lakehouse.ops.dumpling.contents import UNKNOWN_TO_SPARK, content
 FILE = "_metadata.file_name"
 """Spark's column of a file's name: as part of a URI, so that % stands there for what Dumpling's % stands for, too."""
 
-
 BLOCK_START = "_metadata.file_block_start"
 _PATTERN = frozenset("*?[]{}\\")
 _HEAD = 1024 * 1024
@@ -34,6 +33,9 @@ class Folder(Protocol):
 
     def sizes(self) -> dict[str, int]:
         """The files' names, in order, with their bytes. Raises ConfigError if the folder cannot be read."""
+
+    def nested(self) -> list[str]:
+        """Paths of the files in its subfolders, at any depth, in order."""
 
     def contents(self, names: Collection[str], limit: int) -> dict[str, bytes]:
         """The first ``limit`` bytes of each of the files."""
@@ -67,6 +69,11 @@ class LocalFolder:
             )
         return sizes
 
+    def nested(self) -> list[str]:
+        """As `Folder.nested`."""
+        root = Path(self.path)
+        return sorted(str(file) for file in root.rglob("*") if file.parent != root and file.is_file())
+
     def contents(self, names: Collection[str], limit: int) -> dict[str, bytes]:
         """As `Folder.contents`."""
         return {name: self._head(unquote(name), limit) for name in names}
@@ -93,10 +100,21 @@ class SparkFolder:
     def sizes(self) -> dict[str, int]:
         """As `Folder.sizes`."""
         try:
-            lines = self.spark.read.format("binaryFile").load(self.path).select(FILE, "length").collect()
+            files = self.spark.read.format("binaryFile").load(self.path)
+            # As rows Spark has no files of zero bytes.
+            names = [path.rpartition("/")[2] for path in files.inputFiles()]
+            lengths = {row[0]: row[1] for row in files.select(FILE, "length").collect()}
         except AnalysisException as error:
             raise ConfigError(f"{self.path}: cannot be read: {str(error).splitlines()[0]}") from None
-        return dict(sorted((line[0], line[1]) for line in lines))
+        return {name: lengths.get(name, 0) for name in sorted(names)}
+
+    def nested(self) -> list[str]:
+        """As `Folder.nested`."""
+        direct, every = (
+            self.spark.read.format("binaryFile").option("recursiveFileLookup", recursive).load(self.path).inputFiles()
+            for recursive in ("false", "true")
+        )
+        return sorted(map(unquote, {*every} - {*direct}))
 
     def contents(self, names: Collection[str], limit: int) -> dict[str, bytes]:
         """As `Folder.contents`."""
