@@ -164,6 +164,14 @@ def test_all_tables_that_have_no_place_in_gold_are_named_at_once(folder: Path) -
         loadable(folder, "--table", "shop.x")
 
 
+def test_an_export_without_any_row_is_loaded_only_if_it_is_meant(folder: Path) -> None:
+    """``--no-data`` writes the same files."""
+    (folder / "shop.t.000000000.csv").unlink()
+    with pytest.raises(ConfigError, match=r"no table has a file of rows: .* --no-data, or .* --all-empty"):
+        loadable(folder)
+    assert loadable(folder, "--all-empty") == ["shop.t"]
+
+
 def test_options_of_the_notebook_are_those_of_the_command() -> None:
     options = read_load_options("--no-header --csv-separator '\t' --escape-backslash=false", "Asia/Tokyo")
     dumpling = DumplingOptions(no_header=True, csv_separator="\t", escape_backslash=False)

@@ -18,6 +18,8 @@ class LoadOptions:
     """Of the session that exported, in which TIMESTAMP values are written."""
     tables: tuple[str, ...] = ()
     """``database.table`` of those to load; empty: all that the feed takes."""
+    all_empty: bool = False
+    """Whether an export in which no table has rows is meant as such, and not made with ``--no-data``."""
     dumpling: DumplingOptions = field(default_factory=DumplingOptions)
 
 
@@ -28,6 +30,11 @@ def add_load_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--table", action="append", default=[], help="database.table to load, also several times; default: all"
+    )
+    parser.add_argument(
+        "--all-empty",
+        action="store_true",
+        help="the exported tables had no rows: an export without a data file is not one with dumpling's --no-data",
     )
     dumpling = parser.add_argument_group(
         "how the export was made", "Options that dumpling was given. What the files show need not be given."
@@ -67,7 +74,9 @@ def load_options(parsed: argparse.Namespace) -> LoadOptions:
         escape_backslash=parsed.escape_backslash == "true",
         output_filename_template=parsed.output_filename_template,
     )
-    return LoadOptions(time_zone=parsed.time_zone, tables=tuple(parsed.table), dumpling=dumpling)
+    return LoadOptions(
+        time_zone=parsed.time_zone, tables=tuple(parsed.table), all_empty=parsed.all_empty, dumpling=dumpling
+    )
 
 
 def read_load_options(text: str, time_zone: str | None = None) -> LoadOptions:

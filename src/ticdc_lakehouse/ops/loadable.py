@@ -24,6 +24,11 @@ def loadable_tables(export: Export, config: GoldConfig, options: LoadOptions) ->
         raise ConfigError(f"feed {config.feed}: in gold mode eventual the changes after an export are not known")
     if options.time_zone is not None:
         _check_time_zone(options.time_zone)
+    if not (options.all_empty or any(table.files for table in export.tables.values())):
+        raise ConfigError(
+            f"{export.folder}: no table has a file of rows: export without --no-data, or give load --all-empty if the "
+            "tables had no rows"
+        )
     names = _chosen(export, config, options.tables)
     all_problems(names, lambda name: _check(export, name, config, options))
     return names
