@@ -38,14 +38,13 @@ DIALECTS = (
     replace(CSV, header=False),
 )
 AWKWARD = st.text(st.sampled_from("\0\n\r\t\\\",'@|+;abnqrzZNPQ0()x é😀\x1a"), max_size=8)
-ROWS = st.lists(
-    st.tuples(
-        st.integers(-9, 9),
-        st.none() | AWKWARD,
-        st.none() | st.binary(max_size=4) | AWKWARD.map(str.encode),
-    ),
-    max_size=9,
+ROW = st.tuples(
+    st.integers(-9, 9),
+    st.none() | AWKWARD,
+    st.none() | st.binary(max_size=4) | AWKWARD.map(str.encode),
 )
+ROWS = st.lists(ROW, max_size=9)
+OF_A_FILE = st.lists(ROW, min_size=1, max_size=9)
 Row = tuple[Value, ...]
 
 
@@ -77,7 +76,7 @@ def test_what_was_written_is_read(first: list[Row], second: list[Row], size: int
     assert read(*splits, size=size) == expected([*first, *second])
 
 
-@given(st.sampled_from(DIALECTS), ROWS, st.sampled_from((b"\n", b"\r\n")), st.integers(1, 40))
+@given(st.sampled_from(DIALECTS), OF_A_FILE, st.sampled_from((b"\n", b"\r\n")), st.integers(1, 40))
 def test_every_dialect_is_read_back(dialect: Dialect, written: list[Row], end: bytes, piece: int) -> None:
     """Of a whole file, in pieces of a few bytes."""
     header = [dialect.header_line(NAMES)] if dialect.header else []
@@ -85,7 +84,7 @@ def test_every_dialect_is_read_back(dialect: Dialect, written: list[Row], end: b
     assert whole(content, dialect, piece) == expected(written)
 
 
-@given(st.booleans(), ROWS, st.integers(1, 5), st.integers(1, 40))
+@given(st.booleans(), OF_A_FILE, st.integers(1, 5), st.integers(1, 40))
 def test_insert_statements_are_read(backslash: bool, written: list[Row], size: int, piece: int) -> None:
     """In statements of some rows each, with and without the columns' names."""
     dialect = replace(SQL, backslash=backslash)
@@ -110,6 +109,33 @@ def whole(content: bytes, dialect: Dialect, piece: int) -> list[Row]:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(contents, "PIECE", piece)
         return rows([*reader.read_file(content, "shop.t.000000000.csv")])
+
+
+@pytest.mark.parametrize("piece", [3, 99])
+@pytest.mark.parametrize(
+    ("dialect", "cut", "rest"),
+    [
+        (CSV, b'"id","a\\"b","raw"\r\n1,"x","abc', b'"\r\n'),
+        (CSV, b'"id","a\\"b","raw"\r\n1,"x","abc"\r', b"\n"),
+        (NO_BACKSLASH, b'"id","a""b","raw"\r\n1,"x","\n', b'"\r\n'),
+        (SQL, b"INSERT INTO `t` VALUES\n(1,'x',NULL),\n", b"(2,'x',NULL);\n"),
+        (SQL, b"INSERT INTO `t` VALUES\n", b"(1,'x',NULL);\n"),
+        (SQL, b"INSERT INTO `t` VALUES\n(1,'x',NULL);", b"\n"),
+    ],
+)
+def test_a_file_that_is_cut_off(dialect: Dialect, cut: bytes, rest: bytes, piece: int) -> None:
+    assert whole(cut + rest, dialect, piece)
+    with pytest.raises(ConfigError, match=r"shop\.t\.000000000\.csv is cut off"):
+        whole(cut, dialect, piece)
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [(b"", "a.csv"), (gzip.compress(b""), "a.csv.gz"), (pa.compress(b"", "zstd", asbytes=True), "a.sql.zst")],
+)
+def test_a_file_that_holds_nothing(data: bytes, name: str) -> None:
+    with pytest.raises(ConfigError, match=f"{name} holds nothing"):
+        [*contents.lines(data, name, CSV)]
 
 
 def test_row_that_looks_like_the_header_is_read() -> None:

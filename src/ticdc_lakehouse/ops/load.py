@@ -31,6 +31,7 @@ from ticdc_lakehouse.gold.naming import naming
 from ticdc_lakehouse.gold.state import data_tables, published
 from ticdc_lakehouse.gold.time_zones import check_time_zones
 from ticdc_lakehouse.ops.clock_turns import is_ambiguous_sql, turned_back
+from ticdc_lakehouse.ops.dumpling.ends import check_ends
 from ticdc_lakehouse.ops.dumpling.export import Export, read_export
 from ticdc_lakehouse.ops.dumpling.folder import SparkFolder
 from ticdc_lakehouse.ops.dumpling.rows import rows as exported_rows
@@ -95,6 +96,7 @@ def load(
     commits = Commits(lake=lake, feed=config.feed, run=str(uuid4()))
     loading = _Loading(lake=lake, config=config, export=export, time_zone=options.time_zone, commits=commits)
     definitions = loading.definitions(tables, before)
+    check_ends(lake.spark, export, [export.tables[name] for name in tables])
     lake.make_schemas(definition.name for definition in definitions)
     rows = {definition.table.name: loading.fill(definition) for definition in definitions}
     states = {definition.table.name: loading.state(definition) for definition in definitions}

@@ -7,6 +7,7 @@ others.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from urllib.parse import unquote
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +22,9 @@ UNKNOWN_TO_SPARK = (".zst", ".snappy")
 """Compressions that Spark does not read everywhere: Hadoop's zstd is a native library, its snappy has other frames."""
 PIECE = 8 * 1024 * 1024
 """Bytes that are split into lines at a time, or more where a line is longer."""
+COPY_AGAIN = "copy the export again, or export it again"
+CUT_OFF = f"is cut off, its last line does not end as dumpling ends it: {COPY_AGAIN}"
+HOLDS_NOTHING = f"holds nothing, and dumpling writes no such file: {COPY_AGAIN}"
 _STREAMS = {".gz": "gzip", ".zst": "zstd"}
 _SNAPPY_BLOCK, _SNAPPY_STORED, _SNAPPY_SKIPPED = 0x00, 0x01, 0x80
 """Kinds of chunks of a snappy frame; from the last on they say nothing about the content."""
@@ -47,11 +51,11 @@ def content(data: bytes, name: str, *, limit: int | None = None) -> bytes:
 def lines(data: bytes, name: str, dialect: Dialect) -> Iterator[pa.Array]:
     """The lines of a file without LF, in arrays of BINARY. A line end within a value ends no line.
 
-    Raises ConfigError for a damaged file.
+    Raises ConfigError for a damaged file: also one without content, or without LF at its end.
     """
-    rest = b""
+    rest = None
     for piece in _gathered(pieces(data, name)):
-        text = rest + piece
+        text = (rest or b"") + piece
         array = np.frombuffer(text, np.uint8)
         ends = positions(array, b"\n")
         if not dialect.backslash:
@@ -60,8 +64,10 @@ def lines(data: bytes, name: str, dialect: Dialect) -> Iterator[pa.Array]:
             yield slices(text, np.concatenate(([0], ends[:-1] + 1)), ends)
             text = text[int(ends[-1]) + 1 :]
         rest = text
+    if rest is None:
+        raise ConfigError(f"{unquote(name)} {HOLDS_NOTHING}")
     if rest:
-        yield pa.array([rest], pa.binary())
+        raise ConfigError(f"{unquote(name)} {CUT_OFF}")
 
 
 def pieces(data: bytes, name: str) -> Iterator[bytes]:

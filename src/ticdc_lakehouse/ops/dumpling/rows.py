@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.mysql_type import Family
-from ticdc_lakehouse.ops.dumpling.contents import UNKNOWN_TO_SPARK, lines
+from ticdc_lakehouse.ops.dumpling.contents import CUT_OFF, UNKNOWN_TO_SPARK, lines
 from ticdc_lakehouse.ops.dumpling.dialect import BinaryForm, Dialect
 from ticdc_lakehouse.ops.dumpling.export import Export, ExportedTable, wrong_header
 from ticdc_lakehouse.ops.dumpling.fields import RAW, RowLines
@@ -24,6 +24,8 @@ from ticdc_lakehouse.ops.dumpling.folder import BLOCK_START, FILE
 from ticdc_lakehouse.schema.definition import ColumnDefinition
 from ticdc_lakehouse.sql.text import quoted
 
+LAST_ROW = b");"
+"""What the last row of an INSERT statement ends with."""
 MAX_WHOLE_FILE = 1024 * 1024 * 1024
 """Bytes of a file that is read whole; Spark reads none of 2 GiB."""
 
@@ -121,10 +123,14 @@ class RowReader:
 
     def read_file(self, content: bytes, file: str) -> Iterator[pa.RecordBatch]:
         """Columns of a whole file. Raises ConfigError as `read_lines`."""
+        last = b""
         for number, batch in enumerate(lines(content, file, self.dialect)):
             if number == 0:
                 self._check_header(batch[0].as_py(), file)
             yield from self._read(batch[1:] if number == 0 and self._has_header else batch, file)
+            last = batch[-1].as_py()
+        if self.dialect.statements and not last.endswith(LAST_ROW):
+            raise ConfigError(f"{unquote(file)} {CUT_OFF}")
 
     @property
     def _has_header(self) -> bool:
@@ -160,7 +166,7 @@ class RowReader:
                 shown = line[:1000].decode(errors="replace")
                 raise ConfigError(f"expected {expected}, found {shown}: was it --escape-backslash=false?")
         data = data.filter(is_row)
-        closed = pc.or_(pc.ends_with(data, b"),"), pc.ends_with(data, b");"))
+        closed = pc.or_(pc.ends_with(data, b"),"), pc.ends_with(data, LAST_ROW))
         if not pc.all(closed, min_count=0).as_py():
             raise ConfigError(f"a row that does not end: {data.filter(pc.invert(closed))[0].as_py()[:200]!r}")
         return data

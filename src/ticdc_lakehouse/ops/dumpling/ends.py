@@ -1,0 +1,55 @@
+"""Whether files that Spark splits into lines end as Dumpling ends them: lines do not show it.
+
+Files that are read whole are checked where they are read (`rows`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from urllib.parse import unquote
+
+from pyspark.sql import Row, SparkSession
+from pyspark.sql import functions as F
+
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.ops.dumpling.contents import CUT_OFF, HOLDS_NOTHING
+from ticdc_lakehouse.ops.dumpling.export import Export, ExportedTable
+from ticdc_lakehouse.ops.dumpling.folder import FILE
+from ticdc_lakehouse.ops.dumpling.rows import LAST_ROW, RowReader
+
+
+def check_ends(spark: SparkSession, export: Export, tables: Iterable[ExportedTable]) -> None:
+    """Raises ConfigError for a file of these tables that is cut off or holds nothing. Reads them once, in Spark alone.
+
+    Of a compressed CSV file it is seen only where lines end with CR LF: its bytes are not known.
+    """
+    split = [table for table in tables if not RowReader(dialect=export.dialect, table=table).whole]
+    files = [file for table in split for file in table.files]
+    counts = {row["file"]: row for row in _counts(spark, export.folder, files)} if files else {}
+    for file in files:
+        if file not in counts:
+            raise ConfigError(f"{export.folder}/{unquote(file)} {HOLDS_NOTHING}")
+        if _is_cut_off(counts[file], export, file):
+            raise ConfigError(f"{export.folder}/{unquote(file)} {CUT_OFF}")
+
+
+def _counts(spark: SparkSession, folder: str, files: Iterable[str]) -> list[Row]:
+    """By ``file``: its bytes if each line ends with LF, its lines, those that end with CR LF, and how many INSERT
+    statements begin and end."""
+    text = spark.read.format("text").option("lineSep", "\n").load(folder).where(F.col(FILE).isin([*files]))
+    line = F.col("value")
+    is_last_row = line.startswith("(") & line.endswith(LAST_ROW.decode())
+    by_file = text.groupBy(F.col(FILE).alias("file")).agg(
+        F.sum(F.octet_length(line) + 1).alias("bytes"),
+        F.count("*").alias("lines"),
+        F.count_if(line.endswith("\r")).alias("with_cr"),
+        F.count_if(line.startswith("INSERT INTO ")).alias("begun"),
+        F.count_if(is_last_row).alias("ended"),
+    )
+    return by_file.collect()
+
+
+def _is_cut_off(counts: Row, export: Export, file: str) -> bool:
+    lines, with_cr, size = counts["lines"], counts["with_cr"], export.sizes[file]
+    has_open_end = 0 < with_cr < lines if file.endswith(".gz") else counts["bytes"] > size
+    return has_open_end or (export.dialect.statements and counts["begun"] != counts["ended"])
