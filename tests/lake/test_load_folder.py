@@ -42,7 +42,8 @@ def read(folder: Path, options: DumplingOptions | None = None) -> Export:
 
 def loadable(folder: Path, *options: str) -> list[str]:
     given = read_load_options(" ".join(options))
-    return [str(name) for name in loadable_tables(read(folder), GoldConfig(feed="f", time_zone="UTC"), given)]
+    export = read(folder, given.dumpling)
+    return [str(name) for name in loadable_tables(export, GoldConfig(feed="f", time_zone="UTC"), given)]
 
 
 def test_views_and_sequences_of_an_export_are_passed_over(folder: Path) -> None:
@@ -79,7 +80,7 @@ def test_a_backslash_in_the_names_of_an_enum_is_one_backslash(folder: Path) -> N
 def test_a_file_that_an_export_cannot_have(folder: Path, name: str, content: str, message: str) -> None:
     (folder / name).write_text(content)
     with pytest.raises(ConfigError, match=message):
-        read(folder)
+        loadable(folder)
 
 
 def test_folder_that_is_missing_or_no_export_is_refused(tmp_path: Path) -> None:
@@ -143,7 +144,8 @@ def test_a_name_with_a_quote_in_insert_statements_without_escapes(folder: Path) 
     (folder / "shop.it's.000000000.sql").write_text("INSERT INTO `it's` VALUES\n(1);\n")
     assert loadable(folder) == ["shop.it's", "shop.t"]
     with pytest.raises(ConfigError, match=r"table shop\.it's: the name it's has a quote"):
-        read(folder, DumplingOptions(escape_backslash=False))
+        loadable(folder, "--escape-backslash=false")
+    assert loadable(folder, "--escape-backslash=false", "--table", "shop.t") == ["shop.t"]
 
 
 def test_all_tables_that_have_no_place_in_gold_are_named_at_once(folder: Path) -> None:
@@ -162,6 +164,28 @@ def test_all_tables_that_have_no_place_in_gold_are_named_at_once(folder: Path) -
     assert loadable(folder, "--table", "SHOP.T", "--table", "shop.t") == ["shop.t"]
     with pytest.raises(ConfigError, match=r"--table shop\.x: expected one of shop\.g, shop\.m"):
         loadable(folder, "--table", "shop.x")
+
+
+def test_definitions_that_cannot_be_read_count_only_for_tables_to_load(folder: Path) -> None:
+    write_table(folder, "shop.u", "CREATE TABLE `u` (`id` BIGINT PRIMARY KEY, `v` GEOGRAPHY)", ("id", "v"), [(1, "x")])
+    write_table(folder, "shop.w", "CREATE", ())
+    (folder / "shop.x-schema.sql").write_bytes(b"\xff")
+    with pytest.raises(ConfigError) as error:
+        loadable(folder)
+    u, w, x = str(error.value).splitlines()
+    assert "shop.u-schema.sql, line 3: " in u
+    assert "shop.w-schema.sql, line 3: " in w
+    assert "shop.x-schema.sql: expected UTF-8" in x
+    assert x.endswith("; load the others alone with --table")
+    assert loadable(folder, "--table", "shop.t") == ["shop.t"]
+    config = GoldConfig(feed="f", time_zone="UTC", matches=lambda _database, table: table == "t")
+    assert loadable_tables(read(folder), config, LoadOptions()) == [("shop", "t")]
+
+
+def test_a_temporary_table_has_no_rows_to_load(folder: Path) -> None:
+    create = "CREATE GLOBAL TEMPORARY TABLE `g` (\n  `id` int NOT NULL\n) ENGINE=InnoDB ON COMMIT DELETE ROWS"
+    write_table(folder, "shop.g", create, ())
+    assert loadable(folder) == ["shop.t"]
 
 
 def test_an_export_without_any_row_is_loaded_only_if_it_is_meant(folder: Path) -> None:

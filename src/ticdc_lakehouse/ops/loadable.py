@@ -24,13 +24,13 @@ def loadable_tables(export: Export, config: GoldConfig, options: LoadOptions) ->
         raise ConfigError(f"feed {config.feed}: in gold mode eventual the changes after an export are not known")
     if options.time_zone is not None:
         _check_time_zone(options.time_zone)
+    names = _chosen(export, config, options.tables)
+    all_problems(names, lambda name: _check(export, name, config, options))
     if not (options.all_empty or any(table.files for table in export.tables.values())):
         raise ConfigError(
             f"{export.folder}: no table has a file of rows: export without --no-data, or give load --all-empty if the "
             "tables had no rows"
         )
-    names = _chosen(export, config, options.tables)
-    all_problems(names, lambda name: _check(export, name, config, options))
     return names
 
 
@@ -49,9 +49,10 @@ def all_problems(names: Iterable[TableName], check: Callable[[TableName], _T]) -
 
 
 def _chosen(export: Export, config: GoldConfig, wanted: Iterable[str]) -> list[TableName]:
-    carried = [name for name in export.tables if config.matches(*name)]
+    names = {**export.tables, **export.unreadable}
+    carried = [name for name in names if config.matches(*name)]
     if not carried:
-        exported = ", ".join(map(str, export.tables))
+        exported = ", ".join(map(str, names))
         raise ConfigError(f"{export.folder}: feed {config.feed} includes none of its tables: {exported}")
     texts = by_text(carried)
     by_name = {fold(text): name for text, name in texts.items()}
@@ -62,6 +63,8 @@ def _chosen(export: Export, config: GoldConfig, wanted: Iterable[str]) -> list[T
 
 
 def _check(export: Export, name: TableName, config: GoldConfig, options: LoadOptions) -> None:
+    if name in export.unreadable:
+        raise ConfigError(export.unreadable[name])
     what, exported = f"{export.folder}: table {name}", export.tables[name]
     if not exported.definition.key:
         raise ConfigError(f"{what} has no handle key: its rows cannot be identified")

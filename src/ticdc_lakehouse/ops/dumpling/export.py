@@ -28,6 +28,7 @@ _SCHEMA = re.compile(rf"(?P<database>[^.]+)\.(?P<table>[^.]+)-schema\.sql{_COMPR
 _VIEW = re.compile(rf"(?P<database>[^.]+)\.(?P<table>[^.]+)-schema-view\.sql{_COMPRESSED}", re.DOTALL)
 _DATA = re.compile(rf".+\.(?P<format>csv|sql){_COMPRESSED}", re.DOTALL)
 _OF_SCHEMA = re.compile(rf".+-schema(-[a-z-]+)?\.sql{_COMPRESSED}", re.DOTALL)
+_TEMPORARY = re.compile(r"(/\*!.*?\*/;\s*)*CREATE GLOBAL TEMPORARY TABLE ", re.DOTALL)
 _PLACE = re.compile(r"\{\{\s*(?:fn\s+)?\.(\w+)\s*\}\}")
 _PLACES = {"DB": r"(?P<database>[^.]+)", "Table": r"(?P<table>[^.]+)", "Index": r"[0-9]+"}
 _POSITION = re.compile(r"^\s*Log: tidb-binlog\s+Pos: ([0-9]+)\s*$", re.MULTILINE)
@@ -55,6 +56,8 @@ class Export:
     tso: int
     """Every change with commit_ts at or below it is in, no later one."""
     tables: Mapping[TableName, ExportedTable]
+    unreadable: Mapping[TableName, str]
+    """What is wrong with each table that cannot be read."""
     dialect: Dialect
     sizes: Mapping[str, int]
     """Bytes of each file."""
@@ -62,20 +65,21 @@ class Export:
 
 def read_export(folder: Folder, options: DumplingOptions) -> Export:
     """The export in a folder. Raises ConfigError if it cannot be read, or holds no finished export of TiDB whose rows
-    can be read."""
+    can be read; that single tables cannot is said in `Export.unreadable`."""
     sizes = folder.sizes()
     if "metadata" not in sizes:
         raise ConfigError(f"{folder.path}: expected an export of Dumpling's, found no file metadata")
-    tso = _tso(folder.path, _texts(folder, ["metadata"])["metadata"])
+    metadata = folder.contents(["metadata"], _MAX_SCHEMA)["metadata"]
+    tso = _tso(folder.path, _decoded(metadata, f"{folder.path}/metadata"))
     _check_flat(folder)
     files, format_ = _data_files(folder.path, sizes, options)
-    tables = _tables(folder, sizes, files)
+    tables, unreadable = _tables(folder, _schemas(folder.path, sizes, files), files)
     if format_ == "sql":
         dialect = options.sql()
-        _check_names(folder.path, tables, dialect)
+        unreadable |= _odd_names(folder.path, tables, dialect)
     else:
         dialect = _csv_dialect(folder, sizes, tables, options)
-    return Export(folder=folder.path, tso=tso, tables=tables, dialect=dialect, sizes=sizes)
+    return Export(folder=folder.path, tso=tso, tables=tables, unreadable=unreadable, dialect=dialect, sizes=sizes)
 
 
 def _tso(folder: str, metadata: str) -> int:
@@ -144,31 +148,38 @@ def _by_table(pattern: re.Pattern[str], names: Iterable[str]) -> dict[TableName,
     return {name: tuple(files) for name, files in files_of.items()}
 
 
-def _tables(
-    folder: Folder, sizes: Iterable[str], files: Mapping[TableName, tuple[str, ...]]
-) -> dict[TableName, ExportedTable]:
-    views = _by_table(_VIEW, sizes)  # whose -schema.sql is a table that stands in for the view
-    schemas = {name: names[0] for name, names in _by_table(_SCHEMA, sizes).items() if name not in views}
+def _schemas(folder: str, names: Iterable[str], files: Mapping[TableName, tuple[str, ...]]) -> dict[TableName, str]:
+    """The file of each table's CREATE TABLE. Raises ConfigError for rows without one."""
+    names = tuple(names)
+    views = _by_table(_VIEW, names)  # whose -schema.sql is a table that stands in for the view
+    schemas = {table: found[0] for table, found in _by_table(_SCHEMA, names).items() if table not in views}
     unknown = [name for name in files if name not in schemas]
     if unknown and any(TableName(name.table, name.database) in schemas for name in unknown):
-        raise ConfigError(f"{folder.path}: {unquote(files[unknown[0]][0])}: {_OTHER_TEMPLATE}")
+        raise ConfigError(f"{folder}: {unquote(files[unknown[0]][0])}: {_OTHER_TEMPLATE}")
     if unknown:
         raise ConfigError(
-            f"{folder.path}: rows of {'.'.join(unknown[0])} without its CREATE TABLE: export without --no-schemas"
+            f"{folder}: rows of {'.'.join(unknown[0])} without its CREATE TABLE: export without --no-schemas"
         )
     if not schemas:
-        raise ConfigError(f"{folder.path}: expected tables (<database>.<table>-schema.sql), found none")
-    texts = _texts(folder, [*schemas.values()])
-    return {
-        name: _table(name, texts[file], f"{folder.path}/{unquote(file)}", files.get(name, ()))
-        for name, file in schemas.items()
-    }
+        raise ConfigError(f"{folder}: expected tables (<database>.<table>-schema.sql), found none")
+    return schemas
 
 
-def _texts(folder: Folder, names: list[str]) -> dict[str, str]:
-    """The texts of small files."""
-    contents = folder.contents(names, _MAX_SCHEMA)
-    return {name: _decoded(content(contents[name], name), f"{folder.path}/{unquote(name)}") for name in names}
+def _tables(
+    folder: Folder, schemas: Mapping[TableName, str], files: Mapping[TableName, tuple[str, ...]]
+) -> tuple[dict[TableName, ExportedTable], dict[TableName, str]]:
+    """The tables that can be read, and what is wrong with the others. Temporary tables have no rows to load."""
+    contents = folder.contents([*schemas.values()], _MAX_SCHEMA)
+    tables, unreadable = {}, {}
+    for name, schema in schemas.items():
+        file = f"{folder.path}/{unquote(schema)}"
+        try:
+            text = _decoded(content(contents[schema], schema), file)
+            if not _TEMPORARY.match(text):
+                tables[name] = _table(name, text, file, files.get(name, ()))
+        except ConfigError as error:
+            unreadable[name] = str(error)
+    return tables, unreadable
 
 
 def _decoded(text: bytes, file: str) -> str:
@@ -225,12 +236,14 @@ def _have_plain_names(columns: Iterable[ColumnDefinition]) -> bool:
     return all(_PLAIN.fullmatch(column.name) for column in columns)
 
 
-def _check_names(folder: str, tables: Mapping[TableName, ExportedTable], dialect: Dialect) -> None:
-    """Raise ConfigError for names with a quote, where an INSERT does not distinguish a name's quote from a value's."""
+def _odd_names(folder: str, tables: Mapping[TableName, ExportedTable], dialect: Dialect) -> dict[TableName, str]:
+    """What is wrong with tables that have a quote in a name, where an INSERT does not distinguish it from a value's."""
+    problems = {}
     for name, table in () if dialect.backslash else tables.items():
         odd = [text for text in (name.table, *(column.name for column in table.columns)) if "'" in text]
         if odd and table.files:
-            raise ConfigError(
+            problems[name] = (
                 f"{folder}: table {'.'.join(name)}: the name {odd[0]} has a quote: export without "
                 "--escape-backslash=false"
             )
+    return problems

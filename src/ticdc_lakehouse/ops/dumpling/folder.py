@@ -119,7 +119,8 @@ class SparkFolder:
     def contents(self, names: Collection[str], limit: int) -> dict[str, bytes]:
         """As `Folder.contents`."""
         files = self.spark.read.format("binaryFile").load(self.path).where(F.col(FILE).isin([*names]))
-        return {name: bytes(head) for name, head in files.select(FILE, F.substring("content", 1, limit)).collect()}
+        heads = files.select(FILE, F.substring("content", 1, limit)).collect()
+        return dict.fromkeys(names, b"") | {name: bytes(head) for name, head in heads}
 
     def first_line(self, name: str) -> bytes:
         """As `Folder.first_line`. A file that Spark can split may be of any size."""
