@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -69,6 +70,7 @@ def test_a_backslash_in_the_names_of_an_enum_is_one_backslash(folder: Path) -> N
         ("shop.t.000000001.sql", "", "files in CSV and in SQL"),
         ("t.shop.000000000.csv", "", "--output-filename-template"),
         ("t.csv", "", "--output-filename-template"),
+        ("shop.t.000000001.csv", "", r"shop\.t\.000000001\.csv holds nothing"),
         ("shop.u.000000000.csv", "", r"rows of shop\.u without its CREATE TABLE"),
         ("_x.u-schema.sql", "CREATE TABLE u (id INT)", "Spark does not read files whose names begin with _"),
         ("shop.u-schema.sql", "CREATE TABLE w (id INT)", r"expected CREATE TABLE of shop\.u alone, found shop\.w"),
@@ -164,6 +166,27 @@ def test_all_tables_that_have_no_place_in_gold_are_named_at_once(folder: Path) -
     assert loadable(folder, "--table", "SHOP.T", "--table", "shop.t") == ["shop.t"]
     with pytest.raises(ConfigError, match=r"--table shop\.x: expected one of shop\.g, shop\.m"):
         loadable(folder, "--table", "shop.x")
+
+
+def test_a_chunk_whose_files_have_a_gap_lacks_one(folder: Path) -> None:
+    """``-r`` with ``-F``: a chunk without rows has no file, a chunk's files are numbered without gaps."""
+    whole = (folder / "shop.t.000000000.csv").rename(folder / "shop.t.0000000000000.csv").read_bytes()
+    for number in ("0000000020000", "0000000020001", "0000000020002", "000000004"):
+        (folder / f"shop.t.{number}.csv").write_bytes(whole)
+    assert loadable(folder) == ["shop.t"]
+    (folder / "shop.t.0000000020001.csv").unlink()
+    with pytest.raises(ConfigError, match=r"table shop\.t has no file numbered 0000000020001: copy the export again"):
+        loadable(folder)
+    (folder / "shop.t.0000000020000.csv").unlink()
+    with pytest.raises(ConfigError, match="has no file numbered 0000000020000"):
+        loadable(folder)
+
+
+def test_a_compressed_file_without_content_shows_no_header(folder: Path) -> None:
+    (folder / "shop.t.000000000.csv").unlink()
+    (folder / "shop.t.000000001.csv.gz").write_bytes(gzip.compress(b""))
+    with pytest.raises(ConfigError, match=r"shop\.t\.000000001\.csv\.gz holds nothing"):
+        loadable(folder)
 
 
 def test_definitions_that_cannot_be_read_count_only_for_tables_to_load(folder: Path) -> None:

@@ -13,10 +13,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import groupby
 from urllib.parse import unquote
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.ops.dumpling.contents import content
+from ticdc_lakehouse.ops.dumpling.contents import COPY_AGAIN, HOLDS_NOTHING, content
 from ticdc_lakehouse.ops.dumpling.dialect import GIVE_OPTIONS, Dialect, DumplingOptions
 from ticdc_lakehouse.ops.dumpling.folder import Folder
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
@@ -30,8 +31,9 @@ _DATA = re.compile(rf".+\.(?P<format>csv|sql){_COMPRESSED}", re.DOTALL)
 _OF_SCHEMA = re.compile(rf".+-schema(-[a-z-]+)?\.sql{_COMPRESSED}", re.DOTALL)
 _TEMPORARY = re.compile(r"(/\*!.*?\*/;\s*)*CREATE GLOBAL TEMPORARY TABLE ", re.DOTALL)
 _PLACE = re.compile(r"\{\{\s*(?:fn\s+)?\.(\w+)\s*\}\}")
-_PLACES = {"DB": r"(?P<database>[^.]+)", "Table": r"(?P<table>[^.]+)", "Index": r"[0-9]+"}
+_PLACES = {"DB": r"(?P<database>[^.]+)", "Table": r"(?P<table>[^.]+)", "Index": r"(?P<index>[0-9]+)"}
 _POSITION = re.compile(r"^\s*Log: tidb-binlog\s+Pos: ([0-9]+)\s*$", re.MULTILINE)
+_CHUNK_DIGITS = 9
 _FINISHED = "Finished dump at:"
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _MAX_SCHEMA = 64 * 1024 * 1024
@@ -72,8 +74,10 @@ def read_export(folder: Folder, options: DumplingOptions) -> Export:
     metadata = folder.contents(["metadata"], _MAX_SCHEMA)["metadata"]
     tso = _tso(folder.path, _decoded(metadata, f"{folder.path}/metadata"))
     _check_flat(folder)
-    files, format_ = _data_files(folder.path, sizes, options)
+    pattern = _file_name(options.output_filename_template)
+    files, format_ = _data_files(folder.path, sizes, pattern)
     tables, unreadable = _tables(folder, _schemas(folder.path, sizes, files), files)
+    unreadable |= _damaged(folder.path, sizes, files, pattern)
     if format_ == "sql":
         dialect = options.sql()
         unreadable |= _odd_names(folder.path, tables, dialect)
@@ -102,14 +106,13 @@ def _check_flat(folder: Folder) -> None:
 
 
 def _data_files(
-    folder: str, names: Iterable[str], options: DumplingOptions
+    folder: str, names: Iterable[str], pattern: re.Pattern[str]
 ) -> tuple[dict[TableName, tuple[str, ...]], str]:
     """Each table's data files, and their format: ``csv`` or ``sql``."""
     data = {name: match for name in names if (match := _DATA.fullmatch(unquote(name))) and not _is_schema(name)}
     formats = {match["format"] for match in data.values()}
     if len(formats) > 1:
         raise ConfigError(f"{folder}: files in CSV and in SQL: expected one export")
-    pattern = _file_name(options.output_filename_template)
     strange = [name for name in data if not pattern.fullmatch(unquote(name))]
     if strange:
         raise ConfigError(f"{folder}: {unquote(strange[0])}: {_OTHER_TEMPLATE}")
@@ -182,6 +185,35 @@ def _tables(
     return tables, unreadable
 
 
+def _damaged(
+    folder: str, sizes: Mapping[str, int], files: Mapping[TableName, tuple[str, ...]], pattern: re.Pattern[str]
+) -> dict[TableName, str]:
+    """What is wrong with tables that have a file of zero bytes, or lack one."""
+    problems = {}
+    for name, of_table in files.items():
+        empty = [unquote(file) for file in of_table if not sizes[file]]
+        matches = (pattern.fullmatch(unquote(file)) for file in of_table)
+        if empty:
+            problems[name] = f"{folder}/{empty[0]} {HOLDS_NOTHING}"
+        elif missing := _missing(match["index"] for match in matches if match):
+            problems[name] = f"{folder}: table {name} has no file numbered {missing}: {COPY_AGAIN}"
+    return problems
+
+
+def _missing(numbers: Iterable[str]) -> str | None:
+    """The first number that is missing between those of a table's files.
+
+    With ``-r`` and ``-F`` a number is that of a chunk and, from 0, of a file of it. With one of them alone it does not
+    show whether a file is missing, since a chunk without rows has none.
+    """
+    in_chunks = sorted(number for number in numbers if len(number) > _CHUNK_DIGITS)
+    for chunk, of_chunk in groupby(in_chunks, key=lambda number: number[:_CHUNK_DIGITS]):
+        found = {int(number[_CHUNK_DIGITS:]) for number in of_chunk}
+        for gap in sorted({*range(max(found))} - found):
+            return f"{chunk}{gap:04}"
+    return None
+
+
 def _decoded(text: bytes, file: str) -> str:
     try:
         return text.decode()
@@ -214,12 +246,14 @@ def _csv_dialect(
     if options.no_header:
         return options.csv(None, ())
     shown = [t for t in tables.values() if len(t.columns) > 1 and _have_plain_names(t.columns[:2])]
-    files = {file: table for table in shown for file in table.files}
+    files = {file: table for table in shown for file in table.files if sizes[file]}
     if not files:
         return options.csv(None, ())
     file = min(files, key=sizes.__getitem__)
     names = [column.name for column in files[file].columns]
     line = folder.first_line(file).removesuffix(b"\r")
+    if not line:
+        raise ConfigError(f"{folder.path}/{unquote(file)} {HOLDS_NOTHING}")
     dialect = options.csv(line, names)
     if line != dialect.header_line(names):
         raise ConfigError(f"{folder.path}/{unquote(file)}: {wrong_header(line, dialect, names)}")
