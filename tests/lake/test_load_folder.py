@@ -47,11 +47,13 @@ def loadable(folder: Path, *options: str) -> list[str]:
     return [str(name) for name in loadable_tables(export, GoldConfig(feed="f", time_zone="UTC"), given)]
 
 
-def test_views_and_sequences_of_an_export_are_passed_over(folder: Path) -> None:
+def test_what_is_no_table_of_an_export_is_passed_over(folder: Path) -> None:
     write_table(folder, "shop.v", "CREATE TABLE `v`(\n`id` int\n)ENGINE=MyISAM", ())
     (folder / "shop.v-schema-view.sql").write_text("CREATE VIEW v AS SELECT 1;")
     (folder / "shop.s-schema-sequence.sql").write_text("CREATE SEQUENCE s;")
     (folder / "shop-schema-create.sql").write_text("CREATE DATABASE shop;")
+    (folder / "near-placement-policy-create.sql").write_text("CREATE PLACEMENT POLICY `near` FOLLOWERS=4;")
+    (folder / "far%2E-placement-policy-create.sql.gz").write_bytes(gzip.compress(b"CREATE PLACEMENT POLICY `far.`;"))
     assert loadable(folder) == ["shop.t"]
 
 
