@@ -97,6 +97,14 @@ def test_insert_statements_are_read(backslash: bool, written: list[Row], size: i
     assert whole(b"".join(line + b"\n" for line in lines), dialect, piece) == digits
 
 
+def test_an_insert_statement_spells_the_table_as_the_command_did() -> None:
+    """``dumpling -T shop.ÄPFEL`` of a table `Äpfel`."""
+    (table,) = tables_from_sql("CREATE TABLE `Äpfel` (id INT)", "shop")
+    reader = RowReader(dialect=SQL, table=ExportedTable(definition=table, columns=table.columns))
+    for insert in ("INSERT INTO `ÄPFEL` VALUES", "INSERT INTO `äpfel` (`id`) VALUES"):
+        assert rows([*reader.read_file(f"{insert}\n(1);\n".encode(), "a.sql")]) == [("1",)]
+
+
 def as_bytes(row: Row) -> tuple[Value, Value, bytes | None]:
     number, text, raw = row
     assert raw is None or isinstance(raw, bytes)

@@ -22,6 +22,7 @@ from ticdc_lakehouse.ops.dumpling.export import Export, ExportedTable, wrong_hea
 from ticdc_lakehouse.ops.dumpling.fields import RAW, RowLines
 from ticdc_lakehouse.ops.dumpling.folder import BLOCK_START, FILE
 from ticdc_lakehouse.schema.definition import ColumnDefinition
+from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.sql.text import quoted
 
 LAST_ROW = b");"
@@ -160,11 +161,12 @@ class RowReader:
         is_row = pc.starts_with(data, b"(")
         others = data.filter(pc.invert(is_row))
         ignored = pc.or_(pc.starts_with(others, b"/*!"), pc.equal(pc.binary_length(others), 0))
+        known = set(map(fold, self._inserts))
         for line in others.filter(pc.invert(ignored)).unique().to_pylist():
-            if line not in self._inserts:
-                expected = " or ".join(map(bytes.decode, self._inserts))
-                shown = line[:1000].decode(errors="replace")
-                raise ConfigError(f"expected {expected}, found {shown}: was it --escape-backslash=false?")
+            text = line.decode(errors="replace")
+            if fold(text) not in known:
+                expected = " or ".join(self._inserts)
+                raise ConfigError(f"expected {expected}, found {text[:1000]}: was it --escape-backslash=false?")
         data = data.filter(is_row)
         closed = pc.or_(pc.ends_with(data, b"),"), pc.ends_with(data, LAST_ROW))
         if not pc.all(closed, min_count=0).as_py():
@@ -172,12 +174,15 @@ class RowReader:
         return data
 
     @cached_property
-    def _inserts(self) -> tuple[bytes, ...]:
-        """The lines before rows: without the columns, where no generated column is left out, and with them."""
+    def _inserts(self) -> tuple[str, ...]:
+        """The lines before rows: without the columns, where no generated column is left out, and with them.
+
+        Dumpling spells the table as its ``-T`` does.
+        """
         columns = ",".join(quoted(column.name) for column in self.table.columns)
         into = f"INSERT INTO {quoted(self.table.definition.table)}"
-        listed = f"{into} ({columns}) VALUES".encode()
-        return (f"{into} VALUES".encode(), listed) if self._is_complete else (listed,)
+        listed = f"{into} ({columns}) VALUES"
+        return (f"{into} VALUES", listed) if self._is_complete else (listed,)
 
     @property
     def _is_complete(self) -> bool:
