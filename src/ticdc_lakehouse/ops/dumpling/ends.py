@@ -5,7 +5,7 @@ Files that are read whole are checked where they are read (`rows`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from urllib.parse import unquote
 
 from pyspark.sql import Row, SparkSession
@@ -14,14 +14,15 @@ from pyspark.sql import functions as F
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.ops.dumpling.contents import CUT_OFF, HOLDS_NOTHING
 from ticdc_lakehouse.ops.dumpling.export import Export, ExportedTable
-from ticdc_lakehouse.ops.dumpling.folder import FILE
+from ticdc_lakehouse.ops.dumpling.folder import FILE, damage_named
 from ticdc_lakehouse.ops.dumpling.rows import LAST_ROW, RowReader
 
 
 def check_ends(spark: SparkSession, export: Export, tables: Iterable[ExportedTable]) -> None:
-    """Raises ConfigError for a file of these tables that is cut off or holds nothing. Reads them once, in Spark alone.
+    """Raises ConfigError for a file of these tables that is cut off, cannot be decompressed or holds nothing.
 
-    Of a compressed CSV file it is seen only where lines end with CR LF: its bytes are not known.
+    Reads them once, in Spark alone. Of a compressed CSV file, whose bytes are not known, that it was cut off before it
+    was compressed shows only where lines end with CR LF.
     """
     split = [table for table in tables if not RowReader(dialect=export.dialect, table=table).whole]
     files = [file for table in split for file in table.files]
@@ -33,7 +34,7 @@ def check_ends(spark: SparkSession, export: Export, tables: Iterable[ExportedTab
             raise ConfigError(f"{export.folder}/{unquote(file)} {CUT_OFF}")
 
 
-def _counts(spark: SparkSession, folder: str, files: Iterable[str]) -> list[Row]:
+def _counts(spark: SparkSession, folder: str, files: Collection[str]) -> list[Row]:
     """By ``file``: its bytes if each line ends with LF, its lines, those that end with CR LF, and how many INSERT
     statements begin and end."""
     text = spark.read.format("text").option("lineSep", "\n").load(folder).where(F.col(FILE).isin([*files]))
@@ -46,7 +47,8 @@ def _counts(spark: SparkSession, folder: str, files: Iterable[str]) -> list[Row]
         F.count_if(line.startswith("INSERT INTO ")).alias("begun"),
         F.count_if(is_last_row).alias("ended"),
     )
-    return by_file.collect()
+    with damage_named(folder, files):
+        return by_file.collect()
 
 
 def _is_cut_off(counts: Row, export: Export, file: str) -> bool:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import quote, unquote
 
-from pyspark.errors import AnalysisException
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.ops.dumpling.contents import UNKNOWN_TO_SPARK, content
+from ticdc_lakehouse.ops.dumpling.contents import COPY_AGAIN, UNKNOWN_TO_SPARK, content
 
 FILE = "_metadata.file_name"
 """Spark's column of a file's name: as part of a URI, so that % stands there for what Dumpling's % stands for, too."""
@@ -128,5 +130,19 @@ class SparkFolder:
             return content(self.contents([name], _HEAD)[name], name, limit=_HEAD).partition(b"\n")[0]
         lines = self.spark.read.format("text").option("lineSep", "\n").load(self.path)
         begin = lines.where((F.col(FILE) == name) & (F.col(BLOCK_START) == 0)).select(F.col("value").cast("binary"))
-        line = begin.first()
+        with damage_named(self.path, [name]):
+            line = begin.first()
         return b"" if line is None else bytes(line[0])
+
+
+@contextmanager
+def damage_named(folder: str, names: Collection[str]) -> Iterator[None]:
+    """Raises ConfigError in place of Spark's exception for one of these files that Spark cannot decompress."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        text = str(error)
+        damaged = [name for name in names if name.endswith(".gz") and f"/{name}" in text]
+        if not damaged or "FAILED_READ_FILE" not in text:
+            raise
+        raise ConfigError(f"{folder}/{unquote(damaged[0])} cannot be decompressed: {COPY_AGAIN}") from None
