@@ -137,6 +137,11 @@ def test_a_file_that_is_cut_off(dialect: Dialect, cut: bytes, rest: bytes, piece
         whole(cut, dialect, piece)
 
 
+def test_escapes_that_are_taken_for_quotes_look_like_a_file_that_is_cut_off() -> None:
+    with pytest.raises(ConfigError, match=r"is cut off.*; or was it without --escape-backslash=false"):
+        whole(b'"id","a""b","raw"\n1,"\\"",""\n', NO_BACKSLASH, 99)
+
+
 @pytest.mark.parametrize(
     ("data", "name"),
     [(b"", "a.csv"), (gzip.compress(b""), "a.csv.gz"), (pa.compress(b"", "zstd", asbytes=True), "a.sql.zst")],

@@ -71,6 +71,7 @@ def ends_of(spark: SparkSession, folder: Path, options: DumplingOptions | None =
         ("csv.gz", CSV, "cannot be decompressed"),
         ("sql", SQL, None),
         ("sql", SQL * 2, None),
+        ("sql", SQL.replace(b"(2,'x')", b"(2,'\n')"), "is cut off.*; or was it --escape-backslash=false"),
         ("sql", SQL + SQL[: SQL.index(b"(")], "is cut off"),
         ("sql", SQL[: -len("(2,'x');\n")], "is cut off"),
         ("sql", SQL[:-1], "is cut off"),

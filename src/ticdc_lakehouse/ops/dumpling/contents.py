@@ -67,7 +67,8 @@ def lines(data: bytes, name: str, dialect: Dialect) -> Iterator[pa.Array]:
     if rest is None:
         raise ConfigError(f"{unquote(name)} {HOLDS_NOTHING}")
     if rest:
-        raise ConfigError(f"{unquote(name)} {CUT_OFF}")
+        other = "" if dialect.backslash else "; or was it without --escape-backslash=false?"
+        raise ConfigError(f"{unquote(name)} {CUT_OFF}{other}")
 
 
 def pieces(data: bytes, name: str) -> Iterator[bytes]:

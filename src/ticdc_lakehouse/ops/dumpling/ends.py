@@ -30,8 +30,8 @@ def check_ends(spark: SparkSession, export: Export, tables: Iterable[ExportedTab
     for file in files:
         if file not in counts:
             raise ConfigError(f"{export.folder}/{unquote(file)} {HOLDS_NOTHING}")
-        if _is_cut_off(counts[file], export, file):
-            raise ConfigError(f"{export.folder}/{unquote(file)} {CUT_OFF}")
+        if fault := _fault(counts[file], export, file):
+            raise ConfigError(f"{export.folder}/{unquote(file)} {fault}")
 
 
 def _counts(spark: SparkSession, folder: str, files: Collection[str]) -> list[Row]:
@@ -51,7 +51,11 @@ def _counts(spark: SparkSession, folder: str, files: Collection[str]) -> list[Ro
         return by_file.collect()
 
 
-def _is_cut_off(counts: Row, export: Export, file: str) -> bool:
-    lines, with_cr, size = counts["lines"], counts["with_cr"], export.sizes[file]
-    has_open_end = 0 < with_cr < lines if file.endswith(".gz") else counts["bytes"] > size
-    return has_open_end or (export.dialect.statements and counts["begun"] != counts["ended"])
+def _fault(counts: Row, export: Export, file: str) -> str | None:
+    """What is wrong with a file. Where values have line ends, lines that are parts of rows look like damage, too."""
+    is_compressed = file.endswith(".gz")
+    if not is_compressed and counts["bytes"] > export.sizes[file]:
+        return CUT_OFF
+    has_open_line = is_compressed and 0 < counts["with_cr"] < counts["lines"]
+    has_open_statement = export.dialect.statements and counts["begun"] != counts["ended"]
+    return f"{CUT_OFF}; or was it --escape-backslash=false?" if has_open_line or has_open_statement else None
