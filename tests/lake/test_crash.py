@@ -169,7 +169,7 @@ def test_maintenance_takes_back_what_a_dead_run_wrote_before_it_deletes_files(
     """And a run of it that dies on the views leaves them to the next run of gold."""
     feed = with_second_window(spark, broker, tmp_path)
     feed.die_before_publishing()
-    views.mark_current(feed.lake, feed.run.gold_config)  # as behind a run that died while it merged
+    views.mark_current(feed.lake, feed.run.gold_config, feed.state.tables)  # as behind a run that died while it merged
     monkeypatch.setattr(maintenance, "kept_days", lambda _: 0)  # what was replaced is as old as a blocked table's rows
     spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
     try:
@@ -182,7 +182,7 @@ def test_maintenance_takes_back_what_a_dead_run_wrote_before_it_deletes_files(
     assert {state.data: state.version for state in feed.state.tables.values()} == feed.data_versions()
     for table in as_of(spark, feed.name, at(1), lake=feed.lake).tables.values():
         assert {row["id"]: (row["v"],) for row in table.collect()} == expected(1)
-    assert not views.are_current(feed.lake, feed.run.gold_config)
+    assert not views.are_current(feed.lake, feed.run.gold_config, feed.state.tables)
     assert feed.apply().tso == at(2)
     check(feed, 2)
 

@@ -291,3 +291,20 @@ def test_repair_puts_rows_in_place_in_one_commit(verification: Verification) -> 
     publish(verification.lake, CONFIG.feed, after, blocked, (), 0)
     with pytest.raises(ConfigError, match="was repaired from TiDB at"):
         decide(verification.lake, CONFIG.feed, "shop.named", Action.RESUME, "its late row is right")
+
+
+def test_a_table_renamed_while_it_was_blocked_is_compared_and_repaired_as_itself(verification: Verification) -> None:
+    """Its definition has the name of its TSO, which is another table's now."""
+    before = verification.state
+    typed, named = (before.tables["shop", name] for name in ("typed", "named"))
+    names = {TableName("shop", "typed"): replace(named, applied_tso=TSO), TableName("shop", "named"): typed}
+    publish(verification.lake, CONFIG.feed, before, replace(before, tables=names), (), 0)
+    assert verification.verify("shop.typed", repair=True)["typed"].result is Result.REPAIRED  # by the test before
+    swapped = verification.state
+
+    verification.execute("UPDATE shop.named SET v = 'again' WHERE n = 'Name 3'")
+    found = verification.verify("shop.typed", repair=True)["typed"]
+    assert (found.result, found.different_rows) == (Result.REPAIRED, 1)
+    versions = {name: state.version - swapped.tables[name].version for name, state in verification.state.tables.items()}
+    assert versions == {("shop", "typed"): 1, ("shop", "named"): 0}
+    assert verification.state.tables["shop", "named"].data == typed.data

@@ -6,7 +6,7 @@ A feed may do without those of gold (``gold.views: none``).
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
@@ -18,7 +18,7 @@ from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.policy import Mode, OnIrregular, Views
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.names import spark_names
+from ticdc_lakehouse.schema.names import TableName, spark_names
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import commented_sql, is_table_sql, literal, quoted
 from ticdc_lakehouse.sql.typed_columns import (
@@ -140,18 +140,18 @@ def _free(name: str, taken: set[str]) -> str:
     return name
 
 
-def are_current(lake: Lake, config: GoldConfig) -> bool:
-    """Whether all views of a feed show its published state; no more after a run died on them, after ``gold.views``
-    changed, and in a new session of a laptop, which knows no views."""
+def are_current(lake: Lake, config: GoldConfig, tables: Iterable[TableName]) -> bool:
+    """Whether all views of a feed show its published state, as its file wants them; no more after a run died on them,
+    after ``gold.views`` or ``gold.on_irregular`` changed, and in a new session of a laptop, which knows no views."""
     if not lake.exists(Layer.OPS, _marker_view(config.feed)):
         return False
     row = lake.spark.table(lake.table(Layer.OPS, _marker_view(config.feed))).first()
-    return row is not None and row[0] == config.views.value
+    return row is not None and row[0] == _wanted(config, tables)
 
 
 def finish_publishing(lake: Lake, config: GoldConfig, newest: Published) -> None:
     """Bring views and the names of live tables to the published state ``newest``, after a run that died on them."""
-    if newest.number and not are_current(lake, config):
+    if newest.number and not are_current(lake, config, newest.tables):
         refresh(lake, config)
 
 
@@ -160,12 +160,18 @@ def mark_stale(lake: Lake, feed: str) -> None:
     lake.spark.sql(f"DROP VIEW IF EXISTS {lake.table(Layer.OPS, _marker_view(feed))}")
 
 
-def mark_current(lake: Lake, config: GoldConfig) -> None:
-    """Say that all views show the published state."""
+def mark_current(lake: Lake, config: GoldConfig, tables: Iterable[TableName]) -> None:
+    """Say that all views show the published state of these tables."""
     comment = f"Is there while all views of changefeed {config.feed} show its published watermark"
-    views = "views COMMENT 'gold.views of its file'"
-    query = f"SELECT {literal(config.views.value)}"
+    views = "views COMMENT 'gold.views of its file, and the tables that show dates as texts'"
+    query = f"SELECT {literal(_wanted(config, tables))}"
     lake.view(Layer.OPS, _marker_view(config.feed), views, query, comment=comment)
+
+
+def _wanted(config: GoldConfig, tables: Iterable[TableName]) -> str:
+    """What of the feed's file the views depend on."""
+    as_text = (".".join(name) for name in tables if config.policy(*name).on_irregular is OnIrregular.TEXT)
+    return " ".join([config.views.value, *sorted(as_text)])
 
 
 def _marker_view(feed: str) -> str:
@@ -184,7 +190,11 @@ def show(lake: Lake, config: GoldConfig, now: Published) -> None:
     """Let views show what is published. Live tables must have their published names
     (`live_table.has_published_names`)."""
     lake.make_schemas(state.name for state in now.tables.values())
-    shown = [(now.definitions[state.data].table, state) for state in now.tables.values() if state.version >= 0]
+    shown = [
+        (now.definitions[state.data].table.named(name), state)
+        for name, state in now.tables.items()
+        if state.version >= 0
+    ]
     for table, state in shown:
         gold_view(lake, config, table, state)
         silver_view(lake, config, state.name, table)
@@ -193,7 +203,7 @@ def show(lake: Lake, config: GoldConfig, now: Published) -> None:
     drop(lake, ever - {state.name for state in now.tables.values()})
     if config.views is Views.NONE:
         drop(lake, ever, layers=(Layer.GOLD,))
-    mark_current(lake, config)
+    mark_current(lake, config, now.tables)
 
 
 def drop(lake: Lake, names: Collection[str], *, layers: Collection[Layer] = (Layer.GOLD, Layer.SILVER)) -> None:

@@ -38,7 +38,6 @@ from ticdc_lakehouse.planning.published_state import Definition, Published, Reco
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan, plan_tables
 from ticdc_lakehouse.policy import Mode
-from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.session_settings import generated_code
 from ticdc_lakehouse.silver import quarantine
@@ -307,10 +306,12 @@ def _publish(
     with ThreadPoolExecutor(_PARALLEL) as pool:  # a view waits for the catalog more than it works
         list(pool.map(lambda outcome: _renew_views(lake, config, before, outcome), shown))
     if gone or any(o.found or o.name not in before.tables for o in outcomes):
-        irregular.create_view(lake, config, ((o.definition.table, o.state) for o in outcomes if o.definition))
+        irregular.create_view(
+            lake, config, ((o.definition.table.named(o.name), o.state) for o in outcomes if o.definition)
+        )
     views.drop(lake, gone)
     if changes:
-        views.mark_current(lake, config)
+        views.mark_current(lake, config, now.tables)
     return after
 
 
@@ -330,24 +331,19 @@ def _show_between(lake: Lake, config: GoldConfig, shown: Iterable[Outcome], arri
     for outcome in shown:
         live = between.get(outcome.state.name)
         if live is not None and outcome.definition is not None:
-            table = _as_named(outcome.definition.table, outcome.name)
+            table = outcome.definition.table.named(outcome.name)
             views.gold_view(lake, config, table, outcome.state, live=live)
 
 
 def _renew_views(lake: Lake, config: GoldConfig, before: Published, outcome: Outcome) -> None:
     if outcome.definition is None:
         return
-    name, table = outcome.state.name, _as_named(outcome.definition.table, outcome.name)
+    name, table = outcome.state.name, outcome.definition.table.named(outcome.name)
     old = before.tables.get(outcome.name)
     same = old is not None and (old.name, old.stop) == (name, outcome.state.stop) and not outcome.found
     views.gold_view(lake, config, table, outcome.state, same_comment=same)
     if outcome.found or old is None:
         views.silver_view(lake, config, name, table)
-
-
-def _as_named(table: Table, name: TableName) -> Table:
-    """A table's definition with the name that it has in TiDB now, also while it is blocked before its RENAME."""
-    return replace(table, database=name.database, table=name.table)
 
 
 def _view_changes(old: TableState | None, new: TableState) -> bool:

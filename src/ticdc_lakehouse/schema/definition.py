@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -117,6 +117,10 @@ class Table:
     def name(self) -> TableName:
         """Its database and name."""
         return TableName(self.database, self.table)
+
+    def named(self, name: TableName) -> Table:
+        """The same under another name: a table that is renamed while it is blocked has that of its last state here."""
+        return replace(self, database=name.database, table=name.table)
 
     @property
     def key_text_columns(self) -> tuple[str, ...]:

@@ -44,6 +44,8 @@ _VIEW = "_ticdc_repair"
 class Repair:
     """The rows of a table to read again."""
 
+    name: TableName
+    """As it is published. One that was renamed while it was blocked has its earlier name in ``table``."""
     table: Table
     state: TableState
     compared: ComparedTable
@@ -64,9 +66,7 @@ def repair(
         _check_published(lake, each)
     commits = Commits(lake=lake, feed=config.feed, run=str(uuid4()))
     with closing(commits):
-        versions = {
-            each.table.name: _merge(commits, config, sessions(each.state.applied_tso), each) for each in repairs
-        }
+        versions = {each.name: _merge(commits, config, sessions(each.state.applied_tso), each) for each in repairs}
     _publish(lake, config, before, commits.run, repairs, versions)
 
 
@@ -74,7 +74,7 @@ def _check_published(lake: Lake, work: Repair) -> None:
     newest, commits = commits_since(lake, work.state.name, work.state.version)
     if commits:
         raise ConfigError(
-            f"{'.'.join(work.table.name)}: the live table is at version {newest}, published is {work.state.version}: "
+            f"{'.'.join(work.name)}: the live table is at version {newest}, published is {work.state.version}: "
             "run gold, then repair"
         )
 
@@ -153,7 +153,7 @@ def _publish(
         lake,
         OVERRIDES,
         [
-            override_row(identity, w.table.name, REPAIR, w.state.applied_tso, f"{w.rows} rows as TiDB has them", now)
+            override_row(identity, w.name, REPAIR, w.state.applied_tso, f"{w.rows} rows as TiDB has them", now)
             for w in repairs
         ],
     )

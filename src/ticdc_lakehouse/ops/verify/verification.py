@@ -86,9 +86,9 @@ def _repaired(
     """The results once the repairs are done: all of them, or none."""
     try:
         repair(lake, config, before, sessions, repairs)
-        done = {r.table.name: (Result.REPAIRED, f"{r.rows} rows read again") for r in repairs}
+        done = {r.name: (Result.REPAIRED, f"{r.rows} rows read again") for r in repairs}
     except (ConfigError, ApplyError) as error:
-        done = {r.table.name: (Result.DIFFERENT, f"not repaired: {error}") for r in repairs}
+        done = {r.name: (Result.DIFFERENT, f"not repaired: {error}") for r in repairs}
     outcomes = ((table, done.get(table.name, (table.result, table.detail))) for table in tables)
     return [replace(table, result=result, detail=detail) for table, (result, detail) in outcomes]
 
@@ -121,12 +121,12 @@ def _verify_table(
     if state.version < 0 or state.dropped:
         reason = "TiDB dropped it" if state.dropped else "its columns are not known yet"
         return _result(name, state, Result.SKIPPED, reason), None
-    columns = source_columns(source, name)
+    table = before.definitions[state.data].table
+    columns = source_columns(source, table.name)  # the name at its TSO, if it was renamed while it was blocked
     if columns is None:
         missing = Difference(table=name, kind=Kind.TABLE, lake="a table")
         result = _result(name, state, Result.DIFFERENT, "TiDB has no such table")
         return replace(result, differences=(missing,)), None
-    table = before.definitions[state.data].table
     if not (columns or table.sent):
         return _result(name, state, Result.SKIPPED, "all its columns are virtual: no message has their values"), None
     compared, only_lake, only_source = compared_table(table, _rows(lake, name, state), columns)
@@ -136,7 +136,7 @@ def _verify_table(
         return result, None
     if (unrepairable := _unrepairable(config, compared, rows, only_lake or only_source)) is not None:
         return replace(result, detail=f"not repaired: {unrepairable}; load an export"), None
-    return result, Repair(table=table, state=state, compared=compared, keys=rows.keys)
+    return result, Repair(name=name, table=table, state=state, compared=compared, keys=rows.keys)
 
 
 def _compared(
