@@ -9,6 +9,7 @@ from changefeed import Changefeed, Source, at, ddl
 
 from ticdc_codec.event import Resolved
 from ticdc_codec.tso import Tso, with_time
+from ticdc_lakehouse.ops.status import feed_status
 from ticdc_lakehouse.silver import events_table
 from ticdc_local.broker import KafkaMessage
 
@@ -67,6 +68,8 @@ def test_retired_partition_is_not_waited_for(spark: SparkSession, broker: Broker
     feed.resolve(at(5), 0)
     assert feed.go().tso == 0
     feed.described = {"kafka": {**kafka, "retired": [place.format(feed.topic)]}}
+    waited_for = [feed_status(feed.lake, feed.name, each).waiting_on for each in (None, feed.run.gold_config)]
+    assert ["kafka.retired" in (reason or "") for reason in waited_for] == [True, False]
     assert feed.apply().tso == (at(5) if "/" in place else 0)
 
     # A row that comes to it all the same is late.

@@ -28,6 +28,7 @@ from ticdc_lakehouse.gold.state_tables import WINDOWS, create_tables, definition
 from ticdc_lakehouse.gold.watermark import Completeness, completeness
 from ticdc_lakehouse.ops import accounting, feed_views
 from ticdc_lakehouse.ops.alarm import Thresholds, problems_of
+from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.computed_default import pending_columns
@@ -238,13 +239,15 @@ def create_feed(lake: Lake, feed: str) -> None:
     quarantine.create_tables(lake)
 
 
-def feed_status(lake: Reader, feed: str) -> FeedStatus:
-    """The status of ``feed`` now. Creates nothing."""
+def feed_status(lake: Reader, feed: str, config: GoldConfig | None = None) -> FeedStatus:
+    """The status of ``feed`` now. Creates nothing. Without ``config``, what its file says of tables and topics that
+    gold leaves out is not known: the watermark may come out too high or too low."""
     current = published(lake, feed)
     is_landed = lake.exists(Layer.BRONZE, landing.offsets_table(feed))
     in_silver = events_table.exists(lake, feed)
     missing = _NO_SILVER if is_landed else _NO_BRONZE
-    complete = _completeness(lake, feed, current) if is_landed and in_silver else missing
+    known = config or GoldConfig(feed=feed, time_zone="UTC")
+    complete = _completeness(lake, current, known) if is_landed and in_silver else missing
     status = FeedStatus(
         feed=feed,
         landed=landing.landed_messages(lake, feed),
@@ -273,11 +276,10 @@ def _pending(current: Published) -> dict[TableName, tuple[str, ...]]:
     return {name: columns for name, columns in names.items() if columns}
 
 
-def _completeness(lake: Reader, feed: str, current: Published) -> Completeness:
-    """The watermark may come out too high, since a topic of tables that the feed file excludes counts as retired."""
+def _completeness(lake: Reader, current: Published, config: GoldConfig) -> Completeness:
     if current.mode is Mode.EVENTUAL:
-        return arrived(lake, feed, current)
-    return completeness(lake, feed, current, lambda _database, _table: True)
+        return arrived(lake, config.feed, current)
+    return completeness(lake, config.feed, current, config.matches, config.retired)
 
 
 def _newest_change(lake: Reader, feed: str, tso: int) -> datetime | None:

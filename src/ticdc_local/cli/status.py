@@ -6,13 +6,14 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_text
 from ticdc_lakehouse.config.feed import load_feed
-from ticdc_lakehouse.config.layer_settings import thresholds_of
+from ticdc_lakehouse.config.layer_settings import gold_config_of, thresholds_of
 from ticdc_lakehouse.counted import counted, duration
 from ticdc_lakehouse.ops import retention
 from ticdc_lakehouse.ops.alarm import Thresholds
@@ -60,7 +61,7 @@ def run(options: argparse.Namespace) -> int:
         _watch(options)
     lake = open_reader(options)
     with progress("reading the lake"):
-        found = [feed_status(lake, feed) for feed in chosen_feeds(options, lake)]
+        found = [status_of(options, lake, feed) for feed in chosen_feeds(options, lake)]
     if not (options.json or options.check):
         print("\n\n".join("\n".join([feed_text(each), *records_text(lake, each.feed)]) for each in found))
         return 0
@@ -90,9 +91,17 @@ def _watch(options: argparse.Namespace) -> None:
 
     def look() -> list[FeedStatus]:
         lake = open_reader(options)  # a reader keeps the tables as it found them
-        return [feed_status(lake, feed) for feed in feeds]
+        return [status_of(options, lake, feed) for feed in feeds]
 
     watch(look, partial(health_of, options, max_age=options.max_age), options.watch)
+
+
+def status_of(options: argparse.Namespace, lake: DeltaReader, feed: str) -> FeedStatus:
+    """A feed's status, by its file if there is one that can be read."""
+    path, config = feed_files(options).get(feed), None
+    with suppress(ConfigError):  # `health_of` says what is wrong with it
+        config = None if path is None else gold_config_of(load_feed(path))
+    return feed_status(lake, feed, config)
 
 
 def health_of(options: argparse.Namespace, status: FeedStatus, max_age: float | None = None) -> tuple[Health, str]:
