@@ -40,6 +40,17 @@ def hours_without_window(lake: Lake, *carried: str) -> int:
     return int(row["minutes_without_window"]) // 60
 
 
+def test_maintenance_passes_over_layers_that_never_ran(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
+    kept = {layer: {"retention_days": 7} for layer in ("bronze", "silver")}
+    feed = Changefeed(spark, broker, tmp_path / "lake", described=kept)
+    assert feed.run.maintain().kept == 0
+    feed.send(0, ORDERS.insert(at(1), 1, "a"))
+    feed.resolve(at(2))
+    feed.run.bronze()
+    assert feed.run.maintain().kept == 0
+    assert feed.go().tso == at(2)
+
+
 @pytest.mark.long
 def test_feed_that_landed_and_never_published_is_shown_from_its_first_run_on(
     spark: SparkSession, broker: Broker, tmp_path: Path

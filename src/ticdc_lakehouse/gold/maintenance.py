@@ -29,7 +29,7 @@ from ticdc_lakehouse.gold.live_table import (
     retention_properties,
 )
 from ticdc_lakehouse.gold.state import data_tables, forget_states, publish, published, published_in
-from ticdc_lakehouse.gold.state_tables import TABLE_STATES, WINDOWS, rows_of
+from ticdc_lakehouse.gold.state_tables import TABLE_STATES, WINDOWS, create_tables, rows_of
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.recovery import still_recoverable
@@ -59,6 +59,7 @@ class Maintained:
 
 def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Maintained:
     """Keep what was the state within the retention time (before ``now``), compact it, and delete the rest."""
+    create_tables(lake)  # of a feed that never ran they may be missing
     feed, days = config.feed, config.retention_days
     since = (now or datetime.now(UTC)) - timedelta(days=days)
     first = _first_shown(lake, feed, since)
@@ -89,7 +90,8 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
     forget_states(lake, feed, first)
     for name in (WINDOWS, TABLE_STATES):  # each run adds a small file
         lake.spark.sql(f"OPTIMIZE {lake.table(Layer.OPS, name)} WHERE feed = {literal(feed)}")
-    lake.spark.sql(f"OPTIMIZE {events_table.full_name(lake, feed)}")
+    if events_table.exists(lake, feed):
+        lake.spark.sql(f"OPTIMIZE {events_table.full_name(lake, feed)}")
     return Maintained(feed=feed, since=since, kept=len(needed), dropped=tuple(unreadable))
 
 

@@ -35,6 +35,8 @@ def retain_bronze(lake: Lake, feed: str, days: int) -> RetentionFloor:
 
 def retain_silver(lake: Lake, feed: str, days: int) -> RetentionFloor:
     """Deletes the events, except DDLs, of batches that nothing needs; returns what is kept."""
+    if not events_table.exists(lake, feed):
+        return RetentionFloor()
     current = published(lake, feed)
     needed = oldest_batch([*_needs(lake, feed, current, days), *_needs_of_commits(lake, feed, current, days)])
     gone = events_table.events(lake, feed).where((F.col("kind") == Kind.ROW.value) & (F.col("batch") < needed.batch))
