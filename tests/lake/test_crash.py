@@ -15,7 +15,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column
 from ticdc_lakehouse.bronze import micro_batch
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold import maintenance, planned_table, views, windows
+from ticdc_lakehouse.gold import maintenance, planned_table, state, views, windows
 from ticdc_lakehouse.gold.maintenance import maintain
 from ticdc_lakehouse.gold.state_tables import DEFINITIONS
 from ticdc_lakehouse.gold.time_travel import as_of
@@ -185,6 +185,25 @@ def test_maintenance_takes_back_what_a_dead_run_wrote_before_it_deletes_files(
     assert not views.are_current(feed.lake, feed.run.gold_config, feed.state.tables)
     assert feed.apply().tso == at(2)
     check(feed, 2)
+
+
+def test_maintenance_reads_no_states_of_a_run_that_died_before_its_window(
+    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed = Changefeed(spark, broker, tmp_path)
+    feed.send(0, A.insert(at(1), 1, "a"))
+    feed.resolve(at(1))
+    feed.go()
+    feed.send(0, B.insert(at(2), 1, "b"))
+    feed.resolve(at(2))
+    feed.load()
+    with monkeypatch.context() as patch:
+        dies(patch, state, "_commit", after=0)
+        with pytest.raises(PowerCutError):
+            feed.apply()
+    assert maintain(feed.lake, feed.run.gold_config).kept == 1
+    feed.apply()
+    assert (feed.rows("a"), feed.rows("b")) == ({1: ("a",)}, {1: ("b",)})
 
 
 @pytest.mark.long

@@ -29,7 +29,7 @@ from ticdc_lakehouse.gold.live_table import (
     retention_properties,
 )
 from ticdc_lakehouse.gold.state import data_tables, forget_states, publish, published, published_in
-from ticdc_lakehouse.gold.state_tables import TABLE_STATES, WINDOWS, create_tables, rows_of
+from ticdc_lakehouse.gold.state_tables import TABLE_STATES, WINDOWS, create_tables, published_rows_of, rows_of
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.recovery import still_recoverable
@@ -122,13 +122,14 @@ def _first_shown(lake: Lake, feed: str, since: datetime) -> int:
 
 def _needed(lake: Lake, feed: str, first: int, days: int) -> set[str]:
     """The Delta tables of the states published from window ``first`` on, and of dropped tables that may come back."""
-    later = rows_of(lake, TABLE_STATES, feed).where((F.col("number") > first) & F.col("dropped_at").isNull())
+    states = published_rows_of(lake, TABLE_STATES, feed)
+    later = states.where((F.col("number") > first) & F.col("dropped_at").isNull())
     found = {row["data"] for row in later.select("data").distinct().collect()}
     now = published(lake, feed)
     shown = published_in(lake, feed, first).tables if now.number else {}
     recoverable = {gone.data for gone in still_recoverable(now, now.tso, days)}
-    states = {state.data for state in (*shown.values(), *now.tables.values())}
-    return (found | recoverable | states) - {"", None}
+    current = {state.data for state in (*shown.values(), *now.tables.values())}
+    return (found | recoverable | current) - {"", None}
 
 
 def _record(lake: Lake, feed: str, since: datetime) -> None:

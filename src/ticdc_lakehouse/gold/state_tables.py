@@ -146,6 +146,11 @@ def rows_of(lake: Lake, name: str, feed: str) -> DataFrame:
     return lake.spark.table(lake.table(Layer.OPS, name)).where(F.col("feed") == feed)
 
 
+def published_rows_of(lake: Lake, name: str, feed: str) -> DataFrame:
+    """As `rows_of`, without those of runs that died before their window's row."""
+    return rows_of(lake, name, feed).join(rows_of(lake, WINDOWS, feed), ["feed", "number", "run"], "left_semi")
+
+
 def values_of(lake: Reader, name: str, feed: str, where: str, columns: str = "*") -> list[Values]:
     """The rows of one of the tables that are of a feed and meet an SQL condition, or what ``columns`` makes of them."""
     table = lake.table(Layer.OPS, name)
