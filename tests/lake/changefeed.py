@@ -229,6 +229,12 @@ class Changefeed:
         assert len(found) == len(lines), f"a key twice in {lines}"
         return found
 
+    @property
+    def accounted_messages(self) -> int:
+        """The messages that the events of silver came with, as gold's accounting counts them."""
+        lines = self.spark.table(self.lake.table(Layer.OPS, f"{self.name}_accounting")).collect()
+        return sum(line["messages"] for line in lines)
+
     def data_versions(self) -> dict[str, int]:
         """The newest Delta version of every live table, by its stable id."""
         tables = [table for table in self.state.tables.values() if table.version >= 0]

@@ -123,6 +123,9 @@ def test_replayed_rows_of_a_known_table_are_applied_by_commit_ts(spark: SparkSes
     assert quarantine.replay(feed.lake, feed.run.decoding, places).decoded == 0, "once is enough"
     feed.apply()
     assert feed.rows("dismissed") == {1: ("c",), 3: ("b",)}
+    status = feed.status
+    assert (status.decoded, status.quarantined, status.dismissed) == (len(feed.sent), 0, 0)
+    assert feed.accounted_messages == len(feed.sent)
     versions = feed.data_versions()
     feed.apply()
     assert feed.data_versions() == versions

@@ -47,6 +47,7 @@ def test_rows_wait_in_quarantine_for_their_schema(spark: SparkSession, broker: B
         (1, "early"),
         (2, "late"),
     ]
+    assert feed.accounted_messages == len(feed.sent)
 
     # A later run needs no schema of its own, and learns nothing twice.
     feed.send(0, Bootstrap(database="shop", table="t", columns=COLUMNS, schema_version=VERSION))

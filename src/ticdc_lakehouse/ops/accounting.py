@@ -29,6 +29,11 @@ COUNTS = f"""
     {", ".join(f"{fate} COMMENT {literal(what)}" for fate, what in _FATES.items())}
 """
 """The columns that `totals_sql` gives, as a view takes them."""
+_COUNTED = f"""
+    count_if(index = 0 AND replayed_at IS NULL) AS messages, count(*) AS events,
+    {", ".join(f"count_if(fate = '{fate}') AS {fate}" for fate in _FATES)}
+"""
+"""What these columns hold. A message that was replayed has the row with index 0 of each decoding: the first counts."""
 _COLUMNS = f"""
     batch COMMENT 'bronze batch',
     topic COMMENT 'Kafka topic',
@@ -56,23 +61,21 @@ def _view(feed: str) -> str:
 
 
 def _accounting_sql(lake: Lake, feed: str) -> str:
-    counts = ", ".join(f"count_if(fate = '{fate}') AS {fate}" for fate in _FATES)
     return f"""
-        SELECT batch, topic, partition, count_if(index = 0) AS messages, count(*) AS events, {counts}
+        SELECT batch, topic, partition, {_COUNTED}
         FROM ({_fates_sql(lake, feed)}) GROUP BY batch, topic, partition"""
 
 
 def totals_sql(lake: Lake, feed: str) -> str:
     """The counts of all batches and partitions together."""
-    counts = ", ".join(f"count_if(fate = '{fate}') AS {fate}" for fate in _FATES)
-    return f"SELECT count_if(index = 0) AS messages, count(*) AS events, {counts} FROM ({_fates_sql(lake, feed)})"
+    return f"SELECT {_COUNTED} FROM ({_fates_sql(lake, feed)})"
 
 
 def _fates_sql(lake: Lake, feed: str) -> str:
     """Each event with its fate. Of one key's changes in one window the last counts, at one commit_ts the upsert."""
     arrival = "batch, topic, partition, offset, index"
     return f"""
-        SELECT batch, topic, partition, index,
+        SELECT batch, topic, partition, index, replayed_at,
                CASE WHEN kind = '{Kind.ERROR}' THEN 'quarantined' WHEN kind <> '{Kind.ROW}' THEN 'control'
                     WHEN delivery > 1 THEN 'repeated' WHEN closed IS NULL THEN 'waiting'
                     WHEN carried IS NULL THEN 'filtered' WHEN commit_order > applied_tso THEN 'waiting'

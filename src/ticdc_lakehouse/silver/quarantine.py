@@ -140,13 +140,13 @@ def open_messages_sql(lake: Reader, feed: str, done: Sequence[Action] = tuple(Ac
 
 
 def dismissed_count(lake: Reader, feed: str) -> int:
-    """How many messages of a feed were dismissed."""
+    """How many messages of a feed were dismissed, and not replayed since."""
     if not lake.exists(Layer.OPS, ACTIONS):
         return 0
     [row] = lake.rows(f"""
         SELECT count(*) AS messages FROM (
-            SELECT DISTINCT topic, partition, offset FROM {lake.table(Layer.OPS, ACTIONS)}
-            WHERE feed = {literal(feed)} AND action = '{Action.DISMISSED}') AS dismissed""")
+            SELECT topic, partition, offset FROM {lake.table(Layer.OPS, ACTIONS)} WHERE feed = {literal(feed)}
+            GROUP BY topic, partition, offset HAVING bool_and(action = '{Action.DISMISSED}')) AS dismissed""")
     return int(row["messages"])
 
 
