@@ -132,6 +132,26 @@ def test_what_needs_deleted_changes_is_refused_by_name(feed: Changefeed, tmp_pat
         feed.run.load(str(tmp_path))
 
 
+def test_a_dismissed_row_is_not_replayed_over_deleted_changes_of_another_partition(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    described = {"silver": {"retention_days": 7}, "max_message_bytes": 1000}
+    feed = Changefeed(spark, broker, tmp_path, partitions=2, schema=SCHEMA, described=described)
+    feed.send(1, T.insert(day(0), 1, "a"), T.delete(day(0, 5), 1, "b"))
+    feed.run.bronze()
+    feed.send(0, T.update(day(0, 3), (1, "a"), (1, "b" * 2000)), T.insert(day(30), 2, "recent"))
+    feed.resolve(day(31))
+    feed.load()
+    feed.run.dismiss(["all"], "too large")
+    feed.apply()
+    feed.run.maintain()
+    feed.described = {}
+    with pytest.raises(ConfigError, match=rf"message {feed.topic}/0/0 cannot be replayed: silver no longer has all"):
+        feed.run.replay([f"{feed.topic}/0/0"])
+    feed.apply()
+    assert feed.rows("t") == {2: ("recent",)}
+
+
 def test_silver_reads_on_in_a_process_of_its_own(feed: Changefeed) -> None:
     (feed.folder / "feeds").mkdir()
     feed.write_file().rename(feed.folder / "feeds" / "retained.yml")

@@ -22,6 +22,7 @@ from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Kind
+from ticdc_codec.tso import with_time
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
 from ticdc_lakehouse.silver import decode_stream, events_table, retention
@@ -197,7 +198,7 @@ def replay(
     """Decodes messages again and appends to silver those that decode now: all open messages, or those with one
     ``reason``, or those at these positions, also dismissed ones.
 
-    Raises ConfigError for a position whose message retention has deleted.
+    Raises ConfigError for a position whose message, or changes after it, retention has deleted.
     """
     feed = decoding.feed
     _check_kept(lake, feed, positions)
@@ -212,6 +213,8 @@ def replay(
     good = decode_stream.decoded(raw, decoding).where(F.col("kind") != Kind.ERROR.value).withColumn("replayed_at", at)
     if not good.head(1):
         return Replayed(decoded=0, still_open=waiting.count())
+    if positions:
+        _check_changes_kept(lake, feed, good)
     # Events first: a crash before the action leaves the message open, and a second replay adds only duplicates.
     _append_in_order(feed, good, events, began)
     # Only what was appended: other messages may have been quarantined since.
@@ -240,6 +243,21 @@ def _check_kept(lake: Lake, feed: str, positions: Sequence[Position]) -> None:
                 f"from offset {first[topic, partition]} on (bronze.retention_days, silver.retention_days): load an "
                 "export taken since"
             )
+
+
+def _check_changes_kept(lake: Lake, feed: str, decoded: DataFrame) -> None:
+    """Raises ConfigError for a row of a dismissed message whose key may have had later changes, of any partition, that
+    are deleted. Retention keeps those that an open message needs."""
+    gone = retention.retention_floor(lake, feed, Layer.SILVER).tso
+    if gone == 0:
+        return
+    rows = decoded.where((F.col("kind") == Kind.ROW.value) & (F.expr(events_table.COMMIT_ORDER) <= gone))
+    first = rows.join(open_messages(lake, feed), _POSITION, "left_anti").first()
+    if first is not None:
+        raise ConfigError(
+            f"feed {feed}: message {position_text(first.asDict())} cannot be replayed: silver no longer has all "
+            f"changes up to {with_time(gone)} (silver.retention_days): load an export taken since"
+        )
 
 
 def dismiss(lake: Lake, feed: str, positions: Sequence[Position], note: str) -> int:
