@@ -83,6 +83,8 @@ REFUSED = {
     "data in a delete": (written(type="DELETE"), "wrong_type"),
     "no version": (written(schemaVersion=...), "missing_member"),
     "no table": (written(table=...), "missing_member"),
+    "byte that TiCDC replaced": (with_data(s="a-z").replace(b"a-z", b"caf\\ufffd"), "bad_utf8"),
+    "byte behind a backslash": (with_data(s="a-z").replace(b"a-z", b"\\\\\\ufffd"), "bad_utf8"),
     "number": (with_data(y=0), "wrong_type"),
     "text for a timestamp": (with_data(t="2024-01-01 00:00:00"), "wrong_type"),
     "timestamp for a text": (with_data(s=DATA["t"]), "wrong_type"),
@@ -124,6 +126,13 @@ def test_a_message_that_is_not_valid_is_refused(name: str) -> None:
     last = decode(UPDATE, value)[-1]
     assert isinstance(last, Failure)
     assert last.reason == reason
+
+
+def test_a_true_replacement_character_is_read() -> None:
+    """Go writes it as it is; an escape stands for another byte. Neither is a backslash before ``ufffd``."""
+    for text in ("\ufffd", r"\ufffd", "\ufffd\\\\ufffd"):
+        rows = decode(*[with_data(s=text)] * 3)
+        assert [each.after["s"] for each in rows if isinstance(each, RowChange) and each.after] == [text] * 3
 
 
 @pytest.mark.parametrize("change", [(b'"tableID":', b'"tableID":1,"tableID":'), (b'"data":{', b'"data":{"f":null,'),

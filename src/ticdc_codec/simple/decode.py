@@ -20,7 +20,7 @@ from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import EVENTS, Layout, Op
 from ticdc_codec.json_rows import JsonRows, MessageRowSpec, RowTexts, SingleRow, contents_of
 from ticdc_codec.json_table import handle_key_lines, make_room, old_handle_keys
-from ticdc_codec.json_text import PrefixPattern, Unreadable, names_of, unreadable
+from ticdc_codec.json_text import PrefixPattern, Unreadable, check_replaced_bytes, names_of, unreadable
 from ticdc_codec.message import stored_value
 from ticdc_codec.options import Corruption, EncodingFormat, SinkOptions
 from ticdc_codec.row_builder import RowColumns
@@ -204,6 +204,7 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
         wire, after = table.lines(data)
         wire_old, before = table.lines(old)
         check_row_names(texts.texts, rows, wire, wire_old)
+        check_replaced_bytes(texts.texts, wire, wire_old)
         if self._options.corruption_handle_level is Corruption.ERROR:
             table.check_sums(rows)
         old_keys = old_handle_keys(table.key_columns(old), table.key_columns(data)) if op is Op.UPDATE else None
