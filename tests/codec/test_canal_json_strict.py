@@ -62,6 +62,9 @@ def typed(**types: str) -> bytes:
     return written(mysqlType=message()["mysqlType"] | types, data=[message()["data"][0] | {"y": "1x"}])
 
 
+TEXTS = written(
+    type="INSERT", sqlType={"a": 12}, mysqlType={"a": "varchar"}, pkNames=None, old=None, data=[{"a": "a-z"}]
+)
 REFUSED = {
     "no bytes": (b"", "empty"),
     "null value": (None, "empty"),
@@ -73,6 +76,7 @@ REFUSED = {
     "not UTF-8": (written(database="é").replace("é".encode(), b"\xe9"), "bad_json"),
     "not UTF-8 in data": (UPDATE.replace(b'"1999"', b'"\xe9"'), "bad_json"),
     "surrogate in data": (UPDATE.replace(b'"1999"', b'"\\ud800"'), "bad_json"),
+    "byte that TiCDC replaced": (TEXTS.replace(b'"a-z"', b'"caf\\ufffd"'), "bad_utf8"),
     "encoded surrogate": (UPDATE.replace(b'"1999"', b'"\xed\xa0\x80"'), "bad_json"),
     "surrogate in a name": (UPDATE.replace(b'"database":"d"', b'"database":"\\udc00"'), "bad_json"),
     "left over": (UPDATE + b"x", "trailing_bytes"),

@@ -163,6 +163,7 @@ REFUSED = {
     "no base64": (u(b="*"), "bad_value"),
     "base64 of no UTF-8": (u(b="/w=="), "bad_utf8"),
     "raw bytes": (written((key(), b'{"u":{"c":{"t":15,"f":64,"v":"\xe9"}}}')), "bad_json"),
+    "byte that TiCDC replaced": (written((key(), b'{"u":{"c":{"t":15,"f":64,"v":"caf\\ufffd"}}}')), "bad_utf8"),
     "not quoted": (u(q='"'), "bad_value"),
     "unknown escape": (u(q="\\0"), "bad_value"),
     "ASCII as a code point": (u(q="\\u005cn"), "bad_value"),

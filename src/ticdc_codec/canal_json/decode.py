@@ -20,7 +20,7 @@ from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
 from ticdc_codec.json_rows import JsonRows, MessageRowSpec, RowTexts, SingleRow, contents_of
 from ticdc_codec.json_table import handle_key_lines, old_handle_keys
-from ticdc_codec.json_text import Unreadable, names_of
+from ticdc_codec.json_text import Unreadable, check_replaced_bytes, names_of
 from ticdc_codec.message import stored_value
 from ticdc_codec.options import SinkOptions
 from ticdc_codec.row_builder import RowColumns
@@ -120,6 +120,7 @@ class _CanalRows(MessageRowSpec[_Group, RowTexts]):
         _check_old(op, wire_old, wire)
         commits = [row.tidb.commit_ts for row in rows if row.tidb is not None and row.tidb.commit_ts is not None]
         table.check_names(texts.texts, rows, commits, wire, wire_old)
+        check_replaced_bytes(texts.texts, wire, wire_old)
         commit_ts, commit_ms = self._commits(rows, commits)
         is_delete = op is Op.DELETE  # its data is the row before it (wire.md 1.4.1)
         old_keys = old_handle_keys(table.key_columns(old), table.key_columns(data)) if op is Op.UPDATE else None

@@ -20,7 +20,7 @@ from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
 from ticdc_codec.json_rows import JsonRows, RowSpec, RowTexts, SingleRow
 from ticdc_codec.json_table import handle_key_lines, make_room, old_handle_keys
-from ticdc_codec.json_text import Unreadable, names_of, quotes_of_all, unreadable
+from ticdc_codec.json_text import Unreadable, check_replaced_bytes, names_of, quotes_of_all, unreadable
 from ticdc_codec.message import MAX_DECOMPRESSED, decompress, stored_message
 from ticdc_codec.open_protocol.frame import DDL, RESOLVED, ROW, Key, key_texts, offset_of, read_key, texts_of
 from ticdc_codec.open_protocol.table import Description, OpenTableReader, RowMembers, described, op_of, read_images
@@ -339,9 +339,11 @@ def _columns(
     new, quotes = table.texts(whole)
     old, old_quotes = table.texts([rows[at].p for at in chosen]) if op is Op.UPDATE else ([], 0)
     members = 2 if op is Op.UPDATE else 1
-    _check_names([texts[at] for at in chosen], quotes + old_quotes + 2 * len(chosen) * members)
+    chosen_texts = [texts[at] for at in chosen]
+    _check_names(chosen_texts, quotes + old_quotes + 2 * len(chosen) * members)
     keys = [event.key for event in events]
-    images = table.lines(new)
+    images, old_images = table.lines(new), table.lines(old) if old else b""
+    check_replaced_bytes(chosen_texts, images, old_images)
     return RowColumns(
         messages=[event.message for event in events],
         index=[event.index for event in events],
@@ -350,7 +352,7 @@ def _columns(
         commit_ts=_checked_tsos([key.ts for key in keys]),
         handle_keys=handle_key_lines(table.key_columns(new)),
         old_handle_keys=old_handle_keys(table.key_columns(old), table.key_columns(new)) if old else None,
-        before=images if op is Op.DELETE else table.lines(old) if old else b"",
+        before=images if op is Op.DELETE else old_images,
         after=b"" if op is Op.DELETE else images,
         # Only the handle key is in the value (wire.md 1.2.2); a row in claim-check storage is whole.
         handle_only=[key.ohk is True and key.ccl is UNSET for key in keys],
