@@ -309,6 +309,15 @@ def test_the_newest_schema_of_a_version_holds() -> None:
     assert values_of_s(decoder, *[ROW_OF_BOTH] * 3) == ["6162"] * 3
 
 
+def test_the_schema_after_a_ddl_holds_where_it_has_the_version_of_the_one_before() -> None:
+    before, after = (json.loads(each)["tableSchema"] for each in (TEXTS, BINARY))
+    ddl = written(**BARE, type="ALTER", sql="ALTER TABLE `d`.`n`", tableSchema=after, preTableSchema=before)
+    decoder = Decoder("simple", sink_options("simple", ZONE))
+    assert values_of_s(decoder, ddl, ROW_OF_BOTH) == ["6162"]
+    in_avro = AvroWriter(sink_options("simple", AVRO)).control(read_envelope(ddl))
+    assert decode(in_avro, encoding_format="avro") == decode(ddl)
+
+
 @pytest.mark.parametrize("encoding", ["json", "avro"])
 def test_rows_have_the_schema_that_their_name_had_before_they_came(encoding: str) -> None:
     """Of one batch too, though its rows are decoded after its schemas."""

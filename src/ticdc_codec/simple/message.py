@@ -136,11 +136,16 @@ def _add_ddl(message: Envelope, schemas: Schemas, out: Events) -> None:
     commit_ts = checked_tso(message.commit_ts)
     # A database's DDL, or a view's, has no schemas or empty ones (wire.md 1.3.3).
     before, after = (layout_of(s) if s and s.table else None for s in (message.pre_table_schema, message.table_schema))
-    # Rows from before the DDL may come after it: they need the schema before it too (wire.md 1.3.3, 1.3.5).
-    if before is not None:
+    # Rows from before the DDL may come after it: they need the schema before it too (wire.md 1.3.3, 1.3.5). Of two with
+    # one name and version the one after it holds.
+    if before is not None and not (after and _is_one_name(before, after)):
         schemas.learn(before)
     layout = Layout(_database_of(message), None, (), None) if after is None else schemas.learn(after)
     out.ddl(commit_ts, None, layout, message.sql, message.type)
+
+
+def _is_one_name(one: Layout, other: Layout) -> bool:
+    return (one.database, one.table, one.version) == (other.database, other.table, other.version)
 
 
 def _database_of(message: Envelope) -> str | None:
