@@ -38,7 +38,7 @@ from ticdc_codec.options import Compression, sink_options
 from ticdc_codec.protocols import Decoder
 from ticdc_codec.simple import encode
 from ticdc_codec.simple.avro_message import AvroWriter
-from ticdc_codec.simple.message import read_envelope
+from ticdc_codec.simple.message import Checksum, read_envelope
 
 
 @pytest.mark.parametrize(("values", "encoding"), [(VALID, "json"), (AVRO_VALID, "avro")])
@@ -214,6 +214,18 @@ def test_row_with_a_wrong_checksum_is_refused() -> None:
     corrupted = checked(value, (b'"corrupted":false', b'"corrupted":true'))
     assert isinstance(corrupted, Failure)
     assert corrupted.reason == "checksum_mismatch"
+
+
+def test_row_of_its_handle_key_alone_is_refused_if_ticdc_found_it_corrupted() -> None:
+    """A DELETE would remove the row of another key. Its checksum is the whole row's, and is not computed."""
+    for corrupted in (False, True):
+        mark = {"version": 2, "corrupted": corrupted, "current": 0, "previous": 4711}
+        delete = written(type="DELETE", data=..., old={"id": "1"}, handleKeyOnly=True, checksum=mark)
+        found = row(written(type="DELETE", data=..., old={"id": "1"}, handleKeyOnly=True))
+        in_avro = AvroWriter(sink_options("simple", AVRO)).row(found, COMMIT_TS, VERSION, Checksum(**mark), None)
+        for events in (decode(delete), decode(in_avro, encoding_format="avro")):
+            reasons = [each.reason if isinstance(each, Failure) else None for each in events]
+            assert reasons == ["checksum_mismatch" if corrupted else None]
 
 
 @pytest.mark.parametrize("encoding", ["json", "avro"])

@@ -155,9 +155,11 @@ def _check_sums(cursors: Cursors, headers: Headers, images: Images, zone: ZoneIn
     count = len(headers.op)
     valid = set(cursors.valid(np.arange(count)).tolist())
     for message, checksum in headers.checksums.items():
-        if message not in valid or headers.handle_only[message]:
+        if message not in valid:
             continue
-        data, old = (images.texts_of(number) for number in (message, message + count))
+        # The checksum is of the whole row: one of its handle key alone may be corrupted, and shows no more.
+        numbers = (message, message + count)
+        data, old = (None if headers.handle_only[message] else images.texts_of(number) for number in numbers)
         columns = images.layouts_found[
             images.layout_index[message if headers.op[message] != _DELETE else message + count]
         ].columns

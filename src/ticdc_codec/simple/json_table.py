@@ -72,8 +72,10 @@ class SimpleTableReader:
     def check_sums(self, rows: list[RowMembers]) -> None:
         """Check rows with checksums, which have been converted to the texts of ``event``. Raises DecodeError."""
         for row in rows:
-            if row.checksum is not None and not row.handle_key_only:
-                check(row.checksum, self.layout.columns, self._values(row.data), self._values(row.old), self._zone)
+            if row.checksum is not None:
+                # The checksum is of the whole row: one of its handle key alone may be corrupted, and shows no more.
+                images = (None, None) if row.handle_key_only else (self._values(row.data), self._values(row.old))
+                check(row.checksum, self.layout.columns, *images, self._zone)
 
     def _values(self, image: Image | None) -> list[str | None] | None:
         return None if image is None else [get(image) for get in self._getters]
