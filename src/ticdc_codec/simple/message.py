@@ -116,12 +116,21 @@ def add_control(message: Envelope, schemas: Schemas, out: Events) -> None:
         _check_without(message, *_ROW_MEMBERS, "sql", "pre_table_schema")
         if message.table_schema is None:
             raise DecodeError("missing_member", "expected tableSchema in a BOOTSTRAP")
-        out.bootstrap(schemas.learn(layout_of(message.table_schema)))
+        out.bootstrap(schemas.learn(_layout_of_bootstrap(message.table_schema)))
     elif message.type in DDL_TYPES:
         _check_without(message, *_ROW_MEMBERS)
         _add_ddl(message, schemas, out)
     else:
         raise DecodeError("unknown_type", f"expected a message of Simple, found type {message.type[:40]!r}")
+
+
+def _layout_of_bootstrap(schema: TableSchema) -> Layout:
+    """Raises DecodeError that names the table: nobody but its rows needs the schema."""
+    try:
+        return layout_of(schema)
+    except DecodeError as error:
+        error.database, error.table = schema.database, schema.table
+        raise
 
 
 def _check_without(message: Envelope, *members: str) -> None:
