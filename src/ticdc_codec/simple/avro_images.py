@@ -69,7 +69,9 @@ def read_maps(cursors: Cursors, who: Int64s, layouts: Int64s, names: ColumnNames
     ``layouts`` has the layout's index of each message.
     """
     # left[m]: unread entries of message m's block. block_end[m]: where the block ends, -1 if it has no size.
+    # more[m]: how many entries its map may still have. Reading one of each message is a pass over the batch.
     left = np.zeros(len(cursors.end), np.int64)
+    more = np.diff(names.first)[layouts] if len(names.first) > 1 else np.zeros_like(layouts)
     block_end = np.full(len(cursors.end), -1)
     while len(who := cursors.valid(who)):
         ended = who[left[who] == 0]
@@ -78,6 +80,8 @@ def read_maps(cursors: Cursors, who: Int64s, layouts: Int64s, names: ColumnNames
             who = cursors.valid(who[left[who] > 0])
         _read_entries(cursors, who, layouts[who], names, entries)
         left[who] -= 1
+        more[who] -= 1
+        cursors.refuse(who, more[who] < 0, "duplicate_name", lambda _: "expected each column once", cursors.begin[who])
 
 
 def _begin_blocks(cursors: Cursors, who: Int64s, left: Int64s, block_end: Int64s) -> None:
