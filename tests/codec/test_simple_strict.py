@@ -330,6 +330,15 @@ def test_the_newest_schema_of_a_version_holds() -> None:
     assert values_of_s(decoder, *[ROW_OF_BOTH] * 3) == ["6162"] * 3
 
 
+def test_rows_before_another_schema_have_the_one_that_an_earlier_run_learned() -> None:
+    [texts] = decode(TEXTS)
+    assert isinstance(texts, Bootstrap)
+    decoder = Decoder(
+        "simple", sink_options("simple", ZONE), DecoderContext(schemas={("d", "n", VERSION): texts.columns})
+    )
+    assert values_of_s(decoder, ROW_OF_BOTH, BINARY, ROW_OF_BOTH, TEXTS, ROW_OF_BOTH) == ["YWI=", "6162", "YWI="]
+
+
 def test_the_schema_after_a_ddl_holds_where_it_has_the_version_of_the_one_before() -> None:
     before, after = (json.loads(each)["tableSchema"] for each in (TEXTS, BINARY))
     ddl = written(**BARE, type="ALTER", sql="ALTER TABLE `d`.`n`", tableSchema=after, preTableSchema=before)

@@ -69,7 +69,7 @@ class _Decoder:
             return in_order(rows, out, [0] * len(out)), len(messages)
         except LayoutReplacedError as replaced:
             if out.message == 0:
-                self._schemas.forget(replaced.layout)
+                self._schemas.replace(replaced.layout)
             return self._decode(messages[: out.message] or messages)
 
 

@@ -167,7 +167,7 @@ class LayoutReplacedError(Exception):
 
     def __init__(self, layout: Layout) -> None:
         self.layout = layout
-        """The one that has been stored so far."""
+        """The new one."""
 
 
 class Schemas:
@@ -187,25 +187,39 @@ class Schemas:
     def learn(self, layout: Layout) -> Layout:
         """Stores a layout for the rows that name it. Returns the stored one if both are equal.
 
-        Raises LayoutReplacedError if another one is stored: ``forget`` it once the rows before are decoded.
+        Raises LayoutReplacedError if another one is stored or known: ``replace`` it once the rows before are decoded.
         """
         if layout.database is None or layout.table is None or layout.version is None:
             return layout
         name = (layout.database, layout.table, layout.version)
-        before = self._learned.get(name)
-        if before is not None:
-            if before.text != layout.text:
-                raise LayoutReplacedError(before)
-            return before
+        before = self._stored(name)
+        if before is None:
+            return self._store(name, layout)
+        if before.text != layout.text:
+            raise LayoutReplacedError(layout)
+        return before
+
+    def replace(self, layout: Layout) -> None:
+        """Stores a layout in place of another one of the same name and version."""
+        self._store((layout.database or "", layout.table or "", layout.version or 0), layout)
+
+    def _store(self, name: SchemaName, layout: Layout) -> Layout:
         if len(self._learned) >= self.MOST:
             del self._learned[next(iter(self._learned))]
         self._learned[name] = layout
         self._missing.discard(name)
         return layout
 
-    def forget(self, layout: Layout) -> None:
-        """Makes room for another layout of the same name and version."""
-        del self._learned[layout.database or "", layout.table or "", layout.version or 0]
+    def _stored(self, name: SchemaName) -> Layout | None:
+        layout = self._learned.get(name)
+        if layout is not None:
+            return layout
+        columns = None if name in self._missing else self._known.get(name)
+        if columns is None:
+            self._missing.add(name)
+            return None
+        database, table, version = name
+        return self._store(name, Layout(database, table, columns, columns_text(columns), version))
 
     def is_newest(self, layout: Layout) -> bool:
         """Whether a layout that ``find`` gave is still that of its name."""
@@ -213,16 +227,11 @@ class Schemas:
 
     def find(self, database: str, table: str, version: int) -> Layout:
         """The layout that a row names. Raises DecodeError ``schema_missing`` if its schema has not arrived."""
-        name = (database, table, version)
-        layout = self._learned.get(name)
-        if layout is not None:
-            return layout
-        columns = None if name in self._missing else self._known.get(name)
-        if columns is None:
-            self._missing.add(name)
+        layout = self._stored((database, table, version))
+        if layout is None:
             detail = f"expected a schema of version {version} of {database}.{table} before its rows, found none"
             raise DecodeError("schema_missing", detail, database=database, table=table)
-        return self.learn(Layout(database, table, columns, columns_text(columns), version))
+        return layout
 
 
 @lru_cache(maxsize=4096)
