@@ -302,16 +302,19 @@ def _blocking_points(
             SELECT max(commit_ts) AS tso FROM {events}
             WHERE kind = '{Kind.RESOLVED}' AND commit_ts > {since}
               AND topic = {literal(message.topic)} AND partition = {message.partition} AND offset < {message.offset}""")
-        stop = StopReason(kind=StopKind.QUARANTINED, detail=_table_reason(message))
+        stop = StopReason(kind=StopKind.QUARANTINED, detail=table_reason(message))
         point = BlockingPoint(tso=row["tso"] or UNSEEN, stop=stop)
         name = TableName(str(message.database), str(message.table))
         found[name] = min(found.get(name, point), point, key=lambda each: each.tso)
     return found
 
 
-def _table_reason(message: quarantine.BlockingMessage) -> str:
+def table_reason(message: quarantine.BlockingMessage) -> str:
+    """Why a message in quarantine blocks its table, and the way out."""
     way_out = (
-        "nothing to do: the run that brings its schema decodes it"
+        "the run that brings its schema decodes it. TiCDC sends that by itself if send-bootstrap-interval-in-sec and "
+        "send-bootstrap-in-msg-count are above 0. If a DDL changed the table since, it may never come: `load` an "
+        "export taken since, and dismiss the message"
         if message.reason == external_schemas.MISSING
         else "`ticdc-lake quarantine` lists, replays or dismisses it"
     )
