@@ -193,6 +193,46 @@ def test_a_swap_through_several_topics_is_done_in_the_order_that_is_possible(arr
     assert made == {U: DATA, NAME: other.data}
 
 
+def swapped(*ddls: DdlEvent, tso: int = 20) -> PlanningInput:
+    """A window of two tables."""
+    other = replace(KNOWN, table=table("CREATE TABLE d.u (id BIGINT PRIMARY KEY)"), name="f_d_u", data="f_d_u__data")
+    now = planning_input(known=KNOWN, state=STATE, ddls=ddls)
+    before = replace(now.before, tables={NAME: STATE, U: replace(STATE, name="f_d_u", data=other.data)})
+    return replace(now, known={DATA: KNOWN, other.data: other}, before=before, tso=tso)
+
+
+@pytest.mark.parametrize("first_sent", [0, 1, 2, 3])
+def test_a_swap_that_another_version_of_ticdc_sends_again_is_done_once(first_sent: int) -> None:
+    """The classic architecture writes no semicolon, the new one does. Some of the DDLs may have come before the window,
+    which ended at their commit_ts."""
+    classic, new = ([ddl(20, f"{query}{end}") for query in SWAP] for end in ("", ";"))
+    both = (*classic[:first_sent], *new)
+    wanted = {U: DATA, NAME: "f_d_u__data"}
+    whole = swapped(*both)
+    assert {each.name: each.definition.data for each in plan_tables(whole).tables if each.definition} == wanted
+    begun = swapped(*classic[:first_sent])
+    later = after_window(begun, 30)
+    later = replace(later, window=replace(begun.window, ddls=both))
+    assert {each.name: each.definition.data for each in plan_tables(later).tables if each.definition} == wanted
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "ALTER TABLE t ADD COLUMN c INT",
+        "ALTER TABLE t DROP COLUMN v",
+        "ALTER TABLE t RENAME COLUMN v TO w",
+        "CREATE TABLE w (id INT PRIMARY KEY)",
+        "TRUNCATE TABLE t",
+    ],
+)
+def test_a_ddl_that_comes_again_in_another_text_is_done_once(query: str) -> None:
+    once, twice = ([ddl(15, query), ddl(15, f"/* new */ {query};")][:count] for count in (1, 2))
+    made = plan_tables(swapped(*twice)).tables
+    assert made == plan_tables(swapped(*once)).tables
+    assert [block_reason(each) for each in made] == [None] * len(made)
+
+
 def test_blocked_table_without_columns_keeps_the_name_that_it_got_in_a_swap() -> None:
     """A window reads the DDLs again since any table was blocked. This one's state has its newest name alone."""
     unknown = TableState(name="", data="", version=-1, applied_tso=5, stop=DDL_STOP)

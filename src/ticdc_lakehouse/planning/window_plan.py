@@ -78,7 +78,7 @@ def plan_tables(inputs: PlanningInput) -> WindowPlan:
     tables = WindowTables(inputs)
     for commit_ts, ddls in groupby(inputs.window.ddls, key=attrgetter("commit_ts")):
         tables.infer_tables(commit_ts)
-        ordered = _in_execution_order([*ddls], (builder.name for builder in tables.builders))
+        ordered = _in_execution_order(_without_repeats(ddls), (builder.name for builder in tables.builders))
         for ddl in ordered:
             for statement in ddl.statements:
                 apply_ddl(tables, ddl, statement)
@@ -89,6 +89,16 @@ def plan_tables(inputs: PlanningInput) -> WindowPlan:
         tables=tuple(sorted((_plan(inputs, each) for each in tables.builders), key=lambda plan: plan.name)),
         recoverable=tuple(_recoverable(inputs, each) for each in tables.recoverable),
     )
+
+
+def _without_repeats(ddls: Iterable[DdlEvent]) -> list[DdlEvent]:
+    """The DDLs of one commit_ts, each once. A changefeed that another version of TiCDC takes over sends them again from
+    its checkpoint on, and that version may write their texts otherwise: done twice, a swap of names is undone."""
+    found: list[DdlEvent] = []
+    for ddl in ddls:
+        if not ddl.statements or all(ddl.statements != other.statements for other in found):
+            found.append(ddl)
+    return found
 
 
 def _in_execution_order(ddls: list[DdlEvent], names: Iterable[TableName]) -> list[DdlEvent]:
