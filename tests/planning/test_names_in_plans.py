@@ -13,6 +13,7 @@ from one_table import (
     ROWS,
     STATE,
     U,
+    W,
     after_window,
     block_reason,
     ddl,
@@ -191,6 +192,25 @@ def test_a_swap_through_several_topics_is_done_in_the_order_that_is_possible(arr
     )
     made = {each.name: each.definition.data for each in plan_tables(now).tables if each.definition is not None}
     assert made == {U: DATA, NAME: other.data}
+
+
+@pytest.mark.parametrize("first", [1, 2])
+@pytest.mark.parametrize("arrived", [(0, 1, 2), (2, 1, 0)])
+def test_a_swap_through_several_topics_may_go_on_in_the_next_window(first: int, arrived: tuple[int, ...]) -> None:
+    """The first window ends at the commit_ts of the swap, whose DDLs come behind that watermark."""
+    ddls = [replace(ddl(20, query), topic=f"topic {number}") for number, query in enumerate(SWAP)]
+    begun = swapped(*ddls[:first])
+    later = replace(after_window(begun, 30), window=replace(begun.window, ddls=tuple(ddls[each] for each in arrived)))
+    made = {each.name: each.definition.data for each in plan_tables(later).tables if each.definition is not None}
+    assert made == {U: DATA, NAME: "f_d_u__data"}
+
+
+def test_renames_of_one_topic_are_done_in_its_order() -> None:
+    """Each is in the topic of its old name. The last of them is possible at once, too."""
+    topics = {"topic 1": (SWAP[1], "RENAME TABLE `d`.`u` TO `d`.`w`"), "topic 2": (SWAP[0], SWAP[2])}
+    now = swapped(*(replace(ddl(15, query), topic=topic) for topic, some in topics.items() for query in some))
+    made = {each.name: each.definition.data for each in plan_tables(now).tables if each.definition is not None}
+    assert made == {W: DATA, NAME: "f_d_u__data"}
 
 
 def swapped(*ddls: DdlEvent, tso: int = 20) -> PlanningInput:

@@ -78,7 +78,7 @@ def plan_tables(inputs: PlanningInput) -> WindowPlan:
     tables = WindowTables(inputs)
     for commit_ts, ddls in groupby(inputs.window.ddls, key=attrgetter("commit_ts")):
         tables.infer_tables(commit_ts)
-        ordered = _in_execution_order(_without_repeats(ddls), (builder.name for builder in tables.builders))
+        ordered = _in_execution_order(_without_repeats(ddls), [*tables.builders])
         for ddl in ordered:
             for statement in ddl.statements:
                 apply_ddl(tables, ddl, statement)
@@ -101,30 +101,44 @@ def _without_repeats(ddls: Iterable[DdlEvent]) -> list[DdlEvent]:
     return found
 
 
-def _in_execution_order(ddls: list[DdlEvent], names: Iterable[TableName]) -> list[DdlEvent]:
-    """Sorts DDLs of one commit_ts in TiDB's order, given the names of the tables before them. Only renames that arrived
-    through several topics need another order than that of arrival."""
-    renames = [s for ddl in ddls for s in ddl.statements if isinstance(s, RenameTables)]
-    if len({ddl.topic for ddl in ddls}) < 2 or len(renames) < len(ddls):
+def _in_execution_order(ddls: list[DdlEvent], builders: Sequence[TablePlanBuilder]) -> list[DdlEvent]:
+    """Sorts DDLs of one commit_ts in TiDB's order, given the tables before them. Only renames that arrived through
+    several topics need another order than that of arrival. The window before, if it ends at this commit_ts, may have
+    done some of them: the tables have the names since."""
+    if len({ddl.topic for ddl in ddls}) < 2 or not all(map(_is_rename, ddls)):
         return ddls
-    return [ddls[number] for number in _possible_order(renames, names)]
+    names = [builder.name for builder in builders]
+    done = [ddl for ddl in ddls if any(builder.has_recorded(ddl) for builder in builders)]
+    left = [ddl for ddl in ddls if ddl not in done]
+    return [*_possible_order(done, names), *_possible_order(left, names)]
 
 
-def _possible_order(renames: Sequence[RenameTables], names: Iterable[TableName]) -> list[int]:
-    """The numbers of the renames in an order in which each finds a table of its old name and the new name free, given
-    the ``names`` that tables have before; those that never do, as they come.
+def _possible_order(renames: list[DdlEvent], names: Iterable[TableName]) -> list[DdlEvent]:
+    """The renames in an order in which each finds a table of its old name and the new name free, given the ``names``
+    that tables have before; those that never do, as they come.
 
     TiCDC sends a RENAME TABLE of several tables as one DDL for each, all of one commit_ts, and each to the topic of its
     old name (wire.md 2.4 and 8.6): from one topic they come in TiDB's order, from several in none.
     """
     names_in_use = set(names)
-    left, order = [*range(len(renames))], []
+    left, order = [*renames], []
     while left:
-        number = next((number for number in left if _is_possible(renames[number], names_in_use)), left[0])
-        left.remove(number)
-        order.append(number)
-        names_in_use = _afterwards(renames[number], names_in_use)
+        firsts = (ddl for at, ddl in enumerate(left) if all(ddl.topic != earlier.topic for earlier in left[:at]))
+        ddl = next((ddl for ddl in firsts if _is_possible(_rename_of(ddl), names_in_use)), left[0])
+        left.remove(ddl)
+        order.append(ddl)
+        names_in_use = _afterwards(_rename_of(ddl), names_in_use)
     return order
+
+
+def _is_rename(ddl: DdlEvent) -> bool:
+    return len(ddl.statements) == 1 and isinstance(ddl.statements[0], RenameTables)
+
+
+def _rename_of(ddl: DdlEvent) -> RenameTables:
+    (rename,) = ddl.statements
+    assert isinstance(rename, RenameTables)
+    return rename
 
 
 def _is_possible(rename: RenameTables, names_in_use: set[TableName]) -> bool:
