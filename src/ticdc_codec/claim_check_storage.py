@@ -88,14 +88,16 @@ def _folder(storage_uri: str) -> fs.SubTreeFileSystem:
     except (pa.ArrowException, OSError, ImportError) as error:
         raise ConfigError(
             f"claim-check-storage-uri: expected a folder of this machine or of /Volumes, or a URI that pyarrow opens "
-            f"(s3, gs, abfss, hdfs), found {_shown(storage_uri)!r}: {error}"
+            f"(s3, gs, abfss, hdfs), found {_shown(storage_uri)!r}: {str(error).replace(storage_uri, '…')}"
         ) from None
     return fs.SubTreeFileSystem(path, system)
 
 
 def _shown(storage_uri: str) -> str:
-    """The URI without the key and secret that it may contain."""
-    return re.sub("//[^/@]*@", "//…@", storage_uri)
+    """The URI without the key and secret that it may contain: before the host, where a secret may have a slash, and
+    among the parameters, where TiCDC's own URIs have them."""
+    address, _, parameters = storage_uri.partition("?")
+    return re.sub("//.*@", "//…@", address) + ("?…" if parameters else "")
 
 
 def _is_folder(store: fs.SubTreeFileSystem, name: str) -> bool:

@@ -9,7 +9,7 @@ from threading import Thread
 
 import pytest
 
-from ticdc_codec.claim_check_storage import StoredObjects
+from ticdc_codec.claim_check_storage import ObjectStore, StoredObjects
 from ticdc_codec.errors import ConfigError
 
 OBJECT = bytes(range(256)) * 100
@@ -43,6 +43,23 @@ def test_a_missing_object_raises_key_error(folder: Path, location: str) -> None:
 def test_a_uri_that_cannot_be_opened_is_named(uri: str) -> None:
     with pytest.raises(ConfigError, match=f"claim-check-storage-uri: expected a folder .* found '{uri}'"):
         StoredObjects(uri)
+
+
+@pytest.mark.parametrize(
+    "uri",
+    [
+        "s3://bucket/cdc?access-key=key&secret-access-key=hidden",  # as TiCDC's own storage URIs
+        "s3://key:hid/den@bucket/cdc",
+        "s3://key:hidden@buck et/cdc",
+        "azure://account:hidden@container/cdc",
+        "abfss://c@account.dfs.core.windows.net/cdc?sas-token=hidden",
+    ],
+)
+def test_a_uri_that_cannot_be_opened_is_named_without_its_secrets(uri: str) -> None:
+    for opened in (StoredObjects, ObjectStore):
+        with pytest.raises(ConfigError) as error:
+            opened(uri)
+        assert "hid" not in str(error.value)
 
 
 class Bucket(BaseHTTPRequestHandler):
