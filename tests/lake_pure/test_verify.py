@@ -63,7 +63,7 @@ def test_a_dsn_refers_to_its_password() -> None:
         ("mysql://root:hunter2@db/", "a reference"),
         ("postgres://root@db/", "mysql://USER@HOST"),
         ("mysql://db:4000/", "mysql://USER@HOST"),
-        ("mysql://root@db/?secret=one", "SCOPE/KEY"),
+        ("mysql://root@db/?secret=hunter2", "SCOPE/KEY"),
         ("mysql://root@db/?password=hunter2", "unknown option"),
         ("mysql://root:hunter2#@db/", "host or port"),
         ("mysql://root@db:70000/", "host or port"),

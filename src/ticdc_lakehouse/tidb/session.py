@@ -105,7 +105,8 @@ def _options(query: str) -> dict[str, str]:
         raise ConfigError(f"dsn: {', '.join(sorted(unknown))}: unknown option; there are secret, tls and ca")
     for name, value in given:
         if not _EXPECTED[name][0].fullmatch(value):
-            raise ConfigError(f"dsn: {name}: expected {_EXPECTED[name][1]}, found {value!r}")
+            found = "something else" if name == "secret" else repr(value)  # it may be the secret itself
+            raise ConfigError(f"dsn: {name}: expected {_EXPECTED[name][1]}, found {found}")
     if len(options) < len(given):
         raise ConfigError("dsn: an option is given twice: expected secret, tls and ca once each")
     return options
