@@ -116,6 +116,22 @@ def test_repeats_from_before_a_ddl_change_nothing(feed: Changefeed) -> None:
     assert (feed.state.tables["shop", "t"].stop, feed.rows("t")) == (None, before)
 
 
+def test_repeats_bring_no_table_back_that_gold_never_published(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """It was made, renamed and dropped within one window, as the helper table of an online schema change."""
+    feed = Changefeed(spark, broker, tmp_path, described={"gold": {"mode": "eventual"}})
+    named, renamed = Source(table="new"), Source(table="old")
+    create = "CREATE TABLE `shop`.`new` (`id` BIGINT PRIMARY KEY, `v` VARCHAR(9))"
+    feed.send(0, ddl(at(1), create, "shop", "new", "CREATE"), named.insert(at(2), 1, "a"))
+    feed.send(0, ddl(at(3), "RENAME TABLE `shop`.`new` TO `shop`.`old`", "shop", "old", "RENAME"))
+    feed.send(0, renamed.insert(at(4), 2, "b"), ddl(at(5), "DROP TABLE `shop`.`old`", "shop", "old", "ERASE"))
+    for _ in range(2):
+        feed.go()
+        assert feed.state.tables == {}
+        feed.produce(list(feed.sent))
+
+
 @pytest.mark.long
 def test_upsert_wins_over_a_delete_of_the_same_commit_that_comes_in_a_later_batch(
     spark: SparkSession, broker: Broker, tmp_path: Path

@@ -57,15 +57,16 @@ def read_arrivals(
     commit_ts. Rows are also split at the DDLs that the ``known`` definitions come from."""
     events = events_table.events(lake, feed)
     ordered = events.withColumn("commit_ts", F.expr(events_table.COMMIT_ORDER)).where(F.col("batch") <= batch)
-    past = tuple(known)
-    arrived, repeated = _with_repeated(ordered, before, max((each.own_since for each in past), default=0))
+    arrived, repeated = _with_repeated(ordered, before)
     new = (F.col("batch") > before.batch) & ~repeated
-    return _window(arrived, before, tso, new, replays_through, past=past, seen=before.batch)
+    return _window(arrived, before, tso, new, replays_through, past=tuple(known), seen=before.batch)
 
 
-def _with_repeated(events: DataFrame, before: Published, through: int) -> tuple[DataFrame, SparkColumn]:
-    """The events with a column that says whether a row up to commit_ts ``through`` came before, as after a restart. A
-    DDL up to there may have changed its table, so that it cannot be merged again."""
+def _with_repeated(events: DataFrame, before: Published) -> tuple[DataFrame, SparkColumn]:
+    """The events with a column that says whether a row up to the newest DDL that gold has seen came before, as after a
+    restart. The DDL may have changed its table, so that the row cannot be merged again, or renamed or dropped it."""
+    seen = events.where((F.col("kind") == Kind.DDL.value) & (F.col("batch") <= before.batch))
+    through = seen.agg(F.max("commit_ts")).collect()[0][0]
     firsts = first_deliveries(events, before, through) if through else None
     if firsts is None:
         return events, F.lit(False)
