@@ -13,6 +13,7 @@ from ticdc_codec.event import Resolved
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import PROTOCOLS
 from ticdc_local.cli import main
+from ticdc_local.cli.quarantine import message_text
 from ticdc_local.cli.quarantined import dump
 
 PROJECT = Path(__file__).parents[2]
@@ -63,6 +64,11 @@ def test_open_messages_are_listed_as_text_and_as_json(project: Path, capsys: pyt
     [message] = json.loads(capsys.readouterr().out)
     assert (message["feed"], message["offset"], message["reason"]) == ("crm", 2, "bad_json")
     assert message["timestamp"] == "2026-11-21T08:00:00+00:00"
+
+
+def test_a_message_stays_on_its_line_whatever_its_table_is_called() -> None:
+    row = {"topic": "t", "partition": 0, "offset": 1, "database": "shop", "table": "t\n  t/0/9\x1b[2J"}
+    assert message_text({**row, "reason": "bad_json", "error_offset": None, "detail": "no \x1b"}).isprintable()
 
 
 def test_a_message_is_shown_with_its_bytes_and_what_inspect_makes_of_them(

@@ -83,6 +83,17 @@ def test_a_status_names_the_columns_that_are_pending() -> None:
     )
 
 
+def test_a_status_stays_on_its_lines_whatever_a_table_and_a_ddl_are_called() -> None:
+    stop = StopReason(
+        kind=StopKind.UNSUPPORTED_DDL, commit_ts=TSO, query="ALTER TABLE t \x1b]0;x\x07", needs_override=True
+    )
+    table = TableState(name="t", data="t", version=0, applied_tso=TSO, stop=stop)
+    status = replace(STATUS, tables={TableName("shop", "t\n  shop.b  at the watermark\x1b[2J"): table})
+    for text in (feed_text(status).splitlines()[-1], checked_status(status, Thresholds())[1]):
+        assert text.isprintable()
+        assert r"shop.t\n  shop.b  at the watermark\x1b[2J" in text
+
+
 def test_status_of_an_eventual_feed_says_what_is_not_promised() -> None:
     (line,) = (line for line in feed_text(replace(STATUS, mode=Mode.EVENTUAL)).splitlines() if "mode" in line)
     assert line.endswith("no consistent point in time")

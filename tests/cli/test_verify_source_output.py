@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,13 @@ def test_a_line_for_each_table_says_what_was_compared_and_where() -> None:
     assert orders == "  shop.orders  equal: 30 rows in 2 chunks"
     assert stock.startswith("  shop.stock   different at 470613127188971521 (2026-11-21 07:36:49.455 UTC), where it is")
     assert stock.endswith("blocked: 9 rows in 1 chunk, 2 rows differ")
+
+
+def test_a_table_stays_on_its_line_whatever_it_is_called() -> None:
+    odd = replace(VERIFIED.tables[0], name=TableName("shop", "t\n  shop.stock  equal\x1b[2J"))
+    lines = verified_lines(replace(VERIFIED, tables=(odd,)))
+    assert len(lines) == 2
+    assert "".join(lines).isprintable()
 
 
 def test_json_has_result_and_counts_of_each_table() -> None:

@@ -20,6 +20,7 @@ from ticdc_local.cli.open_lake import feed_run
 from ticdc_local.cli.project import check_feed, feed_files, feed_named, open_reader
 from ticdc_local.cli.quarantined import failure_text, show, trial, tried_object
 from ticdc_local.delta_reader import DeltaReader
+from ticdc_local.runner.display import without_controls
 
 _SHOWN = 20
 _TRIED = 1000
@@ -125,7 +126,7 @@ def summary(feed: str, reasons: Counter[str]) -> str:
 def message_text(row: Values) -> str:
     """One open message: its position as ``--at`` takes it, its table if that is known, and its fault."""
     table = "any table" if row["table"] is None else f"{row['database']}.{row['table']}"
-    return f"  {position_text(row)}  {table}  {fault_text(row)}"
+    return without_controls(f"  {position_text(row)}  {table}  {fault_text(row)}")
 
 
 def _rest(feed: str, count: int) -> list[str]:

@@ -24,6 +24,7 @@ from ticdc_local.cli.inspect import print_tree
 from ticdc_local.cli.notice import note
 from ticdc_local.cli.project import options_given
 from ticdc_local.delta_reader import DeltaReader
+from ticdc_local.runner.display import without_controls
 
 _LINE = 16
 """Bytes on a line of a dump."""
@@ -46,7 +47,7 @@ def show(options: argparse.Namespace, lake: DeltaReader, feed: Feed, positions: 
     rows = quarantine.first_open(lake, feed.name, positions)
     for row, raw in _with_bytes(lake, feed, rows):
         place = position_text(row)
-        print(f"{place} of feed {feed.name}: {fault_text(row)}")
+        print(without_controls(f"{place} of feed {feed.name}: {fault_text(row)}"))
         print(f"  Kafka's time {row['timestamp']:%Y-%m-%d %H:%M:%S.%f} UTC, bronze batch {row['batch']}")
         print("\n".join(f"  {line}" for line in dump(raw["value"] or b"", row["error_offset"])))
         inspector = Inspector(feed.protocol, options_given(feed), explain=options.explain)
@@ -87,7 +88,9 @@ def tried_object(tried: Tried) -> dict[str, object]:
 
 def failure_text(tried: Tried) -> str:
     """A line for a message that does not decode."""
-    return f"  {tried.position}  {tried.failure and f'{tried.failure.reason}: {tried.failure.detail}'}"
+    return without_controls(
+        f"  {tried.position}  {tried.failure and f'{tried.failure.reason}: {tried.failure.detail}'}"
+    )
 
 
 def _with_bytes(lake: DeltaReader, feed: Feed, rows: Sequence[Values]) -> Iterator[tuple[Values, Values]]:

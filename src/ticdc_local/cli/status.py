@@ -26,6 +26,7 @@ from ticdc_local.cli.arguments import age, place_arguments, seconds
 from ticdc_local.cli.notice import can_erase, progress
 from ticdc_local.cli.project import chosen_feeds, feed_files, open_reader
 from ticdc_local.delta_reader import DeltaReader
+from ticdc_local.runner.display import without_controls
 
 EXAMPLES = """examples:
   ticdc-lake status --feed crm
@@ -120,7 +121,7 @@ def health_of(options: argparse.Namespace, status: FeedStatus, max_age: float | 
 def checked_status(status: FeedStatus, tolerated: Thresholds) -> tuple[Health, str]:
     """A feed's health, and a line that says it and why."""
     health = status.health(tolerated)
-    return health, f"{health.name.lower()}: {'; '.join(status.concerns(tolerated)) or _next(status)}"
+    return health, without_controls(f"{health.name.lower()}: {'; '.join(status.concerns(tolerated)) or _next(status)}")
 
 
 def status_object(status: FeedStatus, health: Health, text: str) -> dict[str, object]:
@@ -197,9 +198,10 @@ def tables_text(
     tables: Mapping[TableName, TableState], tso: int, pending: Mapping[TableName, Sequence[str]]
 ) -> list[str]:
     """A line a table: at the watermark, or since when it is blocked and why; and its pending columns."""
-    width = max((len(".".join(name)) for name in tables), default=0)
-    states = {name: f"{_state(state, tso)}{_pending(pending.get(name, ()))}" for name, state in sorted(tables.items())}
-    return [f"  {'.'.join(name):{width}}  {state}" for name, state in states.items()]
+    shown = {name: without_controls(".".join(name)) for name in sorted(tables)}
+    width = max(map(len, shown.values()), default=0)
+    states = {name: f"{_state(tables[name], tso)}{_pending(pending.get(name, ()))}" for name in shown}
+    return [f"  {text:{width}}  {without_controls(states[name])}" for name, text in shown.items()]
 
 
 def _pending(columns: Sequence[str]) -> str:

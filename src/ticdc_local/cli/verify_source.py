@@ -18,6 +18,7 @@ from ticdc_local.cli.notice import progress
 from ticdc_local.cli.open_lake import feed_run
 from ticdc_local.cli.project import feed_named, open_reader
 from ticdc_local.runner.dbutils import Secrets
+from ticdc_local.runner.display import without_controls
 
 _SHOWN = 20
 """Differences of a table that are printed; ``ops.differences`` has more."""
@@ -96,7 +97,7 @@ def verified_lines(verified: Verified) -> list[str]:
         lines.extend(f"    {difference}" for difference in table.differences[:_SHOWN])
         if len(table.differences) > _SHOWN:
             lines.append(f"    … {len(table.differences) - _SHOWN} more are in ops.differences")
-    return lines
+    return [*map(without_controls, lines)]
 
 
 def _summary(table: TableResult, tso: int) -> str:
