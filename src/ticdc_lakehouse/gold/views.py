@@ -7,6 +7,7 @@ A feed may do without those of gold (``gold.views: none``).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
@@ -187,8 +188,9 @@ def refresh(lake: Lake, config: GoldConfig) -> None:
 
 
 def show(lake: Lake, config: GoldConfig, now: Published) -> None:
-    """Let views show what is published. Live tables must have their published names
-    (`live_table.has_published_names`)."""
+    """Let views show what is published, in the mode in which it was, whatever the feed's file says since. Live tables
+    must have their published names (`live_table.has_published_names`)."""
+    config = replace(config, mode=now.mode)
     lake.make_schemas(state.name for state in now.tables.values())
     shown = [
         (now.definitions[state.data].table.named(name), state)

@@ -95,7 +95,7 @@ def _repaired(
 
 def chosen_tables(before: Published, config: GoldConfig, wanted: Sequence[str]) -> dict[TableName, TableState]:
     """The tables to compare; ``wanted`` as `Settings.tables`. Raises ConfigError as `verify`."""
-    if config.mode is not Mode.WATERMARKS:
+    if Mode.EVENTUAL in (config.mode, before.mode):
         raise ConfigError(f"feed {config.feed}: in gold mode eventual no table is at one TSO, to compare it at")
     if not before.tso:
         raise ConfigError(f"feed {config.feed}: gold has published nothing yet")
