@@ -9,6 +9,7 @@ from one_table import (
     DATA,
     DDL_STOP,
     KNOWN,
+    LATER,
     NAME,
     ROWS,
     STATE,
@@ -26,6 +27,8 @@ from one_table import (
 
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
+from ticdc_lakehouse.planning.recovery import restored
+from ticdc_lakehouse.planning.stop_reason import StopKind
 from ticdc_lakehouse.planning.table_plan import ExchangeRows
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.planning.window_plan import WindowPlan, plan_tables
@@ -78,6 +81,34 @@ def test_a_job_does_not_say_which_of_several_dropped_tables_comes_back() -> None
     by_job = ddl(12, "RECOVER TABLE BY JOB 105")
     assert plan(dropped(by_job)).state == replace(STATE, applied_tso=9)
     assert "rows of the restored table" in (block_reason(plan(dropped(by_job, gone=(DELETED, older)))) or "")
+
+
+def test_rows_after_a_drop_without_a_create_are_of_a_table_with_older_rows() -> None:
+    """Debezium sends no RECOVER TABLE (wire.md 8.8)."""
+    now = dropped()
+    now = replace(now, window=replace(now.window, rows={NAME: (ROWS,)}))
+    made = plan(now)
+    assert made.stop is not None
+    assert (made.stop.kind, made.stop.commit_ts, needs_override(made)) == (StopKind.RESTORED, 9, True)
+    assert (made.definition, steps(made), made.through) == (None, [], 9)
+    assert "no CREATE TABLE came" in str(made.stop)
+
+
+def test_they_stay_blocked_when_the_table_is_resumed_and_until_it_is_made_anew() -> None:
+    now = dropped()
+    stop = restored(9)
+    resumed = TableState(name="", data="", version=-1, applied_tso=9, stop=replace(stop, needs_override=False))
+    now = replace(now, before=replace(now.before, tables={NAME: resumed}))
+    now = replace(now, window=replace(now.window, rows={NAME: (ROWS,)}))
+    assert plan(now).stop == stop
+    anew = replace(now, window=replace(now.window, ddls=(ddl(14, f"CREATE TABLE t {COLUMNS}"),)))
+    assert (plan(anew).stop, steps(plan(anew))) == (None, [("M", 20)])
+
+
+def test_so_are_they_in_the_window_of_the_drop() -> None:
+    now = planning_input(LATER, known=KNOWN, state=STATE, ddls=(ddl(16, "DROP DATABASE d"),))
+    made = plan(now)
+    assert made.stop == restored(16)
 
 
 def test_rows_of_its_name_in_between_are_another_table_s() -> None:

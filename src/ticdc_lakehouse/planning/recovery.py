@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import timedelta
 
-from ticdc_codec.tso import time_of
+from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Published, Recoverable, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
@@ -59,6 +59,17 @@ def unknown_table(name: TableName, dropped_at: int) -> TablePlanBuilder:
     builder = TablePlanBuilder(name=name, definition=None, state=None, after=dropped_at, dropped_at=dropped_at)
     builder.block(StopReason(kind=StopKind.NOT_IN_GOLD, commit_ts=dropped_at, needs_override=True))
     return builder
+
+
+def restored(dropped_at: int) -> StopReason:
+    """The reason of a table whose rows go on after its DROP: Debezium sends no RECOVER and no FLASHBACK TABLE (wire.md
+    8.8), no protocol FLASHBACK DATABASE. Nor are the rows known of a table that gold never saw, which got the name."""
+    detail = (
+        f"its rows go on after TiDB dropped it at {with_time(dropped_at)}, and no CREATE TABLE came: TiDB restored it, "
+        "or gave its name to a table that gold does not have. `ticdc-lake load` goes on from an export taken since; "
+        "DROP and CREATE in TiDB starts the table anew"
+    )
+    return StopReason(kind=StopKind.RESTORED, detail=detail, commit_ts=dropped_at, needs_override=True)
 
 
 def recoverable_of(builders: Iterable[TablePlanBuilder], name: TableName) -> list[TablePlanBuilder]:

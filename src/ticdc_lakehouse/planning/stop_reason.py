@@ -33,6 +33,8 @@ class StopKind(StrEnum):
     """A value that no Spark type can represent, and the policy is to block (``on_irregular: block``)."""
     RESERVED_COLUMN = "reserved_column"
     """The table has a column whose name is reserved for gold, or two that are one in Spark."""
+    RESTORED = "restored"
+    """Rows came after its DROP, and no statement that makes it anew."""
     NOT_IN_GOLD = "not_in_gold"
     """It was blocked when TiDB dropped it, so its rows at the DROP are unknown."""
 
@@ -55,8 +57,8 @@ class StopReason:
 
     @property
     def of_ddl(self) -> bool:
-        """True if a DDL that gold cannot follow blocks the table."""
-        return self.kind in (StopKind.UNSUPPORTED_DDL, StopKind.AMBIGUOUS_TABLE)
+        """True if a DDL that gold cannot follow blocks the table, or one that was not sent."""
+        return self.kind in (StopKind.UNSUPPORTED_DDL, StopKind.AMBIGUOUS_TABLE, StopKind.RESTORED)
 
     def to_json(self) -> str:
         """Returns all fields as one JSON object."""

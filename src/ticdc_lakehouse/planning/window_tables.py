@@ -11,7 +11,14 @@ from ticdc_lakehouse.planning.blocking import block_unless_ignored, block_unless
 from ticdc_lakehouse.planning.compatibility import definition_from_wire
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_tables import published_builder
-from ticdc_lakehouse.planning.recovery import end_table, recoverable_builders, unknown_table
+from ticdc_lakehouse.planning.recovery import (
+    end_table,
+    last_recoverable,
+    recoverable_builders,
+    recoverable_of,
+    restored,
+    unknown_table,
+)
 from ticdc_lakehouse.planning.segments import define, merge_rest, merge_until, remaining_groups
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import TablePlanBuilder
@@ -66,12 +73,23 @@ class WindowTables:
             first, name = self._first_rows.pop()
             named = self.builders.all_named(name)
             is_own = any(builder.named_at < first <= builder.after for builder in named)
-            if is_own or self._is_of_former_name(name, first) or named:
+            if is_own or self._is_of_former_name(name, first) or named or self._block_restored(name):
                 continue
             from_file = self._from_files.get(name)
             groups = (group for group in self.inputs.window.rows[name] if group.first >= first)
             table = from_file or definition_from_wire(name, groups)
             self._begin(name, table, 0 if from_file else first, "file" if from_file else "wire")
+
+    def _block_restored(self, name: TableName) -> bool:
+        """Adds a table whose rows go on after its DROP, although no statement made it anew, and blocks it for good: the
+        rows that it has from before are not known. False if TiDB did not drop a table of this name."""
+        dropped = last_recoverable(recoverable_of(self.recoverable, name))
+        if dropped is None or dropped.dropped_at is None:
+            return False
+        builder = self._begin(name, None, dropped.dropped_at, "ddl")
+        if builder is not None:
+            builder.block(restored(dropped.dropped_at))
+        return True
 
     def _is_of_former_name(self, name: TableName, first: int) -> bool:
         """True if rows at or below the watermark belong to a table that had this name before. They are read again for
