@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import re
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from content import content_of
-from vectors import FOLDER, Case, as_expected, cases, header
+from vectors import FOLDER, Case, as_expected, cases, differing, header, stored_of
 from well_typed import handle_key_text
 
 from ticdc_codec.batch import DecoderContext
@@ -25,13 +23,6 @@ CASES = [case for file in FILES for case in cases(file)]
 
 def options_of(case: Case) -> SinkOptions:
     return sink_options("canal_json", header(case.file)["options"])
-
-
-def stored_of(case: Case) -> dict[str, bytes]:
-    """The claim-check objects by location, as the messages name them."""
-    place = header(case.file)["options"].get("claim-check-storage-uri")
-    objects = case.content.get("claim_check", {})
-    return {f"{place}/{name}": base64.b64decode(content) for name, content in objects.items()}
 
 
 def decode(case: Case) -> list[Event]:
@@ -53,11 +44,6 @@ def test_all_files_are_here() -> None:
 
 def cases_of(file: str) -> list[Case]:
     return list(cases(file))
-
-
-def differing(pairs: Iterable[tuple[str, Any, Any]]) -> dict[str, tuple[Any, Any]]:
-    """Found and expected of each case in which they differ."""
-    return {name: (found, expected) for name, found, expected in pairs if found != expected}
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -44,11 +43,6 @@ def comparable(case: Case, found: dict[str, Any], expected: dict[str, Any]) -> t
             if event.get(image):
                 event[image] = {name: value for name, value in event[image].items() if name not in lossy}
     return pair[0], pair[1]
-
-
-def differing(pairs: Iterable[tuple[str, Any, Any]]) -> dict[str, tuple[Any, Any]]:
-    """Found and expected of each case in which they differ."""
-    return {name: (found, expected) for name, found, expected in pairs if found != expected}
 
 
 def test_all_files_are_here() -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
 from content import content_of
-from vectors import FOLDER, Case, as_expected, cases, header
+from vectors import FOLDER, Case, as_expected, cases, differing, header, stored_of
 from well_typed import handle_key_text
 
 from ticdc_codec.batch import DecoderContext
@@ -26,13 +24,6 @@ def options_of(case: Case) -> SinkOptions:
     return sink_options("open_protocol", header(case.file)["options"])
 
 
-def stored_of(case: Case) -> dict[str, bytes]:
-    """The claim-check objects by location, as the messages name them."""
-    place = header(case.file)["options"].get("claim-check-storage-uri")
-    objects = case.content.get("claim_check", {})
-    return {f"{place}/{name}": base64.b64decode(content) for name, content in objects.items()}
-
-
 def decode(case: Case) -> list[Event]:
     batch = Decoder("open_protocol", options_of(case), DecoderContext(objects=stored_of(case))).decode(
         case.keys, case.values
@@ -43,11 +34,6 @@ def decode(case: Case) -> list[Event]:
 def test_all_files_are_here() -> None:
     assert len(FILES) == 20
     assert len(CASES) == 3254
-
-
-def differing(pairs: Iterable[tuple[str, Any, Any]]) -> dict[str, tuple[Any, Any]]:
-    """Found and expected of each case in which they differ."""
-    return {name: (found, expected) for name, found, expected in pairs if found != expected}
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import base64
 import json
-from collections.abc import Iterable
 from dataclasses import replace
 from functools import cache
 from typing import Any
 
 import pytest
 from content import content_of
-from vectors import FOLDER, Case, as_expected, cases, header
+from vectors import FOLDER, Case, as_expected, cases, differing, header, stored_of
 
 from ticdc_codec.batch import DecoderContext
 from ticdc_codec.errors import DecodeError
@@ -38,13 +36,6 @@ WRITTEN = [
 ]
 
 
-def stored_of(case: Case) -> dict[str, bytes]:
-    """The claim-check objects by location, as the messages name them."""
-    place = header(case.file)["options"].get("claim-check-storage-uri")
-    objects = case.content.get("claim_check", {})
-    return {f"{place}/{name}": base64.b64decode(content) for name, content in objects.items()}
-
-
 def decode(values: list[bytes | None], options: SinkOptions, known: DecoderContext | None = None) -> list[Event]:
     batch = Decoder("simple", options, known or DecoderContext()).decode([None] * len(values), values)
     return [event for _, event in events_of(batch)]
@@ -60,11 +51,6 @@ def decoded(file: str) -> dict[str, list[Event]]:
 def carried(expected: dict[str, Any]) -> dict[str, Any]:
     """What this wire tells of an expected event: of a DDL's type, a word; a checksum is no part of an event."""
     return {name: value for name, value in expected.items() if name not in ("type", "checksum")}
-
-
-def differing(pairs: Iterable[tuple[str, Any, Any]]) -> dict[str, tuple[Any, Any]]:
-    """Found and expected of each case in which they differ."""
-    return {name: (found, expected) for name, found, expected in pairs if found != expected}
 
 
 def test_all_files_are_here() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -62,6 +63,13 @@ def _bytes(text: str | None) -> bytes | None:
     return None if text is None else base64.b64decode(text)
 
 
+def stored_of(case: Case) -> dict[str, bytes]:
+    """The claim-check objects by location, as the messages name them."""
+    place = header(case.file)["options"].get("claim-check-storage-uri")
+    objects = case.content.get("claim_check", {})
+    return {f"{place}/{name}": base64.b64decode(content) for name, content in objects.items()}
+
+
 def definitions(case: Case) -> DecoderContext:
     """The case's tables as SHOW COLUMNS has them."""
     tables = case.content.get("tables", {})
@@ -73,6 +81,11 @@ def definitions(case: Case) -> DecoderContext:
             for name in names
         }
     )
+
+
+def differing(pairs: Iterable[tuple[str, Any, Any]]) -> dict[str, tuple[Any, Any]]:
+    """Found and expected of each case in which they differ."""
+    return {name: (found, expected) for name, found, expected in pairs if found != expected}
 
 
 def as_expected(event: Event, expected: dict[str, Any]) -> dict[str, Any]:
