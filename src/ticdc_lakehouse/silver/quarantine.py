@@ -36,7 +36,6 @@ LARGEST_PARTITION, LARGEST_OFFSET = 2**31 - 1, 2**63 - 1
 Position = tuple[str, int, int]
 """Topic, partition, offset."""
 _POSITION = ["topic", "partition", "offset"]
-_COLUMNS = "topic, partition, offset, timestamp, batch, reason, detail, error_offset, database, table"
 _ACTION_COLUMNS = """
     feed STRING NOT NULL COMMENT 'changefeed, as its file is named',
     topic STRING NOT NULL COMMENT 'Kafka topic of the message',
@@ -128,7 +127,7 @@ def open_messages(lake: Lake, feed: str) -> DataFrame:
 
 def open_messages_sql(lake: Reader, feed: str, done: Sequence[Action] = tuple(Action)) -> str:
     """Query: the quarantined messages of a feed on which none of these actions was taken."""
-    errors = f"SELECT {_COLUMNS} FROM {_errors(lake, feed)}"
+    errors = f"SELECT {events_table.MESSAGE} FROM {_errors(lake, feed)}"
     if not lake.exists(Layer.OPS, ACTIONS):
         return errors
     actions = ", ".join(literal(action) for action in done)
