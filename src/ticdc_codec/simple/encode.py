@@ -20,7 +20,7 @@ from ticdc_codec.simple.avro_message import AvroWriter
 from ticdc_codec.simple.checksum import NO_CHECKSUM, written
 from ticdc_codec.simple.json_table import to_wire
 from ticdc_codec.simple.message import BOOTSTRAP, VERSION, WATERMARK, Checksum, Envelope, row_members
-from ticdc_codec.simple.schema import ColumnSchema, DataType, IndexSchema, TableSchema
+from ticdc_codec.simple.schema import LENGTH_WITHOUT_FRACTION, ColumnSchema, DataType, IndexSchema, TableSchema
 from ticdc_codec.tidb_codes import ddl_type_name
 from ticdc_codec.tso import milliseconds
 
@@ -121,7 +121,6 @@ def _ddl(event: Ddl) -> Envelope:
     )
 
 
-_LENGTH_WITHOUT_FRACTION = {"datetime": 19, "timestamp": 19, "time": 10}
 _CHARACTERS = (Family.TEXT, Family.ENUM, Family.SET)
 
 
@@ -162,8 +161,8 @@ def _data_type(kind: MysqlType) -> DataType:
 def _sizes(kind: MysqlType) -> tuple[int, int]:
     """``length`` and ``decimal``."""
     first, second = (*kind.size, 0, 0)[:2]
-    if kind.name in _LENGTH_WITHOUT_FRACTION:
-        whole = _LENGTH_WITHOUT_FRACTION[kind.name]
+    if kind.name in LENGTH_WITHOUT_FRACTION:
+        whole = LENGTH_WITHOUT_FRACTION[kind.name]
         return (whole + 1 + first, first) if first else (whole, 0)
     return first, second
 

@@ -118,8 +118,8 @@ def _column(column: ColumnSchema, *, key: bool) -> Column:
 
 
 _STRINGS = {"var_string": ("varchar", "varbinary"), "varchar": ("varchar", "varbinary"), "char": ("char", "binary")}
-_FRACTION_FROM = {"datetime": 19, "timestamp": 19, "time": 10}
-"""The length without a fraction; ``decimal`` has none for TIMESTAMP in tiflow."""
+LENGTH_WITHOUT_FRACTION = {"datetime": 19, "timestamp": 19, "time": 10}
+"""``length`` of a type of moments without digits of a second; with them a point and the digits come on top."""
 
 
 def type_text(data_type: DataType) -> str:
@@ -128,10 +128,9 @@ def type_text(data_type: DataType) -> str:
     match name:
         case "enum" | "set":
             return f"{name}({','.join(map(_quoted, data_type.elements or ()))})"
-        case (
-            "datetime" | "timestamp" | "time"
-        ):  # tiflow leaves decimal out for TIMESTAMP, length says it (wire.md 1.3.1)
-            fraction = data_type.length - _FRACTION_FROM[name] - 1
+        case "datetime" | "timestamp" | "time":
+            # tiflow leaves decimal out for TIMESTAMP, length says it (wire.md 1.3.1)
+            fraction = data_type.length - LENGTH_WITHOUT_FRACTION[name] - 1
             return f"{name}({fraction})" if fraction > 0 else name
         case "var_string" | "varchar" | "char":
             return f"{_STRINGS[name][data_type.charset == 'binary']}({data_type.length})"
