@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 
 from ticdc_codec.event import Kind
@@ -78,29 +78,65 @@ def retired_topics(
     published watermark is state (`Published.topics`); only what is new is read.
     """
     topics = {topic for topic, _ in partitions}
-    last = {topic: dict.fromkeys(since.topics.get(topic, ()), UNSEEN) for topic in topics}
-    watermarks = dict.fromkeys(partitions, UNSEEN)
-    ddls: list[tuple[int, Statement, str]] = []
-    for row in _new_events(lake, feed, since, topics, batch):
-        topic, tso = row["topic"], row["last"]
-        match Kind(row["kind"]):
+    new = _by_kind(_new_events(lake, feed, since, topics, batch))
+    lowest = lowest_by_topic(dict.fromkeys(partitions, UNSEEN) | new.watermarks)
+    return topics_among(
+        _last_changes(new, topics, since),
+        {topic: max(confirmed, tso) for topic, tso in lowest.items()},
+        since,
+        sorted(((tso, statement) for _, tso, statement in new.ddls if tso >= since.tso), key=itemgetter(0)),
+        matches,
+    )
+
+
+def lowest_by_topic(watermarks: Mapping[Partition, int]) -> dict[str, int]:
+    """The lowest watermark of each topic's partitions."""
+    lowest: dict[str, int] = {}
+    for (topic, _), tso in watermarks.items():
+        lowest[topic] = min(tso, lowest.get(topic, tso))
+    return lowest
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NewEvents:
+    """What came since the published state."""
+
+    rows: list[tuple[str, TableName, int]]
+    """Topic, table, and the commit_ts of the table's last row change there."""
+    ddls: list[tuple[str, int, Statement]]
+    """Topic, commit_ts and statement."""
+    watermarks: dict[Partition, int]
+    """The highest of each partition that sent one."""
+
+
+def _by_kind(events: Iterable[Values]) -> _NewEvents:
+    new = _NewEvents(rows=[], ddls=[], watermarks={})
+    for event in events:
+        topic, tso, database, table = event["topic"], event["last"], event["database"], event["table"]
+        match Kind(event["kind"]):
             case Kind.ROW:
-                _add(last[topic], TableName(row["database"], row["table"]), tso)
+                new.rows.append((topic, TableName(database, table), tso))
             case Kind.DDL:
-                ddls += [(tso, each, topic) for each in read_ddl(row["query"], row["database"], row["table"])]
+                new.ddls.extend((topic, tso, statement) for statement in read_ddl(event["query"], database, table))
             case _:
-                watermarks[topic, row["partition"]] = tso
-    # `tmp` of RENAME TABLE a TO tmp, b TO a, tmp TO b is the name of no table before or after: it has a DDL alone.
-    given = {(tso, new) for tso, each, _ in ddls if isinstance(each, RenameTables) for _, new in each.pairs}
-    for tso, statement, topic in ddls:
-        for name in tables_of(statement) if topic in topics else ():
-            if (tso, name) not in given or name in since.tables:
-                _add(last[topic], name, tso)
-    lowest = {
-        topic: max(confirmed, min(tso for place, tso in watermarks.items() if place[0] == topic)) for topic in topics
-    }
-    new = sorted(((tso, statement) for tso, statement, _ in ddls if tso >= since.tso), key=itemgetter(0))
-    return topics_among(last, lowest, since, new, matches)
+                new.watermarks[topic, event["partition"]] = tso
+    return new
+
+
+def _last_changes(new: _NewEvents, topics: Collection[str], since: Published) -> dict[str, dict[TableName, int]]:
+    """The `LastRows` of the topics."""
+    last = {topic: dict.fromkeys(since.topics.get(topic, ()), UNSEEN) for topic in topics}
+    # `tmp` of RENAME TABLE a TO tmp, b TO a, tmp TO b is the name of no table before or after: only the DDL names it.
+    given = {(tso, new) for _, tso, each in new.ddls if isinstance(each, RenameTables) for _, new in each.pairs}
+    of_ddls = (
+        (topic, name, tso)
+        for topic, tso, statement in new.ddls
+        for name in (tables_of(statement) if topic in topics else ())
+        if (tso, name) not in given or name in since.tables
+    )
+    for topic, name, tso in chain(new.rows, of_ddls):
+        last[topic][name] = max(tso, last[topic].get(name, UNSEEN))
+    return last
 
 
 def _new_events(lake: Reader, feed: str, since: Published, topics: Collection[str], batch: int) -> list[Values]:
@@ -118,10 +154,6 @@ def _new_events(lake: Reader, feed: str, since: Published, topics: Collection[st
             WHERE batch <= {batch} AND (commit_ts >= {since.tso - 1} OR batch > {since.batch})
               AND (({of_topics}) OR {ddl})
         ) AS found GROUP BY kind, topic, partition, database, table, query, ddl_at""")
-
-
-def _add(tables: dict[TableName, int], name: TableName, tso: int) -> None:
-    tables[name] = max(tso, tables.get(name, 0))
 
 
 def tables_of(statement: Statement) -> list[TableName]:
@@ -147,36 +179,45 @@ def topics_among(
     ddls: Iterable[tuple[int, Statement]],
     matches: Matches,
 ) -> Topics:
-    """The topics without a table that may still change: each went after its last row or DDL, or is in gold no more. And
-    those without a table of the feed that may.
+    """The topics without a table that may still change, and those without a table of the feed that may.
 
-    ``last``: by topic, its tables and the commit_ts of the last change that it brought of each.
+    ``last``: by topic, its tables and the commit_ts of the last change that it brought of each. ``ddls`` come in the
+    order of their commit_ts.
     """
-    gone: dict[TableName, tuple[int, Statement]] = {}
-    created: set[TableName] = set()
-    for tso, statement in _with_one_rename(ddls):
-        for name in _created(statement):
-            gone.pop(name, None)
-            created.add(name)
-        for name in _removed(statement, {name for tables in last.values() for name in tables}):
-            gone[name] = tso, statement
-            created.discard(name)
+    removals, created = _removals(ddls, {name for tables in last.values() for name in tables})
 
     def is_gone(topic: str, name: TableName, tso: int) -> bool:
-        match gone.get(name):
+        """Whether the table was removed after its last change, or gold has it no longer."""
+        match removals.get(name):
             case (at, RenameTables()):
                 return tso <= at <= watermarks.get(topic, 0) + 1
             case (at, _):
                 return tso <= at
         known = since.tables.get(name)
-        is_gone = matches(*name) if known is None else known.dropped
-        return since.tso > 0 and is_gone and tso <= since.tso and name not in created
+        is_absent = matches(*name) if known is None else known.dropped
+        return since.tso > 0 and is_absent and tso <= since.tso and name not in created
 
     # left: by topic, its tables that may still change.
     left = {topic: [name for name in names if not is_gone(topic, name, names[name])] for topic, names in last.items()}
     retired = {topic for topic, names in left.items() if last[topic] and not names}
     empty = {topic for topic, names in left.items() if not any(matches(*name) for name in names)}
     return Topics(retired=retired, empty=empty - retired)
+
+
+def _removals(
+    ddls: Iterable[tuple[int, Statement]], names: Collection[TableName]
+) -> tuple[dict[TableName, tuple[int, Statement]], set[TableName]]:
+    """The tables that the DDLs remove in the end, with commit_ts and statement, and those that they create."""
+    removals: dict[TableName, tuple[int, Statement]] = {}
+    created: set[TableName] = set()
+    for tso, statement in _with_one_rename(ddls):
+        for name in _created(statement):
+            removals.pop(name, None)
+            created.add(name)
+        for name in _removed(statement, names):
+            removals[name] = tso, statement
+            created.discard(name)
+    return removals, created
 
 
 def _with_one_rename(ddls: Iterable[tuple[int, Statement]]) -> Iterator[tuple[int, Statement]]:

@@ -16,7 +16,7 @@ from ticdc_codec.event import Kind
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Layer, Reader
-from ticdc_lakehouse.gold.retired_topics import UNSEEN, Matches, Partition, retired_topics
+from ticdc_lakehouse.gold.retired_topics import UNSEEN, Matches, Partition, lowest_by_topic, retired_topics
 from ticdc_lakehouse.gold.window_reader import first_unapplied, replayed_since
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
@@ -106,7 +106,7 @@ def completeness(
         late_rows=sum(entry.late_rows for entry in progress if entry.batch <= batch),
         late_ddls=sum(entry.late_ddls for entry in progress if entry.batch <= batch),
         has_ddls=has_ddls,
-        may_advance=has_ddls and any(tso < ahead for ahead in _by_topic(highest).values()),
+        may_advance=has_ddls and any(tso < ahead for ahead in lowest_by_topic(highest).values()),
         replays_through=max((e.newest_replay for e in progress if e.newest_replay is not None), default=None),
     )
 
@@ -219,14 +219,6 @@ def _highest_watermarks(
         if entry.partition in highest and entry.batch <= batch:
             highest[entry.partition] = max(highest[entry.partition], entry.resolved)
     return highest
-
-
-def _by_topic(highest: dict[Partition, int]) -> dict[str, int]:
-    """The lowest watermark of each topic's partitions."""
-    lowest: dict[str, int] = {}
-    for (topic, _), tso in highest.items():
-        lowest[topic] = min(tso, lowest.get(topic, tso))
-    return lowest
 
 
 def _confirmed(landed: dict[int, _Batch], progress: list[_Progress], batch: int) -> int:
