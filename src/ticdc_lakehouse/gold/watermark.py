@@ -151,27 +151,7 @@ def _progress_and_blocking(
 def _progress(lake: Reader, feed: str, since: Published, blocking: list[quarantine.BlockingMessage]) -> list[_Progress]:
     """One scan of what is new: messages decoded, and watermarks, but none that come after a blocking message; how many
     DDLs and replays. And of all batches, with file skipping, how many errors."""
-    resolved = f"(kind = '{Kind.RESOLVED}' AND commit_ts > {since.tso})"
-    arrived = f"(batch > {since.batch} AND replayed_at IS NULL)"
-    old = f"({arrived} AND kind = '{Kind.ROW}' AND commit_ts <= {since.tso})"
-    old_ddl = f"({arrived} AND kind = '{Kind.DDL}' AND commit_ts < {since.tso})"
-    replay = f"({replayed_since(since)})"
-    ddl = f"(kind = '{Kind.DDL}' AND (commit_ts >= {first_unapplied(since)} OR {replay}))"
-    error = f"(reason IS NOT NULL AND kind = '{Kind.ERROR}')"
-    counts = " AND NOT ".join([resolved, *map(_behind, blocking)])
-    # A message is decoded twice if silver's checkpoint was lost.
-    rows = lake.rows(f"""
-        SELECT batch, topic, partition,
-               count(DISTINCT CASE WHEN {arrived} AND index = 0 THEN offset END) AS decoded,
-               max(CASE WHEN {counts} THEN commit_ts END) AS resolved,
-               count(CASE WHEN {old} THEN 1 END) AS late_rows,
-               count(CASE WHEN {old_ddl} THEN 1 END) AS late_ddls,
-               count(CASE WHEN {ddl} THEN 1 END) AS ddls,
-               max(CASE WHEN {replay} THEN replayed_at END) AS newest_replay,
-               count(CASE WHEN {error} THEN 1 END) AS errors
-        FROM {events_table.full_name(lake, feed)}
-        WHERE {arrived} OR {resolved} OR {ddl} OR {replay} OR {error}
-        GROUP BY batch, topic, partition""")
+    rows = lake.rows(_progress_sql(events_table.full_name(lake, feed), since, blocking))
     return [
         _Progress(
             batch=row["batch"],
@@ -186,6 +166,30 @@ def _progress(lake: Reader, feed: str, since: Published, blocking: list[quaranti
         )
         for row in rows
     ]
+
+
+def _progress_sql(events: str, since: Published, blocking: list[quarantine.BlockingMessage]) -> str:
+    resolved = f"(kind = '{Kind.RESOLVED}' AND commit_ts > {since.tso})"
+    arrived = f"(batch > {since.batch} AND replayed_at IS NULL)"
+    old = f"({arrived} AND kind = '{Kind.ROW}' AND commit_ts <= {since.tso})"
+    old_ddl = f"({arrived} AND kind = '{Kind.DDL}' AND commit_ts < {since.tso})"
+    replay = f"({replayed_since(since)})"
+    ddl = f"(kind = '{Kind.DDL}' AND (commit_ts >= {first_unapplied(since)} OR {replay}))"
+    error = f"(reason IS NOT NULL AND kind = '{Kind.ERROR}')"
+    counts = " AND NOT ".join([resolved, *map(_behind, blocking)])
+    # A message is decoded twice if silver's checkpoint was lost.
+    return f"""
+        SELECT batch, topic, partition,
+               count(DISTINCT CASE WHEN {arrived} AND index = 0 THEN offset END) AS decoded,
+               max(CASE WHEN {counts} THEN commit_ts END) AS resolved,
+               count(CASE WHEN {old} THEN 1 END) AS late_rows,
+               count(CASE WHEN {old_ddl} THEN 1 END) AS late_ddls,
+               count(CASE WHEN {ddl} THEN 1 END) AS ddls,
+               max(CASE WHEN {replay} THEN replayed_at END) AS newest_replay,
+               count(CASE WHEN {error} THEN 1 END) AS errors
+        FROM {events}
+        WHERE {arrived} OR {resolved} OR {ddl} OR {replay} OR {error}
+        GROUP BY batch, topic, partition"""
 
 
 def _behind(message: quarantine.BlockingMessage) -> str:
