@@ -78,20 +78,11 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
     for name in unreadable:
         lake.drop(Layer.LIVE, name)
     for data in sorted(needed):
-        table = lake.table(Layer.LIVE, live_name(names, data))
-        # The feed file may say something else than when the table was made. It is a version of its own, too: Delta
-        # refuses to read versions older than that, even if nothing came after them.
-        properties = {**given.get(data, {}), **retention_properties(days)}
-        lake.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({properties_sql(properties)})")
-        lake.spark.sql(f"OPTIMIZE {table}")
-        lake.spark.sql(f"VACUUM {table} RETAIN {kept_days(days) * 24} HOURS")
+        _compact(lake, live_name(names, data), given.get(data, {}), days)
     newest = {data: own_version(lake, live_name(names, data), at, commits.run) for data, at in found.items()}
     _pin(lake, config, before, newest)
     forget_states(lake, feed, first)
-    for name in (WINDOWS, TABLE_STATES):  # each run adds a small file
-        lake.spark.sql(f"OPTIMIZE {lake.table(Layer.OPS, name)} WHERE feed = {literal(feed)}")
-    if events_table.exists(lake, feed):
-        lake.spark.sql(f"OPTIMIZE {events_table.full_name(lake, feed)}")
+    _compact_shared(lake, feed)
     return Maintained(feed=feed, since=since, kept=len(needed), dropped=tuple(unreadable))
 
 
@@ -102,6 +93,25 @@ def _restore(commits: Commits, state: TableState) -> int:
     if others:
         restore(commits.at(state.applied_tso), state.name, state.version)
     return newest
+
+
+def _compact(lake: Lake, name: str, properties: Mapping[str, str], days: int) -> None:
+    """Compact a live table, and delete the files that only unreadable versions have."""
+    table = lake.table(Layer.LIVE, name)
+    # The feed file may say something else than when the table was made. And this makes a new version: Delta refuses to
+    # read one that is older than the retention, even if it is the newest.
+    given = properties_sql({**properties, **retention_properties(days)})
+    lake.spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES ({given})")
+    lake.spark.sql(f"OPTIMIZE {table}")
+    lake.spark.sql(f"VACUUM {table} RETAIN {kept_days(days) * 24} HOURS")
+
+
+def _compact_shared(lake: Lake, feed: str) -> None:
+    """Compact the feed's rows in tables to which each run adds a small file."""
+    for name in (WINDOWS, TABLE_STATES):
+        lake.spark.sql(f"OPTIMIZE {lake.table(Layer.OPS, name)} WHERE feed = {literal(feed)}")
+    if events_table.exists(lake, feed):
+        lake.spark.sql(f"OPTIMIZE {events_table.full_name(lake, feed)}")
 
 
 def _pin(lake: Lake, config: GoldConfig, before: Published, newest: Mapping[str, int]) -> None:
