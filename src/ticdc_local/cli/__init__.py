@@ -24,22 +24,22 @@ from ticdc_local.script import INTERRUPTED
 COMMANDS = {
     "run": "run a job of the bundle on this machine",
     "feed": "write a feed's file; check what a run of it needs, and its first messages",
-    "kafka": "the bundled Kafka broker, up until Ctrl-C",
-    "status": "how far each feed is, and why a table is blocked",
-    "report": "one HTML page about the lake: plots, blocked tables, the catalogue",
+    "kafka": "run the bundled Kafka broker until Ctrl-C",
+    "status": "show how far each feed is, and why a table is blocked",
+    "report": "write one HTML page about the lake: plots, blocked tables, the catalogue",
     "quarantine": "list, show, replay or dismiss messages that could not be decoded",
     "table": "skip a DDL, or try again, where a table is blocked",
-    "load": "rows from before the changefeed, out of an export of Dumpling's",
+    "load": "load rows from before the changefeed: an export of Dumpling",
     "maintain": "delete what is older than the feeds' retention, compact what stays",
-    "generate": "a made-up changefeed in any protocol, into Kafka or a file",
+    "generate": "write a generated changefeed in any protocol to Kafka or a file",
     "decode": "decode messages (JSON lines) to events (JSON lines)",
-    "inspect": "what messages are: protocol, events, values, every byte",
-    "verify-source": "gold compared with TiDB itself, at the TSO that is published; --repair puts rows in place",
-    "verify-stream": "recorded streams through the pipeline, gold compared with TiDB's answers",
-    "demo": "Kafka, a feed of each protocol, the bundle's job, gold compared with TiDB's answers",
-    "sql": "a Spark SQL prompt on the lake",
-    "dbx": "the bundle's jobs as a deployment file of dbx (for teams that still deploy with it)",
-    "completion": "what a shell completes after Tab: a script for bash, zsh or fish",
+    "inspect": "show what messages are: protocol, events, values, every byte",
+    "verify-source": "compare gold with TiDB itself, at the published TSO; --repair gives rows TiDB's values",
+    "verify-stream": "run recorded streams through the pipeline, and compare gold with TiDB's answers",
+    "demo": "run the bundle's job on a feed of each protocol, and compare gold with TiDB's answers",
+    "sql": "open a Spark SQL prompt on the lake, or run statements",
+    "dbx": "write the bundle's jobs as a deployment file for dbx (for teams that still deploy with it)",
+    "completion": "print the script by which bash, zsh or fish completes this command after Tab",
     "doctor": "check Python, Java, jars, ports, and each feed's file, secrets, brokers and topics",
 }
 LOCAL = {"confluent_kafka", "delta", "deltalake", "pandas", "py4j", "pyspark", "rich", "shtab"}
@@ -161,13 +161,13 @@ def _log_arguments(parser: argparse.ArgumentParser) -> None:
         help="what is logged to stderr (default: warning)",
     )
     parser.add_argument("--verbose", action="store_const", const="info", dest="log_level", help="--log-level info")
-    parser.add_argument("--quiet", action="store_true", help="no progress and no hints, the result alone")
+    parser.add_argument("--quiet", action="store_true", help="print only the result: no progress, no hints")
     parser.add_argument(
         "--log-format",
         type=one_of(log.Format),
         default=log.Format.TEXT,
         choices=tuple(log.Format),
-        help="how lines of the log look (default: text)",
+        help="format of log lines (default: text)",
     )
 
 

@@ -53,7 +53,7 @@ class Finding:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     place_arguments(parser)
-    parser.add_argument("--json", action="store_true", help="a JSON list, an object a finding")
+    parser.add_argument("--json", action="store_true", help="print a JSON list with one object per finding")
     parser.add_argument("--spark", action="store_true", help="also start a Spark session and count to ten")
 
 

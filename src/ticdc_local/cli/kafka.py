@@ -23,7 +23,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("--port", type=port, default=PORT, help=f"where clients connect (default: {PORT})")
     parser.add_argument(
-        "--folder", type=Path, default=Path(FOLDER), help=f"where its topics stay (default: {FOLDER}); made if need be"
+        "--folder",
+        type=Path,
+        default=Path(FOLDER),
+        help=f"where its topics stay (default: {FOLDER}); created if missing",
     )
 
 

@@ -27,7 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("folder", help="where dumpling wrote, or a URI that Spark reads")
     place_arguments(parser)
-    parser.add_argument("--feed", required=True, help="of this feed")
+    parser.add_argument("--feed", required=True, help="feed of the tables")
     parser.add_argument("--json", action="store_true", help="a JSON object: the export's tso, rows by table")
     add_load_options(parser)
 

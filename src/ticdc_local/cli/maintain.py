@@ -22,8 +22,8 @@ EXAMPLES = """examples:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     place_arguments(parser)
-    parser.add_argument("--feed", help="this feed only")
-    parser.add_argument("--json", action="store_true", help="a JSON list, an object a feed")
+    parser.add_argument("--feed", help="only this feed")
+    parser.add_argument("--json", action="store_true", help="print a JSON list with one object per feed")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -39,7 +39,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "action", choices=("list", "show", "replay", "dismiss"), help="dismiss: the message is not needed"
     )
     place_arguments(parser)
-    parser.add_argument("--feed", help="list: this feed only; else needed where there are several")
+    parser.add_argument("--feed", help="list: only this feed; other actions need it where there are several")
     parser.add_argument(
         "--at",
         action="append",
@@ -48,7 +48,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         help=f"this message; may be repeated; {ALL}: every open one, which replay and list take without it, too",
     )
     parser.add_argument(
-        "--json", action="store_true", help="list and replay --dry-run: a JSON list, an object an open message"
+        "--json",
+        action="store_true",
+        help="list and replay --dry-run: print a JSON list with one object per open message",
     )
     parser.add_argument("--explain", action="store_true", help="show: what each byte is, as far as it can be read")
     parser.add_argument("--dry-run", action="store_true", help="replay: say what would decode now, change nothing")

@@ -22,8 +22,10 @@ EXAMPLES = """examples:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     place_arguments(parser)
-    parser.add_argument("--feed", help="this feed only")
-    parser.add_argument("--output", type=Path, default=Path(FILE), metavar="FILE", help=f"(default: {FILE})")
+    parser.add_argument("--feed", help="only this feed")
+    parser.add_argument(
+        "--output", type=Path, default=Path(FILE), metavar="FILE", help=f"file to write (default: {FILE})"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

@@ -40,7 +40,7 @@ NEEDS_ATTENTION = 3
 EXAMPLES = """examples:
   ticdc-lake run                              every feed of databricks.yml, once
   ticdc-lake run --feed crm --feed erp        these feeds
-  ticdc-lake run --every 10s --feed crm       again and again, until Ctrl-C
+  ticdc-lake run --every 10s --feed crm       the loop: repeat until Ctrl-C
   ticdc-lake run notebooks/gold/as_of.py --feed crm"""
 
 
@@ -49,7 +49,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     place_arguments(parser)
     parser.add_argument("job", nargs="?", metavar="JOB", help=f"key of a job, or a notebook (default: {JOB})")
     parser.add_argument(
-        "--every", type=seconds, metavar="TIME", help=f"again and again, so often (10s, 1m), until Ctrl-C: job {LOOP}"
+        "--every", type=seconds, metavar="TIME", help=f"repeat at this interval (10s, 1m) until Ctrl-C: job {LOOP}"
     )
     parser.add_argument("--feed", action="append", default=[], help="only this feed; a job takes several")
     pairs_argument(parser, "--param", "a parameter")

@@ -30,7 +30,7 @@ from ticdc_local.runner.display import without_controls
 
 EXAMPLES = """examples:
   ticdc-lake status --feed crm
-  ticdc-lake status --check --max-age 1h     for a monitor: a line a feed, and the worst as exit code
+  ticdc-lake status --check --max-age 1h     for a monitor: one line per feed, exit code of the worst
   ticdc-lake status --json | jq '.[].tables[] | select(.blocked)'
 
 exit codes of --check:
@@ -42,11 +42,16 @@ exit codes of --check:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     place_arguments(parser)
-    parser.add_argument("--feed", help="this feed only")
-    parser.add_argument("--json", action="store_true", help="a JSON list, an object a feed")
-    parser.add_argument("--check", action="store_true", help="for monitors: a line a feed, exit code 0, 1 or 2")
+    parser.add_argument("--feed", help="only this feed")
+    parser.add_argument("--json", action="store_true", help="print a JSON list with one object per feed")
+    parser.add_argument("--check", action="store_true", help="for monitors: one line per feed, exit code 0, 1 or 2")
     parser.add_argument(
-        "--watch", nargs="?", type=seconds, const=2.0, metavar="TIME", help="on a terminal, again and again (2s)"
+        "--watch",
+        nargs="?",
+        type=seconds,
+        const=2.0,
+        metavar="TIME",
+        help="refresh on a terminal, every TIME (default: 2s)",
     )
     parser.add_argument(
         "--max-age",

@@ -28,7 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("table", metavar="DATABASE.TABLE", help="as `ticdc-lake status` names it")
     place_arguments(parser)
-    parser.add_argument("--feed", required=True, help="of this feed")
+    parser.add_argument("--feed", required=True, help="feed of the table")
     parser.add_argument("--reason", required=True, help="why; it is recorded in ops.overrides")
 
 

@@ -32,7 +32,7 @@ EXAMPLES = """examples:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     place_arguments(parser)
-    parser.add_argument("--feed", required=True, help="of this feed")
+    parser.add_argument("--feed", required=True, help="feed whose tables are compared")
     parser.add_argument(
         "--dsn",
         help="mysql://USER@HOST:4000/?secret=SCOPE/KEY (more: tls=true, ca=FILE; default: the feed's source); the "
@@ -40,9 +40,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--table", action="append", default=[], help="database.table; may be repeated (default: all)")
     parser.add_argument("--threads", type=positive, default=4, help="queries that TiDB answers at once (default: 4)")
-    parser.add_argument("--sleep", type=seconds, default=0.0, help="rest of each thread after a query, such as 0.2s")
-    parser.add_argument("--json", action="store_true", help="a JSON object, with one for each table")
-    parser.add_argument("--repair", action="store_true", help="put the rows that differ in place, as TiDB has them")
+    parser.add_argument("--sleep", type=seconds, default=0.0, help="pause of each thread after a query, such as 0.2s")
+    parser.add_argument("--json", action="store_true", help="print a JSON object, with one for each table")
+    parser.add_argument("--repair", action="store_true", help="give rows that differ TiDB's values")
 
 
 def run(options: argparse.Namespace) -> int:

@@ -100,7 +100,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--every", type=int, default=1, metavar="N", help="compare each Nth answer, and the last")
     pairs_argument(parser, "--option", "a further option of the feeds that have it")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the summary into this file")
-    parser.add_argument("--json", action="store_true", help="a JSON list, an object a file, in place of the table")
+    parser.add_argument(
+        "--json", action="store_true", help="print a JSON list with one object per file instead of the table"
+    )
     parser.add_argument("--lake", type=Path, help="folder to leave the lake in (default: a temporary one)")
 
 
