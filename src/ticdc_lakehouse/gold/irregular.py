@@ -26,7 +26,7 @@ _COLUMNS = """
     database COMMENT 'database in TiDB',
     table COMMENT 'table in TiDB',
     column COMMENT 'column in TiDB',
-    rows COMMENT 'how many rows have such a value there'
+    rows COMMENT 'number of rows with an irregular value in the column'
 """
 _NONE = "SELECT '' AS database, '' AS table, '' AS column, 0L AS rows WHERE false"
 

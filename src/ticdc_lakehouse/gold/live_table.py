@@ -37,9 +37,9 @@ _MOST_CLUSTERING_COLUMNS = 4
 _WITHOUT_RANGES = (Family.BINARY, Family.JSON, Family.VECTOR, Family.OTHER)
 """Types for whose values Delta keeps no minimum and maximum that could skip a file."""
 OWN_COLUMNS = {
-    COMMIT_TS: ("BIGINT", "TSO of the change that left the row so"),
-    IRREGULAR: ("MAP<STRING, STRING>", "column to exact MySQL text, for values that its type cannot hold"),
-    KEY: ("STRING", "handle key: JSON array of its values"),
+    COMMIT_TS: ("BIGINT", "commit_ts of the row's newest change"),
+    IRREGULAR: ("MAP<STRING, STRING>", "values that the column's type cannot hold, by column: the exact MySQL text"),
+    KEY: ("STRING", "handle key: JSON array of its values, in the order of the columns' names"),
     DELETED: ("BOOLEAN", "a tombstone: the row was deleted"),
 }
 """Gold's own columns: their types and comments."""

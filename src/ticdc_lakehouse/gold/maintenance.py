@@ -39,7 +39,7 @@ from ticdc_lakehouse.sql.text import literal
 KEPT = "kept"
 _COLUMNS = """
     feed STRING NOT NULL COMMENT 'changefeed, as its file is named',
-    since TIMESTAMP NOT NULL COMMENT 'states that another one replaced before this are gone',
+    since TIMESTAMP NOT NULL COMMENT 'states that were replaced before this time cannot be read',
     kept_at TIMESTAMP NOT NULL COMMENT 'when maintenance ran'
 """
 

@@ -37,31 +37,31 @@ FORMAT = 2
 
 _IDENTITY = """
     feed STRING NOT NULL COMMENT 'changefeed, as its file is named',
-    number BIGINT NOT NULL COMMENT 'of the window: 1, 2, 3 …',
+    number BIGINT NOT NULL COMMENT 'number of the window: 1, 2, 3 …',
     run STRING NOT NULL COMMENT 'UUID of the run that wrote it; it counts if ops.windows has this number with this run',
 """
 _WINDOW_COLUMNS = f"""{_IDENTITY}
     base BIGINT NOT NULL COMMENT 'newest window up to this one that has the states of all tables in ops.table_states',
-    tso BIGINT NOT NULL COMMENT 'published watermark: every change with commit_ts at or below it is in',
+    tso BIGINT NOT NULL COMMENT 'published watermark: every change with commit_ts at or below it is applied',
     time TIMESTAMP NOT NULL COMMENT 'physical part of tso',
     mode STRING NOT NULL COMMENT 'watermarks; or eventual: tso is the newest commit that was seen, not a watermark',
     from_tso BIGINT NOT NULL COMMENT 'watermark published before; the window is (from_tso, tso]',
-    batch BIGINT NOT NULL COMMENT 'last bronze batch that silver had decoded whole',
+    batch BIGINT NOT NULL COMMENT 'last bronze batch that silver had decoded completely',
     published_at TIMESTAMP NOT NULL COMMENT 'when the window was published',
     row_changes BIGINT NOT NULL COMMENT 'row changes of the window, duplicates included',
-    replays_seen TIMESTAMP COMMENT 'newest replay from quarantine that the window took in',
+    replays_seen TIMESTAMP COMMENT 'time of the newest replay from quarantine that the window applied',
     format INT NOT NULL COMMENT 'version of the stored state: 2 orders the values in a key by the names of its columns'
 """
 _STATE_COLUMNS = f"""{_IDENTITY}
     database STRING NOT NULL COMMENT 'database in TiDB',
     table STRING NOT NULL COMMENT 'table in TiDB',
     dropped_at BIGINT COMMENT 'commit_ts of the DROP or TRUNCATE of a table that TiDB can bring back; else NULL',
-    removed BOOLEAN NOT NULL COMMENT 'true: from this window on there is no such table',
-    name STRING COMMENT 'of its views',
-    data STRING COMMENT 'Delta table of its rows',
-    version BIGINT COMMENT 'Delta version of its rows; -1 without rows',
-    applied_tso BIGINT COMMENT 'every change up to here is in; NULL: up to the watermark, which moves on',
-    ddls ARRAY<STRING> COMMENT 'DDLs at exactly applied_tso that are in',
+    removed BOOLEAN NOT NULL COMMENT 'true: the table does not exist from this window on',
+    name STRING COMMENT 'name of its views',
+    data STRING COMMENT 'stable id of its live table (property ticdc.id)',
+    version BIGINT COMMENT 'Delta version of its live table; -1 if it has none',
+    applied_tso BIGINT COMMENT 'TSO up to which every change is applied; NULL: the watermark',
+    ddls ARRAY<STRING> COMMENT 'DDLs at exactly applied_tso that are applied',
     blocked_at BIGINT COMMENT 'TSO at which the table is blocked; NULL if it is not',
     block_reason STRING COMMENT 'why it is blocked, or that TiDB dropped it and gold keeps its last rows',
     stop STRING COMMENT 'why it is blocked, as JSON',
@@ -72,19 +72,19 @@ _DEFINITION_COLUMNS = f"""{_IDENTITY}
     place INT NOT NULL COMMENT 'order of the definitions of one window',
     database STRING NOT NULL COMMENT 'database in TiDB',
     table STRING NOT NULL COMMENT 'table in TiDB',
-    commit_ts BIGINT NOT NULL COMMENT 'from when on it holds',
-    source STRING NOT NULL COMMENT 'file (schema_file), ddl, export (load), or wire (row messages alone)',
-    name STRING NOT NULL COMMENT 'of the views of its table',
-    data STRING NOT NULL COMMENT 'Delta table of the rows',
+    commit_ts BIGINT NOT NULL COMMENT 'TSO from which on the definition is valid',
+    source STRING NOT NULL COMMENT 'origin: file (schema_file), ddl, export (load), or wire (row messages only)',
+    name STRING NOT NULL COMMENT 'name of the views of the table',
+    data STRING NOT NULL COMMENT 'stable id of the live table (property ticdc.id)',
     definition STRING NOT NULL COMMENT 'columns, key and partitions, as JSON',
-    named_at BIGINT NOT NULL COMMENT 'commit_ts since which the rows of this name are its own; 0 if always'
+    named_at BIGINT NOT NULL COMMENT 'commit_ts since which rows of this name are rows of this table; 0 if always'
 """
 _OVERRIDE_COLUMNS = f"""{_IDENTITY}
     database STRING NOT NULL COMMENT 'database in TiDB',
     table STRING NOT NULL COMMENT 'table in TiDB',
-    action STRING NOT NULL COMMENT 'skip-ddl or resume, of which at one commit_ts the largest number holds; or repair',
+    action STRING NOT NULL COMMENT 'skip-ddl, resume or repair; of one commit_ts the largest number is valid',
     commit_ts BIGINT NOT NULL COMMENT 'TSO at which the table was blocked, or repaired',
-    reason STRING NOT NULL COMMENT 'given by who decided',
+    reason STRING NOT NULL COMMENT 'reason that the operator gave',
     decided_at TIMESTAMP NOT NULL COMMENT 'when it was decided'
 """
 _TOPIC_COLUMNS = """
@@ -92,7 +92,7 @@ _TOPIC_COLUMNS = """
     topic STRING NOT NULL COMMENT 'Kafka topic',
     database STRING NOT NULL COMMENT 'database in TiDB',
     table STRING NOT NULL COMMENT 'table in TiDB',
-    number BIGINT NOT NULL COMMENT 'of the window that found the first row change or DDL of the table in the topic'
+    number BIGINT NOT NULL COMMENT 'window that found the first row change or DDL of the table in the topic'
 """
 _TABLES = {
     WINDOWS: (_WINDOW_COLUMNS, "Published windows of every feed: the commit point of gold"),

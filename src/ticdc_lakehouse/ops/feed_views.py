@@ -21,7 +21,7 @@ _FEED = "feed COMMENT 'changefeed, as its file is named'"
 _CHANGES = """
     database COMMENT 'database in TiDB',
     table COMMENT 'table in TiDB',
-    minute COMMENT 'of the commits',
+    minute COMMENT 'minute of the commits',
     changes COMMENT 'row changes, duplicates included'
 """
 

@@ -39,20 +39,20 @@ from ticdc_lakehouse.sql.text import literal
 _CHANGES = f"kind IN ('{Kind.ROW}', '{Kind.DDL}')"
 _FEED_COLUMNS = """
     feed COMMENT 'changefeed, as its file is named',
-    number COMMENT 'of the newest published window',
-    tso COMMENT 'published watermark: every change with commit_ts at or below it is in',
+    number COMMENT 'number of the newest published window',
+    tso COMMENT 'published watermark: every change with commit_ts at or below it is applied',
     time COMMENT 'physical part of tso',
     published_at COMMENT 'when the window was published',
-    seconds_to_publish COMMENT 'age of the watermark when it was published',
-    unapplied_seconds COMMENT 'from the watermark to the newest change that arrived',
-    age_seconds COMMENT 'from the watermark to now',
-    tables COMMENT 'tables that gold has of the feed',
-    blocked COMMENT 'those of them that are blocked: ops.tables says why',
-    landed_at COMMENT 'when the oldest message that bronze keeps came'
+    seconds_to_publish COMMENT 'age of the watermark when it was published, in seconds',
+    unapplied_seconds COMMENT 'time from the watermark to the newest change that arrived, in seconds',
+    age_seconds COMMENT 'time from the watermark to now, in seconds',
+    tables COMMENT 'number of tables that gold has of the feed',
+    blocked COMMENT 'number of blocked tables: ops.tables says why',
+    landed_at COMMENT 'when the oldest message that bronze keeps was landed'
 """
 _TABLE_COLUMNS = """
     feed, database, table, name, data, version,
-    applied_tso COMMENT 'every change up to here is in',
+    applied_tso COMMENT 'TSO up to which every change is applied',
     ddls, blocked_at, block_reason,
     pending_columns COMMENT 'columns whose value in rows from before their ADD COLUMN is not known yet'
 """

@@ -42,8 +42,8 @@ _ACTION_COLUMNS = """
     partition INT NOT NULL COMMENT 'Kafka partition',
     offset BIGINT NOT NULL COMMENT 'Kafka offset',
     action STRING NOT NULL COMMENT 'replayed or dismissed',
-    note STRING COMMENT 'the reason given by who acted',
-    acted_at TIMESTAMP NOT NULL COMMENT 'when it was done'
+    note STRING COMMENT 'reason that the operator gave',
+    acted_at TIMESTAMP NOT NULL COMMENT 'when the action was taken'
 """
 
 

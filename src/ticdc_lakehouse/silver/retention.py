@@ -19,8 +19,8 @@ RETENTION = "retention"
 _COLUMNS = """
     feed STRING NOT NULL COMMENT 'changefeed, as its file is named',
     layer STRING NOT NULL COMMENT 'bronze: messages; silver: all events but DDLs',
-    first_batch BIGINT NOT NULL COMMENT 'what came with earlier bronze batches is gone',
-    tso BIGINT NOT NULL COMMENT 'every row change that is gone has a commit_ts up to this; 0 if none is, and in bronze',
+    first_batch BIGINT NOT NULL COMMENT 'first bronze batch that is kept',
+    tso BIGINT NOT NULL COMMENT 'highest commit_ts of a deleted row change; 0 if none is deleted, and in bronze',
     held_by STRING NOT NULL COMMENT 'what needs the batch first_batch',
     kept_at TIMESTAMP NOT NULL COMMENT 'when maintenance ran'
 """
