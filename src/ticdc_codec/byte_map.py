@@ -68,7 +68,7 @@ class Walk:
         return value
 
     def octets(self, name: str, size: int, meaning: str, show: Callable[[bytes], str]) -> bytes:
-        """The next ``size`` bytes."""
+        """The next ``size`` bytes. Raises DecodeError ``truncated`` if fewer are left."""
         left = self.end - self.at
         if size > left:
             raise DecodeError("truncated", f"expected {size} bytes of {name}, {left} are left", offset=self.at)
@@ -80,7 +80,7 @@ class Walk:
 
     @contextmanager
     def section(self, name: str, size: int | None = None, meaning: str = "") -> Iterator[Walk]:
-        """A span of several fields, which must fill ``size`` bytes if it is given."""
+        """A span of several fields, which must fill ``size`` bytes if it is given. Raises DecodeError if not."""
         start, end = self.at, self.end if size is None else self.at + size
         if end > self.end:
             raise DecodeError(

@@ -52,7 +52,7 @@ class RowGroup(Protocol):
 
     @property
     def table(self) -> TableReader:
-        """Their table."""
+        """The table of the rows."""
 
 
 @dataclass(frozen=True, slots=True)

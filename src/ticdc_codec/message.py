@@ -48,7 +48,7 @@ class StoredObject:
 
     @property
     def name(self) -> str:
-        """The file's name."""
+        """The last part of ``location``: the name of the file."""
         return self.location.rpartition("/")[2]
 
 

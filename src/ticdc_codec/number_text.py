@@ -112,7 +112,7 @@ def count_text(text: str) -> str:
 
 
 def year_text(text: str) -> str:
-    """Four digits."""
+    """A year of one to four digits with four. Raises DecodeError ``bad_value``."""
     if not _SHORT_YEAR.fullmatch(text):
         raise DecodeError("bad_value", f"expected a year, found {text[:40]!r}")
     return text.zfill(4)

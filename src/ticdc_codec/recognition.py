@@ -95,7 +95,7 @@ def _options(group: list[Recognised]) -> tuple[dict[str, str], list[str]]:
 
 
 def recognise_one(key: bytes | None, value: bytes | None) -> Recognised:
-    """What one message is."""
+    """The protocol and options that one message shows, and by what."""
     if key is not None and key.startswith(VERSION):
         return _open_protocol(key, value)
     if not value:

@@ -119,7 +119,7 @@ class RowBuilder:
         three are line numbers in ``_keys`` and ``_images``, -1 for no lines."""
 
     def add(self, added: Iterable[RowColumns]) -> None:
-        """Add rows."""
+        """Add groups of rows."""
         for columns in added:
             self._add(columns)
 

@@ -46,7 +46,7 @@ class Jar:
 
     @property
     def coordinates(self) -> str:
-        """As Maven writes it."""
+        """``group:artifact:version``, as Maven writes them."""
         return f"{self.organisation}:{self.name}:{self.version}"
 
     @property

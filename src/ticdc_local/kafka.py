@@ -113,7 +113,7 @@ def open_producer(bootstrap_servers: str) -> Producer:
 
 
 def write(producer: Producer, topic: str, messages: Iterable[KafkaMessage]) -> int:
-    """As `produce`, through a producer that may have written before."""
+    """As `produce`, through a producer that may have written before. Raises ConfigError as it does."""
     failed: list[KafkaError] = []
 
     def delivered(error: KafkaError | None, _: object) -> None:

@@ -193,7 +193,8 @@ def _places(lake_root: Path, scratch: Path | None, java: Java, java_options: Seq
 
 
 def own_folder(lake_root: Path) -> Path:
-    """Where Spark's own folders lie: in the lake, or in a temporary folder where the lake can only be read."""
+    """The folder of Spark's own files: the lake, or a temporary one where the lake can only be read. Raises ConfigError
+    if the lake is no folder and cannot be created."""
     try:
         (lake_root / "scratch").mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=lake_root / "scratch"):

@@ -263,7 +263,7 @@ def _next_uvarints(data: bytes, start: int, end: int, count: int) -> tuple[list[
 
 def read_terms(data: bytes, start: int) -> tuple[str, ...]:
     """The names of the term dictionary that begins at byte ``start``: uvarint count, that many uvarint lengths,
-    names."""
+    names. Raises DecodeError."""
     end = len(data)
     count, at = read_uvarint(data, 0, end)
     if not 0 < count <= end - at:
@@ -277,7 +277,7 @@ def read_terms(data: bytes, start: int) -> tuple[str, ...]:
 
 
 def text_of(data: bytes, start: int) -> str:
-    """UTF-8 bytes, which begin at byte ``start`` of the message, as text."""
+    """UTF-8 bytes, which begin at byte ``start`` of the message, as text. Raises DecodeError ``bad_utf8``."""
     try:
         return data.decode()
     except UnicodeDecodeError as fault:

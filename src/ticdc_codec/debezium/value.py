@@ -55,7 +55,7 @@ def texts(values: list[str]) -> Texts:
 
 
 def integers(values: list[int]) -> Texts:
-    """Decimal digits."""
+    """INT and the like, BIGINT: decimal digits."""
     return [*map(str, values)]
 
 
@@ -70,12 +70,12 @@ def years(values: list[int | str]) -> Texts:
 
 
 def flags(values: list[bool]) -> Texts:
-    """BIT(1)."""
+    """BIT(1): ``1`` and ``0``."""
     return ["1" if value else "0" for value in values]
 
 
 def bits(size: int) -> Callable[[list[bytes]], Texts]:
-    """BIT(size)."""
+    """BIT(size): the decimal integer of little-endian bytes. Raises DecodeError for another number of bytes or bits."""
 
     def convert(values: list[bytes]) -> Texts:
         numbers = [int.from_bytes(value, "little") for value in values]
@@ -87,7 +87,7 @@ def bits(size: int) -> Callable[[list[bytes]], Texts]:
 
 
 def hexadecimal(values: list[bytes]) -> Texts:
-    """BINARY, VARBINARY, BLOBs."""
+    """BINARY, VARBINARY, BLOBs: two hexadecimal digits a byte."""
     return [*map(bytes.hex, values)]
 
 
@@ -110,7 +110,7 @@ def _numbers(tokens: bytes) -> Texts:
 
 
 def floats(values: list[Raw], text_of: Callable[[str], str] = float_text) -> Texts:
-    """DOUBLE; ``null`` among them is NULL."""
+    """DOUBLE; ``null`` among them is NULL. Raises DecodeError ``wrong_type`` for a JSON value that is no number."""
     tokens = b",".join(values)
     if tokens.translate(None, _OF_NUMBERS):
         raise DecodeError("wrong_type", "expected a number or null for a FLOAT, DOUBLE or DECIMAL")
@@ -121,7 +121,7 @@ def floats(values: list[Raw], text_of: Callable[[str], str] = float_text) -> Tex
 
 
 def singles(values: list[Raw]) -> Texts:
-    """FLOAT."""
+    """FLOAT, as `floats`."""
     return floats(values, single_text)
 
 
@@ -131,7 +131,7 @@ def _exponent_in(tokens: bytes) -> bool:
 
 
 def decimals(scale: int | None) -> Callable[[list[Raw]], Texts]:
-    """DECIMAL; ``null`` among them is NULL."""
+    """DECIMAL with ``scale`` digits after the point, or as many as the wire has; ``null`` among them is NULL."""
 
     def convert(values: list[Raw]) -> Texts:
         return [None if text is None else _decimal(text, scale) for text in floats(values)]
@@ -151,7 +151,7 @@ def _decimal(text: str, scale: int | None) -> str:
 
 
 def dates(values: list[int]) -> Texts:
-    """DATE."""
+    """DATE, from days since 1970-01-01."""
     texts: Texts = pa.array(values, pa.int32()).cast(pa.date32()).cast(pa.string()).to_pylist()
     return texts
 
@@ -167,7 +167,7 @@ def datetimes(unit: str, fsp: int | None) -> Callable[[list[int]], Texts]:
 
 
 def times(fsp: int | None) -> Callable[[list[int]], Texts]:
-    """TIME."""
+    """TIME, from microseconds with a sign."""
 
     def convert(values: list[int]) -> Texts:
         # Columns with one item a value: microseconds without sign, whole hours, what is left as HH:MM:SS.ffffff.

@@ -37,7 +37,7 @@ class ImageGroup:
     """Of each image twice the index of its row, and 1 more for ``after``."""
 
     def texts(self, name: str) -> list[str | None]:
-        """A column's values."""
+        """The values of a column, in the order of ``images``."""
         return [image[name] for image in self.images]
 
 

@@ -125,7 +125,7 @@ class Values:
         self._cursors.refuse(owner, bad, "bad_value", detail, at)
 
     def signed(self, chosen: Int64s) -> pa.Array:
-        """Longs as numbers."""
+        """Longs as int64."""
         return pa.array(self._second[chosen])
 
     def unsigned(self, chosen: Int64s) -> pa.Array:

@@ -201,7 +201,7 @@ def instant(text: str, location: str) -> datetime:
 
 
 def utc_text(text: str, location: str) -> str:
-    """The text in UTC."""
+    """The text of a TIMESTAMP at ``location`` in UTC; a zero date unchanged."""
     return text if text.startswith(_ZERO) else _text(instant(text, location), text)
 
 

@@ -54,7 +54,7 @@ class Address:
     tls: bool = False
 
     def connect(self) -> Connection[Any]:
-        """A new connection."""
+        """A new connection, of which nothing is set yet."""
         ssl = {"ca": self.ca} if self.ca else {"check_hostname": False} if self.tls else None
         password = self.password.encode()  # of text PyMySQL sends Latin-1
         return pymysql.connect(
@@ -122,7 +122,8 @@ class Snapshot:
     """Of TIMESTAMP texts."""
 
     def connect(self) -> Connection[Any]:
-        """A session at the TSO. Raises ConfigError if TiDB has no versions that old, or does not know the TSO."""
+        """A session at the TSO. Raises ConfigError if TiDB has no versions that old, or does not know the TSO, and
+        ApplyError if it is at another one."""
         connection = _connected(self.address)
         try:
             with connection.cursor() as cursor:

@@ -49,7 +49,7 @@ class Widgets(Part):
         self._values.setdefault(name, self._parameters.get(name, defaultValue))
 
     def dropdown(self, name: str, defaultValue: str, choices: Sequence[str], label: str | None = None) -> None:
-        """Declare a widget with one of ``choices``. Raises: ConfigError for any other value."""
+        """Declare a widget with one of ``choices``. Raises ConfigError for any other value."""
         self.text(name, defaultValue, label)
         if self._values[name] not in choices:
             raise ConfigError(
@@ -57,14 +57,14 @@ class Widgets(Part):
             )
 
     def get(self, name: str) -> str:
-        """The value of a widget, or of a parameter that no widget declares."""
+        """The value of a widget, or of a parameter that no widget declares. Raises ConfigError for another name."""
         values = self.getAll()
         if name not in values:
             raise ConfigError(f"dbutils.widgets.get: no widget {name!r}; there are: {', '.join(values) or 'none'}")
         return values[name]
 
     def getAll(self) -> dict[str, str]:
-        """All values by name."""
+        """The values of all widgets and parameters by name."""
         return {**self._parameters, **self._values}
 
 

@@ -74,7 +74,7 @@ class NestedTask(_Attempts, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     @property
     def work(self) -> NotebookTask | RunJobTask:
-        """What it does."""
+        """The one kind of task that it is. Raises ConfigError for none or several."""
         return _one(self.task_key, [work for work in (self.notebook_task, self.run_job_task) if work])
 
 
@@ -93,7 +93,7 @@ class Task(_Attempts, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def work(self) -> NotebookTask | RunJobTask | ForEachTask:
-        """What it does."""
+        """The one kind of task that it is. Raises ConfigError for none or several."""
         works = (self.notebook_task, self.run_job_task, self.for_each_task)
         return _one(self.task_key, [work for work in works if work])
 

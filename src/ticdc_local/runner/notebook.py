@@ -55,7 +55,7 @@ class Cell:
 
     @property
     def where(self) -> str:
-        """For messages."""
+        """File and line, for messages."""
         return f"{self.file}:{self.line}"
 
 

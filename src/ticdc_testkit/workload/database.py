@@ -72,7 +72,7 @@ class Rows:
         self._put(self._key(row), row)
 
     def delete(self, key: Key) -> None:
-        """Take a row away."""
+        """Remove a row."""
         self._before.setdefault(key, self._rows.pop(key))
         place, last = self._places.pop(key), self._keys.pop()
         if last != key:

@@ -31,7 +31,7 @@ class Folder(Protocol):
 
     @property
     def path(self) -> str:
-        """As it was given."""
+        """The folder's path as the user gave it, for messages."""
 
     def sizes(self) -> dict[str, int]:
         """The files' names, in order, with their bytes. Raises ConfigError if the folder cannot be read."""
@@ -100,7 +100,7 @@ class SparkFolder:
     path: str
 
     def sizes(self) -> dict[str, int]:
-        """As `Folder.sizes`."""
+        """As `Folder.sizes`. Raises ConfigError if Spark cannot read the folder."""
         try:
             files = self.spark.read.format("binaryFile").load(self.path)
             # As rows Spark has no files of zero bytes.

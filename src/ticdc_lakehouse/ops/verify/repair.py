@@ -53,7 +53,7 @@ class Repair:
 
     @property
     def rows(self) -> int:
-        """How many."""
+        """Number of rows to read again."""
         return sum(len(each.keys) for each in self.keys)
 
 

@@ -33,7 +33,7 @@ class ComparedColumn:
 
     @property
     def name(self) -> str:
-        """Its name in the lake."""
+        """The name that the column has in the lake."""
         return self.typed.name
 
     @property
