@@ -26,39 +26,43 @@ class LoadOptions:
 def add_load_options(parser: argparse.ArgumentParser) -> None:
     """Add the options; those of Dumpling's have its names, to be given as Dumpling had them."""
     parser.add_argument(
-        "--time-zone", help="of the session that exported; UTC after --params time_zone=+00:00. Needed for TIMESTAMPs"
+        "--time-zone",
+        help="time zone of the session that exported; UTC after --params time_zone=+00:00. Needed for TIMESTAMPs",
     )
     parser.add_argument(
-        "--table", action="append", default=[], help="database.table to load, also several times; default: all"
+        "--table", action="append", default=[], help="database.table to load; may be repeated (default: all)"
     )
     parser.add_argument(
         "--all-empty",
         action="store_true",
         help="the exported tables had no rows: an export without a data file is not one with dumpling's --no-data",
     )
-    dumpling = parser.add_argument_group(
-        "how the export was made", "Options that dumpling was given. What the files show need not be given."
+    _add_dumpling_options(
+        parser.add_argument_group(
+            "how the export was made", "Options that dumpling was given. What the files show need not be given."
+        )
     )
-    dumpling.add_argument("--no-header", action="store_true", help="CSV files without a line of names")
-    dumpling.add_argument("--csv-separator", metavar="TEXT", help="needed with --no-header")
-    dumpling.add_argument("--csv-delimiter", metavar="TEXT", help="the quote; needed with --no-header")
-    dumpling.add_argument(
-        "--csv-null-value",
-        metavar="TEXT",
-        default=DumplingOptions().csv_null_value,
-        help="text of NULL (default: %(default)s)",
+
+
+def _add_dumpling_options(group: argparse._ArgumentGroup) -> None:
+    default = DumplingOptions()
+    group.add_argument("--no-header", action="store_true", help="the CSV files have no line of column names")
+    group.add_argument("--csv-separator", metavar="TEXT", help="needed with --no-header")
+    group.add_argument("--csv-delimiter", metavar="TEXT", help="the quote; needed with --no-header")
+    group.add_argument(
+        "--csv-null-value", metavar="TEXT", default=default.csv_null_value, help="text of NULL (default: %(default)s)"
     )
-    dumpling.add_argument("--csv-output-dialect", choices=sorted(FORMS), help="how binary values are written")
-    dumpling.add_argument(
+    group.add_argument("--csv-output-dialect", choices=sorted(FORMS), help="how binary values are written")
+    group.add_argument(
         "--escape-backslash",
         choices=("true", "false"),
         default="true",
-        help="backslashes escape in texts (default: %(default)s)",
+        help="whether a backslash escapes the next character of a text (default: %(default)s)",
     )
-    dumpling.add_argument(
+    group.add_argument(
         "--output-filename-template",
         metavar="TEMPLATE",
-        default=DumplingOptions().output_filename_template,
+        default=default.output_filename_template,
         help="Go template of file names (default: %(default)s)",
     )
 
