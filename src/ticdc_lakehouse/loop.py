@@ -1,7 +1,7 @@
-"""The loop: bronze, silver and gold of feeds again and again in one session, so that freshness is a window's own cost.
+"""The loop: bronze, silver and gold of feeds, round by round in one session, so that no round waits for Spark to start.
 
-A feed that fails is tried again, later each time, and holds no other. Between two layers' runs the process may be ended
-(`run_lock.RUNS`): nothing is lost, and nothing is kept but what the lake has.
+A feed that fails is retried after growing pauses, and does not hold up the others. Between two layers' runs the process
+may be ended (`run_lock.RUNS`): all state is in the lake.
 """
 
 from __future__ import annotations

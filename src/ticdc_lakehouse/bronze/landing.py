@@ -1,10 +1,10 @@
 """Bronze: every Kafka message of a feed, byte for byte, and the offset read to in every partition.
 
     bronze.<feed>_messages   topic, partition, offset, timestamp, key, value, headers, ingest_time, batch
-    bronze.<feed>_offsets    batch, query, topic, partition, start_offset, end_offset, messages, ingest_time
+    bronze.<feed>_offsets    batch, query, topic, partition, start_offset, end_offset, messages, listing, ingest_time
 
-Both are appended once a micro-batch. Structured Streaming may run a batch again after a crash: the Delta transaction
-(query id, batch number) of each append makes the second one a no-op.
+Each micro-batch is appended to both once. Structured Streaming may run a batch again after a crash: the Delta
+transaction (query id, batch number) of each append makes the second one a no-op.
 """
 
 from __future__ import annotations

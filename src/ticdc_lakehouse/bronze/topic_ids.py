@@ -1,7 +1,7 @@
-"""Whether a topic is still the one that bronze read: Kafka gives every topic that is created an id of its own.
+"""Whether a topic is still the one that bronze read: Kafka gives each topic an id when it is created.
 
-In a topic that was deleted and created again under its name, a stream goes on at the offset where it was in the old
-one. Once the new topic is longer than that, nothing else tells that its first messages were not read.
+Where a topic was deleted and created again under its name, a stream continues at the offset that it had reached in the
+old one. Once the new topic is longer than that, nothing but the id shows that its first messages were not read.
 
 The ids are kept beside the checkpoint of bronze's stream. Nothing is checked where they are not known: before Kafka
 2.8, and where Spark's JVM is out of reach (Spark Connect, so serverless compute and the standard access mode).

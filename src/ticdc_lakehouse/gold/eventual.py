@@ -1,11 +1,11 @@
 """Gold of a feed without watermarks (Canal-JSON, Debezium without the TiDB extension): the newest commit of each key.
 
-What is not promised: there is no point in time at which all tables, or even the rows of one transaction, are known to
-be in; a change may come late. What is: an older change never takes the place of a newer one. A deleted row stays as a
-tombstone for a set time, so that a change from before its deletion does not bring it back.
+There is no point in time at which all tables, or even the rows of one transaction, are known to be applied: a change
+may come late. But an older change never replaces a newer one. A deleted row stays as a tombstone for a configured time,
+so that a change from before its deletion does not bring it back.
 
-The order is commit_ts. Canal-JSON without the extension has the commit's millisecond alone: changes of one millisecond
-are in the order in which they arrived in their partition.
+The order is commit_ts. Canal-JSON without the extension has only the commit's millisecond: changes of one millisecond
+are applied in the order in which they arrived in their partition.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""Topics that get no more watermarks, because their tables are gone or because they never had one.
+"""Topics that get no more watermarks: their tables were dropped or renamed, or they never had a table.
 
-TiCDC sends watermarks to the topics of current tables alone: with a topic a table, that of a dropped or renamed table
-is retired. Before the DDL every row of the table was sent, and a watermark up to just below it. Rows of a dropped table
-need not be waited for; those of a renamed one are there once that watermark is. A topic's tables are those of its rows
-and of its DDLs: a table may be dropped before its first row. They are state (`Published.topics`), so that no history is
-read to know them.
+TiCDC sends watermarks only to the topics of current tables. With one topic per table, the topic of a dropped or renamed
+table is **retired**. Before the DDL TiCDC sent every row of the table, and a watermark up to just below the DDL. Gold
+does not wait for the rows of a dropped table; the rows of a renamed one are complete once that watermark has arrived. A
+topic's tables are those of its rows and of its DDLs, since a table may be dropped before its first row. They are part
+of the state (`Published.topics`), so that no history is read.
 
-A topic that had neither may be of a table that is about to get its first row, or of no table at all: a stray topic of a
-pattern, or that of a name which one RENAME TABLE both gives and takes. So may one that had only tables which the feed
-leaves out: gold does not know whether these are gone. It counts with the watermark that the other topics confirm
-(``watermark``).
+A topic without a row or a DDL is **empty**. It may belong to a table that is about to get its first row, or to no
+table: a stray topic that the pattern matches, or the topic of a name that one RENAME TABLE both gives and takes. A
+topic that had only tables which the feed leaves out counts as empty too, since gold does not know whether they still
+exist. An empty topic counts with the watermark that the other topics confirm (``watermark``).
 """
 
 from __future__ import annotations
@@ -54,13 +54,12 @@ Matches = Callable[[str, str], bool]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Topics:
-    """What is known of topics that sent no new watermark."""
+    """Topics that sent no new watermark and are not waited for."""
 
     retired: set[str]
-    """Their tables are all gone."""
+    """Topics whose tables were all dropped or renamed."""
     empty: set[str]
-    """They never had a row or a DDL: of a table that was dropped before its first row, or of no table of the feed. Or
-    they had those of tables that the feed leaves out."""
+    """Topics that never had a row or a DDL, or only those of tables that the feed leaves out."""
 
 
 def retired_topics(
@@ -72,7 +71,7 @@ def retired_topics(
     confirmed: int,
     matches: Matches,
 ) -> Topics:
-    """Which topics of the partitions are retired, and which were never used, as far as bronze batch ``batch``.
+    """The retired and the empty topics of the partitions, as bronze shows them up to batch ``batch``.
 
     ``confirmed`` is the watermark up to which all rows of all topics are read (``watermark``). What came up to the
     published watermark is state (`Published.topics`); only what is new is read.
@@ -140,8 +139,9 @@ def _last_changes(new: _NewEvents, topics: Collection[str], since: Published) ->
 
 
 def _new_events(lake: Reader, feed: str, since: Published, topics: Collection[str], batch: int) -> list[Values]:
-    """Of the topics: each table with its last row change, and each partition with its highest watermark; DDLs of all
-    topics. A watermark just below the published one still counts: a DDL may be the next commit."""
+    """One row per table of the topics, with the commit_ts of its last row change; per partition, with its highest
+    watermark; and per DDL of any topic. A watermark just below the published one still counts: a DDL may be the next
+    commit."""
     resolved, ddl = f"kind = '{Kind.RESOLVED}'", f"kind = '{Kind.DDL}'"
     of_topics = f"topic IN ({', '.join(map(literal, sorted(topics)))}) AND kind IN ('{Kind.RESOLVED}', '{Kind.ROW}')"
     return lake.rows(f"""

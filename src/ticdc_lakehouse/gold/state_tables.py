@@ -2,9 +2,9 @@
 
     ops.windows        one short row a window: the commit point. Rows of the other tables count only if the window of
                        their number and run is here
-    ops.table_states   a table's state: a row in the window in which it changed; the window ``base`` has all
-    ops.definitions    a table's definition, in the window that made it known
-    ops.topics         which tables a topic ever brought a row change or DDL of
+    ops.table_states   one row per table and window in which its state changed; the window ``base`` has all tables
+    ops.definitions    one row per definition of a table, in the window that made it known
+    ops.topics         one row per topic and table of which the topic brought a row change or DDL
     ops.overrides      what a person decided about a blocked table (`overrides`)
 
 All are append-only. A run writes the window's row last, so that the rows of a run that died are never read. Rows of

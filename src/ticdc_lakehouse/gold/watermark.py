@@ -1,8 +1,8 @@
 """Up to which TSO a feed is complete: W = the minimum, over all its partitions, of the highest watermark sent there.
 
 A watermark counts only where everything before it in its partition is decoded: in bronze batches that silver has
-whole, and before the first message that lies undecoded in quarantine and might have been anything (a watermark, a
-DDL, a row of any table). A quarantined message that is known to hold rows of one table holds back that table alone.
+decoded completely, and before the first quarantined message that may have been anything (a watermark, a DDL, a row of
+any table). A quarantined message that is known to hold rows of one table blocks only that table.
 """
 
 from __future__ import annotations

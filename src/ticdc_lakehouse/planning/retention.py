@@ -1,7 +1,4 @@
-"""What a feed's promises still need of bronze and silver: all batches from one on, and all changes above a TSO.
-
-The lowest of them is the floor: what is below it may be deleted.
-"""
+"""The oldest batch and TSO of bronze and silver that something still needs: what is older may be deleted."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""SQL texts as tokens, one statement at a time, read from left to right. What TiDB adds to MySQL's words is made plain
-here."""
+"""SQL texts as tokens, one statement at a time, read from left to right. The words of an executed comment
+(``/*T! … */``, ``/*!50003 … */``) are tokens too."""
 
 from __future__ import annotations
 
