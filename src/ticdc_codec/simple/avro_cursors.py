@@ -3,7 +3,8 @@
 A message that fails is marked and read on from its begin, until its reader leaves it out (``valid``): so a field costs
 a few numpy calls, also where messages are wrong. What a value means is checked where it is read, with a reason
 (``refuse``). A message whose bytes are not what the schema says is only marked (``mark_malformed``);
-``avro_schema.check`` reads it again and names the fault and its position.
+``avro_schema.check`` reads it again and names the fault and its position. Where it finds none, an image has more values
+than its table has columns.
 """
 
 from __future__ import annotations
@@ -136,7 +137,7 @@ def _fault(value: bytes) -> DecodeError:
         check(value)
     except DecodeError as error:
         return error
-    return DecodeError("wrong_type", "expected a row of Simple in Avro")
+    return DecodeError("duplicate_name", "expected each column of an image once, found more values than columns")
 
 
 class ColumnNames:

@@ -81,7 +81,7 @@ def read_maps(cursors: Cursors, who: Int64s, layouts: Int64s, names: ColumnNames
         _read_entries(cursors, who, layouts[who], names, entries)
         left[who] -= 1
         more[who] -= 1
-        cursors.refuse(who, more[who] < 0, "duplicate_name", lambda _: "expected each column once", cursors.begin[who])
+        cursors.mark_malformed(who[more[who] < 0])
 
 
 def _begin_blocks(cursors: Cursors, who: Int64s, left: Int64s, block_end: Int64s) -> None:
