@@ -144,6 +144,11 @@ STOPS = {
         14,
         "a row was too large",
     ),
+    "deletes with their key alone": (
+        planning_input(replace(ROWS, columns=(ID,), handle_only=True, whole=False), known=KNOWN, state=STATE),
+        20,
+        None,
+    ),
     "deletes of a table that nobody knows": (planning_input(replace(ROWS, whole=False)), 10, "columns are unknown"),
     "no key on the wire, none in the definition": (
         planning_input(

@@ -34,7 +34,8 @@ def refusal(table: Table | None, group: RowGroup, config: GoldConfig, *, defined
 
     ``defined``: the definition comes from a statement and is not inferred from the wire.
     """
-    if group.handle_only and config.policy(*group.name).on_handle_key_only is OnHandleKeyOnly.BLOCK:
+    is_cut = group.handle_only and group.whole  # a DELETE needs no more than the key
+    if is_cut and config.policy(*group.name).on_handle_key_only is OnHandleKeyOnly.BLOCK:
         return (
             "a row was too large for a message, which holds its handle key columns only (large-message-handle-option): "
             "`ticdc-lake load` an export taken since, or set gold.on_handle_key_only to source or null"
