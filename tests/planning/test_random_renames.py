@@ -1,0 +1,57 @@
+"""Random rotations of names in one statement, which TiCDC sends as one RENAME a table, each to the topic of its old
+name. They come in windows that end at their commit_ts: whichever are in, each table has its own rows in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from random import Random
+
+import pytest
+from one_table import KNOWN, STATE, after_window, ddl, planning_input, table
+
+from ticdc_lakehouse.planning.planning_input import PlanningInput
+from ticdc_lakehouse.planning.window import DdlEvent
+from ticdc_lakehouse.planning.window_plan import plan_tables
+from ticdc_lakehouse.schema.names import TableName
+
+NAMES = "abcd"
+
+
+def rotation(random: Random) -> tuple[list[DdlEvent], dict[str, str]]:
+    """The renames as TiDB does them, and whose rows each name has afterwards."""
+    ring = random.sample(NAMES, random.randint(2, len(NAMES)))
+    pairs = [(ring[0], "tmp"), *zip(ring[1:], ring, strict=False), ("tmp", ring[-1]), (random.choice(NAMES), "e")]
+    topics, held = {name: str(random.randrange(3)) for name in (*NAMES, "tmp")}, {name: name for name in NAMES}
+    for old, new in pairs:
+        held[new] = held.pop(old)
+    return [replace(ddl(20, f"RENAME TABLE d.{old} TO d.{new}"), topic=topics[old]) for old, new in pairs], held
+
+
+def before() -> PlanningInput:
+    now = planning_input()
+    tables = {TableName("d", name): replace(STATE, name=f"f_d_{name}", data=name) for name in NAMES}
+    known = {
+        name: replace(KNOWN, table=table(f"CREATE TABLE d.{name} (id INT KEY)"), name=f"f_d_{name}", data=name)
+        for name in NAMES
+    }
+    return replace(now, known=known, before=replace(now.before, tables=tables))
+
+
+def with_ddls(now: PlanningInput, ddls: Sequence[DdlEvent]) -> PlanningInput:
+    """As `gold.window_reader` has them: by topic, then in order of arrival."""
+    return replace(now, window=replace(now.window, ddls=tuple(sorted(ddls, key=lambda ddl: ddl.topic))))
+
+
+@pytest.mark.parametrize("windows", [1, 2, 3])
+def test_each_table_keeps_its_rows(windows: int) -> None:
+    for seed in range(300):
+        random = Random(seed)
+        ddls, held = rotation(random)
+        now = before()
+        for arrived in (*sorted(random.choices(range(len(ddls)), k=windows - 1)), len(ddls)):
+            now = with_ddls(now, ddls[:arrived])
+            made = plan_tables(now).tables
+            now = after_window(now, 20)
+        assert [each.name.table for each in made if each.stop is not None] == [], seed
+        assert {each.name.table: each.definition.data for each in made if each.definition} == held, seed
