@@ -10,7 +10,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ticdc_codec.event import Kind
+from ticdc_codec.event import Kind, Op
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.planning.late_ddls import late_ddl_points, new_ddls
@@ -23,17 +23,18 @@ from ticdc_lakehouse.silver.retention import retention_floor
 from ticdc_lakehouse.sql.text import folded_sql
 
 _NAME = ("database", "table")
-_CHANGE = f"{', '.join(_NAME)}, op, before IS NULL, coalesce(before, after), after"
-_IDENTITY = {"change": f"xxhash64({_CHANGE})", "change_too": f"hash({_CHANGE})"}
-"""What makes two deliveries one change, beside commit_ts: 96 bits in the place of names and images, which would be
-shuffled with every row of the time span."""
+_IMAGES = f"{', '.join(_NAME)}, op, before IS NULL, coalesce(before, after), after"
+_VERSION = f"{', '.join(_NAME)}, op = '{Op.DELETE}', handle_key"
+"""What makes two deliveries one change beside an exact commit_ts, at which a key gets one row and is left once. Images
+may differ: another version of TiCDC, which takes a changefeed over at its checkpoint, may list columns in another
+order, or send less of the old row."""
 
 
 def late_rows(lake: Lake, feed: str, before: Published, batch: int) -> dict[TableName, BlockingPoint]:
     """The tables that got such rows in bronze batches up to ``batch`` since the published state, each with the TSO up
     to which it is right."""
     events = events_table.events(lake, feed).where(F.col("batch") <= batch)
-    firsts = first_deliveries(events, before, before.tso)
+    firsts = first_deliveries(events, before, before.tso, exact=True)
     if firsts is None:
         return {}
     found = (
@@ -76,13 +77,13 @@ def _ddls(lake: Lake, feed: str, where: str, batch: int) -> list[DdlEvent]:
     ]
 
 
-def first_deliveries(events: DataFrame, before: Published, through: int) -> DataFrame | None:
+def first_deliveries(events: DataFrame, before: Published, through: int, *, exact: bool) -> DataFrame | None:
     """The rows up to commit_ts ``through`` that came since the published state and never before, with folded names;
-    None if no row up to there came since."""
+    None if no row up to there came since. Without ``exact`` commit_ts, several changes of a key may have one."""
     rows = events.where((F.col("kind") == Kind.ROW.value) & (F.col("commit_ts") <= through))
     # A duplicate may spell its names otherwise (wire.md 8.14).
     rows = rows.withColumns({name: F.expr(folded_sql(name)) for name in _NAME})
-    rows = rows.withColumns({name: F.expr(sql) for name, sql in _IDENTITY.items()})
+    rows = rows.withColumns({name: F.expr(sql) for name, sql in _identity(exact=exact).items()})
     # What quarantine gave back came in time, and gold knows it (``Window.replays_seen``).
     new = rows.where((F.col("batch") > before.batch) & F.col("replayed_at").isNull())
     ends = new.agg(F.min("commit_ts"), F.max("commit_ts")).first()
@@ -91,6 +92,13 @@ def first_deliveries(events: DataFrame, before: Published, through: int) -> Data
     earlier = rows.where((F.col("batch") <= before.batch) & F.col("commit_ts").between(*ends))
     same = ["commit_ts", "change", "change_too"]
     return new.join(earlier.select(*same), same, "left_anti")
+
+
+def _identity(*, exact: bool) -> dict[str, str]:
+    """96 bits in the place of names, keys and images, which would be shuffled with every row of the time span."""
+    keyed = "handle_key IS NOT NULL" if exact else "false"
+    hashes = {"change": "xxhash64", "change_too": "hash"}
+    return {name: f"CASE WHEN {keyed} THEN {of}({_VERSION}) ELSE {of}({_IMAGES}) END" for name, of in hashes.items()}
 
 
 def blocking_point(rows: int, first: tuple[int, str, int, int], published: int, gone: int, since: int) -> BlockingPoint:

@@ -67,7 +67,7 @@ def _with_repeated(events: DataFrame, before: Published) -> tuple[DataFrame, Spa
     restart. The DDL may have changed its table, so that the row cannot be merged again, or renamed or dropped it."""
     seen = events.where((F.col("kind") == Kind.DDL.value) & (F.col("batch") <= before.batch))
     through = seen.agg(F.max("commit_ts")).collect()[0][0]
-    firsts = first_deliveries(events, before, through) if through else None
+    firsts = first_deliveries(events, before, through, exact=False) if through else None
     if firsts is None:
         return events, F.lit(False)
     marked = events.join(F.broadcast(firsts.select(*_EVENT, F.lit(True).alias("_first"))), [*_EVENT], "left")
