@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,8 +30,12 @@ from ticdc_local.kafka import SILENT, check_brokers, client_options
 FREE_BYTES = 256 * 1024**2
 """A run does not start with less free space on the lake's disk."""
 _METADATA_SECONDS, _MESSAGE_SECONDS = 3.0, 1.5
-_JAAS = re.compile(r'(username|password)\s*=\s*"((?:[^"\\]|\\.)*)"')
-_SAME_IN_BOTH_CLIENTS = {"security.protocol", "sasl.mechanism", "ssl.endpoint.identification.algorithm"}
+_JAAS = re.compile(r'\b(username|password)\s*=\s*"([^"\\]+)"')
+"""In JAAS's plainest spelling; Java reads other quotes, and escapes, as well."""
+_HOST_NAMES = "ssl.endpoint.identification.algorithm"
+_SAME_IN_BOTH_CLIENTS = {"security.protocol", "sasl.mechanism", _HOST_NAMES}
+_WITH_PASSWORD = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+"""Mechanisms that this machine's client has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,11 +100,15 @@ def _security(feed: Feed, secret: Callable[[str, str], str]) -> dict[str, str]:
 
 def _client(feed: Feed, security: Mapping[str, str]) -> dict[str, object] | None:
     """This machine's Kafka client's options for those of the Java client; None if one has no equivalent, such as a
-    Java key store: then only Spark can connect."""
+    Java key store or a Kerberos login: then only Spark can connect."""
     options = {name.removeprefix("kafka."): value for name, value in security.items()}
     login = dict(_JAAS.findall(options.pop("sasl.jaas.config", "")))
-    if not options.keys() <= _SAME_IN_BOTH_CLIENTS:
+    has_login = len(login) == 2 and options.get("sasl.mechanism") in _WITH_PASSWORD
+    logs_in = options.get("security.protocol", "").upper().startswith("SASL_")
+    if not options.keys() <= _SAME_IN_BOTH_CLIENTS or (logs_in and not has_login):
         return None
+    if options.get(_HOST_NAMES) == "":  # Java's word for no check
+        options[_HOST_NAMES] = "none"
     credentials = {f"sasl.{name}": value for name, value in login.items()}
     return {**client_options(",".join(feed.bootstrap_servers)), **options, **credentials}
 
@@ -132,19 +140,15 @@ def look(feed: Feed, secret: Callable[[str, str], str]) -> Sample | None:
 @contextmanager
 def _consumer(feed: Feed, client: Mapping[str, object]) -> Iterator[Consumer]:
     """Raises ConfigError where the broker does not let it read."""
-    consumer = Consumer(
-        {**client, "group.id": "ticdc-lake-preflight", "enable.auto.commit": False, "error_cb": lambda _: None},
-        logger=SILENT,
-    )
+    own = {"group.id": "ticdc-lake-preflight", "enable.auto.commit": False, "error_cb": lambda _: None}
     try:
-        yield consumer
+        with closing(Consumer({**client, **own}, logger=SILENT)) as consumer:
+            yield consumer
     except KafkaException as error:
         raise ConfigError(
             f"{', '.join(feed.bootstrap_servers)} does not answer as a Kafka broker: {error.args[0].str()}; "
             f"check kafka.security in {feed.name}.yml"
         ) from None
-    finally:
-        consumer.close()
 
 
 def _partitions(feed: Feed, consumer: Consumer) -> list[TopicPartition]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import shutil
+import socket
 import time
 from collections import namedtuple
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +124,34 @@ def test_brokers_that_speak_without_encryption_where_the_feed_asks_for_it(broker
     assert f"{broker.bootstrap_servers} does not answer as a Kafka broker" in said
     assert said.endswith("check kafka.security in f.yml")
     assert time.monotonic() - began < 5
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "login"),
+    [
+        ("GSSAPI", 'Krb5LoginModule required useKeyTab=true principal="lake";'),
+        ("OAUTHBEARER", "OAuthBearerLoginModule required;"),
+        ("PLAIN", "PlainLoginModule required username='lake' password='secret';"),
+        ("PLAIN", "PlainLoginModule required username=lake password=secret;"),
+        ("SCRAM-SHA-512", 'ScramLoginModule required username="lake" password="a\\\\b";'),
+        ("PLAIN", "no login at all"),
+    ],
+)
+def test_a_login_that_only_java_can_do_is_left_to_spark(tmp_path: Path, mechanism: str, login: str) -> None:
+    security = {"security.protocol": "sasl_ssl", "sasl.mechanism": mechanism, "sasl.jaas.config": {"secret": "a/b"}}
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        feed = described(tmp_path, "f", f"127.0.0.1:{server.getsockname()[1]}", "t", security)
+        assert problems([feed], tmp_path, lambda _scope, _key: login) == {}
+
+
+@pytest.mark.parametrize("algorithm", ["", "no such"])
+def test_the_check_of_host_names_is_no_traceback(tmp_path: Path, algorithm: str) -> None:
+    security = {"security.protocol": "SSL", "ssl.endpoint.identification.algorithm": algorithm}
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        said = problem(described(tmp_path, "f", f"127.0.0.1:{server.getsockname()[1]}", "t", security), tmp_path)
+    assert said is not None
+    assert said.endswith("check kafka.security in f.yml")
+    assert ("no such" in said) == bool(algorithm)
 
 
 def test_a_lake_in_a_place_that_cannot_be_written() -> None:
