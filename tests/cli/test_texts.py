@@ -12,7 +12,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import AttentionError, ConfigError
 from ticdc_codec.tso import time_of
 from ticdc_lakehouse.ops.alarm import Thresholds
 from ticdc_lakehouse.ops.status import NOTHING_LEFT, FeedStatus, Health
@@ -23,8 +23,10 @@ from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver.quarantine import BlockingMessage, positions_of
 from ticdc_local.cli import doctor, main, quarantine
 from ticdc_local.cli.doctor import Finding
+from ticdc_local.cli.job_text import failure_text
 from ticdc_local.cli.status import checked_status, feed_text, status_object
 from ticdc_local.cli.watch import rates, watch_view
+from ticdc_local.runner.outcome import Failure
 
 TSO = 470613127470252033
 EARLIER = 470613127326072832
@@ -92,6 +94,8 @@ def test_a_status_stays_on_its_lines_whatever_a_table_and_a_ddl_are_called() -> 
     for text in (feed_text(status).splitlines()[-1], checked_status(status, Thresholds())[1]):
         assert text.isprintable()
         assert r"shop.t\n  shop.b  at the watermark\x1b[2J" in text
+    error = AttentionError(f"feed shop needs attention: {'; '.join(status.concerns())}")
+    assert failure_text(Failure(task="alarm[shop]", attempts=1, error=error, trace="", not_run=())).isprintable()
 
 
 def test_status_of_an_eventual_feed_says_what_is_not_promised() -> None:

@@ -7,6 +7,7 @@ from itertools import takewhile
 
 from ticdc_codec.errors import AttentionError, LakehouseError
 from ticdc_lakehouse.reported_cause import reported_cause
+from ticdc_local.runner.display import without_controls
 from ticdc_local.runner.outcome import Event, Failure, JobResult, Progress
 
 _PLANS = ("=== Streaming Query ===", "== SQL", "== Parsed Logical Plan")
@@ -53,7 +54,7 @@ def result_text(result: JobResult) -> str:
 def failure_text(failure: Failure) -> str:
     """A failure on a line or two: the feed, the task, the cause; and what was not run because of it."""
     if isinstance(failure.error, AttentionError):
-        return str(failure.error)
+        return without_controls(str(failure.error))
     task, feed = _parts(failure.task)
     own = str(failure.error) if isinstance(failure.error, LakehouseError) else first_line(failure.error)
     text = f"{f'{feed}: ' if feed else ''}{task} FAILED: {machine_cause(failure.error) or own}"
