@@ -10,6 +10,8 @@ from feed_file import RIGHT, mistakes, written
 
 from ticdc_lakehouse.config.document import read_document, reason
 
+_TENFOLD = ", ".join(f"&a{n + 1} [{', '.join([f'*a{n}'] * 10)}]" for n in range(9))
+BILLIONS = f"[&a0 [x], {_TENFOLD}]"
 # name of the mistake -> the text of a value, and what the error says.
 BROKEN = {
     "template": ("{{topic}}", "expected a key that is text, found brackets; {{…}} needs quotes around it"),
@@ -24,6 +26,7 @@ BROKEN = {
     "tag of a time": ("!!timestamp soon", "expected a value of YAML's type timestamp"),
     "tag of Python": ("!!python/object:os.system a", "could not determine a constructor for the tag"),
     "deep": ("[" * 3000 + "]" * 3000, "it nests too deeply"),
+    "aliases of aliases": (BILLIONS, "aliases (*) make more than 100,000 values of it"),
     "control character": ("a\x07", "unacceptable character #x0007"),
     "tab": ("a\n\tb: c", "found character '\\t' that cannot start any token"),
 }

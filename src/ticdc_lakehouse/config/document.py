@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from ticdc_codec.errors import ConfigError
+
+_MOST_NODES = 100_000
+"""Values of a document with its aliases written out: a few lines of aliases of aliases can be billions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +41,8 @@ def read_document(text: str) -> Document:
     loader = _Loader(text)
     try:
         node = loader.get_single_node()
+        if node is not None and _size(node, {}) > _MOST_NODES:
+            raise _mistake(f"aliases (*) make more than {_MOST_NODES:,} values of it", node)
         repeated = tuple(_repeated(node, "", set()))
         return Document(values=None if node is None else loader.construct_document(node), repeated=repeated)
     except RecursionError:
@@ -65,6 +71,16 @@ class _Loader(yaml.SafeLoader):
             kind = node.tag.rpartition(":")[2]
             raise _mistake(f"expected a value of YAML's type {kind}; what is text needs quotes", node) from None
         return value
+
+
+def _size(node: yaml.Node, known: dict[int, int]) -> int:
+    """The number of values in a node, its aliases written out; ``known`` by the nodes' ids."""
+    if id(node) not in known:
+        known[id(node)] = 1  # for an alias inside the node that it names
+        children = chain.from_iterable(node.value) if isinstance(node, yaml.MappingNode) else node.value
+        inner = () if isinstance(node, yaml.ScalarNode) else children
+        known[id(node)] = 1 + sum(_size(child, known) for child in inner)
+    return known[id(node)]
 
 
 def _repeated(node: yaml.Node | None, path: str, passed: set[int]) -> Iterator[tuple[str, str]]:
