@@ -80,6 +80,15 @@ def test_any_other_statement_is_a_mistake(statement: str) -> None:
         tables_from_sql(statement)
 
 
+@pytest.mark.parametrize(
+    ("statement", "found"),
+    [("CREATE TABEL d.t (a INT)", "CREATE TABEL"), ("create index i on d.t (a)", "create index")],
+)
+def test_a_statement_that_only_begins_like_create_table_is_quoted(statement: str, found: str) -> None:
+    with pytest.raises(ConfigError, match=f"line 1: expected CREATE TABLE, found '{found}'"):
+        tables_from_sql(statement)
+
+
 SHOWN = r"""CREATE TABLE `t` (
   `id` int NOT NULL COMMENT 'c\\d\n''e',
   `e` enum('a\b','q''x','it\\s') DEFAULT 'a\\b',

@@ -172,7 +172,7 @@ class Tokens:
     def expect(self, *words: str) -> None:
         """Passes these words. Raises UnreadableError if others come next."""
         if not self.take(*words):
-            raise self.unreadable(" ".join(words))
+            raise self.unreadable(" ".join(words), len(words))
 
     def expect_end(self) -> None:
         """Raises UnreadableError if there is more."""
@@ -293,13 +293,13 @@ class Tokens:
         if not self.ended and self._tokens[self.at].token_type is TokenType.INTRODUCER:
             self.at += 1
 
-    def unreadable(self, wanted: str) -> UnreadableError:
-        """The error that says what was expected at this place."""
+    def unreadable(self, wanted: str, words: int = 1) -> UnreadableError:
+        """The error that says what was expected at this place, and so many words that stand there."""
         at = min(self.at, len(self._tokens) - 1)
         if at < 0:
             return UnreadableError(wanted, "nothing", 1)
-        token = self._tokens[at]
-        return UnreadableError(wanted, "the end" if self.ended else repr(token.text), token.line)
+        found = " ".join(token.text for token in self._tokens[at : at + words])
+        return UnreadableError(wanted, "the end" if self.ended else repr(found), self._tokens[at].line)
 
     def _quoted(self) -> tuple[str, str]:
         """The quote of the string that comes next, and what is written between it."""
