@@ -92,7 +92,8 @@ def test_a_check_shows_what_the_first_messages_are(
     )
     assert made.stdout == ""
     servers = ("--bootstrap-servers", broker.bootstrap_servers)
-    assert feed(project, "new", "shop", "--protocol", "open-protocol", "--topic", "check", *servers) == 0
+    of_topic = ("--protocol", "open-protocol", "--topic", "check", *servers)
+    assert feed(project, "new", "shop", *of_topic) == 0
     capsys.readouterr()
     assert feed(project, "check", "shop") == 0
     out, notes = capsys.readouterr()
@@ -104,6 +105,12 @@ def test_a_check_shows_what_the_first_messages_are(
     assert re.fullmatch(r"shop: first \d+ messages: \d+ rows of shop\.\w+, .*\d+ DDLs.*", lines[2])
     assert "protocol open-protocol as given" in "\n".join(lines)
     assert notes == f"Next: ticdc-lake run --feed shop --project {project}\n"
+
+    assert feed(project, "new", "typo", *of_topic, "--include", "shopp.*", "--include", "shop.stock") == 0
+    capsys.readouterr()
+    assert feed(project, "check", "typo") == 0
+    left_out = "the key tables of the feed file leaves out shop.customers, shop.order_items, shop.orders"
+    assert capsys.readouterr().out.splitlines()[3] == f"typo: of these, {left_out}"
 
     broker.create_topic("check-other", 1)
     broker.produce("check-other", [KafkaMessage(partition=0, key=None, value=b"{poison")])

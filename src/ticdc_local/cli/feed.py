@@ -10,7 +10,7 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Ddl, Event, Failure, Resolved, RowChange
 from ticdc_codec.inspection import inspect
 from ticdc_codec.protocols import SPELLINGS, protocol_named, spelling
-from ticdc_lakehouse.config.feed import FEED_NAME, FEED_NAME_WORDS
+from ticdc_lakehouse.config.feed import FEED_NAME, FEED_NAME_WORDS, Feed
 from ticdc_lakehouse.config.layer_settings import decoding_of
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.silver.first_messages import events_in
@@ -102,6 +102,8 @@ def _check(options: argparse.Namespace) -> int:
         events = events_in(decoding_of(feed, {}), sample.messages)
         failed = sum(isinstance(event, Failure) for _, event in events)
         print(f"{feed.name}: first {counted(len(sample.messages), 'message')}: {events_text([e for _, e in events])}")
+        if left_out := left_out_tables(feed, [e for _, e in events]):
+            print(f"{feed.name}: of these, the key tables of the feed file leaves out {', '.join(left_out)}")
         first = next((number for number, event in events if isinstance(event, RowChange)), 0)
         print_tree(inspect(sample.messages[first], feed.protocol, options_given(feed)).tree, sys.stdout)
     else:
@@ -125,6 +127,12 @@ def events_text(events: list[Event]) -> str:
     """How many events of which kind, on a line; rows by table."""
     counts = Counter(_kind(event) for event in events)
     return ", ".join(counted(count, *kind) for kind, count in sorted(counts.items(), key=lambda item: -item[1]))
+
+
+def left_out_tables(feed: Feed, events: list[Event]) -> list[str]:
+    """The tables whose rows the feed does not take: a wrong pattern leaves gold empty, and no later step fails."""
+    seen = {(event.database, event.table) for event in events if isinstance(event, RowChange)}
+    return sorted(f"{database}.{table}" for database, table in seen if not feed.tables.matches(database, table))
 
 
 def _kind(event: Event) -> tuple[str, str]:
