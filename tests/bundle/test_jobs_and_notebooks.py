@@ -246,6 +246,13 @@ def test_notebooks_are_thin(path: Path) -> None:
     assert imports == ["ticdc_lakehouse"]
 
 
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_by_hand_a_notebook_finds_the_feed_files(path: Path) -> None:
+    """A notebook's working directory is its own folder, and a deployment keeps the folders beside each other."""
+    for default in re.findall(r'widgets\.text\("feeds_root", "([^"]+)"', path.read_text()):
+        assert (path.parent / default).resolve() == ROOT / "resources" / "feeds"
+
+
 def test_no_two_notebooks_get_one_name() -> None:
     notebooks = [path for path in (ROOT / "notebooks").rglob("*") if path.suffix in (".py", ".ipynb")]
     names = [path.with_suffix("") for path in notebooks]
