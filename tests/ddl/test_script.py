@@ -66,6 +66,12 @@ def test_a_table_defined_twice_must_be_the_same() -> None:
     assert str(caught.value) == "x.sql, line 3: expected one table D.T, found another, with other columns or keys"
 
 
+def test_a_column_that_stands_twice_is_a_mistake() -> None:
+    with pytest.raises(ConfigError) as caught:
+        tables_from_sql("USE d;\nCREATE TABLE t (\n  a INT PRIMARY KEY,\n  A TEXT\n);", source="x.sql")
+    assert str(caught.value) == "x.sql, line 2: expected each column of d.t once, found A again"
+
+
 def test_a_table_that_was_dropped_may_come_again() -> None:
     again = "CREATE TABLE d.t (a INT);\nDROP TABLE IF EXISTS D.T, d.u;\nCREATE TABLE d.t (b INT);"
     (table,) = tables_from_sql(again)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.schema.create import read_create
 from ticdc_lakehouse.schema.definition import Table
-from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.schema.statement import CreateTable
 from ticdc_lakehouse.schema.tokens import (
     AmbiguousError,
@@ -94,8 +94,20 @@ def _add(tables: dict[TableName, Table], tokens: Tokens, database: str | None) -
     if not isinstance(created, CreateTable):
         raise tokens.unreadable("CREATE TABLE name (column, …)")
     table = created.table
+    if twice := _repeated(table):
+        raise UnreadableError(f"each column of {table.database}.{table.table} once", f"{twice} again", line)
     if tables.setdefault(table.name, table) != table:
         raise UnreadableError(f"one table {table.database}.{table.table}", "another, with other columns or keys", line)
+
+
+def _repeated(table: Table) -> str | None:
+    """A column that stands twice; TiDB refuses such a table, and no table of the lake can be made of it."""
+    names: set[str] = set()
+    for column in table.columns:
+        if fold(column.name) in names:
+            return column.name
+        names.add(fold(column.name))
+    return None
 
 
 def _drop(tables: dict[TableName, Table], tokens: Tokens, database: str | None) -> None:
