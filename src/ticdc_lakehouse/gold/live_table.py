@@ -112,18 +112,8 @@ def create_live_table(
     rows: DataFrame | None = None,
 ) -> None:
     """Create a table's live table in one commit: with these rows, which have its columns, or empty."""
-    properties = {
-        "delta.columnMapping.mode": "name",
-        "delta.enableDeletionVectors": "true",
-        "delta.enableTypeWidening": "true",
-        # An ALTER TABLE may add the first DATETIME, and Delta enables TIMESTAMP_NTZ only for tables that declare it.
-        "delta.feature.timestampNtz": "supported",
-        **config.table_properties(table.database, table.table),
-        **retention_properties(config.retention_days),
-        ID: data,
-        FEED: config.feed,
-    }
-    columns, clauses = live_columns(table, tombstones=config.mode is Mode.EVENTUAL), layout_sql(table, properties)
+    columns = live_columns(table, tombstones=config.mode is Mode.EVENTUAL)
+    clauses = layout_sql(table, _first_properties(table, data, config))
     created, where = f"CREATE TABLE {lake.table(Layer.LIVE, name)}", lake.location(Layer.LIVE, name)
     if rows is None:
         declared = ", ".join(column.declaration for column in columns)
@@ -134,6 +124,21 @@ def create_live_table(
             lake.spark.sql(f"{created} USING delta {clauses} {where} AS SELECT * FROM {source}")
     if lake.root is None:
         _tag(lake, lake.table(Layer.LIVE, name), config.feed, table)
+
+
+def _first_properties(table: Table, data: str, config: GoldConfig) -> dict[str, str]:
+    """The properties with which a live table is created."""
+    return {
+        "delta.columnMapping.mode": "name",
+        "delta.enableDeletionVectors": "true",
+        "delta.enableTypeWidening": "true",
+        # An ALTER TABLE may add the first DATETIME, and Delta enables TIMESTAMP_NTZ only for tables that declare it.
+        "delta.feature.timestampNtz": "supported",
+        **config.table_properties(table.database, table.table),
+        **retention_properties(config.retention_days),
+        ID: data,
+        FEED: config.feed,
+    }
 
 
 def drop_unpublished(lake: Lake, name: str, feed: str) -> None:
