@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Raw
 
+from ticdc_codec.debezium.column import CONNECT_TYPE
 from ticdc_codec.debezium.value import ValueFormat, format_of, format_of_connect
 from ticdc_codec.debezium.write import image_pairs, image_texts
 from ticdc_codec.errors import ConfigError
@@ -24,7 +25,6 @@ from ticdc_codec.message import Message, commit_ts_of, compress, named
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.options import SinkOptions
 from ticdc_codec.tso import milliseconds
-from ticdc_codec.undeclared_types import CONNECT_TYPE
 
 _ENCODE = msgspec.json.Encoder().encode
 

@@ -10,13 +10,13 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from ticdc_codec.batch import DecoderContext
+from ticdc_codec.debezium.column import Described, described
 from ticdc_codec.debezium.envelope import columns_of
 from ticdc_codec.debezium.value import Texts, ValueFormat, texts
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text, key_positions
 from ticdc_codec.json_table import ColumnOrder, Image, ImageTypes, check_names, make_room
 from ticdc_codec.json_text import quotes_of
-from ticdc_codec.undeclared_types import Described, described
 
 _ENCODE = msgspec.json.Encoder().encode
 _ENCODE_LINES = msgspec.json.Encoder().encode_lines

@@ -16,12 +16,12 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 from msgspec import Raw
 
+from ticdc_codec.debezium.column import CONNECT_TYPE, UNKNOWN_TYPE
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Image, RowChange
 from ticdc_codec.json_table import ImageTypes
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.number_text import float_text
-from ticdc_codec.undeclared_types import CONNECT_TYPE, UNKNOWN_TYPE
 
 Value = TypeVar("Value")
 
