@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import re
 import subprocess
 import sys
 import tomllib
@@ -39,6 +40,16 @@ def test_what_is_imported_is_declared_and_no_more() -> None:
     imported = {module for path in paths for module in _imported(path)} - OF_THE_CLUSTER - LOCAL
     found = {name.lower() for module in imported for name in packages_distributions()[module]}
     assert found == {requirement.partition(">")[0] for requirement in declared}
+
+
+@pytest.mark.parametrize("package", ["ticdc_codec", "ticdc_lakehouse"])
+def test_every_module_is_on_a_floor(package: str) -> None:
+    contracts = tomllib.loads((PROJECT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    layers = [layer for contract in contracts if contract["type"] == "layers" for layer in contract["layers"]]
+    on_a_floor = {name for layer in layers for name in re.findall(r"[\w.]+", layer)}
+    paths = [path for path in (PROJECT / "src" / package).iterdir() if path.suffix in ("", ".py")]
+    modules = {path.stem for path in paths if not path.name.startswith("__")}
+    assert {f"{package}.{module}" for module in modules} <= on_a_floor
 
 
 def test_every_public_name_is_there() -> None:
