@@ -30,7 +30,12 @@ def create_views(lake: Lake, feeds: Sequence[str]) -> None:
     """Creates the views over these feeds, or updates them; the feeds' tables must exist."""
     quarantine.create_tables(lake)
     views = (
-        ("quarantine", _quarantine_sql, events_table.MESSAGE, "Messages in quarantine that nothing was done about"),
+        (
+            "quarantine",
+            _quarantine_sql,
+            events_table.QUARANTINE_COLUMNS,
+            "Messages in quarantine that nothing was done about",
+        ),
         ("changes", _changes_sql, _CHANGES, "Row changes by table and minute of their commit"),
         ("accounting", accounting.totals_sql, accounting.COUNTS, "What became of every event of each feed"),
     )
@@ -45,7 +50,7 @@ def _of_all(lake: Lake, feeds: Sequence[str], query: Callable[[Lake, str], str])
 def _quarantine_sql(lake: Lake, feed: str) -> str:
     # Only errors have a `reason`: its null count lets Delta skip every file without one.
     return f"""
-        SELECT {events_table.MESSAGE} FROM {events_table.full_name(lake, feed)}
+        SELECT {events_table.QUARANTINE_COLUMNS} FROM {events_table.full_name(lake, feed)}
         LEFT ANTI JOIN (SELECT topic, partition, offset FROM {lake.table(Layer.OPS, quarantine.ACTIONS)}
                         WHERE feed = {literal(feed)}) USING (topic, partition, offset)
         WHERE reason IS NOT NULL AND kind = '{Kind.ERROR}' AND replayed_at IS NULL"""

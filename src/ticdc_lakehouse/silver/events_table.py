@@ -53,7 +53,7 @@ EVENT_COLUMNS = """
     detail STRING COMMENT 'what was wanted and what was found',
     error_offset BIGINT COMMENT 'byte position of the fault in the value'
 """
-MESSAGE = "topic, partition, offset, timestamp, batch, reason, detail, error_offset, database, table"
+QUARANTINE_COLUMNS = "topic, partition, offset, timestamp, batch, reason, detail, error_offset, database, table"
 """What views of quarantined messages show; the columns bring their comments along."""
 _ACCOUNTING = {
     "decoded": "messages that were decoded",
@@ -110,8 +110,8 @@ def create_views(lake: Lake, feed: str) -> None:
     lake.view(
         Layer.SILVER,
         f"{feed}_quarantine",
-        MESSAGE,
-        f"SELECT {MESSAGE} FROM {events} WHERE kind = '{Kind.ERROR}'",
+        QUARANTINE_COLUMNS,
+        f"SELECT {QUARANTINE_COLUMNS} FROM {events} WHERE kind = '{Kind.ERROR}'",
         comment=f"Messages of changefeed {feed} that could not be decoded; their bytes are in bronze",
     )
     renew_accounting(lake, feed, retention.retention_floor(lake, feed, Layer.SILVER).first_batch)

@@ -127,7 +127,7 @@ def open_messages(lake: Lake, feed: str) -> DataFrame:
 
 def open_messages_sql(lake: Reader, feed: str, done: Sequence[Action] = tuple(Action)) -> str:
     """Query: the quarantined messages of a feed on which none of these actions was taken."""
-    errors = f"SELECT {events_table.MESSAGE} FROM {_errors(lake, feed)}"
+    errors = f"SELECT {events_table.QUARANTINE_COLUMNS} FROM {_errors(lake, feed)}"
     if not lake.exists(Layer.OPS, ACTIONS):
         return errors
     actions = ", ".join(literal(action) for action in done)
