@@ -109,6 +109,8 @@ def command_parser(command: str) -> argparse.ArgumentParser:
     [
         (["decoed"], "", "no such command: decoed; did you mean decode?"),
         (["xyzzy"], "", "no such command: xyzzy; expected one of completion, dbx, decode, "),
+        (["--lake", "x", "status"], "", "expected COMMAND first, found --lake: a command's arguments come after it"),
+        (["--quiet", "status"], "", "expected COMMAND first, found --quiet: a command's arguments come after it"),
         (["status", "--fed", "x"], " status", "no such argument: --fed x; did you mean --feed?"),
         (["status", "--chek=1"], " status", "no such argument: --chek=1; did you mean --check?"),
         (["status", "crm"], " status", "no such argument: crm; expected one of --check, --feed, "),

@@ -44,6 +44,7 @@ COMMANDS = {
 }
 LOCAL = {"confluent_kafka", "delta", "deltalake", "pandas", "py4j", "pyspark", "rich", "shtab"}
 """What the extra ``local`` in pyproject.toml brings; ``decode`` does without, ``inspect`` needs rich of it alone."""
+_BEFORE_COMMAND = ("-h", "--help", "--version")
 _READER_GONE = 128 + 13
 """The exit code of shells for SIGPIPE."""
 EXAMPLES = """examples:
@@ -102,6 +103,8 @@ def parsed(given: list[str]) -> argparse.Namespace:
     # Only the command that is called needs its arguments; the others are there for the list.
     parser = full_parser(given[:1])
     for command in given[:1]:
+        if command.startswith("-") and command not in _BEFORE_COMMAND:
+            parser.error(f"expected COMMAND first, found {command}: a command's arguments come after it")
         if not command.startswith("-") and command not in COMMANDS:
             parser.error(f"no such command: {command}; {suggestion(command, COMMANDS)}")
     return parser.parse_args(given)
