@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import shlex
 from pathlib import Path
 
@@ -49,6 +50,20 @@ def test_what_the_demo_did_not_make_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="did not make"):
         clean(tmp_path)
     assert (tmp_path / "bronze").is_dir()
+
+
+@pytest.mark.parametrize("lock", ["kafka/broker.log", "locks/shop_craft.gold"])
+def test_a_lake_that_another_process_works_in_is_left_alone(lock: str, tmp_path: Path) -> None:
+    (tmp_path / MARK).touch()
+    held = tmp_path / lock
+    held.parent.mkdir()
+    with held.open("wb") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        with pytest.raises(ConfigError, match=rf"another process is at work in it \({held.name}\); end that one"):
+            clean(tmp_path)
+        assert held.exists()
+    clean(tmp_path)
+    assert not held.exists()
 
 
 def test_the_demo_ends_with_three_commands() -> None:

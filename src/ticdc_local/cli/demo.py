@@ -4,6 +4,7 @@ with TiDB."""
 from __future__ import annotations
 
 import argparse
+import fcntl
 import io
 import shutil
 import sys
@@ -169,15 +170,33 @@ def _prepared(options: argparse.Namespace, open_session: Callable[[Path], SparkS
 
 
 def clean(lake: Path) -> None:
-    """Make the lake's folder empty. Raises ConfigError, and deletes nothing, if the demo did not make what is in it."""
+    """Make the lake's folder empty. Raises ConfigError, and deletes nothing, if the demo did not make what is in it, or
+    another process is at work there."""
     names = {path.name for path in lake.iterdir()} if lake.is_dir() else set()
     if MARK not in names and not names <= _LEFT_BY_PROMPT:
         raise ConfigError(f"{lake}: holds something that the demo did not make; move it away, or give --lake FOLDER")
+    for lock in (lake / "kafka" / "broker.log", *(lake / "locks").glob("*")):
+        if _is_held(lock):
+            raise ConfigError(
+                f"{lake}: another process is at work in it ({lock.name}); end that one, or give --lake FOLDER"
+            )
     if lake.is_dir():
         shutil.rmtree(lake)
     with writing("--lake", lake):
         lake.mkdir(parents=True)
     (lake / MARK).write_text("The demo deletes this folder when it starts.\n", encoding="utf-8")
+
+
+def _is_held(lock: Path) -> bool:
+    """Whether a broker (`Broker`) or a layer (`exclusive_run`) of another process holds the lock."""
+    try:
+        with lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except FileNotFoundError:
+        return False
+    return False
 
 
 def chosen(known: list[Answer], steps: int) -> list[Answer]:
