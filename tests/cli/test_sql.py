@@ -64,6 +64,21 @@ def test_a_tso_that_is_too_large_is_one_line(capsys: pytest.CaptureFixture[str])
     )
 
 
+@pytest.mark.parametrize("found", ["AS OF crm", "as of crm latest", "AS OF crm '2026-11-21 07:36:49'"])
+def test_an_as_of_without_feed_and_tso_says_what_is_expected(found: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lake = Lake(spark=None, catalog="c", schemas={}, checkpoints="")  # type: ignore[arg-type]  # it is not asked
+    assert not execute(lake, found)
+    expected = "expected AS OF <feed> <tso>, such as AS OF crm 470613127188971521"
+    assert capsys.readouterr().err == f"error: AS OF: {expected}, found {found}\n"
+
+
+def test_an_as_of_may_have_comments_around_it(capsys: pytest.CaptureFixture[str]) -> None:
+    lake = Lake(spark=None, catalog="c", schemas={}, checkpoints="")  # type: ignore[arg-type]  # it is not asked
+    for statement in sql_statements(f"-- then\nAS OF crm {2**63}; /* and */ AS OF crm {2**63} -- again\n;"):
+        assert not execute(lake, statement)
+    assert capsys.readouterr().err.count(f"error: AS OF: expected a TSO, at most {2**63 - 1}, found {2**63}\n") == 2
+
+
 @pytest.mark.parametrize("text", ["select ';';", "select 1; ", "-- what\nselect 1;\n", ";"])
 def test_a_semicolon_outside_ends_it(text: str) -> None:
     assert complete(text)

@@ -38,6 +38,9 @@ _LEAVE = ("quit", "exit")
 _CLOSED = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL)
 _OPENED = re.compile(r"""['"`]|/\*""")
 _AS_OF = re.compile(r"as\s+of\s+(?P<feed>\w+)\s+(?P<tso>[0-9]{1,99})", re.IGNORECASE)
+_BEGINS_AS_OF = re.compile(r"as\s+of\b", re.IGNORECASE)
+"""No statement of Spark's begins so."""
+_COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _HINT = (
     "For a table's changes read silver.NAME instead of gold.NAME. For an earlier state: AS OF <feed> <tso>; then NAME "
     "without a schema. End statements with ; and leave with quit."
@@ -158,10 +161,10 @@ def run_all(lake: Lake, statements: Iterator[str], printing: Printing = TABLE) -
 
 def execute(lake: Lake, statement: str, printing: Printing = TABLE) -> bool:
     """Run one statement and print its result, or its error as one line; gives whether it went well."""
-    as_of_match = _AS_OF.fullmatch(statement.strip())
+    plain = _COMMENT.sub(" ", statement).strip()
     try:
-        if as_of_match:
-            print(as_of_line(lake, as_of_match["feed"], int(as_of_match["tso"])))
+        if _BEGINS_AS_OF.match(plain):
+            print(as_of_line(lake, *feed_and_tso(plain)))
             return True
         result = lake.spark.sql(statement)
         if result.columns:
@@ -172,6 +175,14 @@ def execute(lake: Lake, statement: str, printing: Printing = TABLE) -> bool:
         print(f"error: {_first_line(error)}", file=sys.stderr, flush=True)
         return False
     return True
+
+
+def feed_and_tso(statement: str) -> tuple[str, int]:
+    """What an AS OF names. Raises ConfigError if it is not a feed and a TSO: Spark would only say that it is no SQL."""
+    if found := _AS_OF.fullmatch(statement):
+        return found["feed"], int(found["tso"])
+    found_text = " ".join(statement.split())
+    raise ConfigError(f"AS OF: expected AS OF <feed> <tso>, such as AS OF crm 470613127188971521, found {found_text}")
 
 
 def as_of_line(lake: Lake, feed: str, tso: int) -> str:
