@@ -286,6 +286,24 @@ def test_a_float_that_8_2_has_spoilt_is_written_as_it_was(text: str) -> None:
     assert decode(*(message.value for message in encode([row], OPTIONS))) == [(0, row)]
 
 
+@pytest.mark.parametrize(
+    ("option", "found"),
+    [({}, "0xfff0000012345678"), ({"craft-float": "null"}, None), ({"craft-float": "trust"}, Failure)],
+)
+def test_a_float_that_8_2_has_made_no_number_spoils_no_other_row(option: dict[str, str], found: object) -> None:
+    """wire.md 8.1: the next value's bytes are its exponent. The message may hold rows of other tables."""
+    spoilt = bytes.fromhex("01 02 04 01 04 04 00 00 10 10 00000000a01f0040 785634120000f0ff")
+    batch = Decoder("craft", sink_options("craft", option)).decode([None], [message(bodies=(spoilt,))])
+    ((_, event),) = events_of(batch)
+    if found is Failure:
+        assert isinstance(event, Failure)
+    else:
+        assert isinstance(event, RowChange)
+        assert event.after is not None
+        assert event.after["t"] == found
+        assert {column.defect for column in event.columns} == ({None} if option else {"craft-float"})
+
+
 def plain(text: str) -> str:
     """What ``event`` says of a double's text, from Python's own."""
     number = Decimal(text)

@@ -40,6 +40,8 @@ class ValueEncoding(IntEnum):
     BINARY = 7
     IGNORED = 8
     """Bytes that are skipped; the value is read as NULL."""
+    SUSPECT_FLOAT = 9
+    """A FLOAT that the writer may have spoilt, so that it need not be a number."""
 
 
 _ENCODINGS = {
@@ -151,7 +153,8 @@ class LayoutCache:
         if encoding is ValueEncoding.FLOAT and self._craft_float is CraftFloat.NULL and not key:
             encoding = ValueEncoding.IGNORED
         elif encoding is ValueEncoding.FLOAT and self._craft_float is not CraftFloat.TRUST:
-            defect = CRAFT_FLOAT  # without its value in the key all rows are one
+            # Without its value in the key all rows are one.
+            encoding, defect = ValueEncoding.SUSPECT_FLOAT, CRAFT_FLOAT
         by = "index" if text in ("enum", "set") else None
         return Column(name=name, type=text, key=key, flags=flags, by=by, defect=defect), encoding
 

@@ -166,11 +166,16 @@ class ValueReader:
         self._refuse_chosen((years < 0) | (years > 9999), chosen, "a year of four digits")
         return pc.utf8_lpad(pa.array(years).cast(pa.string()), 4, "0")
 
-    def _float64s(self, chosen: Int64s) -> npt.NDArray[np.float64]:
+    def _eight_bytes(self, chosen: Int64s) -> npt.NDArray[np.float64]:
         self._refuse_chosen(self._lengths[chosen] != 8, chosen, "8 bytes")
-        # octets[i]: the 8 bytes of chosen value i. JSON and MySQL have no NaN and no infinity.
+        # octets[i]: the 8 bytes of chosen value i.
         octets = self._octets[self._starts[chosen][:, np.newaxis] + np.arange(8)]
         numbers: npt.NDArray[np.float64] = octets.view("<f8")[:, 0]
+        return numbers
+
+    def _float64s(self, chosen: Int64s) -> npt.NDArray[np.float64]:
+        """JSON and MySQL have no NaN and no infinity."""
+        numbers = self._eight_bytes(chosen)
         self._refuse_chosen(~np.isfinite(numbers), chosen, "a finite number")
         return numbers
 
@@ -183,13 +188,18 @@ class ValueReader:
 
         Source: wire.md 8.1.
         """
-        wide = self._float64s(chosen)
-        with np.errstate(over="ignore"):
-            narrow = wide.astype(np.float32)
-        is_narrow = narrow == wide
-        texts = np.empty(len(wide), object)
-        texts[is_narrow] = shortest_texts(narrow[is_narrow])
-        texts[~is_narrow] = shortest_texts(wide[~is_narrow])
+        return pa.array(_float_texts(self._float64s(chosen)), pa.string())
+
+    def suspect_floats(self, chosen: Int64s) -> pa.Array:
+        """``floats``, and the eight bytes of what is no finite number: ``0xfff0000000000000``.
+
+        The message is decoded, as it may hold rows of other tables. Gold refuses the row, and no FLOAT holds the text.
+        """
+        numbers = self._eight_bytes(chosen)
+        finite = np.isfinite(numbers)
+        texts = np.empty(len(numbers), object)
+        texts[finite] = _float_texts(numbers[finite])
+        texts[~finite] = [f"0x{bits:016x}" for bits in numbers[~finite].view("<u8").tolist()]
         return pa.array(texts, pa.string())
 
     def _slices(self, chosen: Int64s) -> pa.Array:
@@ -237,6 +247,16 @@ class ValueReader:
         return pa.concat_arrays(images).take(back), pa.concat_arrays(keys).take(back)
 
 
+def _float_texts(wide: npt.NDArray[np.float64]) -> npt.NDArray[np.object_]:
+    with np.errstate(over="ignore"):
+        narrow = wide.astype(np.float32)
+    is_narrow = narrow == wide
+    texts = np.empty(len(wide), object)
+    texts[is_narrow] = shortest_texts(narrow[is_narrow])
+    texts[~is_narrow] = shortest_texts(wide[~is_narrow])
+    return texts
+
+
 def _objects(layout: GroupLayout, columns: list[pa.Array], count: int) -> tuple[pa.Array, pa.Array]:
     images = joined("{", zip(layout.names, columns, strict=True), "}")
     if not layout.keys:
@@ -254,4 +274,5 @@ _READERS: dict[ValueEncoding, Callable[[ValueReader, Int64s], pa.Array]] = {
     ValueEncoding.TEXT: ValueReader.texts,
     ValueEncoding.BINARY: ValueReader.binaries,
     ValueEncoding.IGNORED: ValueReader.ignored,
+    ValueEncoding.SUSPECT_FLOAT: ValueReader.suspect_floats,
 }
