@@ -15,6 +15,7 @@ from ticdc_codec.event import Column
 from ticdc_codec.options import SinkOptions, Trust
 
 CRAFT_FLOAT = "craft-float"
+DEBEZIUM_DATE = "debezium-date"
 DEBEZIUM_DECIMAL = "debezium-decimal"
 DEBEZIUM_DECIMAL_KEY = "debezium-decimal-key"
 DEBEZIUM_DEFAULT = "debezium-default"
@@ -44,6 +45,10 @@ WRITER_DEFECTS: Mapping[str, WriterDefect] = MappingProxyType(
             refusal="it has a FLOAT column, and TiCDC 8.2 and later write Craft's FLOAT wrongly: set the feed's option "
             "craft-float to trust if the writer is older, or to null",
             remark="wrong if TiCDC 8.2 or later wrote it",
+        ),
+        DEBEZIUM_DATE: WriterDefect(
+            remark="in messages zero and partial dates are NULL, or 1970-01-01 if NOT NULL, and years before 0100 have "
+            "a century",
         ),
         DEBEZIUM_DECIMAL: WriterDefect(
             decision=attrgetter("debezium_decimal"),

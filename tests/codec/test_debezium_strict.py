@@ -100,7 +100,8 @@ def test_the_messages_here_are_valid() -> None:
         "id": "1", "b": "00ff", "u": "18446744073709551615", "f": "0.5", "m": "1.5", "d": "1970-01-02",
         "t": "00:00:00.000001", "z": "2024-01-01 08:00:00", "x": "513",
     }  # fmt: skip
-    assert [column.defect for column in insert.columns if column.defect] == ["debezium-default", "debezium-decimal"]
+    defects = {column.name: column.defect for column in insert.columns if column.defect}
+    assert defects == {"b": "debezium-default", "m": "debezium-decimal", "d": "debezium-date"}
     assert isinstance(update, RowChange)
     assert (update.before, update.old_handle_key) == ({**insert.after, "b": None}, None)
     assert isinstance(delete, RowChange)

@@ -12,9 +12,10 @@ from ticdc_codec.event import Column, Event, Failure, Op, RowChange, events_of
 from ticdc_codec.mysql_type import parse_type
 from ticdc_codec.options import SinkOptions, sink_options
 from ticdc_codec.protocols import Decoder
-from ticdc_codec.undeclared_types import completed
+from ticdc_codec.undeclared_types import completed, is_open
 from ticdc_codec.writer_defects import (
     CRAFT_FLOAT,
+    DEBEZIUM_DATE,
     DEBEZIUM_DECIMAL,
     DEBEZIUM_DECIMAL_KEY,
     DEBEZIUM_DEFAULT,
@@ -29,7 +30,7 @@ from ticdc_lakehouse.planning.compatibility import refusal as refuses
 from ticdc_lakehouse.planning.compatibility import with_wire_types
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.window import RowGroup
-from ticdc_lakehouse.schema.definition import table_from_json, table_to_json
+from ticdc_lakehouse.schema.definition import table_from_json, table_from_wire, table_to_json
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.sql.typed_columns import typed_columns
@@ -61,9 +62,18 @@ def test_the_option_of_its_name_decides(word: str, protocol: str) -> None:
     assert remark(word) in remark(f"{DEBEZIUM_DECIMAL} {word}")
 
 
-def test_every_writer_defect_belongs_to_a_protocol_and_has_an_option() -> None:
-    assert {*PROTOCOLS, OPEN_LOST_NAME} == WRITER_DEFECTS.keys()
+def test_every_writer_defect_that_leaves_a_choice_belongs_to_a_protocol_and_has_an_option() -> None:
+    assert {*PROTOCOLS, OPEN_LOST_NAME, DEBEZIUM_DATE} == WRITER_DEFECTS.keys()
     assert {word.replace("-", "_") for word in PROTOCOLS} < {field.name for field in fields(SinkOptions)}
+
+
+@pytest.mark.parametrize("sent", ["unknown", "connect int32", "date"])
+def test_a_date_of_debezium_says_what_its_wire_makes_of_zero_dates(sent: str) -> None:
+    """Also one whose type the definition tells; TIMESTAMP has its zero date on this wire (wire.md 1.5.2)."""
+    whole = completed(Column(name="d", type=sent, defect=None if is_open(sent) else DEBEZIUM_DATE), parse_type("date"))
+    [typed] = typed_columns(table_from_wire("d", "t", (whole,)))
+    assert typed.comment == f"date (zero and partial dates: see _ticdc_irregular; {remark(DEBEZIUM_DATE)})"
+    assert completed(Column(name="z", type="unknown"), parse_type("timestamp")).defect is None
 
 
 def test_rows_decoded_before_the_feed_said_null_stay_refused() -> None:

@@ -16,7 +16,7 @@ from ticdc_codec.debezium.value import UNKNOWN, ValueFormat, format_of, format_o
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
-from ticdc_codec.writer_defects import DEBEZIUM_DECIMAL, DEBEZIUM_DECIMAL_KEY, DEBEZIUM_DEFAULT
+from ticdc_codec.writer_defects import DEBEZIUM_DATE, DEBEZIUM_DECIMAL, DEBEZIUM_DECIMAL_KEY, DEBEZIUM_DEFAULT
 
 UNKNOWN_TYPE = "unknown"
 CONNECT_TYPE = "connect "
@@ -44,9 +44,12 @@ def described(name: str, field: Field | None, defined: Column | None, zone: Zone
 
 
 def with_type(column: Column, kind: MysqlType) -> Column:
-    """The column with a type of which digits and names may be wrong, and the writer defects that follow from it."""
+    """The column with a type of which digits, names and days may be wrong, and the writer defects that follow."""
     digits = kind.size[0] if kind.size else _EXACT_DIGITS + 1
-    defects = [word for word in (column.defect or "").split() if word not in (DEBEZIUM_DECIMAL, DEBEZIUM_DECIMAL_KEY)]
+    of_types = (DEBEZIUM_DATE, DEBEZIUM_DECIMAL, DEBEZIUM_DECIMAL_KEY)
+    defects = [word for word in (column.defect or "").split() if word not in of_types]
+    if kind.family in (Family.DATE, Family.DATETIME):
+        defects.append(DEBEZIUM_DATE)
     if kind.family is Family.DECIMAL and digits > _EXACT_DIGITS:
         defects.append(DEBEZIUM_DECIMAL_KEY if column.key else DEBEZIUM_DECIMAL)
     by = "name" if kind.family in (Family.ENUM, Family.SET) else None
