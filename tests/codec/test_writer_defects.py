@@ -33,7 +33,7 @@ from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.schema.definition import table_from_json, table_from_wire, table_to_json
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
-from ticdc_lakehouse.sql.typed_columns import typed_columns
+from ticdc_lakehouse.sql.typed_columns import text_comment, typed_columns
 
 PROTOCOLS = {
     CRAFT_FLOAT: "craft",
@@ -73,6 +73,7 @@ def test_a_date_of_debezium_says_what_its_wire_makes_of_zero_dates(sent: str) ->
     whole = completed(Column(name="d", type=sent, defect=None if is_open(sent) else DEBEZIUM_DATE), parse_type("date"))
     [typed] = typed_columns(table_from_wire("d", "t", (whole,)))
     assert typed.comment == f"date (zero and partial dates: see _ticdc_irregular; {remark(DEBEZIUM_DATE)})"
+    assert text_comment(typed.definition) == f"date (MySQL's text: on_irregular; {remark(DEBEZIUM_DATE)})"
     assert completed(Column(name="z", type="unknown"), parse_type("timestamp")).defect is None
 
 

@@ -29,8 +29,8 @@ from ticdc_lakehouse.sql.typed_columns import (
     image_sql,
     irregular_sql,
     irregular_texts_sql,
-    pending_remark,
     stored_text_sql,
+    text_comment,
     typed_columns,
 )
 from ticdc_lakehouse.sql.undeclared_types import whole_text_sql
@@ -85,8 +85,7 @@ def _declared(column: TypedColumn, *, as_text: bool) -> tuple[str, str]:
     """A column's type and comment, where dates are shown as texts or are not."""
     if not (as_text and column.has_dates):
         return column.spark_type, column.comment
-    remarks = "; ".join(filter(None, ("MySQL's text: on_irregular", pending_remark(column.definition))))
-    return "STRING", f"{column.definition.type.text} ({remarks})"
+    return "STRING", text_comment(column.definition)
 
 
 def silver_view(lake: Lake, config: GoldConfig, name: str, table: Table) -> None:

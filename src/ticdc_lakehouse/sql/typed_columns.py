@@ -127,9 +127,17 @@ def irregular_sql(texts: str) -> str:
 def typed_column(column: ColumnDefinition) -> TypedColumn:
     """The typed column of one column."""
     spark_type, remark = _home(column)
+    return TypedColumn(name=column.name, spark_type=spark_type, comment=_comment(column, remark), definition=column)
+
+
+def text_comment(column: ColumnDefinition) -> str:
+    """The comment of one column where dates are shown as MySQL's texts."""
+    return _comment(column, "MySQL's text: on_irregular")
+
+
+def _comment(column: ColumnDefinition, remark: str) -> str:
     remarks = "; ".join(filter(None, (remark, writer_defects.remark(column.defect), pending_remark(column))))
-    comment = column.type.text if remarks == "" else f"{column.type.text} ({remarks})"
-    return TypedColumn(name=column.name, spark_type=spark_type, comment=comment, definition=column)
+    return column.type.text if remarks == "" else f"{column.type.text} ({remarks})"
 
 
 def pending_remark(column: ColumnDefinition) -> str:
