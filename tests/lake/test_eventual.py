@@ -202,6 +202,8 @@ def test_it_says_what_it_does_not_promise(feed: Changefeed) -> None:
     described = feed.spark.sql(f"DESCRIBE TABLE EXTENDED {feed.view('t')}").collect()
     (comment,) = (row["data_type"] for row in described if row["col_name"] == "Comment")
     assert "eventual" in comment
+    live = feed.spark.sql(f"DESCRIBE DETAIL {feed.live('t')}").collect()[0]["description"]
+    assert live.startswith("TiDB table shop.t; rows are as new as what had arrived")
     with pytest.raises(ConfigError, match="until_tso stops at a watermark"):
         feed.apply(until_tso=at(5))
 

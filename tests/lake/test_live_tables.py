@@ -140,7 +140,7 @@ def test_an_exchange_is_one_commit_of_each_table(feed: Changefeed) -> None:
 def test_it_is_clustered_by_its_key_and_says_what_it_is(feed: Changefeed) -> None:
     detail = feed.spark.sql(f"DESCRIBE DETAIL {feed.live('altered')}").collect()[0]
     assert detail["clusteringColumns"] == ["id"]
-    assert detail["description"].startswith("TiDB table shop.altered")
+    assert detail["description"] == "TiDB table shop.altered; each version is the table at its commit's TSO"
     assert detail["properties"]["delta.enableDeletionVectors"] == "true"
     assert detail["properties"]["delta.logRetentionDuration"] == "interval 38 days"
     comments = {field.name: field.metadata.get("comment") for field in feed.spark.table(feed.live("altered")).schema}

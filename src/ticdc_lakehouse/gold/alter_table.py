@@ -135,7 +135,7 @@ def exchange(
 def replace_rows(lake: Lake, table: str, query: str, definition: Table, columns: Sequence[Column]) -> None:
     """Replace rows, columns and layout of a live table in one commit; older versions keep theirs, and the table what
     else was set of it."""
-    layout = layout_sql(definition, given_properties(lake, table))
+    layout = layout_sql(definition, columns, given_properties(lake, table))
     with temporary_view(lake, commented(lake.spark.sql(query), columns)) as source:
         lake.spark.sql(f"REPLACE TABLE {table} USING delta {layout} AS SELECT * FROM {source}")
 

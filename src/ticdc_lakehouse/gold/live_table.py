@@ -2,7 +2,8 @@
 
     live.<name>    the table's columns, then _ticdc_commit_ts, _ticdc_irregular, _ticdc_key
 
-Every Delta version is the table as TiDB held it at the TSO in its commit's metadata (``live_commits``).
+Every Delta version is the table as TiDB held it at the TSO in its commit's metadata (``live_commits``); not in mode
+eventual, where rows are as new as what had arrived.
 """
 
 from __future__ import annotations
@@ -93,13 +94,19 @@ def _has_statistics(column: ColumnDefinition) -> bool:
     return column.type.family not in _WITHOUT_RANGES and not column.virtual and column.name.isidentifier()
 
 
-def layout_sql(table: Table, properties: Mapping[str, str]) -> str:
+def layout_sql(table: Table, columns: Iterable[Column], properties: Mapping[str, str]) -> str:
     """The clauses of CREATE and REPLACE TABLE after the columns: comment, clustering, properties."""
-    columns = clustering(table)
-    with_statistics = ",".join(quoted(name) for name in dict.fromkeys((*columns, COMMIT_TS, KEY)))
+    clustered = clustering(table)
+    with_statistics = ",".join(quoted(name) for name in dict.fromkeys((*clustered, COMMIT_TS, KEY)))
     listed = properties_sql({**properties, "delta.dataSkippingStatsColumns": with_statistics})
-    comment = literal(f"TiDB table {table.database}.{table.table}; each version is the table at its commit's TSO")
-    return f"COMMENT {comment} CLUSTER BY ({', '.join(map(quoted, columns))}) TBLPROPERTIES ({listed})"
+    comment = literal(f"TiDB table {table.database}.{table.table}; {_promise(columns)}")
+    return f"COMMENT {comment} CLUSTER BY ({', '.join(map(quoted, clustered))}) TBLPROPERTIES ({listed})"
+
+
+def _promise(columns: Iterable[Column]) -> str:
+    if any(column.name == DELETED for column in columns):  # mode eventual
+        return f"rows are as new as what had arrived, at no common TSO; deleted ones stay, marked in {DELETED}"
+    return "each version is the table at its commit's TSO"
 
 
 def create_live_table(
@@ -113,7 +120,7 @@ def create_live_table(
 ) -> None:
     """Create a table's live table in one commit: with these rows, which have its columns, or empty."""
     columns = live_columns(table, tombstones=config.mode is Mode.EVENTUAL)
-    clauses = layout_sql(table, _first_properties(table, data, config))
+    clauses = layout_sql(table, columns, _first_properties(table, data, config))
     created, where = f"CREATE TABLE {lake.table(Layer.LIVE, name)}", lake.location(Layer.LIVE, name)
     if rows is None:
         declared = ", ".join(column.declaration for column in columns)
