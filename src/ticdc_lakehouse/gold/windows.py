@@ -5,8 +5,8 @@
 
 ``apply`` takes the window (W_prev, W] as a whole: each table's newest change per handle key in one MERGE, a DDL in one
 commit. Then W and the Delta version of every table are published (``state.publish``), then live tables get their new
-names and views their new versions. A run that dies in between leaves the published state as it was; the next run goes
-on from what the dead one wrote (``planned_table.steps_done``), or puts it back.
+names and views their new versions (``publication``). A run that dies in between leaves the published state as it was;
+the next run goes on from what the dead one wrote (``planned_table.steps_done``), or puts it back.
 """
 
 from __future__ import annotations
@@ -19,22 +19,23 @@ from dataclasses import dataclass, field, replace
 from uuid import uuid4
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold import irregular, state, state_tables, views
+from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.gold import state, state_tables, views
 from ticdc_lakehouse.gold.apply_plan import Outcome, apply_plans
 from ticdc_lakehouse.gold.eventual import arrived
 from ticdc_lakehouse.gold.late_rows import late_ddls, late_rows
 from ticdc_lakehouse.gold.live_commits import Commits
-from ticdc_lakehouse.gold.live_table import live_name, live_names
+from ticdc_lakehouse.gold.live_table import live_names
 from ticdc_lakehouse.gold.naming import check_schemas, naming
 from ticdc_lakehouse.gold.overrides import skipped
 from ticdc_lakehouse.gold.planned_table import GoldRun
+from ticdc_lakehouse.gold.publication import publish
 from ticdc_lakehouse.gold.staging import staged
 from ticdc_lakehouse.gold.watermark import Completeness, completeness
 from ticdc_lakehouse.gold.window_reader import read_arrivals, read_window
 from ticdc_lakehouse.log import log, warn
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
-from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, Restart, TableState
+from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, Restart
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan, plan_tables
 from ticdc_lakehouse.policy import Mode
@@ -137,7 +138,7 @@ def _apply_window(
         outcomes = _with_definitions(_apply_plans(run, plan), restart.definitions)
     now = _state_after(before, planning_input, complete.batch, outcomes)
     if now != before:
-        now = _publish(lake, config, before, now, outcomes, window.row_changes)
+        now = publish(lake, config, before, now, outcomes, window.row_changes)
     merged = sum(outcome.merged for outcome in outcomes)
     applied = _summary(config, before, now, window.row_changes, merged, complete.waiting_on)
     return applied, complete.may_advance and now.tso > before.tso
@@ -283,71 +284,6 @@ def _recoverable(outcome: Outcome, dropped_at: int) -> Recoverable:
 def _tables_by_topic(*some: Mapping[str, frozenset[TableName]]) -> dict[str, frozenset[TableName]]:
     topics = sorted({topic for each in some for topic in each})
     return {topic: frozenset().union(*(each.get(topic, ()) for each in some)) for topic in topics}
-
-
-def _publish(
-    lake: Lake, config: GoldConfig, before: Published, now: Published, outcomes: list[Outcome], row_changes: int
-) -> Published:
-    """Publish, then rename live tables and renew the views that must change; gives what is published. A run that dies
-    in between leaves them not ``in_place``."""
-    found = [definition for outcome in outcomes for definition in outcome.found]
-    renames = _renames(before, now, outcomes)
-    outcomes = [outcome for outcome in outcomes if outcome.dropped_at is None]
-    shown = [o for o in outcomes if o.found or _view_changes(before.tables.get(o.name), o.state)]
-    gone = {s.name for s in before.tables.values()} - {s.name for s in now.tables.values()}
-    changes = bool(shown or gone or renames)
-    if changes:
-        views.mark_stale(lake, config.feed)
-    after = state.publish(lake, config.feed, before, now, found, row_changes)
-    log("gold", "window published", feed=config.feed, from_tso=before.tso, tso=now.tso, row_changes=row_changes)
-    arriving = lake.leave_names(Layer.LIVE, renames)
-    _show_between(lake, config, shown, arriving)
-    lake.take_names(Layer.LIVE, arriving)
-    with ThreadPoolExecutor(_PARALLEL) as pool:  # a view waits for the catalog more than it works
-        list(pool.map(lambda outcome: _renew_views(lake, config, before, outcome), shown))
-    if gone or any(o.found or o.name not in before.tables for o in outcomes):
-        irregular.create_view(
-            lake, config, ((o.definition.table.named(o.name), o.state) for o in outcomes if o.definition)
-        )
-    views.drop(lake, gone)
-    if changes:
-        views.mark_current(lake, config, now.tables)
-    return after
-
-
-def _renames(before: Published, now: Published, outcomes: Iterable[Outcome]) -> dict[str, str]:
-    """The live tables whose names the window changes: of tables that were renamed or dropped, and of those that were
-    made while another table had their name."""
-    current = live_names(before.tables.values())
-    current |= {outcome.state.data: outcome.live for outcome in outcomes if outcome.state.version >= 0}
-    published = live_names(now.tables.values())
-    return {name: new for data, name in current.items() if (new := live_name(published, data)) != name}
-
-
-def _show_between(lake: Lake, config: GoldConfig, shown: Iterable[Outcome], arriving: Mapping[str, str]) -> None:
-    """Let views read live tables under the names that these have in between, so that none reads a name which another
-    table takes next: a view may fail for moments, but never show another table's rows."""
-    between = {name: old for old, name in arriving.items()}
-    for outcome in shown:
-        live = between.get(outcome.state.name)
-        if live is not None and outcome.definition is not None:
-            table = outcome.definition.table.named(outcome.name)
-            views.gold_view(lake, config, table, outcome.state, live=live)
-
-
-def _renew_views(lake: Lake, config: GoldConfig, before: Published, outcome: Outcome) -> None:
-    if outcome.definition is None:
-        return
-    name, table = outcome.state.name, outcome.definition.table.named(outcome.name)
-    old = before.tables.get(outcome.name)
-    same = old is not None and (old.name, old.stop) == (name, outcome.state.stop) and not outcome.found
-    views.gold_view(lake, config, table, outcome.state, same_comment=same)
-    if outcome.found or old is None:
-        views.silver_view(lake, config, name, table)
-
-
-def _view_changes(old: TableState | None, new: TableState) -> bool:
-    return old is None or (old.data, old.version, old.stop) != (new.data, new.version, new.stop)
 
 
 def _summary(

@@ -1,0 +1,80 @@
+"""Publishing a window: its state first, then the names of live tables and the views that show them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.gold import irregular, state, views
+from ticdc_lakehouse.gold.apply_plan import Outcome
+from ticdc_lakehouse.gold.live_table import live_name, live_names
+from ticdc_lakehouse.log import log
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.published_state import Published, TableState
+
+_PARALLEL = 4
+"""Views that are renewed at the same time: each waits for the catalog more than it works."""
+
+
+def publish(
+    lake: Lake, config: GoldConfig, before: Published, now: Published, outcomes: Sequence[Outcome], row_changes: int
+) -> Published:
+    """Publish the state ``now``, then rename live tables and renew the views that must change. Returns what is
+    published. A run that dies in between leaves them to `views.finish_publishing`. Raises as `state.publish`."""
+    found = [definition for outcome in outcomes for definition in outcome.found]
+    renames = _renames(before, now, outcomes)
+    kept = [outcome for outcome in outcomes if outcome.dropped_at is None]
+    shown = [o for o in kept if o.found or _view_changes(before.tables.get(o.name), o.state)]
+    gone = {s.name for s in before.tables.values()} - {s.name for s in now.tables.values()}
+    changes = bool(shown or gone or renames)
+    if changes:
+        views.mark_stale(lake, config.feed)
+    after = state.publish(lake, config.feed, before, now, found, row_changes)
+    log("gold", "window published", feed=config.feed, from_tso=before.tso, tso=now.tso, row_changes=row_changes)
+    _rename_live_tables(lake, config, renames, shown)
+    with ThreadPoolExecutor(_PARALLEL) as pool:
+        list(pool.map(lambda outcome: _renew_views(lake, config, before, outcome), shown))
+    if gone or any(o.found or o.name not in before.tables for o in kept):
+        irregular.create_view(lake, config, ((o.definition.table.named(o.name), o.state) for o in kept if o.definition))
+    views.drop(lake, gone)
+    if changes:
+        views.mark_current(lake, config, now.tables)
+    return after
+
+
+def _renames(before: Published, now: Published, outcomes: Iterable[Outcome]) -> dict[str, str]:
+    """The live tables whose names the window changes: of tables that were renamed or dropped, and of those that were
+    made while another table had their name."""
+    current = live_names(before.tables.values())
+    current |= {outcome.state.data: outcome.live for outcome in outcomes if outcome.state.version >= 0}
+    published = live_names(now.tables.values())
+    return {name: new for data, name in current.items() if (new := live_name(published, data)) != name}
+
+
+def _rename_live_tables(lake: Lake, config: GoldConfig, renames: Mapping[str, str], shown: Iterable[Outcome]) -> None:
+    """Views read live tables under the names that these have in between, so that none reads a name which another table
+    takes next: a view may fail for moments, but never show another table's rows."""
+    arriving = lake.leave_names(Layer.LIVE, renames)
+    between = {name: old for old, name in arriving.items()}
+    for outcome in shown:
+        live = between.get(outcome.state.name)
+        if live is not None and outcome.definition is not None:
+            table = outcome.definition.table.named(outcome.name)
+            views.gold_view(lake, config, table, outcome.state, live=live)
+    lake.take_names(Layer.LIVE, arriving)
+
+
+def _renew_views(lake: Lake, config: GoldConfig, before: Published, outcome: Outcome) -> None:
+    if outcome.definition is None:
+        return
+    name, table = outcome.state.name, outcome.definition.table.named(outcome.name)
+    old = before.tables.get(outcome.name)
+    same = old is not None and (old.name, old.stop) == (name, outcome.state.stop) and not outcome.found
+    views.gold_view(lake, config, table, outcome.state, same_comment=same)
+    if outcome.found or old is None:
+        views.silver_view(lake, config, name, table)
+
+
+def _view_changes(old: TableState | None, new: TableState) -> bool:
+    return old is None or (old.data, old.version, old.stop) != (new.data, new.version, new.stop)
