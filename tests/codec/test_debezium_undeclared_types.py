@@ -14,7 +14,9 @@ from ticdc_codec.mysql_type import Family, parse_type
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import Decoder
 from ticdc_codec.undeclared_types import is_open
-from ticdc_lakehouse.schema.definition import ColumnDefinition
+from ticdc_lakehouse.gold.merge import row_keys_sql
+from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.sql.text import literal
 from ticdc_lakehouse.sql.undeclared_types import whole_text_sql
 
@@ -87,3 +89,21 @@ def test_what_a_type_cannot_have_is_null(spark: SparkSession) -> None:
     texts = ", ".join(f"{whole_text_sql(c, literal(t), 'UTC')} AS c{i}" for i, (c, t) in enumerate(columns))
     (found,) = spark.sql(f"SELECT {texts}").collect()
     assert [(*wrong, text) for wrong, text in zip(WRONG, found, strict=True)] == [(*wrong, None) for wrong in WRONG]
+
+
+def test_a_timestamp_whose_text_is_that_of_an_hour_before_is_null(spark: SparkSession) -> None:
+    """As decoders that know the type refuse it: it would be read an hour too early."""
+    column = ColumnDefinition(name="c", type=parse_type("timestamp(3)"), open=True)
+    moments = ("2024-11-03T05:30:00.5Z", "2024-11-03T06:30:00.5Z", "2024-11-03T07:30:00.5Z")
+    texts = ", ".join(whole_text_sql(column, literal(moment), "America/New_York") for moment in moments)
+    assert tuple(spark.sql(f"SELECT {texts}").collect()[0]) == ("2024-11-03 01:30:00.5", None, "2024-11-03 02:30:00.5")
+
+
+def test_such_a_timestamp_in_a_key_is_a_key_of_its_own(spark: SparkSession) -> None:
+    moments = ("2024-11-03T05:30:00Z", "2024-11-03T06:30:00Z")
+    column = ColumnDefinition(name="c", type=parse_type("timestamp"), open=True)
+    table = Table(database="d", table="t", columns=(column,), key=("c",))
+    key, _ = row_keys_sql(MergeRows(table=table, after=0, through=9, groups=()), "America/New_York")
+    rows = ", ".join(f"""('insert', '{{"c":"{moment}"}}', NULL)""" for moment in moments)
+    found = spark.sql(f"SELECT {key} FROM VALUES {rows} AS t(op, after, before)").collect()
+    assert [text for (text,) in found] == ['["2024-11-03 01:30:00"]', f'["{moments[1]}"]']

@@ -18,6 +18,7 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.key_range import key_range_sql
 from ticdc_lakehouse.gold.plain_bytes import with_bytes_sql
 from ticdc_lakehouse.planning.table_plan import MergeRows, Stage
+from ticdc_lakehouse.schema.definition import ColumnDefinition
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import is_table_sql, literal, quoted
 from ticdc_lakehouse.sql.typed_columns import (
@@ -122,7 +123,7 @@ def latest_typed_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> 
     texts, values = [f"t{i}" for i in range(len(typed))], [f"v{i}" for i in range(len(typed))]
     columns = "".join(f", {v} AS {quoted(c.name)}" for v, c in zip(values, typed, strict=True))
     whole = [whole_text_sql(c.definition, text, time_zone) for c, text in zip(typed, texts, strict=True)]
-    shown = [text if full == text else f"coalesce({full}, {text})" for full, text in zip(whole, texts, strict=True)]
+    shown = [_shown_sql(full, text) for full, text in zip(whole, texts, strict=True)]
     irregular_texts = (
         f"CASE WHEN {has_irregular_sql(typed, shown, values)} THEN {irregular_texts_sql(typed, shown, values)} END"
     )
@@ -221,12 +222,21 @@ def row_keys_sql(rows: MergeRows, time_zone: str) -> tuple[str, str]:
     fields = literal(", ".join(f"{quoted(column.name)} STRING" for column in columns))
     images = {when: f"from_json({when}, {fields}, map({IMAGE_OPTIONS}))" for when in ("after", "before")}
     after, before = (
-        [whole_text_sql(c, f"{image}.{quoted(c.name)}", time_zone) for c in columns] for image in images.values()
+        [_key_value_sql(c, f"{image}.{quoted(c.name)}", time_zone) for c in columns] for image in images.values()
     )
     # A column that `before` leaves out is one that the update did not change (only-output-updated-columns).
     new, old = key_text_sql(after), key_text_sql([f"coalesce({b}, {a})" for b, a in zip(before, after, strict=True)])
     own = f"CASE WHEN op = 'delete' THEN {old} ELSE {new} END"
     return own, f"CASE WHEN op = 'update' AND before IS NOT NULL AND {old} <> {new} THEN {old} END"
+
+
+def _key_value_sql(column: ColumnDefinition, text: str, time_zone: str) -> str:
+    """A text that its type cannot have stands for itself: two of them are two keys."""
+    return _shown_sql(whole_text_sql(column, text, time_zone), text)
+
+
+def _shown_sql(whole: str, text: str) -> str:
+    return text if whole == text else f"coalesce({whole}, {text})"
 
 
 def key_text_sql(texts: Sequence[str]) -> str:
