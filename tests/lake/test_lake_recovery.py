@@ -19,12 +19,14 @@ pytestmark = pytest.mark.long
 
 COLUMNS = "(id BIGINT PRIMARY KEY, v VARCHAR(9))"
 PARTS = "PARTITION BY RANGE (id) (PARTITION low VALUES LESS THAN (10), PARTITION high VALUES LESS THAN (20))"
-TABLES = "".join(f"CREATE TABLE shop.{name} {COLUMNS};" for name in ("plain", "stray", "away", "gone", "cut", "twice"))
+TABLES = "".join(
+    f"CREATE TABLE shop.{name} {COLUMNS};" for name in ("plain", "stray", "away", "gone", "cut", "twice", "hushed")
+)
 TABLES += "".join(f"CREATE TABLE shop.{name} {COLUMNS} {PARTS};" for name in ("parted", "strict", "left"))
 PARTED, PLAIN, STRICT, STRAY, LEFT, AWAY = (
     Source(table=name) for name in ("parted", "plain", "strict", "stray", "left", "away")
 )
-FIRST, CUT, TWICE, BACK = (Source(table=name) for name in ("gone", "cut", "twice", "cut_back"))
+FIRST, CUT, TWICE, BACK, HUSHED = (Source(table=name) for name in ("gone", "cut", "twice", "cut_back", "hushed"))
 
 
 def shop(second: int, query: str, table: str) -> Ddl:
@@ -41,12 +43,14 @@ def write_first(feed: Changefeed) -> None:
     feed.send(0, PARTED.update(at(5), (2, "plain"), (2, "moved in")), PLAIN.update(at(5), (1, "low"), (1, "moved out")))
     feed.send(0, FIRST.insert(at(1), 1, "a"), FIRST.insert(at(3), 2, "b"), shop(4, "DROP TABLE `gone`", "gone"))
     feed.send(0, CUT.insert(at(1), 1, "old"), shop(4, "TRUNCATE TABLE `cut`", "cut"), CUT.insert(at(5), 1, "new"))
+    feed.send(0, HUSHED.insert(at(1), 1, "a"), shop(4, "DROP TABLE `hushed`", "hushed"))
     feed.send(0, TWICE.insert(at(1), 1, "a"), shop(4, "DROP TABLE `twice`", "twice"))
     feed.send(0, shop(5, "RECOVER TABLE `twice`", "twice"), TWICE.insert(at(6), 2, "b"))
 
 
 def write_second(feed: Changefeed) -> None:
     feed.send(0, shop(12, "RECOVER TABLE `gone`", "gone"), FIRST.update(at(13), (2, "b"), (2, "again")))
+    feed.send(0, HUSHED.insert(at(13), 2, "after a RECOVER TABLE that was not sent"))
     feed.send(0, shop(12, "FLASHBACK TABLE `cut` TO `cut_back`", "cut_back"), BACK.insert(at(13), 2, "more"))
 
 
@@ -85,6 +89,12 @@ def test_table_whose_partner_left_the_feed_is_blocked(feed: Changefeed) -> None:
     assert feed.rows("left") == {1: ("low",), 11: ("high",)}
 
 
+def test_table_that_comes_back_without_a_word_is_blocked(feed: Changefeed) -> None:
+    state = feed.state.tables["shop", "hushed"]
+    assert (state.applied_tso, state.version, state.needs_override) == (at(4), -1, True)
+    assert "no CREATE TABLE came" in str(state.stop)
+
+
 def test_dropped_table_comes_back_with_its_rows(feed: Changefeed) -> None:
     assert "shop.gone" not in as_of(feed.spark, feed.name, at(10), lake=feed.lake).tables
     assert feed.rows("gone") == {1: ("a",), 2: ("again",)}
@@ -100,6 +110,7 @@ def test_truncated_table_comes_back_under_another_name(feed: Changefeed) -> None
         ("gone", ""),
         ("twice", ""),
         ("cut", ""),
+        ("hushed", f"{feed.name}_shop_hushed__data"),
     }
 
 
