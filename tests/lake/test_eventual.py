@@ -14,12 +14,14 @@ from ticdc_lakehouse.gold import views
 from ticdc_lakehouse.gold.overrides import Action, decide
 from ticdc_lakehouse.ops.verify.verification import chosen_tables
 from ticdc_lakehouse.policy import Mode
+from ticdc_local.kafka import KafkaMessage
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from pyspark.sql import SparkSession
 
+    from ticdc_codec.event import Event
     from ticdc_local.broker import Broker
 
 T = Source(table="t")
@@ -176,6 +178,44 @@ def test_rows_that_come_before_the_truncate_that_they_follow_stay(
     feed.send(0, ddl(at(2), "TRUNCATE TABLE `shop`.`t`", "shop", "t", "TRUNCATE"))
     feed.go()
     assert feed.rows("t") == {2: ("after",)}
+
+
+def test_rows_of_a_ddls_millisecond_are_before_or_after_it_as_they_arrived(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """Without commit_ts: in the DDL's partition by offset, in another one by Kafka's time."""
+    feed = Changefeed(
+        spark,
+        broker,
+        tmp_path,
+        partitions=2,
+        options={"enable-tidb-extension": False},
+        described={"gold": {"mode": "eventual"}},
+        schema=SCHEMA,
+    )
+
+    def send(second: int, partition: int, *events: Event) -> None:
+        feed.produce(
+            KafkaMessage(partition=partition, key=m.key, value=m.value, timestamp=second * 1000)
+            for m in feed.messages(events)
+        )
+
+    wide = Source(table="other", columns=W.columns)
+    truncate = ddl(at(2, 5), "TRUNCATE TABLE `shop`.`t`", "shop", "t", "TRUNCATE")
+    added = ddl(at(2, 6), "ALTER TABLE `shop`.`other` ADD COLUMN `w` INT DEFAULT 7", "shop", "other", "ALTER")
+    send(1, 0, T.insert(at(2, 1), 1, "before"), OTHER.insert(at(2, 1), 1, "before"))
+    send(1, 1, T.insert(at(2, 2), 2, "before"), OTHER.insert(at(2, 2), 2, "before"))
+    send(2, 0, truncate, added)
+    send(3, 0, T.insert(at(2, 8), 3, "after"), wide.insert(at(2, 8), 3, "after", 8))
+    send(3, 1, T.insert(at(2, 9), 4, "after"), wide.insert(at(2, 9), 4, "after", 9))
+    expected = (
+        {3: ("after",), 4: ("after",)},
+        {1: ("before", 7), 2: ("before", 7), 3: ("after", 8), 4: ("after", 9)},
+    )
+    for _ in range(2):
+        feed.go()
+        assert (feed.rows("t"), feed.rows("other")) == expected
+        feed.produce(list(feed.sent))
 
 
 @pytest.mark.long

@@ -5,7 +5,8 @@ may come late. But an older change never replaces a newer one. A deleted row sta
 so that a change from before its deletion does not bring it back.
 
 The order is commit_ts. Canal-JSON without the extension has only the commit's millisecond: changes of one millisecond
-are applied in the order in which they arrived in their partition.
+are applied in the order in which they arrived in their partition, and before or after a DDL of that millisecond as they
+arrived (`events_table.ordered_sql`).
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ def _sent_changes_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) ->
     key, old_key = row_keys_sql(rows, time_zone)
     commit_ts, exact, arrivals = "commit_ts", "", ""
     if rows.batches is not None:
-        commit_ts, exact = events_table.COMMIT_ORDER, f" {_EXACT},"
+        events, commit_ts, exact = f"({events_table.ordered_sql(lake, feed)})", "commit_order", f" {_EXACT},"
         arrivals = f"AND batch > {rows.batches[0]} AND batch <= {rows.batches[1]}"
     changes = f"""
         SELECT topic, partition, offset, index, commit_ts,{exact}

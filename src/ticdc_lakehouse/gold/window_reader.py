@@ -55,9 +55,8 @@ def read_arrivals(
 ) -> Window:
     """The events of the bronze batches after those of the published state ``before``, up to ``batch``, whatever their
     commit_ts. Rows are also split at the DDLs that the ``known`` definitions come from."""
-    events = events_table.events(lake, feed)
-    ordered = events.withColumn("commit_ts", F.expr(events_table.COMMIT_ORDER)).where(F.col("batch") <= batch)
-    arrived, repeated = _with_repeated(ordered, before)
+    events = lake.spark.sql(events_table.ordered_sql(lake, feed)).where(F.col("batch") <= batch)
+    arrived, repeated = _with_repeated(events.withColumn("commit_ts", F.col("commit_order")), before)
     new = (F.col("batch") > before.batch) & ~repeated
     return _window(arrived, before, tso, new, replays_through, past=tuple(known), seen=before.batch)
 

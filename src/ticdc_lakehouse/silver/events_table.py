@@ -82,12 +82,33 @@ def events(lake: Lake, feed: str) -> DataFrame:
     return lake.spark.table(full_name(lake, feed))
 
 
+def ordered_sql(lake: Reader, feed: str) -> str:
+    """Query: all events of a feed, with the column ``commit_order``: `COMMIT_ORDER`, and one more for rows of a DDL's
+    millisecond that follow the DDL.
+
+    TiCDC sends a DDL after all rows from before it and before all from after it: those arrived later, in its partition
+    by offset, in others by Kafka's time. A changefeed that starts again sends the rows again with the DDL, so its last
+    copy counts.
+    """
+    events = full_name(lake, feed)
+    later = "IF(d.topic = topic AND d.partition = partition, offset > d.offset, timestamp > d.timestamp)"
+    return f"""
+        SELECT e.*, {COMMIT_ORDER} + CASE WHEN exists(ddls, d -> {later}) THEN 1 ELSE 0 END AS commit_order
+        FROM {events} e LEFT JOIN (
+            SELECT commit_time AS ddl_time, collect_list(last) AS ddls
+            FROM (SELECT commit_time, max_by(struct(topic, partition, offset, timestamp), offset) AS last FROM {events}
+                  WHERE kind = '{Kind.DDL}' AND commit_ts IS NULL GROUP BY commit_time, topic, partition)
+            GROUP BY commit_time
+        ) ON kind = '{Kind.ROW}' AND commit_ts IS NULL AND commit_time = ddl_time"""
+
+
 def newest_commit(lake: Reader, feed: str, where: str) -> int:
-    """The highest commit_ts, as `COMMIT_ORDER` computes it, of the events that meet an SQL condition; 0 without one."""
+    """The highest commit_ts, or ``commit_order`` that rows may have (`ordered_sql`), of the events that meet an SQL
+    condition; 0 without one."""
     [row] = lake.rows(f"""
         SELECT max(commit_ts) AS tso, max(CASE WHEN commit_ts IS NULL THEN commit_time END) AS time
         FROM {full_name(lake, feed)} WHERE {where}""")
-    return max(row["tso"] or 0, 0 if row["time"] is None else first_of(round(row["time"].timestamp() * 1000)))
+    return max(row["tso"] or 0, 0 if row["time"] is None else first_of(round(row["time"].timestamp() * 1000)) + 1)
 
 
 def create_tables(lake: Lake, feed: str) -> None:
