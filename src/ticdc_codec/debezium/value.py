@@ -206,7 +206,7 @@ def instants(zone: ZoneInfo, fsp: int | None) -> Callable[[list[str]], Texts]:
     """TIMESTAMP, with the digits of the wire.
 
     1970-01-01T00:00:00Z lies below the type's first instant: the writers send it for ``0000-00-00 00:00:00`` (wire.md
-    1.5.2).
+    1.5.2). Where clocks are set back in the zone, the later of two times with one text keeps the wire's, in UTC.
     """
 
     def convert(values: list[str]) -> Texts:
@@ -224,8 +224,8 @@ def _instant(text: str, zone: ZoneInfo, fsp: int | None) -> str:
         local = datetime.fromisoformat(f"{text[:19]}+00:00").astimezone(zone)
     except (ValueError, OverflowError):
         raise DecodeError("bad_value", f"expected a time from year 1 to 9999, found {text}") from None
-    if local.fold:  # its text is read as that of an hour before
-        raise DecodeError("bad_value", f"expected a TIMESTAMP that has a text of its own in {zone}, found {text}")
+    if local.fold:  # its text is that of an hour before: as sent it is no TIMESTAMP's, so that gold keeps it apart
+        return text
     return local.isoformat(" ")[:19] + text[19:-1]
 
 
