@@ -6,7 +6,7 @@ up to the DDL's commit_ts, applies the DDL, then merges later rows. The plan of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
@@ -78,7 +78,7 @@ def plan_tables(inputs: PlanningInput) -> WindowPlan:
     tables = WindowTables(inputs)
     for commit_ts, ddls in groupby(inputs.window.ddls, key=attrgetter("commit_ts")):
         tables.infer_tables(commit_ts)
-        ordered = _in_execution_order(_without_repeats(ddls), [*tables.builders])
+        ordered = _in_execution_order(_without_repeats(ddls), tables.builders)
         for ddl in ordered:
             for statement in ddl.statements:
                 apply_ddl(tables, ddl, statement)
@@ -101,12 +101,13 @@ def _without_repeats(ddls: Iterable[DdlEvent]) -> list[DdlEvent]:
     return found
 
 
-def _in_execution_order(ddls: list[DdlEvent], builders: Sequence[TablePlanBuilder]) -> list[DdlEvent]:
+def _in_execution_order(ddls: list[DdlEvent], tables: Iterable[TablePlanBuilder]) -> list[DdlEvent]:
     """Sorts DDLs of one commit_ts in TiDB's order, given the tables before them. Only renames that arrived through
     several topics need another order than that of arrival. The window before, if it ends at this commit_ts, may have
     done some of them: the tables have the names since."""
     if len({ddl.topic for ddl in ddls}) < 2 or not all(map(_is_rename, ddls)):
         return ddls
+    builders = [*tables]
     names = [builder.name for builder in builders]
     done = [ddl for ddl in ddls if any(builder.has_recorded(ddl) for builder in builders)]
     left = [ddl for ddl in ddls if ddl not in done]
