@@ -6,7 +6,9 @@ import gzip
 import json
 import subprocess
 import sys
+from datetime import datetime, timedelta
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from dumpling_export import write_metadata, write_table
@@ -249,3 +251,18 @@ def test_the_command_refuses_a_folder_before_spark_starts(tmp_path: Path) -> Non
     assert done.returncode == 2
     message = f"ticdc-lake load: {tmp_path}: expected an export of Dumpling's, found no file metadata\n"
     assert done.stderr == message
+
+
+@pytest.mark.parametrize(
+    ("given", "hours"),
+    [("+08:00", 8), ("-05:00", -5), ("+00:00", 0), ("-00:00", 0), ("+14:00", 14), ("Asia/Shanghai", 8)],
+)
+def test_a_time_zone_may_be_hours_from_utc(given: str, hours: int) -> None:
+    zone = read_load_options(f"--time-zone={given}").time_zone
+    assert datetime(2024, 1, 1, tzinfo=ZoneInfo(str(zone))).utcoffset() == timedelta(hours=hours)
+
+
+@pytest.mark.parametrize("given", ["+05:30", "+15:00", "SYSTEM"])
+def test_other_time_zones_are_refused_by_name(folder: Path, given: str) -> None:
+    with pytest.raises(ConfigError, match=r"expected UTC, a name such as Asia/Shanghai or hours as \+08:00, found"):
+        loadable(folder, f"--time-zone {given}")

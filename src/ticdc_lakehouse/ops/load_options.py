@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shlex
 from dataclasses import dataclass, field
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.ops.dumpling.dialect import FORMS, DumplingOptions
+
+_HOURS_FROM_UTC = re.compile(r"([+-])(\d{1,2}):00", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +30,8 @@ def add_load_options(parser: argparse.ArgumentParser) -> None:
     """Add the options; those of Dumpling's have its names, to be given as Dumpling had them."""
     parser.add_argument(
         "--time-zone",
-        help="time zone of the session that exported; UTC after --params time_zone=+00:00. Needed for TIMESTAMPs",
+        help="time zone of the session that exported, by name or as +08:00; UTC after --params time_zone=+00:00. "
+        "Needed for TIMESTAMPs",
     )
     parser.add_argument(
         "--table", action="append", default=[], help="database.table to load; may be repeated (default: all)"
@@ -78,9 +82,21 @@ def load_options(parsed: argparse.Namespace) -> LoadOptions:
         escape_backslash=parsed.escape_backslash == "true",
         output_filename_template=parsed.output_filename_template,
     )
-    return LoadOptions(
-        time_zone=parsed.time_zone, tables=tuple(parsed.table), all_empty=parsed.all_empty, dumpling=dumpling
-    )
+    zone = None if parsed.time_zone is None else zone_name(parsed.time_zone)
+    return LoadOptions(time_zone=zone, tables=tuple(parsed.table), all_empty=parsed.all_empty, dumpling=dumpling)
+
+
+def zone_name(given: str) -> str:
+    """The name of a time zone that a session of TiDB may have as hours from UTC, any other text unchanged.
+
+    >>> zone_name("+08:00"), zone_name("+00:00"), zone_name("Asia/Shanghai")
+    ('Etc/GMT-8', 'UTC', 'Asia/Shanghai')
+    """
+    offset = _HOURS_FROM_UTC.fullmatch(given)
+    if offset is None:
+        return given
+    sign, hours = "-" if offset[1] == "+" else "+", int(offset[2])  # the names of POSIX count hours west of UTC
+    return f"Etc/GMT{sign}{hours}" if hours else "UTC"
 
 
 def read_load_options(text: str, time_zone: str | None = None) -> LoadOptions:

@@ -100,4 +100,6 @@ def _check_time_zone(name: str) -> None:
     try:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError):
-        raise ConfigError(f"time zone: expected a name such as UTC or Asia/Shanghai, found {name!r}") from None
+        raise ConfigError(
+            f"time zone: expected UTC, a name such as Asia/Shanghai or hours as +08:00, found {name!r}"
+        ) from None
