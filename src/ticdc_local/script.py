@@ -11,6 +11,8 @@ from contextlib import suppress
 INTERRUPTED = 130
 """As shells have it: ended by SIGINT."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
+_UNTIL_A_SIGNAL = ("kafka",)
+"""Commands that a signal ends as they are meant to."""
 
 
 def main() -> int:
@@ -24,7 +26,8 @@ def main() -> int:
 
 def say_interrupted(command: str) -> None:
     """Print the one line of a command that a signal ends; below the ``^C`` that a terminal shows."""
-    line = f"{' '.join(('ticdc-lake', command)).rstrip()}: interrupted; run it again\n".encode()
+    ended = "ended" if command in _UNTIL_A_SIGNAL else "interrupted; run it again"
+    line = f"{' '.join(('ticdc-lake', command)).rstrip()}: {ended}\n".encode()
     with suppress(OSError):
         os.write(2, (b"\n" if os.isatty(2) else b"") + line)
 

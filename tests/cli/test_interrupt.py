@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from ticdc_lakehouse.run_lock import Runs
+from ticdc_local.script import say_interrupted
 
 PROJECT = Path(__file__).parents[2]
 PROC = Path("/proc")
@@ -119,6 +120,11 @@ def test_a_command_that_waits_for_input_ends_with_one_line(command: tuple[str, .
     seconds, said = interrupted(process, number)
     assert said == f"ticdc-lake {command[0]}: interrupted; run it again\n"
     assert seconds < AT_REST * BUSY_MACHINE
+
+
+def test_a_command_that_runs_until_a_signal_has_nothing_to_repeat(capfd: pytest.CaptureFixture[str]) -> None:
+    say_interrupted("kafka")
+    assert capfd.readouterr().err == "ticdc-lake kafka: ended\n"
 
 
 def test_a_statement_that_runs_in_spark_ends_with_java(tmp_path: Path) -> None:
