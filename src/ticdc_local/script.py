@@ -12,7 +12,7 @@ INTERRUPTED = 130
 """As shells have it: ended by SIGINT."""
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _UNTIL_A_SIGNAL = ("kafka",)
-"""Commands that a signal ends as they are meant to."""
+"""Commands that run until SIGINT or SIGTERM: nothing is left to repeat."""
 
 
 def main() -> int:

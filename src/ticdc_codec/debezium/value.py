@@ -224,7 +224,7 @@ def _instant(text: str, zone: ZoneInfo, fsp: int | None) -> str:
         local = datetime.fromisoformat(f"{text[:19]}+00:00").astimezone(zone)
     except (ValueError, OverflowError):
         raise DecodeError("bad_value", f"expected a time from year 1 to 9999, found {text}") from None
-    if local.fold:  # its text is that of an hour before: as sent it is no TIMESTAMP's, so that gold keeps it apart
+    if local.fold:  # its local text is also that of an hour before; gold shows the UTC text in _ticdc_irregular
         return text
     return local.isoformat(" ")[:19] + text[19:-1]
 
