@@ -16,6 +16,8 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
+from ticdc_lakehouse.error_text import first_line
+
 ROOT = "ticdc_lakehouse"
 _QUIET = ("py4j", "py4j.clientserver", "pyspark")
 _BARE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:/+")
@@ -52,8 +54,7 @@ def timed(part: str, event: str, /, **fields: object) -> Iterator[dict[str, obje
     try:
         yield found
     except BaseException as error:
-        lines = str(error).strip().splitlines()
-        found |= {"error": type(error).__name__, "detail": lines[0] if lines else None}
+        found |= {"error": type(error).__name__, "detail": first_line(error) if str(error) else None}
         _log(part, logging.WARNING, f"{event} failed", {**found, "seconds": _since(started)})
         raise
     _log(part, logging.INFO, event, {**found, "seconds": _since(started)})

@@ -21,9 +21,9 @@ from ticdc_codec.errors import ConfigError, LakehouseError
 from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.entry import Run
+from ticdc_lakehouse.error_text import first_line, reported_cause
 from ticdc_lakehouse.log import configure_unless_done
 from ticdc_lakehouse.planning.published_state import Published
-from ticdc_lakehouse.reported_cause import reported_cause
 
 LONGEST_PAUSE = 300.0
 """Seconds that a feed which fails again and again is left alone, at most."""
@@ -159,7 +159,7 @@ def round_text(done: Round | FailedRound) -> str:
     """A round of a feed on one line."""
     match done:
         case FailedRound():
-            cause = reported_cause(done.error) or _first_line(done.error)
+            cause = reported_cause(done.error) or first_line(done.error)
             return f"{done.feed} round {done.number}: FAILED, next try in {done.next_try_seconds:.0f} s: {cause}"
         case Round():
             parts = [
@@ -175,11 +175,3 @@ def round_text(done: Round | FailedRound) -> str:
             if done.waiting_on:
                 parts.append(f"waiting on: {done.waiting_on}")
             return f"{done.feed} round {done.number}: {', '.join(parts)}"
-
-
-def _first_line(error: Exception) -> str:
-    """What an error says first; the name of the call in which Java raised it says nothing."""
-    lines = [line.removeprefix(": ") for line in str(error).strip().splitlines()]
-    return next(
-        (line for line in lines if not line.startswith("An error occurred while calling")), type(error).__name__
-    )

@@ -16,6 +16,7 @@ from deltalake.exceptions import DeltaError
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Layer, Values
+from ticdc_lakehouse.error_text import first_line
 from ticdc_lakehouse.sql.text import quoted
 
 # Spark's way to quote names and texts.
@@ -70,7 +71,7 @@ class DeltaReader:
             with self._lock:
                 return pa.RecordBatchReader.from_stream(self._queries.execute(sql)).read_all()
         except (DeltaError, OSError, pa.ArrowException) as error:
-            raise ConfigError(f"{self._root}: cannot be read: {_first_line(error)}") from error
+            raise ConfigError(f"{self._root}: cannot be read: {first_line(error)}") from error
 
     def _opened(self, layer: Layer, name: str) -> DeltaTable:
         registered = _registered(layer, name)
@@ -85,7 +86,7 @@ class DeltaReader:
         try:
             return DeltaTable(str(folder))
         except (DeltaError, OSError) as error:
-            raise ConfigError(f"{folder}: cannot be read as a Delta table: {_first_line(error)}") from error
+            raise ConfigError(f"{folder}: cannot be read as a Delta table: {first_line(error)}") from error
 
 
 def _values(column: pa.ChunkedArray) -> list[object]:
@@ -99,7 +100,3 @@ def _values(column: pa.ChunkedArray) -> list[object]:
 
 def _registered(layer: Layer, name: str) -> str:
     return f"{layer}__{name}".lower()
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).partition("\n")[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ticdc_codec.errors import AttentionError, ConfigError
-from ticdc_local.cli.job_text import first_line, progress_text, result_text
+from ticdc_local.cli.job_text import cause_line, progress_text, result_text
 from ticdc_local.runner.outcome import Event, JobResult, JobState, Progress, TaskResult, TaskState
 
 
@@ -39,8 +39,8 @@ def test_progress_is_one_line(happened: Progress, text: str) -> None:
 
 
 def test_an_error_without_a_text_is_its_name() -> None:
-    assert first_line(KeyError()) == "KeyError"
-    assert first_line(None) == ""
+    assert cause_line(KeyError()) == "KeyError"
+    assert cause_line(None) == ""
 
 
 REPORTED = """[STREAM_FAILED] Query [id = 1, runId = 2] terminated with exception: An error occurred. \
@@ -69,7 +69,7 @@ Identifier: bronze shop"""
     ],
 )
 def test_cause_that_spark_reports_further_below_is_named(report: str, cause: str) -> None:
-    assert first_line(CausedError(report)) == cause
+    assert cause_line(CausedError(report)) == cause
 
 
 def test_a_failure_shows_its_traceback_and_causes_without_java() -> None:

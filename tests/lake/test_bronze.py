@@ -21,7 +21,7 @@ from ticdc_lakehouse.bronze.landing import Source as KafkaSource
 from ticdc_lakehouse.bronze.topic_ids import check_topic_ids
 from ticdc_lakehouse.catalog import Layer
 from ticdc_local.broker import KafkaMessage
-from ticdc_local.cli.job_text import first_line
+from ticdc_local.cli.job_text import cause_line
 
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
@@ -152,7 +152,7 @@ def test_failure_of_an_append_is_told_as_it_is(
         patch.setattr(micro_batch, "_append", append)
         with pytest.raises(StreamingQueryException) as caught:
             feed.run.bronze()
-    assert first_line(caught.value) == "OSError: [Errno 28] No space left on device: '/lake/part-0'"
+    assert cause_line(caught.value) == "OSError: [Errno 28] No space left on device: '/lake/part-0'"
     assert feed.run.bronze() == Landed(feed=feed.name, batches=1, messages=1)
 
 

@@ -24,6 +24,7 @@ from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.bronze.micro_batch import MicroBatches
 from ticdc_lakehouse.bronze.topic_ids import check_topic_ids
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
+from ticdc_lakehouse.error_text import first_line
 from ticdc_lakehouse.session_settings import begun_again
 
 # A consumer asks for what comes next before it hands over what it has read, and Kafka answers the requests of a
@@ -247,17 +248,16 @@ def _landed(
 
 def _explain(source: Source, error: StreamingQueryException) -> None:
     """Raises what the error of a stream means, if it is of Kafka."""
-    text = str(error).strip()
-    first_line = text.partition("\n")[0]
+    text = str(error)
     if "DATA_LOSS" in text or "data may have been lost" in text or "OffsetOutOfRange" in text:
         raise OffsetGapError(
             f"feed {source.feed}: Kafka deleted messages before they were read (its retention is shorter than the "
             "reader's pause). Their changes are lost, and gold stays at its last watermark. A new feed starts with "
-            f"empty tables; raise the topic's retention first. {first_line}"
+            f"empty tables; raise the topic's retention first. {first_line(error)}"
         ) from error
     if _IN_BATCH not in text:
         topics = source.kafka_options.get("subscribe") or source.kafka_options.get("subscribePattern")
         raise ConfigError(
             f"feed {source.feed}: reading topics {topics} from {source.kafka_options['kafka.bootstrap.servers']} "
-            f"stopped; check {source.servers_place} and kafka.security: {first_line}"
+            f"stopped; check {source.servers_place} and kafka.security: {first_line(error)}"
         ) from error

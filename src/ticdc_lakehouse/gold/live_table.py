@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.mysql_type import Family
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
+from ticdc_lakehouse.error_text import first_line
 from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.log import warn
 from ticdc_lakehouse.planning.naming import dropped_name, schema_part
@@ -187,8 +188,8 @@ def _tag(lake: Lake, live: str, feed: str, table: Table) -> None:
     try:
         lake.spark.sql(tags_sql(live, feed, table))
     except PySparkException as error:
-        reason = (str(error).strip().splitlines() or [""])[0]
-        warn("gold", "table not tagged", feed=feed, table=f"{table.database}.{table.table}", reason=reason)
+        name = f"{table.database}.{table.table}"
+        warn("gold", "table not tagged", feed=feed, table=name, reason=first_line(error))
 
 
 def tags_sql(live: str, feed: str, table: Table) -> str:

@@ -19,6 +19,7 @@ from pyspark.errors import PySparkException
 from ticdc_codec.errors import ConfigError, LakehouseError
 from ticdc_lakehouse import stream_checkpoint
 from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.error_text import first_line
 from ticdc_lakehouse.gold.live_commits import UPKEEP
 from ticdc_lakehouse.gold.live_table import tags_sql
 from ticdc_lakehouse.schema.definition import Table
@@ -102,7 +103,7 @@ def _result(check: str, run: Callable[[Environment], str], meaning: str, env: En
     except _NotHereError as reason:
         outcome, detail = Outcome.SKIPPED, str(reason)
     except (PySparkException, Py4JError, OSError, ValueError, LakehouseError) as error:
-        outcome, detail = Outcome.FAILED, (str(error).strip().splitlines() or [type(error).__name__])[0]
+        outcome, detail = Outcome.FAILED, first_line(error)
     return Result(check=check, outcome=outcome, detail=detail, meaning=meaning)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from itertools import takewhile
 
 from ticdc_codec.errors import AttentionError, LakehouseError
-from ticdc_lakehouse.reported_cause import reported_cause
+from ticdc_lakehouse.error_text import first_line, reported_cause
 from ticdc_local.runner.display import without_controls
 from ticdc_local.runner.outcome import Event, Failure, JobResult, Progress
 
@@ -24,7 +24,7 @@ def progress_text(progress: Progress) -> str:
         case Event.STARTED:
             return f"{progress.task}: started"
         case Event.RETRYING:
-            return f"{progress.task}: attempt {progress.attempt} failed, trying again: {first_line(progress.error)}"
+            return f"{progress.task}: attempt {progress.attempt} failed, trying again: {cause_line(progress.error)}"
         case Event.FAILED:
             return f"{progress.task}: FAILED after {progress.seconds:.1f} s"
         case Event.SKIPPED:
@@ -33,14 +33,14 @@ def progress_text(progress: Progress) -> str:
             return f"{progress.task}: finished in {progress.seconds:.1f} s"
 
 
-def first_line(error: BaseException | None) -> str:
-    """What an error says, on one line."""
+def cause_line(error: BaseException | None) -> str:
+    """Name and text of what caused an error, on one line."""
     if error is None:
         return ""
     if cause := reported_cause(error):
         return cause
-    text = str(error).strip()
-    return f"{type(error).__name__}: {text.splitlines()[0]}" if text else type(error).__name__
+    name, text = type(error).__name__, first_line(error)
+    return name if text == name else f"{name}: {text}"
 
 
 def result_text(result: JobResult) -> str:
@@ -56,7 +56,7 @@ def failure_text(failure: Failure) -> str:
     if isinstance(failure.error, AttentionError):
         return without_controls(str(failure.error))
     task, feed = _parts(failure.task)
-    own = str(failure.error) if isinstance(failure.error, LakehouseError) else first_line(failure.error)
+    own = str(failure.error) if isinstance(failure.error, LakehouseError) else cause_line(failure.error)
     text = f"{f'{feed}: ' if feed else ''}{task} FAILED: {machine_cause(failure.error) or own}"
     not_run = ", ".join(_parts(each)[0] for each in failure.not_run)
     return f"{text}\n  not run because of it: {not_run}" if not_run else text

@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_of
 from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.error_text import first_line
 from ticdc_lakehouse.gold import views
 from ticdc_lakehouse.gold.live_table import has_published_names, live_names
 from ticdc_lakehouse.gold.state import published, published_feeds
@@ -172,7 +173,7 @@ def execute(lake: Lake, statement: str, printing: Printing = TABLE) -> bool:
         else:
             print("done")
     except (PySparkException, Py4JJavaError, ConfigError) as error:
-        print(f"error: {_first_line(error)}", file=sys.stderr, flush=True)
+        print(f"error: {first_line(error)}", file=sys.stderr, flush=True)
         return False
     return True
 
@@ -194,11 +195,6 @@ def as_of_line(lake: Lake, feed: str, tso: int) -> str:
     names = ", ".join(snapshot.create_views())
     when = f"{snapshot.time:%Y-%m-%d %H:%M:%S} UTC (TSO {snapshot.tso})"
     return f"{feed} as of {when}; read these without the gold. prefix: {names}"
-
-
-def _first_line(error: Exception) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
 
 
 def typed(read_line: Callable[[str], str | None]) -> Iterator[str]:

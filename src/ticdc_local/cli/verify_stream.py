@@ -156,7 +156,7 @@ def _verify_one(task: _Task, spark: SparkSession, broker: Broker, result: Result
 
     from ticdc_codec.errors import LakehouseError
     from ticdc_lakehouse.policy import Mode
-    from ticdc_local.cli.job_text import first_line
+    from ticdc_local.cli.job_text import cause_line
     from ticdc_testkit.verify_stream import FEED, load_stream, mode_of, verify
 
     stream = result.stream
@@ -169,7 +169,7 @@ def _verify_one(task: _Task, spark: SparkSession, broker: Broker, result: Result
             result.add(verdict)
             _show(task, verdict)
     except (LakehouseError, PySparkException) as error:
-        result.failed, result.remark = True, first_line(error)
+        result.failed, result.remark = True, cause_line(error)
 
 
 def _show(task: _Task, verdict: Verdict) -> None:

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.error_text import first_line
 from ticdc_lakehouse.ops.dumpling.contents import COPY_AGAIN, UNKNOWN_TO_SPARK, content
 
 FILE = "_metadata.file_name"
@@ -107,7 +108,7 @@ class SparkFolder:
             names = [path.rpartition("/")[2] for path in files.inputFiles()]
             lengths = {row[0]: row[1] for row in files.select(FILE, "length").collect()}
         except AnalysisException as error:
-            raise ConfigError(f"{self.path}: cannot be read: {str(error).splitlines()[0]}") from None
+            raise ConfigError(f"{self.path}: cannot be read: {first_line(error)}") from None
         return {name: lengths.get(name, 0) for name in sorted(names)}
 
     def nested(self) -> list[str]:

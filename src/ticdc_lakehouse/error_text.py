@@ -1,0 +1,24 @@
+"""What an error says on one line, for messages and logs."""
+
+from __future__ import annotations
+
+import re
+
+_RAISED = re.compile(r"^(?:Caused by: |: )?(?:\w+[.$])*([A-Z]\w*(?:Error|Exception)(?:: .+)?)$", re.MULTILINE)
+"""The line of a traceback, Python's or Java's, that names an error."""
+_CALL = "An error occurred while calling"
+"""How py4j begins the text of what Java raised: with the name of the call, which says nothing."""
+
+
+def first_line(error: BaseException) -> str:
+    """The first line of an error's text that says something; the name of its class if there is none."""
+    lines = (line.strip().removeprefix(": ") for line in str(error).splitlines())
+    return next((line for line in lines if line and not line.startswith(_CALL)), type(error).__name__)
+
+
+def reported_cause(error: BaseException) -> str | None:
+    """Name and text of the last error that a report of Spark names, often far below its first line: of several the one
+    which caused the others. None if an error reports no traceback."""
+    report = str(error)
+    causes = _RAISED.findall(report) if "Traceback (most recent call last)" in report else []
+    return str(causes[-1]) if causes else None
