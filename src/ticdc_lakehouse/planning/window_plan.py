@@ -13,13 +13,13 @@ from operator import attrgetter
 
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, TableState
+from ticdc_lakehouse.planning.rename_order import in_execution_order
 from ticdc_lakehouse.planning.stop_reason import StopReason
 from ticdc_lakehouse.planning.table_plan import ExchangeRows, Step, TablePlanBuilder
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.planning.window_planner import apply_ddl
 from ticdc_lakehouse.planning.window_tables import WindowTables
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.schema.statement import RenameTables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,7 @@ def plan_tables(inputs: PlanningInput) -> WindowPlan:
     tables = WindowTables(inputs)
     for commit_ts, ddls in groupby(inputs.window.ddls, key=attrgetter("commit_ts")):
         tables.infer_tables(commit_ts)
-        ordered = _in_execution_order(_without_repeats(ddls), tables.builders)
+        ordered = in_execution_order(_without_repeats(ddls), tables.builders)
         for ddl in ordered:
             for statement in ddl.statements:
                 apply_ddl(tables, ddl, statement)
@@ -99,62 +99,6 @@ def _without_repeats(ddls: Iterable[DdlEvent]) -> list[DdlEvent]:
         if not ddl.statements or all(ddl.statements != other.statements for other in found):
             found.append(ddl)
     return found
-
-
-def _in_execution_order(ddls: list[DdlEvent], tables: Iterable[TablePlanBuilder]) -> list[DdlEvent]:
-    """Sorts DDLs of one commit_ts in TiDB's order, given the tables before them. Only renames that arrived through
-    several topics need another order than that of arrival. The window before, if it ends at this commit_ts, may have
-    done some of them: the tables have the names since."""
-    if len({ddl.topic for ddl in ddls}) < 2 or not all(map(_is_rename, ddls)):
-        return ddls
-    builders = [*tables]
-    names = [builder.name for builder in builders]
-    done = [ddl for ddl in ddls if any(builder.has_recorded(ddl) for builder in builders)]
-    left = [ddl for ddl in ddls if ddl not in done]
-    return [*_possible_order(done, names), *_possible_order(left, names)]
-
-
-def _possible_order(renames: list[DdlEvent], names: Iterable[TableName]) -> list[DdlEvent]:
-    """The renames in an order in which each finds a table of its old name and the new name free, given the ``names``
-    that tables have before; those that never do, as they come.
-
-    TiCDC sends a RENAME TABLE of several tables as one DDL for each, all of one commit_ts, and each to the topic of its
-    old name (wire.md 2.4 and 8.6): from one topic they come in TiDB's order, from several in none.
-    """
-    names_in_use = set(names)
-    left, order = [*renames], []
-    while left:
-        firsts = (ddl for at, ddl in enumerate(left) if all(ddl.topic != earlier.topic for earlier in left[:at]))
-        ddl = next((ddl for ddl in firsts if _is_possible(_rename_of(ddl), names_in_use)), left[0])
-        left.remove(ddl)
-        order.append(ddl)
-        names_in_use = _afterwards(_rename_of(ddl), names_in_use)
-    return order
-
-
-def _is_rename(ddl: DdlEvent) -> bool:
-    return len(ddl.statements) == 1 and isinstance(ddl.statements[0], RenameTables)
-
-
-def _rename_of(ddl: DdlEvent) -> RenameTables:
-    (rename,) = ddl.statements
-    assert isinstance(rename, RenameTables)
-    return rename
-
-
-def _is_possible(rename: RenameTables, names_in_use: set[TableName]) -> bool:
-    for old, new in rename.pairs:
-        free = new not in names_in_use or new == old
-        if old not in names_in_use or not free:
-            return False
-        names_in_use = _afterwards(RenameTables(pairs=((old, new),)), names_in_use)
-    return True
-
-
-def _afterwards(rename: RenameTables, names_in_use: set[TableName]) -> set[TableName]:
-    for old, new in rename.pairs:
-        names_in_use = names_in_use - {old} | {new}
-    return names_in_use
 
 
 def _recoverable(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
