@@ -64,7 +64,7 @@ def end_of(command: Sequence[str], folder: Path, environment: Mapping[str, str] 
     done = subprocess.run(
         command,
         cwd=folder,
-        env={**os.environ, **(environment or {})},
+        env={**_own_environment(), **(environment or {})},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
@@ -77,6 +77,12 @@ def end_of(command: Sequence[str], folder: Path, environment: Mapping[str, str] 
         seconds=time.monotonic() - began,
         cpu_seconds=cpu_seconds_of_children() - used,
     )
+
+
+def _own_environment() -> dict[str, str]:
+    """The environment of these tests, without what `make test-long` leaves for a make below it: its arguments."""
+    of_make = {"ARGS", "MAKEFLAGS", "MAKELEVEL", "MFLAGS"}
+    return {name: value for name, value in os.environ.items() if name not in of_make}
 
 
 def cpu_seconds_of_children() -> float:
