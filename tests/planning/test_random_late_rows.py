@@ -100,6 +100,20 @@ def test_no_row_that_comes_late_is_lost_silently(replayed: bool, blocks: bool, c
         assert_told(seed, replayed=replayed, blocks=blocks, comes_back=comes_back)
 
 
+ONCE_LOST = {
+    "a late row of a former name of a blocked table": (556, False, False),
+    "a replay under a name that a table made by LIKE got later": (873, True, True),
+    "a replay under the name of a recovered table": (1133, True, True),
+    "a replay under a name that a table got by a RENAME before its first row": (3071, True, True),
+    "a replay from before the RENAME of a table without rows": (4204, True, True),
+}
+
+
+@pytest.mark.parametrize(("seed", "replayed", "comes_back"), ONCE_LOST.values(), ids=ONCE_LOST)
+def test_rows_that_were_once_lost_silently(seed: int, replayed: bool, comes_back: bool) -> None:
+    assert_told(seed, replayed=replayed, blocks=True, comes_back=comes_back)
+
+
 @pytest.mark.long
 @pytest.mark.parametrize("comes_back", [False, True])
 @pytest.mark.parametrize("blocks", [False, True])

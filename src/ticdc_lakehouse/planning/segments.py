@@ -109,7 +109,7 @@ def define(inputs: PlanningInput, builder: TablePlanBuilder, table: Table, commi
         builder.block(StopReason(kind=StopKind.RESERVED_COLUMN, detail=clash))
         return
     view, data = inputs.naming.view(builder.name), inputs.naming.data(builder.name, commit_ts)
-    named_at = commit_ts if source == "ddl" else 0
+    named_at = commit_ts if source == "ddl" else builder.named_at  # of a DDL that it awaits rows since
     definition = Definition(table=table, commit_ts=commit_ts, source=source, name=view, data=data, named_at=named_at)
     builder.define(definition)
 

@@ -54,6 +54,8 @@ class StopReason:
     """True if skipping the DDL unblocks the table; False where the DDL creates it."""
     needs_override: bool = False
     """True if the table stays blocked until an override; False if the next run tries again."""
+    named_at: int | None = None
+    """commit_ts of the RENAME since which a table that awaits its rows has its name; None: since the DDL."""
 
     @property
     def of_ddl(self) -> bool:

@@ -153,8 +153,14 @@ class TablePlanBuilder:
     def named_at(self) -> int:
         """commit_ts since which rows under its name belong to this table; 0 if always, or if that is not known."""
         if self.definition is None:
-            return 0 if self.awaits_rows is None else self.awaits_rows.commit_ts or 0
+            awaits = self.awaits_rows
+            return 0 if awaits is None else awaits.named_at or awaits.commit_ts or 0
         return self.definition.named_at
+
+    def awaited_rows_at(self, commit_ts: int) -> bool:
+        """True if the table, which still awaits its first rows, had another name at this commit_ts."""
+        awaits = self.awaits_rows
+        return awaits is not None and (awaits.commit_ts or 0) < commit_ts <= (awaits.named_at or 0)
 
     @property
     def at(self) -> int:
@@ -236,6 +242,8 @@ class TablePlanBuilder:
         if self.definition is None:
             self.after = ddl.commit_ts
             self.record_ddl(ddl)
+            if self.awaits_rows is not None:
+                self.awaits_rows = replace(self.awaits_rows, named_at=ddl.commit_ts)
         elif self.stop is None:
             table = replace(self.definition.table, database=to[0], table=to[1])
             renamed = replace(self.definition, table=table, commit_ts=ddl.commit_ts, name=view, named_at=ddl.commit_ts)

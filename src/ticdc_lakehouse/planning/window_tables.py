@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ticdc_lakehouse.planning.barriers import unapplied_after
+from ticdc_lakehouse.planning.barriers import names_after, unapplied_after
 from ticdc_lakehouse.planning.blocking import block_unless_ignored, block_unless_skipped, unsupported
 from ticdc_lakehouse.planning.compatibility import definition_from_wire
 from ticdc_lakehouse.planning.planning_input import PlanningInput
@@ -56,24 +56,35 @@ class WindowTables:
 
     def _block_late(self, name: TableName, point: BlockingPoint) -> None:
         """Blocks the table of late rows where it has another name since, or adds one that gold never had. (One that has
-        the name is blocked: `published_builder`. One that is gone does not need them.)"""
+        the name is blocked: `published_builder`. One that is gone does not need them. One that is blocked before them
+        takes them.)"""
         of_rows = point.stop.kind is StopKind.LATE_ROWS
-        named = self.builders.all_named(name)
-        if of_rows and not any(builder.named_at <= point.tso < builder.after for builder in named):
+        if of_rows and not self._includes(name, point.tso + 1):
             self._block_former(name, point.tso + 1, self.inputs.before.tso)
-        if name in self.inputs.before.tables or (of_rows and self.inputs.naming.data_of_name(name)):
+        if name in self.inputs.before.tables or (of_rows and self._had_name(name, point.tso)):
             return
         builder = self._begin(name, None, point.tso, "ddl")
         if builder is not None:
             builder.block(point.stop)
 
+    def _includes(self, name: TableName, commit_ts: int) -> bool:
+        """True if a table that has this name includes its rows at a commit_ts. One whose columns and rows are unknown
+        may have got the name later."""
+        known = (b for b in self.builders.all_named(name) if b.definition is not None or b.awaits_rows is not None)
+        return any(builder.named_at < commit_ts <= builder.after for builder in known)
+
+    def _had_name(self, name: TableName, tso: int) -> bool:
+        """True if a published table had this name, or may have had it after ``tso``, where it is blocked."""
+        published = bool(self.inputs.naming.data_of_name(name))
+        return published or name in names_after(tso, self.inputs.window.ddls, self.inputs.before)
+
     def infer_tables(self, through: int) -> None:
         """Adds builders for tables that are inferred from the wire: their first rows are at or below ``through``."""
         while self._first_rows and self._first_rows[-1][0] <= through:
             first, name = self._first_rows.pop()
-            named = self.builders.all_named(name)
-            is_own = any(builder.named_at < first <= builder.after for builder in named)
-            if is_own or self._is_of_former_name(name, first) or named or self._block_restored(name):
+            if self._includes(name, first) or self._is_of_former_name(name, first):
+                continue
+            if self.builders.named(name) is not None or self._block_restored(name):
                 continue
             from_file = self._from_files.get(name)
             groups = (group for group in self.inputs.window.rows[name] if group.first >= first)
@@ -104,7 +115,7 @@ class WindowTables:
         is_new = any(group.replayed for group in of_first)
         if is_new or not any(each == name and first > after for each, after in self._read_again):
             self._block_former(name, first, max(group.last for group in of_first))
-        return bool(self.inputs.naming.data_of_name(name))
+        return self._had_name(name, first - 1)
 
     def _block_former(self, name: TableName, first: int, last: int) -> None:
         """Blocks the tables that had this name at these commit_ts, if they are still there: rows of them arrived late.
@@ -113,7 +124,8 @@ class WindowTables:
         data = self.inputs.naming.data_between(name, first, last)
         for builder in self.builders:
             takes = builder.name == name and builder.named_at < last
-            if builder.definition is not None and builder.definition.data in data and not takes:
+            had_name = builder.definition is not None and builder.definition.data in data
+            if (had_name or builder.awaited_rows_at(first)) and not takes:
                 builder.stop = _lacks_rows(builder.stop, name)
         self.recoverable = [
             unknown_table(each.name, each.dropped_at or 0) if each.definition and each.definition.data in data else each
