@@ -11,10 +11,13 @@ import pytest
 from one_table import KNOWN, STATE, after_window, ddl, planning_input, table
 
 from ticdc_lakehouse.planning.planning_input import PlanningInput
+from ticdc_lakehouse.planning.rename_order import in_execution_order
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.table_plan import TablePlanBuilder
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.planning.window_plan import plan_tables
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.schema.statement import names_of
+from ticdc_lakehouse.schema.statement import Unread, names_of
 
 NAMES = "abcd"
 
@@ -87,3 +90,41 @@ def test_a_table_that_could_have_another_ones_rows_is_blocked_and_stays_so() -> 
         renamed = {name for each in ddls for statement in each.statements for name in names_of(statement)}
         assert stopped in (set(), {name.table for name in renamed}), seed
     assert 0 < blocked < 100
+
+
+def planned(*pairs: str, arrived: Sequence[int]) -> dict[str, str]:
+    """The rows of each table that is not blocked, after renames ``old new``, each from a topic of its old name."""
+    ddls = [ddl(20, f"RENAME TABLE d.{old} TO d.{new}") for old, new in map(str.split, pairs)]
+    ddls = [replace(each, topic=pair.split()[0]) for each, pair in zip(ddls, pairs, strict=True)]
+    now = before()
+    made = plan_tables(replace(now, window=replace(now.window, ddls=tuple(ddls[at] for at in arrived)))).tables
+    return {each.name.table: each.definition.data for each in made if each.definition and each.stop is None}
+
+
+def test_renames_that_have_no_name_in_common_are_ordered_apart() -> None:
+    names = [f"t{number}" for number in range(12)]
+    swaps = [(a, b, f"tmp_{a}") for a, b in zip(names[::2], names[1::2], strict=True)]
+    pairs = [pair for a, b, tmp in swaps for pair in (f"{a} {tmp}", f"{b} {a}", f"{tmp} {b}")]
+    ddls = [ddl(20, f"RENAME TABLE d.{old} TO d.{new}") for old, new in map(str.split, pairs)]
+    shuffled = [replace(each, topic=str(at)) for at, each in enumerate(ddls)]
+    ordered = in_execution_order([*reversed(shuffled)], [builder(name) for name in names])
+    assert {each.query for each in ordered} == {each.query for each in ddls}
+    assert not [s for each in ordered for s in each.statements if isinstance(s, Unread)]
+
+
+def test_a_table_that_gold_lacks_has_its_name_before_its_rename() -> None:
+    assert planned("a e", "z a", arrived=(1, 0))["e"] == "a"
+
+
+def test_a_table_that_waits_before_renames_of_unknown_order_has_done_none() -> None:
+    queries = [f"RENAME TABLE d.{old} TO d.{new}" for old, new in (("a", "x"), ("x", "a"), ("a", "y"), ("b", "a"))]
+    ddls = [replace(ddl(20, query), topic=query.split()[2]) for query in queries]
+    waits = builder("y", seen=(20, (queries[2],)))
+    waits.block(StopReason(kind=StopKind.UNSUPPORTED_DDL, commit_ts=20, needs_override=True))
+    for builders in ([builder("a"), builder("b")], [builder("a"), builder("b"), waits]):
+        ordered = in_execution_order([ddls[3], ddls[0], ddls[2], ddls[1]], builders)
+        assert all(isinstance(s, Unread) for each in ordered for s in each.statements)
+
+
+def builder(name: str, seen: tuple[int, tuple[str, ...]] = (0, ())) -> TablePlanBuilder:
+    return TablePlanBuilder(name=TableName("d", name), definition=None, state=None, after=10, seen=seen)

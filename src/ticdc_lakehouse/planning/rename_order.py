@@ -47,18 +47,19 @@ def in_execution_order(ddls: list[DdlEvent], tables: Iterable[TablePlanBuilder])
     are_all = len(renames) == len(ddls) == sum(len(ddl.statements) for ddl in ddls)
     if len({ddl.topic for ddl in ddls}) < 2 or not are_all:
         return ddls
-    builders = [*tables]
-    done = [rename for rename in renames if any(_has_done(builder, rename.ddl) for builder in builders)]
+    # A name that renames of unknown order may give has a builder that waits since: no table has it before them.
+    builders = [builder for builder in tables if not any(_waits_since(builder, ddl) for ddl in ddls)]
+    done = [rename for rename in renames if any(builder.has_recorded(rename.ddl) for builder in builders)]
     left = _connected([rename for rename in renames if rename not in done])
     names = {builder.name for builder in builders}
     return [*(rename.ddl for rename in done), *(ddl for connected in left for ddl in _ordered(connected, names))]
 
 
-def _has_done(builder: TablePlanBuilder, ddl: DdlEvent) -> bool:
-    """Whether a table has the name that a rename gave it. One that waits before such renames has not."""
+def _waits_since(builder: TablePlanBuilder, ddl: DdlEvent) -> bool:
+    """Whether a rename made the builder of a table that waits before it."""
     stop = builder.stop
     waits = stop is not None and stop.of_ddl and stop.commit_ts == ddl.commit_ts
-    return builder.has_recorded(ddl) and not waits
+    return waits and builder.has_recorded(ddl)
 
 
 def _connected(renames: Sequence[_Rename]) -> list[list[_Rename]]:
