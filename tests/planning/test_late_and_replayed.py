@@ -359,6 +359,18 @@ def test_rows_from_before_a_table_that_awaits_its_rows_are_not_its_own() -> None
     assert (made.definition, made.stop and made.stop.kind) == (None, StopKind.AWAITS_ROWS)
 
 
+@pytest.mark.parametrize(
+    ("at", "kind"), [(2, StopKind.AWAITS_ROWS), (5, StopKind.LATE_ROWS), (9, StopKind.AWAITS_ROWS)]
+)
+def test_a_renamed_table_that_awaits_its_rows_lacks_those_under_its_former_name(at: int, kind: StopKind) -> None:
+    """It is CREATE TABLE t LIKE nobody at 3, and u since 8."""
+    awaits = StopReason(kind=StopKind.AWAITS_ROWS, detail="nobody is unknown", commit_ts=3, named_at=8)
+    now = planning_input(replace(REPLAYED, first=at, last=at))
+    awaiting = replace(STATE, name="f_d_u", data="", version=-1, stop=awaits)
+    made = plan(replace(now, before=replace(now.before, tables={U: awaiting})), U)
+    assert (made.stop and made.stop.kind) is kind
+
+
 def test_a_table_that_waits_for_an_override_tells_of_rows_under_its_former_name() -> None:
     made = plan(swapped(REPLAYED, stop=DDL_STOP), U)
     assert (made.stop and made.stop.kind, needs_override(made)) == (StopKind.LATE_ROWS, True)
