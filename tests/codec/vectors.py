@@ -1,4 +1,4 @@
-"""The recorded vectors, and decoded events in their form (vectors/README.md says what it is)."""
+"""The recorded vectors, and decoded events in their form (``ticdc_local.cli.decode`` says what it is)."""
 
 from __future__ import annotations
 
