@@ -57,10 +57,13 @@ gold:
   retention_days: 30
   views: pinned
   schema: ""
+  ddl_time_zone: Asia/Shanghai
   name: "{feed}_{database}_{table}"
   on_drop: drop
   on_unsupported_ddl: block
   on_irregular: "null"
+  on_computed_default: learn
+  on_handle_key_only: block
   tables:
     crm.archive: {on_drop: keep}
 live:
@@ -80,9 +83,10 @@ _HEAD = f"""\
 
 Made by `make docs` from the definition of the keys (`src/ticdc_lakehouse/config`).
 
-One file per changefeed, `resources/feeds/<name>.yml`. The name, at most 40 letters a-z, digits and `_`, becomes part of
-the names of the feed's tables. A file is checked whole before anything runs: every mistake is listed with its key, what
-is expected and what was found. An editor with a YAML language server checks it while it is typed, by the first line:
+One file per changefeed, `resources/feeds/<name>.yml`. The name, at most 40 letters a-z, digits and `_`, a letter first,
+becomes part of the names of the feed's tables. A file is checked whole before anything runs: every mistake is listed
+with its key, what is expected and what was found. An editor with a YAML language server checks it while it is typed, by
+the first line:
 
 ```yaml
 {EXAMPLE}```
