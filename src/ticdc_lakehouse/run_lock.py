@@ -52,8 +52,8 @@ RUNS = Runs()
 def exclusive_run(lake: Lake, feed: str, layer: Layer) -> Iterator[None]:
     """Hold the lock of a layer and feed; the operating system takes it back from a process that dies.
 
-    Raises ConfigError if another process holds it. On Databricks there is no lock: the job allows one run
-    (``max_concurrent_runs: 1``), and gold publishes only on top of the state that it began from.
+    Raises ConfigError if another process holds it. On Databricks there is no lock: the job of all feeds allows
+    one run (``max_concurrent_runs: 1``), and gold publishes only on top of the state that it began from.
     """
     with RUNS.at_work():
         if lake.root is None:

@@ -101,7 +101,7 @@ class ExchangePartition:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoChange:
-    """A DDL that changes no table's rows, columns or name: an index, a view, a comment, CREATE DATABASE."""
+    """A DDL that changes no table's rows, columns, keys or name: a view, a comment, CREATE DATABASE."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -299,7 +299,7 @@ class DropKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RenameKey:
-    """RENAME INDEX of any index: definitions know the unique ones."""
+    """RENAME INDEX, of any index or key."""
 
     old: str
     new: str

@@ -39,7 +39,7 @@ _UNLIMITED_WIDTH = 1 << 16
 EXAMPLES = """examples:
   ticdc-lake generate --workload shop --protocol craft --file - --rows 5 | ticdc-lake inspect
   kcat -b localhost:9092 -t crm -C -c 1 -e -q -f %s | ticdc-lake inspect --explain
-  ticdc-lake inspect value.bin --key @key.bin --protocol simple"""
+  ticdc-lake inspect value.bin --key @key.bin --protocol open-protocol"""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:

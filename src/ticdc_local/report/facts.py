@@ -79,7 +79,7 @@ class TableFacts:
     view: str
     topics: tuple[str, ...]
     source: str
-    """Where its definition comes from: ``file``, ``ddl`` or ``wire``."""
+    """Where its definition comes from: ``file``, ``ddl``, ``export`` or ``wire``."""
     columns: tuple[ColumnFacts, ...]
 
 

@@ -26,7 +26,7 @@ SCHEMA = "USE `sbtest`;\n" + "".join(_TABLE.format(number=number) for number in 
 
 def transactions(database: Database, random: Random) -> Iterator[None]:
     """``prepare``, then ``run``: an index update, another update, and a row that is deleted and inserted again, which
-    TiCDC sends as an update (wire.md 8)."""
+    TiCDC sends as an update (wire.md 8.11)."""
     for rows in database.tables.values():
         for first in range(1, _ROWS + 1, _LOADED_AT_ONCE):
             for number in range(first, first + _LOADED_AT_ONCE):

@@ -18,7 +18,7 @@ from ticdc_lakehouse.tidb.session import Source, text_of
 CHUNK_ROWS = 20_000
 """Rows of a chunk whose rows are hashed one by one where it differs."""
 _MOST_RANGES = 256
-"""Ranges at once; one that differs and has more than CHUNK_ROWS is split again."""
+"""Ranges at once; one that differs and has more than twice CHUNK_ROWS is split again."""
 _SAMPLED = 16
 """Keys sampled for each bound."""
 _MOST_LISTED = 100_000
