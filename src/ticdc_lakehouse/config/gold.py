@@ -147,7 +147,10 @@ class Gold(TableKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
     ] = None
     name: Annotated[
         _NameTemplate,
-        Meta(description="Names of tables and views. A name that two tables would get is refused."),
+        Meta(
+            description="Names of tables and views. A name that two tables would get is refused; under the default "
+            "template the second one's gets a hash."
+        ),
     ] = NAME_TEMPLATE
     tables: Annotated[
         dict[TablePattern, TableKeys],
