@@ -155,6 +155,7 @@ def test_ddl_text_is_read_as_its_statement(query: str, expected: Statement) -> N
         "ALTER TABLE t NOCACHE, AUTO_ID_CACHE 5, SHARD_ROW_ID_BITS = 4, FORCE AUTO_RANDOM_BASE = 7",
         "ALTER TABLE t ADD STATS_EXTENDED s CORRELATION(a, b)",
         "ALTER TABLE t REORGANIZE PARTITION",
+        "ALTER TABLE t REORGANIZE PARTITION NO_WRITE_TO_BINLOG",
         "ALTER TABLE t REBUILD PARTITION p0, p1",
         "ALTER TABLE t PARTITION p0 PLACEMENT POLICY = x",
     ],
@@ -240,6 +241,15 @@ RANGE = Partitioning(
             (AddPartitions(partitions=(Partition(name="p", bounds=("0x10",)),), replaces=("p0", "p1")),),
         ),
         ("ADD PARTITION PARTITIONS 4", (ResizeHash(by=4),)),
+        ("ADD PARTITION NO_WRITE_TO_BINLOG PARTITIONS 4", (ResizeHash(by=4),)),
+        (
+            "ADD PARTITION LOCAL (PARTITION p0 VALUES LESS THAN (-5), PARTITION p1 VALUES LESS THAN MAXVALUE)",
+            (AddPartitions(partitions=RANGE.partitions),),
+        ),
+        (
+            "REORGANIZE PARTITION NO_WRITE_TO_BINLOG `local` INTO (PARTITION p VALUES LESS THAN (0x10))",
+            (AddPartitions(partitions=(Partition(name="p", bounds=("0x10",)),), replaces=("local",)),),
+        ),
         ("COALESCE PARTITION NO_WRITE_TO_BINLOG 2", (ResizeHash(by=-2),)),
         ("REMOVE PARTITIONING", (SetPartitioning(partitioning=None),)),
         ("ALGORITHM = INPLACE, LOCK = NONE REMOVE PARTITIONING", (SetPartitioning(partitioning=None),)),

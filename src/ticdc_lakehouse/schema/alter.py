@@ -44,6 +44,7 @@ _OPTIONS = (
 """What an action begins with that changes neither rows nor columns (texts stay as they are in UTF-8). ``ALTER``: the
 default of a column, the visibility of an index, a CHECK."""
 _PARTITION_CARE = ("ANALYZE", "CHECK", "OPTIMIZE", "REBUILD", "REPAIR")
+_NO_BINLOG = ("NO_WRITE_TO_BINLOG", "LOCAL")
 
 
 def read_alter(tokens: Tokens, database: str | None) -> tuple[Statement, ...]:
@@ -189,6 +190,7 @@ def _read_position(tokens: Tokens) -> Position | None:
 
 def _read_add_partitions(tokens: Tokens) -> Iterator[Action]:
     tokens.take("IF", "NOT", "EXISTS")
+    tokens.take_any(*_NO_BINLOG)
     if tokens.take("PARTITIONS"):  # of HASH and KEY
         yield ResizeHash(by=read_count(tokens))
     else:
@@ -259,6 +261,7 @@ def _read_partition_action(tokens: Tokens) -> tuple[Action, ...]:
 
 
 def _read_reorganize(tokens: Tokens) -> tuple[Action, ...]:
+    tokens.take_any(*_NO_BINLOG)
     if tokens.ended:  # HASH and KEY
         return ()
     names = tokens.names()
@@ -268,7 +271,7 @@ def _read_reorganize(tokens: Tokens) -> tuple[Action, ...]:
 
 def _read_coalesce(tokens: Tokens) -> ResizeHash:
     tokens.expect("COALESCE", "PARTITION")
-    tokens.take_any("NO_WRITE_TO_BINLOG", "LOCAL")
+    tokens.take_any(*_NO_BINLOG)
     return ResizeHash(by=-read_count(tokens))
 
 
