@@ -83,6 +83,7 @@ def test_what_the_text_does_not_tell(text: str) -> None:
         ("c INT GENERATED ALWAYS AS (f(',')) VIRTUAL NOT NULL", "INT", False, True, None),
         ("IF NOT EXISTS c DECIMAL ( 10 , 2 ) CHECK (c > 0) NOT ENFORCED", "DECIMAL ( 10 , 2 )", True, False, None),
         ("c INT REFERENCES u (a) ON DELETE SET NULL ON UPDATE CASCADE", "INT", True, False, None),
+        ("c INT REFERENCES `u` MATCH FULL ON UPDATE SET NULL", "INT", True, False, None),
         ("c BIGINT NOT NULL /*T![auto_rand] AUTO_RANDOM(5, 32) */", "BIGINT", False, False, None),
         ("c TEXT CHARACTER SET binary", "blob", True, False, None),
         ("c VARCHAR(4) COLLATE binary", "varbinary(4)", True, False, None),

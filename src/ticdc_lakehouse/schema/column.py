@@ -234,7 +234,8 @@ def _skip_attribute(tokens: Tokens) -> None:
     elif word == "REFERENCES":
         tokens.skip()
         tokens.table_name("")
-        tokens.brackets()
+        if tokens.word() == "(":
+            tokens.skip()
     elif word == "CONSTRAINT":
         tokens.skip()
         if tokens.word() != "CHECK":
