@@ -52,6 +52,14 @@ def of_two_keys(*types: str) -> RowGroup:
     return replace(OF_V, columns=tuple(replace(c, type=kind) for c, kind in zip(OF_V.columns, types, strict=True)))
 
 
+LETTERS = definition(sql="CREATE TABLE d.t (id BIGINT PRIMARY KEY, v ENUM('a','b'))")
+
+
+def of_letters(kind: str, by: str = "index") -> RowGroup:
+    """Rows with an ENUM of this type."""
+    return replace(ROWS, columns=(ID, Column(name="v", type=kind, by=by)))
+
+
 OF_DECIMAL = (Column(name="id", type="decimal", key=True, defect="debezium-decimal-key"), V)
 
 STOPS = {
@@ -266,6 +274,26 @@ STOPS = {
     ),
     "a decimal of which the wire does not tell the digits": (
         planning_input(replace(ROWS, columns=(replace(ID, type="decimal"), V)), known=DECIMAL, state=STATE),
+        20,
+        None,
+    ),
+    "an ENUM whose numbers have other names than the definition knows": (
+        planning_input(of_letters("enum('b','a')"), known=LETTERS, state=STATE),
+        14,
+        "column v is ENUM('a','b') in the table's definition, rows have enum('b','a')",
+    ),
+    "an ENUM with more names than the definition knows": (
+        planning_input(of_letters("enum('a','b','c')"), known=LETTERS, state=STATE),
+        20,
+        None,
+    ),
+    "an ENUM of which the wire does not tell the names": (
+        planning_input(of_letters("enum"), known=LETTERS, state=STATE),
+        20,
+        None,
+    ),
+    "an ENUM with other names whose values are names": (
+        planning_input(of_letters("enum('b','a')", by="name"), known=LETTERS, state=STATE),
         20,
         None,
     ),

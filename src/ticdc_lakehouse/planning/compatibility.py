@@ -132,7 +132,7 @@ def _same_kind(column: Column, defined: MysqlType, *, signs: bool) -> bool:
         return False  # Debezium encodes up to DATETIME(3) in milliseconds: an outdated definition would misread them
     signed = signs and sent.family is Family.INTEGER
     fits = sent.family is defined.family and (not signed or sent.unsigned == defined.unsigned)
-    return fits and not _larger(sent, defined)
+    return fits and not _larger(sent, defined) and (column.by == "name" or not _renumbered(sent, defined))
 
 
 def _larger(sent: MysqlType, defined: MysqlType) -> bool:
@@ -143,6 +143,11 @@ def _larger(sent: MysqlType, defined: MysqlType) -> bool:
     if sent.family is Family.DECIMAL and sent.size and defined.size:
         return sent.scale > defined.scale or sent.size[0] - sent.scale > defined.size[0] - defined.scale
     return False
+
+
+def _renumbered(sent: MysqlType, defined: MysqlType) -> bool:
+    """True if a number of an ENUM or SET has another name in the rows' type than in the definition's."""
+    return any(name != other for name, other in zip(sent.elements, defined.elements, strict=False))
 
 
 def with_wire_types(table: Table, groups: Iterable[RowGroup]) -> Table:
