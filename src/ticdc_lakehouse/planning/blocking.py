@@ -17,6 +17,7 @@ from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import TablePlanBuilder, unsupported_ddl
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.policy import OnUnsupportedDdl
+from ticdc_lakehouse.schema.change import renumbered
 from ticdc_lakehouse.schema.key import changes_unique_key
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import AlterTable
@@ -83,10 +84,25 @@ def lacks_former_rows(builder: TablePlanBuilder, state: TableState) -> bool:
 
 def skip(ddl: DdlEvent, builder: TablePlanBuilder) -> None:
     """Passes over a DDL. One that changes a key leaves the table's keys unknown: rows that name another handle key than
-    before block the table then, since each would be a second row."""
-    builder.record_ddl(ddl)
+    before block the table then, since each would be a second row. Names that it gives the numbers of an ENUM or SET are
+    those of the rows that follow; of a column of the key it cannot be skipped, as stored keys have the numbers."""
     definition = builder.definition
     if definition is None or builder.stop is not None:
+        builder.record_ddl(ddl)
         return
-    if any(isinstance(s, AlterTable) and changes_unique_key(definition.table, s) for s in ddl.statements):
-        builder.define(replace(definition, table=replace(definition.table, keys=None)))
+    table = definition.table
+    altered = [s for s in ddl.statements if isinstance(s, AlterTable)]
+    keys = None if any(changes_unique_key(table, s) for s in altered) else table.keys
+    for statement in altered:
+        table = renumbered(table, statement)
+    if in_key := [c.name for c in table.columns if c.name in table.key and c not in definition.table.columns]:
+        reason = f"key column `{in_key[0]}`: its numbers get other names, and stored keys have the former ones"
+        builder.block(unsupported(ddl, reason, can_skip=False))
+        return
+    builder.record_ddl(ddl)
+    if table != definition.table:
+        definition = replace(definition, table=table, commit_ts=ddl.commit_ts, source="ddl")
+    if keys != table.keys:
+        definition = replace(definition, table=replace(table, keys=keys))
+    if definition != builder.definition:
+        builder.define(definition)

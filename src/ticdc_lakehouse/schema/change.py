@@ -67,6 +67,25 @@ def change(table: Table, statement: AlterTable) -> Changed:
     return Changed(table=table, effects=tuple(effects))
 
 
+def renumbered(table: Table, statement: AlterTable) -> Table:
+    """The table with the names that a statement gives the numbers of an ENUM or SET, and nothing else of it: rows that
+    follow have the numbers alone."""
+    for given in _given(statement):
+        table = replace(table, columns=tuple(_with_names(column, given) for column in table.columns))
+    return table
+
+
+def _given(statement: AlterTable) -> list[ColumnDefinition]:
+    """The columns that a statement describes."""
+    return [action.column for action in statement.actions if isinstance(action, AddColumn | ModifyColumn)]
+
+
+def _with_names(column: ColumnDefinition, given: ColumnDefinition) -> ColumnDefinition:
+    is_same = _same(column.name, given.name) and column.type.family is given.type.family
+    known = column.type.elements if is_same and column.by != "name" else ()
+    return replace(column, type=given.type) if known not in ((), given.type.elements) else column
+
+
 def _resolved(table: Table, actions: Sequence[Action]) -> list[Action]:
     """The actions as TiDB takes them when the statement begins: without those that IF EXISTS or IF NOT EXISTS makes
     idle, and keys with their names, which the other actions do not change; foreign keys likewise."""
