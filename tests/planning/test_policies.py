@@ -201,6 +201,29 @@ def test_a_change_of_names_in_a_key_cannot_be_skipped() -> None:
     assert "skip-ddl" not in (block_reason(made) or "")
 
 
+@pytest.mark.parametrize(
+    ("kind", "change", "through"),
+    [
+        ("unknown", "MODIFY v DATETIME(3)", 14),
+        ("unknown", "CHANGE v v DATETIME(6) NOT NULL", 20),
+        ("unknown", STORED, 20),
+        ("datetime", "MODIFY v DATETIME(3)", 20),
+    ],
+)
+def test_a_change_of_a_type_that_messages_do_not_declare_cannot_be_skipped(
+    kind: str, change: str, through: int
+) -> None:
+    """Milliseconds would be read as microseconds."""
+    rows = replace(ROWS, columns=(ID, Column(name="v", type=kind)), first=12, last=12)
+    known = definition(sql="CREATE TABLE d.t (id BIGINT PRIMARY KEY, v DATETIME(6))")
+    now = planning_input(
+        rows, replace(rows, first=16, last=16), known=known, state=STATE, ddls=(ddl(14, f"ALTER TABLE t {change}"),)
+    )
+    made = plan(replace(now, skipped=frozenset({(DATA, 14)})))
+    assert made.through == through
+    assert ("column `v` gets another type" in (block_reason(made) or "")) is (through == 14)
+
+
 def test_a_table_that_is_blocked_before_a_skipped_ddl_keeps_its_definition() -> None:
     query = f"ALTER TABLE t DROP PRIMARY KEY, {STORED}"
     now = planning_input(known=KNOWN, state=STATE, ddls=(ddl(14, query),), hold=quarantined(12))

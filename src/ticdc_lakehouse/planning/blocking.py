@@ -9,6 +9,7 @@ drops it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from ticdc_lakehouse.planning.planning_input import PlanningInput
@@ -17,7 +18,8 @@ from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import TablePlanBuilder, unsupported_ddl
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.policy import OnUnsupportedDdl
-from ticdc_lakehouse.schema.change import renumbered
+from ticdc_lakehouse.schema.change import renumbered, undeclared_retyped
+from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.key import changes_unique_key
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import AlterTable
@@ -85,7 +87,7 @@ def lacks_former_rows(builder: TablePlanBuilder, state: TableState) -> bool:
 def skip(ddl: DdlEvent, builder: TablePlanBuilder) -> None:
     """Passes over a DDL. One that changes a key leaves the table's keys unknown: rows that name another handle key than
     before block the table then, since each would be a second row. Names that it gives the numbers of an ENUM or SET are
-    those of the rows that follow; of a column of the key it cannot be skipped, as stored keys have the numbers."""
+    those of the rows that follow. One without which these could not be read stays where it blocks the table."""
     definition = builder.definition
     if definition is None or builder.stop is not None:
         builder.record_ddl(ddl)
@@ -95,8 +97,7 @@ def skip(ddl: DdlEvent, builder: TablePlanBuilder) -> None:
     keys = None if any(changes_unique_key(table, s) for s in altered) else table.keys
     for statement in altered:
         table = renumbered(table, statement)
-    if in_key := [c.name for c in table.columns if c.name in table.key and c not in definition.table.columns]:
-        reason = f"key column `{in_key[0]}`: its numbers get other names, and stored keys have the former ones"
+    if (reason := _unreadable(definition.table, table, altered)) is not None:
         builder.block(unsupported(ddl, reason, can_skip=False))
         return
     builder.record_ddl(ddl)
@@ -106,3 +107,14 @@ def skip(ddl: DdlEvent, builder: TablePlanBuilder) -> None:
         definition = replace(definition, table=replace(table, keys=keys))
     if definition != builder.definition:
         builder.define(definition)
+
+
+def _unreadable(before: Table, after: Table, skipped: Iterable[AlterTable]) -> str | None:
+    """Returns why rows that follow skipped statements could not be read; None if they can."""
+    renumbered_key = (c.name for c in after.columns if c.name in after.key and c not in before.columns)
+    if (name := next(renumbered_key, None)) is not None:
+        return f"key column `{name}`: its numbers get other names, and stored keys have the former ones"
+    retyped = filter(None, (undeclared_retyped(before, statement) for statement in skipped))
+    if (name := next(retyped, None)) is not None:
+        return f"column `{name}` gets another type, and messages do not say by which one its values are written"
+    return None

@@ -75,6 +75,14 @@ def renumbered(table: Table, statement: AlterTable) -> Table:
     return table
 
 
+def undeclared_retyped(table: Table, statement: AlterTable) -> str | None:
+    """The first column whose type messages do not declare and to which a statement gives another one: rows that follow
+    are read by it. None if there is none."""
+    types = {fold(column.name): column.type for column in table.columns if column.open}
+    other = (c.name for c in _given(statement) if fold(c.name) in types and not same_type(types[fold(c.name)], c.type))
+    return next(other, None)
+
+
 def _given(statement: AlterTable) -> list[ColumnDefinition]:
     """The columns that a statement describes."""
     return [action.column for action in statement.actions if isinstance(action, AddColumn | ModifyColumn)]
