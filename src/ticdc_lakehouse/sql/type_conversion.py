@@ -92,13 +92,18 @@ def _real_to_whole(before: MysqlType, _after: MysqlType, text: str) -> str:
 
 
 def _to_real(before: MysqlType, after: MysqlType, text: str) -> str:
-    """FLOAT(M,D) and DOUBLE(M,D) keep D digits after the point, which TiDB rounds in binary."""
+    """FLOAT(M,D) and DOUBLE(M,D) keep D digits after the point, which TiDB rounds in binary. Between a FLOAT and any
+    other number stands a float64, which may round a second time."""
     if len(after.size) == 2 and before.family not in _WHOLE and not _keeps_digits(before, after):
         raise ApplyError(f"the rounding of {before.text} to {after.text} is not followed")
-    if before.family is Family.TEXT:
-        return _matching(_NUMBER)(before, after, text)
-    widened = (before.family, after.family) == (Family.FLOAT, Family.DOUBLE)
-    return f"CAST({_double(before, text)} AS STRING)" if widened else text
+    number = _matching(_NUMBER)(before, after, text) if before.family is Family.TEXT else text
+    match before.family, after.family:
+        case (Family.FLOAT, Family.DOUBLE):
+            return f"CAST({_double(before, number)} AS STRING)"
+        case (other, Family.FLOAT) if other is not Family.FLOAT:
+            return f"CAST(CAST({_double(before, number)} AS FLOAT) AS STRING)"
+        case _:
+            return number
 
 
 def _real_to_text(_before: MysqlType, _after: MysqlType, text: str) -> str:
