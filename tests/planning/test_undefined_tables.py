@@ -69,6 +69,28 @@ def test_rows_tell_the_columns_of_a_new_table() -> None:
     assert (block_reason(made), merged(made)) == (None, [group(NAME, 15)])
 
 
+def test_a_primary_key_of_an_unknown_table_shows_that_its_rows_were_not_sent() -> None:
+    made = plan(window(ddl(14, "ALTER TABLE t ADD PRIMARY KEY (id)"), rows=(group(NAME, 15),)))
+    assert (made.through, needs_override(made), steps(made)) == (14, True, [])
+    assert "its rows from before are unknown" in (block_reason(made) or "")
+    assert "skip-ddl" not in (block_reason(made) or "")
+
+
+@pytest.mark.parametrize(
+    "altered",
+    [
+        ddl(14, "ALTER TABLE t DROP PRIMARY KEY, ADD PRIMARY KEY (id)"),
+        ddl(14, "ALTER TABLE t ADD UNIQUE KEY (id)"),
+        replace(ddl(14, "ALTER TABLE t ADD PRIMARY KEY (id)"), late=True),
+        ddl(9, "ALTER TABLE t ADD PRIMARY KEY (id)"),
+    ],
+)
+def test_other_changes_of_an_unknown_table_leave_its_rows_to_tell_it(altered: DdlEvent) -> None:
+    """One that came late, or is read again for another table, may be of a table that is gone."""
+    made = plan(window(altered, rows=(group(NAME, 15),)))
+    assert (block_reason(made), merged(made)) == (None, [group(NAME, 15)])
+
+
 def test_table_that_awaits_rows_keeps_those_under_its_former_name() -> None:
     """And takes none of a table that had its new name before."""
     rows = group(U, 11), group(NAME, 15), group(U, 18)

@@ -26,6 +26,7 @@ from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.planning.window_tables import WindowTables
 from ticdc_lakehouse.policy import OnDrop
 from ticdc_lakehouse.schema.computed_default import OldRows, with_old_rows
+from ticdc_lakehouse.schema.key import adds_primary_key
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.repeated import adds_unnamed_key, removes_rows
 from ticdc_lakehouse.schema.statement import (
@@ -119,6 +120,8 @@ def _truncate(tables: WindowTables, ddl: DdlEvent, name: TableName) -> None:
 
 
 def _alter(tables: WindowTables, ddl: DdlEvent, statement: AlterTable) -> None:
+    if adds_primary_key(statement) and not ddl.late and tables.builders.named(statement.name) is None:
+        tables.block_named(ddl, (statement.name,), unsupported(ddl, _WITHOUT_KEY))
     for builder in tables.affected(ddl, (statement.name,)):
         if not statement.of_indexes:
             merge_until(tables.inputs, builder, ddl.commit_ts)
@@ -299,6 +302,11 @@ def _block_unread(tables: WindowTables, ddl: DdlEvent, statement: Unread) -> Non
 
 _UNCERTAIN = (
     "the export that the table is of was taken so shortly before that it may have rows of after: export it again"
+)
+
+_WITHOUT_KEY = (
+    "gold did not know the table: it had no primary key, and TiCDC sends neither the CREATE TABLE nor the rows of a "
+    "table without a key, so its rows from before are unknown"
 )
 
 _MOVED_WHILE_BLOCKED = (

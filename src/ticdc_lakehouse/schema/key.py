@@ -164,6 +164,12 @@ def unknown_index(table: Table, actions: Iterable[Action]) -> str | None:
     return None
 
 
+def adds_primary_key(statement: AlterTable) -> bool:
+    """Whether a statement gives a primary key to a table that had none."""
+    added = any(isinstance(action, AddKey) and action.primary for action in statement.actions)
+    return added and DropKey(index="PRIMARY") not in statement.actions
+
+
 def changes_unique_key(table: Table, statement: AlterTable) -> bool:
     """Whether a statement adds or drops a primary or unique key of the table, or changes a column of one; also whether
     it may, since the definition lacks the index that it drops or renames."""
