@@ -6,9 +6,10 @@ from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
 import pytest
-from changefeed import Changefeed, Source, at, ddl
+from changefeed import ID, Changefeed, Source, at, ddl
 
 from ticdc_codec.errors import ConfigError
+from ticdc_codec.event import Column
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.gold import overrides
 from ticdc_lakehouse.gold.overrides import Action, decide
@@ -135,6 +136,24 @@ def test_a_ddl_that_comes_too_late_blocks_its_table_until_it_is_resumed(feed: Ch
     assert not any(state.blocked for state in feed.state.tables.values())
 
 
+def test_after_a_skipped_change_of_names_rows_have_the_new_ones(feed: Changefeed) -> None:
+    letters = Source(table="letters", columns=(ID, Column(name="v", type="enum", by="index")))
+    create = "CREATE TABLE `letters` (`id` BIGINT PRIMARY KEY, `v` ENUM('a','b'))"
+    modify = "ALTER TABLE `letters` MODIFY COLUMN `v` ENUM('b','a')"
+    feed.send(0, ddl(at(15), create, "shop", "letters", "CREATE"), letters.insert(at(16), 1, 1))
+    feed.send(0, ddl(at(17), modify, "shop", "letters", "ALTER"), letters.insert(at(18), 2, 1))
+    feed.resolve(at(19))
+    feed.go()
+    assert feed.state.tables["shop", "letters"].applied_tso == at(17)
+    decide(feed.lake, feed.name, "shop.letters", Action.SKIP_DDL, "names of stored rows stay")
+    feed.apply()
+    assert feed.rows("letters") == {1: ("a",), 2: ("b",)}
+    feed.send(0, letters.insert(at(20), 3, 2))
+    feed.resolve(at(21))
+    feed.go()
+    assert feed.rows("letters") == {1: ("a",), 2: ("b",), 3: ("a",)}
+
+
 def test_every_event_has_one_fate(feed: Changefeed) -> None:
     status.create_feed(feed.lake, feed.name)
     lines = feed.spark.table(feed.lake.table(Layer.OPS, f"{feed.name}_accounting")).collect()
@@ -142,7 +161,7 @@ def test_every_event_has_one_fate(feed: Changefeed) -> None:
     assert all(line["events"] == sum(line[fate] for fate in fates) for line in lines)
     assert sum(line["messages"] for line in lines) == len(feed.sent)
     counts = {fate: sum(line[fate] for line in lines) for fate in fates}
-    assert counts == {**dict.fromkeys(fates, 0), "applied": 10, "repeated": 2, "control": 10}
+    assert counts == {**dict.fromkeys(fates, 0), "applied": 13, "repeated": 2, "control": 14}
 
 
 def test_one_run_at_a_time(feed: Changefeed) -> None:
