@@ -96,7 +96,11 @@ def test_h_names_the_key(rows: int, partition: dict[str, int]) -> None:
     assert [(each.handle_key, each.old_handle_key) for each in found if isinstance(each, RowChange)] == [
         ('["3"]', '["2"]')
     ] * rows
-    assert [column.key for column in row(written((key(**partition), {"u": image}))).columns] == [False, True]
+    of_image = row(written((key(**partition), {"u": image})))
+    assert [column.key for column in of_image.columns] == [False, True]
+    (message,) = encode([of_image], SinkOptions())
+    again = row((message.key, message.value))
+    assert (again.columns, again.handle_key) == (of_image.columns, '["2"]')
 
 
 def test_without_any_h_the_flag_names_the_key() -> None:

@@ -29,7 +29,7 @@ from ticdc_codec.number_text import number_of_names
 from ticdc_codec.open_protocol.frame import DDL, RESOLVED, ROW, VERSION, Key, framed, key_texts, texts_of
 from ticdc_codec.open_protocol.value import format_of
 from ticdc_codec.options import LargeMessage, SinkOptions
-from ticdc_codec.tidb_codes import Flag, code_of, flags_of
+from ticdc_codec.tidb_codes import code_of, flags_of
 
 _ENCODE = msgspec.json.Encoder().encode
 _FRAME = 16
@@ -203,7 +203,7 @@ def _cell(column: Column) -> tuple[str, Callable[[str], str]]:
         code, flags = code_of(column.type), flags_of(column)
     except ValueError as error:
         raise ConfigError(f"open_protocol: column {column.name}: {error}") from None
-    head: dict[str, Any] = {"t": code, **({"h": True} if flags & Flag.HANDLE_KEY else {}), "f": flags}
+    head: dict[str, Any] = {"t": code, **({"h": True} if column.key else {}), "f": flags}
     name = orjson.dumps(column.name).decode()
     named = column.by == "name"
     written = number_of_names(parse_type(column.type)) if named else format_of(code, flags)[1].written
