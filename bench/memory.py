@@ -145,7 +145,7 @@ def large(lake: Lake, copies: int = 4) -> MemoryResult:
     )
     append(lake, feed, 0, lines.select("offset", F.lit(None).cast("binary").alias("key"), value.alias("value")))
     found = _scenario(lake, f"{len(sizes)} messages up to 16 MB", partial(_decode, lake, feed))
-    reasons = events_table.events(lake, feed).where("kind = 'error'")
+    reasons = events_table.events(lake, feed).where("kind = 'error'").select("offset", "reason")
     named = [(line["offset"], line["reason"]) for line in reasons.collect()]
     if named != [(len(sizes) - 1, decode_stream.TOO_LARGE)]:
         raise RuntimeError(

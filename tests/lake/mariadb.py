@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -12,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pymysql
+
+from ticdc_local.broker import free_ports
 
 PROGRAMS = ("mariadbd", "mariadb-install-db")
 _SECONDS = 60
@@ -26,7 +27,7 @@ def missing() -> str | None:
 @contextmanager
 def mariadb(folder: Path) -> Iterator[int]:
     """A running server with its data in ``folder``; gives its port. User root has no password."""
-    data, port = folder / "data", _free_port()
+    data, port = folder / "data", free_ports(1)[0]
     own = ("--no-defaults", f"--datadir={data}", "--user=root")
     install = [_program("mariadb-install-db"), *own, "--auth-root-authentication-method=normal", "--skip-test-db"]
     subprocess.run(install, check=True, capture_output=True)
@@ -54,12 +55,6 @@ def _program(name: str) -> str:
     found = shutil.which(name, path="/usr/sbin:/usr/bin:/usr/local/bin")
     assert found is not None
     return found
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def _wait(port: int, server: subprocess.Popen[bytes]) -> None:

@@ -35,7 +35,7 @@ NOTEBOOKS = Path(__file__).parents[2] / "notebooks" / "ops"
 def feed(spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Changefeed:
     """A feed whose lake the commands open."""
     opened.silence_query_log()
-    made = Changefeed(spark, broker, tmp_path / "lake")
+    made = Changefeed(spark, broker, tmp_path / "lake", is_new_lake=True)
     for module in (quarantine, sql, project):
         monkeypatch.setattr(module, "feed_files", lambda _: {made.name: made.write_file()})
     for module in (sql, opened):
@@ -112,9 +112,6 @@ def test_poison_message_is_found_shown_and_dismissed(feed: Changefeed, tmp_path:
     assert "  next         nothing is blocking gold: run the job\n" in output_of("status")
 
     feed.run.gold()
-    assert without_time(feed_status(DeltaReader(tmp_path / "lake"), feed.name)) == without_time(
-        feed_status(feed.lake, feed.name)
-    )
     caught_up = output_of("status")
     assert "1 dismissed" in caught_up
     assert "  unapplied    0:00:00, " in caught_up

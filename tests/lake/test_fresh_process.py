@@ -54,7 +54,7 @@ def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathF
     schema = "\n".join(f"CREATE TABLE shop.{name} ({COLUMNS});" for name in TABLES)
     folder = tmp_path_factory.mktemp("fresh") / "lake"
     small = {"max_message_bytes": 1000}
-    feed = Changefeed(spark, broker, folder, name="fresh", schema=schema, described=small)
+    feed = Changefeed(spark, broker, folder, name="fresh", schema=schema, described=small, is_new_lake=True)
     feed.send(0, ORDERS.insert(at(1), 1, "a"), STOCK.insert(at(1), 1, "x"), EXTRAS.insert(at(1), 1, "e"))
     feed.resolve(at(2))
     feed.go()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from changefeed import ID, Changefeed, Source, V, at, ddl
 
 from ticdc_codec.event import Column
@@ -11,15 +12,17 @@ from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.gold import views
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
     from ticdc_local.broker import Broker
 
 T, U = Source(table="t"), Source(table="u")
-DATED = Source(table="t", columns=(ID, V, Column(name="d", type="date")))
+DATED = Source(table="dated", columns=(ID, V, Column(name="d", type="date")))
 NEW = Source(table="new", columns=DATED.columns)
+SCHEMA = """
+CREATE TABLE shop.t (id BIGINT PRIMARY KEY, v VARCHAR(9));
+CREATE TABLE shop.dated (id BIGINT PRIMARY KEY, v VARCHAR(9), d DATE);
+"""
 BLOCKING = "ALTER TABLE t ADD w BIGINT AS (id + 1) STORED"
 
 
@@ -32,45 +35,37 @@ def irregular(feed: Changefeed) -> list[tuple[object, ...]]:
     return [*map(tuple, feed.spark.table(feed.lake.table(Layer.OPS, f"{feed.name}_irregular")).collect())]
 
 
-def test_views_of_a_table_renamed_while_blocked_show_its_own_rows(
-    spark: SparkSession, broker: Broker, tmp_path: Path
-) -> None:
-    """Also where a new session makes them again: another table has its earlier name."""
-    feed = Changefeed(spark, broker, tmp_path, schema="CREATE TABLE shop.t (id BIGINT PRIMARY KEY, v VARCHAR(9));")
-    feed.send(0, T.insert(at(1), 1, "of t"), U.insert(at(1), 1, "of u"))
+@pytest.fixture(scope="module")
+def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Changefeed:
+    """One window is published."""
+    feed = Changefeed(spark, broker, tmp_path_factory.mktemp("renewed"), schema=SCHEMA)
+    feed.send(0, T.insert(at(1), 1, "of t"), U.insert(at(1), 1, "of u"), DATED.insert(at(1), 1, "a", "0000-00-00"))
     feed.resolve(at(2))
     feed.go()
+    return feed
+
+
+def test_another_policy_of_irregular_dates_renews_the_views(feed: Changefeed) -> None:
+    assert feed.rows("dated") == {1: ("a", None, {"d": "0000-00-00"})}
+    assert irregular(feed) == [("shop", "dated", "d", 1)]
+    feed.described = {"gold": {"on_irregular": "text"}}
+    feed.apply()
+    assert feed.rows("dated") == {1: ("a", "0000-00-00")}
+    assert irregular(feed) == []
+
+
+def test_views_of_a_table_renamed_while_blocked_show_its_own_rows(feed: Changefeed) -> None:
+    """Also where a new session makes them again: another table has its earlier name. The policy changes back."""
+    feed.described = {}
     feed.send(0, ddl(at(3), BLOCKING, "shop", "t", "ALTER"))
     feed.send(0, ddl(at(4), "RENAME TABLE shop.t TO shop.n", "shop", "t", "RENAME"))
     feed.send(0, ddl(at(5), "RENAME TABLE shop.u TO shop.t", "shop", "u", "RENAME"))
-    feed.send(0, T.insert(at(6), 2, "was u"))
+    feed.send(0, T.insert(at(6), 2, "was u"), NEW.insert(at(6), 1, "b", "2024-05-00"))
     feed.resolve(at(7))
     feed.go()
     for _ in range(2):
         assert (feed.rows("n"), silver(feed, "n")) == ({1: ("of t",)}, [])
         assert feed.rows("t") == {1: ("of u",), 2: ("was u",)}
+        assert feed.rows("dated") == {1: ("a", None, {"d": "0000-00-00"})}
+        assert sorted(irregular(feed)) == [("shop", "dated", "d", 1), ("shop", "new", "d", 1)]
         views.refresh(feed.lake, feed.run.gold_config)
-
-
-def test_another_policy_of_irregular_dates_renews_the_views(
-    spark: SparkSession, broker: Broker, tmp_path: Path
-) -> None:
-    schema = "CREATE TABLE shop.t (id BIGINT PRIMARY KEY, v VARCHAR(9), d DATE);"
-    feed = Changefeed(spark, broker, tmp_path, schema=schema)
-    feed.send(0, DATED.insert(at(1), 1, "a", "0000-00-00"))
-    feed.resolve(at(2))
-    feed.go()
-    assert feed.rows("t") == {1: ("a", None, {"d": "0000-00-00"})}
-    assert irregular(feed) == [("shop", "t", "d", 1)]
-
-    feed.described = {"gold": {"on_irregular": "text"}}
-    feed.apply()
-    assert feed.rows("t") == {1: ("a", "0000-00-00")}
-    assert irregular(feed) == []
-
-    feed.described = {}
-    feed.send(0, NEW.insert(at(3), 1, "b", "2024-05-00"))
-    feed.resolve(at(4))
-    feed.go()
-    assert feed.rows("t") == {1: ("a", None, {"d": "0000-00-00"})}
-    assert sorted(irregular(feed)) == [("shop", "new", "d", 1), ("shop", "t", "d", 1)]

@@ -26,7 +26,7 @@ ORDERS = Source(table="orders")
 def test_a_feed_without_brokers_holds_no_other_and_fails_the_run(
     spark: SparkSession, broker: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    feed = Changefeed(spark, broker, tmp_path / "lake")
+    feed = Changefeed(spark, broker, tmp_path / "lake", is_new_lake=True)
     feed.send(0, ORDERS.insert(at(1), 1, "a"))
     feed.resolve(at(2))
     written = yaml.safe_load(feed.write_file().read_text())
@@ -71,7 +71,7 @@ def observed(spark: SparkSession, feed: str) -> dict[str, int]:
 def test_a_poison_message_ends_a_run_that_worked_with_code_3_unless_the_feed_tolerates_it(
     spark: SparkSession, broker: Broker, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    feed = Changefeed(spark, broker, tmp_path / "lake")
+    feed = Changefeed(spark, broker, tmp_path / "lake", is_new_lake=True)
     feed.send(0, ORDERS.insert(at(1), 1, "a"))
     feed.resolve(at(2))
     feed.send(0, b"{no json")

@@ -29,7 +29,7 @@ TRUST = {"craft-float": "trust"}
     [
         pytest.param("tiflow-basic", "canal_json.jsonl.gz", {}, 25, marks=pytest.mark.long),
         ("tiflow-types", "craft.jsonl.gz", TRUST, 60),
-        ("ticdc-types", "canal_json.jsonl.gz", {}, 60),
+        pytest.param("ticdc-types", "canal_json.jsonl.gz", {}, 60, marks=pytest.mark.long),
     ],
 )
 def test_gold_is_what_tidb_held(

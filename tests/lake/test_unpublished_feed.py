@@ -42,7 +42,7 @@ def hours_without_window(lake: Lake, *carried: str) -> int:
 
 def test_maintenance_passes_over_layers_that_never_ran(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     kept = {layer: {"retention_days": 7} for layer in ("bronze", "silver")}
-    feed = Changefeed(spark, broker, tmp_path / "lake", described=kept)
+    feed = Changefeed(spark, broker, tmp_path / "lake", described=kept, is_new_lake=True)
     assert feed.run.maintain().kept == 0
     feed.send(0, ORDERS.insert(at(1), 1, "a"))
     feed.resolve(at(2))
@@ -55,7 +55,7 @@ def test_maintenance_passes_over_layers_that_never_ran(spark: SparkSession, brok
 def test_feed_that_landed_and_never_published_is_shown_from_its_first_run_on(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:
-    silent = Changefeed(spark, broker, tmp_path / "lake")
+    silent = Changefeed(spark, broker, tmp_path / "lake", is_new_lake=True)
     lake = silent.lake
     silent.send(0, ORDERS.insert(at(1), 1, "a"))
     silent.run.bronze()

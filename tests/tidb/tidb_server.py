@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -16,6 +15,7 @@ import orjson
 import pymysql
 
 from ticdc_lakehouse.tidb.session import Address, Snapshot
+from ticdc_local.broker import free_ports
 
 _SECONDS = 180
 _NO_GC = "INSERT INTO mysql.tidb VALUES ('tikv_gc_safe_point', '20200101-00:00:00.000 +0000', '')"
@@ -83,7 +83,7 @@ class TiDB:
 @contextmanager
 def tidb(program: Path, folder: Path) -> Iterator[TiDB]:
     """A running server with its data in ``folder``."""
-    port = _free_port()
+    port = free_ports(1)[0]
     options = ["-store", "unistore", "-path", str(folder / "data"), "-host", "127.0.0.1", "-P", str(port)]
     quiet = ["-report-status=false", "-L", "error", "-log-file", str(folder / "log"), "-socket", str(folder / "s")]
     with (folder / "output").open("wb") as output:
@@ -96,12 +96,6 @@ def tidb(program: Path, folder: Path) -> Iterator[TiDB]:
     finally:
         process.terminate()
         process.wait(_SECONDS)
-
-
-def _free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return int(free.getsockname()[1])
 
 
 def _wait(running: TiDB, process: subprocess.Popen[bytes], output: Path) -> None:

@@ -21,6 +21,8 @@ _MOST_CHANGES = 200_000
 _ASKED_EVERY = 32
 """MERGEs of a table between two looks at how many files it has, when this process has merged so many already. Before
 that it looks at the first MERGE, the second, third, fifth, ninth …: the first may have filled the table."""
+_NOT_ASKED_OF_NEW = 5
+"""MERGEs that a table counts as having when this process made it: the next look is at the eighth."""
 _MOST_TABLES = 10_000
 _WITH_RANGES = (Family.INTEGER, Family.DATE, Family.DATETIME)
 """Types whose texts in a key Spark casts to the stored values exactly, or not at all."""
@@ -30,9 +32,8 @@ def key_range_sql(lake: Lake, name: str, rows: MergeRows, key: str, changes: str
     """What to add to the condition of a MERGE of ``changes`` into the live table ``t``; nothing where no range is
     known, or it would not pay. ``key`` is the column of the changes that has their keys' texts."""
     column = _leading(rows.table)
-    few = sum(group.rows for group in rows.groups) <= _MOST_CHANGES
     # A tombstone has no values: in the eventual mode a stored row may lie outside the range of its own key.
-    if column is None or not few or rows.batches is not None or _files(lake, name) < FEWEST_FILES:
+    if column is None or not _few(rows) or rows.batches is not None or _files(lake, name) < FEWEST_FILES:
         return ""
     spark_type = typed_column(column).spark_type
     position = rows.table.key_text_columns.index(rows.table.key[0])
@@ -45,6 +46,17 @@ def key_range_sql(lake: Lake, name: str, rows: MergeRows, key: str, changes: str
     low, high = (f"CAST('{found[bound]}' AS {spark_type})" for bound in ("low", "high"))
     # A zero date is NULL in its column.
     return f"AND ({stored} BETWEEN {low} AND {high}" + (f" OR {stored} IS NULL)" if _has_zero(column) else ")")
+
+
+def remember_new(lake: Lake, name: str, rows: MergeRows) -> None:
+    """A live table that this process made of these rows has few files, unless they are many: its next MERGEs need not
+    ask for them."""
+    if _few(rows):
+        _files_of[_place(lake, name)] = 1, _NOT_ASKED_OF_NEW
+
+
+def _few(rows: MergeRows) -> bool:
+    return sum(group.rows for group in rows.groups) <= _MOST_CHANGES
 
 
 def _leading(table: Table) -> ColumnDefinition | None:
@@ -62,7 +74,7 @@ def _has_zero(column: ColumnDefinition) -> bool:
 def _files(lake: Lake, name: str) -> int:
     """How many files a live table has, as Delta said at one of its last MERGEs: asking takes longer than planning a
     small MERGE, and the answer changes slowly."""
-    table = str(lake.root), lake.table(Layer.LIVE, name)
+    table = _place(lake, name)
     files, merges = _files_of.get(table, (0, 0))
     if merges % _ASKED_EVERY == 0 or merges & (merges - 1) == 0:  # none, or a power of two
         files = int(lake.spark.sql(f"DESCRIBE DETAIL {table[1]}").collect()[0]["numFiles"])
@@ -70,6 +82,10 @@ def _files(lake: Lake, name: str) -> int:
         _files_of.clear()
     _files_of[table] = files, merges + 1
     return files
+
+
+def _place(lake: Lake, name: str) -> tuple[str, str]:
+    return str(lake.root), lake.table(Layer.LIVE, name)
 
 
 _files_of: dict[tuple[str, str], tuple[int, int]] = {}

@@ -13,6 +13,7 @@ from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold.alter_table import alter
 from ticdc_lakehouse.gold.eventual import purge
 from ticdc_lakehouse.gold.irregular import first_irregular
+from ticdc_lakehouse.gold.key_range import remember_new
 from ticdc_lakehouse.gold.learned_defaults import fills
 from ticdc_lakehouse.gold.live_commits import Commit, Commits, commits_since, own_version, restore
 from ticdc_lakehouse.gold.live_table import create_live_table, drop_unpublished, live_name
@@ -221,6 +222,7 @@ class PlannedTable:
         if self.version < 0:
             with first_rows(lake, config.feed, rows, config.time_zone) as first:
                 self._create(lake, first)
+            remember_new(lake, self.name, rows)
         else:
             self._commit(lake, lambda: merge(lake, config.feed, self.name, rows, config.time_zone))
         if config.mode is Mode.EVENTUAL:
