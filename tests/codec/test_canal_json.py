@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Any
 
 import pytest
@@ -25,7 +26,9 @@ def options_of(case: Case) -> SinkOptions:
     return sink_options("canal_json", header(case.file)["options"])
 
 
+@cache
 def decode(case: Case) -> list[Event]:
+    """The events of a case. No test may change them."""
     batch = Decoder("canal_json", options_of(case), DecoderContext(objects=stored_of(case))).decode(
         case.keys, case.values
     )

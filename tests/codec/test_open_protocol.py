@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -24,7 +25,9 @@ def options_of(case: Case) -> SinkOptions:
     return sink_options("open_protocol", header(case.file)["options"])
 
 
+@cache
 def decode(case: Case) -> list[Event]:
+    """The events of a case. No test may change them."""
     batch = Decoder("open_protocol", options_of(case), DecoderContext(objects=stored_of(case))).decode(
         case.keys, case.values
     )
