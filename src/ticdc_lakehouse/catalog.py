@@ -24,6 +24,9 @@ USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
 """Session setting: Delta sets it to the version of the session's newest commit, of any table."""
 
+_BETWEEN = "__renaming"
+"""End of the name of a table that has left its own and not taken the next one yet."""
+
 _FREE_SESSIONS: WeakKeyDictionary[SparkSession, list[SparkSession]] = WeakKeyDictionary()
 """A session to the idle sessions that were made from it."""
 _COPIED: WeakKeyDictionary[SparkSession, Mapping[str, str]] = WeakKeyDictionary()
@@ -213,21 +216,26 @@ class Lake:
         names = sorted(row["tableName"] for row in shown if not row["isTemporary"])
         return [f"{part}.{name}" for name in names] if part else names
 
-    def rename(self, layer: Layer, renames: Mapping[str, str]) -> None:
-        """Rename Delta tables, old name to new one in the same schema. Names may change places: no table takes a name
-        before all have left theirs. On a laptop a table's folder has its name."""
-        self.take_names(layer, self.leave_names(layer, renames))
-
     def leave_names(self, layer: Layer, renames: Mapping[str, str]) -> dict[str, str]:
-        """The first half of ``rename``: tables whose new name another one had get a name in between. Gives these, with
-        the names that they are to take."""
-        leaving = {old: f"{old}__renaming" if new in renames else new for old, new in renames.items()}
+        """Rename Delta tables, old name to new one; on a laptop a table's folder has its name. Names may change places:
+        tables whose new name another one had get a name in between. Gives these, with the names that they are to take
+        once all have left theirs (``take_names``)."""
+        leaving = {old: f"{old}{_BETWEEN}" if new in renames else new for old, new in renames.items()}
         for old, new in leaving.items():
             self._rename_one(layer, old, new)
         return {between: renames[old] for old, between in leaving.items() if between != renames[old]}
 
+    def step_aside(self, layer: Layer, names: Iterable[str]) -> dict[str, str]:
+        """Gives tables a name that no view of them has, where they have none from a run that died while it renamed:
+        old name to that name."""
+        aside = {name: name if name.endswith(_BETWEEN) else f"{name}{_BETWEEN}" for name in names}
+        for old, new in aside.items():
+            if old != new:
+                self._rename_one(layer, old, new)
+        return aside
+
     def take_names(self, layer: Layer, renames: Mapping[str, str]) -> None:
-        """The second half of ``rename``: of tables whose new names are free."""
+        """Rename tables whose new names are free."""
         for old, new in renames.items():
             self._rename_one(layer, old, new)
 

@@ -13,7 +13,7 @@ from changefeed import ID, Changefeed, Source, V, at, ddl
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold import planned_table, windows
+from ticdc_lakehouse.gold import maintenance, planned_table, windows
 from ticdc_lakehouse.gold.live_commits import UPKEEP
 from ticdc_lakehouse.gold.live_table import has_published_names, live_names
 from ticdc_lakehouse.gold.maintenance import maintain
@@ -225,7 +225,18 @@ def test_maintenance_after_a_run_that_died_before_it_renamed(
         patch.setattr(Lake, "leave_names", die)
         with pytest.raises(InterruptedError):
             feed.apply()
-    feed.run.maintain()
+    compact, seen = maintenance._compact, []
+
+    def look_and_compact(*given: Any) -> None:
+        seen.append({name: feed.rows(name) for name in ("a", "b")})
+        compact(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(maintenance, "_compact", look_and_compact)
+        feed.run.maintain()
+    shown = {"a": {1: ("b",), 2: ("b",)}, "b": {1: ("a",)}}
+    assert seen
+    assert all(each == shown for each in seen)
     feed.send(0, A.insert(at(9), 3, "of a"), B.insert(at(9), 3, "of b"))
     feed.resolve(at(10))
     feed.go()

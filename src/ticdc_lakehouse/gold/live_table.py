@@ -234,11 +234,12 @@ def live_name(names: Mapping[str, str], data: str) -> str:
     return names.get(data, dropped_name(data))
 
 
-def restore_names(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[str]) -> None:
-    """Give the live tables of a feed their published names, after a run that died between publishing and renaming.
+def misnamed(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[str]) -> dict[str, str]:
+    """The live tables of a feed that have not got their published names, to these names: after a run that died between
+    publishing and renaming.
 
     ``names`` are the published ones; ``known`` all ids that were ever published: another table was never published, and
-    goes.
+    is dropped.
     """
     published = set(known)
     parts = {schema_part(name) for name in (*names.values(), *published)}
@@ -248,7 +249,7 @@ def restore_names(lake: Lake, feed: str, names: Mapping[str, str], known: Iterab
         if data not in published:
             lake.drop(Layer.LIVE, name)
     renames = {name: live_name(names, data) for name, data in places.items() if data in published}
-    lake.rename(Layer.LIVE, {old: new for old, new in renames.items() if old != new})
+    return {old: new for old, new in renames.items() if old != new}
 
 
 def has_published_names(lake: Reader, names: Mapping[str, str]) -> bool:

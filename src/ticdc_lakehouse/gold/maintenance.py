@@ -25,7 +25,6 @@ from ticdc_lakehouse.gold.live_table import (
     live_name,
     live_names,
     properties_sql,
-    restore_names,
     retention_properties,
 )
 from ticdc_lakehouse.gold.state import data_tables, forget_states, publish, published, published_in
@@ -68,7 +67,8 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
     before = published(lake, feed)
     names = live_names(before.tables.values())
     # Else, after a run that died before it renamed, one table would be put back to a version of another.
-    restore_names(lake, feed, names, data_tables(lake, feed))
+    if views.restore_names(lake, config, before):
+        views.show(lake, config, before)
     given = {state.data: config.table_properties(*name) for name, state in before.tables.items()}
     unreadable = [name for data in unneeded if lake.exists(Layer.LIVE, name := live_name(names, data))]
     _record(lake, feed, since)  # before anything goes: what is half gone must not be read

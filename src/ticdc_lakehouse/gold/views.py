@@ -12,7 +12,7 @@ from dataclasses import replace
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import irregular
-from ticdc_lakehouse.gold.live_table import OWN_COLUMNS, live_names, restore_names
+from ticdc_lakehouse.gold.live_table import OWN_COLUMNS, live_names, misnamed
 from ticdc_lakehouse.gold.merge import DELETED
 from ticdc_lakehouse.gold.state import data_tables, names_ever, published
 from ticdc_lakehouse.planning.planning_input import GoldConfig
@@ -182,8 +182,29 @@ def refresh(lake: Lake, config: GoldConfig) -> None:
     """Let live tables have the names, and views show the versions, that are published: in a new session, or after a run
     that died."""
     now = published(lake, config.feed)
-    restore_names(lake, config.feed, live_names(now.tables.values()), data_tables(lake, config.feed))
+    restore_names(lake, config, now)
     show(lake, config, now)
+
+
+def restore_names(lake: Lake, config: GoldConfig, now: Published) -> bool:
+    """Give live tables their published names, after a run that died between publishing and renaming. Returns whether
+    any had another: then views must be shown anew (`show`).
+
+    The views are still those of before, and would read whatever table takes a name: each reads its own table first,
+    under a name in between. So a view may fail for moments, but never show another table's rows.
+    """
+    renames = misnamed(lake, config.feed, live_names(now.tables.values()), data_tables(lake, config.feed))
+    if not renames:
+        return False
+    config = replace(config, mode=now.mode)
+    lake.make_schemas(state.name for state in now.tables.values())
+    aside = lake.step_aside(Layer.LIVE, renames)
+    live = {new: aside[old] for old, new in renames.items()}
+    for name, state in now.tables.items():
+        if state.version >= 0 and state.name in live:
+            gold_view(lake, config, now.definitions[state.data].table.named(name), state, live=live[state.name])
+    lake.take_names(Layer.LIVE, {aside[old]: new for old, new in renames.items()})
+    return True
 
 
 def show(lake: Lake, config: GoldConfig, now: Published) -> None:
