@@ -51,6 +51,14 @@ def dies(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, *, after: int)
     monkeypatch.setattr(module, name, function)
 
 
+def apply_and_die(feed: Changefeed, monkeypatch: pytest.MonkeyPatch, module: Any, name: str, *, after: int) -> None:
+    """A run of gold that dies in a function of a module, after so many of its calls."""
+    with monkeypatch.context() as patch:
+        dies(patch, module, name, after=after)
+        with pytest.raises(PowerCutError):
+            feed.apply()
+
+
 def write(feed: Changefeed, second: int) -> None:
     """A transaction over both tables, and its watermark."""
     if second == 1:
@@ -92,10 +100,7 @@ def test_gold_continues_wherever_it_died(
     feed.load()
 
     # In the very first window: a table is made with its rows, and nobody knows.
-    with monkeypatch.context() as patch:
-        dies(patch, planned_table, "first_rows", after=1)
-        with pytest.raises(PowerCutError):
-            feed.apply()
+    apply_and_die(feed, monkeypatch, planned_table, "first_rows", after=1)
     assert feed.state.tso == 0
     feed.apply()
     check(feed, 1)
@@ -104,19 +109,13 @@ def test_gold_continues_wherever_it_died(
     write(feed, 2)
     write(feed, 3)
     feed.load()
-    with monkeypatch.context() as patch:
-        dies(patch, planned_table, "merge", after=1)
-        with pytest.raises(PowerCutError):
-            feed.apply()
+    apply_and_die(feed, monkeypatch, planned_table, "merge", after=1)
     check(feed, 1)
     feed.apply(until_tso=at(2))
     check(feed, 2)
 
     # Before publishing.
-    with monkeypatch.context() as patch:
-        dies(patch, windows.state, "publish", after=0)
-        with pytest.raises(PowerCutError):
-            feed.apply()
+    apply_and_die(feed, monkeypatch, windows.state, "publish", after=0)
     check(feed, 2)
     feed.apply()
     check(feed, 3)
@@ -126,10 +125,7 @@ def test_gold_continues_wherever_it_died(
     feed.send(0, Source(table="new").insert(at(4), 1, "n"))
     feed.resolve(at(5))
     feed.load()
-    with monkeypatch.context() as patch:
-        dies(patch, views, "gold_view", after=1)
-        with pytest.raises(PowerCutError):
-            feed.apply()
+    apply_and_die(feed, monkeypatch, views, "gold_view", after=1)
     assert feed.state.tso == at(5)
     feed.apply()
     assert feed.rows("a") == feed.rows("b") == expected(4)
@@ -174,10 +170,7 @@ def test_maintenance_takes_back_what_a_dead_run_wrote_before_it_deletes_files(
     feed.send(0, Source(table="c").insert(at(2), 1, "c"))
     write(feed, 2)
     feed.load()
-    with monkeypatch.context() as patch:
-        dies(patch, state, "_commit", after=0)
-        with pytest.raises(PowerCutError):
-            feed.apply()
+    apply_and_die(feed, monkeypatch, state, "_commit", after=0)
     views.mark_current(feed.lake, feed.run.gold_config, feed.state.tables)  # as behind a run that died while it merged
     compact, compacted = maintenance._compact, []
 
@@ -264,10 +257,7 @@ def test_a_drop_and_a_rename_that_were_published_are_finished_by_the_next_comman
         feed.send(0, ddl(at(second), text, "shop", table, ""))
         feed.resolve(at(second + 1))
         feed.load()
-        with monkeypatch.context() as patch:
-            dies(patch, Lake, "leave_names", after=0)
-            with pytest.raises(PowerCutError):
-                feed.apply()
+        apply_and_die(feed, monkeypatch, Lake, "leave_names", after=0)
 
     dies_before_renaming(3, "DROP TABLE `a`", "a")
     feed.resolve(at(5))

@@ -22,7 +22,7 @@ _ASKED_EVERY = 32
 """MERGEs of a table between two looks at how many files it has, when this process has merged so many already. Before
 that it looks at the first MERGE, the second, third, fifth, ninth …: the first may have filled the table."""
 _NOT_ASKED_OF_NEW = 5
-"""MERGEs that a table counts as having when this process made it: the next look is at the eighth."""
+"""MERGEs that count as done for a table that this process made: its first three do not look, the fourth does."""
 _MOST_TABLES = 10_000
 _WITH_RANGES = (Family.INTEGER, Family.DATE, Family.DATETIME)
 """Types whose texts in a key Spark casts to the stored values exactly, or not at all."""
