@@ -225,14 +225,14 @@ class Lake:
             self._rename_one(layer, old, new)
         return {between: renames[old] for old, between in leaving.items() if between != renames[old]}
 
-    def step_aside(self, layer: Layer, names: Iterable[str]) -> dict[str, str]:
-        """Gives tables a name that no view of them has, where they have none from a run that died while it renamed:
-        old name to that name."""
-        aside = {name: name if name.endswith(_BETWEEN) else f"{name}{_BETWEEN}" for name in names}
-        for old, new in aside.items():
-            if old != new:
-                self._rename_one(layer, old, new)
-        return aside
+    def step_aside(self, layer: Layer, renames: Mapping[str, str]) -> dict[str, str]:
+        """As ``leave_names``, but all tables get a name in between, unless a run that died has left them at one: views
+        that it has not renewed may read any other name."""
+        aside = {old: f"{old.removesuffix(_BETWEEN)}{_BETWEEN}" for old in renames}
+        for old, between in aside.items():
+            if old != between:
+                self._rename_one(layer, old, between)
+        return {between: renames[old] for old, between in aside.items()}
 
     def take_names(self, layer: Layer, renames: Mapping[str, str]) -> None:
         """Rename tables whose new names are free."""

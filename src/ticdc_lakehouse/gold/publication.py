@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from ticdc_lakehouse.catalog import Lake, Layer
@@ -32,7 +32,12 @@ def publish(
         views.mark_stale(lake, config.feed)
     after = state.publish(lake, config.feed, before, now, found, row_changes)
     log("gold", "window published", feed=config.feed, from_tso=before.tso, tso=now.tso, row_changes=row_changes)
-    _rename_live_tables(lake, config, renames, shown)
+    views.take_names(
+        lake,
+        config,
+        lake.leave_names(Layer.LIVE, renames),
+        ((o.definition.table.named(o.name), o.state) for o in shown if o.definition),
+    )
     with ThreadPoolExecutor(_PARALLEL) as pool:
         list(pool.map(lambda outcome: _renew_views(lake, config, before, outcome), shown))
     if gone or any(o.found or o.name not in before.tables for o in kept):
@@ -50,19 +55,6 @@ def _renames(before: Published, now: Published, outcomes: Iterable[Outcome]) -> 
     current |= {outcome.state.data: outcome.live for outcome in outcomes if outcome.state.version >= 0}
     published = live_names(now.tables.values())
     return {name: new for data, name in current.items() if (new := live_name(published, data)) != name}
-
-
-def _rename_live_tables(lake: Lake, config: GoldConfig, renames: Mapping[str, str], shown: Iterable[Outcome]) -> None:
-    """Views read live tables under the names that these have in between, so that none reads a name which another table
-    takes next: a view may fail for moments, but never show another table's rows."""
-    arriving = lake.leave_names(Layer.LIVE, renames)
-    between = {name: old for old, name in arriving.items()}
-    for outcome in shown:
-        live = between.get(outcome.state.name)
-        if live is not None and outcome.definition is not None:
-            table = outcome.definition.table.named(outcome.name)
-            views.gold_view(lake, config, table, outcome.state, live=live)
-    lake.take_names(Layer.LIVE, arriving)
 
 
 def _renew_views(lake: Lake, config: GoldConfig, before: Published, outcome: Outcome) -> None:

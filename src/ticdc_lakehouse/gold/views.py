@@ -6,7 +6,7 @@ A feed may do without those of gold (``gold.views: none``).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from ticdc_codec.event import Kind
@@ -190,21 +190,36 @@ def restore_names(lake: Lake, config: GoldConfig, now: Published) -> bool:
     """Give live tables their published names, after a run that died between publishing and renaming. Returns whether
     any had another: then views must be shown anew (`show`).
 
-    The views are still those of before, and would read whatever table takes a name: each reads its own table first,
-    under a name in between. So a view may fail for moments, but never show another table's rows.
+    The views are still those of before: so all live tables that have another name step aside first.
     """
     renames = misnamed(lake, config.feed, live_names(now.tables.values()), data_tables(lake, config.feed))
     if not renames:
         return False
     config = replace(config, mode=now.mode)
     lake.make_schemas(state.name for state in now.tables.values())
-    aside = lake.step_aside(Layer.LIVE, renames)
-    live = {new: aside[old] for old, new in renames.items()}
-    for name, state in now.tables.items():
-        if state.version >= 0 and state.name in live:
-            gold_view(lake, config, now.definitions[state.data].table.named(name), state, live=live[state.name])
-    lake.take_names(Layer.LIVE, {aside[old]: new for old, new in renames.items()})
+    take_names(lake, config, lake.step_aside(Layer.LIVE, renames), _with_rows(now))
     return True
+
+
+def take_names(
+    lake: Lake, config: GoldConfig, arriving: Mapping[str, str], shown: Iterable[tuple[Table, TableState]]
+) -> None:
+    """Let live tables take their names from those in between (``arriving``), under which their views read them until
+    then: a view may fail for moments, but never show the rows of another table that takes a name."""
+    between = {name: live for live, name in arriving.items()}
+    for table, state in shown:
+        if state.name in between:
+            gold_view(lake, config, table, state, live=between[state.name])
+    lake.take_names(Layer.LIVE, arriving)
+
+
+def _with_rows(now: Published) -> list[tuple[Table, TableState]]:
+    """The published tables that have a live table, as they are named now."""
+    return [
+        (now.definitions[state.data].table.named(name), state)
+        for name, state in now.tables.items()
+        if state.version >= 0
+    ]
 
 
 def show(lake: Lake, config: GoldConfig, now: Published) -> None:
@@ -212,11 +227,7 @@ def show(lake: Lake, config: GoldConfig, now: Published) -> None:
     must have their published names (`live_table.has_published_names`)."""
     config = replace(config, mode=now.mode)
     lake.make_schemas(state.name for state in now.tables.values())
-    shown = [
-        (now.definitions[state.data].table.named(name), state)
-        for name, state in now.tables.items()
-        if state.version >= 0
-    ]
+    shown = _with_rows(now)
     for table, state in shown:
         gold_view(lake, config, table, state)
         silver_view(lake, config, state.name, table)
