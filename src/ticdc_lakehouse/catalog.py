@@ -16,6 +16,7 @@ from delta.tables import DeltaTable
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.planning.naming import renaming_name
 from ticdc_lakehouse.session_settings import set_if_allowed, setting_of
 from ticdc_lakehouse.sql.text import literal, quoted
 
@@ -23,9 +24,6 @@ USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 """Session setting: what commits of the session carry as ``userMetadata``."""
 _LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
 """Session setting: Delta sets it to the version of the session's newest commit, of any table."""
-
-_BETWEEN = "__renaming"
-"""End of the name of a table that has left its own and not taken the next one yet."""
 
 _FREE_SESSIONS: WeakKeyDictionary[SparkSession, list[SparkSession]] = WeakKeyDictionary()
 """A session to the idle sessions that were made from it."""
@@ -220,7 +218,7 @@ class Lake:
         """Rename Delta tables, old name to new one; on a laptop a table's folder has its name. Names may change places:
         tables whose new name another one had get a name in between. Gives these, with the names that they are to take
         once all have left theirs (``take_names``)."""
-        leaving = {old: f"{old}{_BETWEEN}" if new in renames else new for old, new in renames.items()}
+        leaving = {old: renaming_name(old) if new in renames else new for old, new in renames.items()}
         for old, new in leaving.items():
             self._rename_one(layer, old, new)
         return {between: renames[old] for old, between in leaving.items() if between != renames[old]}
@@ -228,7 +226,7 @@ class Lake:
     def step_aside(self, layer: Layer, renames: Mapping[str, str]) -> dict[str, str]:
         """As ``leave_names``, but all tables get a name in between, unless a run that died has left them at one: views
         that it has not renewed may read any other name."""
-        aside = {old: f"{old.removesuffix(_BETWEEN)}{_BETWEEN}" for old in renames}
+        aside = {old: renaming_name(old) for old in renames}
         for old, between in aside.items():
             if old != between:
                 self._rename_one(layer, old, between)

@@ -68,7 +68,7 @@ def test_no_view_stands_where_another_feed_has_its_own(name: str) -> None:
     assert named.view(table) == plain, "its own view"
 
 
-@pytest.mark.parametrize("name", ["t__data", "t__data_17"])
+@pytest.mark.parametrize("name", ["t__data", "t__data_17", "t__dropped_17", "t__renaming"])
 def test_no_view_stands_where_rows_lie(name: str) -> None:
     assert naming().view(("d", name)).startswith(f"f_d_{name}_")
 
@@ -110,8 +110,9 @@ def test_a_template_that_gives_two_tables_one_name_is_refused() -> None:
     names.view(T)
     with pytest.raises(ConfigError, match=r"table e.t would be called t, which has table d.t of feed f"):
         names.view(TableName("e", "t"))
-    with pytest.raises(ConfigError, match="is reserved"):
-        names.view(TableName("d", "x__data"))
+    for reserved in ("x__data", "x__dropped_7", "x__renaming"):
+        with pytest.raises(ConfigError, match="is reserved"):
+            names.view(TableName("d", reserved))
 
 
 def test_a_schema_of_a_database_holds_its_tables() -> None:

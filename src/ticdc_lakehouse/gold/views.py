@@ -41,6 +41,7 @@ _SHOWN = {
     Mode.WATERMARKS: "at the published watermark",
     Mode.EVENTUAL: "as far as its changes have arrived (gold mode eventual: not one point in time for all rows)",
 }
+_MARKER = "_views_in_place"
 
 
 def gold_view(
@@ -175,7 +176,12 @@ def _wanted(config: GoldConfig, tables: Iterable[TableName]) -> str:
 
 
 def _marker_view(feed: str) -> str:
-    return f"{feed}_views_in_place"
+    return f"{feed}{_MARKER}"
+
+
+def is_marker_view(name: str) -> bool:
+    """Whether a view of ops says nothing but that all views of a feed agree."""
+    return name.endswith(_MARKER)
 
 
 def refresh(lake: Lake, config: GoldConfig) -> None:

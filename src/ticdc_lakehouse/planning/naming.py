@@ -16,6 +16,7 @@ from ticdc_lakehouse.policy import NAME_TEMPLATE, SCHEMA_TEMPLATE
 from ticdc_lakehouse.schema.names import TableName, fold
 
 _DATA = re.compile(r"__(data|dropped)(_[0-9]+)?$")
+_RENAMING = "__renaming"
 OWN = ("events", "quarantine", "accounting", "schemas")
 """Suffixes of a feed's own tables and views in silver. Those of a feed `shop_crm` equal the names of the tables
 `crm.events`, … of a feed `shop`."""
@@ -76,8 +77,7 @@ class Naming:
     def _is_free(self, plain: str, own: tuple[str, TableName]) -> bool:
         if plain in self._views:
             return self._views[plain] == own
-        # `t__data` and `t__dropped` are names of the table `t` while it is created and after its DROP.
-        if _DATA.search(plain):
+        if is_internal(plain):
             return False
         feed, _, last = plain.rpartition("_")
         return last not in OWN or not self.is_feed(feed)
@@ -116,6 +116,24 @@ class Naming:
             self._data.add(taken.data)
             if taken.feed == self.feed:
                 self._data_by_name.setdefault(taken.table, set()).add((taken.named_at, taken.data))
+
+
+def is_internal(name: str) -> bool:
+    """Whether a live table has this name only while it is created or renamed, or after its DROP; no table gets it.
+
+    >>> [is_internal(name) for name in ("shop_orders", "shop_orders__data_7", "shop.orders__dropped", "t__renaming")]
+    [False, True, True, True]
+    """
+    return bool(_DATA.search(name)) or name.endswith(_RENAMING)
+
+
+def renaming_name(name: str) -> str:
+    """Returns the name of a live table that has left its own and not taken the next one yet.
+
+    >>> renaming_name("shop_orders"), renaming_name("shop_orders__renaming")
+    ('shop_orders__renaming', 'shop_orders__renaming')
+    """
+    return f"{name.removesuffix(_RENAMING)}{_RENAMING}"
 
 
 def dropped_name(data: str) -> str:

@@ -23,6 +23,7 @@ from ticdc_lakehouse.gold.state import published, published_feeds
 from ticdc_lakehouse.gold.time_travel import as_of
 from ticdc_lakehouse.job_parameters import LARGEST
 from ticdc_lakehouse.ops import status
+from ticdc_lakehouse.planning.naming import is_internal
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.silver import events_table
 from ticdc_local.cli.arguments import one_of, place_arguments, positive
@@ -112,16 +113,7 @@ def row_limit(text: str) -> int:
 def names(lake: Lake) -> list[str]:
     """The tables and views that a statement may name, without those that gold keeps for itself."""
     all_names = (f"{schema}.{name}" for layer, schema in lake.schemas.items() for name in lake.tables(layer))
-    return [name for name in all_names if not is_internal(name)]
-
-
-def is_internal(name: str) -> bool:
-    """Whether it is a table while it is created or after its DROP, or the mark that all views agree.
-
-    >>> [is_internal(name) for name in ("live.shop_orders", "live.shop_orders__dropped_7", "ops.shop_views_in_place")]
-    [False, True, True]
-    """
-    return bool(re.search(r"__(data|dropped)(_[0-9]+)?$|_views_in_place$", name))
+    return [name for name in all_names if not (is_internal(name) or views.is_marker_view(name))]
 
 
 def refresh_views(options: argparse.Namespace, lake: Lake) -> dict[str, Published]:
