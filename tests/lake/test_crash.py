@@ -159,6 +159,7 @@ def test_a_run_that_finds_the_writes_of_another_publishes_nothing(
     check(feed, 2)
 
 
+@pytest.mark.long
 def test_maintenance_takes_back_what_a_dead_run_wrote_before_it_deletes_files(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -177,6 +177,7 @@ def test_rows_that_come_before_the_truncate_that_they_follow_stay(
     assert feed.rows("t") == {2: ("after",)}
 
 
+@pytest.mark.long
 def test_rows_of_a_ddls_millisecond_are_before_or_after_it_as_they_arrived(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:

@@ -55,6 +55,7 @@ def sent(commit_ts: int, key: int, text: str | None, blob: bytes | None, *, flag
     return KafkaMessage(partition=0, key=(1).to_bytes(8) + framed(texts[:1]), value=framed(texts[1:]))
 
 
+@pytest.mark.long
 def test_texts_without_flags_are_the_bytes_that_they_quote(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     feed = Changefeed(spark, broker, tmp_path, protocol="open-protocol", schema=SCHEMA)
     values = {

@@ -54,6 +54,7 @@ def test_another_policy_of_irregular_dates_renews_the_views(feed: Changefeed) ->
     assert irregular(feed) == []
 
 
+@pytest.mark.long
 def test_views_of_a_table_renamed_while_blocked_show_its_own_rows(feed: Changefeed) -> None:
     """Also where a new session makes them again: another table has its earlier name. The policy changes back."""
     feed.described = {}

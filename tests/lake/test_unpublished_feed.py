@@ -40,6 +40,7 @@ def hours_without_window(lake: Lake, *carried: str) -> int:
     return int(row["minutes_without_window"]) // 60
 
 
+@pytest.mark.long
 def test_maintenance_passes_over_layers_that_never_ran(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     kept = {layer: {"retention_days": 7} for layer in ("bronze", "silver")}
     feed = Changefeed(spark, broker, tmp_path / "lake", described=kept, is_new_lake=True)

@@ -293,6 +293,7 @@ def test_repair_puts_rows_in_place_in_one_commit(verification: Verification) -> 
         decide(verification.lake, CONFIG.feed, "shop.named", Action.RESUME, "its late row is right")
 
 
+@pytest.mark.long
 def test_a_table_renamed_while_it_was_blocked_is_compared_and_repaired_as_itself(verification: Verification) -> None:
     """Its definition has the name of its TSO, which is another table's now."""
     before = verification.state

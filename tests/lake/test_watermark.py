@@ -183,6 +183,7 @@ def test_a_topic_is_not_waited_for_once_its_table_is_dropped_without_a_row(of_ma
     assert feed.go().tso == at(7)
 
 
+@pytest.mark.long
 def test_an_empty_topic_counts_with_a_watermark_read_before_its_end_offsets(of_many: Changefeed) -> None:
     feed, stray = of_many, f"{of_many.topic}-stray"
     feed.broker.create_topic(stray, 1)
@@ -205,6 +206,7 @@ def test_an_empty_topic_counts_with_a_watermark_read_before_its_end_offsets(of_m
     assert (feed.rows("t"), feed.rows("next")) == ({1: ("a",), 2: ("b",)}, {1: ("x",)})
 
 
+@pytest.mark.long
 def test_a_topic_with_only_a_message_in_quarantine_is_waited_for(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:
