@@ -149,7 +149,8 @@ class Gold(TableKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
         _NameTemplate,
         Meta(
             description="Names of tables and views. A name that two tables would get is refused; under the default "
-            "template the second one's gets a hash."
+            "template the second one's gets a hash. The same holds for one that ends in `__data`, `__dropped` or "
+            "`__renaming`, as live tables are called while they are made, after their DROP and while they are renamed."
         ),
     ] = NAME_TEMPLATE
     tables: Annotated[
