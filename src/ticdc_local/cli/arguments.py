@@ -6,7 +6,7 @@ import argparse
 import math
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -33,6 +33,15 @@ def place_arguments(parser: argparse.ArgumentParser) -> None:
 def pairs_argument(parser: argparse._ActionsContainer, flag: str, text: str) -> None:
     """Adds a flag that takes ``NAME=VALUE`` and may be repeated; ``text`` is its help. `named_values` reads it."""
     parser.add_argument(flag, action="append", default=[], metavar="NAME=VALUE", help=text)
+
+
+def refuse(options: argparse.Namespace, dests: Iterable[str], reason: str) -> None:
+    """Raises ConfigError if one of these arguments is given, with the reason why it has no effect: ``--dry-run`` that is
+    ignored changes what nobody wanted to change."""
+    for dest in dests:
+        given = getattr(options, dest)
+        if given is not None and given is not False and given != []:
+            raise ConfigError(f"--{dest.replace('_', '-')}: {reason}")
 
 
 def project_root(options: argparse.Namespace) -> Path:

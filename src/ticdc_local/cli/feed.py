@@ -14,7 +14,15 @@ from ticdc_lakehouse.config.feed import FEED_NAME, FEED_NAME_WORDS, Feed
 from ticdc_lakehouse.config.layer_settings import decoding_of
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.silver.first_messages import events_in
-from ticdc_local.cli.arguments import in_same_place, lake_root, named_values, pairs_argument, place_arguments, writing
+from ticdc_local.cli.arguments import (
+    in_same_place,
+    lake_root,
+    named_values,
+    pairs_argument,
+    place_arguments,
+    refuse,
+    writing,
+)
 from ticdc_local.cli.generate import sink_values
 from ticdc_local.cli.inspect import print_tree
 from ticdc_local.cli.notice import note, progress
@@ -27,6 +35,9 @@ EXAMPLES = """examples:
   ticdc-lake feed new crm                   asks for what a feed needs, on a terminal
   ticdc-lake feed new crm --protocol canal-json --topic crm --bootstrap-servers localhost:9092
   ticdc-lake feed check crm"""
+
+_OF_NEW = ("protocol", "topic", "bootstrap_servers", "time_zone", "option", "include", "force")
+"""The arguments that describe a new feed."""
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,7 +59,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Write or check, and say what comes next."""
-    return _new(options) if options.action == "new" else _check(options)
+    if options.action == "new":
+        return _new(options)
+    refuse(options, _OF_NEW, "`feed check` does not take it: the feed's file says it")
+    return _check(options)
 
 
 def _new(options: argparse.Namespace) -> int:

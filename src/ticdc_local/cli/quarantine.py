@@ -14,7 +14,7 @@ from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.silver import events_table, quarantine
 from ticdc_lakehouse.silver.quarantine import ALL, Position, fault_text, position_text, positions_of
-from ticdc_local.cli.arguments import in_same_place, place_arguments
+from ticdc_local.cli.arguments import in_same_place, place_arguments, refuse
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run
 from ticdc_local.cli.project import check_feed, feed_files, feed_named, open_reader
@@ -25,6 +25,8 @@ from ticdc_local.runner.display import without_controls
 _SHOWN = 20
 _TRIED = 1000
 """Messages that a dry run decodes at most: the first."""
+_ARGUMENTS = {"list": ("json",), "show": ("explain",), "replay": ("dry_run", "json"), "dismiss": ("reason",)}
+"""What each action takes beside the feed and its messages."""
 
 EXAMPLES = """examples:
   ticdc-lake quarantine list --feed crm
@@ -35,9 +37,7 @@ EXAMPLES = """examples:
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
-    parser.add_argument(
-        "action", choices=("list", "show", "replay", "dismiss"), help="dismiss: the message is not needed"
-    )
+    parser.add_argument("action", choices=tuple(_ARGUMENTS), help="dismiss: the message is not needed")
     place_arguments(parser)
     parser.add_argument("--feed", help="list: only this feed; other actions need it where there are several")
     parser.add_argument(
@@ -59,6 +59,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """List, show, replay or dismiss; 1 if a message stays open, or a position has no open message."""
+    _check_arguments(options)
     dismisses = options.action == "dismiss"
     messages = options.at or ([] if options.action in ("show", "dismiss") else [ALL])
     positions = positions_of(messages)
@@ -82,6 +83,14 @@ def run(options: argparse.Namespace) -> int:
             return _replay(options, feed_run(options, _one(feeds)), messages)
         case _:
             return _dismiss(feed_run(options, _one(feeds)), messages, options.reason)
+
+
+def _check_arguments(options: argparse.Namespace) -> None:
+    """Raises ConfigError for an argument of another action."""
+    for_others = {name for names in _ARGUMENTS.values() for name in names} - {*_ARGUMENTS[options.action]}
+    refuse(options, sorted(for_others), f"`quarantine {options.action}` does not take it")
+    if options.action == "replay" and not options.dry_run:
+        refuse(options, ["json"], "`quarantine replay` takes it beside --dry-run")
 
 
 def _feeds(options: argparse.Namespace) -> list[str]:

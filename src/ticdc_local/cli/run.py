@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the job with progress, or the notebook; 1 if the job fails, 3 if only a feed's alarm failed. The output of
     notebooks comes before the job's result, or with ``--quiet`` not at all."""
     given = named_values(options.param, "--param")
-    if options.job is not None and options.job.endswith((".py", ".ipynb")):
+    if options.every is None and options.job is not None and options.job.endswith((".py", ".ipynb")):
         return _run_notebook(options, given)
     return _run_job(options, given)
 

@@ -22,7 +22,7 @@ from ticdc_lakehouse.ops.verify.results import last_verification, verification_t
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_local.cli.arguments import age, place_arguments, seconds
+from ticdc_local.cli.arguments import age, place_arguments, refuse, seconds
 from ticdc_local.cli.notice import can_erase, progress
 from ticdc_local.cli.project import chosen_feeds, feed_files, open_reader
 from ticdc_local.delta_reader import DeltaReader
@@ -57,14 +57,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--max-age",
         type=age,
         metavar="TIME",
-        help="older data needs attention, in place of alarm.behind of the feed's file (30m, 6h, 2d)",
+        help="with --check, --json, --watch: older data needs attention, in place of alarm.behind of the feed's file "
+        "(30m, 6h, 2d)",
     )
 
 
 def run(options: argparse.Namespace) -> int:
     """Print each feed's status; with ``--check`` the worst feed's `Health` is the exit code."""
     if options.watch is not None:
+        refuse(options, ("check", "json"), "expected without --watch, which is for people")
         _watch(options)
+    elif not (options.check or options.json):
+        refuse(options, ("max_age",), "expected beside --check, --json or --watch")
     lake = open_reader(options)
     with progress("reading the lake"):
         found = [status_of(options, lake, feed) for feed in chosen_feeds(options, lake)]
