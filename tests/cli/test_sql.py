@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, StructField
 
 from ticdc_lakehouse.catalog import Lake
-from ticdc_local.cli import sql
+from ticdc_local.cli import main, sql
 from ticdc_local.cli.sql import MORE, PROMPT, complete, execute, run_all, typed
 from ticdc_local.cli.sql_result import Format, Printing, csv_line, json_line, markdown_lines, table_lines
 from ticdc_local.runner.notebook import sql_statements
@@ -141,6 +141,21 @@ def test_all_rows_are_printed_but_of_a_table(arguments: list[str], is_script: bo
     parser = argparse.ArgumentParser()
     sql.arguments(parser)
     assert sql.printing_of(parser.parse_args(arguments), is_script=is_script) == expected
+
+
+def test_what_one_statement_of_the_command_line_ends_with_takes_nothing_of_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    given: list[str] = []
+    monkeypatch.setattr(sql, "open_lake", lambda *_, **__: None)
+    monkeypatch.setattr(sql, "refresh_views", lambda *_: {})
+    monkeypatch.setattr(sql, "run_all", lambda _, statements, __: given.extend(statements) or 0)
+    script = "BEGIN SELECT 2; SELECT 3; END"
+    assert main(["sql", "-e", "SELECT 1 -- one", "-e", script, "-e", "SELECT 4; SELECT 5;"]) == 0
+    assert given == ["SELECT 1 -- one", script, "SELECT 4", "SELECT 5"]
+    given.clear()
+    assert main(["sql", "-e", ""]) == 0, "standard input is not read"
+    assert given == []
 
 
 def test_the_statements_after_one_that_fails_are_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
@@ -89,8 +89,8 @@ def run(options: argparse.Namespace) -> int:
     is_script = bool(options.statements) or not sys.stdin.isatty()
     printing = printing_of(options, is_script=is_script)
     if is_script:
-        text = ";\n".join(options.statements) or sys.stdin.read()
-        return run_all(lake, sql_statements(text), printing)
+        texts = options.statements or [sys.stdin.read()]
+        return run_all(lake, chain.from_iterable(map(sql_statements, texts)), printing)
     note("\n".join([*(feed_line(lake, feed, now) for feed, now in feeds.items()), _HINT]))
     with line_editing(names(lake)):
         for statement in typed(_read_line):
