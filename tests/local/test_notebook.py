@@ -198,6 +198,7 @@ def test_sql_cell_runs_its_statements_with_the_widgets_values(tmp_path: Path) ->
         ("a /* ; */; -- end;", ["a /* ; */"]),
         ("""a ';' ";" `;` '\\';' ; b""", ["""a ';' ";" `;` '\\';'""", "b"]),
         ("BEGIN a; b; END;", ["BEGIN a; b; END"]),
+        ("-- why\n/* how */ BEGIN a; b; END;", ["-- why\n/* how */ BEGIN a; b; END"]),
         ("a - b / c", ["a - b / c"]),
     ],
 )

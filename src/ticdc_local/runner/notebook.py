@@ -152,7 +152,7 @@ def _run_sql(cell: Cell, namespace: dict[str, Any]) -> None:
 
 def sql_statements(text: str) -> Iterator[str]:
     """An SQL cell's statements, split at ``;`` outside quotes and comments; ``BEGIN … END`` stays whole."""
-    if re.match(r"\s*BEGIN\b", text, re.IGNORECASE):
+    if re.match(r"\s*BEGIN\b", _without_comments(text), re.IGNORECASE):
         yield text.strip().rstrip(";")
         return
     statement = ""
