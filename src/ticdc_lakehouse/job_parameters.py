@@ -1,8 +1,10 @@
-"""Parameters of a job, which are texts, as values: the lake that they describe, words, whole numbers."""
+"""Parameters of a job, which are texts, as values: the lake that they describe, words, lists of names, numbers."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -46,6 +48,27 @@ def choice(parameters: Mapping[str, str], name: str, allowed: tuple[str, ...]) -
     if value not in allowed:
         raise ConfigError(f"parameter {name}: expected one of {', '.join(allowed)}, found {value!r}")
     return value
+
+
+def names(parameters: Mapping[str, str], name: str) -> list[str]:
+    """The names in a parameter that is a JSON list of them; none if it is missing. Raises ConfigError for other texts,
+    and for a name that is listed twice."""
+    listed = texts_in(parameters.get(name, "[]"), f"parameter {name}", "names")
+    for each, count in Counter(listed).items():
+        if count > 1:
+            raise ConfigError(f"parameter {name}: {each} is listed {count} times; expected once")
+    return listed
+
+
+def texts_in(text: str, where: str, what: str = "texts") -> list[str]:
+    """The texts of a JSON list. Raises ConfigError, which names ``where`` it stands and ``what`` they are."""
+    try:
+        items = json.loads(text)
+    except json.JSONDecodeError:
+        items = None
+    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
+        raise ConfigError(f"{where}: expected a JSON list of {what}, found {text!r}")
+    return items
 
 
 def seconds(parameters: Mapping[str, str], name: str) -> float:

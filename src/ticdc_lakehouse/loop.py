@@ -6,7 +6,6 @@ may be ended (`run_lock.RUNS`): all state is in the lake.
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from ticdc_codec.errors import ConfigError, LakehouseError
 from ticdc_codec.tso import time_of, with_time
+from ticdc_lakehouse import job_parameters
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.error_text import first_line, reported_cause
@@ -27,6 +27,8 @@ from ticdc_lakehouse.planning.published_state import Published
 
 LONGEST_PAUSE = 300.0
 """Seconds that a feed which fails again and again is left alone, at most."""
+_MOST_DOUBLINGS = 64
+"""Of a pause. A feed that fails for days fails more than 1,023 times, and 2 to that power is no float."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +104,7 @@ class _Feed:
         except (LakehouseError, PySparkException, Py4JError, OSError) as error:
             self.failures += 1
             self.known = None
-            pause = min(LONGEST_PAUSE, every_seconds * 2**self.failures)
+            pause = min(LONGEST_PAUSE, every_seconds * 2.0 ** min(self.failures, _MOST_DOUBLINGS))
             self.not_before = time.monotonic() + pause
             return FailedRound(feed=self.run.feed.name, number=self.number, error=error, next_try_seconds=pause)
         self.failures = 0
@@ -127,32 +129,23 @@ def loop_from_widgets(spark: SparkSession, dbutils: Any) -> None:
     """Run the loop of a notebook's widgets: ``feeds`` (a JSON list), ``every_seconds``, ``rounds`` (empty: for
     ever). Prints a line for each round of each feed.
 
-    Raises ConfigError for a widget or feed file that is wrong, and where the last round of a feed failed.
+    Raises ConfigError for a widget or feed file that is wrong, without a feed, and where the last round of a feed
+    failed.
     """
     configure_unless_done()
     widgets = dbutils.widgets.getAll()
-    runs = [
-        Run.from_parameters(spark, {**widgets, "feed": feed}, dbutils.secrets.get)
-        for feed in json.loads(widgets["feeds"])
-    ]
-    every, count = _number(widgets["every_seconds"], "every_seconds"), widgets["rounds"].strip()
+    feeds = job_parameters.names(widgets, "feeds")
+    if not feeds:
+        raise ConfigError("parameter feeds: expected the name of a feed or more, found none")
+    runs = [Run.from_parameters(spark, {**widgets, "feed": feed}, dbutils.secrets.get) for feed in feeds]
+    every, count = job_parameters.seconds(widgets, "every_seconds"), job_parameters.number(widgets, "rounds")
     last: dict[str, Round | FailedRound] = {}
-    for done in rounds(runs, every, int(_number(count, "rounds")) if count else None):
+    for done in rounds(runs, every, count):
         print(round_text(done), flush=True)
         last[done.feed] = done
     failed = [done for done in last.values() if isinstance(done, FailedRound)]
     if failed:
         raise ConfigError("\n".join(map(round_text, failed)))
-
-
-def _number(text: str, name: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = -1
-    if not 0 <= number < float("inf"):
-        raise ConfigError(f"parameter {name}: expected a number, 0 or more, found {text!r}")
-    return number
 
 
 def round_text(done: Round | FailedRound) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, redirect_stdout
 from io import StringIO
@@ -11,7 +10,7 @@ from pathlib import Path
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.config.feed import Feed, load_feeds
-from ticdc_lakehouse.job_parameters import lake_from
+from ticdc_lakehouse.job_parameters import lake_from, names
 from ticdc_local.cli.arguments import (
     in_same_place,
     lake_root,
@@ -31,7 +30,6 @@ from ticdc_local.runner.graph import read_job
 from ticdc_local.runner.job import feed_parameters, local_parameters, run_job
 from ticdc_local.runner.notebook import Surroundings, read_notebook, run_notebook
 from ticdc_local.runner.outcome import JobResult, JobState
-from ticdc_local.runner.reference import listed
 
 JOB = "ticdc_lake"
 LOOP = "ticdc_loop"
@@ -148,13 +146,13 @@ def notebook_named(name: str, project: Path) -> Path:
     return path
 
 
-def _feeds(names: list[str], declared: Mapping[str, str]) -> dict[str, str]:
+def _feeds(given: list[str], declared: Mapping[str, str]) -> dict[str, str]:
     """The job parameter that limits a run to these feeds. Raises ConfigError for several where the job takes one."""
-    if not names or "feed" not in declared:
-        return feed_parameters(*names) if names else {}
-    if len(names) > 1:
-        raise ConfigError(f"--feed: this job takes one, found {', '.join(names)}")
-    return {"feed": names[0]}
+    if not given or "feed" not in declared:
+        return feed_parameters(*given) if given else {}
+    if len(given) > 1:
+        raise ConfigError(f"--feed: this job takes one, found {', '.join(given)}")
+    return {"feed": given[0]}
 
 
 def check_feeds(parameters: Mapping[str, str]) -> tuple[Feed, ...]:
@@ -166,13 +164,6 @@ def check_feeds(parameters: Mapping[str, str]) -> tuple[Feed, ...]:
         return ()
     if parameters.get("feed") == "":
         raise ConfigError("--feed: this job takes one, found none")
-    names = (
-        [parameters["feed"]]
-        if "feed" in parameters
-        else listed(parameters.get("feeds", "[]"), "parameter feeds", "names")
-    )
-    for name, count in Counter(names).items():
-        if count > 1:
-            raise ConfigError(f"parameter feeds: {name} is listed {count} times; expected once")
+    feeds = [parameters["feed"]] if "feed" in parameters else names(parameters, "feeds")
     servers = parameters.get("bootstrap_servers") or None
-    return load_feeds(Path(parameters["feeds_root"]), names, bootstrap_servers=servers)
+    return load_feeds(Path(parameters["feeds_root"]), feeds, bootstrap_servers=servers)

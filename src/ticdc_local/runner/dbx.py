@@ -14,8 +14,9 @@ from typing import Any
 import yaml
 
 from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.job_parameters import texts_in
 from ticdc_local.runner.bundle import Bundle, load_bundle
-from ticdc_local.runner.reference import filled, listed
+from ticdc_local.runner.reference import filled
 
 FILE = "conf/deployment.yml"
 TARGET = "prod"
@@ -94,7 +95,7 @@ def _tasks(task: Mapping[str, Any], job: Mapping[str, Any]) -> Iterator[Mapping[
 
 def _inputs(task: Mapping[str, Any], job: Mapping[str, Any]) -> list[str]:
     values = {f"job.parameters.{name}": text for name, text in _parameters(job).items()}
-    return listed(filled(task["for_each_task"]["inputs"], values), f"{job['name']}: {task['task_key']}: inputs")
+    return texts_in(filled(task["for_each_task"]["inputs"], values), f"{job['name']}: {task['task_key']}: inputs")
 
 
 def _parameters(job: Mapping[str, Any]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from ticdc_codec.errors import ConfigError, suggestion
+from ticdc_lakehouse.job_parameters import texts_in
 from ticdc_local.runner.bundle import Bundle
 from ticdc_local.runner.graph import AnyTask, ForEachTask, Job, NotebookTask, RunJobTask, Task, read_job
 from ticdc_local.runner.notebook import Surroundings, run_notebook
@@ -29,7 +30,7 @@ from ticdc_local.runner.outcome import (
     job_state,
     skip_state,
 )
-from ticdc_local.runner.reference import INPUT, filled, listed, parameter, result_state
+from ticdc_local.runner.reference import INPUT, filled, parameter, result_state
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -155,7 +156,7 @@ class _Run:
     def for_each(self, work: ForEachTask, label: str, values: Mapping[str, str]) -> TaskResult:
         """Run the nested task for each input; a failure does not keep the other inputs from running."""
         try:
-            inputs = listed(filled(work.inputs, values), f"{label}: inputs")
+            inputs = texts_in(filled(work.inputs, values), f"{label}: inputs")
         except ConfigError as error:
             return TaskResult(task=label, state=TaskState.FAILED, error=error)
         iterations = tuple(

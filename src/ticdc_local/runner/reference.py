@@ -7,7 +7,6 @@ Source: https://docs.databricks.com/dev-tools/bundles/variables and https://docs
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import Any
@@ -90,15 +89,3 @@ def names_in(value: Any, pattern: re.Pattern[str]) -> Iterator[str]:
                 yield from names_in(item, pattern)
         case dict():
             yield from names_in(list(value.values()), pattern)
-
-
-def listed(text: str, where: str, what: str = "texts") -> list[str]:
-    """The texts of a JSON list: of a for-each task's inputs, or of a parameter. Raises ConfigError, which names
-    ``where`` and ``what`` the texts are."""
-    try:
-        items = json.loads(text)
-    except json.JSONDecodeError:
-        items = None
-    if not isinstance(items, list) or not all(isinstance(item, str) for item in items):
-        raise ConfigError(f"{where}: expected a JSON list of {what}, found {text!r}")
-    return items

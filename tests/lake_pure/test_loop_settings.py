@@ -1,0 +1,46 @@
+"""The loop's widgets, and how long it leaves a feed alone that fails; without Spark."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+
+import pytest
+
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse import loop
+from ticdc_lakehouse.loop import LONGEST_PAUSE, FailedRound, _Feed, loop_from_widgets
+
+WIDGETS = {"feeds": "[]", "every_seconds": "10", "rounds": ""}
+
+
+class FailingRun:
+    """A run of a feed whose brokers are gone."""
+
+    feed = SimpleNamespace(name="crm")
+
+    def bronze(self) -> None:
+        raise ConfigError("brokers do not answer")
+
+
+def test_pauses_grow_up_to_the_longest_however_often_a_feed_fails() -> None:
+    feed = _Feed(run=FailingRun())  # type: ignore[arg-type]
+    done = [feed.attempt(10.0) for _ in range(1100)]
+    pauses = [each.next_try_seconds for each in done if isinstance(each, FailedRound)]
+    assert pauses == [20, 40, 80, 160, *[LONGEST_PAUSE] * 1096]
+
+
+@pytest.mark.parametrize(
+    ("feeds", "said"),
+    [
+        ("[]", "expected the name of a feed or more, found none"),
+        ("crm", "expected a JSON list of names, found 'crm'"),
+        ('["crm", "crm"]', "crm is listed 2 times; expected once"),
+    ],
+)
+def test_a_loop_without_feeds_or_with_one_twice_does_not_begin(
+    feeds: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "configure_unless_done", lambda: None)
+    dbutils = SimpleNamespace(widgets=SimpleNamespace(getAll=lambda: WIDGETS | {"feeds": feeds}))
+    with pytest.raises(ConfigError, match=f"^parameter feeds: {said}$"):
+        loop_from_widgets(None, dbutils)  # type: ignore[arg-type]
