@@ -180,6 +180,14 @@ def test_a_wrong_command_line_is_said_in_two_lines(
         (["status", "--watch", "--json"], "--json: expected without --watch, which is for people"),
         (["status", "--check", "--watch", "5s"], "--check: expected without --watch, which is for people"),
         (
+            ["run", "notebooks/gold/as_of.py", "--param", "tos=1"],
+            "notebooks/gold/as_of.py: no parameter 'tos'; did you mean tso?",
+        ),
+        (
+            ["run", "notebooks/ops/selftest.py", "--feed", "shop_craft"],
+            "notebooks/ops/selftest.py: no parameter 'feed'; expected one of bronze_schema, catalog, ",
+        ),
+        (
             ["run", "notebooks/gold/as_of.py", "--every", "5s"],
             "--every runs the job ticdc_loop; expected no other, found notebooks/gold/as_of.py",
         ),
@@ -277,8 +285,8 @@ def test_a_folder_that_cannot_be_made_for_kafka(capsys: pytest.CaptureFixture[st
 def test_a_notebook_is_looked_for_here_then_in_the_project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "n.py").write_text("# Databricks notebook source\n")
-    assert notebook_named("n.py", PROJECT) == Path("n.py")
-    assert notebook_named("notebooks/gold/apply.py", PROJECT) == PROJECT / "notebooks/gold/apply.py"
+    assert notebook_named("n.py", PROJECT).path == Path("n.py")
+    assert notebook_named("notebooks/gold/apply.py", PROJECT).path == PROJECT / "notebooks/gold/apply.py"
 
 
 def test_a_folder_without_databricks_yml_is_no_project(tmp_path: Path) -> None:

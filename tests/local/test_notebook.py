@@ -14,6 +14,7 @@ from ticdc_local.runner.notebook import (
     Cell,
     CellKind,
     Surroundings,
+    check_parameters,
     read_notebook,
     run_notebook,
     sql_arguments,
@@ -188,6 +189,15 @@ def test_sql_cell_runs_its_statements_with_the_widgets_values(tmp_path: Path) ->
     )
     assert run_notebook(path, {}, Surroundings(spark=session)) == "True"
     assert session.asked == [("USE x", {}), ("-- no; not here\nSELECT :feed, a:feed, ':feed'", {"feed": "f"})]
+
+
+def test_a_parameter_is_in_some_cell_of_the_notebook_that_reads_it(tmp_path: Path) -> None:
+    cells = ('dbutils.widgets.text("feed", "f")', 'for name in ("a", "b"):\n    print(dbutils.widgets.get(name))')
+    path = notebook(tmp_path, *cells, "# MAGIC %sql\n# MAGIC SELECT :table", "# MAGIC %md\n# MAGIC fed", "no Python")
+    found = read_notebook(path)
+    check_parameters(found, ["feed", "a", "b", "table"])
+    with pytest.raises(ConfigError, match=r"n\.py: no parameter 'fed'; did you mean feed\?"):
+        check_parameters(found, ["a", "fed"])
 
 
 @pytest.mark.parametrize(

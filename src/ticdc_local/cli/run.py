@@ -28,7 +28,7 @@ from ticdc_local.runner.bundle import load_bundle
 from ticdc_local.runner.dbutils import Secrets
 from ticdc_local.runner.graph import read_job
 from ticdc_local.runner.job import feed_parameters, local_parameters, run_job
-from ticdc_local.runner.notebook import Surroundings, read_notebook, run_notebook
+from ticdc_local.runner.notebook import Notebook, Surroundings, check_parameters, read_notebook, run_notebook
 from ticdc_local.runner.outcome import JobResult, JobState
 
 JOB = "ticdc_lake"
@@ -130,20 +130,20 @@ def _run_notebook(options: argparse.Namespace, given: Mapping[str, str]) -> int:
         raise ConfigError(f"--feed: a notebook takes one, found {', '.join(options.feed)}")
     project, lake = project_root(options), lake_root(options)
     notebook = notebook_named(options.job, project)
-    own = {**local_parameters(project, lake), **({"feed": options.feed[0]} if options.feed else {})}
+    asked = {**({"feed": options.feed[0]} if options.feed else {}), **given}
+    check_parameters(notebook, asked)
+    own = local_parameters(project, lake)
     session = quiet_session(lake)
     lake_from(session, own)
-    value = run_notebook(notebook, {**own, **given}, Surroundings(spark=session))
+    value = run_notebook(notebook.path, {**own, **asked}, Surroundings(spark=session))
     if value is not None:
         print(value)
     return 0
 
 
-def notebook_named(name: str, project: Path) -> Path:
+def notebook_named(name: str, project: Path) -> Notebook:
     """The notebook, in this folder or else in the project's, checked before Spark starts. Raises ConfigError."""
-    path = Path(name) if Path(name).is_file() else project / name
-    read_notebook(path)
-    return path
+    return read_notebook(Path(name) if Path(name).is_file() else project / name)
 
 
 def _feeds(given: list[str], declared: Mapping[str, str]) -> dict[str, str]:

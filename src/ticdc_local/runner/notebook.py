@@ -11,15 +11,15 @@ from __future__ import annotations
 import ast
 import linecache
 import re
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from ticdc_codec.errors import ConfigError
+from ticdc_codec.errors import ConfigError, suggestion
 from ticdc_local.runner.dbutils import DbUtils, NotebookExit
 from ticdc_local.runner.display import display, display_html
 
@@ -174,6 +174,28 @@ def sql_arguments(statement: str, widgets: Mapping[str, str]) -> dict[str, str]:
         token[0] if token[0] in "'\"`" else token for token in _SQL_TOKEN.findall(_without_comments(statement))
     )
     return {name: widgets[name] for name in _MARKER.findall(plain) if name in widgets}
+
+
+def check_parameters(notebook: Notebook, names: Iterable[str]) -> None:
+    """Raises ConfigError for a parameter that the notebook cannot read, since its name is in none of its cells."""
+    texts = [text for cell in notebook.cells for text in _texts(cell)]
+    for name in names:
+        if name not in texts:
+            declared = re.findall(r"\bwidgets\.\w+\(\s*['\"](\w+)", "".join(cell.source for cell in notebook.cells))
+            raise ConfigError(f"{notebook.path}: no parameter {name!r}; {suggestion(name, {*declared})}")
+
+
+def _texts(cell: Cell) -> Iterator[str]:
+    """The texts in a Python cell, and the names of an SQL cell's markers."""
+    match cell.kind:
+        case CellKind.PYTHON:
+            with suppress(SyntaxError, ValueError):  # told when the cell is run
+                values = (node.value for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Constant))
+                yield from (value for value in values if isinstance(value, str))
+        case CellKind.SQL:
+            yield from _MARKER.findall(cell.source)
+        case CellKind.MARKDOWN:
+            pass
 
 
 def read_notebook(path: Path) -> Notebook:
