@@ -10,12 +10,12 @@ from ticdc_lakehouse.gold.maintenance import Maintained
 from ticdc_lakehouse.gold.state import published_feeds
 from ticdc_lakehouse.ops import retention
 from ticdc_local.cli.arguments import place_arguments
-from ticdc_local.cli.notice import progress
+from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run, open_lake
-from ticdc_local.cli.project import feed_named
+from ticdc_local.cli.project import feed_files, feed_named
 
 EXAMPLES = """examples:
-  ticdc-lake maintain                   every feed that has published
+  ticdc-lake maintain                   every feed that has a file and has published
   ticdc-lake maintain --feed crm --json"""
 
 
@@ -31,9 +31,11 @@ def run(options: argparse.Namespace) -> int:
     if options.feed is not None:
         feed_named(options, options.feed)
     lake = open_lake(options)
-    feeds = [options.feed] if options.feed else published_feeds(lake)
+    feeds, files = [options.feed] if options.feed else published_feeds(lake), feed_files(options)
+    for feed in (each for each in feeds if each not in files):
+        note(f"{feed}: no file in resources/feeds, so its tables stay as they are")
     objects = []
-    for feed in feeds:
+    for feed in (each for each in feeds if each in files):
         run = feed_run(options, feed, lake)
         with progress(f"{feed}: compacting"):
             done = run.maintain()
