@@ -96,3 +96,5 @@ def test_the_list_of_feeds_is_written_for_the_first_feed_alone() -> None:
     assert preamble.startswith('{{skip "__preamble"}}'), "else the CLI writes it, empty"
     (skipped,) = re.findall(r'\{\{if eq \.only_feed "no"\}\}\{\{skip "([^"]+)"\}\}\{\{end\}\}', preamble)
     assert (TEMPLATE / "template" / f"{skipped}.tmpl").is_file()
+    assert [name for name, each in PROPERTIES.items() if "skip_prompt_if" in each] == ["catalog"], "asked in vain"
+    assert PROPERTIES["catalog"]["skip_prompt_if"] == {"properties": {"only_feed": {"const": "no"}}}
