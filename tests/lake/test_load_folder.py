@@ -227,7 +227,7 @@ def test_options_of_the_notebook_are_those_of_the_command() -> None:
     options = read_load_options("--no-header --csv-separator '\t' --escape-backslash=false", "Asia/Tokyo")
     dumpling = DumplingOptions(no_header=True, csv_separator="\t", escape_backslash=False)
     assert options == LoadOptions(time_zone="Asia/Tokyo", dumpling=dumpling)
-    for text in ("--nowhere", "--csv-output-dialect teradata", "--csv-separator '"):
+    for text in ("--nowhere", "--csv-output-dialect teradata", "--csv-separator '", "--csv ;", "--t shop.orders"):
         with pytest.raises(ConfigError, match="options: "):
             read_load_options(text)
 

@@ -105,7 +105,8 @@ def read_load_options(text: str, time_zone: str | None = None) -> LoadOptions:
     >>> read_load_options("--table shop.orders --csv-null-value ''").dumpling.csv_null_value
     ''
     """
-    parser = argparse.ArgumentParser(exit_on_error=False, add_help=False)
+    # An abbreviation that is ambiguous ends the process in spite of exit_on_error, before Python 3.12.5.
+    parser = argparse.ArgumentParser(exit_on_error=False, add_help=False, allow_abbrev=False)
     add_load_options(parser)
     try:
         parsed, unknown = parser.parse_known_args(shlex.split(text), argparse.Namespace(time_zone=time_zone))
