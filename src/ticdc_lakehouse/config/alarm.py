@@ -33,7 +33,7 @@ class Duration(int):
 
 class Alarm(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """When a run of the feed ends with an alarm although each layer did its work: the job's last task fails, and
-    `ticdc-lake run` ends with code 3. So does one of a feed of which messages landed and nothing was ever published."""
+    `ticdc-lake run` ends with code 3. A feed that has landed messages and never published anything always ends so."""
 
     behind: Annotated[
         Duration | None,
