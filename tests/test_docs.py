@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,29 @@ def test_links_lead_to_pages_and_headings(page: Path) -> None:
 def test_modules_and_names_that_a_page_gives_are_there(page: Path) -> None:
     for dotted in re.findall(r"`(ticdc_(?:codec|lakehouse|local|testkit)(?:\.\w+)+)", page.read_text(encoding="utf-8")):
         assert resolves(dotted), dotted
+
+
+@pages
+def test_members_of_classes_that_a_page_gives_are_there(page: Path) -> None:
+    for owner, member in re.findall(r"`([A-Z]\w+)\.(\w+)[`(]", page.read_text(encoding="utf-8")):
+        assert owner not in members() or member in members()[owner], f"{owner}.{member}"
+
+
+@cache
+def members() -> dict[str, set[str]]:
+    """The names of methods and fields of each class of the code."""
+    found: dict[str, set[str]] = {}
+    for path in SRC.rglob("*.py"):
+        for owner in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(owner, ast.ClassDef):
+                named = found.setdefault(owner.name, set())
+                for node in owner.body:
+                    match node:
+                        case ast.FunctionDef(name=name) | ast.AnnAssign(target=ast.Name(id=name)):
+                            named.add(name)
+                        case ast.Assign(targets=[ast.Name(id=name)]):
+                            named.add(name)
+    return found
 
 
 def test_modules_of_the_lakehouse_that_architecture_gives_are_there() -> None:
