@@ -13,11 +13,11 @@ import yaml
 from ticdc_codec.event import Op, RowChange
 from ticdc_codec.options import CraftFloat
 from ticdc_codec.protocols import MessageDecoder
-from ticdc_lakehouse.config.feed import load_feed
+from ticdc_lakehouse.config.feed import FEED_NAME, load_feed
 from ticdc_lakehouse.policy import Mode
-from ticdc_local.cli import main
+from ticdc_local.cli import main, parsed
 from ticdc_local.cli.decode import decoded_lines
-from ticdc_local.cli.generate import paced
+from ticdc_local.cli.generate import next_command, paced
 from ticdc_testkit.workload.stream import Interval
 
 ROW = RowChange(op=Op.INSERT, database="d", table="t", commit_ts=1, commit_ms=0, before=None, after={}, columns=())
@@ -43,6 +43,26 @@ def test_the_feed_file_reads_what_was_written(protocol: str, tmp_path: Path) -> 
         assert [line["offset"] for _, line in own] == [*range(len(own))]
         kinds = {event["kind"] for number, _ in own for event in decoded[number]["events"]}  # type: ignore[attr-defined]
         assert {"row", "resolved"} <= kinds
+
+
+@pytest.mark.parametrize(
+    ("topic", "given", "expected"),
+    [
+        ("crm", [], "feed new crm --protocol simple --topic crm --bootstrap-servers h:1"),
+        (
+            "2026.Crm",
+            ["encoding-format=avro", "time-zone=Asia/Shanghai"],
+            "feed new feed_2026_crm --protocol simple --topic 2026.Crm --bootstrap-servers h:1 "
+            "--option encoding-format=avro --time-zone Asia/Shanghai",
+        ),
+    ],
+)
+def test_the_feed_that_is_proposed_reads_the_stream(topic: str, given: list[str], expected: str) -> None:
+    options = [part for pair in given for part in ("--option", pair)]
+    stream = ("--workload", "shop", "--protocol", "simple", "--bootstrap-servers", "h:1")
+    assert next_command(parsed(["generate", *stream, *options]), topic) == f"ticdc-lake {expected}"
+    name = parsed(expected.split()).name
+    assert FEED_NAME.fullmatch(name)
 
 
 def test_with_a_schema_file_the_tables_existed_before(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import base64
 import json
 import os
 import re
+import shlex
 import sys
 import time
 from collections import Counter
@@ -99,7 +100,7 @@ def run(options: argparse.Namespace) -> int:
     for path in filter(None, (options.schema_file, options.feed_file)):
         note(f"wrote {path}")
     if options.file is None:
-        note(f"Next: {_next_command(options, topic)}")
+        note(f"Next: {next_command(options, topic)}")
     return 0
 
 
@@ -119,13 +120,16 @@ def _changefeed(options: argparse.Namespace, protocol: str, given: Mapping[str, 
     return feed
 
 
-def _next_command(options: argparse.Namespace, topic: str) -> str:
+def next_command(options: argparse.Namespace, topic: str) -> str:
     """What makes tables of the stream: a run, once there is a feed file."""
     if options.feed_file is not None:
         return f"ticdc-lake run --feed {options.feed_file.stem}"
-    name = re.sub("[^a-z0-9_]", "_", topic.lower())
-    source = f"--topic {topic} --bootstrap-servers {options.bootstrap_servers}"
-    return f"ticdc-lake feed new {name} --protocol {options.protocol} {source}"
+    feed = re.sub("[^a-z0-9_]", "_", topic.lower())
+    words = ["--protocol", options.protocol, "--topic", topic, "--bootstrap-servers", options.bootstrap_servers]
+    for pair in options.option:
+        name, _, value = pair.partition("=")
+        words += ["--time-zone", value] if name == "time-zone" else ["--option", pair]
+    return shlex.join(["ticdc-lake", "feed", "new", feed if feed[0].isalpha() else f"feed_{feed}", *words])
 
 
 def _refuse_to_overwrite(options: argparse.Namespace) -> None:
