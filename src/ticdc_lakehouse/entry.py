@@ -204,8 +204,10 @@ class Run:
     def load(self, folder: str, options: LoadOptions | None = None) -> Loaded:
         """Load tables of Dumpling's export in ``folder``, and bring them to where gold is.
 
-        Raises ConfigError and ApplyError as `ops.load.load`.
+        Raises ConfigError and ApplyError as `ops.load.load`, and ConfigError without a folder.
         """
+        if not folder:
+            raise ConfigError("folder: expected that of an export, found none")
         status.create_feed(self.lake, self.feed.name)
         with self._exclusive(Layer.GOLD), timed("ops", "loaded", feed=self.feed.name, folder=folder) as found:
             loaded = load(
