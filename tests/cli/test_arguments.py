@@ -77,6 +77,10 @@ def test_the_version_is_that_of_the_package(command: tuple[str, ...], capsys: py
         ),
         (("sql", "--format", "xml"), "--format: expected one of table, csv, json, markdown, found 'xml'"),
         (("doctor", "--log-format", "xml"), "--log-format: expected one of text, json, found 'xml'"),
+        (
+            ("generate", "--workload", "shop", "--protocol", "craft", "--file", "-", "--dispatch", "rows"),
+            "--dispatch: expected one of index-value, table, found 'rows'",
+        ),
     ],
 )
 def test_a_word_that_is_none_of_those_expected(
@@ -116,6 +120,8 @@ def command_parser(command: str) -> argparse.ArgumentParser:
         (["status", "crm"], " status", "no such argument: crm; expected one of --check, --feed, "),
         (["quarantine", "lst"], " quarantine", "argument action: invalid choice: 'lst' (choose from "),
         (["run", "--every", "soon"], " run", "argument --every: expected a time such as 10s, 5m or 1h, "),
+        (["demo", "--steps", "0"], " demo", "argument --steps: expected a whole number, 1 or more, found '0'"),
+        (["verify-stream", "x", "--every", "-1"], " verify-stream", "argument --every: expected "),
         ([], "", "the following arguments are required: COMMAND"),
     ],
 )
@@ -192,7 +198,6 @@ def test_a_wrong_command_line_is_said_in_two_lines(
             "--every runs the job ticdc_loop; expected no other, found notebooks/gold/as_of.py",
         ),
         (["table", "resume", "shop.t", "--feed", "nope", "--reason", "no"], "nope.yml: no such feed"),
-        (["demo", "--steps", "0"], "--steps: expected 1 or more, found 0"),
     ],
 )
 def test_a_wrong_argument_is_one_line_and_code_2(

@@ -83,7 +83,6 @@ def test_a_file_without_watermarks_is_for_the_eventual_mode() -> None:
     [
         (["--file", "craft.json"], "--file: expected one of canal_json-noext.jsonl.gz, canal_json.jsonl.gz, "),
         (["--option", "craft-floats=trust"], "craft-floats: unknown sink-uri option"),
-        (["--every", "0"], "--every: expected 1 or more, found 0"),
         (["--markdown", "/no/such/folder/x.md"], "--markdown: /no/such/folder/x.md: cannot be written: No such file"),
     ],
 )

@@ -31,7 +31,7 @@ from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.ops.status import FeedStatus
 from ticdc_lakehouse.silver import events_table
 from ticdc_local.broker import Broker, recorded_messages
-from ticdc_local.cli.arguments import LAKE, in_same_place, lake_root, place_arguments, project_root, writing
+from ticdc_local.cli.arguments import LAKE, in_same_place, lake_root, place_arguments, positive, project_root, writing
 from ticdc_local.cli.job_text import progress_text, result_text
 from ticdc_local.cli.notice import note
 from ticdc_local.cli.open_lake import silence_query_log
@@ -122,7 +122,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     place_arguments(parser)
     parser.add_argument(
         "--steps",
-        type=int,
+        type=positive,
         default=STEPS,
         metavar="N",
         help=f"compare {STEP_BY_STEP} at N watermarks (default: {STEPS}), the others at the last",
@@ -140,8 +140,6 @@ def run(options: argparse.Namespace, open_session: Callable[[Path], SparkSession
 
     ``open_session`` opens the session of the lake's folder.
     """
-    if options.steps < 1:
-        raise ConfigError(f"--steps: expected 1 or more, found {options.steps}")
     demo = _prepared(options, open_session)
     verdicts: dict[str, list[Verdict]] = {name: [] for name in FEEDS}
     with Broker(demo.lake / "kafka") as broker, ThreadPoolExecutor(1) as pool:

@@ -22,7 +22,7 @@ from ticdc_codec.message import ClaimCheck, Message, StoredObject
 from ticdc_codec.options import LargeMessage, SinkOptions, option_names, sink_options
 from ticdc_codec.protocols import SPELLINGS, protocol_named
 from ticdc_lakehouse.counted import counted
-from ticdc_local.cli.arguments import named_values, pairs_argument, positive, writing
+from ticdc_local.cli.arguments import named_values, one_of, pairs_argument, positive, writing
 from ticdc_local.cli.notice import note, progress
 from ticdc_testkit.workload import WORKLOADS, workload_named
 from ticdc_testkit.workload.stream import Changefeed, Dispatch, Interval, intervals
@@ -46,7 +46,11 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--topic", help="created if it does not exist (default: the workload's name)")
     parser.add_argument("--partitions", type=positive, default=1, metavar="N", help="of the topic (default: 1)")
     parser.add_argument(
-        "--dispatch", type=Dispatch, choices=[*Dispatch], default=Dispatch.INDEX_VALUE, help="rows to partitions by"
+        "--dispatch",
+        type=one_of(Dispatch),
+        choices=tuple(Dispatch),
+        default=Dispatch.INDEX_VALUE,
+        help="rows to partitions by (default: index-value)",
     )
     parser.add_argument(
         "--rows",

@@ -12,7 +12,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local.cli.arguments import named_values, pairs_argument, writing
+from ticdc_local.cli.arguments import named_values, pairs_argument, positive, writing
 from ticdc_local.cli.notice import note
 from ticdc_local.temporary import temporary_folder
 from ticdc_testkit.recorded_streams import RecordedStream, recorded_streams
@@ -97,7 +97,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--file", action="append", default=[], help="only message files of this name, such as craft.jsonl.gz"
     )
-    parser.add_argument("--every", type=int, default=1, metavar="N", help="compare each Nth answer, and the last")
+    parser.add_argument("--every", type=positive, default=1, metavar="N", help="compare each Nth answer, and the last")
     pairs_argument(parser, "--option", "a further option of the feeds that have it")
     parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the summary into this file")
     parser.add_argument(
@@ -109,8 +109,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Print a summary, and note each watermark of a single file, or one line each of several; 1 if any cell
     differs."""
-    if options.every < 1:
-        raise ConfigError(f"--every: expected 1 or more, found {options.every}")
     streams = chosen(recorded_streams(options.folder, named_values(options.option, "--option")), options.file)
     if options.markdown is not None:
         with writing("--markdown", options.markdown):  # now, and not when all streams have run
