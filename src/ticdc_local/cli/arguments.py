@@ -36,8 +36,8 @@ def pairs_argument(parser: argparse._ActionsContainer, flag: str, text: str) -> 
 
 
 def refuse(options: argparse.Namespace, dests: Iterable[str], reason: str) -> None:
-    """Raises ConfigError if one of these arguments is given, with the reason why it has no effect: ``--dry-run`` that is
-    ignored changes what nobody wanted to change."""
+    """Raises ConfigError if one of these arguments is given, with the reason why it would have no effect: a
+    ``--dry-run`` that is ignored changes what nobody wanted to change."""
     for dest in dests:
         given = getattr(options, dest)
         if given is not None and given is not False and given != []:
