@@ -27,4 +27,4 @@ run = Run.from_widgets(spark, dbutils)
 
 # COMMAND ----------
 
-display(run.maintain())
+print(run.maintain())

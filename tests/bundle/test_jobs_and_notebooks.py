@@ -24,6 +24,7 @@ from bundle_files import (
     notebook_tasks,
 )
 
+from ticdc_lakehouse.entry import Run
 from ticdc_local.runner.bundle import Bundle, Resource, load_bundle
 from ticdc_local.runner.graph import ForEachTask, NotebookTask, RunJobTask, read_job
 from ticdc_local.runner.job import local_parameters
@@ -244,6 +245,13 @@ def test_notebooks_are_thin(path: Path) -> None:
         assert not any(alias.name == "*" for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names)
     imports = re.findall(r"^(?:from|import) (\w+)", path.read_text(), re.MULTILINE)
     assert imports == ["ticdc_lakehouse"]
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebooks_display_data_frames_alone(path: Path) -> None:
+    """On Databricks `display` raises an exception for a value that is none and has no HTML of its own."""
+    for method in re.findall(r"display\(run\.(\w+)\(\)\)", path.read_text()):
+        assert getattr(Run, method).__annotations__["return"] == "DataFrame", method
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
