@@ -151,6 +151,8 @@ def test_a_wrong_command_line_is_said_in_two_lines(
         (["run", "--feed", "shop_craf"], "shop_craf.yml: no such feed; did you mean shop_craft?"),
         (["run", "--feed", "shop_open", "--feed", "shop_open"], "parameter feeds: shop_open is listed 2 times"),
         (["run", "ticdc_feed"], "--feed: this job takes one, found none"),
+        (["run", "ticdc_selftest", "--feed", "a"], "--feed: this job takes none, found a"),
+        (["run", ""], "no jobs named ''; expected one of ticdc_feed, ticdc_lake, "),
         (["run", "ticdc_feed", "--feed", "nope"], "nope.yml: no such feed; expected one of shop_canal, "),
         (["run", "ticdc_feed", "--feed", "a", "--feed", "b"], "--feed: this job takes one, found a, b"),
         (["run", "nope.py"], "nope.py: there is no such notebook"),

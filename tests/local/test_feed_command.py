@@ -70,6 +70,10 @@ def test_a_feed_file_is_not_written_over_without_force(project: Path, capsys: py
             "NAME: expected at most 40 letters a-z, digits and _, beginning with a letter, found '../crm'",
         ),
         (("crm", "--protocol", "craft", "--option", "no-option=1"), "no-option"),
+        (
+            ("crm", "--protocol", "craft", "--option", f"max-batch-size={'9' * 5000}"),
+            "options.max-batch-size: expected a positive whole number",
+        ),
         (("crm",), "--protocol: expected a value, and there is no terminal to ask for it"),
     ],
 )

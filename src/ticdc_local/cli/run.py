@@ -118,7 +118,7 @@ def _refused_text(refused: Mapping[str, str]) -> str:
 def _job_key(options: argparse.Namespace) -> str:
     """The job that the options mean. Raises ConfigError."""
     if options.every is None:
-        return options.job or JOB
+        return JOB if options.job is None else str(options.job)
     if options.job not in (None, LOOP):
         raise ConfigError(f"--every runs the job {LOOP}; expected no other, found {options.job}")
     return LOOP
@@ -147,9 +147,14 @@ def notebook_named(name: str, project: Path) -> Notebook:
 
 
 def _feeds(given: list[str], declared: Mapping[str, str]) -> dict[str, str]:
-    """The job parameter that limits a run to these feeds. Raises ConfigError for several where the job takes one."""
-    if not given or "feed" not in declared:
-        return feed_parameters(*given) if given else {}
+    """The job parameter that limits a run to these feeds. Raises ConfigError for several where the job takes one, and
+    for any where it takes none."""
+    if not given:
+        return {}
+    if "feed" not in declared and "feeds" not in declared:
+        raise ConfigError(f"--feed: this job takes none, found {', '.join(given)}")
+    if "feed" not in declared:
+        return feed_parameters(*given)
     if len(given) > 1:
         raise ConfigError(f"--feed: this job takes one, found {', '.join(given)}")
     return {"feed": given[0]}
