@@ -13,6 +13,7 @@ from ticdc_codec.event import Resolved
 from ticdc_codec.options import sink_options
 from ticdc_codec.protocols import PROTOCOLS
 from ticdc_local.cli import main
+from ticdc_local.cli import quarantine as quarantine_command
 from ticdc_local.cli.quarantine import message_text
 from ticdc_local.cli.quarantined import dump
 
@@ -100,8 +101,27 @@ def test_a_dry_run_says_what_would_decode_and_changes_nothing(
     tried = json.loads(capsys.readouterr().out)
     assert [(each["position"], each["decodes"]) for each in tried] == [("t/0/1", True), ("t/0/2", False)]
     assert quarantine(project, "replay", "--dry-run", "--at", "t/0/1") == 0
-    assert capsys.readouterr().out.startswith("crm: of 1 message 1 would decode, 0 stay open\n")
+    out, notes = capsys.readouterr()
+    assert out == "crm: of 1 message 1 would decode, 0 stay open\n"
+    assert notes == f"Next: ticdc-lake quarantine replay --feed crm --at t/0/1 --project {project}\n"
+    for json_or_text in ([], ["--json"]):
+        assert quarantine(project, "replay", "--dry-run", "--at", "t/0/9", *json_or_text) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "crm: of 0 messages 0 would decode, 0 stay open",
+        "no open message at 1 position given with --at",
+        "[]",
+    ]
     assert sorted(project.rglob("*")) == before
+
+
+def test_a_dry_run_that_ends_before_the_last_open_message_says_so(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(quarantine_command, "_TRIED", 1)
+    assert quarantine(project, "replay", "--dry-run") == 0
+    out, notes = capsys.readouterr()
+    assert out == "crm: of 1 message 1 would decode, 0 stay open\n"
+    assert notes.startswith("crm: only the first 1 were tried\n")
 
 
 def test_a_dry_run_knows_that_a_message_is_too_large(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

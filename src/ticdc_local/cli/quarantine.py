@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from collections import Counter
 
 from ticdc_codec.errors import ConfigError
@@ -78,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
             feed = feed_named(options, _one(feeds))
             return show(options, open_reader(options), feed, positions)
         case "replay" if options.dry_run:
-            return _try_replay(options, feed_named(options, _one(feeds)), positions)
+            return _try_replay(options, feed_named(options, _one(feeds)), messages)
         case "replay":
             return _replay(options, feed_run(options, _one(feeds)), messages)
         case _:
@@ -144,21 +145,30 @@ def _rest(feed: str, count: int) -> list[str]:
     return [f"  and {count - _SHOWN} more; silver.{feed}_quarantine has all that ever were"] if count > _SHOWN else []
 
 
-def _try_replay(options: argparse.Namespace, feed: Feed, positions: list[Position]) -> int:
-    """Print how many messages would decode now, and why the others would not; 1 if there are others."""
-    lake = open_reader(options)
+def _try_replay(options: argparse.Namespace, feed: Feed, messages: list[str]) -> int:
+    """Print how many messages would decode now, and why the others would not; 1 if there are others, or a position has
+    no open message."""
+    lake, positions = open_reader(options), positions_of(messages)
+    limit = max(_TRIED, len(positions))
     with progress("decoding"):
-        tried = trial(lake, feed, positions, _TRIED)
+        tried = trial(lake, feed, positions, limit)
     failed = [message for message in tried if message.failure is not None]
+    if len(tried) == limit > len(positions):
+        note(f"{feed.name}: only the first {limit} were tried")
     if options.json:
         print(json.dumps([*map(tried_object, tried)]))
-        return 1 if failed else 0
-    messages = counted(len(tried), "message")
-    print(f"{feed.name}: of {messages} {len(tried) - len(failed)} would decode, {len(failed)} stay open")
+        return 1 if failed or len(tried) < len(set(positions)) else 0
+    count = counted(len(tried), "message")
+    print(f"{feed.name}: of {count} {len(tried) - len(failed)} would decode, {len(failed)} stay open")
     print("\n".join(failure_text(message) for message in failed[:_SHOWN]), end="\n" if failed else "")
     if len(tried) > len(failed):
-        note(f"Next: {in_same_place(options, f'ticdc-lake quarantine replay --feed {feed.name}')}")
-    return 1 if failed else 0
+        replay = shlex.join(["ticdc-lake", "quarantine", "replay", "--feed", feed.name, *_at(options.at)])
+        note(f"Next: {in_same_place(options, replay)}")
+    return 1 if _not_open(messages, len(tried)) or failed else 0
+
+
+def _at(messages: list[str]) -> list[str]:
+    return [word for message in messages for word in ("--at", message)]
 
 
 def _replay(options: argparse.Namespace, run: Run, messages: list[str]) -> int:
