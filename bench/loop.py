@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 from statistics import median
 
 from bench.made import Made
+from bench.place import as_users_run_it
 from bench.report import Target, table
 from bench.sustained import PARTITIONS, TABLES, feed_run, kafka_messages
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.loop import FailedRound, Round, rounds
 from ticdc_local.broker import Broker
-from ticdc_local.session import SETTINGS
 
 FEED = "loop"
 RATE = 10_000
@@ -73,8 +73,6 @@ class LoopResult:
 def measure(lake: Lake, rate: int, seconds: int) -> LoopResult:
     """Carry a changefeed of this rate for so long, and until all of it is published."""
     assert lake.root is not None
-    for name in ("spark.sql.codegen.wholeStage", "spark.sql.codegen.factoryMode"):
-        lake.spark.conf.set(name, SETTINGS[name])  # what users run
     with Broker(lake.root / FEED / "kafka") as broker:
         broker.create_topic(FEED, PARTITIONS)
         run = feed_run(lake.spark, lake.root, broker.bootstrap_servers, FEED, TABLES)
@@ -137,9 +135,10 @@ def report(result: LoopResult) -> str:
 
 def main(lake: Lake, seconds: int) -> list[Target]:
     """Measure and print."""
-    result = measure(lake, RATE, seconds)
-    print(report(result), flush=True)
-    heap = heap_by_round(lake)
+    with as_users_run_it(lake.spark):
+        result = measure(lake, RATE, seconds)
+        print(report(result), flush=True)
+        heap = heap_by_round(lake)
     print(f"live heap: {', '.join(f'{mb:.0f} MB after round {number}' for number, mb in heap.items())}\n", flush=True)
     last_two_thirds = result.lags[len(result.lags) // 3 :]
     return [
