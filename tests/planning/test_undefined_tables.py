@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 from one_table import (
@@ -19,6 +20,7 @@ from one_table import (
     steps,
 )
 
+from ticdc_lakehouse.planning.naming import NameInUse, Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Published, Recoverable, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind
@@ -67,6 +69,34 @@ def merged(made: TablePlan) -> list[RowGroup]:
 def test_rows_tell_the_columns_of_a_new_table() -> None:
     made = plan(window(LIKE, rows=(group(NAME, 15),)))
     assert (block_reason(made), merged(made)) == (None, [group(NAME, 15)])
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_rows_of_a_reused_name_are_of_the_table_that_had_it(published: bool) -> None:
+    """A RENAME gave it to a table that gold did not know."""
+    create = ddl(11, "CREATE TABLE t (id BIGINT PRIMARY KEY, v VARCHAR(9))")
+    ddls = RENAME, ddl(16, "RENAME TABLE idle TO t")
+    now = window(*(ddls if published else (create, *ddls)), rows=(group(NAME, 15), group(NAME, 18), group(U, 19)))
+    if published:
+        now = replace(now, before=replace(now.before, tables={NAME: STATE}), known={DATA: KNOWN})
+    assert (merged(plan(now, U)), merged(plan(now))) == ([group(NAME, 15), group(U, 19)], [group(NAME, 18)])
+    made = plan(now)
+    assert made.definition is not None
+    assert (made.definition.source, made.definition.named_at, made.steps[0]) == ("wire", 17, made.steps[-1])
+    assert [each.after for each in made.steps if isinstance(each, MergeRows)] == [17]
+    new = plan(window(rows=(group(NAME, 15),)))
+    assert new.definition is not None
+    assert (new.definition.named_at, [each.after for each in new.steps if isinstance(each, MergeRows)]) == (0, [10])
+
+
+def test_a_name_that_a_table_had_before_the_window_is_reused_from_its_rows_on() -> None:
+    """Replayed and late rows from before are of the other one."""
+    now = window(rows=(group(NAME, 15),))
+    for batches, named_at in ((None, 14), ((3, 4), 0)):
+        before = [NameInUse(feed="f", table=NAME, name="f_d_t", data=DATA)]
+        made = plan(replace(now, batches=batches, naming=Naming(feed="f", history=partial(list, before))))
+        assert made.definition is not None
+        assert made.definition.named_at == named_at
 
 
 def test_a_primary_key_of_an_unknown_table_shows_that_its_rows_were_not_sent() -> None:

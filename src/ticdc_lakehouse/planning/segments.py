@@ -102,14 +102,16 @@ def _define_from_wire(inputs: PlanningInput, builder: TablePlanBuilder, groups: 
         define(inputs, builder, table, groups[0].first, "wire")
 
 
-def define(inputs: PlanningInput, builder: TablePlanBuilder, table: Table, commit_ts: int, source: str) -> None:
+def define(
+    inputs: PlanningInput, builder: TablePlanBuilder, table: Table, commit_ts: int, source: str, *, named_at: int = 0
+) -> None:
     """Gives a builder its first definition. A table with a column that the lake cannot name is blocked
-    and gets none."""
+    and gets none. ``named_at``: `Definition.named_at`, where neither a DDL nor the builder tells it."""
     if (clash := name_clash(table.sent)) is not None:
         builder.block(StopReason(kind=StopKind.RESERVED_COLUMN, detail=clash))
         return
     view, data = inputs.naming.view(builder.name), inputs.naming.data(builder.name, commit_ts)
-    named_at = commit_ts if source == "ddl" else builder.named_at  # of a DDL that it awaits rows since
+    named_at = commit_ts if source == "ddl" else builder.named_at or named_at  # of a DDL that it awaits rows since
     definition = Definition(table=table, commit_ts=commit_ts, source=source, name=view, data=data, named_at=named_at)
     builder.define(definition)
 

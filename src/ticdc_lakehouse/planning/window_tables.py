@@ -89,7 +89,23 @@ class WindowTables:
             from_file = self._from_files.get(name)
             groups = (group for group in self.inputs.window.rows[name] if group.first >= first)
             table = from_file or definition_from_wire(name, groups)
-            self._begin(name, table, 0 if from_file else first, "file" if from_file else "wire")
+            after = first - 1 if self._is_reused(name, first) else 0
+            self._begin(name, table, 0 if from_file else first, "file" if from_file else "wire", after=after)
+
+    def _is_reused(self, name: TableName, first: int) -> bool:
+        """True if rows of this name up to a first one are of another table, which had the name before: a RENAME gave it
+        to one that gold did not know. (In eventual mode earlier rows may come later.)"""
+        earlier = any(group.first < first for group in self.inputs.window.rows[name])
+        return self.inputs.batches is None and (earlier or bool(self.inputs.naming.data_of_name(name)))
+
+    def _end_kept(self, name: TableName, first: int) -> None:
+        """Ends a dropped table that gold keeps (``on_drop: keep``) where rows of its name come after the DROP: they are
+        not of what it shows. In eventual mode rows may be in any order."""
+        kept = self.builders.named(name)
+        if self.inputs.batches is None and kept is not None and kept.dropped_at is not None and first > kept.dropped_at:
+            kept.stop = None
+            self.builders.remove(kept)
+            self.keep_recoverable(kept)
 
     def _block_restored(self, name: TableName) -> bool:
         """Adds a table whose rows go on after its DROP, although no statement made it anew, and blocks it for good: the
@@ -167,16 +183,19 @@ class WindowTables:
             return ddl.commit_ts > before.tso
         return not any(ddl.query in s.ddls for s in before.tables.values() if s.applied_tso == before.tso)
 
-    def _begin(self, name: TableName, table: Table | None, commit_ts: int, source: str) -> TablePlanBuilder | None:
-        """Adds and returns a builder; None if the feed's filter excludes the table."""
+    def _begin(
+        self, name: TableName, table: Table | None, commit_ts: int, source: str, *, after: int = 0
+    ) -> TablePlanBuilder | None:
+        """Adds and returns a builder; None if the feed's filter excludes the table. Rows of its name up to ``after``
+        are of another table; 0 if none are known to be."""
         if not self.inputs.config.matches(*name):
             return None
         name = self.builders.spelled(name)
         table = None if table is None else without_old_rows(replace(table, database=name.database))
-        after = commit_ts if source == "ddl" else self.inputs.before.tso
-        builder = TablePlanBuilder(name=name, definition=None, state=None, after=after)
+        begin = commit_ts if source == "ddl" else max(after, self.inputs.before.tso)
+        builder = TablePlanBuilder(name=name, definition=None, state=None, after=begin)
         if table is not None:
-            define(self.inputs, builder, table, commit_ts, source)
+            define(self.inputs, builder, table, commit_ts, source, named_at=after)
         self.builders.add(builder)
         return builder
 
