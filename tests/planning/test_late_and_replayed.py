@@ -153,6 +153,18 @@ def test_lagging_table_leaves_a_name_that_another_table_has_since() -> None:
     assert [each.name for each in plan_tables(dropped).tables] == [NAME]
 
 
+@pytest.mark.parametrize(
+    "query",
+    ["ALTER TABLE t SOME NEW THING", "FLASHBACK DATABASE d", "ALTER TABLE x EXCHANGE PARTITION p WITH TABLE t"],
+)
+def test_a_ddl_blocks_the_lagging_table_that_had_its_name_then(query: str) -> None:
+    """And not the one that has the name since."""
+    now = lagging(U, NAME, ddl(5, query), ddl(6, "RENAME TABLE t TO u"))
+    made = {each.name: (each.through, block_reason(each) or "") for each in plan_tables(now).tables}
+    assert (made[U][0], made[NAME]) == (5, (20, ""))
+    assert query in made[U][1]
+
+
 def test_rows_that_are_read_again_for_a_lagging_table_bring_no_table_back() -> None:
     """The table of these rows was itself blocked when TiDB dropped it, so that gold never had it under this name."""
     now = lagging(W, U, ddl(5, "RENAME TABLE t TO u"), ddl(7, "RENAME TABLE u TO w"))

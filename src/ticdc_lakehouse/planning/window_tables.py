@@ -235,14 +235,14 @@ class WindowTables:
         return False
 
     def block_named(self, ddl: DdlEvent, names: Sequence[TableName], stop: StopReason) -> None:
-        """Blocks the tables of these names; adds the ones that are unknown so far."""
+        """Blocks the tables of these names that do not include the DDL; adds the ones that are unknown so far."""
         for name in names:
-            builder = self.builders.named(name)
-            if builder is not None and not builder.includes(ddl):
+            builder = next(iter(self.affected(ddl, (name,))), None)
+            if builder is not None:
                 merge_until(self.inputs, builder, ddl.commit_ts)
-            elif builder is None and self.is_new(ddl):
+            elif self.builders.named(name) is None and self.is_new(ddl):
                 builder = self.begin_at(ddl, name, None)
-            if builder is not None and not builder.includes(ddl):
+            if builder is not None:
                 block_unless_ignored(self.inputs, ddl, builder, stop)
 
     def keep_recoverable(self, ended: TablePlanBuilder) -> None:
