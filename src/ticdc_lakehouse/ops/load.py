@@ -8,9 +8,10 @@ the export has not is gone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from uuid import uuid4
 
 from pyspark.errors import PySparkException
@@ -40,9 +41,11 @@ from ticdc_lakehouse.ops.loadable import all_problems, loadable_tables, unknown_
 from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition, Published, Restart, TableState
+from ticdc_lakehouse.planning.window import statements_of
 from ticdc_lakehouse.policy import OnIrregular
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName, fold
+from ticdc_lakehouse.schema.statement import RenameTables, names_of
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.silver.retention import retention_floor
 from ticdc_lakehouse.sql.text import quoted
@@ -135,16 +138,39 @@ class _Loading:
         self._check_reached(before)
         taken = data_tables(self.lake, self.config.feed)
         names = naming(self.lake, self.config.feed, self.config.name_template, self.config.schema_template)
-        return all_problems(tables, lambda name: self._definition(name, before.definition_of(name), taken, names))
+        renames = self._renames(before)
+        return all_problems(tables, lambda name: self._definition(name, before, renames, taken, names))
+
+    def _renames(self, before: Published) -> dict[TableName, int]:
+        """The names that RENAMEs since the export gave or took away, each with the last one's commit_ts. No definition
+        tells them of a table that only rows told gold, nor of one that was renamed while it was blocked."""
+        events = events_table.full_name(self.lake, self.config.feed)
+        ddls = self.lake.rows(f"""
+            SELECT commit_ts, database, table, query FROM {events}
+            WHERE kind = '{Kind.DDL}' AND commit_ts > {self.export.tso} AND commit_ts <= {before.tso}""")
+        return {
+            name: ddl["commit_ts"]
+            for ddl in sorted(ddls, key=itemgetter("commit_ts"))
+            for statement in statements_of(ddl["query"], ddl["database"], ddl["table"])
+            if isinstance(statement, RenameTables)
+            for name in names_of(statement)
+        }
 
     def _definition(
-        self, name: TableName, newest: Definition | None, taken: Collection[str], names: Naming
+        self,
+        name: TableName,
+        before: Published,
+        renames: Mapping[TableName, int],
+        taken: Collection[str],
+        names: Naming,
     ) -> Definition:
         tso, what = self.export.tso, f"{self.export.folder}: table {'.'.join(name)}"
-        if newest is not None and newest.named_at > tso:
-            at = with_time(newest.named_at)
+        newest = before.definition_of(name)
+        named_at = max(renames.get(name, 0), 0 if newest is None else newest.named_at)
+        if named_at > tso:
+            at = with_time(named_at)
             raise ConfigError(f"{what} was created, renamed or truncated later, at {at}: {_AGAIN}")
-        if newest is None and names.data_of_name(name):
+        if newest is None and not _awaits_export(before, name, tso) and names.data_of_name(name):
             raise ConfigError(f"{what} was renamed or dropped since, or another table had its name: {_AGAIN}")
         table = _with_forms(self.export.tables[name].definition, newest)
         for column in table.columns:
@@ -212,6 +238,13 @@ class _Loading:
             applied_tso=self.export.tso,
             ddls=tuple(row["query"] for row in ddls.select("query").distinct().collect()),
         )
+
+
+def _awaits_export(before: Published, name: TableName, tso: int) -> bool:
+    """True if gold has a table of this name whose rows it does not know, and it had its name at the export's TSO
+    already. Another table may have had the name before."""
+    state = before.tables.get(name)
+    return state is not None and state.applied_tso < tso
 
 
 def _with_forms(table: Table, newest: Definition | None) -> Table:

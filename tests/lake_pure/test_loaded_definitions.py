@@ -1,0 +1,81 @@
+"""Which tables of an export take their places in gold, as far as their names tell."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.gold.live_commits import Commits
+from ticdc_lakehouse.ops.dumpling.dialect import Dialect
+from ticdc_lakehouse.ops.dumpling.export import Export, ExportedTable
+from ticdc_lakehouse.ops.load import _Loading
+from ticdc_lakehouse.planning.naming import NameInUse, Naming
+from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.published_state import Definition, Published, TableState
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.window import DdlEvent, statements_of
+from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.script import tables_from_sql
+
+T, U = TableName("d", "t"), TableName("d", "u")
+(TABLE,) = tables_from_sql("CREATE TABLE d.t (id BIGINT PRIMARY KEY)")
+OF_T = NameInUse(feed="f", table=T, name="f_d_t", data="f_d_t__data")
+
+
+def definition(name: TableName, tso: int, before: Published, *ddls: DdlEvent) -> Definition:
+    """That of a table which was exported at a TSO; ``ddls`` came since."""
+    events = [{"commit_ts": d.commit_ts, "database": d.database, "table": d.table, "query": d.query} for d in ddls]
+    lake: Any = SimpleNamespace(table=lambda _layer, table: table, rows=lambda _sql: events)
+    exported = ExportedTable(definition=TABLE.named(name), columns=TABLE.columns)
+    export = Export(folder="x", tso=tso, tables={name: exported}, unreadable={}, dialect=Dialect(), sizes={})
+    config, commits = GoldConfig(feed="f", time_zone="UTC"), cast("Commits", None)
+    loading = _Loading(lake=lake, config=config, export=export, time_zone=None, commits=commits)
+    return loading._definition(name, before, loading._renames(before), (), Naming(feed="f", history=lambda: [OF_T]))
+
+
+def blocked(kind: StopKind, data: str = "") -> TableState:
+    stop = StopReason(kind=kind, commit_ts=10, needs_override=True)
+    return TableState(name=data and "f_d_t", data=data, version=-1 if data == "" else 3, applied_tso=10, stop=stop)
+
+
+@pytest.mark.parametrize("kind", [StopKind.RESTORED, StopKind.UNSUPPORTED_DDL])
+def test_a_table_whose_rows_are_not_known_is_loaded_under_a_name_that_another_had(kind: StopKind) -> None:
+    """One that TiDB restored had its name before it was dropped."""
+    before = Published(tso=30, tables={T: blocked(kind)})
+    assert definition(T, 12, before).data == "f_d_t__data_12"
+    with pytest.raises(ConfigError, match="was renamed or dropped since, or another table had its name"):
+        definition(T, 10, before)
+
+
+def test_a_name_that_no_table_has_any_more_is_refused() -> None:
+    with pytest.raises(ConfigError, match="was renamed or dropped since"):
+        definition(T, 12, Published(tso=30))
+
+
+def known(name: TableName, data: str, source: str = "ddl") -> Definition:
+    table = TABLE.named(name)
+    return Definition(table=table, commit_ts=5, source=source, name=f"f_d_{name.table}", data=data, named_at=5)
+
+
+def renamed(old: str, new: str) -> DdlEvent:
+    query = f"RENAME TABLE `{old}` TO `{new}`"
+    return DdlEvent(commit_ts=20, database="d", table=old, query=query, statements=statements_of(query, "d", old))
+
+
+CURRENT = TableState(name="f_d_u", data="current", version=1, applied_tso=30)
+
+
+@pytest.mark.parametrize("of_rows", [False, True])
+def test_a_table_that_was_renamed_needs_a_later_export(of_rows: bool) -> None:
+    """Also where its definition does not tell it: of rows, or of a table that was blocked when it was renamed."""
+    state = CURRENT if of_rows else blocked(StopKind.UNSUPPORTED_DDL, OF_T.data)
+    newest = known(U, "current", "wire") if of_rows else known(T, OF_T.data)
+    before = Published(tso=30, tables={U: state}, definitions={newest.data: newest})
+    assert definition(U, 12, before).table.name == U
+    assert definition(U, 12, before, renamed("x", "v")).table.name == U
+    for ddl in (renamed("t", "u"), renamed("u", "v")):
+        with pytest.raises(ConfigError, match="was created, renamed or truncated later, at 20"):
+            definition(U, 12, before, ddl)
