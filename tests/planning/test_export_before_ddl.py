@@ -18,7 +18,7 @@ from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
 
-NAME = TableName("d", "t")
+NAME, U = TableName("d", "t"), TableName("d", "u")
 CREATE = (
     "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARCHAR(9), w INT, UNIQUE KEY u (v)) "
     "PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (9), PARTITION p1 VALUES LESS THAN (99))"
@@ -30,12 +30,18 @@ DATA = "f_d_t__data"
 
 def planned(commit_ts: int, query: str, *rows: RowGroup, source: str = "export", sql: str = CREATE) -> TablePlan:
     """The table, as exported or made at ``EXPORTED_AT``, after a window with the DDL."""
+    ddl = DdlEvent(commit_ts=commit_ts, database="d", table="t", query=query, statements=statements_of(query, "d", "t"))
+    (plan,) = plan_tables(exported(ddl, *rows, source=source, sql=sql)).tables
+    return plan
+
+
+def exported(ddl: DdlEvent, *rows: RowGroup, source: str = "export", sql: str = CREATE) -> PlanningInput:
+    """The window with the DDL, after which the table is as it was exported or made."""
     table = tables_from_sql(sql)[0]
     definition = Definition(
         table=table, commit_ts=EXPORTED_AT, source=source, name="f_d_t", data=DATA, named_at=EXPORTED_AT
     )
-    ddl = DdlEvent(commit_ts=commit_ts, database="d", table="t", query=query, statements=statements_of(query, "d", "t"))
-    now = PlanningInput(
+    return PlanningInput(
         config=GoldConfig(feed="f", time_zone="UTC"),
         before=Published(
             tso=EXPORTED_AT,
@@ -47,8 +53,6 @@ def planned(commit_ts: int, query: str, *rows: RowGroup, source: str = "export",
         tso=LATER + 1,
         naming=Naming(feed="f", history=list),
     )
-    (plan,) = plan_tables(now).tables
-    return plan
 
 
 DONE = [
@@ -119,12 +123,35 @@ def test_what_an_export_has_not_is_done() -> None:
     assert [column.name for column in plan.definition.table.columns] == ["id", "v", "w", "z"]
 
 
-@pytest.mark.parametrize("query", ["TRUNCATE TABLE t", "ALTER TABLE t TRUNCATE PARTITION p0"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "TRUNCATE TABLE t",
+        "ALTER TABLE t TRUNCATE PARTITION p0",
+        "ALTER TABLE t RENAME COLUMN v TO W, RENAME COLUMN w TO V",
+        "ALTER TABLE t CHANGE v w INT, CHANGE w v VARCHAR(9)",
+    ],
+)
 def test_rows_that_may_be_of_after_a_truncate_are_not_taken_away(query: str) -> None:
     stop = planned(SOON, query).stop
     assert stop is not None
     assert "may have rows of after: export it again" in str(stop)
     assert planned(LATER, query).stop is None
+
+
+def test_rows_are_not_exchanged_twice() -> None:
+    """The partition and the table of an export have either rows."""
+    for commit_ts, blocked in ((SOON, True), (LATER, False)):
+        query = "ALTER TABLE t EXCHANGE PARTITION p0 WITH TABLE u"
+        ddl = DdlEvent(
+            commit_ts=commit_ts, database="d", table="t", query=query, statements=statements_of(query, "d", "t")
+        )
+        now = exported(ddl)
+        other = replace(now.known[DATA], table=replace(now.known[DATA].table, table="u", partitioning=None), data="u")
+        tables = {**now.before.tables, U: replace(now.before.tables[NAME], data="u")}
+        now = replace(now, before=replace(now.before, tables=tables), known={**now.known, "u": other})
+        stops = [plan.stop for plan in plan_tables(now).tables]
+        assert [stop is not None and "may have rows of after" in stop.detail for stop in stops] == [blocked] * 2
 
 
 def test_rows_between_the_export_and_the_ddl_that_lack_its_column_block() -> None:

@@ -28,7 +28,7 @@ from ticdc_lakehouse.policy import OnDrop
 from ticdc_lakehouse.schema.computed_default import OldRows, with_old_rows
 from ticdc_lakehouse.schema.key import adds_primary_key
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_lakehouse.schema.repeated import adds_unnamed_key, removes_rows
+from ticdc_lakehouse.schema.repeated import adds_unnamed_key, removes_rows, swaps_names
 from ticdc_lakehouse.schema.statement import (
     AlterTable,
     CreateTable,
@@ -128,7 +128,7 @@ def _alter(tables: WindowTables, ddl: DdlEvent, statement: AlterTable) -> None:
         if is_skipped(tables.inputs, ddl, builder):
             skip(ddl, builder)
             continue
-        if builder.may_include(ddl) and removes_rows(statement):
+        if builder.may_include(ddl) and (removes_rows(statement) or swaps_names(statement)):
             builder.block(unsupported(ddl, _UNCERTAIN))
             continue
         if adds_unnamed_key(statement) and builder.has_effect_of(ddl, statement):
@@ -256,6 +256,9 @@ def _exchange(tables: WindowTables, ddl: DdlEvent, statement: ExchangePartition)
         return
     if any(is_skipped(tables.inputs, ddl, builder) for builder in builders):
         tables.block_named(ddl, names, unsupported(ddl, "the other table skips it"))
+        return
+    if any(builder.may_include(ddl) for builder in builders):
+        tables.block_named(ddl, names, unsupported(ddl, _UNCERTAIN))
         return
     try:
         step = exchange_step(ddl, statement.partition, builders)

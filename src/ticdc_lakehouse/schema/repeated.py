@@ -43,6 +43,22 @@ def removes_rows(statement: AlterTable) -> bool:
     return truncates or any(isinstance(action, ResizeHash) for action in statement.actions)
 
 
+def swaps_names(statement: AlterTable) -> bool:
+    """True if it gives a column the name that another one leaves: done twice, a swap of names is undone."""
+    renames = [pair for action in statement.actions if (pair := _renamed(action)) is not None]
+    return not {old for old, _ in renames}.isdisjoint({new for _, new in renames})
+
+
+def _renamed(action: Action) -> tuple[str, str] | None:
+    match action:
+        case RenameColumn(old=old, new=new) if fold(old) != fold(new):
+            return fold(old), fold(new)
+        case ModifyColumn(old=old, column=column) if fold(old) != fold(column.name):
+            return fold(old), fold(column.name)
+        case _:
+            return None
+
+
 def adds_unnamed_key(statement: AlterTable) -> bool:
     """True if it adds a key or an index without a name: done twice, it is there under two names."""
     keys = (action for action in statement.actions if isinstance(action, AddKey))
