@@ -20,10 +20,13 @@ from one_table import (
     needs_override,
     plan,
     planning_input,
+    quarantined,
     steps,
+    table,
 )
 
 from ticdc_lakehouse.planning.late_ddls import late_ddl_points, new_ddls
+from ticdc_lakehouse.planning.naming import NameInUse, Naming
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
@@ -31,15 +34,18 @@ from ticdc_lakehouse.planning.window import NO_EARLIER_STATE, DdlEvent
 from ticdc_lakehouse.planning.window_plan import plan_tables
 
 ADD = ddl(5, "ALTER TABLE t ADD COLUMN w INT DEFAULT 7")
+NO_NAMES = Naming(feed="f", history=tuple)
 
 
 def published(known: Definition | None = KNOWN, state: TableState = STATE) -> Published:
     return Published(tso=10, tables={NAME: state}, definitions={} if known is None else {DATA: known})
 
 
-def points(*ddls: DdlEvent, before: Published | None = None, since: tuple[DdlEvent, ...] = ()) -> dict[str, int]:
+def points(
+    *ddls: DdlEvent, before: Published | None = None, since: tuple[DdlEvent, ...] = (), names: Naming = NO_NAMES
+) -> dict[str, int]:
     """Table to the TSO up to which it is right."""
-    found = late_ddl_points(before or published(), ddls, since)
+    found = late_ddl_points(before or published(), ddls, since, names.data_at)
     assert all(p.stop.kind is StopKind.LATE_DDL and p.stop.needs_override for p in found.values())
     return {name.table: point.tso for name, point in found.items()}
 
@@ -114,6 +120,38 @@ def test_a_table_that_does_not_lack_it_goes_on(known: Definition, state: TableSt
 )
 def test_what_changes_no_table_here_blocks_none(query: str) -> None:
     assert points(ddl(5, query)) == {}
+
+
+def test_a_table_that_was_renamed_since_lacks_it() -> None:
+    """And not the one that has its name now."""
+    renamed = replace(definition(7), table=replace(table(), table="u"), named_at=7)
+    younger = replace(definition(8), data="other", named_at=8)
+    other = replace(STATE, data="other")
+    before = Published(tso=10, tables={U: STATE, NAME: other}, definitions={DATA: renamed, "other": younger})
+    used = [(NAME, DATA, 0), (U, DATA, 7), (NAME, "other", 8)]
+    names = Naming(
+        feed="f", history=lambda: [NameInUse(feed="f", table=t, name="", data=d, named_at=at) for t, d, at in used]
+    )
+    truncate, add = "TRUNCATE TABLE t", "ALTER TABLE t ADD COLUMN v VARCHAR(9)"
+    assert points(ddl(5, truncate), before=before, names=names) == {"u": NO_EARLIER_STATE}
+    assert points(ddl(9, truncate), before=before, names=names) == {"t": 9}
+    for query in (add, "TRUNCATE TABLE u", "CREATE TABLE t LIKE u"):
+        assert points(ddl(5, query), before=before, names=names) == {}
+    exported = replace(before, definitions={**before.definitions, DATA: replace(renamed, source="export")})
+    assert points(ddl(5, truncate), before=exported, names=names) == {}
+
+
+@pytest.mark.parametrize("blocked", [False, True])
+def test_a_table_is_blocked_under_the_name_that_it_has_now(blocked: bool) -> None:
+    """The definition of one that was renamed while it was blocked has the name of before."""
+    (point,) = late_ddl_points(published(), [ADD]).values()
+    rename = ddl(9, "RENAME TABLE t TO u")
+    renamed = KNOWN if blocked else replace(definition(9), table=replace(table(), table="u"), named_at=9)
+    state = replace(STATE, applied_tso=8, stop=quarantined(8).stop) if blocked else STATE
+    now = planning_input(known=renamed, ddls=(rename,))
+    now = replace(now, before=replace(now.before, tables={U: state}), late={U: point})
+    (made,) = plan_tables(now).tables
+    assert (made.name, made.stop and made.stop.kind, made.through) == (U, StopKind.LATE_DDL, 5 if blocked else 10)
 
 
 def test_a_table_without_columns_lacks_it() -> None:

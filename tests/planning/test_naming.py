@@ -84,6 +84,15 @@ def test_a_table_that_was_renamed_leaves_its_rows_where_they_lie() -> None:
     assert naming(taken(TableName("d", "u"), "f_d_u", "f_d_t__data")).data(T, 9) == "f_d_t__data_9"
 
 
+def test_a_table_has_its_last_name() -> None:
+    """Whose it is at a commit_ts: that of one which it has just got is not."""
+    used = [("t", "one", 0), ("tmp", "one", 5), ("u", "one", 5), ("t", "two", 7), ("t", "three", 9)]
+    history = [NameInUse(feed="f", table=TableName("d", t), name="", data=d, named_at=at) for t, d, at in used]
+    found = [naming(*history).data_at(T, commit_ts) for commit_ts in (1, 5, 6, 7, 8, 10)]
+    assert found == [{"one"}, {"one"}, set(), set(), {"two"}, {"two", "three"}]
+    assert naming(*history).data_at(TableName("d", "u"), 6) == {"one"}
+
+
 def test_the_history_is_asked_once_and_only_if_a_name_is_needed() -> None:
     asked = []
 

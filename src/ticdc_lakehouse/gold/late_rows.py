@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from ticdc_codec.event import Kind, Op
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.counted import counted
-from ticdc_lakehouse.planning.late_ddls import late_ddl_points, new_ddls
+from ticdc_lakehouse.planning.late_ddls import HadName, late_ddl_points, new_ddls
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent, statements_of
@@ -56,14 +56,16 @@ def _own_since(before: Published, name: TableName) -> int:
     return 0 if definition is None else definition.own_since
 
 
-def late_ddls(lake: Lake, feed: str, before: Published, batch: int) -> dict[TableName, BlockingPoint]:
+def late_ddls(
+    lake: Lake, feed: str, before: Published, batch: int, had_name: HadName
+) -> dict[TableName, BlockingPoint]:
     """The same of DDLs. Silver keeps all of them for good; one at the watermark itself may arrive after it."""
     arrived = _ddls(lake, feed, f"batch > {before.batch} AND replayed_at IS NULL AND commit_ts < {before.tso}", batch)
     if not arrived:
         return {}
     since = f"commit_ts >= {min(ddl.commit_ts for ddl in arrived)}"
     late = new_ddls(arrived, _ddls(lake, feed, since, before.batch))
-    return late_ddl_points(before, late, _ddls(lake, feed, since, batch)) if late else {}
+    return late_ddl_points(before, late, _ddls(lake, feed, since, batch), had_name) if late else {}
 
 
 def _ddls(lake: Lake, feed: str, where: str, batch: int) -> list[DdlEvent]:

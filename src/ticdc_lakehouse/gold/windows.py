@@ -34,6 +34,7 @@ from ticdc_lakehouse.gold.staging import staged
 from ticdc_lakehouse.gold.watermark import Completeness, completeness
 from ticdc_lakehouse.gold.window_reader import read_arrivals, read_window
 from ticdc_lakehouse.log import log, warn
+from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, Restart
 from ticdc_lakehouse.planning.window import BlockingPoint
@@ -224,14 +225,16 @@ def _planning_input(
         tso=tso,
         naming=names,
         batches=(before.batch, complete.batch) if eventual else None,
-        late=_late(lake, feed, before, complete),
+        late=_late(lake, feed, before, complete, names),
         skipped=skipped(lake, feed, before),
     )
 
 
-def _late(lake: Lake, feed: str, before: Published, complete: Completeness) -> dict[TableName, BlockingPoint]:
+def _late(
+    lake: Lake, feed: str, before: Published, complete: Completeness, names: Naming
+) -> dict[TableName, BlockingPoint]:
     """The tables that lack rows or DDLs which came late."""
-    points = late_ddls(lake, feed, before, complete.batch) if complete.late_ddls else {}
+    points = late_ddls(lake, feed, before, complete.batch, names.data_at) if complete.late_ddls else {}
     rows = late_rows(lake, feed, before, complete.batch) if complete.late_rows else {}
     for name, point in rows.items():
         points[name] = min(points.get(name, point), point, key=lambda each: each.tso)

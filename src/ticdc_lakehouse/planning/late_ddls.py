@@ -6,7 +6,7 @@ that never came before breaks the promise: its tables were published without it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.planning.published_state import Published
@@ -36,6 +36,10 @@ _FOLLOWED = (AlterTable, TruncateTable, DropTables, DropDatabase)
 or names with tables that have gone on."""
 
 
+HadName = Callable[[TableName, int], Set[str]]
+"""The stable ids of the tables that had a name at a commit_ts."""
+
+
 def new_ddls(arrived: Iterable[DdlEvent], earlier: Iterable[DdlEvent]) -> list[DdlEvent]:
     """The DDLs that arrived of which no copy came ``earlier``: no DDL of the commit_ts that names one of their tables.
     The text may differ from one version of TiCDC to the next."""
@@ -53,23 +57,29 @@ def _subjects(ddl: DdlEvent) -> Iterator[tuple[int, TableName | str]]:
 
 
 def late_ddl_points(
-    before: Published, late: Iterable[DdlEvent], since: Sequence[DdlEvent] = ()
+    before: Published,
+    late: Iterable[DdlEvent],
+    since: Sequence[DdlEvent] = (),
+    had_name: HadName = lambda _name, _commit_ts: frozenset(),
 ) -> dict[TableName, BlockingPoint]:
-    """The tables that lack such DDLs, each with the TSO up to which it is right. ``since``: all DDLs since the first of
-    them; a table that one of these drops or renames is not made known by a late CREATE TABLE."""
+    """The tables that lack such DDLs, by their names now, each with the TSO up to which it is right. ``since``: all
+    DDLs since the first of them; a table that one of these drops or renames is not made known by a late CREATE
+    TABLE. ``had_name``: a table that was renamed since lacks them, too."""
     found: dict[TableName, BlockingPoint] = {}
     for ddl in late:
         for statement in ddl.statements:
-            for name, point in _points(before, ddl, statement, since):
+            for name, point in _points(before, ddl, statement, since, had_name):
                 found[name] = min(found.get(name, point), point, key=lambda each: each.tso)
     return found
 
 
 def _points(
-    before: Published, ddl: DdlEvent, statement: Statement, since: Sequence[DdlEvent]
+    before: Published, ddl: DdlEvent, statement: Statement, since: Sequence[DdlEvent], had_name: HadName
 ) -> Iterator[tuple[TableName, BlockingPoint]]:
-    for name in before.tables:
-        if _concerns(statement, name) and _lacks(before, name, ddl, statement):
+    former = {data for name in _concerned(statement) for data in had_name(name, ddl.commit_ts)}
+    for name, state in before.tables.items():
+        renamed = state.data in former and name not in _concerned(statement)
+        if (renamed or _concerns(statement, name)) and _lacks(before, name, ddl, statement, renamed=renamed):
             definition = before.definition_of(name)
             can_return = isinstance(statement, _FOLLOWED) and (definition is None or definition.since <= ddl.commit_ts)
             yield name, _point(before, ddl, ddl.commit_ts if can_return else NO_EARLIER_STATE)
@@ -81,20 +91,24 @@ def _points(
 def _concerns(statement: Statement, name: TableName) -> bool:
     if (database := database_of(statement)) is not None:
         return fold(database) == fold(name.database)
-    if is_of_all_tables(statement):
-        return True
-    return name in names_of(statement) and not isinstance(statement, CreateTable | CreateTableLike)
+    return is_of_all_tables(statement) or name in _concerned(statement)
 
 
-def _lacks(before: Published, name: TableName, ddl: DdlEvent, statement: Statement) -> bool:
-    """Whether a published table went on without the DDL: it is not younger, and has not its effect."""
+def _concerned(statement: Statement) -> tuple[TableName, ...]:
+    """The names of the tables that a statement changes."""
+    return () if isinstance(statement, CreateTable | CreateTableLike) else names_of(statement)
+
+
+def _lacks(before: Published, name: TableName, ddl: DdlEvent, statement: Statement, *, renamed: bool) -> bool:
+    """Whether a published table went on without the DDL: it is not younger, and has not its effect. ``renamed``: it got
+    its name after the DDL."""
     state, definition = before.tables[name], before.definition_of(name)
     if state.dropped or state.applied_tso <= ddl.commit_ts:
         return False
     if definition is None:
         return True
     exported = definition.commit_ts if definition.source == "export" else 0
-    if ddl.commit_ts <= max(definition.named_at, exported):
+    if ddl.commit_ts <= max(0 if renamed else definition.named_at, exported):
         return False
     return not (isinstance(statement, AlterTable) and _changes_nothing(definition.table, statement))
 

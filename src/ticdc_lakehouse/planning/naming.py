@@ -99,6 +99,16 @@ class Naming:
         self._read_history()
         return frozenset(data for _, data in self._data_by_name.get(table, ()))
 
+    def data_at(self, table: TableName, commit_ts: int) -> frozenset[str]:
+        """Stable ids of the feed's tables that had this name before a commit_ts and, as published, no other since; they
+        may be gone."""
+        self._read_history()
+        named = [(n, data, name) for name, some in self._data_by_name.items() for n, data in some if n < commit_ts]
+        newest: dict[str, int] = {}
+        for named_at, data, _ in named:
+            newest[data] = max(named_at, newest.get(data, named_at))
+        return frozenset(data for named_at, data, name in named if name == table and named_at == newest[data])
+
     def data_between(self, table: TableName, first: int, last: int) -> frozenset[str]:
         """Stable ids of the feed's tables of which rows under this name may be from one commit_ts to another: the last
         published one that got the name before the first, and all that got it before the last."""

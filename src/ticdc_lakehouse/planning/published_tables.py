@@ -20,15 +20,15 @@ _UNMERGEABLE = "it cannot be merged, since a later DDL changed the table; `ticdc
 
 def published_builder(inputs: PlanningInput, name: TableName, state: TableState) -> TablePlanBuilder:
     """A builder for a published table, under its name at ``applied_tso``."""
-    definition = inputs.known.get(state.data)
+    current, definition = name, inputs.known.get(state.data)
     if definition is not None:
         name = definition.table.name
     builder = TablePlanBuilder(name=name, definition=definition, start=definition, state=state, after=state.applied_tso)
     builder.seen = (state.applied_tso, state.ddls)
     if state.stop is not None and state.stop.kind in (StopKind.AWAITS_ROWS, StopKind.RESERVED_COLUMN):
         builder.awaits_rows = state.stop
-    points = (inputs.late.get(name), *_missed_points(inputs, builder, name, state))
-    below = (point for point in points if point is not None and point.tso < state.applied_tso)  # the others are read
+    points = (*_late_points(inputs, name, current), *_missed_points(inputs, builder, name, state))
+    below = (point for point in points if point.tso < state.applied_tso)  # the others are read
     late = min(below, key=lambda point: point.tso, default=None)
     lacks_rows = lacks_former_rows(builder, state)
     keeps_reason = late is None or state.dropped or lacks_rows or is_ambiguous(builder)
@@ -45,6 +45,15 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
     elif (missed := _missed_ddl(inputs, builder)) is not None:
         builder.after, builder.seen = missed, (0, ())
     return builder
+
+
+def _late_points(inputs: PlanningInput, name: TableName, current: TableName) -> Iterator[BlockingPoint]:
+    """The points before late rows of the table's name at ``applied_tso``, and before late DDLs, which are found for the
+    name that it has now."""
+    for each, of_ddl in ((name, False), (current, True)):
+        point = inputs.late.get(each)
+        if point is not None and (point.stop.kind is StopKind.LATE_DDL) is of_ddl:
+            yield point
 
 
 def _missed_points(
