@@ -75,6 +75,8 @@ def test_override_needs_a_blocked_table(feed: Changefeed) -> None:
         decide(feed.lake, feed.name, "shop.nobody", Action.RESUME, "why not")
     with pytest.raises(ConfigError, match="is not blocked by a DDL"):
         decide(feed.lake, feed.name, "shop.kept", Action.SKIP_DDL, "why not")
+    with pytest.raises(ConfigError, match="is not blocked: TiDB dropped it"):
+        decide(feed.lake, feed.name, "shop.kept", Action.RESUME, "why not")
 
 
 def test_resumed_table_is_blocked_again_and_a_skipped_ddl_is_passed_over(feed: Changefeed) -> None:

@@ -31,6 +31,7 @@ from one_table import (
 from ticdc_codec.event import Column
 from ticdc_lakehouse.planning.naming import NameInUse
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
+from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.table_plan import AlterRows, MergeRows
 from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
@@ -62,6 +63,28 @@ def test_a_table_that_is_kept_gives_way_to_another_of_its_name() -> None:
     assert (made.state, block_reason(made), made.through) == (None, None, 20)
     assert made.start is not None
     assert made.start.data == f"{DATA}_18"
+
+
+@pytest.mark.parametrize("published", [False, True])
+def test_a_table_that_is_kept_gives_way_to_rows_that_come_after_its_drop(published: bool) -> None:
+    """TiDB restored it by a DDL that was not sent, and what it shows is no longer all of it."""
+    now = planning_input(ROWS, *([] if published else [LATER]), known=KNOWN, state=STATE, ddls=(DROP,), config=KEEP)
+    if published:
+        rows = {NAME: (replace(LATER, first=25, last=25),)}
+        kept = Published(tso=20, tables={NAME: replace(STATE, applied_tso=16, stop=plan(now).stop)})
+        now = replace(now, before=kept, window=replace(now.window, rows=rows, ddls=()), tso=30)
+    made = plan(now)
+    assert (made.start, made.through, needs_override(made)) == (None, 16, True)
+    assert "its rows go on after TiDB dropped it at 16" in (block_reason(made) or "")
+    assert [(gone.dropped_at, gone.stop) for gone in plan_tables(now).recoverable] == [(16, None)]
+    assert plan_tables(replace(now, batches=(-1, 0))).recoverable == ()
+
+
+def test_a_table_that_is_kept_was_dropped_once() -> None:
+    """Also where its database goes later."""
+    ddls = (DROP, ddl(18, "DROP DATABASE d"))
+    made = plan(planning_input(ROWS, known=KNOWN, state=STATE, ddls=ddls, config=KEEP))
+    assert (made.through, block_reason(made)) == (16, "TiDB dropped it at 16 (on_drop: keep)")
 
 
 def test_only_the_table_of_the_policy_is_kept() -> None:

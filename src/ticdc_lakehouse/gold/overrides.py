@@ -40,8 +40,8 @@ REPAIR = "repair"
 def decide(lake: Lake, feed: str, table: str, action: Action, reason: str) -> TableState:
     """Record an override for ``database.table``, and let the next run of gold try it again. Gives its state before.
 
-    Raises ConfigError for a table that is not blocked, or not by a DDL, for one whose changes since are gone or that
-    was repaired since, and if no reason is given.
+    Raises ConfigError for a table that is not blocked, or not by a DDL, for one that TiDB dropped, whose changes since
+    are gone or that was repaired since, and if no reason is given.
     """
     if not reason.strip():
         raise ConfigError("reason: expected a text that says why, found none")
@@ -50,6 +50,8 @@ def decide(lake: Lake, feed: str, table: str, action: Action, reason: str) -> Ta
     name, state, stop = _blocked(before, feed, table)
     if action is Action.SKIP_DDL and not stop.of_ddl:
         raise ConfigError(f"{feed}: table {name} is not blocked by a DDL: {stop}")
+    if state.dropped:
+        raise ConfigError(f"{feed}: table {name} is not blocked: {stop}")
     _check_kept(lake, feed, name, state)
     _check_not_repaired(lake, feed, name, state)
     identity = Identity(feed, before.number + 1, str(uuid4()))

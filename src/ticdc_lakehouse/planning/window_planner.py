@@ -101,7 +101,7 @@ def _drop(tables: WindowTables, ddl: DdlEvent, statement: DropTables | DropDatab
         elif ended is not builder:
             tables.keep_recoverable(ended)
         else:
-            builder.block(StopReason(kind=StopKind.DROPPED, commit_ts=ddl.commit_ts, needs_override=True))
+            builder.block(StopReason(kind=StopKind.DROPPED, commit_ts=builder.dropped_at, needs_override=True))
 
 
 def _truncate(tables: WindowTables, ddl: DdlEvent, name: TableName) -> None:

@@ -84,6 +84,7 @@ class WindowTables:
             first, name = self._first_rows.pop()
             if self._includes(name, first) or self._is_of_former_name(name, first):
                 continue
+            self._end_kept(name, first)
             if self.builders.named(name) is not None or self._block_restored(name):
                 continue
             from_file = self._from_files.get(name)
