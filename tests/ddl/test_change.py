@@ -8,7 +8,8 @@ import pytest
 from altered import alter, table
 
 from ticdc_codec.errors import ApplyError
-from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
+from ticdc_codec.event import Column
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Table, table_from_wire
 from ticdc_lakehouse.schema.effect import Added, Changed, ConvertedColumn, Dropped, Effect, Rekeyed, Renamed, RowsGone
 
 COLUMNS = "`id` int(11) NOT NULL, `Name` varchar(20), n int(11) NOT NULL, v int AS (n) VIRTUAL"
@@ -45,6 +46,15 @@ PLAIN = table(f"{COLUMNS}, PRIMARY KEY (id), UNIQUE KEY u (n)")
 )
 def test_alter_table_names_and_orders_the_columns(text: str, names: str) -> None:
     assert [c.name for c in alter(PLAIN, text).table.columns] == names.split()
+
+
+@pytest.mark.parametrize("kind", ["char", "binary", "bit"])
+def test_a_length_that_no_message_tells_may_become_another(kind: str) -> None:
+    """Of a statement CHAR is CHAR(1)."""
+    told = table_from_wire("d", "t", (Column(name="id", type="int", key=True), Column(name="v", type=kind)))
+    (effect,) = alter(told, f"MODIFY v {kind}(1)").effects
+    assert isinstance(effect, ConvertedColumn)
+    assert alter(table(f"id INT PRIMARY KEY, v {kind}"), f"MODIFY v {kind}(1)").effects == ()
 
 
 @pytest.mark.parametrize(

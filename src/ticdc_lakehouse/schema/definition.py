@@ -44,8 +44,8 @@ class ColumnDefinition:
     pending: PendingDefault | None = None
     """Set while the value of rows from before its ADD COLUMN is not known."""
     sized: bool = True
-    """False if messages alone tell its type, and not how many digits its values have after the point: most protocols
-    call a DATETIME(3) ``datetime``."""
+    """False if messages alone tell its type, and not how many digits its values have after the point, or how long they
+    are: most protocols call a DATETIME(3) ``datetime``, and a CHAR(9) ``char``, which is CHAR(1) in a statement."""
 
     @property
     def has_unknown_digits(self) -> bool:
@@ -220,10 +220,12 @@ def table_from_wire(database: str, table: str, columns: tuple[Column, ...]) -> T
 
 
 _WITH_DIGITS = (Family.DATETIME, Family.TIMESTAMP, Family.TIME, Family.DECIMAL)
+_WITH_LENGTH = ("char", "binary", "bit")
+"""Types that have a length where a statement gives none (``sized``)."""
 
 
 def _column_from_wire(column: Column, *, sized: bool) -> ColumnDefinition:
     """``sized``: messages tell the sizes of types, so that a type without one has none."""
     kind = parse_type(column.type)
-    sized = sized or kind.family not in _WITH_DIGITS
+    sized = sized or not (kind.family in _WITH_DIGITS or kind.name in _WITH_LENGTH)
     return ColumnDefinition(name=column.name, type=kind, by=column.by, defect=column.defect, sized=sized)
