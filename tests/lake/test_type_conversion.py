@@ -186,6 +186,7 @@ SET_OF_64 = "set(" + ",".join(f"'{i}'" for i in range(64)) + ")"
     [
         ("enum('a','b')", "index", "b", "2"),
         ("enum('a','b')", "index", "", "0"),
+        ("enum('a','')", "index", "", "2"),
         ("enum('a','b')", "name", "b", "b"),
         ("set('a','b','c')", "index", "a,c", "5"),
         ("set('a','b','c')", "index", "", "0"),

@@ -380,7 +380,8 @@ def wire_text_sql(column: ColumnDefinition, time_zone: str) -> str:
     if not elements or column.by == "name":
         return text
     if column.type.family is Family.ENUM:
-        return f"CAST(array_position(array('', {', '.join(elements)}), {text}) - 1 AS STRING)"
+        # 0 of what is no name: the empty text, unless it is one.
+        return f"CAST(array_position(array({', '.join(elements)}), {text}) AS STRING)"
     chosen = f"split({text}, ',')"
     bits = (f"IF(array_contains({chosen}, {name}), {1 << bit}, 0)" for bit, name in enumerate(elements))
     return f"CAST(CAST({' + '.join(bits)} AS DECIMAL(20,0)) AS STRING)"
