@@ -26,7 +26,7 @@ def publish(
     renames = _renames(before, now, outcomes)
     kept = [outcome for outcome in outcomes if outcome.dropped_at is None]
     shown = [o for o in kept if o.found or _view_changes(before.tables.get(o.name), o.state)]
-    gone = {s.name for s in before.tables.values()} - {s.name for s in now.tables.values()}
+    gone = {s.name for s in before.tables.values()} - {s.name for s in now.tables.values()} - {""}
     changes = bool(shown or gone or renames)
     if changes:
         views.mark_stale(lake, config.feed)
@@ -64,9 +64,9 @@ def _renew_views(lake: Lake, config: GoldConfig, before: Published, outcome: Out
     old = before.tables.get(outcome.name)
     same = old is not None and (old.name, old.stop) == (name, outcome.state.stop) and not outcome.found
     views.gold_view(lake, config, table, outcome.state, same_comment=same)
-    if outcome.found or old is None:
+    if outcome.found or old is None or old.name != name:
         views.silver_view(lake, config, name, table)
 
 
 def _view_changes(old: TableState | None, new: TableState) -> bool:
-    return old is None or (old.data, old.version, old.stop) != (new.data, new.version, new.stop)
+    return old is None or (old.name, old.data, old.version, old.stop) != (new.name, new.data, new.version, new.stop)
