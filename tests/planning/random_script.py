@@ -20,6 +20,8 @@ class HeldTable:
     ids: tuple[int, ...]
     """TiDB's ids of the table: each TRUNCATE adds one."""
     rows: set[int] = field(default_factory=set)
+    unread: set[int] = field(default_factory=set)
+    """commit_ts of the DDLs of it that nobody can read."""
 
 
 Tables = dict[str, HeldTable]
@@ -30,6 +32,8 @@ class Script:
     random: Random
     blocks: bool = False
     """Whether some DDLs are of a kind that nobody can read, which change nothing here: an override skips them."""
+    idle: bool = False
+    """Whether there are tables from before the changefeed, without rows, that no statement makes."""
     comes_back: bool = True
     """Whether tables are recovered, and made like others."""
     tables: Tables = field(default_factory=dict)
@@ -47,6 +51,8 @@ class Script:
         kinds = [self.create, self.drop, self.rename, self.truncate, self.add, self.drop_column]
         kinds += [self.like, self.recover] if self.comes_back else []
         kinds += [self.unreadable] if self.blocks else []
+        for name in self.random.sample(_NAMES, self.random.randint(1, 3)) if self.idle else ():
+            self.tables[name] = HeldTable(["id", "x"], (self._number(),))
         for _ in range(steps):
             self.commit_ts += _APART
             self.random.choice((*kinds, self.swap, self.swap, *[self.insert] * 5))()
@@ -114,6 +120,7 @@ class Script:
 
     def unreadable(self) -> None:
         for name in self._some(1):
+            self.tables[name].unread.add(self.commit_ts)
             self._ddl(name, f"ALTER TABLE `d`.`{name}` SOME NEW THING {self._number()}")
 
     def insert(self) -> None:

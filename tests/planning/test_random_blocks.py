@@ -30,6 +30,8 @@ class OverriddenPlanner(ScriptPlanner):
     def __init__(self, script: Script, quarantine: Iterable[RowChange]) -> None:
         super().__init__(script)
         self.decided: set[tuple[TableName, int]] = set()
+        self.passed: set[tuple[str, int]] = set()
+        """What was decided, by stable id."""
         self.quarantine = [*quarantine]
         self.rows = [row for row in self.rows if row not in self.quarantine]
 
@@ -62,6 +64,7 @@ class OverriddenPlanner(ScriptPlanner):
         assert state.stop
         if state.stop.can_skip:
             self.decided.add((name, state.applied_tso))
+            self.passed.add((state.data, state.applied_tso))
         resumed = replace(state, stop=replace(state.stop, needs_override=False))
         self.before = replace(self.before, tables={**self.before.tables, name: resumed})
 
@@ -72,6 +75,8 @@ class OverriddenPlanner(ScriptPlanner):
             if state.data:
                 held = [column.name for column in self.known[state.data].table.columns], self.merged[state.data]
                 assert held in [(t.columns, t.rows) for t in versions(script, tables[name.table], state)], (end, name)
+                unread = {(state.data, at) for at in tables[name.table].unread}
+                assert state.stop or unread <= self.passed, (end, name, "a DDL was passed over without an override")
             else:
                 assert state.stop, (end, name)
 

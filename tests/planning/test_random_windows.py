@@ -60,7 +60,7 @@ class ScriptPlanner(Planner):
         """Columns, rows, and why it is blocked."""
         return {
             name.table: (
-                [column.name for column in self.known[state.data].table.columns],
+                [column.name for column in self.known[state.data].table.columns] if state.data else [],
                 self.merged[state.data],
                 str(state.stop or ""),
             )
@@ -80,6 +80,19 @@ def assert_windows(seed: int) -> None:
             assert planner.held() == told, (seed, end)
 
 
+def assert_idle_tables(seed: int) -> None:
+    random = Random(seed)
+    script = Script(random, idle=True)
+    script.play(random.choice((15, 40)))
+    planner = ScriptPlanner(script)
+    for end, ddls, whole in windows(script):
+        planner.play(end, ddls)
+        tables, held = script.at(end), planner.held()
+        for name, (columns, rows, stop) in held.items() if whole else ():
+            assert stop or (columns, rows) == (tables[name].columns, tables[name].rows), (seed, end, name)
+        assert not whole or {name for name, table in tables.items() if table.rows} <= held.keys(), (seed, end)
+
+
 def windows(script: Script) -> Iterator[tuple[int, list[DdlEvent], bool]]:
     """The end of each window, the DDLs that arrived by then, and whether those are all."""
     random, at = script.random, sorted(script.states)
@@ -94,7 +107,19 @@ def test_tables_of_random_scripts_are_those_of_tidb() -> None:
         assert_windows(seed)
 
 
+def test_tables_that_rows_tell_are_those_of_tidb() -> None:
+    """They were there before the changefeed, and may get a name that another one had."""
+    for seed in range(100):
+        assert_idle_tables(seed)
+
+
 @pytest.mark.long
 def test_tables_of_many_random_scripts_are_those_of_tidb() -> None:
     for seed in range(100, 5000):
         assert_windows(seed)
+
+
+@pytest.mark.long
+def test_many_tables_that_rows_tell_are_those_of_tidb() -> None:
+    for seed in range(100, 5000):
+        assert_idle_tables(seed)
