@@ -122,6 +122,25 @@ def assert_arrivals(seed: int) -> None:
         assert planner.held() == told, (seed, end)
 
 
+def assert_idle_tables(seed: int) -> None:
+    random = Random(seed)
+    script = Script(random, comes_back=False, idle=True)
+    script.play(random.choice((15, 40)))
+    planner = ArrivalPlanner(script)
+    planner.ddls = script.ddls
+    for batch, end in arrivals(script):
+        planner.arrive(batch)
+        tables, held = script.at(end), planner.held()
+        for name, (columns, rows, stop) in held.items():
+            assert stop or (columns, rows) == (tables[name].columns, tables[name].rows), (seed, end, name)
+        assert {name for name, table in tables.items() if table.rows} <= held.keys(), (seed, end)
+
+
+def test_tables_that_rows_tell_are_those_of_tidb_in_mode_eventual() -> None:
+    for seed in range(100):
+        assert_idle_tables(seed)
+
+
 def test_what_comes_again_changes_nothing_in_mode_eventual() -> None:
     for seed in range(100):
         assert_arrivals(seed)

@@ -220,7 +220,10 @@ def _rename_one(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableN
             stop = unsupported(ddl, f"table {'.'.join(new)} exists already")
             block_unless_skipped(tables.inputs, ddl, builder, stop)
         return
-    if not tables.inputs.config.matches(*old) and tables.is_new(ddl):
+    if not tables.is_new(ddl):
+        return
+    tables.given[new] = ddl.commit_ts
+    if not tables.inputs.config.matches(*old):
         moved = tables.create(ddl, new, None)
         if moved is not None:
             reason = f"the feed's filter excludes {'.'.join(old)}, so its rows are unknown"

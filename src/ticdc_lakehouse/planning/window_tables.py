@@ -50,6 +50,8 @@ class WindowTables:
         ]
         for name, point in sorted(inputs.late.items()):
             self._block_late(name, point)
+        self.given: dict[TableName, int] = {}
+        """The names that RENAMEs gave to tables which gold does not know, each with its commit_ts."""
         self._kept_recoverable = {(builder.name, builder.dropped_at) for builder in self.recoverable}
         firsts = {(group.first, name) for name, groups in inputs.window.rows.items() for group in groups}
         self._first_rows = sorted(firsts, reverse=True)
@@ -90,12 +92,12 @@ class WindowTables:
             from_file = self._from_files.get(name)
             groups = (group for group in self.inputs.window.rows[name] if group.first >= first)
             table = from_file or definition_from_wire(name, groups)
-            after = first - 1 if self._is_reused(name, first) else 0
+            after = self.given.get(name, first - 1 if self._is_reused(name, first) else 0)
             self._begin(name, table, 0 if from_file else first, "file" if from_file else "wire", after=after)
 
     def _is_reused(self, name: TableName, first: int) -> bool:
-        """True if rows of this name up to a first one are of another table, which had the name before: a RENAME gave it
-        to one that gold did not know. (In eventual mode earlier rows may come later.)"""
+        """True if rows of this name up to a first one are of another table, which had the name before. (In eventual
+        mode earlier rows of this one may come later.)"""
         earlier = any(group.first < first for group in self.inputs.window.rows[name])
         return self.inputs.batches is None and (earlier or bool(self.inputs.naming.data_of_name(name)))
 
