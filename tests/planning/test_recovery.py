@@ -289,6 +289,27 @@ def test_one_waits_for_the_other() -> None:
     assert "the other table is blocked" in (block_reason(waiting) or "")
 
 
+def caught_up(*ddls: DdlEvent) -> PlanningInput:
+    """The window (20, 30], in which a table that was truncated at 18 while the other was blocked catches up with it."""
+    now = exchange()
+    waiting = replace(now.before.tables[U], applied_tso=17, stop=plan(exchange(hold=quarantined(12)), U).stop)
+    tables = {NAME: replace(STATE, applied_tso=12, stop=quarantined(12).stop), U: waiting}
+    gone = Recoverable(name=U, data="", version=-1, dropped_at=18)
+    window = replace(now.window, ddls=(*now.window.ddls, ddl(18, "TRUNCATE TABLE u", "u"), *ddls))
+    return replace(now, before=Published(tso=20, tables=tables, recoverable=(gone,)), window=window, tso=30)
+
+
+def test_a_truncated_table_that_catches_up_has_its_rows() -> None:
+    """Without them the other table could not exchange its own."""
+    now = caught_up()
+    made = plan_tables(now)
+    assert [(each.name, each.dropped_at, steps(each)) for each in made.recoverable] == [(U, 18, [("E", 17), ("M", 18)])]
+    assert [{each.name for each in group} for group in made.groups()] == [{NAME, U}, {U}]
+    assert [block_reason(each) for each in made.tables] == [None, None]
+    came_back = ddl(19, "FLASHBACK TABLE u TO w", "u")
+    assert [(each.name, each.start) for each in plan_tables(caught_up(came_back)).recoverable] == [(U, None)]
+
+
 def test_one_that_passes_over_it_leaves_the_other_standing() -> None:
     now = replace(exchange(), skipped=frozenset({(DATA, 17)}))
     assert block_reason(plan(now)) is None

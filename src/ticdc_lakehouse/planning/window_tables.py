@@ -250,12 +250,23 @@ class WindowTables:
 
     def keep_recoverable(self, ended: TablePlanBuilder) -> None:
         """Keeps a dropped table as recoverable, once: windows apply the same DDL again while a table is blocked before
-        it. In eventual mode no table is recoverable, because its rows at the DROP are unknown."""
+        it. Once that one has caught up, its rows are known. In eventual mode no table is recoverable, because its rows
+        at the DROP are unknown."""
         if self.inputs.batches is not None:
             return
-        if (ended.name, ended.dropped_at) not in self._kept_recoverable:
-            self._kept_recoverable.add((ended.name, ended.dropped_at))
+        dropped = ended.name, ended.dropped_at
+        if dropped not in self._kept_recoverable:
+            self._kept_recoverable.add(dropped)
             self.recoverable.append(ended)
+        elif ended.definition is not None:
+            unknown = [each for each in self.recoverable if (each.name, each.dropped_at) == dropped]
+            self.recoverable = [ended if each in unknown else each for each in self.recoverable]
+
+    def forget_rows(self, builder: TablePlanBuilder) -> None:
+        """Takes the rows from a recoverable table that an earlier window restored, and that has caught up since."""
+        self.recoverable = [
+            unknown_table(each.name, each.dropped_at or 0) if each is builder else each for each in self.recoverable
+        ]
 
     def forget_recoverable(self, builder: TablePlanBuilder | None) -> None:
         """Takes a table that is restored out of the recoverable ones, if it is among them."""
