@@ -14,7 +14,7 @@ from ticdc_lakehouse.ops.dumpling.export import Export, ExportedTable
 from ticdc_lakehouse.ops.load import _Loading
 from ticdc_lakehouse.planning.naming import NameInUse, Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.published_state import Definition, Published, TableState
+from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import DdlEvent, statements_of
 from ticdc_lakehouse.schema.names import TableName
@@ -53,6 +53,14 @@ def test_a_table_whose_rows_are_not_known_is_loaded_under_a_name_that_another_ha
 def test_a_name_that_no_table_has_any_more_is_refused() -> None:
     with pytest.raises(ConfigError, match="was renamed or dropped since"):
         definition(T, 12, Published(tso=30))
+
+
+def test_a_table_that_was_exported_after_its_drop_came_back() -> None:
+    """TiCDC sends no FLASHBACK DATABASE, and Debezium no RECOVER TABLE."""
+    gone = tuple(Recoverable(name=T, data=OF_T.data, version=1, dropped_at=at) for at in (9, 11))
+    assert definition(T, 12, Published(tso=30, recoverable=gone)).table.name == T
+    with pytest.raises(ConfigError, match="was renamed or dropped since"):
+        definition(T, 10, Published(tso=30, recoverable=gone))
 
 
 def known(name: TableName, data: str, source: str = "ddl") -> Definition:

@@ -241,10 +241,11 @@ class _Loading:
 
 
 def _awaits_export(before: Published, name: TableName, tso: int) -> bool:
-    """True if gold has a table of this name whose rows it does not know, and it had its name at the export's TSO
-    already. Another table may have had the name before."""
+    """True if gold does not know the rows of the table that had this name at the export's TSO: its columns are unknown,
+    or TiDB restored it without a word after its last DROP. Another table may have had the name before."""
     state = before.tables.get(name)
-    return state is not None and state.applied_tso < tso
+    since = max((gone.dropped_at for gone in before.recoverable if gone.name == name), default=tso)
+    return since < tso if state is None else state.applied_tso < tso
 
 
 def _with_forms(table: Table, newest: Definition | None) -> Table:
