@@ -197,6 +197,20 @@ def test_kept_table_continues_when_it_is_recovered() -> None:
     assert [(block_reason(p), p.state) for p in plan_tables(anew).recoverable] == [(None, state)]
 
 
+def test_kept_table_that_was_blocked_at_its_drop_continues_when_it_is_recovered() -> None:
+    config = GoldConfig(feed="f", time_zone="UTC", policy=lambda _database, _table: Policy(on_drop=OnDrop.KEEP))
+    stopped = planning_input(known=KNOWN, state=STATE, ddls=(ddl(16, "DROP TABLE t"),), config=config)
+    stopped = replace(stopped, blocking_points={NAME: quarantined(12)})
+    (gone,) = plan_tables(stopped).recoverable
+    assert (gone.start, gone.dropped_at) == (None, 16)
+    state = replace(STATE, applied_tso=12, stop=plan(stopped).stop)
+    unknown = Recoverable(name=NAME, data="", version=-1, dropped_at=16)
+    now = replace(stopped, before=Published(tso=20, tables={NAME: state}, recoverable=(unknown,)), blocking_points={})
+    assert block_reason(plan(replace(now, tso=30))) == "TiDB dropped it at 16 (on_drop: keep)"
+    back = replace(now, window=replace(now.window, ddls=(*now.window.ddls, ddl(22, "RECOVER TABLE t"))), tso=30)
+    assert (block_reason(plan(back)), plan(back).through) == (None, 30)
+
+
 def test_dropped_table_is_not_recoverable_after_the_retention() -> None:
     day = 24 * 60 * 60 * 1000 << 18
     config = GoldConfig(feed="f", time_zone="UTC", retention_days=8)

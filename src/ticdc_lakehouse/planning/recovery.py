@@ -78,5 +78,6 @@ def recoverable_of(builders: Iterable[TablePlanBuilder], name: TableName) -> lis
 
 
 def last_recoverable(named: Iterable[TablePlanBuilder]) -> TablePlanBuilder | None:
-    """The most recently dropped table; None if there is none."""
-    return max(named, key=lambda builder: builder.dropped_at or 0, default=None)
+    """The most recently dropped table; None if there is none. One that was blocked at its DROP and has caught up since
+    is kept with its rows (``on_drop: keep``), beside what an earlier window remembered of it."""
+    return max(named, key=lambda builder: (builder.dropped_at or 0, builder.definition is not None), default=None)
