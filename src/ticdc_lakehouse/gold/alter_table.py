@@ -379,12 +379,13 @@ def wire_text_sql(column: ColumnDefinition, time_zone: str) -> str:
     elements = [literal(name) for name in column.type.elements]
     if not elements or column.by == "name":
         return text
-    if column.type.family is Family.ENUM:
-        # 0 of what is no name: the empty text, unless it is one.
+    if column.type.family is Family.ENUM:  # 0 for none of the names: the empty text, unless a name is empty
         return f"CAST(array_position(array({', '.join(elements)}), {text}) AS STRING)"
     chosen = f"split({text}, ',')"
     bits = (f"IF(array_contains({chosen}, {name}), {1 << bit}, 0)" for bit, name in enumerate(elements))
-    return f"CAST(CAST({' + '.join(bits)} AS DECIMAL(20,0)) AS STRING)"
+    mask = f"CAST(CAST({' + '.join(bits)} AS DECIMAL(20,0)) AS STRING)"
+    # TiDB reads the empty text as no name, also where one is empty.
+    return f"CASE WHEN {text} = '' THEN '0' ELSE {mask} END" if "" in column.type.elements else mask
 
 
 def _check_readable(lake: Lake, rows: str, gone: RowsGone) -> None:
