@@ -160,6 +160,20 @@ def test_value_with_too_many_digits_is_irregular_and_not_rounded(spark: SparkSes
     assert lost == dict(TOO_LONG[:3])
 
 
+def test_a_number_without_a_name_is_irregular(spark: SparkSession) -> None:
+    """The definition is older than the row: an ENUM or SET has more names since."""
+    full = "set(" + ",".join(f"'{i}'" for i in range(64)) + ")"
+    numbers = [("enum('a','b')", "2", "b"), ("enum('a','b')", "3", None), ("set('x','y')", "3", "x,y"),
+               ("set('x','y')", "4", None), ("set('x','y')", "7", None), (full, "9223372036854775809", "0,63"),
+               (full, "18446744073709551616", None)]  # fmt: skip
+    columns = [typed(f"c{i}", kind) for i, (kind, _, _) in enumerate(numbers)]
+    texts = [literal(text) for _, text, _ in numbers]
+    values = [column.sql(text, "UTC") for column, text in zip(columns, texts, strict=True)]
+    *found, lost = answers(spark, [*values, irregular_sql(irregular_texts_sql(tuple(columns), texts, values))])
+    assert found == [name for _, _, name in numbers]
+    assert lost == {f"c{i}": text for i, (_, text, name) in enumerate(numbers) if name is None}
+
+
 @pytest.fixture
 def lake(spark: SparkSession, lake_root: Path) -> Iterator[Lake]:
     schemas = {layer: f"stored_text_{layer}" for layer in Layer}

@@ -227,12 +227,13 @@ def _enum_sql(elements: tuple[str, ...], text: str) -> str:
 
 
 def _set_sql(elements: tuple[str, ...], text: str) -> str:
-    """Bit i of the mask (up to 64, as a signed BIGINT) is element i. What is no number is no mask: ``conv``
-    would make 0 of it."""
+    """Bit i of the mask (up to 64, as a signed BIGINT) is element i. What is no number is no mask (``conv`` would make
+    0 of it), nor is one with a bit that has no name: the definition is older than the row."""
     names = ", ".join(literal(name) for name in elements)
     mask = f"CAST(conv({text}, 10, -10) AS BIGINT)"
     chosen = f"filter(array({names}), (name, i) -> ({mask} & shiftleft(1L, i)) <> 0)"
-    return f"CASE WHEN {text} RLIKE '^[0-9]+$' THEN concat_ws(',', {chosen}) END"
+    is_mask = f"{text} RLIKE '^[0-9]+$' AND try_cast({text} AS DECIMAL(20,0)) < {1 << len(elements)}"
+    return f"CASE WHEN {is_mask} THEN concat_ws(',', {chosen}) END"
 
 
 def stored_text_sql(column: TypedColumn, time_zone: str) -> str:
