@@ -93,6 +93,32 @@ def test_what_a_type_cannot_have_is_null(spark: SparkSession) -> None:
     assert [(*wrong, text) for wrong, text in zip(WRONG, found, strict=True)] == [(*wrong, None) for wrong in WRONG]
 
 
+LONG_DECIMALS = [
+    ("decimal(38,2)", "1e+21", "1000000000000000000000"),
+    ("decimal(38,2)", "-1.2345678901234568e+25", "-12345678901234568000000000"),
+    ("decimal(65,0)", "9.999999999999999e+64", f"9999999999999999{49 * '0'}"),
+    ("decimal(20,10)", "-1.5e-07", "-0.00000015"),
+    ("decimal(65,30)", "1e-30", f"0.{29 * '0'}1"),
+    ("decimal(38,2)", "123456789012345680000", "123456789012345680000"),
+    ("decimal(38,2)", "-0.000001", "-0.000001"),
+    ("decimal(38,2)", "1e+2000000000", "1e+2000000000"),
+    ("decimal(38,2)", "1e-2000000000", "1e-2000000000"),
+]
+
+
+def test_a_decimal_with_an_exponent_is_written_in_digits(spark: SparkSession) -> None:
+    """A DECIMAL takes the digits of one from 1e21 on; behind the point of its text there are more than its own."""
+    columns = [ColumnDefinition(name="c", type=parse_type(kind), open=True) for kind, _, _ in LONG_DECIMALS]
+    whole = [
+        whole_text_sql(column, literal(text), "UTC")
+        for column, (_, text, _) in zip(columns, LONG_DECIMALS, strict=True)
+    ]
+    (found,) = spark.sql(f"SELECT {', '.join(f'{text} AS c{i}' for i, text in enumerate(whole))}").collect()
+    assert list(found) == [text for _, _, text in LONG_DECIMALS]
+    value = typed_column(columns[1]).sql(whole[1], "UTC")
+    assert str(spark.sql(f"SELECT {value}").collect()[0][0]) == "-12345678901234568000000000.00"
+
+
 def test_a_timestamp_whose_text_is_that_of_an_hour_before_is_null(spark: SparkSession) -> None:
     """It would be read an hour too early. Decoders that know the type leave such a text as it is sent, too."""
     column = ColumnDefinition(name="c", type=parse_type("timestamp(3)"), open=True)

@@ -7,7 +7,7 @@ same for values whose type a decoder knew; docs/protocols/debezium.md is this ta
 
 from __future__ import annotations
 
-from ticdc_codec.mysql_type import Family
+from ticdc_codec.mysql_type import Family, MysqlType
 from ticdc_lakehouse.schema.definition import ColumnDefinition
 from ticdc_lakehouse.sql.text import literal
 from ticdc_lakehouse.sql.typed_columns import moment_text_sql
@@ -29,9 +29,8 @@ def whole_text_sql(column: ColumnDefinition, text: str, time_zone: str) -> str:
     match column.type.family:
         case _ if not column.open:
             return text
-        case Family.INTEGER if column.type.unsigned and column.type.name == "bigint":
-            wrapped = f"CAST(try_cast({text} AS DECIMAL(20,0)) + 18446744073709551616BD AS STRING)"
-            return f"CASE WHEN {text} LIKE '-%' THEN {wrapped} ELSE {text} END"
+        case Family.INTEGER | Family.DECIMAL:
+            return _number_sql(column.type, text)
         case Family.BINARY:
             return f"lower(hex({_bytes_sql(text)}))"
         case Family.BIT if digits > 1:
@@ -55,6 +54,29 @@ def whole_text_sql(column: ColumnDefinition, text: str, time_zone: str) -> str:
 
 def _within(number: str, bounds: tuple[int, int], value: str) -> str:
     return f"CASE WHEN {number} BETWEEN {bounds[0]} AND {bounds[1]} THEN {value} END"
+
+
+def _number_sql(kind: MysqlType, text: str) -> str:
+    if kind.family is Family.DECIMAL:
+        return _plain_digits_sql(text)
+    if not (kind.unsigned and kind.name == "bigint"):
+        return text
+    wrapped = f"CAST(try_cast({text} AS DECIMAL(20,0)) + 18446744073709551616BD AS STRING)"
+    return f"CASE WHEN {text} LIKE '-%' THEN {wrapped} ELSE {text} END"
+
+
+def _plain_digits_sql(number: str) -> str:
+    """The digits of a number that is written with an exponent below 1e-6 and from 1e21 on: ``-1.5e+21``. Before the
+    exponent it has 17 digits at most, one of them before the point. Exponents that no DECIMAL has stay."""
+    sign = f"CASE WHEN {number} LIKE '-%' THEN '-' ELSE '' END"
+    digits = f"translate(substring_index({number}, 'e', 1), '-.', '')"
+    exponent = f"try_cast(substring_index({number}, 'e', -1) AS INT)"
+    large, small = (literal(f"^-?[0-9][.]?[0-9]*e[{of}][0-9]{{1,2}}$") for of in "+-")
+    return (
+        f"CASE WHEN {number} RLIKE {large} THEN concat({sign}, rpad({digits}, {exponent} + 1, '0')) "
+        f"WHEN {number} RLIKE {small} THEN concat({sign}, '0.', repeat('0', -{exponent} - 1), {digits}) "
+        f"ELSE {number} END"
+    )
 
 
 def _bytes_sql(text: str) -> str:
