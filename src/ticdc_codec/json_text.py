@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -72,8 +73,8 @@ def unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """An object of its members. Raises DecodeError ``duplicate_name``."""
     members = dict(pairs)
     if len(members) != len(pairs):
-        names = [name for name, _ in pairs]
-        twice = next(name for name in names if names.count(name) > 1)
+        counts = Counter(name for name, _ in pairs)
+        twice = next(name for name, count in counts.items() if count > 1)
         raise DecodeError("duplicate_name", f"expected each name once in an object, found {twice!r} again")
     return members
 

@@ -10,6 +10,7 @@ Source: wire.md 1.1.2, 1.1.3; tiflow pkg/sink/codec/craft/model.go.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field
 from enum import IntEnum
 from itertools import accumulate, pairwise
@@ -123,7 +124,7 @@ class LayoutCache:
     def _add(self, key: tuple[str, str, tuple[str, ...], tuple[int, ...]], at: int) -> GroupLayout:
         database, table, names, numbers = key
         if len(set(names)) < len(names):
-            twice = next(name for number, name in enumerate(names) if name in names[:number])
+            twice = next(name for name, count in Counter(names).items() if count > 1)
             raise DecodeError("duplicate_column", f"column {twice} twice in a group", offset=at)
         if len(self._known) >= self.LIMIT:
             self._known.clear()

@@ -187,8 +187,8 @@ class OpenTableReader:
     __slots__ = ("_formats", "_images", "_keys", "_marks", "_quotes", "layout", "order", "read")
 
     def __init__(self, description: Description) -> None:
-        cells = description.cells
-        described = [_column(cell, description) for cell in cells]
+        cells, by_h = description.cells, description.h_names_key
+        described = [_column(cell, description, by_h=by_h) for cell in cells]
         columns = tuple(column for column, _ in described)
         self._formats = [value_format for _, value_format in described]
         self.layout = Layout(description.database, description.table, columns, columns_text(columns))
@@ -242,7 +242,8 @@ def _partial(value_format: ValueFormat, cells: list[Any]) -> tuple[Texts, int]:
     return [UNSET if cell is UNSET else next(following) for cell in cells], len(texts)
 
 
-def _column(cell: Cell, description: Description) -> tuple[Column, ValueFormat]:
+def _column(cell: Cell, description: Description, *, by_h: bool) -> tuple[Column, ValueFormat]:
+    """``by_h``: `Description.h_names_key`."""
     try:
         text, value_format = format_of(cell.code, Flag.BINARY if cell.is_bytes else cell.flags)
     except KeyError:
@@ -253,7 +254,7 @@ def _column(cell: Cell, description: Description) -> tuple[Column, ValueFormat]:
     column = Column(
         name=cell.name,
         type=text,
-        key=cell.h is True if description.h_names_key else bool(cell.flags & Flag.HANDLE_KEY),
+        key=cell.h is True if by_h else bool(cell.flags & Flag.HANDLE_KEY),
         flags=cell.flags,
         by="index" if family in (Family.ENUM, Family.SET) else None,
         defect=OPEN_LOST_NAME if cell.name in description.lost else _defect(cell.flags, family, description),
