@@ -204,7 +204,7 @@ def _event(event: Event) -> Node:
             return _row(event)
         case Ddl(query=query, type=kind):
             head = _head("DDL", event.database, event.table, event.commit_ts)
-            return Node((*head, (f"type {kind}" if kind else "", Style.NOTE)), (_line(query, Style.VALUE),))
+            return Node((*head, (shown(f"type {kind}") if kind else "", Style.NOTE)), (_line(query, Style.VALUE),))
         case Resolved(commit_ts=commit_ts):
             return Node(_head("watermark", None, None, commit_ts))
         case Bootstrap():

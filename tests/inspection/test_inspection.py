@@ -237,6 +237,17 @@ def test_hostile_names_and_values_are_harmless(protocol: str) -> None:
         assert str(found).replace("\n", "").isprintable()
 
 
+def test_the_type_of_a_ddl_is_harmless_too() -> None:
+    ddl = Ddl(database="d", table="t", commit_ts=TSO, commit_ms=0, query="DROP TABLE t", type="4")
+    message = written("debezium", ddl, **EXTENSION)
+    changes = json.dumps([{"type": HOSTILE, "id": "", "table": None}]).encode()
+    value = (message.value or b"").replace(b'"tableChanges":[]', b'"tableChanges":' + changes)
+    found = inspect((message.key, value))
+    assert found.decoded
+    assert "\\x1b[31m" in str(found)
+    assert str(found).replace("\n", "").isprintable()
+
+
 def test_html_says_what_the_text_says() -> None:
     found = inspect(written("craft", UPDATE), explain=True)
     text = page(found._repr_html_())
