@@ -6,7 +6,10 @@ import json
 
 import pytest
 
+from ticdc_codec import decode
+from ticdc_codec import encode as encode_any
 from ticdc_codec.debezium import encode
+from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Op, RowChange
 from ticdc_codec.options import sink_options
 
@@ -46,3 +49,29 @@ def test_names_of_any_characters() -> None:
     (message,) = encode([row], sink_options("debezium", {}))
     key, payload = (json.loads(text or b"")["payload"] for text in (message.key, message.value))
     assert (key, payload["after"], payload["source"]["db"]) == ({name: 7}, {name: 7}, name)
+
+
+@pytest.mark.parametrize("moment", ["2024-11-03T06:30:00Z", "2024-11-03T06:30:00.500Z"])
+def test_a_timestamp_that_is_kept_as_sent_is_written_so(moment: str) -> None:
+    """The later of two hours with one text, when clocks are set back."""
+    options = {"time-zone": "America/New_York", "enable-tidb-extension": True}
+    columns = (Column(name="id", type="int", key=True), Column(name="z", type="timestamp(3)"))
+    row = RowChange(op=Op.INSERT, database="d", table="t", commit_ts=1, commit_ms=0, before=None,
+                    after={"id": "1", "z": moment}, columns=columns)  # fmt: skip
+    (message,) = encode_any([row], "debezium", options)
+    (event,) = decode(message, "debezium", options)
+    assert isinstance(event, RowChange)
+    assert event.after == row.after
+
+
+@pytest.mark.parametrize(
+    ("type_text", "value"),
+    [("datetime", "2024-01-01 00:00:00.1234"), ("datetime", "0001-01-01 00:00:00.000001"), ("bit", "5")],
+)
+def test_what_a_type_without_its_size_would_cut_is_refused(type_text: str, value: str) -> None:
+    """Most protocols do not tell the size, by which this wire chooses the form of the value."""
+    columns = (Column(name="id", type="int", key=True), Column(name="c", type=type_text))
+    row = RowChange(op=Op.INSERT, database="d", table="t", commit_ts=1, commit_ms=0, before=None,
+                    after={"id": "1", "c": value}, columns=columns)  # fmt: skip
+    with pytest.raises(ConfigError, match="such as"):
+        encode_any([row], "debezium")

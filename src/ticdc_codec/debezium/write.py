@@ -185,10 +185,14 @@ def _decimals(texts: list[str]) -> list[Any]:
 
 
 def _datetimes(unit: int) -> Write:
-    """Writes units of ``unit`` microseconds."""
+    """Writes units of ``unit`` microseconds. Raises ValueError for a text with more digits."""
+
+    def units(microseconds: int) -> int:
+        whole, rest = divmod(microseconds, unit)
+        return _all_of(whole, rest)
 
     def one_by_one(texts: list[str]) -> list[Any]:
-        return [None if (microseconds := _microseconds(text)) is None else microseconds // unit for text in texts]
+        return [None if (microseconds := _microseconds(text)) is None else units(microseconds) for text in texts]
 
     def write(texts: list[str]) -> list[Any]:
         if min(texts) < "0100":  # no year, or one that TiCDC gives a century
@@ -198,9 +202,16 @@ def _datetimes(unit: int) -> Write:
         except pa.ArrowInvalid:  # an invalid day, such as 2024-02-30
             return one_by_one(texts)
         values: list[Any] = (moments // unit).tolist()
-        return values
+        return _all_of(values, (moments % unit).any())
 
     return write
+
+
+def _all_of(value: Value, rest: object) -> Value:
+    """The value of moments in milliseconds. Raises ValueError if something is left: the type is another one."""
+    if rest:
+        raise ValueError("a DATETIME of 4 to 6 digits needs a type that says so, such as datetime(6)")
+    return value
 
 
 def _int64s(texts: list[str]) -> list[Any]:
@@ -212,8 +223,14 @@ def _int64s(texts: list[str]) -> list[Any]:
 def _bits(size: int) -> Callable[[str], Any]:
     # BIT(1) is a boolean, other sizes are bytes with the least significant first (wire.md 1.5.2).
     if size == 1:
-        return lambda text: text != "0"
+        return _bit
     return lambda text: int(text).to_bytes((size + 7) // 8, "little")
+
+
+def _bit(text: str) -> bool:
+    if text not in ("0", "1"):
+        raise ValueError(f"a BIT of more than one bit needs a type that says how many, such as bit(8): found {text}")
+    return text == "1"
 
 
 def _names(kind: MysqlType) -> Callable[[str], str]:
@@ -255,6 +272,8 @@ def _whole_year(text: str) -> str | None:
 
 
 def _zoned(text: str, zone: ZoneInfo) -> str:
+    if text.endswith("Z"):  # as this wire has it: the later of two times with one text (``value.instants``)
+        return text
     seconds, point, fraction = text.partition(".")
     try:
         local = datetime.fromisoformat(seconds).replace(tzinfo=zone)
