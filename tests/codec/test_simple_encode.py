@@ -74,3 +74,22 @@ def test_encode_refuses_what_it_cannot_write() -> None:
     bare = {name: getattr(row(UPDATE), name) for name in RowChange.__slots__} | {"commit_ts": None}
     with pytest.raises(ConfigError, match="commit_ts"):
         encode([RowChange(**bare)], sink_options("simple", {}))
+
+
+@pytest.mark.parametrize("encoding", ["json", "avro"])
+def test_a_type_without_names_is_written_without(encoding: str) -> None:
+    # of rows that Craft, Open Protocol or Canal-JSON gave: their messages have the index or the mask alone
+    kinds = {"id": "int(11)", "e": "enum", "s": "set"}
+    columns = tuple(
+        Column(name=name, type=kind, key=name == "id", by="index" if name in ("e", "s") else None)
+        for name, kind in kinds.items()
+    )
+    values: dict[str, str | None] = {"id": "1", "e": "2", "s": "9223372036854775809"}
+    members = {name: getattr(row(UPDATE), name) for name in RowChange.__slots__}
+    other = {"op": Op.INSERT, "columns": columns, "before": None, "after": values, "schema_version": None}
+    event = RowChange(**members | other)
+    options = sink_options("simple", ZONE | {"encoding-format": encoding})
+    messages = [message.value for message in encode([event], options)]
+    found = decode(*messages, known=DecoderContext(), encoding_format=encoding)
+    (read,) = (event for event in found if isinstance(event, RowChange))
+    assert (read.after, {column.name: column.type for column in read.columns}) == (values, kinds)

@@ -126,8 +126,8 @@ def type_text(data_type: DataType) -> str:
     """MySQL's type text, as SHOW COLUMNS prints it, except FLOAT(M,D) and DOUBLE(M,D): D is not sent."""
     name = data_type.mysql_type
     match name:
-        case "enum" | "set":
-            return f"{name}({','.join(map(_quoted, data_type.elements or ()))})"
+        case "enum" | "set" if data_type.elements:
+            return f"{name}({','.join(map(_quoted, data_type.elements))})"
         case "datetime" | "timestamp" | "time":
             # tiflow leaves decimal out for TIMESTAMP, length says it (wire.md 1.3.1)
             fraction = data_type.length - LENGTH_WITHOUT_FRACTION[name] - 1
