@@ -45,6 +45,12 @@ W, Y, Z = Column(name="w", type="int"), Column(name="y", type="date"), Column(na
 U = replace(V, name="u", type="int")
 
 
+def commented(feed: Changefeed, name: str) -> str:
+    """What the comment of a live table says that it is."""
+    (detail,) = feed.spark.sql(f"DESCRIBE DETAIL {feed.live(name)}").collect()
+    return str(detail["description"]).partition(";")[0]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Version:
     """A Delta version of a live table."""
@@ -196,6 +202,7 @@ def test_live_tables_are_renamed_with_their_tables_and_stay_when_they_are_droppe
     assert [feed.rows("a"), feed.rows("b")] == swapped
     live = {name: {row["id"] for row in feed.spark.table(feed.live(name)).collect()} for name in ("a", "b", "dropped")}
     assert live == {"a": {1}, "b": {1, 2}, "dropped": {9}}
+    assert [commented(feed, name) for name in ("a", "b")] == ["TiDB table shop.a", "TiDB table shop.b"]
     names = [name.removeprefix(f"{feed.name}_shop_") for name in feed.lake.tables(Layer.LIVE)]
     assert names == ["a", "altered", "b", "dropped", "dropped__dropped", "parted", "plain"]
     before = as_of(feed.spark, feed.name, at(12), lake=feed.lake)
@@ -237,6 +244,7 @@ def test_maintenance_after_a_run_that_died_before_it_renamed(
     shown = {"a": {1: ("b",), 2: ("b",)}, "b": {1: ("a",)}}
     assert seen
     assert all(each == shown for each in seen)
+    assert [commented(feed, name) for name in ("a", "b")] == ["TiDB table shop.a", "TiDB table shop.b"]
     feed.send(0, A.insert(at(9), 3, "of a"), B.insert(at(9), 3, "of b"))
     feed.resolve(at(10))
     feed.go()

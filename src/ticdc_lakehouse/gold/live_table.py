@@ -100,8 +100,12 @@ def layout_sql(table: Table, columns: Iterable[Column], properties: Mapping[str,
     clustered = clustering(table)
     with_statistics = ",".join(quoted(name) for name in dict.fromkeys((*clustered, COMMIT_TS, KEY)))
     listed = properties_sql({**properties, "delta.dataSkippingStatsColumns": with_statistics})
-    comment = literal(f"TiDB table {table.database}.{table.table}; {_promise(columns)}")
+    comment = _comment_sql(table, columns)
     return f"COMMENT {comment} CLUSTER BY ({', '.join(map(quoted, clustered))}) TBLPROPERTIES ({listed})"
+
+
+def _comment_sql(table: Table, columns: Iterable[Column]) -> str:
+    return literal(f"TiDB table {table.database}.{table.table}; {_promise(columns)}")
 
 
 def _promise(columns: Iterable[Column]) -> str:
@@ -132,6 +136,15 @@ def create_live_table(
             lake.spark.sql(f"{created} USING delta {clauses} {where} AS SELECT * FROM {source}")
     if lake.root is None:
         _tag(lake, lake.table(Layer.LIVE, name), config.feed, table)
+
+
+def describe(lake: Lake, config: GoldConfig, name: str, table: Table) -> None:
+    """Let the comment and tags of a live table, which stay as they are where it is renamed, name the table of TiDB that
+    it is. No row changes."""
+    live, columns = lake.table(Layer.LIVE, name), live_columns(table, tombstones=config.mode is Mode.EVENTUAL)
+    lake.spark.sql(f"COMMENT ON TABLE {live} IS {_comment_sql(table, columns)}")
+    if lake.root is None:
+        _tag(lake, live, config.feed, table)
 
 
 def _first_properties(table: Table, data: str, config: GoldConfig) -> dict[str, str]:

@@ -32,12 +32,9 @@ def publish(
         views.mark_stale(lake, config.feed)
     after = state.publish(lake, config.feed, before, now, found, row_changes)
     log("gold", "window published", feed=config.feed, from_tso=before.tso, tso=now.tso, row_changes=row_changes)
-    views.take_names(
-        lake,
-        config,
-        lake.leave_names(Layer.LIVE, renames),
-        ((o.definition.table.named(o.name), o.state) for o in shown if o.definition),
-    )
+    tables = [(o.definition.table.named(o.name), o.state) for o in shown if o.definition]
+    views.take_names(lake, config, lake.leave_names(Layer.LIVE, renames), tables)
+    views.describe(lake, config, renames.values(), tables)
     with ThreadPoolExecutor(_PARALLEL) as pool:
         list(pool.map(lambda outcome: _renew_views(lake, config, before, outcome), shown))
     if gone or any(o.found or o.name not in before.tables for o in kept):

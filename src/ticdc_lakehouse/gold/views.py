@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold import irregular
+from ticdc_lakehouse.gold import irregular, live_table
 from ticdc_lakehouse.gold.live_table import OWN_COLUMNS, live_names, misnamed
 from ticdc_lakehouse.gold.merge import DELETED
 from ticdc_lakehouse.gold.state import data_tables, names_ever, published
@@ -203,7 +203,9 @@ def restore_names(lake: Lake, config: GoldConfig, now: Published) -> bool:
         return False
     config = replace(config, mode=now.mode)
     lake.make_schemas(state.name for state in now.tables.values())
-    take_names(lake, config, lake.step_aside(Layer.LIVE, renames), _with_rows(now))
+    tables = _with_rows(now)
+    take_names(lake, config, lake.step_aside(Layer.LIVE, renames), tables)
+    describe(lake, config, renames.values(), tables)
     return True
 
 
@@ -217,6 +219,15 @@ def take_names(
         if state.name in between:
             gold_view(lake, config, table, state, live=between[state.name])
     lake.take_names(Layer.LIVE, arriving)
+
+
+def describe(
+    lake: Lake, config: GoldConfig, renamed: Collection[str], tables: Iterable[tuple[Table, TableState]]
+) -> None:
+    """Let the comments of live tables that were renamed say which tables they are now."""
+    for table, state in tables:
+        if state.name in renamed:
+            live_table.describe(lake, config, state.name, table)
 
 
 def _with_rows(now: Published) -> list[tuple[Table, TableState]]:
