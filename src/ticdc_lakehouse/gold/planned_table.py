@@ -218,7 +218,6 @@ class PlannedTable:
         return read_whole(run.lake, run.config, run.source, rows)
 
     def _merge(self, rows: MergeRows) -> None:
-        self._describe(rows)
         config, lake = self.run.config, self.run.commits.at(rows.through)
         if self.version < 0:
             with first_rows(lake, config.feed, rows, config.time_zone) as first:
@@ -228,14 +227,6 @@ class PlannedTable:
             self._commit(lake, lambda: merge(lake, config.feed, self.name, rows, config.time_zone))
         if config.mode is Mode.EVENTUAL:
             self._commit(lake, lambda: purge(lake, self.name, config.tombstone_days))
-
-    def _describe(self, rows: MergeRows) -> None:
-        """Let comments of columns say what may be wrong with these rows' values (docs/defects.md) before they are
-        merged."""
-        before, self.table = self.table, rows.table
-        if self.version >= 0 and _defects(before) != _defects(rows.table):
-            stop = self._alter(AlterRows(commit_ts=rows.after, query="", effects=(), table=rows.table))
-            assert stop is None, "a comment converts nothing"
 
     def _unmergeable(self, rows: MergeRows, unread: BlockingPoint | None) -> BlockingPoint | None:
         """The point before the first row that the table must not take."""
@@ -288,10 +279,6 @@ class PlannedTable:
         drop_unpublished(self.run.lake, self.name, config.feed)
         create_live_table(lake, self.name, self.table, data=self.data, config=config, rows=rows)
         self.version = 0
-
-
-def _defects(table: Table) -> list[str | None]:
-    return [column.defect for column in table.sent]
 
 
 def _done_part(plan: TablePlan, done: list[Step], stop: Stop) -> TablePlan:
