@@ -180,7 +180,7 @@ def _marker_view(feed: str) -> str:
 
 
 def is_marker_view(name: str) -> bool:
-    """Whether a view of ops says nothing but that all views of a feed agree."""
+    """Whether it is the view of ops that exists while all views of a feed show its published state."""
     return name.endswith(_MARKER)
 
 

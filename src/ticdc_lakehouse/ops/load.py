@@ -142,8 +142,8 @@ class _Loading:
         return all_problems(tables, lambda name: self._definition(name, before, renames, taken, names))
 
     def _renames(self, before: Published) -> dict[TableName, int]:
-        """The names that RENAMEs since the export gave or took away, each with the last one's commit_ts. No definition
-        tells them of a table that only rows told gold, nor of one that was renamed while it was blocked."""
+        """The names that RENAMEs since the export gave or took away, each with the last one's commit_ts. The
+        definition of a table that is inferred from the wire, or was renamed while it was blocked, lacks them."""
         events = events_table.full_name(self.lake, self.config.feed)
         ddls = self.lake.rows(f"""
             SELECT commit_ts, database, table, query FROM {events}
@@ -242,7 +242,7 @@ class _Loading:
 
 def _awaits_export(before: Published, name: TableName, tso: int) -> bool:
     """True if gold does not know the rows of the table that had this name at the export's TSO: its columns are unknown,
-    or TiDB restored it without a word after its last DROP. Another table may have had the name before."""
+    or TiDB restored it after its last DROP without a DDL event. Another table may have had the name before."""
     state = before.tables.get(name)
     since = max((gone.dropped_at for gone in before.recoverable if gone.name == name), default=tso)
     return since < tso if state is None else state.applied_tso < tso

@@ -225,7 +225,7 @@ def _rename_one(tables: WindowTables, ddl: DdlEvent, old: TableName, new: TableN
         return
     if not tables.is_new(ddl):
         return
-    tables.given[new] = ddl.commit_ts
+    tables.renamed_unknown[new] = ddl.commit_ts
     if not tables.inputs.config.matches(*old):
         moved = tables.create(ddl, new, None)
         if moved is not None:

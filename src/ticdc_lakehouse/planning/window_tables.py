@@ -50,7 +50,7 @@ class WindowTables:
         ]
         for name, point in sorted(inputs.late.items()):
             self._block_late(name, point)
-        self.given: dict[TableName, int] = {}
+        self.renamed_unknown: dict[TableName, int] = {}
         """The names that RENAMEs gave to tables which gold does not know, each with its commit_ts."""
         self._kept_recoverable = {(builder.name, builder.dropped_at) for builder in self.recoverable}
         firsts = {(group.first, name) for name, groups in inputs.window.rows.items() for group in groups}
@@ -92,7 +92,7 @@ class WindowTables:
             from_file = self._from_files.get(name)
             groups = (group for group in self.inputs.window.rows[name] if group.first >= first)
             table = from_file or definition_from_wire(name, groups)
-            after = self.given.get(name, first - 1 if self._is_reused(name, first) else 0)
+            after = self.renamed_unknown.get(name, first - 1 if self._is_reused(name, first) else 0)
             self._begin(name, table, 0 if from_file else first, "file" if from_file else "wire", after=after)
 
     def _is_reused(self, name: TableName, first: int) -> bool:

@@ -189,7 +189,7 @@ def _texts(cell: Cell) -> Iterator[str]:
     """The texts in a Python cell, and the names of an SQL cell's markers."""
     match cell.kind:
         case CellKind.PYTHON:
-            with suppress(SyntaxError, ValueError):  # told when the cell is run
+            with suppress(SyntaxError, ValueError):  # reported when the cell runs
                 values = (node.value for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Constant))
                 yield from (value for value in values if isinstance(value, str))
         case CellKind.SQL:
