@@ -138,7 +138,7 @@ def create_live_table(
         _tag(lake, lake.table(Layer.LIVE, name), config.feed, table)
 
 
-def describe(lake: Lake, config: GoldConfig, name: str, table: Table) -> None:
+def update_comment(lake: Lake, config: GoldConfig, name: str, table: Table) -> None:
     """Let the comment and tags of a live table, which stay as they are where it is renamed, name the table of TiDB that
     it is. No row changes."""
     live, columns = lake.table(Layer.LIVE, name), live_columns(table, tombstones=config.mode is Mode.EVENTUAL)

@@ -67,8 +67,7 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
     before = published(lake, feed)
     names = live_names(before.tables.values())
     # Else, after a run that died before it renamed, one table would be put back to a version of another.
-    if views.restore_names(lake, config, before):
-        views.show(lake, config, before)
+    views.restore_names(lake, config, before)
     given = {state.data: config.table_properties(*name) for name, state in before.tables.items()}
     unreadable = [name for data in unneeded if lake.exists(Layer.LIVE, name := live_name(names, data))]
     _record(lake, feed, since)  # before anything goes: what is half gone must not be read

@@ -34,9 +34,9 @@ def publish(
     log("gold", "window published", feed=config.feed, from_tso=before.tso, tso=now.tso, row_changes=row_changes)
     tables = [(o.definition.table.named(o.name), o.state) for o in shown if o.definition]
     views.take_names(lake, config, lake.leave_names(Layer.LIVE, renames), tables)
-    views.describe(lake, config, renames.values(), tables)
     with ThreadPoolExecutor(_PARALLEL) as pool:
         list(pool.map(lambda outcome: _renew_views(lake, config, before, outcome), shown))
+    views.update_comments(lake, config, renames.values(), tables)
     if gone or any(o.found or o.name not in before.tables for o in kept):
         irregular.create_view(lake, config, ((o.definition.table.named(o.name), o.state) for o in kept if o.definition))
     views.drop(lake, gone)

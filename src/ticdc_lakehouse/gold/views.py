@@ -188,13 +188,13 @@ def refresh(lake: Lake, config: GoldConfig) -> None:
     """Let live tables have the names, and views show the versions, that are published: in a new session, or after a run
     that died."""
     now = published(lake, config.feed)
-    restore_names(lake, config, now)
-    show(lake, config, now)
+    if not restore_names(lake, config, now):
+        show(lake, config, now)
 
 
 def restore_names(lake: Lake, config: GoldConfig, now: Published) -> bool:
     """Give live tables their published names, after a run that died between publishing and renaming. Returns whether
-    any had another: then views must be shown anew (`show`).
+    any had another: then the views are shown anew, too.
 
     The views are still those of before: so all live tables that have another name step aside first.
     """
@@ -205,7 +205,8 @@ def restore_names(lake: Lake, config: GoldConfig, now: Published) -> bool:
     lake.make_schemas(state.name for state in now.tables.values())
     tables = _with_rows(now)
     take_names(lake, config, lake.step_aside(Layer.LIVE, renames), tables)
-    describe(lake, config, renames.values(), tables)
+    show(lake, config, now)
+    update_comments(lake, config, renames.values(), tables)
     return True
 
 
@@ -221,13 +222,13 @@ def take_names(
     lake.take_names(Layer.LIVE, arriving)
 
 
-def describe(
+def update_comments(
     lake: Lake, config: GoldConfig, renamed: Collection[str], tables: Iterable[tuple[Table, TableState]]
 ) -> None:
     """Let the comments of live tables that were renamed say which tables they are now."""
     for table, state in tables:
         if state.name in renamed:
-            live_table.describe(lake, config, state.name, table)
+            live_table.update_comment(lake, config, state.name, table)
 
 
 def _with_rows(now: Published) -> list[tuple[Table, TableState]]:
