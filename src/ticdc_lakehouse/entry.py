@@ -246,7 +246,7 @@ class Run:
         return self.verify_source(
             parameters.get("dsn") or None,
             [table] if table else [],
-            threads=number(parameters, "threads") or 4,
+            threads=number(parameters, "threads", least=1) or 4,
             sleep=seconds(parameters, "sleep"),
             repair=choice(parameters, "repair", ("no", "repair")) == "repair",
         )

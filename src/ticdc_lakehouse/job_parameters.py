@@ -79,9 +79,9 @@ def seconds(parameters: Mapping[str, str], name: str) -> float:
     return float(value or 0)
 
 
-def number(parameters: Mapping[str, str], name: str) -> int | None:
-    """The whole number that a parameter gives, None if it is empty. Raises ConfigError for other texts, and above
-    LARGEST."""
+def number(parameters: Mapping[str, str], name: str, *, least: int = 0) -> int | None:
+    """The whole number that a parameter gives, None if it is empty. Raises ConfigError for other texts, for less than
+    ``least``, and above LARGEST."""
     value = parameters.get(name, "").strip()
     if not value:
         return None
@@ -89,4 +89,6 @@ def number(parameters: Mapping[str, str], name: str) -> int | None:
         raise ConfigError(f"parameter {name}: expected a whole number or nothing, found {value!r}")
     if len(value) > len(str(LARGEST)) or int(value) > LARGEST:
         raise ConfigError(f"parameter {name}: expected at most {LARGEST}, found {value}")
+    if int(value) < least:
+        raise ConfigError(f"parameter {name}: expected {least} or more, or nothing, found {value}")
     return int(value)

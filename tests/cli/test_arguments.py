@@ -121,6 +121,7 @@ def command_parser(command: str) -> argparse.ArgumentParser:
         (["quarantine", "lst"], " quarantine", "argument action: invalid choice: 'lst' (choose from "),
         (["run", "--every", "soon"], " run", "argument --every: expected a time such as 10s, 5m or 1h, "),
         (["demo", "--steps", "0"], " demo", "argument --steps: expected a whole number, 1 or more, found '0'"),
+        (["load", "", "--feed", "x"], " load", "argument folder: expected a name, found none"),
         (["verify-stream", "x", "--every", "-1"], " verify-stream", "argument --every: expected "),
         ([], "", "the following arguments are required: COMMAND"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.job_parameters import names, seconds
+from ticdc_lakehouse.job_parameters import LARGEST, names, number, seconds
 
 
 @pytest.mark.parametrize(("text", "value"), [("", 0.0), (" 2 ", 2.0), ("0.25", 0.25)])
@@ -33,3 +33,17 @@ def test_names_that_are_no_json_list_are_refused_by_name(text: str) -> None:
 def test_a_name_that_is_listed_twice_is_refused() -> None:
     with pytest.raises(ConfigError, match="parameter feeds: crm is listed 2 times; expected once"):
         names({"feeds": '["crm", "erp", "crm"]'}, "feeds")
+
+
+@pytest.mark.parametrize(("text", "value"), [("", None), (" 8 ", 8), (str(LARGEST), LARGEST)])
+def test_a_number_is_whole_or_left_out(text: str, value: int | None) -> None:
+    assert number({"threads": text}, "threads", least=1) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("0", "1 or more, or nothing"), ("-1", "a whole number or nothing"), (str(LARGEST + 1), f"at most {LARGEST}")],
+)
+def test_a_number_outside_its_range_is_refused_by_name(text: str, expected: str) -> None:
+    with pytest.raises(ConfigError, match=f"parameter threads: expected {expected}, found .*{text}"):
+        number({"threads": text}, "threads", least=1)

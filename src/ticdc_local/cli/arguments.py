@@ -86,6 +86,13 @@ def named_values(pairs: list[str], what: str) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
+def named(text: str) -> str:
+    """A name that is not empty: an empty path would be the working directory. Raises argparse.ArgumentTypeError."""
+    if not text:
+        raise argparse.ArgumentTypeError("expected a name, found none")
+    return text
+
+
 def positive(text: str) -> int:
     """A whole number, 1 or more. Raises argparse.ArgumentTypeError."""
     try:
