@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import pandas as pd
 import pytest
 
 from ticdc_codec.errors import ConfigError
 from ticdc_local.runner.dbutils import DbUtils, NotebookExit, secret_variable
-from ticdc_local.runner.display import html_text, table, text_of
+from ticdc_local.runner.display import display, html_text, table, text_of
 
 
 def test_a_parameter_goes_before_a_default() -> None:
@@ -71,9 +72,16 @@ def test_a_table_keeps_its_lines() -> None:
     ]
 
 
-def test_display_shows_other_values_as_their_text() -> None:
+def test_a_cell_shows_other_values_as_their_text() -> None:
     assert text_of("as it is") == "as it is"
     assert text_of({"a": 1}) == "{'a': 1}"
+
+
+def test_display_shows_tables_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    display(pd.DataFrame({"a": [1]}))
+    assert capsys.readouterr().out == "   a\n0  1\n"
+    with pytest.raises(ConfigError, match="display of dict: expected a DataFrame; print other values"):
+        display({"a": 1})
 
 
 def test_html_becomes_text() -> None:

@@ -128,7 +128,7 @@ def test_cells_share_one_namespace(tmp_path: Path, capsys: pytest.CaptureFixture
         tmp_path,
         'dbutils.widgets.text("feed", "none")\nfeed = dbutils.widgets.get("feed")',
         "# MAGIC %python\n# MAGIC twice = feed * 2",
-        "display(twice)\ndisplayHTML('<p>page</p>')",
+        "print(twice)\ndisplayHTML('<p>page</p>')",
         "len(twice)",
         "None",
     )

@@ -20,10 +20,13 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def display(value: Any) -> None:
-    """Print a Spark DataFrame's first rows as a table; a pandas one, or any other value, as its own text.
+    """Print a Spark DataFrame's first rows as a table, a pandas one as its own text.
 
-    Raises: ConfigError for a streaming DataFrame, which a terminal cannot follow.
+    Raises: ConfigError for a streaming DataFrame, which a terminal cannot follow, and for a value that is none and has
+        no HTML of its own: Databricks raises an exception for it.
     """
+    if not isinstance(value, DataFrame) and not hasattr(value, "_repr_html_"):
+        raise ConfigError(f"display of {type(value).__name__}: expected a DataFrame; print other values")
     print(text_of(value))
 
 
@@ -33,7 +36,7 @@ def display_html(html: str) -> None:
 
 
 def text_of(value: Any) -> str:
-    """What ``display`` prints."""
+    """A DataFrame's first rows as a table, any other value as its own text."""
     if isinstance(value, DataFrame):
         return _frame(value)
     if hasattr(value, "to_string"):

@@ -21,7 +21,7 @@ from typing import Any
 
 from ticdc_codec.errors import ConfigError, suggestion
 from ticdc_local.runner.dbutils import DbUtils, NotebookExit
-from ticdc_local.runner.display import display, display_html
+from ticdc_local.runner.display import display, display_html, text_of
 
 HEADER = "# Databricks notebook source"
 SEPARATOR = "# COMMAND ----------"
@@ -147,7 +147,7 @@ def _run_sql(cell: Cell, namespace: dict[str, Any]) -> None:
         result = namespace["spark"].sql(statement, args=arguments) if arguments else namespace["spark"].sql(statement)
     namespace["_sqldf"] = result
     if result is not None and result.columns:
-        display(result)
+        print(text_of(result))
 
 
 def sql_statements(text: str) -> Iterator[str]:
