@@ -36,7 +36,8 @@ PROTOCOL = "canal_json"
 HISTORY = 1_000
 CHANGES = 300
 TABLES = 3
-ROUNDS = 9
+ROUNDS = 21
+"""Every other one begins with the state that is kept. With nine, gold's ratio lay between 1.08 and 1.19."""
 BOUND = 1.1
 ONE_BY_ONE = 25
 """Windows at the end of the history whose files are not compacted yet: Delta lets 50 come together."""
