@@ -24,3 +24,9 @@ def test_a_task_of_ticdc_ops_changes_nothing_by_the_jobs_defaults(task: Callable
     untouched = Run(lake=None, feed=None, secret=lambda *_: "")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match=f"^{missing}"):
         task(untouched)
+
+
+def test_a_comparison_without_threads_is_refused() -> None:
+    untouched = Run(lake=None, feed=None, secret=lambda *_: "")  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="parameter threads: expected 1 or more, or nothing, found 0"):
+        untouched.verify_from_parameters({"threads": "0"})

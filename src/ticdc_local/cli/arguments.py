@@ -21,13 +21,15 @@ _Words = TypeVar("_Words", bound=StrEnum)
 
 def project_argument(parser: argparse.ArgumentParser) -> None:
     """Adds ``--project``."""
-    parser.add_argument("--project", type=Path, default=Path(), help="folder with databricks.yml (default: this one)")
+    parser.add_argument(
+        "--project", type=local_path, default=Path(), help="folder with databricks.yml (default: this one)"
+    )
 
 
 def place_arguments(parser: argparse.ArgumentParser) -> None:
     """Adds ``--project`` and ``--lake``."""
     project_argument(parser)
-    parser.add_argument("--lake", type=Path, help=f"folder of the lake (default: {LAKE} in the project)")
+    parser.add_argument("--lake", type=local_path, help=f"folder of the lake (default: {LAKE} in the project)")
 
 
 def pairs_argument(parser: argparse._ActionsContainer, flag: str, text: str) -> None:
@@ -86,11 +88,16 @@ def named_values(pairs: list[str], what: str) -> dict[str, str]:
     return dict(pair.split("=", 1) for pair in pairs)
 
 
-def named(text: str) -> str:
-    """A name that is not empty: an empty path would be the working directory. Raises argparse.ArgumentTypeError."""
+def path_or_uri(text: str) -> str:
+    """Where something lies. An empty path would be the working directory. Raises argparse.ArgumentTypeError."""
     if not text:
-        raise argparse.ArgumentTypeError("expected a name, found none")
+        raise argparse.ArgumentTypeError("expected a path, found none")
     return text
+
+
+def local_path(text: str) -> Path:
+    """A path of this machine. Raises argparse.ArgumentTypeError for an empty one."""
+    return Path(path_or_uri(text))
 
 
 def positive(text: str) -> int:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator
-from pathlib import Path
 
 import shtab
 
 from ticdc_codec.protocols import PROTOCOLS, spelling
 from ticdc_local.cli import COMMANDS, full_parser
+from ticdc_local.cli.arguments import local_path
 from ticdc_testkit.workload import WORKLOADS
 
 SHELLS = ("bash", "zsh", "fish")
@@ -37,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
             action.choices = CHOICES[action.dest]
         elif action.dest in ("feed", "name"):
             action.complete = shtab.cmd(FEEDS)  # type: ignore[attr-defined]
-        elif action.type is Path or action.dest in ("file", "folder"):
+        elif action.type is local_path or action.dest in ("file", "folder"):
             action.complete = shtab.FILE  # type: ignore[attr-defined]
     print(shtab.complete(parser, options.shell))
     return 0

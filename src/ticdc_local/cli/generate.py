@@ -22,7 +22,7 @@ from ticdc_codec.message import ClaimCheck, Message, StoredObject
 from ticdc_codec.options import LargeMessage, SinkOptions, option_names, sink_options
 from ticdc_codec.protocols import SPELLINGS, protocol_named
 from ticdc_lakehouse.counted import counted
-from ticdc_local.cli.arguments import named_values, one_of, pairs_argument, positive, writing
+from ticdc_local.cli.arguments import local_path, named_values, one_of, pairs_argument, positive, writing
 from ticdc_local.cli.notice import note, progress
 from ticdc_testkit.workload import WORKLOADS, workload_named
 from ticdc_testkit.workload.stream import Changefeed, Dispatch, Interval, intervals
@@ -68,13 +68,13 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def _add_file_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--schema-file",
-        type=Path,
+        type=local_path,
         metavar="FILE",
         help="write CREATE TABLE here and not into the stream: the tables existed before the changefeed",
     )
     parser.add_argument(
         "--feed-file",
-        type=Path,
+        type=local_path,
         metavar="FILE",
         help="write the feed that reads the stream, as the file NAME.yml of a feed NAME",
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ticdc_codec.errors import ConfigError
 from ticdc_local.broker import Broker, free_ports
-from ticdc_local.cli.arguments import port, writing
+from ticdc_local.cli.arguments import local_path, port, writing
 from ticdc_local.cli.notice import note, progress
 
 FOLDER = ".kafka"
@@ -24,7 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", type=port, default=PORT, help=f"where clients connect (default: {PORT})")
     parser.add_argument(
         "--folder",
-        type=Path,
+        type=local_path,
         default=Path(FOLDER),
         help=f"where its topics stay (default: {FOLDER}); created if missing",
     )

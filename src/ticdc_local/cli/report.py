@@ -6,7 +6,7 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from ticdc_local.cli.arguments import place_arguments, writing
+from ticdc_local.cli.arguments import local_path, place_arguments, writing
 from ticdc_local.cli.notice import progress
 from ticdc_local.cli.project import chosen_feeds, open_reader
 from ticdc_local.cli.status import health_of
@@ -24,7 +24,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     place_arguments(parser)
     parser.add_argument("--feed", help="only this feed")
     parser.add_argument(
-        "--output", type=Path, default=Path(FILE), metavar="FILE", help=f"file to write (default: {FILE})"
+        "--output", type=local_path, default=Path(FILE), metavar="FILE", help=f"file to write (default: {FILE})"
     )
 
 

@@ -12,7 +12,7 @@ from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from ticdc_codec.errors import ConfigError
-from ticdc_local.cli.arguments import named_values, pairs_argument, positive, writing
+from ticdc_local.cli.arguments import local_path, named_values, pairs_argument, positive, writing
 from ticdc_local.cli.notice import note
 from ticdc_local.temporary import temporary_folder
 from ticdc_testkit.recorded_streams import RecordedStream, recorded_streams
@@ -92,18 +92,20 @@ class _Task:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument(
-        "folder", type=Path, help="folder with stream.json, message files and answers.jsonl.gz, or a folder of such"
+        "folder",
+        type=local_path,
+        help="folder with stream.json, message files and answers.jsonl.gz, or a folder of such",
     )
     parser.add_argument(
         "--file", action="append", default=[], help="only message files of this name, such as craft.jsonl.gz"
     )
     parser.add_argument("--every", type=positive, default=1, metavar="N", help="compare each Nth answer, and the last")
     pairs_argument(parser, "--option", "a further option of the feeds that have it")
-    parser.add_argument("--markdown", type=Path, metavar="FILE", help="write the summary into this file")
+    parser.add_argument("--markdown", type=local_path, metavar="FILE", help="write the summary into this file")
     parser.add_argument(
         "--json", action="store_true", help="print a JSON list with one object per file instead of the table"
     )
-    parser.add_argument("--lake", type=Path, help="folder to leave the lake in (default: a temporary one)")
+    parser.add_argument("--lake", type=local_path, help="folder to leave the lake in (default: a temporary one)")
 
 
 def run(options: argparse.Namespace) -> int:

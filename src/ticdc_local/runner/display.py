@@ -25,7 +25,7 @@ def display(value: Any) -> None:
     Raises: ConfigError for a streaming DataFrame, which a terminal cannot follow, and for a value that is none and has
         no HTML of its own: Databricks raises an exception for it.
     """
-    if not isinstance(value, DataFrame) and not hasattr(value, "_repr_html_"):
+    if not hasattr(value, "_repr_html_"):
         raise ConfigError(f"display of {type(value).__name__}: expected a DataFrame; print other values")
     print(text_of(value))
 
