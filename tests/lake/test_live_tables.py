@@ -13,7 +13,7 @@ from changefeed import ID, Changefeed, Source, V, at, ddl
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold import maintenance, planned_table, windows
+from ticdc_lakehouse.gold import live_table, maintenance, planned_table, windows
 from ticdc_lakehouse.gold.live_commits import UPKEEP
 from ticdc_lakehouse.gold.live_table import has_published_names, live_names
 from ticdc_lakehouse.gold.maintenance import maintain
@@ -198,7 +198,18 @@ def test_live_tables_are_renamed_with_their_tables_and_stay_when_they_are_droppe
     assert not has_published_names(feed.lake, live_names(feed.state.tables.values()))
     with pytest.raises(ConfigError, match=r"live table \S+ has not got its published name yet: run gold"):
         as_of(feed.spark, feed.name, lake=feed.lake)
-    feed.apply()
+    shown: list[list[dict[Any, tuple[Any, ...]]]] = []
+    update_comment = live_table.update_comment
+
+    def look_first(*given: Any) -> None:
+        shown.append([feed.rows(name) for name in ("a", "b")])
+        update_comment(*given)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(live_table, "update_comment", look_first)
+        feed.apply()
+    assert shown, "comments follow a RENAME"
+    assert all(each == swapped for each in shown), "views go first: until then they fail"
     assert [feed.rows("a"), feed.rows("b")] == swapped
     live = {name: {row["id"] for row in feed.spark.table(feed.live(name)).collect()} for name in ("a", "b", "dropped")}
     assert live == {"a": {1}, "b": {1, 2}, "dropped": {9}}
