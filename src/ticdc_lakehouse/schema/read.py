@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
 
 from sqlglot.tokens import TokenType  # type: ignore[attr-defined]  # from its compiled half, not re-exported
 
@@ -32,6 +33,7 @@ _OTHER_THINGS = (
 _NO_DDL = ("ADMIN", "ANALYZE", "FLUSH", "GRANT", "KILL", "LOCK", "REVOKE", "SET", "SPLIT", "UNLOCK", "USE")
 
 
+@lru_cache(maxsize=1_000)  # a lagging table has its DDLs in every window again
 def read_ddl(query: str, database: str | None, table: str | None) -> tuple[Statement, ...]:
     """The statements of a DDL event's text, in their order; at least one.
 

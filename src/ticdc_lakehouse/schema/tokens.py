@@ -47,7 +47,7 @@ _HOW_TO_WRITE = (
 )
 _STRINGS = (TokenType.STRING, TokenType.NATIONAL_STRING)
 _QUOTED = (TokenType.IDENTIFIER, *_STRINGS)
-_LITERALS = (*_STRINGS, TokenType.NUMBER, TokenType.HEX_STRING, TokenType.BIT_STRING)
+_NO_WORDS = frozenset((*_QUOTED, TokenType.NUMBER, TokenType.HEX_STRING, TokenType.BIT_STRING))
 
 
 class _TiDB(MySQL):
@@ -100,7 +100,12 @@ def statements(text: str, author: Author = Author.PERSON) -> list[Tokens]:
         raise UnreadableError("SQL", "text that does not split into words and strings", 1) from None
     ends = [i for i, token in enumerate(tokens) if token.token_type is TokenType.SEMICOLON]
     parts = [tokens[start:end] for start, end in zip([0, *(i + 1 for i in ends)], [*ends, len(tokens)], strict=True)]
-    return [Tokens(part, plain, author) for part in parts if part]
+    return [Tokens(part, [_word(token) for token in part], plain, author) for part in parts if part]
+
+
+def _word(token: Token) -> str:
+    """A token in capitals if it is no quoted name and no literal, else an empty text."""
+    return "" if token.token_type in _NO_WORDS else token.text.upper()
 
 
 def statement_at(text: str, at: int, author: Author) -> str:
@@ -141,8 +146,9 @@ def _executed(match: re.Match[str]) -> str:
 class Tokens:
     """Tokens of one statement, or of a part of one, and how far they are read."""
 
-    def __init__(self, tokens: Sequence[Token], text: str, author: Author) -> None:
+    def __init__(self, tokens: Sequence[Token], words: Sequence[str], text: str, author: Author) -> None:
         self._tokens = tokens
+        self._words = words
         self._text = text
         self._author = author
         self.at = 0
@@ -155,8 +161,7 @@ class Tokens:
     def word(self, ahead: int = 0) -> str:
         """The next token in capitals if it is no quoted name and no literal, else an empty text."""
         at = self.at + ahead
-        plain = at < len(self._tokens) and self._tokens[at].token_type not in (TokenType.IDENTIFIER, *_LITERALS)
-        return self._tokens[at].text.upper() if plain else ""
+        return self._words[at] if at < len(self._words) else ""
 
     def take(self, *words: str) -> bool:
         """Whether these words come next; if so, they are passed."""
@@ -239,11 +244,12 @@ class Tokens:
         self.expect("(")
         start, depth = self.at, 1
         while depth and not self.ended:
-            depth += (self.word() == "(") - (self.word() == ")")
+            word = self._words[self.at]
+            depth += (word == "(") - (word == ")")
             self.at += 1
         if depth:
             raise self.unreadable("as many ) as (")
-        return Tokens(self._tokens[start : self.at - 1], self._text, self._author)
+        return self._part(start, self.at - 1)
 
     def parts(self) -> list[Tokens]:
         """What is left, split at the commas outside of brackets."""
@@ -251,7 +257,7 @@ class Tokens:
         while not self.ended:
             start = self.at
             self.skip_until(",")
-            found.append(Tokens(self._tokens[start : self.at], self._text, self._author))
+            found.append(self._part(start, self.at))
             self.take(",")
         return found
 
@@ -300,6 +306,9 @@ class Tokens:
             return UnreadableError(wanted, "nothing", 1)
         found = " ".join(token.text for token in self._tokens[at : at + words])
         return UnreadableError(wanted, "the end" if self.ended else repr(found), self._tokens[at].line)
+
+    def _part(self, start: int, end: int) -> Tokens:
+        return Tokens(self._tokens[start:end], self._words[start:end], self._text, self._author)
 
     def _quoted(self) -> tuple[str, str]:
         """The quote of the string that comes next, and what is written between it."""
