@@ -144,6 +144,7 @@ def test_a_statement_that_runs_in_spark_ends_with_java(tmp_path: Path) -> None:
     assert [*temporary.glob("ticdc-lake-*")] == []
 
 
+@pytest.mark.long
 def test_a_commit_that_takes_too_long_ends_without_what_java_says_about_it(tmp_path: Path) -> None:
     process = started(LONG_COMMIT, str(tmp_path))
     assert process.stdout is not None

@@ -81,6 +81,7 @@ def test_every_message_is_landed_once(spark: SparkSession, broker: Broker, tmp_p
     assert len(offsets(feed)) == 10
 
 
+@pytest.mark.long
 def test_a_lost_checkpoint_and_other_partitions(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     feed = Changefeed(spark, broker, tmp_path)
     feed.send(0, b"one", b"two")

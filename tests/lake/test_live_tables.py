@@ -171,6 +171,7 @@ def test_a_view_keeps_what_it_was_given(feed: Changefeed) -> None:
     assert described == {"id": "BIGINT, key", "v": "VARCHAR(9)"}
 
 
+@pytest.mark.long
 def test_live_tables_are_renamed_with_their_tables_and_stay_when_they_are_dropped(
     feed: Changefeed, monkeypatch: pytest.MonkeyPatch
 ) -> None:

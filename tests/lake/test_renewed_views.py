@@ -45,6 +45,7 @@ def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathF
     return feed
 
 
+@pytest.mark.long
 def test_another_policy_of_irregular_dates_renews_the_views(feed: Changefeed) -> None:
     assert feed.rows("dated") == {1: ("a", None, {"d": "0000-00-00"})}
     assert irregular(feed) == [("shop", "dated", "d", 1)]

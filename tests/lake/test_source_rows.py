@@ -178,11 +178,12 @@ def test_only_the_newest_change_of_a_key_is_read(notes: Changefeed, port: int) -
     assert list((notes.folder / "checkpoints").glob("gold_*/source/*")) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("versions", "reason"),
     [
         pytest.param(NoVersions, "no versions that old", id="no versions"),
-        pytest.param(Sessions, r'TiDB has 0 rows with the key \{"id": "9"\}', id="no row", marks=pytest.mark.long),
+        pytest.param(Sessions, r'TiDB has 0 rows with the key \{"id": "9"\}', id="no row"),
     ],
 )
 def test_a_row_that_cannot_be_read_blocks_its_table_before_it_until_it_can(

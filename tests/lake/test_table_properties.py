@@ -60,6 +60,7 @@ def test_properties_are_set_kept_and_changed(spark: SparkSession, broker: Broker
     assert feed.lake.tables(Layer.LIVE) == sorted(state.name for state in feed.state.tables.values())
 
 
+@pytest.mark.long
 def test_a_property_that_delta_does_not_know_is_named(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     feed = Changefeed(spark, broker, tmp_path / "lake", described=described({}, **{"delta.noSuch": 1}))
     feed.send(0, ORDERS.insert(at(1), 1, "a"))

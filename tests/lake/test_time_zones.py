@@ -29,6 +29,7 @@ def feed(spark: SparkSession, broker: Broker, tmp_path: Path) -> Changefeed:
     return Changefeed(spark, broker, tmp_path, described={"time_zone": UNKNOWN})
 
 
+@pytest.mark.long
 def test_a_feed_with_a_time_zone_that_spark_does_not_know_is_refused(feed: Changefeed) -> None:
     feed.send(0, T.insert(at(1), 1, "2024-01-01 08:00:00"))
     feed.resolve(at(2))

@@ -59,6 +59,7 @@ def test_watermark_waits_for_the_slowest_partition(spark: SparkSession, broker: 
     feed.check_nothing_lost_or_doubled()
 
 
+@pytest.mark.long
 def test_retired_partition_is_not_waited_for(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     """TiCDC's partition-num may be less than the topic has; of a topic no watermark is left."""
     feed = Changefeed(spark, broker, tmp_path, partitions=2)
@@ -171,6 +172,7 @@ def send_to(feed: Changefeed, topic: str, *events: Event) -> None:
     feed.broker.produce(topic, [KafkaMessage(partition=0, key=None, value=value) for value in values])
 
 
+@pytest.mark.long
 def test_a_topic_is_not_waited_for_once_its_table_is_dropped_without_a_row(of_many: Changefeed) -> None:
     feed, own = of_many, f"{of_many.topic}-own"
     feed.broker.create_topic(own, 1)

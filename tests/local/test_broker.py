@@ -116,6 +116,7 @@ def test_a_killed_broker_comes_back_with_its_data_and_address(tmp_path: Path) ->
         assert consumed(address, topic, 0, 1)[0].value() == b"v"
 
 
+@pytest.mark.long
 def test_a_folder_whose_set_up_was_cut_off_is_set_up_anew(tmp_path: Path) -> None:
     with Broker(tmp_path) as broker:
         ensure_topic(broker.bootstrap_servers, "t", 1)

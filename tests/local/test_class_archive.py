@@ -30,6 +30,7 @@ def java(tmp_path: Path) -> Java:
     return Java(executable=executable, version=17, source="PATH")
 
 
+@pytest.mark.long
 def test_a_session_takes_its_classes_from_the_archive(tmp_path: Path) -> None:
     archive = make_archive()
     log = tmp_path / "classes.log"
