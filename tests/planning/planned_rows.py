@@ -12,7 +12,7 @@ from typing import Any
 import orjson
 from planned import Planner
 
-from ticdc_codec.event import Op, RowChange, key_order
+from ticdc_codec.event import Image, Op, RowChange, key_order
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.table_plan import AlterRows, ExchangeRows, MergeRows, Step
@@ -216,14 +216,21 @@ def merged(step: MergeRows, changes: Sequence[RowChange], rows: Sequence[Row]) -
     for row in sorted(within, key=lambda row: (commit_order(row), row.op is not Op.DELETE)):
         for key in filter(None, (row.old_handle_key, row.handle_key if row.op is Op.DELETE else None)):
             by_key.pop(_wire_key(step, row, key), None)
+        if row.handle_key is None and row.before is not None:  # the definition alone knows a key
+            by_key.pop(_key(table, _named(table, row.before)), None)
         if row.after is not None:
             assert row.after.keys() == {column.name for column in table.sent}
-            new: Row = {column.name: named_value(column, row.after[column.name]) for column in table.sent}
+            new = _named(table, row.after)
             assert (
                 row.handle_key is None or not step.wire_keys or _wire_key(step, row, row.handle_key) == _key(table, new)
             )
             by_key[_key(table, new)] = new
     return list(by_key.values())
+
+
+def _named(table: Table, image: Image) -> Row:
+    """A row of an image that has all columns."""
+    return {column.name: named_value(column, image[column.name]) for column in table.sent}
 
 
 def _key(table: Table, row: Mapping[str, Cell]) -> tuple[Cell, ...]:
