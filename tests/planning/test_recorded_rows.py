@@ -8,8 +8,11 @@ from random import Random
 
 import pytest
 from odd_names import with_odd_names
-from planned_rows import RowPlanner
+from planned_rows import RowPlanner, merged
 
+from ticdc_codec.event import Column, Op, RowChange
+from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_testkit.recorded_streams import RecordedStream, answers, recorded_streams
 from ticdc_testkit.respelled_streams import commit_order, respelled
 
@@ -51,3 +54,18 @@ def assert_rows(stream: RecordedStream, seed: int) -> None:
             assert [str(difference) for difference in planner.differences(wanted[end])][:20] == []
             compared += 1
     assert compared == len(wanted)
+
+
+def test_rows_without_a_key_on_the_wire_are_found_by_their_definitions_key() -> None:
+    """As gold finds them: TiCDC's Canal-JSON names primary keys alone."""
+    (table,) = tables_from_sql("CREATE TABLE shop.t (u VARCHAR(9) NOT NULL, n INT, UNIQUE KEY (u))")
+    columns = (Column(name="u", type="varchar"), Column(name="n", type="int"))
+    a, b, moved = ({"u": u, "n": n} for u, n in (("a", "1"), ("b", "2"), ("c", "2")))
+
+    def change(op: Op, before: dict[str, str], after: dict[str, str] | None) -> RowChange:
+        return RowChange(
+            op=op, database="shop", table="t", commit_ts=5, commit_ms=0, before=before, after=after, columns=columns
+        )
+
+    step = MergeRows(table=table, after=0, through=9, groups=())
+    assert merged(step, [change(Op.DELETE, a, None), change(Op.UPDATE, b, moved)], [a, b]) == [moved]
