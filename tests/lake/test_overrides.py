@@ -110,9 +110,10 @@ def test_what_comes_too_late_blocks_its_table_until_it_is_resumed(feed: Changefe
     feed.go()
     blocked = {name.table: state.applied_tso for name, state in feed.state.tables.items() if state.blocked}
     assert (feed.state.tso, blocked) == (at(12), {"late": at(5) - 1, "gap": at(4)})
-    late, gap = (feed.state.tables["shop", name].stop for name in ("late", "gap"))
-    assert "1 row change arrived only after the watermark covering them" in str(late)
-    assert "arrived only after the watermark covering it" in str(gap)
+    late, gap = (feed.state.tables["shop", name] for name in ("late", "gap"))
+    assert (late.needs_override, gap.needs_override) == (True, True)
+    assert "1 row change arrived only after the watermark covering them" in str(late.stop)
+    assert "arrived only after the watermark covering it" in str(gap.stop)
     assert [feed.rows(name) for name in ("late", "gap")] == [{1: ("a",)}] * 2
     assert feed.rows("plain") == {1: ("a",), 2: ("b",)}
 
@@ -122,6 +123,7 @@ def test_what_comes_too_late_blocks_its_table_until_it_is_resumed(feed: Changefe
     for name in ("late", "gap"):
         decide(feed.lake, feed.name, f"shop.{name}", Action.RESUME, "looked at")
     feed.apply()
+    assert [feed.state.tables["shop", name].stop for name in ("late", "gap")] == [None, None]
     assert feed.rows("late") == {1: ("a",), 2: ("never seen",), 3: ("c",), 4: ("nor this",)}
     assert feed.rows("gap") == {1: ("a", 7)}
     feed.send(0, DROP_KEPT, add)  # both are duplicates now

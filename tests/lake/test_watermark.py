@@ -172,7 +172,6 @@ def send_to(feed: Changefeed, topic: str, *events: Event) -> None:
     feed.broker.produce(topic, [KafkaMessage(partition=0, key=None, value=value) for value in values])
 
 
-@pytest.mark.long
 def test_a_topic_is_not_waited_for_once_its_table_is_dropped_without_a_row(of_many: Changefeed) -> None:
     feed, own = of_many, f"{of_many.topic}-own"
     feed.broker.create_topic(own, 1)

@@ -148,7 +148,7 @@ class Tokens:
 
     def __init__(self, tokens: Sequence[Token], words: Sequence[str], text: str, author: Author) -> None:
         self._tokens = tokens
-        self._words = words
+        self._words = words  # one for each token, as `word` gives it
         self._text = text
         self._author = author
         self.at = 0
