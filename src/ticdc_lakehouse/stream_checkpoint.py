@@ -53,5 +53,14 @@ def messages_read(checkpoint: str) -> int:
     return 0 if newest is None else sum(planned_offsets(checkpoint, newest).values())
 
 
+def write_beside(checkpoint: str, name: str, text: str) -> None:
+    """Write a file of our own beside those of Spark. A process that is killed leaves it as it was, or whole."""
+    file = Path(checkpoint) / name
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_suffix(".new")
+    unfinished.write_text(text, encoding="utf-8")
+    unfinished.replace(file)
+
+
 def _newest(checkpoint: str, log: str) -> int | None:
     return max((int(path.name) for path in (Path(checkpoint) / log).glob("*") if path.name.isdecimal()), default=None)

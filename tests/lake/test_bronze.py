@@ -60,16 +60,27 @@ def test_every_message_is_landed_once(spark: SparkSession, broker: Broker, tmp_p
     assert offsets(feed) == [(0, 0, 0, 3, 3), (0, 1, 0, 0, 0)], "a silent partition is named too"
 
     # Nothing new is no batch; a limit makes several.
+    checkpoint = feed.lake.checkpoint(f"bronze_{feed.name}")
+    older = shutil.copytree(checkpoint, tmp_path / "older copy of the checkpoint")
     assert feed.run.bronze() == Landed(feed=feed.name, batches=0, messages=0)
     feed.send(0, *(b"%d" % number for number in range(6)))
     assert replace(feed.run, max_offsets_per_trigger=2).bronze() == Landed(feed=feed.name, batches=3, messages=6)
     assert offsets(feed)[2::2] == [(1, 0, 3, 5, 2), (2, 0, 5, 7, 2), (3, 0, 7, 9, 2)]
 
-    # A lost checkpoint: the new query continues where bronze ends, with the next batch number.
-    shutil.rmtree(feed.lake.checkpoint(f"bronze_{feed.name}"))
+    # An older copy of the checkpoint would plan batch 1 anew, with all that came since, and Delta would ignore it.
+    shutil.rmtree(checkpoint)
+    shutil.copytree(older, checkpoint)
     feed.send(1, b"after")
+    with pytest.raises(OffsetGapError, match=f"has batch 3, its checkpoint {checkpoint} ends with batch 0: .*Delete"):
+        feed.run.bronze()
+
+    # A lost checkpoint: the new query continues where bronze ends, with the next batch number.
+    shutil.rmtree(checkpoint)
     assert feed.run.bronze() == Landed(feed=feed.name, batches=1, messages=1)
     assert offsets(feed)[8:] == [(4, 0, 9, 9, 0), (4, 1, 0, 1, 1)]
+    feed.run.silver()
+    # A machine that lost its power may leave an empty file.
+    (Path(feed.lake.checkpoint(f"silver_{feed.name}")) / "messages_read").write_text("", encoding="utf-8")
     feed.run.silver()
     feed.check_nothing_lost_or_doubled()
 

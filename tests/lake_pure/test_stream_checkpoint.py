@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+
+import pytest
 
 from ticdc_lakehouse import stream_checkpoint
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def plan(checkpoint: Path, number: int, end: int) -> None:
@@ -45,3 +44,18 @@ def test_a_batch_that_was_planned_and_not_committed_is_interrupted(tmp_path: Pat
     assert stream_checkpoint.query_id(checkpoint) == "q"
     assert stream_checkpoint.planned_offsets(checkpoint, 10) == {("a", 0): 10, ("a", 1): 2}
     assert stream_checkpoint.messages_read(checkpoint) == 12
+
+
+def test_a_file_of_our_own_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    checkpoint, file = str(tmp_path / "new folder"), tmp_path / "new folder" / "first_batch"
+    stream_checkpoint.write_beside(checkpoint, "first_batch", "7")
+    assert file.read_text(encoding="utf-8") == "7"
+
+    def full(self: Path, text: str, encoding: str) -> None:
+        self.write_bytes(b"")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space left"):
+        stream_checkpoint.write_beside(checkpoint, "first_batch", "12")
+    assert file.read_text(encoding="utf-8") == "7"

@@ -32,6 +32,8 @@ from ticdc_lakehouse.session_settings import begun_again
 # waits for as long as a fetch may: with Kafka's 500 ms half a second in each task of each batch.
 _FETCH_WAIT_MS = 10
 
+_LEFT: dict[str, tuple[str, int | None]] = {}
+"""By checkpoint, the query and the newest batch with which this process left it: a loop need not look again."""
 _IN_BATCH = "FOREACH_BATCH_USER_FUNCTION_ERROR"
 """Spark's error class of what happens while a batch is read and appended."""
 _EARLIEST = -2
@@ -142,11 +144,13 @@ def _land(lake: Lake, source: Source, *, continuous: bool, max_offsets_per_trigg
     options = kafka_options(source, {} if begun else _ends(lake, source), max_offsets_per_trigger)
     check_topic_ids(lake.spark, source.feed, options, checkpoint)
     started, interrupted = stream_checkpoint.next_batch(checkpoint), stream_checkpoint.interrupted(checkpoint)
+    first_batch = _first_batch(lake, source.feed, checkpoint)
+    _refuse_older(lake, source.feed, checkpoint, first_batch)
     append = MicroBatches(
         messages_table=lake.table(Layer.BRONZE, messages_table(source.feed)),
         offsets_table=lake.table(Layer.BRONZE, offsets_table(source.feed)),
         checkpoint=checkpoint,
-        first_batch=_first_batch(lake, source.feed, checkpoint),
+        first_batch=first_batch,
         interrupted=interrupted,
         listed_before=None if continuous else started + (interrupted is not None),
     )
@@ -155,6 +159,7 @@ def _land(lake: Lake, source: Source, *, continuous: bool, max_offsets_per_trigg
     with begun_again(lake.spark):
         query = (writer if continuous else writer.trigger(availableNow=True)).foreachBatch(append.append).start()
     query.awaitTermination()
+    _LEFT[checkpoint] = str(query.id), stream_checkpoint.planned(checkpoint)
     if not begun:
         check_topic_ids(lake.spark, source.feed, options, checkpoint)
     return _landed(lake, source.feed, append, query.recentProgress, started)
@@ -192,11 +197,26 @@ def _first_batch(lake: Lake, feed: str, checkpoint: str) -> int:
     row = offsets.agg(F.min(F.when(F.col("query") == F.lit(query), F.col("batch"))), F.max("batch") + 1).first()
     assert row is not None
     first = int(next((number for number in row if number is not None), 0))
-    file.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = file.with_suffix(".new")
-    unfinished.write_text(str(first), encoding="ascii")
-    unfinished.replace(file)
+    stream_checkpoint.write_beside(checkpoint, file.name, str(first))
     return first
+
+
+def _refuse_older(lake: Lake, feed: str, checkpoint: str, first_batch: int) -> None:
+    """Raise OffsetGapError if bronze has batches that its checkpoint does not know, which was restored from a copy then:
+    Spark would plan them anew, with all messages since, and Delta would ignore them."""
+    query, newest = stream_checkpoint.query_id(checkpoint), stream_checkpoint.planned(checkpoint)
+    if query is None or _LEFT.get(checkpoint) == (query, newest):
+        return
+    last = first_batch + (-1 if newest is None else newest)
+    tables = [lake.table(Layer.BRONZE, name) for name in (messages_table(feed), offsets_table(feed))]
+    asked = " UNION ALL ".join(f"SELECT max(batch) AS batch FROM {table} WHERE batch > {last}" for table in tables)
+    [row] = lake.rows(f"SELECT max(batch) AS batch FROM ({asked})")
+    if row["batch"] is not None:
+        raise OffsetGapError(
+            f"feed {feed}: bronze has batch {row['batch']}, its checkpoint {checkpoint} ends with batch {last}: it was "
+            "restored from an older copy, and what came since would be skipped. Delete that folder: bronze goes on "
+            "where its tables end"
+        )
 
 
 def _ends(lake: Lake, source: Source) -> dict[str, dict[str, int]]:

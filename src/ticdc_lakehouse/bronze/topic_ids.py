@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from ticdc_codec.errors import OffsetGapError
 from ticdc_lakehouse import stream_checkpoint
 
+_FILE = "topic_ids.json"
 _PREFIX = "kafka."
 """Of the options of Spark's source that are the Kafka client's."""
 _ANSWER_MS = "10000"
@@ -32,7 +33,7 @@ _NO_ID = "A" * 22
 
 def check_topic_ids(spark: SparkSession, feed: str, kafka_options: Mapping[str, str], checkpoint: str) -> None:
     """Notes the ids of the topics that the stream has read. Raises OffsetGapError if one has another id than before."""
-    file = Path(checkpoint) / "topic_ids.json"
+    file = Path(checkpoint) / _FILE
     noted = json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
     newest = stream_checkpoint.planned(checkpoint)
     read = set() if newest is None else {topic for topic, _ in stream_checkpoint.planned_offsets(checkpoint, newest)}
@@ -45,9 +46,7 @@ def check_topic_ids(spark: SparkSession, feed: str, kafka_options: Mapping[str, 
             f"{file}"
         )
     if found.keys() - noted.keys():
-        unfinished = file.with_suffix(".new")
-        unfinished.write_text(json.dumps({**found, **noted}, sort_keys=True), encoding="utf-8")
-        unfinished.replace(file)
+        stream_checkpoint.write_beside(checkpoint, _FILE, json.dumps({**found, **noted}, sort_keys=True))
 
 
 def _topic_ids(spark: SparkSession, kafka_options: Mapping[str, str], topics: set[str]) -> Iterator[tuple[str, str]]:

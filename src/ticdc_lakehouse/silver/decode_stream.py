@@ -93,7 +93,7 @@ def decode(lake: Lake, decoding: Decoding, *, continuous: bool = False) -> Decod
     with row_by_row(lake.spark), begun_again(lake.spark), fast:
         query = started.toTable(events)
     query.awaitTermination()
-    (Path(checkpoint) / _READ).write_text(str(read), encoding="ascii")
+    stream_checkpoint.write_beside(checkpoint, _READ, str(read))
     if interrupted is None:
         done = _counted_by_progress(
             decoding.feed, query.recentProgress, range(first, stream_checkpoint.next_batch(checkpoint))
@@ -104,9 +104,11 @@ def decode(lake: Lake, decoding: Decoding, *, continuous: bool = False) -> Decod
 
 
 def _read_before(checkpoint: str) -> int:
-    """How many messages bronze had when silver last ended: what came since waits for it."""
+    """How many messages bronze had when silver last ended: what came since waits for it. 0 where it is not known: an
+    estimate is enough."""
     path = Path(checkpoint) / _READ
-    return int(path.read_text(encoding="ascii")) if path.exists() else 0
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    return int(text) if text.isdecimal() else 0
 
 
 def stream(lake: Lake, feed: str) -> str:
