@@ -194,7 +194,10 @@ class Lake:
         """Runs what commits to one table in this session; returns the version of the commit, None if it made none or
         Delta does not say. Nothing else may commit in the session meanwhile."""
         set_if_allowed(self.spark, _LAST_COMMIT, None)
+        stays = setting_of(self.spark, _LAST_COMMIT) is not None  # of a commit before: the session may not unset it
         commit()
+        if stays:
+            return None
         version = setting_of(self.spark, _LAST_COMMIT)
         return None if version is None else int(version)
 

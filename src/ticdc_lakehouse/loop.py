@@ -25,6 +25,8 @@ from ticdc_lakehouse.error_text import first_line, reported_cause
 from ticdc_lakehouse.log import configure_unless_done
 from ticdc_lakehouse.planning.published_state import Published
 
+_LEAST_BETWEEN_TRIES = 1.0
+"""Seconds from which the pauses of a feed that fails grow, where rounds follow each other at once."""
 LONGEST_PAUSE = 300.0
 """Seconds that a feed which fails again and again is left alone, at most."""
 _MOST_DOUBLINGS = 64
@@ -104,7 +106,8 @@ class _Feed:
         except (LakehouseError, PySparkException, Py4JError, OSError) as error:
             self.failures += 1
             self.known = None
-            pause = min(LONGEST_PAUSE, every_seconds * 2.0 ** min(self.failures, _MOST_DOUBLINGS))
+            first = max(_LEAST_BETWEEN_TRIES, every_seconds)
+            pause = min(LONGEST_PAUSE, first * 2.0 ** min(self.failures, _MOST_DOUBLINGS))
             self.not_before = time.monotonic() + pause
             return FailedRound(feed=self.run.feed.name, number=self.number, error=error, next_try_seconds=pause)
         self.failures = 0

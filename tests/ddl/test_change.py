@@ -9,8 +9,9 @@ from altered import alter, table
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.event import Column
-from ticdc_lakehouse.schema.definition import ColumnDefinition, Table, table_from_wire
+from ticdc_lakehouse.schema.definition import ColumnDefinition, Table, table_from_json, table_from_wire, table_to_json
 from ticdc_lakehouse.schema.effect import Added, Changed, ConvertedColumn, Dropped, Effect, Rekeyed, Renamed, RowsGone
+from ticdc_lakehouse.schema.partitioned import exchanged
 
 COLUMNS = "`id` int(11) NOT NULL, `Name` varchar(20), n int(11) NOT NULL, v int AS (n) VIRTUAL"
 
@@ -251,6 +252,7 @@ RANGE = table(
     "PARTITION BY RANGE (id) (PARTITION p0 VALUES LESS THAN (10), PARTITION p1 VALUES LESS THAN (20),"
     " PARTITION p2 VALUES LESS THAN MAXVALUE)",
 )
+UNPARTITIONED = alter(RANGE, "REMOVE PARTITIONING").table
 SUBPARTITIONED = table(
     "id INT",
     "PARTITION BY RANGE (id) SUBPARTITION BY HASH (id + 1) SUBPARTITIONS 2 (PARTITION p0 VALUES LESS THAN (10)"
@@ -370,6 +372,16 @@ def test_bounds_follow_the_partitions() -> None:
         ),
         (table("a INT", "PARTITION BY RANGE (a) (PARTITION p VALUES LESS THAN (5 + 5))"), "DROP PARTITION p", "bound"),
         (
+            table("a DATE", "PARTITION BY RANGE COLUMNS (a) (PARTITION p VALUES LESS THAN ('2024-02-00'))"),
+            "DROP PARTITION p",
+            "bound is not understood",
+        ),
+        (
+            table("a DATETIME", "PARTITION BY LIST COLUMNS (a) (PARTITION p VALUES IN (NULL, '0000-00-00 00:00:00'))"),
+            "DROP PARTITION p",
+            "bound is not understood",
+        ),
+        (
             table("a VARCHAR(9)", "PARTITION BY LIST COLUMNS (a) (PARTITION p VALUES IN ('x'))"),
             "DROP PARTITION p",
             "VARCHAR",
@@ -384,6 +396,39 @@ def test_bounds_follow_the_partitions() -> None:
 def test_drop_of_a_partition_whose_rows_are_unknown_is_refused(before: Table, text: str, reason: str) -> None:
     with pytest.raises(ApplyError, match=reason):
         alter(before, text)
+
+
+def table_after(before: Table, ddls: tuple[str, ...]) -> Table:
+    for text in ddls:
+        before = alter(before, text).table
+    return before
+
+
+@pytest.mark.parametrize(
+    ("partitioned", "plain"),
+    [
+        ((), ("ADD COLUMN c INT NOT NULL DEFAULT 5",)),
+        (("ADD COLUMN c INT NOT NULL DEFAULT 5",), ("ADD COLUMN c INT NOT NULL",)),
+        (("ADD COLUMN c INT NOT NULL DEFAULT 5", "MODIFY COLUMN c BIGINT"), ("ADD COLUMN c BIGINT NOT NULL",)),
+    ],
+)
+def test_rows_keep_no_value_of_an_added_column_in_another_table(
+    partitioned: tuple[str, ...], plain: tuple[str, ...]
+) -> None:
+    """TiDB shows such a row with the origin default of the table that it lies in; seen in TiDB and on the wire."""
+
+    one, two = table_after(RANGE, partitioned), table_after(UNPARTITIONED, plain)
+    if not partitioned:  # it has the column from its CREATE TABLE
+        one = replace(one, columns=(*one.columns, replace(two.columns[-1], first=None)))
+    with pytest.raises(ApplyError, match="EXCHANGE PARTITION: column `c` was added to one of the tables, or to both"):
+        exchanged(one, two, "p1")
+
+
+@pytest.mark.parametrize("added", ["ADD COLUMN c INT NOT NULL DEFAULT 5", "ADD COLUMN c INT"])
+def test_rows_keep_the_value_that_both_tables_got_or_null(added: str) -> None:
+    one, two = table_after(RANGE, (added,)), table_after(UNPARTITIONED, (added,))
+    assert exchanged(one, two, "p1").low == "10"
+    assert exchanged(one, table_from_json(table_to_json(two)), "p1").low == "10"
 
 
 @pytest.mark.parametrize(

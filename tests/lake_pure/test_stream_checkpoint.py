@@ -51,7 +51,7 @@ def test_a_file_of_our_own_is_whole_or_as_it_was(tmp_path: Path, monkeypatch: py
     stream_checkpoint.write_beside(checkpoint, "first_batch", "7")
     assert file.read_text(encoding="utf-8") == "7"
 
-    def full(self: Path, text: str, encoding: str) -> None:
+    def full(self: Path, *_args: object, **_options: object) -> None:
         self.write_bytes(b"")
         raise OSError(28, "No space left on device")
 

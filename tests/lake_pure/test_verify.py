@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -157,6 +158,24 @@ def test_the_number_of_a_range_is_a_binary_search() -> None:
     assert [found.count(f" {number}") for number in range(4)] == [1, 1, 1, 1]
     assert found.startswith("IF((`a` >= unhex('02'))")
     assert source_literal(key[0].source, "02ff") == "x'02ff'"
+
+
+@pytest.mark.parametrize(
+    ("kind", "by_name", "text"),
+    [
+        ("int", True, "1 OR 1=1"),
+        ("int", True, "0 UNION SELECT user, 1 FROM mysql.user"),
+        ("decimal(9,2)", True, "1.5.5"),
+        ("bit(8)", True, ""),
+        ("enum('a')", False, "1)--"),
+        ("varbinary(9)", True, "00' OR '1"),
+        ("varbinary(9)", True, "0"),
+    ],
+)
+def test_what_is_no_value_of_its_type_never_becomes_sql(kind: str, by_name: bool, text: str) -> None:
+    column = SourceColumn(name="id", type=parse_type(kind))
+    with pytest.raises(ApplyError, match=f"^column id: expected a value of {re.escape(kind)}, found "):
+        source_literal(column, text, by_name=by_name)
 
 
 def test_bounds_are_quantiles_of_a_sample() -> None:

@@ -202,8 +202,8 @@ def _first_batch(lake: Lake, feed: str, checkpoint: str) -> int:
 
 
 def _refuse_older(lake: Lake, feed: str, checkpoint: str, first_batch: int) -> None:
-    """Raise OffsetGapError if bronze has batches that its checkpoint does not know, which was restored from a copy then:
-    Spark would plan them anew, with all messages since, and Delta would ignore them."""
+    """Raise OffsetGapError if bronze has batches that its checkpoint does not know, which was restored from a copy
+    then: Spark would plan them anew, with all messages since, and Delta would ignore them."""
     query, newest = stream_checkpoint.query_id(checkpoint), stream_checkpoint.planned(checkpoint)
     if query is None or _LEFT.get(checkpoint) == (query, newest):
         return

@@ -59,8 +59,8 @@ def merge(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> 
     newer = f"s.{COMMIT_TS} >= t.{COMMIT_TS}"
     if tombstones:  # the upsert of the same commit may have come in an earlier batch
         newer += f" AND NOT (s.{COMMIT_TS} = t.{COMMIT_TS} AND s.{DELETED} AND s.{_EXACT})"
-    show_files(lake, rows)
-    lake.spark.sql(f"""
+    with _files_shown(lake, rows):
+        lake.spark.sql(f"""
         MERGE INTO {lake.table(Layer.LIVE, name)} t
         USING ({latest_typed_sql(lake, feed, rows, time_zone)}) s
         ON t.{KEY} = s.{KEY} {key_range_sql(lake, name, rows, KEY, _keys_sql(lake, feed, rows, time_zone))}
@@ -68,7 +68,6 @@ def merge(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> 
         WHEN MATCHED AND {newer} THEN UPDATE SET {assignments}
         WHEN NOT MATCHED {inserted} THEN
             INSERT ({", ".join(stored)}) VALUES ({", ".join(f"s.{column}" for column in stored)})""")
-    hide_files(lake, rows)
 
 
 @contextmanager
@@ -76,9 +75,17 @@ def first_rows(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> Iterat
     """What a MERGE of these changes leaves of a table without rows: the columns of ``latest_typed_sql``. To be read
     within."""
     kept = "" if rows.batches is not None else f"WHERE NOT {DELETED}"
+    with _files_shown(lake, rows):
+        yield lake.spark.sql(f"SELECT * FROM ({latest_typed_sql(lake, feed, rows, time_zone)}) {kept}")
+
+
+@contextmanager
+def _files_shown(lake: Lake, rows: MergeRows) -> Iterator[None]:
     show_files(lake, rows)
-    yield lake.spark.sql(f"SELECT * FROM ({latest_typed_sql(lake, feed, rows, time_zone)}) {kept}")
-    hide_files(lake, rows)
+    try:
+        yield
+    finally:
+        hide_files(lake, rows)
 
 
 def show_files(lake: Lake, rows: MergeRows) -> None:

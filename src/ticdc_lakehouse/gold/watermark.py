@@ -100,7 +100,7 @@ def completeness(
     return Completeness(
         tso=tso,
         batch=batch,
-        waiting_on=_waiting_on(lowest, since.tso, blocked_by) if is_unchanged else gap,
+        waiting_on=_waiting_on(lowest, since.tso, blocked_by, retired) if is_unchanged else gap,
         blocked_by=blocked_by,
         blocking_points=_blocking_points(lake, feed, since.tso, of_tables),
         late_rows=sum(entry.late_rows for entry in progress if entry.batch <= batch),
@@ -269,9 +269,15 @@ def _blocking_watermark(
     return next(of_partition, None)
 
 
-def _waiting_on(lowest: Partition | None, since: int, blocked_by: quarantine.BlockingMessage | None) -> str:
+def _waiting_on(
+    lowest: Partition | None,
+    since: int,
+    blocked_by: quarantine.BlockingMessage | None,
+    retired: Collection[str],
+) -> str:
     if lowest is None:
-        return "silver has decoded no message yet"
+        named = f", or kafka.retired ({', '.join(sorted(retired))}) names all that it has" if retired else ""
+        return f"silver has decoded no message yet{named}"
     place = f"{lowest[0]}/{lowest[1]}"
     if blocked_by is not None:
         return (

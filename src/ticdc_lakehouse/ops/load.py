@@ -9,7 +9,7 @@ the export has not is gone.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from uuid import uuid4
@@ -96,13 +96,13 @@ def load(
     before = published(lake, config.feed)
     # Before the export's live tables are made: it drops those that were never published.
     views.finish_publishing(lake, config, before)
-    commits = Commits(lake=lake, feed=config.feed, run=str(uuid4()))
-    loading = _Loading(lake=lake, config=config, export=export, time_zone=options.time_zone, commits=commits)
-    definitions = loading.definitions(tables, before)
-    check_ends(lake.spark, export, [export.tables[name] for name in tables])
-    lake.make_schemas(definition.name for definition in definitions)
-    rows = {definition.table.name: loading.fill(definition) for definition in definitions}
-    states = {definition.table.name: loading.state(definition) for definition in definitions}
+    with closing(Commits(lake=lake, feed=config.feed, run=str(uuid4()))) as commits:
+        loading = _Loading(lake=lake, config=config, export=export, time_zone=options.time_zone, commits=commits)
+        definitions = loading.definitions(tables, before)
+        check_ends(lake.spark, export, [export.tables[name] for name in tables])
+        lake.make_schemas(definition.name for definition in definitions)
+        rows = {definition.table.name: loading.fill(definition) for definition in definitions}
+        states = {definition.table.name: loading.state(definition) for definition in definitions}
     restart = Restart(tables=states, definitions=tuple(definitions))
     windows.apply(lake, config, until_tso=until_tso, restart=restart, source=source)
     return Loaded(tso=export.tso, rows=rows)

@@ -177,8 +177,9 @@ def _add_column(table: Table, action: AddColumn) -> _Step:
         if action.lenient:  # another action of the statement added it
             return table, ()
         raise ApplyError(f"ADD COLUMN `{column.name}`: the table has that column already")
-    columns = _placed(table.columns, column, action.position, len(table.columns))
     effects = () if column.virtual else (Added(column=column, value=_first_value(action)),)
+    first = f"of {column.pending.since}" if column.pending else effects[0].value if effects else None
+    columns = _placed(table.columns, replace(column, first=first), action.position, len(table.columns))
     return replace(table, columns=columns), effects
 
 
@@ -252,7 +253,9 @@ def _modify_column(table: Table, action: ModifyColumn) -> _Step:
     before = table.columns[at]
     primary = any(_same(before.name, name) for key in table.keys or () if key.primary for name in key.columns)
     nullable = action.column.nullable and not primary
-    after = replace(action.column, by=before.by, open=before.open, pending=before.pending, nullable=nullable)
+    after = replace(
+        action.column, by=before.by, open=before.open, pending=before.pending, nullable=nullable, first=before.first
+    )
     columns = _placed(table.columns[:at] + table.columns[at + 1 :], after, action.position, at)
     if not after.virtual and not (before.sized and same_type(before.type, after.type)):
         effects = (*effects, ConvertedColumn(before=before, after=after))

@@ -43,6 +43,10 @@ class ColumnDefinition:
     """Whether messages leave its type open, so that its texts are the wire's own (Debezium)."""
     pending: PendingDefault | None = None
     """Set while the value of rows from before its ADD COLUMN is not known."""
+    first: str | None = None
+    """What TiDB shows in rows from before its ADD COLUMN that were not written since (the column's origin default),
+    where that is not NULL: a value's text, or of one that is not known a mark which CREATE TABLE … LIKE alone copies.
+    None also where messages, an export or the ``schema_file`` made the definition: they do not tell."""
     sized: bool = True
     """False if messages alone tell its type, and not how many digits its values have after the point, or how long they
     are: most protocols call a DATETIME(3) ``datetime``, and a CHAR(9) ``char``, which is CHAR(1) in a statement."""
@@ -175,6 +179,7 @@ def table_to_json(table: Table) -> str:
         | ({} if c.defect is None else {"defect": c.defect})
         | ({"open": True} if c.open else {})
         | ({} if c.pending is None else {"pending": c.pending})
+        | ({} if c.first is None else {"first": c.first})
         | ({} if c.sized else {"sized": False})
         for c in table.columns
     ]

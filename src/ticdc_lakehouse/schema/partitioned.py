@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from itertools import starmap
 
 from ticdc_codec.errors import ApplyError
@@ -72,6 +73,12 @@ def exchanged(table: Table, plain: Table, partition: str) -> RowsGone:
         raise ApplyError("EXCHANGE PARTITION: the two tables' columns or keys are not the same")
     if pending := (*pending_columns(table), *pending_columns(plain)):
         raise ApplyError(f"EXCHANGE PARTITION: the value of column `{pending[0].name}` in old rows is not known yet")
+    # TiDB shows a row that was not written since an ADD COLUMN with what the table where it lies now has for that.
+    if other := next((one for one, two in zip(table.sent, plain.sent, strict=True) if one.first != two.first), None):
+        raise ApplyError(
+            f"EXCHANGE PARTITION: column `{other.name}` was added to one of the tables, or to both with different "
+            "values: what old rows have in the other one is not known"
+        )
     _, (gone,) = drop_partitions(table, DropPartitions(names=(partition,), keep=True))
     assert isinstance(gone, RowsGone)
     return gone
@@ -125,7 +132,11 @@ def _bounds(partition: Partition, column: ColumnDefinition, function: str | None
         return tuple(None if bound is None else str(int(bound)) for bound in partition.bounds)
     if column.type.family not in _COMPARABLE:
         raise ValueError(f"values of {column.type.text}")
-    return tuple(stored(bound, column.type) for bound in partition.bounds)
+    bounds = tuple(stored(bound, column.type) for bound in partition.bounds)
+    if column.type.family is not Family.INTEGER:  # a zero or partial date is no DATE of the lake's to compare with
+        for bound in filter(None, bounds):
+            datetime.fromisoformat(bound)
+    return bounds
 
 
 def _first(bounds: tuple[str | None, ...]) -> str | None:

@@ -7,14 +7,17 @@ shortest digits without an exponent. Only functions that TiDB pushes down to TiK
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
+from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.tidb.session import Source, text_of
 
 NUMBERS = (Family.INTEGER, Family.DECIMAL, Family.YEAR, Family.BIT)
+_NUMBER, _HEX = re.compile(r"-?[0-9]+(\.[0-9]+)?"), re.compile("([0-9a-fA-F]{2})*")
 _UTF8 = ("utf8mb4", "utf8", "utf8mb3", "ascii")
 
 
@@ -75,16 +78,23 @@ def _number_type(kind: MysqlType) -> str:
 
 
 def source_literal(column: SourceColumn, text: str, *, by_name: bool = True) -> str:
-    """A value's text as a literal (sql_mode empty). ``by_name`` as in `source_text_sql`."""
+    """A value's text as a literal (sql_mode empty). ``by_name`` as in `source_text_sql`. Raises ApplyError for one that
+    is no value of the column's type: texts come from Kafka, and what is not quoted must not be SQL."""
     match column.type.family:
         case family if family in NUMBERS:
-            return text
+            return _checked(column, _NUMBER, text)
         case Family.ENUM | Family.SET if not by_name:
-            return text
+            return _checked(column, _NUMBER, text)
         case Family.BINARY:
-            return f"x'{text}'"
+            return f"x'{_checked(column, _HEX, text)}'"
         case _:
             return text_literal(text)
+
+
+def _checked(column: SourceColumn, form: re.Pattern[str], text: str) -> str:
+    if form.fullmatch(text) is None:
+        raise ApplyError(f"column {column.name}: expected a value of {column.type.text}, found {text!r}")
+    return text
 
 
 def text_literal(text: str) -> str:

@@ -185,9 +185,13 @@ class Source:
         """The rows of a query's answer. Raises ConfigError where the user may not read, ApplyError for all else."""
         with _errors(query):
             connection = self._idle.pop() if self._idle else self.connect()
-            with connection.cursor() as cursor:
-                cursor.execute(query)
-                rows = list(cursor.fetchall())
+            try:
+                with connection.cursor() as cursor:
+                    cursor.execute(query)
+                    rows = list(cursor.fetchall())
+            except pymysql.err.MySQLError:
+                connection.close()
+                raise
         self._idle.append(connection)
         time.sleep(self.sleep)
         return rows
