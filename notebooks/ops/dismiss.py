@@ -1,7 +1,7 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # Quarantine: do without messages
-# MAGIC - **In**: the open messages of `silver.<feed>_quarantine` that `messages` names, and the reason.
+# MAGIC - **In**: the open messages of `silver.<feed>_quarantine` that `dismiss` names, and the reason.
 # MAGIC - **Out**: neither the watermark nor a table waits on them any more; `ops.quarantine_actions` has the reason.
 # MAGIC - **Contract**: what they held is not applied. A dismissed message can still be replayed by its position.
 
@@ -16,7 +16,7 @@ dbutils.widgets.text("gold_schema", "gold", "Gold schema")
 dbutils.widgets.text("ops_schema", "ops", "Ops schema")
 dbutils.widgets.text("checkpoint_root", "/Volumes/main/ops/checkpoints", "Folder of checkpoints")
 dbutils.widgets.text("feeds_root", "../../resources/feeds", "Folder of feed files")
-dbutils.widgets.text("messages", "", "Messages: topic/partition/offset, several with spaces between; or all")
+dbutils.widgets.text("dismiss", "", "Messages: topic/partition/offset, several with spaces between; or all")
 dbutils.widgets.text("reason", "", "Why they are not needed")
 
 # COMMAND ----------
@@ -27,7 +27,7 @@ run = Run.from_widgets(spark, dbutils)
 
 # COMMAND ----------
 
-print(run.dismiss(dbutils.widgets.get("messages").split(), dbutils.widgets.get("reason")))
+print(run.dismiss(dbutils.widgets.get("dismiss").split(), dbutils.widgets.get("reason")))
 
 # COMMAND ----------
 

@@ -142,8 +142,8 @@ def test_notebooks_do_what_the_commands_do(
     with pytest.raises(ConfigError, match="topic/partition/offset of each"):
         output_of("dismiss", reason="made up")
     with pytest.raises(ConfigError, match="reason: expected"):
-        output_of("dismiss", messages="all")
-    assert output_of("dismiss", messages=f"{feed.topic}/0/1", reason="made up").startswith("1\n")
+        output_of("dismiss", dismiss="all")
+    assert output_of("dismiss", dismiss=f"{feed.topic}/0/1", reason="made up").startswith("1\n")
     feed.apply()
     export = exported(tmp_path / "export", at(1))
     loaded = output_of("load", folder=export, time_zone="", options="--csv-null-value NULL")

@@ -112,7 +112,13 @@ def test_a_blocked_table_holds_silver(feed: Changefeed) -> None:
     feed.send(0, T.insert(day(30), 2, "c"))
     feed.resolve(day(30))
     feed.go()
+    windows = feed.lake.table(Layer.OPS, "windows")
+    feed.spark.sql(
+        f"ALTER TABLE {windows} SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = 'interval 0 seconds')"
+    )
     feed.run.maintain()
+    kept = {path.name for path in (feed.lake.root / "ops" / "windows").glob("feed=*/*.parquet")}
+    assert kept == {Path(path).name for path in feed.spark.table(windows).inputFiles()}, "compacted ones go"
     assert batches(feed, Layer.SILVER, f"kind <> '{Kind.DDL}'") == {2, 3}
     held = retention_floor(feed.lake, "retained", Layer.SILVER)
     assert (held.first_batch, held.tso, held.held_by.partition(" (")[0]) == (

@@ -36,7 +36,8 @@ class TablePattern(str):
 
 class TableFilter(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Which tables become tables of the lake. As in TiDB, letter case does not matter. A table that is included later
-    starts empty: load it from an export."""
+    starts empty: load it from an export. Leave out what the changefeed's own filter leaves out, too: of a table that a
+    RENAME moves there TiCDC sends the RENAME and no row after it, and the lake would show it unchanged for ever."""
 
     include: Annotated[tuple[TablePattern, ...], Meta(description="The tables of these patterns.")] = field(
         default_factory=lambda: (TablePattern("*.*"),)

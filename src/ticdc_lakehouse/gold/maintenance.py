@@ -106,11 +106,15 @@ def _compact(lake: Lake, name: str, properties: Mapping[str, str], days: int) ->
 
 
 def _compact_shared(lake: Lake, feed: str) -> None:
-    """Compact the feed's rows in tables to which each run adds a small file."""
-    for name in (WINDOWS, TABLE_STATES):
-        lake.spark.sql(f"OPTIMIZE {lake.table(Layer.OPS, name)} WHERE feed = {literal(feed)}")
+    """Compact the feed's rows in tables to which each run adds a small file, and delete the files that were compacted
+    as long ago as Delta keeps them for readers (``delta.deletedFileRetentionDuration``, else a week)."""
+    for table in (lake.table(Layer.OPS, name) for name in (WINDOWS, TABLE_STATES)):
+        lake.spark.sql(f"OPTIMIZE {table} WHERE feed = {literal(feed)}")
+        lake.spark.sql(f"VACUUM {table}")
     if events_table.exists(lake, feed):
-        lake.spark.sql(f"OPTIMIZE {events_table.full_name(lake, feed)}")
+        events = events_table.full_name(lake, feed)
+        lake.spark.sql(f"OPTIMIZE {events}")
+        lake.spark.sql(f"VACUUM {events}")
 
 
 def _pin(lake: Lake, config: GoldConfig, before: Published, newest: Mapping[str, int]) -> None:
