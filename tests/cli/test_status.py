@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from pseudo_terminal import on_a_terminal
 
-from ticdc_local.cli import main
+from ticdc_local.cli import main, status
 
 PROJECT = Path(__file__).parents[2]
 RIGHT = "protocol: craft\ntime_zone: UTC\nkafka: {bootstrap_servers: 'h:1', topics: [t]}\n"
@@ -45,6 +45,30 @@ def test_a_wrong_feed_file_is_broken_and_the_other_feeds_are_checked(
     assert b == "b: attention: bronze has not run for this feed"
     assert c.startswith("c: broken: ")
     assert main(["status", "--check", "--feed", "b"]) == 1
+
+
+def test_people_see_a_wrong_feed_file_and_one_feed_is_one(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["status"]) == 0
+    a, b, _ = capsys.readouterr().out.split("\n\n")
+    assert f"\n  feed file    broken: {project}/resources/feeds/a.yml: protocol: expected one of craft" in a
+    assert "feed file" not in b
+    with pytest.raises(SystemExit) as ending:
+        main(["status", "--check", "--feed", "a", "--feed", "b"])
+    assert ending.value.code == 2
+    assert "argument --feed: expected one, found a and b" in capsys.readouterr().err
+
+
+def test_a_lake_that_cannot_be_read_is_broken(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(project / ".lake" / "silver"))
+
+    monkeypatch.setattr(status, "status_of", refused)
+    assert main(["status", "--check"]) == 2
+    assert capsys.readouterr().err.endswith(
+        f"the lake cannot be read: [Errno 13] Permission denied: '{project}/.lake/silver'\n"
+    )
 
 
 @pytest.mark.usefixtures("project")

@@ -282,7 +282,7 @@ def _waiting_on(
     if blocked_by is not None:
         return (
             f"the message at {blocked_by.position} is in quarantine ({blocked_by.reason}) and may have "
-            "been a watermark or DDL: `ticdc-lake quarantine` lists, replays or dismisses it"
+            "been a watermark or DDL: `ticdc-lake quarantine list` shows it, `replay` and `dismiss` are the ways out"
         )
     way_out = (
         "check that the changefeed is running. If it sends nothing there any more, name the partition or its topic in "
@@ -318,6 +318,6 @@ def table_reason(message: quarantine.BlockingMessage) -> str:
         "send-bootstrap-in-msg-count are above 0. If a DDL changed the table since, it may never come: `load` an "
         "export taken since, and dismiss the message"
         if message.reason == external_schemas.MISSING
-        else "`ticdc-lake quarantine` lists, replays or dismisses it"
+        else "`ticdc-lake quarantine list` shows it, `replay` and `dismiss` are the ways out"
     )
     return f"a message of this table at {message.position} is in quarantine ({message.reason}); {way_out}"

@@ -32,6 +32,26 @@ def place_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lake", type=local_path, help=f"folder of the lake (default: {LAKE} in the project)")
 
 
+class _Once(argparse.Action):
+    """An argument that counts once: of two argparse takes the last, without a word."""
+
+    def __call__(
+        self,
+        _parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        _option: str | None = None,
+    ) -> None:
+        if getattr(namespace, self.dest) is not None:
+            raise argparse.ArgumentError(self, f"expected one, found {getattr(namespace, self.dest)} and {values}")
+        setattr(namespace, self.dest, values)
+
+
+def feed_argument(parser: argparse.ArgumentParser, text: str = "only this feed", *, required: bool = False) -> None:
+    """Adds ``--feed``, which names one feed; ``text`` is its help."""
+    parser.add_argument("--feed", action=_Once, required=required, help=text)
+
+
 def pairs_argument(parser: argparse._ActionsContainer, flag: str, text: str) -> None:
     """Adds a flag that takes ``NAME=VALUE`` and may be repeated; ``text`` is its help. `named_values` reads it."""
     parser.add_argument(flag, action="append", default=[], metavar="NAME=VALUE", help=text)

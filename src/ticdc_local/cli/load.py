@@ -13,7 +13,7 @@ from ticdc_lakehouse.ops.dumpling.export import read_export
 from ticdc_lakehouse.ops.dumpling.folder import LocalFolder
 from ticdc_lakehouse.ops.load_options import add_load_options, load_options
 from ticdc_lakehouse.ops.loadable import loadable_tables
-from ticdc_local.cli.arguments import path_or_uri, place_arguments
+from ticdc_local.cli.arguments import feed_argument, path_or_uri, place_arguments
 from ticdc_local.cli.notice import progress
 from ticdc_local.cli.open_lake import feed_run
 from ticdc_local.cli.project import feed_named
@@ -27,7 +27,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("folder", type=path_or_uri, help="where dumpling wrote, or a URI that Spark reads")
     place_arguments(parser)
-    parser.add_argument("--feed", required=True, help="feed of the tables")
+    feed_argument(parser, "feed of the tables", required=True)
     parser.add_argument("--json", action="store_true", help="a JSON object: the export's tso, rows by table")
     add_load_options(parser)
 

@@ -9,7 +9,7 @@ from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.gold.maintenance import Maintained
 from ticdc_lakehouse.gold.state import published_feeds
 from ticdc_lakehouse.ops import retention
-from ticdc_local.cli.arguments import place_arguments
+from ticdc_local.cli.arguments import feed_argument, place_arguments
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run, open_lake
 from ticdc_local.cli.project import feed_files, feed_named
@@ -22,7 +22,7 @@ EXAMPLES = """examples:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     place_arguments(parser)
-    parser.add_argument("--feed", help="only this feed")
+    feed_argument(parser)
     parser.add_argument("--json", action="store_true", help="print a JSON list with one object per feed")
 
 

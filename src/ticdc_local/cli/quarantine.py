@@ -15,7 +15,7 @@ from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.silver import events_table, quarantine
 from ticdc_lakehouse.silver.quarantine import ALL, Position, fault_text, position_text, positions_of
-from ticdc_local.cli.arguments import in_same_place, place_arguments, refuse
+from ticdc_local.cli.arguments import feed_argument, in_same_place, place_arguments, refuse
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run
 from ticdc_local.cli.project import check_feed, feed_files, feed_named, open_reader
@@ -40,7 +40,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     parser.add_argument("action", choices=tuple(_ARGUMENTS), help="dismiss: the message is not needed")
     place_arguments(parser)
-    parser.add_argument("--feed", help="list: only this feed; other actions need it where there are several")
+    feed_argument(parser, "list: only this feed; other actions need it where there are several")
     parser.add_argument(
         "--at",
         action="append",

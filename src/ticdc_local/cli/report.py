@@ -6,7 +6,7 @@ import argparse
 from functools import partial
 from pathlib import Path
 
-from ticdc_local.cli.arguments import local_path, place_arguments, writing
+from ticdc_local.cli.arguments import feed_argument, local_path, place_arguments, writing
 from ticdc_local.cli.notice import progress
 from ticdc_local.cli.project import chosen_feeds, open_reader
 from ticdc_local.cli.status import health_of
@@ -22,7 +22,7 @@ EXAMPLES = """examples:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     place_arguments(parser)
-    parser.add_argument("--feed", help="only this feed")
+    feed_argument(parser)
     parser.add_argument(
         "--output", type=local_path, default=Path(FILE), metavar="FILE", help=f"file to write (default: {FILE})"
     )

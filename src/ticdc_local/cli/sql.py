@@ -157,13 +157,13 @@ def execute(lake: Lake, statement: str, printing: Printing = TABLE) -> bool:
     plain = _COMMENT.sub(" ", statement).strip()
     try:
         if _BEGINS_AS_OF.match(plain):
-            print(as_of_line(lake, *feed_and_tso(plain)))
+            print(as_of_line(lake, *feed_and_tso(plain)), file=printing.remarks)
             return True
         result = lake.spark.sql(statement)
         if result.columns:
             printing.show(result)
         else:
-            print("done")
+            print("done", file=printing.remarks)
     except (PySparkException, Py4JJavaError, ConfigError) as error:
         print(f"error: {first_line(error)}", file=sys.stderr, flush=True)
         return False

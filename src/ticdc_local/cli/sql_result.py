@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain, islice
+from typing import TextIO
 
 import orjson
 from pyspark.sql import DataFrame
@@ -49,6 +50,11 @@ class Printing:
     """A table's longer values are cut to so many characters; None for none."""
     pages: bool = False
     """Whether a table that is larger than the terminal is shown by the pager."""
+
+    @property
+    def remarks(self) -> TextIO:
+        """Where what is no result goes: beside tables, but never into what a program reads."""
+        return sys.stdout if self.format is Format.TABLE else sys.stderr
 
     def show(self, result: DataFrame) -> None:
         """Print a result's rows."""

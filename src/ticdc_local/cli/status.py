@@ -22,7 +22,7 @@ from ticdc_lakehouse.ops.verify.results import last_verification, verification_t
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
-from ticdc_local.cli.arguments import age, place_arguments, refuse, seconds
+from ticdc_local.cli.arguments import age, feed_argument, place_arguments, refuse, seconds
 from ticdc_local.cli.notice import can_erase, progress
 from ticdc_local.cli.project import chosen_feeds, feed_files, open_reader
 from ticdc_local.delta_reader import DeltaReader
@@ -42,7 +42,7 @@ exit codes of --check:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     place_arguments(parser)
-    parser.add_argument("--feed", help="only this feed")
+    feed_argument(parser)
     parser.add_argument("--json", action="store_true", help="print a JSON list with one object per feed")
     parser.add_argument("--check", action="store_true", help="for monitors: one line per feed, exit code 0, 1 or 2")
     parser.add_argument(
@@ -70,10 +70,13 @@ def run(options: argparse.Namespace) -> int:
     elif not (options.check or options.json):
         refuse(options, ("max_age",), "expected beside --check, --json or --watch")
     lake = open_reader(options)
-    with progress("reading the lake"):
-        found = [status_of(options, lake, feed) for feed in chosen_feeds(options, lake)]
+    try:
+        with progress("reading the lake"):
+            found = [status_of(options, lake, feed) for feed in chosen_feeds(options, lake)]
+    except OSError as error:  # as what else keeps from reading it: exit code 2
+        raise ConfigError(f"the lake cannot be read: {error}") from None
     if not (options.json or options.check):
-        print("\n\n".join("\n".join([feed_text(each), *records_text(lake, each.feed)]) for each in found))
+        print("\n\n".join("\n".join(_lines(options, lake, each)) for each in found))
         return 0
     checked = [health_of(options, each, options.max_age) for each in found]
     if options.json:
@@ -81,6 +84,24 @@ def run(options: argparse.Namespace) -> int:
     else:
         print("\n".join(f"{each.feed}: {text}" for each, (_, text) in zip(found, checked, strict=True)))
     return max((health for health, _ in checked), default=Health.FINE) if options.check else 0
+
+
+def _lines(options: argparse.Namespace, lake: DeltaReader, status: FeedStatus) -> list[str]:
+    """What is printed of a feed, for people."""
+    mistakes = file_mistakes(options, status.feed)
+    wrong = [f"  feed file    broken: {mistakes}"] if mistakes else []
+    return [feed_text(status), *wrong, *records_text(lake, status.feed)]
+
+
+def file_mistakes(options: argparse.Namespace, feed: str) -> str:
+    """What is wrong with a feed's file, on one line; empty if nothing is, or if there is no file."""
+    path = feed_files(options).get(feed)
+    try:
+        if path is not None:
+            load_feed(path)
+    except ConfigError as error:
+        return "; ".join(str(error).splitlines())
+    return ""
 
 
 def records_text(lake: DeltaReader, feed: str) -> list[str]:
@@ -117,11 +138,10 @@ def status_of(options: argparse.Namespace, lake: DeltaReader, feed: str) -> Feed
 def health_of(options: argparse.Namespace, status: FeedStatus, max_age: float | None = None) -> tuple[Health, str]:
     """As `checked_status`, by what the feed's file tolerates in its section ``alarm``; ``max_age`` is in place of its
     ``behind``. A feed whose file is wrong is broken, and says nothing about the others."""
+    if mistakes := file_mistakes(options, status.feed):
+        return Health.BROKEN, f"{Health.BROKEN.name.lower()}: {mistakes}"
     files = feed_files(options)
-    try:
-        tolerated = thresholds_of(load_feed(files[status.feed])) if status.feed in files else NOTHING_LEFT
-    except ConfigError as error:
-        return Health.BROKEN, f"{Health.BROKEN.name.lower()}: {'; '.join(str(error).splitlines())}"
+    tolerated = thresholds_of(load_feed(files[status.feed])) if status.feed in files else NOTHING_LEFT
     if max_age is not None:
         tolerated = replace(tolerated, behind_seconds=round(max_age))
     return checked_status(status, tolerated)

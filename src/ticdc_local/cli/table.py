@@ -8,7 +8,7 @@ from ticdc_codec.errors import ConfigError, suggestion
 from ticdc_lakehouse.gold.overrides import Action
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.schema.names import by_text, fold
-from ticdc_local.cli.arguments import in_same_place, one_of, place_arguments
+from ticdc_local.cli.arguments import feed_argument, in_same_place, one_of, place_arguments
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run
 from ticdc_local.cli.project import feed_named, open_reader
@@ -28,7 +28,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("table", metavar="DATABASE.TABLE", help="as `ticdc-lake status` names it")
     place_arguments(parser)
-    parser.add_argument("--feed", required=True, help="feed of the table")
+    feed_argument(parser, "feed of the table", required=True)
     parser.add_argument("--reason", required=True, help="why; it is recorded in ops.overrides")
 
 

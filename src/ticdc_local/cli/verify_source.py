@@ -13,7 +13,7 @@ from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.ops.verify.results import TableResult, Verified
 from ticdc_lakehouse.ops.verify.verification import chosen_tables
 from ticdc_lakehouse.tidb.session import Snapshot
-from ticdc_local.cli.arguments import place_arguments, positive, seconds
+from ticdc_local.cli.arguments import feed_argument, place_arguments, positive, seconds
 from ticdc_local.cli.notice import progress
 from ticdc_local.cli.open_lake import feed_run
 from ticdc_local.cli.project import feed_named, open_reader
@@ -32,7 +32,7 @@ EXAMPLES = """examples:
 def arguments(parser: argparse.ArgumentParser) -> None:
     """The command's arguments."""
     place_arguments(parser)
-    parser.add_argument("--feed", required=True, help="feed whose tables are compared")
+    feed_argument(parser, "feed whose tables are compared", required=True)
     parser.add_argument(
         "--dsn",
         help="mysql://USER@HOST:4000/?secret=SCOPE/KEY (more: tls=true, ca=FILE; default: the feed's source); the "
