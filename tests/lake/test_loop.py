@@ -102,7 +102,7 @@ def test_a_feed_that_fails_is_tried_again_later_and_holds_no_other(feed: Changef
     (failed, *_) = [each for each in done if isinstance(each, FailedRound)]
     good = [each for each in done if isinstance(each, Round)]
     assert isinstance(failed.error, ConfigError)
-    assert failed.next_try_seconds == 0.1
+    assert failed.next_try_seconds == 2.0, "seconds, however short the rounds"
     assert [(each.messages, each.row_changes, each.tso) for each in good] == [(2, 1, at(2)), (0, 0, at(2))]
 
     assert feed.lake.root is not None
