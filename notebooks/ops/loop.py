@@ -2,7 +2,8 @@
 # MAGIC %md
 # MAGIC # Loop: bronze, silver and gold again and again
 # MAGIC - **In**: the feeds' topics, as `resources/feeds/<feed>.yml` describe them.
-# MAGIC - **Out**: what the three layers write, every `every_seconds`; a line for each round of each feed.
+# MAGIC - **Out**: what the three layers write, every `every_seconds`, and what `maintain` does, every
+# MAGIC   `maintain_every_hours`; a line for each round of each feed.
 # MAGIC - **Contract**: may be ended at any time. A feed that fails is tried again, later each time, and holds no other.
 
 # COMMAND ----------
@@ -22,6 +23,7 @@ dbutils.widgets.text("max_offsets_per_trigger", "", "Offsets a micro-batch (empt
 # COMMAND ----------
 
 dbutils.widgets.text("every_seconds", "10", "Seconds from the beginning of one round to that of the next")
+dbutils.widgets.text("maintain_every_hours", "", "Hours from one maintenance of a feed to the next (empty: never)")
 dbutils.widgets.text("rounds", "", "Rounds (empty: until it is ended)")
 
 # COMMAND ----------

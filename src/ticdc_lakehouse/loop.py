@@ -1,7 +1,8 @@
 """The loop: bronze, silver and gold of feeds, round by round in one session, so that no round waits for Spark to start.
 
 A feed that fails is retried after growing pauses, and does not hold up the others. Between two layers' runs the process
-may be ended (`run_lock.RUNS`): all state is in the lake.
+may be ended (`run_lock.RUNS`): all state is in the lake. Maintenance is the loop's own, too: that of another run would
+publish on top of a state that the loop has left behind by then, and be refused each time.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]
@@ -22,6 +23,7 @@ from ticdc_lakehouse import job_parameters
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.error_text import first_line, reported_cause
+from ticdc_lakehouse.gold.maintenance import Maintained, maintained_last
 from ticdc_lakehouse.log import configure_unless_done
 from ticdc_lakehouse.planning.published_state import Published
 
@@ -29,6 +31,9 @@ _LEAST_BETWEEN_TRIES = 1.0
 """Seconds from which the pauses of a feed that fails grow, where rounds follow each other at once."""
 LONGEST_PAUSE = 300.0
 """Seconds that a feed which fails again and again is left alone, at most."""
+_MAINTENANCE_PAUSE = timedelta(hours=1)
+"""After maintenance that failed, unless the next one is due before."""
+_FAILURES = (LakehouseError, PySparkException, Py4JError, OSError)
 _MOST_DOUBLINGS = 64
 """Of a pause. A feed that fails for days fails more than 1,023 times, and 2 to that power is no float."""
 
@@ -61,11 +66,28 @@ class FailedRound:
     next_try_seconds: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedMaintenance:
+    """Maintenance that a feed did not get through."""
+
+    feed: str
+    error: Exception
+    next_try: datetime
+
+
+Step = Round | FailedRound | Maintained | FailedMaintenance
+"""What the loop tells of: a round, or maintenance after one."""
+
+
 @dataclass(slots=True, kw_only=True)
 class _Feed:
     """One feed of the loop."""
 
     run: Run
+    maintain_every: timedelta | None = None
+    """None: never."""
+    maintenance_due: datetime | None = None
+    """None until the feed has published."""
     number: int = 0
     undecoded: bool = True
     """Whether bronze may have messages that silver has not decoded."""
@@ -103,7 +125,7 @@ class _Feed:
         self.number += 1
         try:
             done = self.round()
-        except (LakehouseError, PySparkException, Py4JError, OSError) as error:
+        except _FAILURES as error:
             self.failures += 1
             self.known = None
             first = max(_LEAST_BETWEEN_TRIES, every_seconds)
@@ -113,24 +135,52 @@ class _Feed:
         self.failures = 0
         return done
 
+    def maintained(self) -> Maintained | FailedMaintenance | None:
+        """Maintain the feed if that is due; None if it is not."""
+        if self.maintain_every is None:
+            return None
+        if self.maintenance_due is None:
+            last = maintained_last(self.run.lake, self.run.feed.name)
+            self.maintenance_due = None if last is None else last + self.maintain_every
+        if self.maintenance_due is None or datetime.now(UTC) < self.maintenance_due:
+            return None
+        self.known = None
+        try:
+            done = self.run.maintain()
+        except _FAILURES as error:
+            self.maintenance_due = datetime.now(UTC) + min(self.maintain_every, _MAINTENANCE_PAUSE)
+            return FailedMaintenance(feed=self.run.feed.name, error=error, next_try=self.maintenance_due)
+        self.maintenance_due = datetime.now(UTC) + self.maintain_every
+        return done
 
-def rounds(runs: Sequence[Run], every_seconds: float, count: int | None = None) -> Iterator[Round | FailedRound]:
+
+def rounds(
+    runs: Sequence[Run],
+    every_seconds: float,
+    count: int | None = None,
+    *,
+    maintain_every: timedelta | None = None,
+) -> Iterator[Step]:
     """Carry the feeds round by round, each ``every_seconds`` after the one before began, or at once where that has
-    passed. None as ``count``: for ever."""
-    feeds = [_Feed(run=run) for run in runs]
+    passed. None as ``count``: for ever. After a round, a feed whose last maintenance, or first window, is as long ago
+    as ``maintain_every`` is maintained; None: never."""
+    feeds = [_Feed(run=run, maintain_every=maintain_every) for run in runs]
     number = 0
     while count is None or number < count:
         started, number = time.monotonic(), number + 1
         for feed in feeds:
-            if feed.not_before <= time.monotonic():
-                yield feed.attempt(every_seconds)
+            if feed.not_before > time.monotonic():
+                continue
+            yield (done := feed.attempt(every_seconds))
+            if isinstance(done, Round) and (maintained := feed.maintained()) is not None:
+                yield maintained
         if number != count:
             time.sleep(max(0.0, started + every_seconds - time.monotonic()))
 
 
 def loop_from_widgets(spark: SparkSession, dbutils: Any) -> None:
     """Run the loop of a notebook's widgets: ``feeds`` (a JSON list), ``every_seconds``, ``rounds`` (empty: for
-    ever). Prints a line for each round of each feed.
+    ever), ``maintain_every_hours`` (empty: never). Prints a line for each round of each feed.
 
     Raises ConfigError for a widget or feed file that is wrong, without a feed, and where the last round of a feed
     failed.
@@ -142,21 +192,28 @@ def loop_from_widgets(spark: SparkSession, dbutils: Any) -> None:
         raise ConfigError("parameter feeds: expected the name of a feed or more, found none")
     runs = [Run.from_parameters(spark, {**widgets, "feed": feed}, dbutils.secrets.get) for feed in feeds]
     every, count = job_parameters.seconds(widgets, "every_seconds"), job_parameters.number(widgets, "rounds")
-    last: dict[str, Round | FailedRound] = {}
-    for done in rounds(runs, every, count):
-        print(round_text(done), flush=True)
-        last[done.feed] = done
+    hours = job_parameters.number(widgets, "maintain_every_hours", least=1)
+    last: dict[str, Step] = {}
+    for done in rounds(runs, every, count, maintain_every=None if hours is None else timedelta(hours=hours)):
+        print(step_text(done), flush=True)
+        if isinstance(done, Round | FailedRound):
+            last[done.feed] = done
     failed = [done for done in last.values() if isinstance(done, FailedRound)]
     if failed:
-        raise ConfigError("\n".join(map(round_text, failed)))
+        raise ConfigError("\n".join(map(step_text, failed)))
 
 
-def round_text(done: Round | FailedRound) -> str:
-    """A round of a feed on one line."""
+def step_text(done: Step) -> str:
+    """A round or the maintenance of a feed on one line."""
     match done:
         case FailedRound():
-            cause = reported_cause(done.error) or first_line(done.error)
-            return f"{done.feed} round {done.number}: FAILED, next try in {done.next_try_seconds:.0f} s: {cause}"
+            next_try = f"next try in {done.next_try_seconds:.0f} s"
+            return f"{done.feed} round {done.number}: FAILED, {next_try}: {_cause(done.error)}"
+        case FailedMaintenance():
+            next_try = f"next try at {done.next_try:%Y-%m-%d %H:%M} UTC"
+            return f"{done.feed} maintenance: FAILED, {next_try}: {_cause(done.error)}"
+        case Maintained():
+            return str(done)
         case Round():
             parts = [
                 counted(done.messages, "message"),
@@ -171,3 +228,7 @@ def round_text(done: Round | FailedRound) -> str:
             if done.waiting_on:
                 parts.append(f"waiting on: {done.waiting_on}")
             return f"{done.feed} round {done.number}: {', '.join(parts)}"
+
+
+def _cause(error: Exception) -> str:
+    return reported_cause(error) or first_line(error)

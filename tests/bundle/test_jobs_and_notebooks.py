@@ -134,11 +134,12 @@ def test_the_loop_is_paused_until_somebody_wants_it(bundle: Bundle) -> None:
     assert wanted.resource("jobs", "ticdc_loop").definition["continuous"] == {"pause_status": "UNPAUSED"}
 
 
-def test_a_feed_of_the_loop_can_be_taken_from_the_schedule_and_is_still_maintained() -> None:
+def test_a_feed_of_the_loop_can_be_taken_from_the_schedule_and_is_maintained_by_the_loop_alone() -> None:
     given = {**GIVEN, "feeds": '["crm","hr"]', "scheduled_feeds": '["hr"]', "loop_feeds": '["crm"]'}
     bundle = load_bundle(ROOT, "prod", given)
     feeds = {key: json.loads(read_job(bundle, key).parameters["feeds"]) for key in TRIGGERED}
-    assert feeds == {"ticdc_lake": ["hr"], "ticdc_loop": ["crm"], "ticdc_maintenance": ["crm", "hr"]}
+    assert feeds == {"ticdc_lake": ["hr"], "ticdc_loop": ["crm"], "ticdc_maintenance": ["hr"]}
+    assert read_job(bundle, "ticdc_loop").parameters["maintain_every_hours"] == "24"
 
 
 def test_a_layer_waits_for_the_one_before_it_and_the_alarm_is_the_only_leaf(bundle: Bundle) -> None:

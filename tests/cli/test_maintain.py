@@ -17,12 +17,14 @@ from ticdc_local.cli import main, maintain
 def test_a_feed_without_a_file_keeps_no_other_from_being_maintained(
     more: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    done = Maintained(feed="crm", since=datetime(2026, 11, 1, tzinfo=UTC), kept=3, dropped=())
+    def done(feed: str) -> Maintained:
+        return Maintained(feed=feed, since=datetime(2026, 11, 1, tzinfo=UTC), kept=3, dropped=())
+
     for name, found in {
         "open_lake": lambda _: None,
         "published_feeds": lambda _: ["crm", "given_up", "hr"],
         "feed_files": lambda _: {"crm": Path(), "hr": Path()},
-        "feed_run": lambda *_: SimpleNamespace(maintain=lambda: done),
+        "feed_run": lambda _, feed, __: SimpleNamespace(maintain=lambda: done(feed)),
         "retention": SimpleNamespace(lines=lambda *_: []),
     }.items():
         monkeypatch.setattr(maintain, name, found)

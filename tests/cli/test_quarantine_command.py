@@ -108,10 +108,19 @@ def test_a_dry_run_says_what_would_decode_and_changes_nothing(
         assert quarantine(project, "replay", "--dry-run", "--at", "t/0/9", *json_or_text) == 1
     assert capsys.readouterr().out.splitlines() == [
         "crm: of 0 messages 0 would decode, 0 stay open",
-        "no open message at 1 position given with --at",
+        "crm: no open message at t/0/9",
         "[]",
     ]
     assert sorted(project.rglob("*")) == before
+
+
+@pytest.mark.parametrize("action", [["replay"], ["dismiss", "--reason", "made up"]])
+def test_messages_that_are_not_open_are_named_before_spark_starts(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, action: list[str]
+) -> None:
+    monkeypatch.setattr(quarantine_command, "feed_run", None)
+    assert quarantine(project, *action, "--at", "t/0/9", "--at", "t/0/10", "--at", "t/0/9") == 1
+    assert capsys.readouterr() == ("crm: no open message at t/0/9\ncrm: no open message at t/0/10\n", "")
 
 
 def test_a_dry_run_that_ends_before_the_last_open_message_says_so(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import csv
+import io
 import json
+from pathlib import Path
 
 import pytest
 from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, StructField
@@ -49,6 +51,19 @@ def test_quit_leaves_unless_a_statement_has_begun(word: str) -> None:
 def test_quit_ends_a_script_too(text: str) -> None:
     lake = Lake(spark=None, catalog="c", schemas={}, checkpoints="")  # type: ignore[arg-type]  # it is not asked
     assert run_all(lake, sql_statements(text)) == 0
+
+
+@pytest.mark.parametrize("text", ["", " ; ", "-- nothing\n;"])
+def test_a_script_without_a_statement_ends_before_spark_starts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    (tmp_path / "bronze").mkdir()
+    monkeypatch.setattr(sql, "open_lake", None)
+    monkeypatch.setattr("sys.stdin", io.StringIO("select 1" if text else ""))
+    assert main(["sql", "--lake", str(tmp_path), "-e", text]) == 0, "standard input is not read"
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    assert main(["sql", "--lake", str(tmp_path)]) == 0
+    assert capsys.readouterr() == ("", "")
 
 
 @pytest.mark.parametrize("text", ["select ';", "select 1 -- ;", "select /* ; ", "select `;", "select 1"])
@@ -144,18 +159,18 @@ def test_all_rows_are_printed_but_of_a_table(arguments: list[str], is_script: bo
 
 
 def test_what_one_statement_of_the_command_line_ends_with_takes_nothing_of_the_next(
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    (tmp_path / "bronze").mkdir()
     given: list[str] = []
     monkeypatch.setattr(sql, "open_lake", lambda *_, **__: None)
     monkeypatch.setattr(sql, "refresh_views", lambda *_: {})
     monkeypatch.setattr(sql, "run_all", lambda _, statements, __: given.extend(statements) or 0)
     script = "BEGIN SELECT 2; SELECT 3; END"
-    assert main(["sql", "-e", "SELECT 1 -- one", "-e", script, "-e", "SELECT 4; SELECT 5;"]) == 0
+    assert (
+        main(["sql", "--lake", str(tmp_path), "-e", "SELECT 1 -- one", "-e", script, "-e", "SELECT 4; SELECT 5;"]) == 0
+    )
     assert given == ["SELECT 1 -- one", script, "SELECT 4", "SELECT 5"]
-    given.clear()
-    assert main(["sql", "-e", ""]) == 0, "standard input is not read"
-    assert given == []
 
 
 def test_the_statements_after_one_that_fails_are_named(capsys: pytest.CaptureFixture[str]) -> None:

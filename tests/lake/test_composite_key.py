@@ -27,9 +27,9 @@ MOVED = replace(T, columns=(B, A, V))
 RENAMED = replace(T, columns=(B, replace(A, name="z"), V))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
-    "fewest_files",
-    [pytest.param(0, id="range of keys"), pytest.param(key_range.FEWEST_FILES, id="whole", marks=pytest.mark.long)],
+    "fewest_files", [pytest.param(0, id="range of keys"), pytest.param(key_range.FEWEST_FILES, id="whole")]
 )
 def test_updates_and_deletes_find_rows_by_every_composite_key(
     spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fewest_files: int

@@ -66,6 +66,7 @@ def test_text_shows_what_mysql_shows(feed: Changefeed, layer: Layer) -> None:
         assert view.schema["m"].metadata["comment"] == "DATETIME(3) (MySQL's text: on_irregular)"
 
 
+@pytest.mark.long
 def test_block_blocks_the_table_before_the_first_one_until_the_policy_changes(feed: Changefeed) -> None:
     """Last: it changes the feed."""
     state = feed.state.tables["shop", "blocked"]

@@ -12,10 +12,12 @@ from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.gold import overrides
-from ticdc_lakehouse.gold.overrides import Action, decide
+from ticdc_lakehouse.gold.overrides import Action, blocked_table, decide
+from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.state_tables import OVERRIDES
 from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.run_lock import exclusive_run
+from ticdc_local.delta_reader import DeltaReader
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -77,6 +79,12 @@ def test_override_needs_a_blocked_table(feed: Changefeed) -> None:
         decide(feed.lake, feed.name, "shop.kept", Action.SKIP_DDL, "why not")
     with pytest.raises(ConfigError, match="is not blocked: TiDB dropped it"):
         decide(feed.lake, feed.name, "shop.kept", Action.RESUME, "why not")
+    assert feed.lake.root is not None
+    without_spark = DeltaReader(feed.lake.root)
+    now = published(without_spark, feed.name)
+    assert blocked_table(without_spark, feed.name, now, "SHOP.STUCK", Action.RESUME)[0] == ("shop", "stuck")
+    with pytest.raises(ConfigError, match="is not blocked by a DDL"):
+        blocked_table(without_spark, feed.name, now, "shop.kept", Action.SKIP_DDL)
 
 
 def test_resumed_table_is_blocked_again_and_a_skipped_ddl_is_passed_over(feed: Changefeed) -> None:

@@ -134,6 +134,7 @@ def test_known_state_is_not_read_again(lake: Lake, monkeypatch: pytest.MonkeyPat
     assert state.newest(lake, FEED, Published()) == second
 
 
+@pytest.mark.long
 def test_of_two_runs_one_after_the_other_the_first_publishes(lake: Lake) -> None:
     """Both began from the same state, in sessions of their own, and nothing locks the lake."""
     before = publish(lake, FEED, Published(), window(Published(), 10, "t"), [], 0)

@@ -230,6 +230,7 @@ def test_a_column_gets_a_name_that_is_the_same_to_spark(lake: Lake, old: str, ne
     assert (rows.columns[:2], tuple(rows.collect()[0])[:2]) == (["id", new], (1, 2))
 
 
+@pytest.mark.long
 def test_a_timestamp_becomes_what_its_session_shows(lake: Lake) -> None:
     """And the other way round; in New York's summer, four hours behind UTC. A zero date stays one."""
     name = altered(

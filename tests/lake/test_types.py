@@ -171,6 +171,7 @@ def test_names_in_the_lake_differ(feed: Changefeed) -> None:
     assert len({name.lower() for name in names}) == len(names)
 
 
+@pytest.mark.long
 def test_as_of_reads_kept_states_and_refuses_others(feed: Changefeed) -> None:
     lake = feed.lake
     with pytest.raises(ConfigError, match=r"keeps no state at or before TSO .*; the earliest kept is"):
@@ -196,6 +197,7 @@ def test_as_of_reads_kept_states_and_refuses_others(feed: Changefeed) -> None:
         assert set(now["shop.exact"].columns) == set(feed.spark.table(feed.view("exact")).columns)
 
 
+@pytest.mark.long
 def test_values_are_the_same_in_any_session(feed: Changefeed) -> None:
     """Decoded, applied and read under another time zone and the other ANSI mode."""
 

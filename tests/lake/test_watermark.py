@@ -80,6 +80,7 @@ def test_retired_partition_is_not_waited_for(spark: SparkSession, broker: Broker
     assert "arrived only after the watermark" in reason
 
 
+@pytest.mark.long
 def test_a_window_ends_at_until_tso_and_where_silver_has_decoded_what_bronze_has(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:

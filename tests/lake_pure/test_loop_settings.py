@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 
 import pytest
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse import loop
-from ticdc_lakehouse.loop import LONGEST_PAUSE, FailedRound, _Feed, loop_from_widgets
+from ticdc_lakehouse.loop import LONGEST_PAUSE, FailedMaintenance, FailedRound, _Feed, loop_from_widgets
 
-WIDGETS = {"feeds": "[]", "every_seconds": "10", "rounds": ""}
+WIDGETS = {"feeds": "[]", "every_seconds": "10", "rounds": "", "maintain_every_hours": "24"}
 
 
 class FailingRun:
@@ -20,6 +21,9 @@ class FailingRun:
 
     def bronze(self) -> None:
         raise ConfigError("brokers do not answer")
+
+    def maintain(self) -> None:
+        raise ConfigError("the disk is full")
 
 
 @pytest.mark.parametrize(
@@ -31,6 +35,21 @@ def test_pauses_grow_up_to_the_longest_however_often_a_feed_fails(every: float, 
     pauses = [each.next_try_seconds for each in done if isinstance(each, FailedRound)]
     assert pauses[: len(first)] == first
     assert pauses[8:] == [LONGEST_PAUSE] * 1092
+
+
+@pytest.mark.parametrize(("every_hours", "pause_minutes"), [(24, 60), (0.5, 30)])
+def test_maintenance_that_fails_is_tried_again_an_hour_later_unless_it_is_due_before(
+    every_hours: float, pause_minutes: int
+) -> None:
+    began = datetime.now(UTC)
+    every = timedelta(hours=every_hours)
+    feed = _Feed(run=FailingRun(), maintain_every=every, maintenance_due=began)  # type: ignore[arg-type]
+    failed = feed.maintained()
+    assert isinstance(failed, FailedMaintenance)
+    pause = timedelta(minutes=pause_minutes)
+    assert began + pause <= failed.next_try <= datetime.now(UTC) + pause
+    assert feed.maintained() is None
+    assert _Feed(run=FailingRun()).maintained() is None, "never"  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

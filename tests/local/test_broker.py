@@ -103,6 +103,7 @@ def test_a_topic_cannot_be_created_twice(broker: Broker) -> None:
         broker.create_topic(topic, 1)
 
 
+@pytest.mark.long
 def test_a_killed_broker_comes_back_with_its_data_and_address(tmp_path: Path) -> None:
     broker = Broker(tmp_path / "a Brøker, 中")
     with broker:

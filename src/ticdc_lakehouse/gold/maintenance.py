@@ -17,7 +17,8 @@ from uuid import uuid4
 
 from pyspark.sql import functions as F
 
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import Lake, Layer, Reader
+from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.gold import views
 from ticdc_lakehouse.gold.live_commits import Commits, commits_since, own_version, restore
 from ticdc_lakehouse.gold.live_table import (
@@ -28,7 +29,14 @@ from ticdc_lakehouse.gold.live_table import (
     retention_properties,
 )
 from ticdc_lakehouse.gold.state import data_tables, forget_states, publish, published, published_in
-from ticdc_lakehouse.gold.state_tables import TABLE_STATES, WINDOWS, create_tables, published_rows_of, rows_of
+from ticdc_lakehouse.gold.state_tables import (
+    TABLE_STATES,
+    WINDOWS,
+    create_tables,
+    published_rows_of,
+    rows_of,
+    values_of,
+)
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.recovery import still_recoverable
@@ -54,6 +62,11 @@ class Maintained:
     """Delta tables that were compacted and vacuumed."""
     dropped: tuple[str, ...]
     """Delta tables that no readable state has any more."""
+
+    def __str__(self) -> str:
+        dropped = f", dropped {', '.join(self.dropped)}" if self.dropped else ""
+        compacted = f"{counted(self.kept, 'table')} compacted"
+        return f"{self.feed}: readable since {self.since:%Y-%m-%d %H:%M} UTC; {compacted}{dropped}"
 
 
 def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Maintained:
@@ -157,3 +170,14 @@ def kept_since(lake: Lake, feed: str) -> datetime | None:
         return None
     row = lake.spark.table(lake.table(Layer.OPS, KEPT)).where(F.col("feed") == feed).agg(F.max("since")).first()
     return None if row is None or row[0] is None else row[0].astimezone(UTC)
+
+
+def maintained_last(lake: Reader, feed: str) -> datetime | None:
+    """When maintenance ran last; if it never did, when the feed first published; None before that."""
+    for name, of_all in ((KEPT, "max(kept_at)"), (WINDOWS, "min(published_at)")):
+        if lake.exists(Layer.OPS, name):
+            [row] = values_of(lake, name, feed, "true", f"{of_all} AS time")
+            if row["time"] is not None:
+                time: datetime = row["time"]
+                return time.astimezone(UTC)
+    return None

@@ -10,14 +10,11 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from uuid import uuid4
 
-from pyspark.sql import Row
-from pyspark.sql import functions as F
-
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import with_time
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
 from ticdc_lakehouse.gold.state import publish, published
-from ticdc_lakehouse.gold.state_tables import OVERRIDES, WINDOWS, Identity, append, create_tables, rows_of
+from ticdc_lakehouse.gold.state_tables import OVERRIDES, WINDOWS, Identity, append, create_tables, values_of
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopReason
 from ticdc_lakehouse.schema.names import TableName, by_text, fold
@@ -47,13 +44,7 @@ def decide(lake: Lake, feed: str, table: str, action: Action, reason: str) -> Ta
         raise ConfigError("reason: expected a text that says why, found none")
     create_tables(lake)
     before = published(lake, feed)
-    name, state, stop = _blocked(before, feed, table)
-    if action is Action.SKIP_DDL and not stop.of_ddl:
-        raise ConfigError(f"{feed}: table {name} is not blocked by a DDL: {stop}")
-    if state.dropped:
-        raise ConfigError(f"{feed}: table {name} is not blocked: {stop}")
-    _check_kept(lake, feed, name, state)
-    _check_not_repaired(lake, feed, name, state)
+    name, state, stop = blocked_table(lake, feed, before, table, action)
     identity = Identity(feed, before.number + 1, str(uuid4()))
     append(lake, OVERRIDES, [override_row(identity, name, action, state.applied_tso, reason, datetime.now(UTC))])
     resumed = replace(before, tables={**before.tables, name: replace(state, stop=replace(stop, needs_override=False))})
@@ -61,7 +52,24 @@ def decide(lake: Lake, feed: str, table: str, action: Action, reason: str) -> Ta
     return state
 
 
-def _check_kept(lake: Lake, feed: str, name: TableName, state: TableState) -> None:
+def blocked_table(
+    lake: Reader, feed: str, before: Published, table: str, action: Action
+) -> tuple[TableName, TableState, StopReason]:
+    """The table ``database.table``, its published state, and why it is blocked. Creates nothing.
+
+    Raises ConfigError as `decide`.
+    """
+    name, state, stop = _blocked(before, feed, table)
+    if action is Action.SKIP_DDL and not stop.of_ddl:
+        raise ConfigError(f"{feed}: table {name} is not blocked by a DDL: {stop}")
+    if state.dropped:
+        raise ConfigError(f"{feed}: table {name} is not blocked: {stop}")
+    _check_kept(lake, feed, name, state)
+    _check_not_repaired(lake, feed, name, state)
+    return name, state, stop
+
+
+def _check_kept(lake: Reader, feed: str, name: TableName, state: TableState) -> None:
     gone = retention_floor(lake, feed, Layer.SILVER).tso
     if state.applied_tso < gone:
         raise ConfigError(
@@ -70,7 +78,7 @@ def _check_kept(lake: Lake, feed: str, name: TableName, state: TableState) -> No
         )
 
 
-def _check_not_repaired(lake: Lake, feed: str, name: TableName, state: TableState) -> None:
+def _check_not_repaired(lake: Reader, feed: str, name: TableName, state: TableState) -> None:
     """Merged again from before a repair, rows that the repair took away would come back."""
     of_table = (row for row in _published_overrides(lake, feed) if _name(row) == name)
     repaired = max((row["commit_ts"] for row in of_table if row["action"] == REPAIR), default=0)
@@ -119,16 +127,16 @@ def skipped(lake: Lake, feed: str, before: Published) -> frozenset[tuple[str, in
     return frozenset((blocked[name].data, commit_ts) for name, commit_ts in skips if name in blocked)
 
 
-def _name(row: Row) -> TableName:
+def _name(row: Values) -> TableName:
     return TableName(row["database"], row["table"])
 
 
-def _published_overrides(lake: Lake, feed: str) -> list[Row]:
+def _published_overrides(lake: Reader, feed: str) -> list[Values]:
     """Those whose window was published, by its number."""
-    rows = rows_of(lake, OVERRIDES, feed).orderBy("number").collect()
-    numbers = sorted({row["number"] for row in rows})
-    if not numbers:
+    rows = values_of(lake, OVERRIDES, feed, "true") if lake.exists(Layer.OPS, OVERRIDES) else []
+    if not rows:
         return []
-    windows = rows_of(lake, WINDOWS, feed).where(F.col("number").isin(numbers)).select("number", "run")
-    runs = {(row["number"], row["run"]) for row in windows.collect()}
-    return [row for row in rows if (row["number"], row["run"]) in runs]
+    numbers = ", ".join(str(number) for number in sorted({row["number"] for row in rows}))
+    windows = values_of(lake, WINDOWS, feed, f"number IN ({numbers})", "number, run")
+    runs = {(row["number"], row["run"]) for row in windows}
+    return sorted((row for row in rows if (row["number"], row["run"]) in runs), key=lambda row: int(row["number"]))

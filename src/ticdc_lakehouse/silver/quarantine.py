@@ -183,6 +183,16 @@ def first_open(lake: Reader, feed: str, positions: Sequence[Position], limit: in
         ORDER BY timestamp, topic, partition, offset {"" if limit is None else f"LIMIT {limit}"}""")
 
 
+def absent(
+    lake: Reader, feed: str, positions: Sequence[Position], done: Sequence[Action] = tuple(Action)
+) -> list[Position]:
+    """Those of the positions that have no quarantined message on which none of these actions was taken."""
+    if not positions or not events_table.exists(lake, feed):
+        return sorted({*positions})
+    rows = lake.rows(f"SELECT * FROM ({open_messages_sql(lake, feed, done)}) AS open WHERE {_at(positions)}")
+    return sorted({*positions} - {(row["topic"], row["partition"], row["offset"]) for row in rows})
+
+
 def _at(positions: Sequence[Position]) -> str:
     """SQL: whether a message is at one of these positions; any message if there are none."""
     places = (

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 
-from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.gold.maintenance import Maintained
 from ticdc_lakehouse.gold.state import published_feeds
 from ticdc_lakehouse.ops import retention
@@ -41,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
             done = run.maintain()
         objects.append(_object(feed, done))
         if not options.json:
-            print("\n".join([_text(feed, done), *(f"{feed}: {line}" for line in retention.lines(lake, feed))]))
+            print("\n".join([str(done), *(f"{feed}: {line}" for line in retention.lines(lake, feed))]))
     if options.json:
         print(json.dumps(objects))
     return 0
@@ -54,8 +53,3 @@ def _object(feed: str, done: Maintained) -> dict[str, object]:
         "tables_compacted": done.kept,
         "tables_dropped": [*done.dropped],
     }
-
-
-def _text(feed: str, done: Maintained) -> str:
-    dropped = f", dropped {', '.join(done.dropped)}" if done.dropped else ""
-    return f"{feed}: readable since {done.since:%Y-%m-%d %H:%M} UTC; {counted(done.kept, 'table')} compacted{dropped}"

@@ -14,12 +14,12 @@ from ticdc_lakehouse.config.feed import Feed
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.silver import events_table, quarantine
-from ticdc_lakehouse.silver.quarantine import ALL, Position, fault_text, position_text, positions_of
+from ticdc_lakehouse.silver.quarantine import ALL, Action, Position, fault_text, position_text, positions_of
 from ticdc_local.cli.arguments import feed_argument, in_same_place, place_arguments, refuse
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run
 from ticdc_local.cli.project import check_feed, feed_files, feed_named, open_reader
-from ticdc_local.cli.quarantined import failure_text, show, trial, tried_object
+from ticdc_local.cli.quarantined import failure_text, print_absent, show, trial, tried_object
 from ticdc_local.delta_reader import DeltaReader
 from ticdc_local.runner.display import without_controls
 
@@ -61,10 +61,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """List, show, replay or dismiss; 1 if a message stays open, or a position has no open message."""
     _check_arguments(options)
-    dismisses = options.action == "dismiss"
     messages = options.at or ([] if options.action in ("show", "dismiss") else [ALL])
     positions = positions_of(messages)
-    if dismisses and not (options.reason or "").strip():
+    if options.action == "dismiss" and not (options.reason or "").strip():
         raise ConfigError("--reason: expected a text that says why these messages are not needed, found none")
     feeds = _feeds(options)
     match options.action:
@@ -79,11 +78,23 @@ def run(options: argparse.Namespace) -> int:
             feed = feed_named(options, _one(feeds))
             return show(options, open_reader(options), feed, positions)
         case "replay" if options.dry_run:
-            return _try_replay(options, feed_named(options, _one(feeds)), messages)
-        case "replay":
-            return _replay(options, feed_run(options, _one(feeds)), messages)
+            return _try_replay(options, feed_named(options, _one(feeds)), positions)
         case _:
-            return _dismiss(feed_run(options, _one(feeds)), messages, options.reason)
+            return _act(options, feed_named(options, _one(feeds)).name, messages)
+
+
+def _act(options: argparse.Namespace, feed: str, messages: list[str]) -> int:
+    """Replay or dismiss; 1 if a message stays open, or a position has none. Spark starts where there is one."""
+    dismisses, lake, positions = options.action == "dismiss", open_reader(options), positions_of(messages)
+    done = tuple(Action) if dismisses else (Action.REPLAYED,)  # a dismissed message may be replayed
+    absent = quarantine.absent(lake, feed, positions, done)
+    if len(absent) < len(set(positions)) or not positions:
+        run = feed_run(options, feed)
+        code = _dismiss(run, messages, options.reason) if dismisses else _replay(options, run, messages)
+    else:
+        code = 1
+    print_absent(feed, absent)
+    return 1 if absent else code
 
 
 def _check_arguments(options: argparse.Namespace) -> None:
@@ -145,10 +156,11 @@ def _rest(feed: str, count: int) -> list[str]:
     return [f"  and {count - _SHOWN} more; silver.{feed}_quarantine has all that ever were"] if count > _SHOWN else []
 
 
-def _try_replay(options: argparse.Namespace, feed: Feed, messages: list[str]) -> int:
+def _try_replay(options: argparse.Namespace, feed: Feed, positions: list[Position]) -> int:
     """Print how many messages would decode now, and why the others would not; 1 if there are others, or a position has
     no open message."""
-    lake, positions = open_reader(options), positions_of(messages)
+    lake = open_reader(options)
+    absent = quarantine.absent(lake, feed.name, positions)
     limit = max(_TRIED, len(positions))
     with progress("decoding"):
         tried = trial(lake, feed, positions, limit)
@@ -157,14 +169,15 @@ def _try_replay(options: argparse.Namespace, feed: Feed, messages: list[str]) ->
         note(f"{feed.name}: only the first {limit} were tried")
     if options.json:
         print(json.dumps([*map(tried_object, tried)]))
-        return 1 if failed or len(tried) < len(set(positions)) else 0
+        return 1 if failed or absent else 0
     count = counted(len(tried), "message")
     print(f"{feed.name}: of {count} {len(tried) - len(failed)} would decode, {len(failed)} stay open")
     print("\n".join(failure_text(message) for message in failed[:_SHOWN]), end="\n" if failed else "")
     if len(tried) > len(failed):
         replay = shlex.join(["ticdc-lake", "quarantine", "replay", "--feed", feed.name, *_at(options.at)])
         note(f"Next: {in_same_place(options, replay)}")
-    return 1 if _not_open(messages, len(tried)) or failed else 0
+    print_absent(feed.name, absent)
+    return 1 if absent or failed else 0
 
 
 def _at(messages: list[str]) -> list[str]:
@@ -179,20 +192,11 @@ def _replay(options: argparse.Namespace, run: Run, messages: list[str]) -> int:
     if done.decoded:
         command = in_same_place(options, f"ticdc-lake run --feed {feed}")
         note(f"The next run of gold puts their rows in place: {command}")
-    absent = _not_open(messages, done.decoded + done.still_open)
-    return 1 if done.still_open or absent else 0
+    return 1 if done.still_open else 0
 
 
 def _dismiss(run: Run, messages: list[str], reason: str) -> int:
     with progress("dismissing"):
         count = run.dismiss(messages, reason)
     print(f"{run.feed.name}: {count} dismissed")
-    return 1 if _not_open(messages, count) else 0
-
-
-def _not_open(messages: list[str], open_count: int) -> int:
-    """The number of positions without an open message; prints it if it is not 0."""
-    absent = max(0, len(set(positions_of(messages))) - open_count)
-    if absent:
-        print(f"no open message at {counted(absent, 'position')} given with --at")
-    return absent
+    return 0

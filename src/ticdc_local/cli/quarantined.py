@@ -54,10 +54,15 @@ def show(options: argparse.Namespace, lake: DeltaReader, feed: Feed, positions: 
         print_tree(inspector.inspect((raw["key"], raw["value"]), place).tree, sys.stdout)
         replay = f"ticdc-lake quarantine replay --feed {feed.name} --at {shlex.quote(place)} --dry-run"
         note(f"Next: {in_same_place(options, replay)}")
-    absent = {*positions} - {(row["topic"], row["partition"], row["offset"]) for row in rows}
-    for topic, partition, offset in sorted(absent):
-        print(f"{feed.name}: no open message at {topic}/{partition}/{offset}")
+    absent = quarantine.absent(lake, feed.name, positions)
+    print_absent(feed.name, absent)
     return 1 if absent else 0
+
+
+def print_absent(feed: str, positions: Sequence[Position]) -> None:
+    """Print a line for each position that has no open message."""
+    for topic, partition, offset in positions:
+        print(f"{feed}: no open message at {topic}/{partition}/{offset}")
 
 
 def trial(lake: DeltaReader, feed: Feed, positions: Sequence[Position], limit: int) -> list[Tried]:

@@ -29,7 +29,7 @@ from ticdc_lakehouse.silver import events_table
 from ticdc_local.cli.arguments import one_of, place_arguments, positive
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run, open_lake
-from ticdc_local.cli.project import feed_files, open_reader
+from ticdc_local.cli.project import existing_lake, feed_files, open_reader
 from ticdc_local.cli.sql_result import Format, Printing
 from ticdc_local.runner.notebook import sql_statements
 
@@ -83,19 +83,28 @@ def run(options: argparse.Namespace) -> int:
     """Run the statements of ``-e``, of standard input, or those typed at a prompt; 1 if one of a script fails."""
     if not options.statements and sys.stdin is None:  # Python has none where the shell closed it: <&-
         raise ConfigError("standard input is closed; give a statement with -e")
+    existing_lake(options)
+    is_script = bool(options.statements) or not sys.stdin.isatty()
+    statements = _statements(options) if is_script else []
+    if is_script and not statements:
+        return 0
     lake = open_lake(options, reads_only=True)
     with progress("making the views"):
         feeds = refresh_views(options, lake)
-    is_script = bool(options.statements) or not sys.stdin.isatty()
     printing = printing_of(options, is_script=is_script)
     if is_script:
-        texts = options.statements or [sys.stdin.read()]
-        return run_all(lake, chain.from_iterable(map(sql_statements, texts)), printing)
+        return run_all(lake, iter(statements), printing)
     note("\n".join([*(feed_line(lake, feed, now) for feed, now in feeds.items()), _HINT]))
     with line_editing(names(lake)):
         for statement in typed(_read_line):
             execute(lake, statement, printing)
     return 0
+
+
+def _statements(options: argparse.Namespace) -> list[str]:
+    """Those of ``-e``, else of standard input."""
+    texts = options.statements or [sys.stdin.read()]
+    return [*chain.from_iterable(map(sql_statements, texts))]
 
 
 def printing_of(options: argparse.Namespace, *, is_script: bool) -> Printing:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ticdc_codec.errors import ConfigError, suggestion
-from ticdc_lakehouse.gold.overrides import Action
+from ticdc_lakehouse.gold.overrides import Action, blocked_table
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.schema.names import by_text, fold
 from ticdc_local.cli.arguments import feed_argument, in_same_place, one_of, place_arguments
@@ -48,7 +48,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check_table(options: argparse.Namespace) -> None:
-    """Raises ConfigError for a table that the feed does not have, with the most similar name."""
-    known = sorted(by_text(published(open_reader(options), options.feed).tables))
+    """Raises ConfigError for a table that the feed does not have, with the most similar name, and for one of which
+    nothing can be decided."""
+    lake = open_reader(options)
+    now = published(lake, options.feed)
+    known = sorted(by_text(now.tables))
     if fold(options.table) not in map(fold, known):
         raise ConfigError(f"{options.table}: feed {options.feed} has no such table; {suggestion(options.table, known)}")
+    blocked_table(lake, options.feed, now, options.table, Action(options.action))
