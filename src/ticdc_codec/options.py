@@ -259,6 +259,11 @@ def option_names(protocol: str) -> frozenset[str]:
     return frozenset(options_of(protocol))
 
 
+def has_watermarks(protocol: str, options: SinkOptions) -> bool:
+    """Whether a changefeed with these options sends watermarks."""
+    return options.enable_tidb_extension or "enable-tidb-extension" not in option_names(protocol)
+
+
 Text = Annotated[str, Meta(pattern=r"\S")]
 """A text that is not blank."""
 Zone = Annotated[ZoneInfo, Meta(extra={"expected": "an IANA time zone such as Asia/Shanghai"})]

@@ -79,6 +79,10 @@ tables:
 # CREATE TABLE statements of the tables that existed before the changefeed; their exact types come from there.
 # schema_file: {name}.sql
 """
+_WITHOUT_WATERMARKS = """
+# TiCDC sends no watermarks without enable-tidb-extension: the newest commit of each key that has arrived is shown.
+gold: {{mode: eventual}}
+"""
 
 
 def commented(
@@ -90,9 +94,10 @@ def commented(
     bootstrap_servers: str,
     topics: Sequence[str],
     include: Sequence[str],
+    mode: Mode,
 ) -> str:
     """The text of a new feed file, with comments for the person who edits it."""
-    return _COMMENTED.format(
+    return (_COMMENTED if mode is Mode.WATERMARKS else _COMMENTED + _WITHOUT_WATERMARKS).format(
         name=name,
         protocol=_inline(protocol),
         options=_inline(dict(options)),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ticdc_lakehouse.config.feed import load_feed
+from ticdc_lakehouse.policy import Mode
 from ticdc_local.broker import KafkaMessage, free_ports
 from ticdc_local.cli import main
 
@@ -50,6 +51,14 @@ def test_a_new_feed_has_what_the_flags_say_and_the_next_command(
     assert made.sink_options.content_compatible
     assert made.sink_options.time_zone.key == "Asia/Shanghai"
     assert path.read_text().count("\n# ") > 3
+
+
+def test_a_new_feed_without_watermarks_has_the_mode_that_needs_none(project: Path) -> None:
+    for protocol in ("canal-json", "debezium"):
+        flags = ("--protocol", protocol, "--option", "enable-tidb-extension=false")
+        assert feed(project, "new", protocol[:5], *flags) == 0
+        made = load_feed(project / "resources" / "feeds" / f"{protocol[:5]}.yml")
+        assert (made.gold.mode, made.sink_options.enable_tidb_extension) == (Mode.EVENTUAL, False)
 
 
 def test_a_feed_file_is_not_written_over_without_force(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ticdc_codec.errors import ConfigError, suggestion
-from ticdc_codec.options import LargeMessage, SinkOptions, option_names
+from ticdc_codec.options import LargeMessage, SinkOptions, has_watermarks
 from ticdc_lakehouse.config.alarm import Alarm
 from ticdc_lakehouse.config.document import document_of
 from ticdc_lakehouse.config.feed_file import LARGEST_MESSAGE, Bronze, FeedFile, Silver
@@ -223,7 +223,7 @@ def _check_together(
 
 def _check_watermarks(gold: object, file: FeedFile, options: SinkOptions, root: Key) -> None:
     """Notes settings that mode ``watermarks`` does not allow; ``gold`` is the section as in the file."""
-    if "enable-tidb-extension" in option_names(file.protocol) and not options.enable_tidb_extension:
+    if not has_watermarks(file.protocol, options):
         extension = "options.enable-tidb-extension: true"
         (root / "gold.mode").note(
             f"expected eventual, since TiCDC sends no watermarks without {extension}; found {file.gold.mode}"

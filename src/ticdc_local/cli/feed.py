@@ -13,6 +13,7 @@ from ticdc_codec.protocols import SPELLINGS, protocol_named, spelling
 from ticdc_lakehouse.config.feed import FEED_NAME, FEED_NAME_WORDS, Feed
 from ticdc_lakehouse.config.layer_settings import decoding_of
 from ticdc_lakehouse.counted import counted
+from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.silver.first_messages import events_in
 from ticdc_local.cli.arguments import (
     in_same_place,
@@ -85,16 +86,18 @@ def _described(options: argparse.Namespace) -> str:
     protocol = options.protocol or _answer("--protocol", f"protocol ({SPELLINGS})")
     protocol_named(protocol)
     given = sink_values(protocol.replace("-", "_"), named_values(options.option, "--option"))
+    sink = {name: yaml_value(text) for name, text in given.items()}
     return commented(
         options.name,
         protocol=spelling(protocol),
-        options={name: yaml_value(text) for name, text in given.items()},
+        options=sink,
         time_zone=options.time_zone or _answer("--time-zone", "time zone of the TiCDC server", "UTC"),
         bootstrap_servers=(
             options.bootstrap_servers or _answer("--bootstrap-servers", "Kafka's host:port", "localhost:9092")
         ),
         topics=options.topic or [_answer("--topic", "topic", options.name)],
         include=options.include or ["*.*"],
+        mode=Mode.EVENTUAL if sink.get("enable-tidb-extension") is False else Mode.WATERMARKS,
     )
 
 

@@ -12,7 +12,7 @@ from zlib import crc32
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Resolved, RowChange
 from ticdc_codec.message import Message
 from ticdc_codec.mysql_type import Family, parse_type
-from ticdc_codec.options import SinkOptions, option_names
+from ticdc_codec.options import SinkOptions, has_watermarks
 from ticdc_codec.protocols import protocol_named
 from ticdc_codec.tso import Tso, first_of, milliseconds
 from ticdc_lakehouse.schema.definition import Table
@@ -70,7 +70,7 @@ class Changefeed:
     @property
     def has_watermarks(self) -> bool:
         """Whether the options let the protocol send watermarks."""
-        return self.options.enable_tidb_extension or "enable-tidb-extension" not in option_names(self.protocol)
+        return has_watermarks(self.protocol, self.options)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
