@@ -11,7 +11,7 @@ from bench.report import table as report_table
 from ticdc_lakehouse.planning.barriers import barriers
 from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
-from ticdc_lakehouse.planning.published_state import Definition, Published, TableState
+from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup, Window, statements_of
 from ticdc_lakehouse.planning.window_plan import plan_tables
 from ticdc_lakehouse.schema.names import TableName
@@ -98,7 +98,7 @@ def _published(case: Case) -> tuple[Published, dict[str, Definition]]:
         name, data = f"f_d_t{number}", f"f_d_t{number}__data"
         tables[TableName("d", f"t{number}")] = TableState(name=name, data=data, version=1, applied_tso=_BEFORE)
         known[data] = Definition(
-            table=replace(_CREATE, table=f"t{number}"), commit_ts=1, source="ddl", name=name, data=data
+            table=replace(_CREATE, table=f"t{number}"), commit_ts=1, source=Origin.DDL, name=name, data=data
         )
     return Published(tso=_BEFORE, tables=tables), known
 

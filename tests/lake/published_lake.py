@@ -17,7 +17,7 @@ from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY, key_text_sql
 from ticdc_lakehouse.gold.state import publish
 from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.published_state import Definition, Published, TableState
+from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.sql.typed_columns import (
@@ -47,7 +47,9 @@ def published_lake(
     with closing(commits):
         states = {table.name: _filled(commits.at(tso), config, table, rows, tso) for table, rows in tables.items()}
     found = [
-        Definition(table=table, commit_ts=0, source="file", name=states[table.name].name, data=states[table.name].data)
+        Definition(
+            table=table, commit_ts=0, source=Origin.FILE, name=states[table.name].name, data=states[table.name].data
+        )
         for table in tables
     ]
     publish(lake, config.feed, Published(), Published(tso=tso, tables=states), found, 0)

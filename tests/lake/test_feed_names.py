@@ -14,6 +14,7 @@ from ticdc_lakehouse.gold import state, state_tables
 from ticdc_lakehouse.gold.live_table import create_live_table, drop_unpublished
 from ticdc_lakehouse.gold.naming import check_feed_name, naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.published_state import Origin
 from ticdc_lakehouse.schema.script import tables_from_sql
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def test_no_feed_drops_a_live_table_of_another(lake: Lake) -> None:
 def test_a_new_feed_does_not_take_the_names_of_another_ones_views(lake: Lake) -> None:
     (table,) = tables_from_sql("CREATE TABLE crm.events (id BIGINT PRIMARY KEY)")
     view = naming(lake, "shop").view(EVENTS)
-    found = state.Definition(table=table, commit_ts=1, source="ddl", name=view, data=f"{view}__data")
+    found = state.Definition(table=table, commit_ts=1, source=Origin.DDL, name=view, data=f"{view}__data")
     state.publish(lake, "shop", state.Published(), state.Published(tso=1), [found], 0)
     with pytest.raises(ConfigError, match="shop_crm_events in silver is the view of table"):
         check_feed_name(lake, "shop_crm")

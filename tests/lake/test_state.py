@@ -17,7 +17,7 @@ from ticdc_lakehouse.gold import state, state_tables
 from ticdc_lakehouse.gold.naming import check_feed_name
 from ticdc_lakehouse.gold.state import COMPLETE_EVERY, publish, published
 from ticdc_lakehouse.gold.state_tables import DEFINITIONS, TABLE_STATES, TOPICS, WINDOWS, rows_of
-from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
+from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, Recoverable, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
@@ -47,7 +47,7 @@ def table_state(name: str, tso: int, version: int = 1) -> TableState:
 
 def definition(name: str, commit_ts: int, columns: str = "id BIGINT PRIMARY KEY") -> Definition:
     (table,) = tables_from_sql(f"CREATE TABLE d.{name} ({columns})")
-    return Definition(table=table, commit_ts=commit_ts, source="ddl", name=f"shop_d_{name}", data=f"{name}__data")
+    return Definition(table=table, commit_ts=commit_ts, source=Origin.DDL, name=f"shop_d_{name}", data=f"{name}__data")
 
 
 def window(before: Published, tso: int, *changed: str) -> Published:

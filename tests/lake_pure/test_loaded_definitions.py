@@ -14,7 +14,7 @@ from ticdc_lakehouse.ops.dumpling.export import Export, ExportedTable
 from ticdc_lakehouse.ops.load import _Loading
 from ticdc_lakehouse.planning.naming import NameInUse, Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, TableState
+from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, Recoverable, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import DdlEvent, statements_of
 from ticdc_lakehouse.schema.names import TableName
@@ -63,7 +63,7 @@ def test_a_table_that_was_exported_after_its_drop_came_back() -> None:
         definition(T, 10, Published(tso=30, recoverable=gone))
 
 
-def known(name: TableName, data: str, source: str = "ddl") -> Definition:
+def known(name: TableName, data: str, source: Origin = Origin.DDL) -> Definition:
     table = TABLE.named(name)
     return Definition(table=table, commit_ts=5, source=source, name=f"f_d_{name.table}", data=data, named_at=5)
 
@@ -80,7 +80,7 @@ CURRENT = TableState(name="f_d_u", data="current", version=1, applied_tso=30)
 def test_a_table_that_was_renamed_needs_a_later_export(of_rows: bool) -> None:
     """Also where its definition does not tell it: of rows, or of a table that was blocked when it was renamed."""
     state = CURRENT if of_rows else blocked(StopKind.UNSUPPORTED_DDL, OF_T.data)
-    newest = known(U, "current", "wire") if of_rows else known(T, OF_T.data)
+    newest = known(U, "current", Origin.WIRE) if of_rows else known(T, OF_T.data)
     before = Published(tso=30, tables={U: state}, definitions={newest.data: newest})
     assert definition(U, 12, before).table.name == U
     assert definition(U, 12, before, renamed("x", "v")).table.name == U

@@ -27,7 +27,7 @@ from ticdc_lakehouse.ops.verify.differences import Difference, Differences, Kind
 from ticdc_lakehouse.ops.verify.results import Result, TableResult, Verified
 from ticdc_lakehouse.ops.verify.verification import Settings, _unrepairable, _verify_table
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.published_state import Definition, Published, TableState
+from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState
 from ticdc_lakehouse.schema.definition import Table, table_from_wire
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.script import tables_from_sql
@@ -309,7 +309,7 @@ def test_a_table_of_virtual_columns_is_there() -> None:
 def test_a_table_whose_columns_are_all_virtual_is_not_compared() -> None:
     (defined,) = tables_from_sql("CREATE TABLE d.t (v int AS (1) VIRTUAL);", source="test")
     state = TableState(name="t", data="t", version=3, applied_tso=7)
-    definition = Definition(table=defined, commit_ts=0, source="file", name="t", data="t")
+    definition = Definition(table=defined, commit_ts=0, source=Origin.FILE, name="t", data="t")
     before = Published(tso=7, tables={defined.name: state}, definitions={"t": definition})
     result, work = _verify_table(
         None,  # type: ignore[arg-type]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ticdc_codec.event import Column
 from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
-from ticdc_lakehouse.planning.published_state import Definition, Published, TableState
+from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import MergeRows
 from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent, RowGroup, Window, statements_of
@@ -30,7 +30,9 @@ def table(sql: str = "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARCHAR(9))") -
 
 
 def definition(commit_ts: int = 0, sql: str | None = None) -> Definition:
-    return Definition(table=table(sql) if sql else table(), commit_ts=commit_ts, source="ddl", name="f_d_t", data=DATA)
+    return Definition(
+        table=table(sql) if sql else table(), commit_ts=commit_ts, source=Origin.DDL, name="f_d_t", data=DATA
+    )
 
 
 def ddl(commit_ts: int, query: str, name: str | None = "t", database: str = "d") -> DdlEvent:

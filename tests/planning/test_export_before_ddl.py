@@ -10,7 +10,7 @@ from ticdc_codec.event import Column
 from ticdc_codec.tso import first_of
 from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
-from ticdc_lakehouse.planning.published_state import Definition, Published, TableState
+from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind
 from ticdc_lakehouse.planning.table_plan import AlterRows
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup, Window, statements_of
@@ -28,14 +28,16 @@ SOON, LATER = first_of(1_700_000_000_300), first_of(1_700_000_020_000)
 DATA = "f_d_t__data"
 
 
-def planned(commit_ts: int, query: str, *rows: RowGroup, source: str = "export", sql: str = CREATE) -> TablePlan:
+def planned(
+    commit_ts: int, query: str, *rows: RowGroup, source: Origin = Origin.EXPORT, sql: str = CREATE
+) -> TablePlan:
     """The table, as exported or made at ``EXPORTED_AT``, after a window with the DDL."""
     ddl = DdlEvent(commit_ts=commit_ts, database="d", table="t", query=query, statements=statements_of(query, "d", "t"))
     (plan,) = plan_tables(exported(ddl, *rows, source=source, sql=sql)).tables
     return plan
 
 
-def exported(ddl: DdlEvent, *rows: RowGroup, source: str = "export", sql: str = CREATE) -> PlanningInput:
+def exported(ddl: DdlEvent, *rows: RowGroup, source: Origin = Origin.EXPORT, sql: str = CREATE) -> PlanningInput:
     """The window with the DDL, after which the table is as it was exported or made."""
     table = tables_from_sql(sql)[0]
     definition = Definition(
@@ -77,7 +79,7 @@ def test_what_an_export_has_already_is_not_done_again(query: str, commit_ts: int
 
 @pytest.mark.parametrize("query", DONE)
 def test_of_any_other_time_or_table_it_contradicts_the_definition(query: str) -> None:
-    for plan in (planned(LATER, query), planned(SOON, query, source="ddl")):
+    for plan in (planned(LATER, query), planned(SOON, query, source=Origin.DDL)):
         assert plan.stop is not None
         assert plan.stop.kind is StopKind.UNSUPPORTED_DDL
 

@@ -27,7 +27,7 @@ from one_table import (
 
 from ticdc_lakehouse.planning.naming import NameInUse
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
-from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.planning.published_state import Origin, Published
 from ticdc_lakehouse.planning.table_plan import MergeRows
 from ticdc_lakehouse.planning.window_plan import plan_tables
 from ticdc_lakehouse.schema.definition import Key
@@ -135,7 +135,7 @@ def test_tables_of_the_schema_file_are_planned_and_filtered_ones_are_not() -> No
     hidden = replace(hidden, window=replace(hidden.window, rows={NAME: (ROWS,), TableName("d", "hidden"): (ROWS,)}))
     plans = plan_tables(hidden).tables
     assert [each.name for each in plans] == [NAME]
-    assert plans[0].definition == replace(KNOWN, source="file")
+    assert plans[0].definition == replace(KNOWN, source=Origin.FILE)
 
 
 def test_create_table_knows_better_than_a_file() -> None:

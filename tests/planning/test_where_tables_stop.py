@@ -26,6 +26,7 @@ from one_table import (
 from ticdc_codec.event import Column
 from ticdc_codec.options import sink_options
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
+from ticdc_lakehouse.planning.published_state import Origin
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import MergeRows
 from ticdc_lakehouse.planning.window import RowGroup
@@ -36,7 +37,7 @@ DEBEZIUM = GoldConfig(feed="f", time_zone="UTC", noncanonical_key_digits=True)
 DECIMAL_KEY = "CREATE TABLE d.t (id DECIMAL(9,2) PRIMARY KEY, v VARCHAR(9))"
 DECIMAL = definition(sql=DECIMAL_KEY)
 SIMPLE_TRUSTED = replace(SIMPLE, options=sink_options("simple", {"simple-column-order": "trust"}))
-WIRE = replace(definition(), table=table_from_wire("d", "t", ROWS.columns), source="wire")
+WIRE = replace(definition(), table=table_from_wire("d", "t", ROWS.columns), source=Origin.WIRE)
 VIRTUAL = (
     "CREATE TABLE d.t (id BIGINT NOT NULL, v VARCHAR(9) NOT NULL, g BIGINT AS (id + 1) VIRTUAL NOT NULL, "
     "UNIQUE (id, g){})"

@@ -85,7 +85,7 @@ def begin(run: GoldRun, plan: TablePlan, start: Definition, *, alone: bool) -> P
         name=run.live(plan, start.data),
         table=start.table,
         version=version,
-        tso=start.commit_ts - (start.source == "wire"),
+        tso=start.empty_at,
     )
     if version >= 0 and any(map(_writes, plan.steps)) and not run.undisturbed:
         table.resume(alone=alone)

@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
-from ticdc_lakehouse.planning.published_state import Definition, Recoverable, TableState
+from ticdc_lakehouse.planning.published_state import Definition, Origin, Recoverable, TableState
 from ticdc_lakehouse.planning.stop_reason import StopReason
 from ticdc_lakehouse.schema.definition import table_from_json, table_to_json
 from ticdc_lakehouse.schema.names import TableName
@@ -243,7 +243,7 @@ def definition_row(identity: Identity, place: int, definition: Definition) -> di
         database=table.database,
         table=table.table,
         commit_ts=definition.commit_ts,
-        source=definition.source,
+        source=definition.source.value,
         name=definition.name,
         data=definition.data,
         definition=table_to_json(table),
@@ -256,7 +256,7 @@ def definition_from(row: Values) -> Definition:
     return Definition(
         table=table_from_json(row["definition"]),
         commit_ts=row["commit_ts"],
-        source=row["source"],
+        source=Origin(row["source"]),
         name=row["name"],
         data=row["data"],
         named_at=row["named_at"],

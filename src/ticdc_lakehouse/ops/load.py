@@ -40,7 +40,7 @@ from ticdc_lakehouse.ops.load_options import LoadOptions
 from ticdc_lakehouse.ops.loadable import all_problems, loadable_tables, unknown_key
 from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.published_state import Definition, Published, Restart, TableState
+from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, Restart, TableState
 from ticdc_lakehouse.planning.window import statements_of
 from ticdc_lakehouse.policy import OnIrregular
 from ticdc_lakehouse.schema.definition import Table
@@ -179,7 +179,7 @@ class _Loading:
         view, data = names.view(name), names.data(name, tso)
         if data in taken:
             raise ConfigError(f"{what} was loaded from an export of this TSO already: to load it again, {_AGAIN}")
-        return Definition(table=table, commit_ts=tso, source="export", name=view, data=data, named_at=tso)
+        return Definition(table=table, commit_ts=tso, source=Origin.EXPORT, name=view, data=data, named_at=tso)
 
     def fill(self, definition: Definition) -> int:
         """Creates the Delta table and writes the rows; returns their number. Raises ApplyError for rows that it cannot

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from ticdc_lakehouse.planning.planning_input import PlanningInput
-from ticdc_lakehouse.planning.published_state import TableState
+from ticdc_lakehouse.planning.published_state import Origin, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import TablePlanBuilder, unsupported_ddl
 from ticdc_lakehouse.planning.window import DdlEvent
@@ -102,7 +102,7 @@ def skip(ddl: DdlEvent, builder: TablePlanBuilder) -> None:
         return
     builder.record_ddl(ddl)
     if table != definition.table:
-        definition = replace(definition, table=table, commit_ts=ddl.commit_ts, source="ddl")
+        definition = replace(definition, table=table, commit_ts=ddl.commit_ts, source=Origin.DDL)
     if keys != table.keys:
         definition = replace(definition, table=replace(table, keys=keys))
     if definition != builder.definition:

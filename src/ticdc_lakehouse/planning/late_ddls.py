@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
 from ticdc_codec.tso import with_time
-from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.planning.published_state import Origin, Published
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import NO_EARLIER_STATE, BlockingPoint, DdlEvent
 from ticdc_lakehouse.schema.definition import Table
@@ -107,7 +107,7 @@ def _lacks(before: Published, name: TableName, ddl: DdlEvent, statement: Stateme
         return False
     if definition is None:
         return True
-    exported = definition.commit_ts if definition.source == "export" else 0
+    exported = definition.commit_ts if definition.source is Origin.EXPORT else 0
     if ddl.commit_ts <= max(0 if renamed else definition.named_at, exported):
         return False
     return not (isinstance(statement, AlterTable) and _changes_nothing(definition.table, statement))

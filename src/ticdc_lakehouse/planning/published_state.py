@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from enum import StrEnum
 
 from ticdc_codec.tso import milliseconds
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
@@ -91,14 +92,25 @@ class Published:
         return self.definitions.get(self.tables[name].data) if name in self.tables else None
 
 
+class Origin(StrEnum):
+    """What a definition was read from."""
+
+    FILE = "file"
+    """The feed's schema_file."""
+    DDL = "ddl"
+    EXPORT = "export"
+    """One that was loaded."""
+    WIRE = "wire"
+    """Row messages alone."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
     """A table's definition, the commit_ts since which it holds, its source, and the table's names in the lake."""
 
     table: Table
     commit_ts: int
-    source: str
-    """``file``, ``ddl``, ``export`` or ``wire``."""
+    source: Origin
     name: str
     """As in `TableState`."""
     data: str
@@ -113,7 +125,13 @@ class Definition:
     @property
     def since(self) -> int:
         """The commit_ts from which on all rows have this definition; 0 if that is not known."""
-        return self.commit_ts if self.source in ("ddl", "export") else 0
+        return self.commit_ts if self.source in (Origin.DDL, Origin.EXPORT) else 0
+
+    @property
+    def empty_at(self) -> int:
+        """The commit_ts at which a new table with this definition has no rows: those of a definition that is inferred
+        from rows begin with the first of them."""
+        return self.commit_ts - 1 if self.source is Origin.WIRE else self.commit_ts
 
     @property
     def own_since(self) -> int:
@@ -125,7 +143,7 @@ class Definition:
         """True if it is of an export that may have the effect of a DDL with this commit_ts: TiDB shows a new schema
         some time before (`schema.repeated`)."""
         after = commit_ts > self.commit_ts
-        return self.source == "export" and after and milliseconds(commit_ts - self.commit_ts) < _SEEN_EARLY_MS
+        return self.source is Origin.EXPORT and after and milliseconds(commit_ts - self.commit_ts) < _SEEN_EARLY_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -16,7 +16,7 @@ from ticdc_lakehouse.planning.compatibility import (
     with_wire_types,
 )
 from ticdc_lakehouse.planning.planning_input import PlanningInput
-from ticdc_lakehouse.planning.published_state import Definition
+from ticdc_lakehouse.planning.published_state import Definition, Origin
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import TablePlanBuilder, name_clash
 from ticdc_lakehouse.planning.window import BlockingPoint, RowGroup
@@ -99,11 +99,11 @@ def _define_with_wire_types(builder: TablePlanBuilder, groups: Sequence[RowGroup
 def _define_from_wire(inputs: PlanningInput, builder: TablePlanBuilder, groups: tuple[RowGroup, ...]) -> None:
     table = definition_from_wire(builder.name, groups)
     if table is not None:
-        define(inputs, builder, table, groups[0].first, "wire")
+        define(inputs, builder, table, groups[0].first, Origin.WIRE)
 
 
 def define(
-    inputs: PlanningInput, builder: TablePlanBuilder, table: Table, commit_ts: int, source: str, *, named_at: int = 0
+    inputs: PlanningInput, builder: TablePlanBuilder, table: Table, commit_ts: int, source: Origin, *, named_at: int = 0
 ) -> None:
     """Gives a builder its first definition. A table with a column that the lake cannot name is blocked
     and gets none. ``named_at``: `Definition.named_at`, where neither a DDL nor the builder tells it."""
@@ -111,7 +111,7 @@ def define(
         builder.block(StopReason(kind=StopKind.RESERVED_COLUMN, detail=clash))
         return
     view, data = inputs.naming.view(builder.name), inputs.naming.data(builder.name, commit_ts)
-    named_at = commit_ts if source == "ddl" else builder.named_at or named_at  # of a DDL that it awaits rows since
+    named_at = commit_ts if source is Origin.DDL else builder.named_at or named_at  # of a DDL that it awaits rows since
     definition = Definition(table=table, commit_ts=commit_ts, source=source, name=view, data=data, named_at=named_at)
     builder.define(definition)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import MysqlType
 from ticdc_lakehouse.planning.compatibility import is_plain_bytes, names_key
-from ticdc_lakehouse.planning.published_state import Definition, TableState
+from ticdc_lakehouse.planning.published_state import Definition, Origin, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
 from ticdc_lakehouse.schema.change import change
@@ -147,7 +147,7 @@ class TablePlanBuilder:
     @property
     def defined(self) -> bool:
         """True if a statement defines the table; False if its definition is inferred from the wire."""
-        return self.definition is not None and self.definition.source != "wire"
+        return self.definition is not None and self.definition.source is not Origin.WIRE
 
     @property
     def named_at(self) -> int:
@@ -233,7 +233,7 @@ class TablePlanBuilder:
         if statement.of_indexes and changed.table != self.definition.table:
             self.define(replace(self.definition, table=changed.table))
         elif changed.effects or changed.table != self.definition.table:
-            self.define(replace(self.definition, table=changed.table, commit_ts=ddl.commit_ts, source="ddl"))
+            self.define(replace(self.definition, table=changed.table, commit_ts=ddl.commit_ts, source=Origin.DDL))
 
     def rename(self, ddl: DdlEvent, view: str) -> None:
         """Gives the definition the builder's new name, from the DDL on. A blocked table keeps the name of its
@@ -263,7 +263,7 @@ class TablePlanBuilder:
         self.steps.append(step)
         self.record_ddl(ddl)
         # Earlier rows are in the other table now.
-        self.define(replace(self.definition, commit_ts=ddl.commit_ts, source="ddl"))
+        self.define(replace(self.definition, commit_ts=ddl.commit_ts, source=Origin.DDL))
 
     def define(self, definition: Definition) -> None:
         """Replaces the definition."""

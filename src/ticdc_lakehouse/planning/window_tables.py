@@ -10,6 +10,7 @@ from ticdc_lakehouse.planning.barriers import names_after, unapplied_after
 from ticdc_lakehouse.planning.blocking import block_unless_ignored, block_unless_skipped, unsupported
 from ticdc_lakehouse.planning.compatibility import definition_from_wire
 from ticdc_lakehouse.planning.planning_input import PlanningInput
+from ticdc_lakehouse.planning.published_state import Origin
 from ticdc_lakehouse.planning.published_tables import published_builder
 from ticdc_lakehouse.planning.recovery import (
     end_table,
@@ -43,7 +44,7 @@ class WindowTables:
         self._from_files = {table.name: table for table in inputs.config.tables}
         if inputs.before.tso == 0:
             for table in inputs.config.tables:
-                self._begin(table.name, table, 0, "file")
+                self._begin(table.name, table, 0, Origin.FILE)
         self.recoverable = recoverable_builders(inputs)
         self._read_again = [
             *unapplied_after(inputs.window.ddls, inputs.before, in_any_order=inputs.batches is not None)
@@ -65,7 +66,7 @@ class WindowTables:
             self._block_former(name, point.tso + 1, self.inputs.before.tso)
         if name in self.inputs.before.tables or (of_rows and self._had_name(name, point.tso)):
             return
-        builder = self._begin(name, None, point.tso, "ddl")
+        builder = self._begin(name, None, point.tso, Origin.DDL)
         if builder is not None:
             builder.block(point.stop)
 
@@ -93,7 +94,7 @@ class WindowTables:
             groups = (group for group in self.inputs.window.rows[name] if group.first >= first)
             table = from_file or definition_from_wire(name, groups)
             after = self.renamed_unknown.get(name, first - 1 if self._is_reused(name, first) else 0)
-            self._begin(name, table, 0 if from_file else first, "file" if from_file else "wire", after=after)
+            self._begin(name, table, 0 if from_file else first, Origin.FILE if from_file else Origin.WIRE, after=after)
 
     def _is_reused(self, name: TableName, first: int) -> bool:
         """True if rows of this name up to a first one are of another table, which had the name before. (In eventual
@@ -116,7 +117,7 @@ class WindowTables:
         dropped = last_recoverable(recoverable_of(self.recoverable, name))
         if dropped is None or dropped.dropped_at is None:
             return False
-        builder = self._begin(name, None, dropped.dropped_at, "ddl")
+        builder = self._begin(name, None, dropped.dropped_at, Origin.DDL)
         if builder is not None:
             builder.block(restored(dropped.dropped_at))
         return True
@@ -187,7 +188,7 @@ class WindowTables:
         return not any(ddl.query in s.ddls for s in before.tables.values() if s.applied_tso == before.tso)
 
     def _begin(
-        self, name: TableName, table: Table | None, commit_ts: int, source: str, *, after: int = 0
+        self, name: TableName, table: Table | None, commit_ts: int, source: Origin, *, after: int = 0
     ) -> TablePlanBuilder | None:
         """Adds and returns a builder; None if the feed's filter excludes the table. Rows of its name up to ``after``
         are of another table; 0 if none are known to be."""
@@ -195,7 +196,7 @@ class WindowTables:
             return None
         name = self.builders.spelled(name)
         table = None if table is None else without_old_rows(replace(table, database=name.database))
-        begin = commit_ts if source == "ddl" else max(after, self.inputs.before.tso)
+        begin = commit_ts if source is Origin.DDL else max(after, self.inputs.before.tso)
         builder = TablePlanBuilder(name=name, definition=None, state=None, after=begin)
         if table is not None:
             define(self.inputs, builder, table, commit_ts, source, named_at=after)
@@ -204,7 +205,7 @@ class WindowTables:
 
     def begin_at(self, ddl: DdlEvent, name: TableName, table: Table | None) -> TablePlanBuilder | None:
         """Adds and returns a table that the DDL makes; None if the feed's filter excludes it."""
-        builder = self._begin(name, table, ddl.commit_ts, "ddl")
+        builder = self._begin(name, table, ddl.commit_ts, Origin.DDL)
         if builder is not None:
             builder.record_ddl(ddl)
         return builder
@@ -223,7 +224,7 @@ class WindowTables:
         """Lets a created, renamed or restored table replace the existing one of its name; False if it cannot. It
         replaces a blocked table, which TiDB must have dropped, a table whose columns are unknown, and a table of the
         schema_file without rows, whose definition the DDL supersedes. Any other existing table is blocked."""
-        untouched = existing.definition is not None and existing.definition.source == "file" and not existing.steps
+        untouched = existing.definition is not None and existing.definition.source is Origin.FILE and not existing.steps
         untouched = untouched and not remaining_groups(self.inputs, existing, ddl.commit_ts)
         if existing.stop is not None or existing.definition is None or untouched:
             self.builders.remove(existing)
