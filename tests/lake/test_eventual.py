@@ -67,7 +67,6 @@ def test_newest_commit_of_each_key_is_shown_at_once(feed: Changefeed) -> None:
     assert {str(name) for name in feed.state.tables} == {"shop.other", "shop.t"}
 
 
-@pytest.mark.long
 def test_late_and_repeated_changes_never_replace_newer_ones(feed: Changefeed) -> None:
     """They bring no table back that gold never published."""
     feed.produce(list(feed.sent))

@@ -41,6 +41,7 @@ _COLUMNS = f"""
     {COUNTS}
 """
 
+_ARRIVAL = "batch, topic, partition, offset, index"
 _NAME = f"{folded_sql('database')} AS database, {folded_sql('table')} AS table"
 """The columns of a table's name as TiDB compares it (wire.md 8.14)."""
 
@@ -73,36 +74,62 @@ def totals_sql(lake: Lake, feed: str) -> str:
 
 def _fates_sql(lake: Lake, feed: str) -> str:
     """Each event with its fate. Of one key's changes in one window the last counts, at one commit_ts the upsert."""
-    arrival = "batch, topic, partition, offset, index"
+    events = events_table.full_name(lake, feed)
     return f"""
         SELECT batch, topic, partition, index, replayed_at,
-               CASE WHEN kind = '{Kind.ERROR}' THEN 'quarantined' WHEN kind <> '{Kind.ROW}' THEN 'control'
-                    WHEN delivery > 1 THEN 'repeated' WHEN closed IS NULL THEN 'waiting'
+               CASE kind WHEN '{Kind.ERROR}' THEN 'quarantined' ELSE 'control' END AS fate
+        FROM {events} WHERE kind <> '{Kind.ROW}'
+        UNION ALL
+        SELECT batch, topic, partition, index, replayed_at,
+               CASE WHEN delivery > 1 THEN 'repeated' WHEN closed IS NULL THEN 'waiting'
                     WHEN carried IS NULL THEN 'filtered' WHEN commit_order > applied_tso THEN 'waiting'
                     WHEN newer > 0 THEN 'superseded' ELSE 'applied' END AS fate
-        FROM (SELECT *, count(*) OVER (PARTITION BY kind, closed, database, table, key, delivery
-                                       ORDER BY commit_order DESC, op = 'delete', {arrival}
+        FROM (SELECT *, count(*) OVER (PARTITION BY closed, database, table, key, delivery
+                                       ORDER BY commit_order DESC, op = 'delete', {_ARRIVAL}
                                        ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS newer
-              FROM ({_deliveries_sql(lake, feed, arrival)})
-              LEFT JOIN ({_windows_sql(lake, feed)}) ON commit_order > opened AND commit_order <= closed
+              FROM ({_closed_sql(lake, feed)})
               LEFT JOIN ({_tables_sql(lake, feed)}) USING (database, table)
               LEFT JOIN ({_carried_sql(lake, feed)}) USING (database, table))"""
 
 
-def _deliveries_sql(lake: Lake, feed: str, arrival: str) -> str:
-    """Each event with its number among those that say the same."""
-    same = "kind, database, table, commit_ts, commit_time, op, handle_key, before, after"
+def _closed_sql(lake: Lake, feed: str) -> str:
+    """Each row change with ``closed``, the TSO of the window that covers it: the lowest one from its commit on, NULL
+    above the watermark. A join by ranges would compare every row with every window; this sorts both together, span by
+    span, and takes the lowest TSO of the spans after it for a row that no window of its own span covers."""
+    ends = f"SELECT DISTINCT tso FROM {lake.table(Layer.OPS, WINDOWS)} WHERE feed = {literal(feed)} AND from_tso < tso"
+    events = events_table.full_name(lake, feed)
     return f"""
-        SELECT *, coalesce(handle_key, after, before) AS key, {events_table.COMMIT_ORDER} AS commit_order,
-               row_number() OVER (PARTITION BY {same} ORDER BY {arrival}) AS delivery
-        FROM (SELECT * EXCEPT (database, table), {_NAME}
-              FROM {events_table.full_name(lake, feed)})"""
+        SELECT change.*, closed FROM (
+            SELECT change, coalesce(min(tso) OVER (PARTITION BY span ORDER BY at DESC, tso DESC NULLS LAST
+                                                   ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), next) AS closed
+            FROM (SELECT {_span("commit_order")} AS span, commit_order AS at, CAST(NULL AS BIGINT) AS tso,
+                         struct(*) AS change FROM ({_deliveries_sql(lake, feed)})
+                  UNION ALL SELECT {_span("tso")}, tso, tso, NULL FROM ({ends}))
+            LEFT JOIN (
+                SELECT span, min(min(tso)) OVER (ORDER BY span DESC
+                                                 ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS next
+                FROM (SELECT {_span(events_table.COMMIT_ORDER)} AS span, CAST(NULL AS BIGINT) AS tso
+                      FROM {events} WHERE kind = '{Kind.ROW}'
+                      UNION ALL SELECT {_span("tso")}, tso FROM ({ends}))
+                GROUP BY span) USING (span)
+        ) WHERE change IS NOT NULL"""
 
 
-def _windows_sql(lake: Lake, feed: str) -> str:
+def _span(tso: str) -> str:
+    """SQL: the number of the 2^36 TSOs, a little over four minutes, in which one is."""
+    return f"shiftright({tso}, 36)"
+
+
+def _deliveries_sql(lake: Lake, feed: str) -> str:
+    """Each row change with its number among those that say the same. A hash stands for the images, which would be
+    shuffled with every row."""
+    same = "database, table, commit_ts, commit_time, op, handle_key, images"
     return f"""
-        SELECT min(from_tso) AS opened, tso AS closed FROM {lake.table(Layer.OPS, WINDOWS)}
-        WHERE feed = {literal(feed)} AND from_tso < tso GROUP BY tso"""
+        SELECT * EXCEPT (images), row_number() OVER (PARTITION BY {same} ORDER BY {_ARRIVAL}) AS delivery
+        FROM (SELECT {_ARRIVAL}, replayed_at, op, commit_ts, commit_time, handle_key, {_NAME},
+                     coalesce(handle_key, after, before) AS key, {events_table.COMMIT_ORDER} AS commit_order,
+                     md5(concat_ws(' ', coalesce(before, '-'), coalesce(after, '-'))) AS images
+              FROM {events_table.full_name(lake, feed)} WHERE kind = '{Kind.ROW}')"""
 
 
 def _tables_sql(lake: Lake, feed: str) -> str:
