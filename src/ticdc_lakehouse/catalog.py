@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
+from importlib.metadata import version
 from pathlib import Path
 from threading import Lock
 from typing import Any, Protocol
@@ -20,6 +21,10 @@ from ticdc_lakehouse.planning.naming import renaming_name
 from ticdc_lakehouse.session_settings import set_if_allowed, setting_of
 from ticdc_lakehouse.sql.text import literal, quoted
 
+VERSION = version("ticdc-lakehouse")
+"""Of this package: views that another one made are made anew (`Lake.has_current_view`)."""
+_MADE_BY = "ticdc_lake.version"
+"""Property of a view: the version that made it."""
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 """Session setting: what commits of the session carry as ``userMetadata``."""
 _LAST_COMMIT = "spark.databricks.delta.lastCommitVersionInSession"
@@ -30,6 +35,8 @@ _FREE_SESSIONS: WeakKeyDictionary[SparkSession, list[SparkSession]] = WeakKeyDic
 _COPIED: WeakKeyDictionary[SparkSession, Mapping[str, str]] = WeakKeyDictionary()
 """Such a session to its latest settings: reading all settings of a session takes 200 calls of Java."""
 _LOCK = Lock()
+_CURRENT_VIEWS: set[tuple[str, str]] = set()
+"""Views that this process knows, with the version that made them: a loop does not ask in every round."""
 
 
 class Layer(StrEnum):
@@ -256,7 +263,17 @@ class Lake:
     def view(self, layer: Layer, name: str, columns: str, query: str, *, comment: str) -> None:
         """Create or replace a view. ``columns`` is the SQL list of all its columns, with their comments."""
         view = f"{self.table(layer, name)} ({columns})"
-        self.spark.sql(f"CREATE OR REPLACE VIEW {view} COMMENT {literal(comment)} AS {query}")
+        made_by = f"TBLPROPERTIES ({literal(_MADE_BY)} = {literal(VERSION)})"
+        self.spark.sql(f"CREATE OR REPLACE VIEW {view} COMMENT {literal(comment)} {made_by} AS {query}")
+
+    def has_current_view(self, layer: Layer, name: str) -> bool:
+        """Whether a view that ``view`` makes exists, and this version of the package made it."""
+        if not self.exists(layer, name):
+            return False
+        known = self.table(layer, name), VERSION
+        if known not in _CURRENT_VIEWS and self.property(layer, name, _MADE_BY) == VERSION:
+            _CURRENT_VIEWS.add(known)
+        return known in _CURRENT_VIEWS
 
     def keep_view(self, layer: Layer, name: str, query: str, *, comment: str, same_comment: bool = False) -> None:
         """Makes a view show the result of ``query``. One that exists is altered, so that it keeps its privileges;

@@ -8,6 +8,7 @@ import pytest
 from changefeed import ID, Changefeed, Source, V, at, ddl
 
 from ticdc_codec.event import Column
+from ticdc_lakehouse import catalog
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.gold import views
 
@@ -71,3 +72,22 @@ def test_views_of_a_table_renamed_while_blocked_show_its_own_rows(feed: Changefe
         assert feed.rows("dated") == {1: ("a", None, {"d": "0000-00-00"})}
         assert sorted(irregular(feed)) == [("shop", "dated", "d", 1), ("shop", "new", "d", 1)]
         views.refresh(feed.lake, feed.run.gold_config)
+
+
+@pytest.mark.long
+def test_another_version_of_the_package_makes_all_views_anew(feed: Changefeed, monkeypatch: pytest.MonkeyPatch) -> None:
+    def versions() -> set[str | None]:
+        marker = feed.spark.table(feed.lake.table(Layer.OPS, f"{feed.name}_views_in_place")).first()
+        assert marker is not None
+        made = [
+            (Layer.OPS, "tables"),
+            (Layer.OPS, f"{feed.name}_accounting"),
+            (Layer.SILVER, f"{feed.name}_quarantine"),
+        ]
+        return {marker[0].split()[0], *(feed.lake.property(*view, "ticdc_lake.version") for view in made)}
+
+    assert versions() == {catalog.VERSION}
+    for module in (catalog, views):
+        monkeypatch.setattr(module, "VERSION", "99.1")
+    feed.go()
+    assert versions() == {"99.1"}

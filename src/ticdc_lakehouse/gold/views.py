@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from ticdc_codec.event import Kind
-from ticdc_lakehouse.catalog import Lake, Layer
+from ticdc_lakehouse.catalog import VERSION, Lake, Layer
 from ticdc_lakehouse.gold import irregular, live_table
 from ticdc_lakehouse.gold.live_table import OWN_COLUMNS, live_names, misnamed
 from ticdc_lakehouse.gold.merge import DELETED
@@ -143,7 +143,8 @@ def _free(name: str, taken: set[str]) -> str:
 
 def are_current(lake: Lake, config: GoldConfig, tables: Iterable[TableName]) -> bool:
     """Whether all views of a feed show its published state, as its file wants them; no more after a run died on them,
-    after ``gold.views`` or ``gold.on_irregular`` changed, and in a new session of a laptop, which knows no views."""
+    after ``gold.views``, ``gold.on_irregular`` or the version of this package changed, and in a new session of a
+    laptop, which knows no views."""
     if not lake.exists(Layer.OPS, _marker_view(config.feed)):
         return False
     row = lake.spark.table(lake.table(Layer.OPS, _marker_view(config.feed))).first()
@@ -164,15 +165,15 @@ def mark_stale(lake: Lake, feed: str) -> None:
 def mark_current(lake: Lake, config: GoldConfig, tables: Iterable[TableName]) -> None:
     """Say that all views show the published state of these tables."""
     comment = f"Is there while all views of changefeed {config.feed} show its published watermark"
-    views = "views COMMENT 'gold.views of its file, and the tables that show dates as texts'"
+    views = "views COMMENT 'version that made them, gold.views of its file, and the tables that show dates as texts'"
     query = f"SELECT {literal(_wanted(config, tables))}"
     lake.view(Layer.OPS, _marker_view(config.feed), views, query, comment=comment)
 
 
 def _wanted(config: GoldConfig, tables: Iterable[TableName]) -> str:
-    """What of the feed's file the views depend on."""
+    """What the views depend on: of the feed's file, and the version of this package."""
     as_text = (".".join(name) for name in tables if config.policy(*name).on_irregular is OnIrregular.TEXT)
-    return " ".join([config.views.value, *sorted(as_text)])
+    return " ".join([VERSION, config.views.value, *sorted(as_text)])
 
 
 def _marker_view(feed: str) -> str:

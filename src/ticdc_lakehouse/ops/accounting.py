@@ -46,9 +46,9 @@ _NAME = f"{folded_sql('database')} AS database, {folded_sql('table')} AS table"
 """The columns of a table's name as TiDB compares it (wire.md 8.14)."""
 
 
-def exists(lake: Lake, feed: str) -> bool:
-    """Whether the feed's view exists; a new session on a laptop has no views."""
-    return lake.exists(Layer.OPS, _view(feed))
+def is_current(lake: Lake, feed: str) -> bool:
+    """Whether the feed's view is there as this version makes it; a new session on a laptop has no views."""
+    return lake.has_current_view(Layer.OPS, _view(feed))
 
 
 def create_view(lake: Lake, feed: str) -> None:

@@ -151,8 +151,9 @@ class FeedStatus:
 
 
 def create_views(lake: Lake, *feeds: str) -> None:
-    """Creates the views of ops that show ``feeds`` where they are missing; the feeds' tables must exist."""
-    missing = [feed for feed in feeds if not accounting.exists(lake, feed)]  # created last
+    """Creates the views of ops that show ``feeds`` where they are missing or of another version; the feeds' tables must
+    exist."""
+    missing = [feed for feed in feeds if not accounting.is_current(lake, feed)]  # created last
     if not missing:
         return
     decoded = _show_feeds(lake)

@@ -124,8 +124,8 @@ def create_tables(lake: Lake, feed: str) -> None:
 
 
 def create_views(lake: Lake, feed: str) -> None:
-    """Creates a feed's views where they are missing; on a laptop views belong to one session."""
-    if lake.exists(Layer.SILVER, f"{feed}_accounting"):
+    """Creates a feed's views where they are missing or of another version; on a laptop views belong to one session."""
+    if lake.exists(Layer.SILVER, f"{feed}_accounting") and lake.has_current_view(Layer.SILVER, f"{feed}_quarantine"):
         return
     events = full_name(lake, feed)
     lake.view(
