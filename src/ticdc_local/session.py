@@ -137,9 +137,11 @@ def _copy_to_stderr(pipe: int) -> None:
 
 
 def _lake_before() -> str | None:
-    """The folder of the lake that the process's session has, if there is a session."""
+    """The folder of the lake that the process's session has, if there is a session. It is the first one that was made,
+    whichever is active in this thread."""
+    session = SparkSession._instantiatedSession
     try:
-        return SparkSession.active().conf.get(ROOT_CONF, None)
+        return None if session is None else session.conf.get(ROOT_CONF, None)
     except PySparkRuntimeError:
         return None
 

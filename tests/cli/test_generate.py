@@ -123,7 +123,8 @@ def test_decode_fails_with_a_message_that_does_unless_it_is_lenient(
     assert main(["decode", "--protocol", "craft", str(tmp_path / "lines")]) == 1
     out, err = capsys.readouterr()
     assert '"error":{' in out
-    assert err == "1 message does not decode\n"
+    inspect = f"ticdc-lake inspect {tmp_path / 'lines'}"
+    assert err == f"1 message does not decode\nWhich protocol and options the bytes show: {inspect}\n"
     assert main(["decode", "--protocol", "craft", "--lenient", str(tmp_path / "lines")]) == 0
 
 

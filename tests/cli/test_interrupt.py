@@ -44,6 +44,20 @@ finally:
 """
 """A layer at work that commits for longer than an interrupt waits."""
 
+CANCELLED = """
+import threading
+from ticdc_local.cli import interrupt
+
+interrupt.end_on_signals("sql")
+cancelled = threading.Event()
+with interrupt.cancelled_by_interrupt(cancelled.set):
+    print("begun")
+    cancelled.wait()
+print("cancelled")
+threading.Event().wait()
+"""
+"""A statement that takes long, then a prompt."""
+
 pytestmark = pytest.mark.skipif(not (PROC / "self").exists(), reason="looks at processes through /proc")
 
 
@@ -142,6 +156,16 @@ def test_a_statement_that_runs_in_spark_ends_with_java(tmp_path: Path) -> None:
     assert seconds < AT_REST * BUSY_MACHINE
     assert [path.name for path in lake.iterdir()] == ["bronze"], "a command that reads leaves nothing in the lake"
     assert [*temporary.glob("ticdc-lake-*")] == []
+
+
+def test_an_interrupt_cancels_a_statement_at_the_prompt_and_ends_the_prompt_itself() -> None:
+    process = started(CANCELLED)
+    assert process.stdout is not None
+    assert next(process.stdout) == "begun\n"
+    process.send_signal(signal.SIGINT)
+    assert next(process.stdout) == "cancelled\n"
+    _, said = interrupted(process, signal.SIGINT)
+    assert said == "ticdc-lake sql: interrupted; run it again\n"
 
 
 @pytest.mark.long

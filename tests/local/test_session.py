@@ -17,7 +17,7 @@ from ticdc_lakehouse.job_parameters import ROOT_CONF
 from ticdc_local.broker import Broker
 from ticdc_local.kafka import KafkaMessage
 from ticdc_local.runner.display import text_of
-from ticdc_local.session import local_session
+from ticdc_local.session import _set_active, local_session
 
 
 def measured(frame: DataFrame) -> list[Row]:
@@ -68,6 +68,7 @@ def test_a_thread_that_asks_for_a_session_of_another_thread_can_write_a_stream(
 
 def test_another_lake_in_the_session_does_not_see_the_tables_of_the_first(spark: SparkSession, tmp_path: Path) -> None:
     before = Path(spark.conf.get(ROOT_CONF) or "")
+    _set_active(spark.newSession())  # as what a test or a notebook did in a session of its own leaves it
     for lake, rows in ((tmp_path / "one", 1), (tmp_path / "two", 2)):
         session = local_session(lake)
         session.sql("CREATE SCHEMA IF NOT EXISTS ops")

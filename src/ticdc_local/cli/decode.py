@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import tee
@@ -22,6 +23,7 @@ from ticdc_codec.protocols import SPELLINGS, MessageDecoder
 from ticdc_lakehouse.counted import counted
 from ticdc_local.cli.arguments import named_values, pairs_argument
 from ticdc_local.cli.messages import message_in, opened
+from ticdc_local.cli.notice import note
 
 EXAMPLES = """examples:
   kcat -b localhost:9092 -t crm -C -e -J | ticdc-lake inspect      another tool's messages: inspect reads them
@@ -49,6 +51,8 @@ def run(options: argparse.Namespace) -> int:
             print(json.dumps({"line": number, **result}, separators=(",", ":")))
     if failed:
         print(counted(failed, "message does not decode", "messages do not decode"), file=sys.stderr)
+        if options.file not in (None, "-"):
+            note(f"Which protocol and options the bytes show: {shlex.join(['ticdc-lake', 'inspect', options.file])}")
     return 1 if failed and not options.lenient else 0
 
 

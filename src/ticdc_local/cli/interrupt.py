@@ -1,4 +1,5 @@
-"""SIGINT and SIGTERM end a command: one line, exit code 130, Java and broker gone, nothing begun after it.
+"""SIGINT and SIGTERM end a command: one line, exit code 130, Java and broker gone, nothing begun after it. The first
+SIGINT cancels a statement at the prompt of ``sql``.
 
 The signal wakes a thread of its own, because the main thread may be waiting for Java or in a library of C, where Python
 handles no signal. Layers that are at work may finish what they commit; the next run repairs what is cut off.
@@ -13,8 +14,8 @@ import sys
 import termios
 import threading
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from ticdc_lakehouse.run_lock import RUNS
@@ -25,6 +26,8 @@ COMMIT_SECONDS = 3.5
 """How long a layer may continue; with the time that Java needs to end it is less than five."""
 JAVA_SECONDS = 0.9
 _ENDING = threading.Event()
+_CANCELS: list[Callable[[], object]] = []
+"""What the next SIGINT calls, instead of ending the process."""
 
 
 def end_on_signals(command: str) -> None:
@@ -36,6 +39,16 @@ def end_on_signals(command: str) -> None:
         signal.signal(number, _leave_to_the_thread)
     waiting = threading.Thread(target=_wait, args=(read, command, _terminal()), name="interrupt", daemon=True)
     waiting.start()
+
+
+@contextmanager
+def cancelled_by_interrupt(cancel: Callable[[], object]) -> Iterator[None]:
+    """Within it the first SIGINT calls ``cancel``; another one ends the process, and so does SIGTERM."""
+    _CANCELS.append(cancel)
+    try:
+        yield
+    finally:
+        _CANCELS.clear()
 
 
 def wait_if_ending() -> None:
@@ -57,7 +70,7 @@ def _terminal() -> Callable[[], None]:
 
 
 def _wait(pipe: int, command: str, restore_terminal: Callable[[], None]) -> None:
-    while os.read(pipe, 1)[0] not in SIGNALS:
+    while (number := os.read(pipe, 1)[0]) not in SIGNALS or (number == signal.SIGINT and _has_cancelled()):
         pass
     _ENDING.set()
     say_interrupted(command)
@@ -70,6 +83,16 @@ def _wait(pipe: int, command: str, restore_terminal: Callable[[], None]) -> None
     remove_temporary_folders()
     restore_terminal()
     os._exit(INTERRUPTED)
+
+
+def _has_cancelled() -> bool:
+    """Cancels what SIGINT cancels, if there is anything."""
+    try:
+        cancel = _CANCELS.pop()
+    except IndexError:
+        return False
+    cancel()
+    return True
 
 
 def _children() -> list[int]:

@@ -27,6 +27,7 @@ from ticdc_lakehouse.planning.naming import is_internal
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.silver import events_table
 from ticdc_local.cli.arguments import one_of, place_arguments, positive
+from ticdc_local.cli.interrupt import cancelled_by_interrupt
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run, open_lake
 from ticdc_local.cli.project import existing_lake, feed_files, open_reader
@@ -45,7 +46,7 @@ _BEGINS_AS_OF = re.compile(r"as\s+of\b", re.IGNORECASE)
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _HINT = (
     "For a table's changes read silver.NAME instead of gold.NAME. For an earlier state: AS OF <feed> <tso>; then NAME "
-    "without a schema. End statements with ; and leave with quit."
+    "without a schema. End statements with ; cancel one with Ctrl-C, and leave with quit."
 )
 
 
@@ -97,7 +98,8 @@ def run(options: argparse.Namespace) -> int:
     note("\n".join([*(feed_line(lake, feed, now) for feed, now in feeds.items()), _HINT]))
     with line_editing(names(lake)):
         for statement in typed(_read_line):
-            execute(lake, statement, printing)
+            with cancelled_by_interrupt(lake.spark.sparkContext.cancelAllJobs):
+                execute(lake, statement, printing)
     return 0
 
 
