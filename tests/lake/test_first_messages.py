@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 T = Source(table="t")
 
 
+@pytest.mark.long
 def test_silver_stops_until_the_file_is_right(spark: SparkSession, broker: Broker, tmp_path: Path) -> None:
     feed = Changefeed(spark, broker, tmp_path / "lake")
     feed.send(0, b"poison", *(T.insert(at(1, n), n, "a") for n in range(20)))

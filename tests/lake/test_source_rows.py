@@ -119,14 +119,8 @@ def typed_source(protocol: str) -> Source:
     return Source(table="typed", columns=tuple(columns))
 
 
-@pytest.mark.parametrize(
-    "protocol",
-    [
-        "canal-json",
-        pytest.param("open-protocol", marks=pytest.mark.long),
-        pytest.param("simple", marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.long
+@pytest.mark.parametrize("protocol", ["canal-json", "open-protocol", "simple"])
 def test_a_row_that_was_cut_is_whole_for_every_type(
     spark: SparkSession, broker: Broker, port: int, tmp_path: Path, protocol: str
 ) -> None:
