@@ -139,19 +139,21 @@ class _Feed:
         """Maintain the feed if that is due; None if it is not."""
         if self.maintain_every is None:
             return None
-        if self.maintenance_due is None:
-            last = maintained_last(self.run.lake, self.run.feed.name)
-            self.maintenance_due = None if last is None else last + self.maintain_every
-        if self.maintenance_due is None or datetime.now(UTC) < self.maintenance_due:
-            return None
-        self.known = None
         try:
+            if not self._is_due(self.maintain_every):
+                return None
+            self.known = None
             done = self.run.maintain()
         except _FAILURES as error:
             self.maintenance_due = datetime.now(UTC) + min(self.maintain_every, _MAINTENANCE_PAUSE)
             return FailedMaintenance(feed=self.run.feed.name, error=error, next_try=self.maintenance_due)
         self.maintenance_due = datetime.now(UTC) + self.maintain_every
         return done
+
+    def _is_due(self, every: timedelta) -> bool:
+        if self.maintenance_due is None and (last := maintained_last(self.run.lake, self.run.feed.name)) is not None:
+            self.maintenance_due = last + every
+        return self.maintenance_due is not None and self.maintenance_due <= datetime.now(UTC)
 
 
 def rounds(

@@ -18,6 +18,7 @@ class FailingRun:
     """A run of a feed whose brokers are gone."""
 
     feed = SimpleNamespace(name="crm")
+    lake = None
 
     def bronze(self) -> None:
         raise ConfigError("brokers do not answer")
@@ -39,7 +40,7 @@ def test_pauses_grow_up_to_the_longest_however_often_a_feed_fails(every: float, 
 
 @pytest.mark.parametrize(("every_hours", "pause_minutes"), [(24, 60), (0.5, 30)])
 def test_maintenance_that_fails_is_tried_again_an_hour_later_unless_it_is_due_before(
-    every_hours: float, pause_minutes: int
+    every_hours: float, pause_minutes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     began = datetime.now(UTC)
     every = timedelta(hours=every_hours)
@@ -50,6 +51,13 @@ def test_maintenance_that_fails_is_tried_again_an_hour_later_unless_it_is_due_be
     assert began + pause <= failed.next_try <= datetime.now(UTC) + pause
     assert feed.maintained() is None
     assert _Feed(run=FailingRun()).maintained() is None, "never"  # type: ignore[arg-type]
+
+    def unreadable(*_: object) -> None:
+        raise ConfigError("the lake cannot be read")
+
+    monkeypatch.setattr(loop, "maintained_last", unreadable)
+    asked = _Feed(run=FailingRun(), maintain_every=every)  # type: ignore[arg-type]
+    assert isinstance(asked.maintained(), FailedMaintenance), "the loop goes on"
 
 
 @pytest.mark.parametrize(
