@@ -23,7 +23,7 @@ from ticdc_lakehouse import job_parameters
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.error_text import first_line, reported_cause
-from ticdc_lakehouse.gold.maintenance import Maintained, maintained_last
+from ticdc_lakehouse.gold.maintenance import Maintained, last_maintained
 from ticdc_lakehouse.log import configure_unless_done
 from ticdc_lakehouse.planning.published_state import Published
 
@@ -75,7 +75,7 @@ class FailedMaintenance:
     next_try: datetime
 
 
-Step = Round | FailedRound | Maintained | FailedMaintenance
+LoopEvent = Round | FailedRound | Maintained | FailedMaintenance
 """What the loop tells of: a round, or maintenance after one."""
 
 
@@ -135,7 +135,7 @@ class _Feed:
         self.failures = 0
         return done
 
-    def maintained(self) -> Maintained | FailedMaintenance | None:
+    def maintain_if_due(self) -> Maintained | FailedMaintenance | None:
         """Maintain the feed if that is due; None if it is not."""
         if self.maintain_every is None:
             return None
@@ -151,7 +151,7 @@ class _Feed:
         return done
 
     def _is_due(self, every: timedelta) -> bool:
-        if self.maintenance_due is None and (last := maintained_last(self.run.lake, self.run.feed.name)) is not None:
+        if self.maintenance_due is None and (last := last_maintained(self.run.lake, self.run.feed.name)) is not None:
             self.maintenance_due = last + every
         return self.maintenance_due is not None and self.maintenance_due <= datetime.now(UTC)
 
@@ -162,7 +162,7 @@ def rounds(
     count: int | None = None,
     *,
     maintain_every: timedelta | None = None,
-) -> Iterator[Step]:
+) -> Iterator[LoopEvent]:
     """Carry the feeds round by round, each ``every_seconds`` after the one before began, or at once where that has
     passed. None as ``count``: for ever. After a round, a feed whose last maintenance, or first window, is as long ago
     as ``maintain_every`` is maintained; None: never."""
@@ -174,7 +174,7 @@ def rounds(
             if feed.not_before > time.monotonic():
                 continue
             yield (done := feed.attempt(every_seconds))
-            if isinstance(done, Round) and (maintained := feed.maintained()) is not None:
+            if isinstance(done, Round) and (maintained := feed.maintain_if_due()) is not None:
                 yield maintained
         if number != count:
             time.sleep(max(0.0, started + every_seconds - time.monotonic()))
@@ -195,17 +195,17 @@ def loop_from_widgets(spark: SparkSession, dbutils: Any) -> None:
     runs = [Run.from_parameters(spark, {**widgets, "feed": feed}, dbutils.secrets.get) for feed in feeds]
     every, count = job_parameters.seconds(widgets, "every_seconds"), job_parameters.number(widgets, "rounds")
     hours = job_parameters.number(widgets, "maintain_every_hours", least=1)
-    last: dict[str, Step] = {}
+    last: dict[str, Round | FailedRound] = {}
     for done in rounds(runs, every, count, maintain_every=None if hours is None else timedelta(hours=hours)):
-        print(step_text(done), flush=True)
+        print(event_text(done), flush=True)
         if isinstance(done, Round | FailedRound):
             last[done.feed] = done
     failed = [done for done in last.values() if isinstance(done, FailedRound)]
     if failed:
-        raise ConfigError("\n".join(map(step_text, failed)))
+        raise ConfigError("\n".join(map(event_text, failed)))
 
 
-def step_text(done: Step) -> str:
+def event_text(done: LoopEvent) -> str:
     """A round or the maintenance of a feed on one line."""
     match done:
         case FailedRound():

@@ -18,9 +18,9 @@ from changefeed import Changefeed, Source, at
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Layer
-from ticdc_lakehouse.gold.maintenance import Maintained, maintained_last
+from ticdc_lakehouse.gold.maintenance import Maintained, last_maintained
 from ticdc_lakehouse.gold.time_travel import as_of
-from ticdc_lakehouse.loop import FailedMaintenance, FailedRound, Round, rounds, step_text
+from ticdc_lakehouse.loop import FailedMaintenance, FailedRound, Round, event_text, rounds
 from ticdc_lakehouse.run_lock import exclusive_run
 
 if TYPE_CHECKING:
@@ -115,23 +115,23 @@ def test_a_feed_that_fails_is_tried_again_later_and_holds_no_other(feed: Changef
     feed.resolve(at(4))
     (unreadable,) = rounds([feed.run], every_seconds=0.05, count=1)
     assert isinstance(unreadable, FailedRound)
-    assert "An error occurred" not in step_text(unreadable)
+    assert "An error occurred" not in event_text(unreadable)
 
 
 def test_a_feed_is_maintained_between_two_rounds_once_that_is_due(feed: Changefeed) -> None:
-    assert maintained_last(feed.lake, feed.name) is None, "nothing is published"
+    assert last_maintained(feed.lake, feed.name) is None, "nothing is published"
     began = datetime.now(UTC)
     feed.send(0, ORDERS.insert(at(1), 1, "a"))
     feed.resolve(at(2))
     (only,) = rounds([feed.run], every_seconds=0, count=1, maintain_every=timedelta(hours=1))
     assert isinstance(only, Round)
-    published = maintained_last(feed.lake, feed.name)
+    published = last_maintained(feed.lake, feed.name)
     assert published is not None
     assert began < published < datetime.now(UTC), "of a feed that never was maintained the first window counts"
 
     steps = rounds([feed.run], every_seconds=0, count=2, maintain_every=timedelta(microseconds=1))
     assert [type(next(steps)) for _ in range(2)] == [Round, Maintained]
-    maintained = maintained_last(feed.lake, feed.name)
+    maintained = last_maintained(feed.lake, feed.name)
     assert maintained is not None
     assert published < maintained
     feed.send(0, ORDERS.update(at(3), (1, "a"), (1, "b")))
@@ -147,16 +147,16 @@ def test_a_round_and_maintenance_are_one_line_each() -> None:
         feed="shop", number=7, messages=9, row_changes=8, tables=2, tso=0, waiting_on="the first watermark",
         behind_seconds=None, seconds=1.25,
     )  # fmt: skip
-    assert step_text(done) == (
+    assert event_text(done) == (
         "shop round 7: 9 messages, 8 changes, 2 tables, no watermark yet, took 1.2 s, waiting on: the first watermark"
     )
     published = replace(done, tso=at(1), waiting_on=None, behind_seconds=3.21)
-    assert step_text(published).endswith(f"watermark {at(1)} (2023-11-14 22:13:21.000 UTC), 3.2 s behind, took 1.2 s")
+    assert event_text(published).endswith(f"watermark {at(1)} (2023-11-14 22:13:21.000 UTC), 3.2 s behind, took 1.2 s")
     failed = FailedRound(feed="shop", number=8, error=ConfigError("no broker\nmore"), next_try_seconds=20)
-    assert step_text(failed) == "shop round 8: FAILED, next try in 20 s: no broker"
+    assert event_text(failed) == "shop round 8: FAILED, next try in 20 s: no broker"
     reported = replace(failed, error=ValueError("[X] Traceback (most recent call last):\nOSError: full"))
-    assert step_text(reported).endswith("s: OSError: full")
+    assert event_text(reported).endswith("s: OSError: full")
     kept = Maintained(feed="shop", since=datetime(2026, 1, 2, tzinfo=UTC), kept=2, dropped=())
-    assert step_text(kept) == "shop: readable since 2026-01-02 00:00 UTC; 2 tables compacted"
+    assert event_text(kept) == "shop: readable since 2026-01-02 00:00 UTC; 2 tables compacted"
     late = FailedMaintenance(feed="shop", error=ConfigError("full\nmore"), next_try=datetime(2026, 1, 2, tzinfo=UTC))
-    assert step_text(late) == "shop maintenance: FAILED, next try at 2026-01-02 00:00 UTC: full"
+    assert event_text(late) == "shop maintenance: FAILED, next try at 2026-01-02 00:00 UTC: full"

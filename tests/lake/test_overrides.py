@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
 from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
@@ -15,6 +17,7 @@ from ticdc_lakehouse.gold import overrides
 from ticdc_lakehouse.gold.overrides import Action, blocked_table, decide
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.state_tables import OVERRIDES
+from ticdc_lakehouse.log import ROOT
 from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.run_lock import exclusive_run
 from ticdc_local.delta_reader import DeltaReader
@@ -87,10 +90,36 @@ def test_override_needs_a_blocked_table(feed: Changefeed) -> None:
         blocked_table(without_spark, feed.name, now, "shop.kept", Action.SKIP_DDL)
 
 
-def test_resumed_table_is_blocked_again_and_a_skipped_ddl_is_passed_over(feed: Changefeed) -> None:
+@pytest.fixture
+def logged() -> Iterator[list[logging.LogRecord]]:
+    """What the lakehouse logs during a test."""
+    records: list[logging.LogRecord] = []
+    handler, logger = logging.Handler(), logging.getLogger(ROOT)
+    handler.emit = records.append  # type: ignore[method-assign]
+    level = logger.level
+    logger.setLevel(logging.INFO)
+    logger.addHandler(handler)
+    yield records
+    logger.removeHandler(handler)
+    logger.setLevel(level)
+
+
+def levels_of_blocked(logged: list[logging.LogRecord]) -> list[str]:
+    """At which levels it was logged that a table is blocked, since this was asked last."""
+    found = [record.levelname for record in logged if record.getMessage() == "table blocked"]
+    logged.clear()
+    return found
+
+
+def test_resumed_table_is_blocked_again_and_a_skipped_ddl_is_passed_over(
+    feed: Changefeed, logged: list[logging.LogRecord]
+) -> None:
     """The later decision holds, also where the clock was turned back since."""
+    feed.apply()
+    assert levels_of_blocked(logged) == ["INFO"], "a table that stays blocked is no news"
     decide(feed.lake, feed.name, "shop.stuck", Action.RESUME, "try")
     feed.apply()
+    assert levels_of_blocked(logged) == ["WARNING"]
     state = feed.state.tables["shop", "stuck"]
     assert (state.applied_tso, state.needs_override) == (at(2), True)
     with pytest.MonkeyPatch.context() as patch:

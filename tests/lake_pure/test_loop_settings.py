@@ -45,19 +45,19 @@ def test_maintenance_that_fails_is_tried_again_an_hour_later_unless_it_is_due_be
     began = datetime.now(UTC)
     every = timedelta(hours=every_hours)
     feed = _Feed(run=FailingRun(), maintain_every=every, maintenance_due=began)  # type: ignore[arg-type]
-    failed = feed.maintained()
+    failed = feed.maintain_if_due()
     assert isinstance(failed, FailedMaintenance)
     pause = timedelta(minutes=pause_minutes)
     assert began + pause <= failed.next_try <= datetime.now(UTC) + pause
-    assert feed.maintained() is None
-    assert _Feed(run=FailingRun()).maintained() is None, "never"  # type: ignore[arg-type]
+    assert feed.maintain_if_due() is None
+    assert _Feed(run=FailingRun()).maintain_if_due() is None, "never"  # type: ignore[arg-type]
 
     def unreadable(*_: object) -> None:
         raise ConfigError("the lake cannot be read")
 
-    monkeypatch.setattr(loop, "maintained_last", unreadable)
+    monkeypatch.setattr(loop, "last_maintained", unreadable)
     asked = _Feed(run=FailingRun(), maintain_every=every)  # type: ignore[arg-type]
-    assert isinstance(asked.maintained(), FailedMaintenance), "the loop goes on"
+    assert isinstance(asked.maintain_if_due(), FailedMaintenance), "the loop goes on"
 
 
 @pytest.mark.parametrize(

@@ -68,13 +68,13 @@ def test_a_thread_that_asks_for_a_session_of_another_thread_can_write_a_stream(
 
 def test_another_lake_in_the_session_does_not_see_the_tables_of_the_first(spark: SparkSession, tmp_path: Path) -> None:
     before = Path(spark.conf.get(ROOT_CONF) or "")
-    _set_active(spark.newSession())  # as what a test or a notebook did in a session of its own leaves it
     for lake, rows in ((tmp_path / "one", 1), (tmp_path / "two", 2)):
         session = local_session(lake)
         session.sql("CREATE SCHEMA IF NOT EXISTS ops")
         session.sql(f"CREATE TABLE IF NOT EXISTS ops.numbers (id BIGINT) USING delta LOCATION '{lake / 'numbers'}'")
         session.range(rows).write.insertInto("ops.numbers")
         assert session.table("ops.numbers").count() == rows
+    _set_active(spark.newSession())  # as what a test or a notebook did in a session of its own leaves it
     local_session(before)
     assert not spark.catalog.tableExists("ops.numbers")
 

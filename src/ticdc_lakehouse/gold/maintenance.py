@@ -172,7 +172,7 @@ def kept_since(lake: Lake, feed: str) -> datetime | None:
     return None if row is None or row[0] is None else row[0].astimezone(UTC)
 
 
-def maintained_last(lake: Reader, feed: str) -> datetime | None:
+def last_maintained(lake: Reader, feed: str) -> datetime | None:
     """When maintenance ran last; if it never did, when the feed first published; None before that."""
     for name, of_all in ((KEPT, "max(kept_at)"), (WINDOWS, "min(published_at)")):
         if lake.exists(Layer.OPS, name):

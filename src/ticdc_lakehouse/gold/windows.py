@@ -263,14 +263,14 @@ def _apply_group(run: GoldRun, plans: Sequence[TablePlan]) -> list[Outcome]:
     started, feed = time.monotonic(), run.config.feed
     outcomes = apply_plans(run, plans)
     seconds = round(time.monotonic() - started, 3)
-    known = {plan.state.data: str(plan.state.stop) for plan in plans if plan.state is not None}
+    known = {plan.state.data: plan.state.stop for plan in plans if plan.state is not None}
     for outcome in outcomes:
         table, state = ".".join(outcome.name), outcome.state
         if outcome.merged or outcome.found:
             log("gold", "table applied", feed=feed, table=table, tso=state.applied_tso, seconds=seconds)
         if state.blocked:
-            # A loop would warn of it every few seconds.
-            tell = log if known.get(state.data) == str(state.stop) else warn
+            # Once: a loop would warn of it every few seconds.
+            tell = log if known.get(state.data) == state.stop else warn
             tell("gold", "table blocked", feed=feed, table=table, tso=state.applied_tso, reason=state.stop)
     return outcomes
 

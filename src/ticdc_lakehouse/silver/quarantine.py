@@ -189,7 +189,8 @@ def absent(
     """Those of the positions that have no quarantined message on which none of these actions was taken."""
     if not positions or not events_table.exists(lake, feed):
         return sorted({*positions})
-    rows = lake.rows(f"SELECT * FROM ({open_messages_sql(lake, feed, done)}) AS open WHERE {_at(positions)}")
+    messages = open_messages_sql(lake, feed, done)
+    rows = lake.rows(f"SELECT topic, partition, offset FROM ({messages}) AS open WHERE {_at(positions)}")
     return sorted({*positions} - {(row["topic"], row["partition"], row["offset"]) for row in rows})
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections import Counter
+from collections.abc import Mapping
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Ddl, Event, Failure, Resolved, RowChange
 from ticdc_codec.inspection import inspect
+from ticdc_codec.options import has_watermarks, sink_options
 from ticdc_codec.protocols import SPELLINGS, protocol_named, spelling
 from ticdc_lakehouse.config.feed import FEED_NAME, FEED_NAME_WORDS, Feed
 from ticdc_lakehouse.config.layer_settings import decoding_of
@@ -85,20 +87,26 @@ def _described(options: argparse.Namespace) -> str:
     standard input is no terminal."""
     protocol = options.protocol or _answer("--protocol", f"protocol ({SPELLINGS})")
     protocol_named(protocol)
-    given = sink_values(protocol.replace("-", "_"), named_values(options.option, "--option"))
-    sink = {name: yaml_value(text) for name, text in given.items()}
+    key = protocol.replace("-", "_")
+    given = sink_values(key, named_values(options.option, "--option"))
     return commented(
         options.name,
         protocol=spelling(protocol),
-        options=sink,
+        options={name: yaml_value(text) for name, text in given.items()},
         time_zone=options.time_zone or _answer("--time-zone", "time zone of the TiCDC server", "UTC"),
         bootstrap_servers=(
             options.bootstrap_servers or _answer("--bootstrap-servers", "Kafka's host:port", "localhost:9092")
         ),
         topics=options.topic or [_answer("--topic", "topic", options.name)],
         include=options.include or ["*.*"],
-        mode=Mode.EVENTUAL if sink.get("enable-tidb-extension") is False else Mode.WATERMARKS,
+        mode=_mode(key, given),
     )
+
+
+def _mode(protocol: str, given: Mapping[str, str]) -> Mode:
+    """The mode of gold that a changefeed with these options allows. The others are checked with the file."""
+    extension = {name: text for name, text in given.items() if name == "enable-tidb-extension"}
+    return Mode.WATERMARKS if has_watermarks(protocol, sink_options(protocol, extension)) else Mode.EVENTUAL
 
 
 def _check(options: argparse.Namespace) -> int:

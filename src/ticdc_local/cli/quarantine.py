@@ -85,14 +85,13 @@ def run(options: argparse.Namespace) -> int:
 
 def _act(options: argparse.Namespace, feed: str, messages: list[str]) -> int:
     """Replay or dismiss; 1 if a message stays open, or a position has none. Spark starts where there is one."""
-    dismisses, lake, positions = options.action == "dismiss", open_reader(options), positions_of(messages)
+    dismisses, positions = options.action == "dismiss", positions_of(messages)
     done = tuple(Action) if dismisses else (Action.REPLAYED,)  # a dismissed message may be replayed
-    absent = quarantine.absent(lake, feed, positions, done)
-    if len(absent) < len(set(positions)) or not positions:
+    absent = quarantine.absent(open_reader(options), feed, positions, done)
+    code = 0
+    if not absent or len(absent) < len(set(positions)):
         run = feed_run(options, feed)
         code = _dismiss(run, messages, options.reason) if dismisses else _replay(options, run, messages)
-    else:
-        code = 1
     print_absent(feed, absent)
     return 1 if absent else code
 

@@ -84,7 +84,7 @@ def run(options: argparse.Namespace) -> int:
     """Run the statements of ``-e``, of standard input, or those typed at a prompt; 1 if one of a script fails."""
     if not options.statements and sys.stdin is None:  # Python has none where the shell closed it: <&-
         raise ConfigError("standard input is closed; give a statement with -e")
-    existing_lake(options)
+    existing_lake(options)  # before a script is waited for
     is_script = bool(options.statements) or not sys.stdin.isatty()
     statements = _statements(options) if is_script else []
     if is_script and not statements:
