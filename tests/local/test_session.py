@@ -17,7 +17,7 @@ from ticdc_lakehouse.job_parameters import ROOT_CONF
 from ticdc_local.broker import Broker
 from ticdc_local.kafka import KafkaMessage
 from ticdc_local.runner.display import text_of
-from ticdc_local.session import _set_active, local_session
+from ticdc_local.session import local_session
 
 
 def measured(frame: DataFrame) -> list[Row]:
@@ -74,8 +74,9 @@ def test_another_lake_in_the_session_does_not_see_the_tables_of_the_first(spark:
         session.sql(f"CREATE TABLE IF NOT EXISTS ops.numbers (id BIGINT) USING delta LOCATION '{lake / 'numbers'}'")
         session.range(rows).write.insertInto("ops.numbers")
         assert session.table("ops.numbers").count() == rows
-    _set_active(spark.newSession())  # as what a test or a notebook did in a session of its own leaves it
+    spark.newSession().createDataFrame([(1,)], "id INT")  # a session of its own, which is the active one from then on
     local_session(before)
+    spark.createDataFrame([(1,)], "id INT")  # active again, for other tests
     assert not spark.catalog.tableExists("ops.numbers")
 
 
