@@ -180,6 +180,25 @@ def test_failure_of_an_append_is_told_as_it_is(
     assert feed.run.bronze() == Landed(feed=feed.name, batches=1, messages=1)
 
 
+def test_a_second_run_is_told_as_it_is(
+    spark: SparkSession, broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On Databricks, where no lock keeps it out: Spark finds a batch in the checkpoint that this run did not plan."""
+    feed = Changefeed(spark, broker, tmp_path)
+    feed.send(0, b"one", b"two")
+    appended = micro_batch._append
+
+    def append(*arguments: object) -> None:
+        appended(*arguments)  # type: ignore[arg-type]
+        offsets = Path(feed.lake.checkpoint(f"bronze_{feed.name}")) / "offsets"
+        shutil.copy(offsets / "0", offsets / "1")
+
+    monkeypatch.setattr(micro_batch, "_append", append)
+    with pytest.raises(StreamingQueryException) as caught:
+        feed.load(max_offsets_per_trigger=1)
+    assert "Multiple streaming jobs detected" in cause_line(caught.value)
+
+
 def test_a_task_does_not_wait_for_messages_at_the_end_of_a_partition(
     spark: SparkSession, broker: Broker, tmp_path: Path
 ) -> None:

@@ -34,8 +34,9 @@ _FETCH_WAIT_MS = 10
 
 _LEFT: dict[str, tuple[str, int | None]] = {}
 """By checkpoint, the query and the newest batch with which this process left it: a loop need not look again."""
-_IN_BATCH = "FOREACH_BATCH_USER_FUNCTION_ERROR"
-"""Spark's error class of what happens while a batch is read and appended."""
+_NOT_OF_KAFKA = ("FOREACH_BATCH_USER_FUNCTION_ERROR", "CONCURRENT_STREAM_LOG_UPDATE")
+"""Spark's error classes of what happens while a batch is read and appended, and of a second run on a checkpoint: their
+texts say what is wrong, which is nothing in the feed's file."""
 _EARLIEST = -2
 """In the place of an offset, as Kafka's options write it."""
 
@@ -128,7 +129,7 @@ def land(lake: Lake, source: Source, *, continuous: bool = False, max_offsets_pe
     """Land what Kafka has (``availableNow``), or continue until stopped (``continuous``).
 
     Raises OffsetGapError if Kafka deleted messages before they were read or has another topic of the name, ConfigError
-    if the brokers cannot be read, and StreamingQueryException for what goes wrong in a batch.
+    if the brokers cannot be read, and StreamingQueryException for what goes wrong in a batch, or for a second run.
     """
     create_tables(lake, source.feed)
     try:
@@ -275,7 +276,7 @@ def _explain(source: Source, error: StreamingQueryException) -> None:
             "reader's pause). Their changes are lost, and gold stays at its last watermark. A new feed starts with "
             f"empty tables; raise the topic's retention first. {first_line(error)}"
         ) from error
-    if _IN_BATCH not in text:
+    if not any(condition in text for condition in _NOT_OF_KAFKA):
         topics = source.kafka_options.get("subscribe") or source.kafka_options.get("subscribePattern")
         raise ConfigError(
             f"feed {source.feed}: reading topics {topics} from {source.kafka_options['kafka.bootstrap.servers']} "
