@@ -13,8 +13,9 @@ from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, Str
 
 from ticdc_lakehouse.catalog import Lake
 from ticdc_local.cli import main, sql
-from ticdc_local.cli.sql import MORE, PROMPT, complete, execute, run_all, typed
+from ticdc_local.cli.sql import MORE, PROMPT, execute, run_all, typed
 from ticdc_local.cli.sql_result import Format, Printing, csv_line, json_line, markdown_lines, table_lines
+from ticdc_local.cli.sql_statement import check_reads, complete
 from ticdc_local.runner.notebook import sql_statements
 
 
@@ -97,6 +98,67 @@ def test_an_as_of_may_have_comments_around_it(capsys: pytest.CaptureFixture[str]
 @pytest.mark.parametrize("text", ["select ';';", "select 1; ", "-- what\nselect 1;\n", ";"])
 def test_a_semicolon_outside_ends_it(text: str) -> None:
     assert complete(text)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "DELETE FROM live.crm_shop_orders",
+        "-- all of it\ndelete from live.crm_shop_orders",
+        "/* SELECT */ UPDATE live.t SET a = 1",
+        "MERGE INTO live.t USING s ON t.a = s.a WHEN MATCHED THEN DELETE",
+        "INSERT INTO live.t SELECT * FROM s",
+        "WITH s AS (SELECT 1 AS a) INSERT INTO live.t SELECT * FROM s",
+        "WITH s AS (SELECT 1 AS a) INSERT OVERWRITE live.t SELECT * FROM s",
+        "WITH s AS (SELECT 1 AS a) UPDATE live.`t u` SET a = 1",
+        "FROM s INSERT INTO live.t SELECT * INSERT INTO live.u SELECT *",
+        "FROM s\nINSERT INTO live.t SELECT *",
+        "CREATE TABLE live.t AS SELECT 1 AS a",
+        "CREATE OR REPLACE TABLE live.t (a INT)",
+        "CREATE VIEW gold.v AS SELECT 1 AS a",
+        "DROP TABLE live.t",
+        "TRUNCATE TABLE live.t",
+        "ALTER TABLE live.t ADD COLUMN b INT",
+        "OPTIMIZE live.t",
+        "VACUUM live.t RETAIN 0 HOURS",
+        "RESTORE TABLE live.t TO VERSION AS OF 0",
+        "EXECUTE IMMEDIATE 'DELETE FROM live.t'",
+        "BEGIN DELETE FROM live.t; END",
+    ],
+)
+def test_a_statement_that_could_change_a_table_is_not_run(statement: str, capsys: pytest.CaptureFixture[str]) -> None:
+    lake = Lake(spark=None, catalog="c", schemas={}, checkpoints="")  # type: ignore[arg-type]  # it is not asked
+    assert not execute(lake, statement)
+    said = capsys.readouterr().err
+    assert said.startswith("error: this prompt only reads; expected a query, ")
+    assert f"found {' '.join(statement.split())[:60]}. Tables of your own" in said
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT 'DELETE FROM t', `insert into` FROM live.t -- UPDATE t SET a = 1",
+        "-- which\n(SELECT 1) UNION (SELECT 2)",
+        "WITH s AS (SELECT op FROM silver.t WHERE op = 'update') SELECT count(*) FROM s",
+        "WITH s AS (SELECT update, merge FROM t) SELECT * FROM s",
+        "FROM live.t SELECT a",
+        "FROM live.t |> WHERE a > 1",
+        "VALUES (1), (2)",
+        "TABLE live.t",
+        "SHOW TABLES IN gold",
+        "DESC HISTORY live.t",
+        "DESCRIBE gold.t",
+        "EXPLAIN SELECT 1",
+        "USE gold",
+        "SET spark.sql.session.timeZone = Asia/Shanghai",
+        "CREATE OR REPLACE TEMP VIEW v AS SELECT 1",
+        "CREATE TEMPORARY VIEW v AS SELECT 1",
+        "DROP VIEW v",
+        "CACHE TABLE v",
+    ],
+)
+def test_a_statement_that_reads_is_run(statement: str) -> None:
+    check_reads(statement)
 
 
 def test_a_table_is_a_box_in_full_width_unless_it_is_cut() -> None:

@@ -32,14 +32,12 @@ from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run, open_lake
 from ticdc_local.cli.project import existing_lake, feed_files, open_reader
 from ticdc_local.cli.sql_result import Format, Printing
+from ticdc_local.cli.sql_statement import check_reads, complete
 from ticdc_local.runner.notebook import sql_statements
 
 PROMPT, MORE = "sql> ", "  -> "
 ROWS, WIDTH = 20, 40
 _LEAVE = ("quit", "exit")
-# Quoted texts, quoted names and comments that end; and the beginning of one that does not.
-_CLOSED = re.compile(r"""'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|`[^`]*`|--[^\n]*|/\*.*?\*/""", re.DOTALL)
-_OPENED = re.compile(r"""['"`]|/\*""")
 _AS_OF = re.compile(r"as\s+of\s+(?P<feed>\w+)\s+(?P<tso>[0-9]{1,99})", re.IGNORECASE)
 _BEGINS_AS_OF = re.compile(r"as\s+of\b", re.IGNORECASE)
 """No statement of Spark's begins so."""
@@ -164,12 +162,13 @@ def run_all(lake: Lake, statements: Iterator[str], printing: Printing = TABLE) -
 
 
 def execute(lake: Lake, statement: str, printing: Printing = TABLE) -> bool:
-    """Run one statement and print its result, or its error as one line; gives whether it went well."""
+    """Run one statement that reads and print its result, or its error as one line; gives whether it went well."""
     plain = _COMMENT.sub(" ", statement).strip()
     try:
         if _BEGINS_AS_OF.match(plain):
             print(as_of_line(lake, *feed_and_tso(plain)), file=printing.remarks)
             return True
+        check_reads(statement)
         result = lake.spark.sql(statement)
         if result.columns:
             printing.show(result)
@@ -216,12 +215,6 @@ def typed(read_line: Callable[[str], str | None]) -> Iterator[str]:
 
 def _is_sql(statement: str) -> bool:
     return statement.strip().rstrip(";").strip().lower() not in _LEAVE
-
-
-def complete(text: str) -> bool:
-    """Whether the text ends with a ``;`` that stands outside quotes and comments."""
-    rest = _CLOSED.sub(" ", text).rstrip()
-    return rest.endswith(";") and not _OPENED.search(rest)
 
 
 @contextmanager
