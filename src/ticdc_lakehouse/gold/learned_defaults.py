@@ -2,6 +2,9 @@
 
 TiDB gives all rows from before the ADD COLUMN one value and sends none of them. A change of a row that was not written
 since shows it: in its image from before, or in the new one where the column stayed as it was.
+
+A row that another session wrote moments before the DDL's commit_ts looks like an old one, and shows a value of its own.
+A value that is just below its row's own commit time does not count: it is the clock's when that row was written.
 """
 
 from __future__ import annotations
@@ -21,6 +24,10 @@ from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import is_table_sql, literal, quoted
 from ticdc_lakehouse.sql.typed_columns import IMAGE_OPTIONS
 from ticdc_lakehouse.sql.undeclared_types import whole_text_sql
+
+_QUARTER_US = 15 * 60 * 1_000_000
+_OWN_CLOCK_US = 60 * 1_000_000
+"""From the start of a statement that writes a row to its commit, in µs, at most."""
 
 
 def fills(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> tuple[Filled, ...]:
@@ -59,11 +66,23 @@ def _learned_sql(
     order = "struct(commit_ts, op <> 'delete')"
     firsts = f"SELECT {KEY}, min_by(struct({first}), {order}) AS first FROM ({changes}) GROUP BY {KEY}"
     learned = ", ".join(
-        f"{function}(s.first.v{i}) FILTER (WHERE t.{COMMIT_TS} <= {pending.since}) AS {column}{i}"
-        for i, (_, pending) in enumerate(columns)
-        for function, column in (("min", "low"), ("max", "high"))
+        f"{function}(s.first.v{i}) FILTER (WHERE {_is_old_sql(column, pending, f's.first.v{i}')}) AS {bound}{i}"
+        for i, (column, pending) in enumerate(columns)
+        for function, bound in (("min", "low"), ("max", "high"))
     )
     return f"SELECT {learned} FROM ({firsts}) s JOIN {lake.table(Layer.LIVE, name)} t ON s.{KEY} = t.{KEY}"
+
+
+def _is_old_sql(column: ColumnDefinition, pending: PendingDefault, shown: str) -> str:
+    """Whether the live row ``t`` is from before the ADD COLUMN, and did not show the time at which it was written."""
+    is_old = f"t.{COMMIT_TS} <= {pending.since}"
+    if column.type.family not in (Family.DATETIME, Family.TIMESTAMP):
+        return is_old
+    cut = 10 ** max(0, 3 - column.type.digits)  # as the column cuts it, in ms
+    committed = f"(shiftright(t.{COMMIT_TS}, 18) div {cut}) * {cut * 1000}"
+    # A DATETIME is in the zone of its session, which is not known: zones differ by quarters of an hour.
+    before = f"pmod({committed} - unix_micros(try_to_timestamp({shown})), {_QUARTER_US})"
+    return f"{is_old} AND NOT coalesce({before} BETWEEN 1 AND {_OWN_CLOCK_US}, false)"
 
 
 def _image_sql(image: str, columns: Sequence[tuple[ColumnDefinition, PendingDefault]]) -> str:

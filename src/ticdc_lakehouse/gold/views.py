@@ -91,7 +91,8 @@ def _declared(column: TypedColumn, *, as_text: bool) -> tuple[str, str]:
 
 def silver_view(lake: Lake, config: GoldConfig, name: str, table: Table) -> None:
     """Let the view of one table show its changes: after (or the deleted row) as typed columns, before as a
-    struct. Changes from before an ALTER TABLE are shown in today's columns; `ops.definitions` has those of then."""
+    struct. Changes from before an ALTER TABLE are read by today's definition, which may give them other values, and
+    names that changed places mix two columns or tables; `ops.definitions` has the definitions of then."""
     events = events_table.full_name(lake, config.feed)
     query = f"""
         SELECT {", ".join(_silver_columns(config, table))}
