@@ -217,8 +217,7 @@ def _assigned(typed: TypedColumn, text: str, time_zone: str) -> dict[str, str]:
 def _drop(lake: Lake, rows: _Rows, column: ColumnDefinition) -> _Rows:
     """A column added under the same name later must not find the irregular values of this one."""
     columns = [name for name in rows.columns if fold(name) != fold(column.name)]
-    dates = column.type.family in (Family.DATE, Family.DATETIME, Family.TIMESTAMP)
-    if not dates or not _has_irregular(lake, rows.query, column.name):
+    if not typed_column(column).may_lose or not _has_irregular(lake, rows.query, column.name):
         return replace(rows.select({}, columns=columns), same=rows.same)
     name = literal(column.name)
     kept = f"CASE WHEN map_contains_key({IRREGULAR}, {name}) THEN map_filter({IRREGULAR}, (k, v) -> k <> {name}) "

@@ -54,6 +54,11 @@ class TypedColumn:
         """Whether MySQL has values of its type that the Spark type cannot hold."""
         return self.definition.type.family in _WITH_IRREGULAR
 
+    @property
+    def may_lose(self) -> bool:
+        """Whether there may be texts that the Spark type cannot hold, also such as MySQL would not write."""
+        return self.spark_type != "STRING" or bool(self.definition.type.elements)
+
     def sql(self, text: str, time_zone: str) -> str:
         """The typed value of SQL expression ``text``; NULL for NULL and for what the type cannot hold."""
         return _value_sql(self.definition, self.spark_type, text, time_zone)
@@ -97,7 +102,7 @@ def irregular_texts_sql(columns: tuple[TypedColumn, ...], texts: Sequence[str], 
     texts_of = (
         f"CASE WHEN {value} IS NULL THEN {text} END AS {quoted(column.name)}"
         for column, text, value in zip(columns, texts, values, strict=True)
-        if _may_lose(column)
+        if column.may_lose
     )
     members = ", ".join(texts_of)
     # Without the option a session setting may make to_json write columns without an irregular value, as null.
@@ -110,13 +115,9 @@ def has_irregular_sql(columns: tuple[TypedColumn, ...], texts: Sequence[str], va
     conditions = (
         f"({value} IS NULL AND {text} IS NOT NULL)"
         for column, text, value in zip(columns, texts, values, strict=True)
-        if _may_lose(column)
+        if column.may_lose
     )
     return " OR ".join(conditions) or "false"
-
-
-def _may_lose(column: TypedColumn) -> bool:
-    return column.spark_type != "STRING" or bool(column.definition.type.elements)
 
 
 def irregular_sql(texts: str) -> str:
