@@ -181,6 +181,16 @@ def test_work_is_retried_but_for_the_alarm_and_tasks_of_continuous_jobs(bundle: 
                 assert task.get("max_retries", 0) == (0 if once else 2)
 
 
+def test_serverless_compute_retries_no_task_that_has_no_retries() -> None:
+    """Its auto-optimization would, whatever ``max_retries`` says."""
+    for target in ("dev_serverless", "prod_serverless"):
+        for job in jobs(load_bundle(ROOT, target, GIVEN)):
+            for task in all_tasks(job.definition):
+                if "notebook_task" in task:
+                    is_disabled = task.get("disable_auto_optimization", False)
+                    assert is_disabled == (task.get("max_retries", 0) == 0), (job.key, task["task_key"])
+
+
 def test_what_people_do_is_one_task_each_that_does_nothing_by_default(bundle: Bundle) -> None:
     job = read_job(bundle, "ticdc_ops")
     notebooks = {path.stem for path in (ROOT / "notebooks" / "ops").glob("*.py")}

@@ -64,6 +64,7 @@ class _Attempts(Definition, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     notebook_task: NotebookTask | None = None
     run_job_task: RunJobTask | None = None
     environment_key: Any = None
+    disable_auto_optimization: Any = None
     job_cluster_key: Any = None
     libraries: Any = None
     timeout_seconds: Any = None
