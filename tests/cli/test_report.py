@@ -189,6 +189,14 @@ def test_the_page_has_the_health_that_status_prints(page: Path, capsys: pytest.C
         assert said in "".join(found.text)
 
 
+def test_the_page_on_standard_output_is_all_of_it(page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["report", "--project", str(page.parent), "--feed", "crm", "--output", "-"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("<!DOCTYPE html>")
+    assert said.endswith("</html>\n")
+    assert not Path("-").exists()
+
+
 def test_plots_of_nothing_are_left_out() -> None:
     assert lines([], "s") == lines([Line("a", [])], "s") == ""
     assert stacks(["w"], {"t": [0]}, "rows") == bars({}, "row") == ""

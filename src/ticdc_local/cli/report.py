@@ -14,6 +14,7 @@ from ticdc_local.report.facts import feed_facts, now
 from ticdc_local.report.page import page
 
 FILE = "report.html"
+STANDARD_OUTPUT = Path("-")
 EXAMPLES = """examples:
   ticdc-lake report && xdg-open report.html
   ticdc-lake report --feed crm --output /var/www/crm.html"""
@@ -24,16 +25,24 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     place_arguments(parser)
     feed_argument(parser)
     parser.add_argument(
-        "--output", type=local_path, default=Path(FILE), metavar="FILE", help=f"file to write (default: {FILE})"
+        "--output",
+        type=local_path,
+        default=Path(FILE),
+        metavar="FILE",
+        help=f"file to write (default: {FILE}); - is standard output",
     )
 
 
 def run(options: argparse.Namespace) -> int:
-    """Write the page and say where it is."""
+    """Write the page, and say where it is unless that is standard output."""
     lake = open_reader(options)
     with progress("reading the lake"):
         feeds = [feed_facts(lake, feed) for feed in chosen_feeds(options, lake)]
+    html = page(lake.name, now(), feeds, partial(health_of, options))
+    if options.output == STANDARD_OUTPUT:
+        print(html, end="")
+        return 0
     with writing("--output", options.output):
-        options.output.write_text(page(lake.name, now(), feeds, partial(health_of, options)), encoding="utf-8")
+        options.output.write_text(html, encoding="utf-8")
     print(f"wrote {options.output}")
     return 0
