@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ticdc_codec.mysql_type import parse_type
-from ticdc_lakehouse.gold.alter_table import gone_sql, wire_text_sql
+from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.gold.alter_table import _drop, _Rows, gone_sql, wire_text_sql
 from ticdc_lakehouse.schema.definition import ColumnDefinition
 from ticdc_lakehouse.schema.effect import RowsGone
 from ticdc_lakehouse.schema.script import tables_from_sql
@@ -205,6 +206,17 @@ def test_keys_are_made_of_what_the_wire_sends(
     rows = f"(SELECT {literal(text)} AS k, CAST(NULL AS MAP<STRING, STRING>) AS _ticdc_irregular)"
     (found,) = spark.sql(f"SELECT {column} FROM {rows}").collect()
     assert found[0] == wire
+
+
+@pytest.mark.parametrize("kind", ["decimal(20,0)", "datetime", "bigint", "enum('a','b')"])
+def test_a_dropped_column_takes_its_irregular_values_along(spark: SparkSession, kind: str) -> None:
+    """A column that is added under its name later has none of them."""
+    lake = Lake(spark=spark, catalog="c", schemas={}, checkpoints="")
+    kept = "map('d', 'what no d can hold', 'e', '0000-00-00') AS _ticdc_irregular"
+    rows = _Rows(query=f"SELECT 1 AS id, NULL AS d, {kept}", columns=("id", "d", "_ticdc_irregular"))
+    left = _drop(lake, rows, ColumnDefinition(name="d", type=parse_type(kind)))
+    assert left.columns == ("id", "_ticdc_irregular")
+    assert [*map(tuple, spark.sql(left.query).collect())] == [(1, {"e": "0000-00-00"})]
 
 
 def test_an_image_may_have_very_long_texts(spark: SparkSession) -> None:
