@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,8 +12,8 @@ import pytest
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold import state, state_tables
-from ticdc_lakehouse.gold.live_table import create_live_table, drop_unpublished
+from ticdc_lakehouse.gold import live_table, state, state_tables
+from ticdc_lakehouse.gold.live_table import create_live_table, drop_unpublished, misnamed
 from ticdc_lakehouse.gold.naming import check_feed_name, naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Origin
@@ -50,10 +52,33 @@ def test_no_feed_drops_a_live_table_of_another(lake: Lake) -> None:
     assert not lake.exists(Layer.LIVE, "shop_crm_events")
 
 
+def test_a_table_that_another_run_may_be_about_to_publish_stays(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On Databricks no lock keeps maintenance from a `load` of hours; a dead run's table goes after a day."""
+    (table,) = tables_from_sql("CREATE TABLE crm.events (id BIGINT PRIMARY KEY)")
+    config = GoldConfig(feed="shop", time_zone="UTC")
+    without_lock = replace(lake, root=None)
+    known = {"shop_crm_events__data"}
+    for data in ("shop_crm_events__data", "shop_crm_events__new"):
+        create_live_table(lake, data, table, data=data, config=config)
+    assert misnamed(without_lock, "shop", {"shop_crm_events__data": "shop_crm_events__data"}, known) == {}
+    assert lake.exists(Layer.LIVE, "shop_crm_events__new")
+
+    renamed = misnamed(without_lock, "shop", {"shop_crm_events__data": "shop_crm_events__new"}, known)
+    assert renamed == {"shop_crm_events__data": "shop_crm_events__new"}
+    assert not lake.exists(Layer.LIVE, "shop_crm_events__new"), "a published table is to have its name"
+
+    lake.drop(Layer.LIVE, "shop_crm_events__new")  # its folder
+    create_live_table(lake, "shop_crm_events__new", table, data="shop_crm_events__new", config=config)
+    monkeypatch.setattr(live_table, "_ABANDONED_AFTER", timedelta(0))
+    assert misnamed(without_lock, "shop", {"shop_crm_events__data": "shop_crm_events__data"}, known) == {}
+    assert not lake.exists(Layer.LIVE, "shop_crm_events__new")
+    assert lake.exists(Layer.LIVE, "shop_crm_events__data")
+
+
 def test_a_new_feed_does_not_take_the_names_of_another_ones_views(lake: Lake) -> None:
     (table,) = tables_from_sql("CREATE TABLE crm.events (id BIGINT PRIMARY KEY)")
     view = naming(lake, "shop").view(EVENTS)
-    found = state.Definition(table=table, commit_ts=1, source=Origin.DDL, name=view, data=f"{view}__data")
+    found = state.Definition(table=table, commit_ts=1, origin=Origin.DDL, name=view, data=f"{view}__data")
     state.publish(lake, "shop", state.Published(), state.Published(tso=1), [found], 0)
     with pytest.raises(ConfigError, match="shop_crm_events in silver is the view of table"):
         check_feed_name(lake, "shop_crm")

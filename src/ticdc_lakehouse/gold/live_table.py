@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from uuid import uuid4
 
 from pyspark.errors import PySparkException
@@ -35,6 +36,7 @@ from ticdc_lakehouse.sql.typed_columns import IRREGULAR, TypedColumn, typed_colu
 ID, FEED = "ticdc.id", "ticdc.feed"
 """Properties of a live table: its stable id (``TableState.data``) and its feed, which a RENAME does not change."""
 
+_ABANDONED_AFTER = timedelta(days=1)
 _MOST_CLUSTERING_COLUMNS = 4
 _WITHOUT_RANGES = (Family.BINARY, Family.JSON, Family.VECTOR, Family.OTHER)
 """Types for whose values Delta keeps no minimum and maximum that could skip a file."""
@@ -252,17 +254,29 @@ def misnamed(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[st
     publishing and renaming.
 
     ``names`` are the published ones; ``known`` all ids that were ever published: another table was never published, and
-    is dropped.
+    is dropped if the run that made it is dead, or if it has a name that a published one is to take.
     """
     published = set(known)
     parts = {schema_part(name) for name in (*names.values(), *published)}
     found = [name for part in sorted(parts) for name in lake.tables(Layer.LIVE, part)]
     places = {name: data for name in found if (data := id_of(lake, name, feed)) is not None}
-    for name, data in places.items():
-        if data not in published:
+    targets = {name: live_name(names, data) for name, data in places.items() if data in published}
+    renames = {old: new for old, new in targets.items() if old != new}
+    for name in places.keys() - targets.keys():
+        if name in renames.values() or _is_abandoned(lake, name):
             lake.drop(Layer.LIVE, name)
-    renames = {name: live_name(names, data) for name, data in places.items() if data in published}
-    return {old: new for old, new in renames.items() if old != new}
+    return renames
+
+
+def _is_abandoned(lake: Lake, name: str) -> bool:
+    """Whether no run is at work on an unpublished live table. On a laptop the lock says so (`run_lock`). Elsewhere
+    another run, a long ``load`` for one, may be about to publish it: it has a day."""
+    if lake.root is not None:
+        return True
+    newest = lake.history(lake.table(Layer.LIVE, name), 1).first()
+    assert newest is not None
+    written: datetime = newest["timestamp"]
+    return written.astimezone(UTC) < datetime.now(UTC) - _ABANDONED_AFTER
 
 
 def has_published_names(lake: Reader, names: Mapping[str, str]) -> bool:
