@@ -4,7 +4,8 @@
 # MAGIC - **In**: the feeds' topics, as `resources/feeds/<feed>.yml` describe them.
 # MAGIC - **Out**: what the three layers write, every `every_seconds`, and what `maintain` does, every
 # MAGIC   `maintain_every_hours`; a line for each round of each feed.
-# MAGIC - **Contract**: may be ended at any time. A feed that fails is tried again, later each time, and holds no other.
+# MAGIC - **Contract**: may be ended at any time. Feeds take turns: a slow round of one, or its maintenance, delays the
+# MAGIC   others. A feed that fails is tried again, later each time, and the others go on meanwhile.
 
 # COMMAND ----------
 

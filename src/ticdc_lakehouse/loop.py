@@ -1,6 +1,7 @@
 """The loop: bronze, silver and gold of feeds, round by round in one session, so that no round waits for Spark to start.
 
-A feed that fails is retried after growing pauses, and does not hold up the others. Between two layers' runs the process
+Feeds take turns: a slow round of one, or its maintenance, delays the others. A feed that fails is retried after growing
+pauses, in which the others go on. Between two layers' runs the process
 may be ended (`run_lock.RUNS`): all state is in the lake. Maintenance is the loop's own, too: that of another run would
 publish on top of a state that the loop has left behind by then, and be refused each time.
 """
@@ -164,8 +165,8 @@ def rounds(
     maintain_every: timedelta | None = None,
 ) -> Iterator[LoopEvent]:
     """Carry the feeds round by round, each ``every_seconds`` after the one before began, or at once where that has
-    passed. None as ``count``: for ever. After a round, a feed whose last maintenance, or first window, is as long ago
-    as ``maintain_every`` is maintained; None: never."""
+    passed; when all feeds are paused, the next round waits for one. None as ``count``: for ever. After a round, a feed
+    whose last maintenance, or first window, is as long ago as ``maintain_every`` is maintained; None: never."""
     feeds = [_Feed(run=run, maintain_every=maintain_every) for run in runs]
     number = 0
     while count is None or number < count:
@@ -177,7 +178,8 @@ def rounds(
             if isinstance(done, Round) and (maintained := feed.maintain_if_due()) is not None:
                 yield maintained
         if number != count:
-            time.sleep(max(0.0, started + every_seconds - time.monotonic()))
+            next_try = min((feed.not_before for feed in feeds), default=0.0)
+            time.sleep(max(0.0, max(started + every_seconds, next_try) - time.monotonic()))
 
 
 def loop_from_widgets(spark: SparkSession, dbutils: Any) -> None:

@@ -106,6 +106,9 @@ def test_a_feed_that_fails_is_tried_again_later_and_holds_no_other(feed: Changef
     assert isinstance(failed.error, ConfigError)
     assert failed.next_try_seconds == 2.0, "seconds, however short the rounds"
     assert [(each.messages, each.row_changes, each.tso) for each in good] == [(2, 1, at(2)), (0, 0, at(2))]
+    with exclusive_run(feed.lake, "held", Layer.BRONZE):
+        tries = list(rounds([held], every_seconds=0, count=2))
+    assert len(tries) == 2, "a round in which every feed is paused waits for one"
 
     assert feed.lake.root is not None
     for file in (feed.lake.root / Layer.LIVE / feed.state.tables["shop", "orders"].name).glob("**/*.parquet"):
@@ -156,7 +159,7 @@ def test_a_round_and_maintenance_are_one_line_each() -> None:
     assert event_text(failed) == "shop round 8: FAILED, next try in 20 s: no broker"
     reported = replace(failed, error=ValueError("[X] Traceback (most recent call last):\nOSError: full"))
     assert event_text(reported).endswith("s: OSError: full")
-    kept = Maintained(feed="shop", since=datetime(2026, 1, 2, tzinfo=UTC), kept=2, dropped=())
+    kept = Maintained(feed="shop", since=datetime(2026, 1, 2, tzinfo=UTC), compacted=2, dropped=())
     assert event_text(kept) == "shop: readable since 2026-01-02 00:00 UTC; 2 tables compacted"
     late = FailedMaintenance(feed="shop", error=ConfigError("full\nmore"), next_try=datetime(2026, 1, 2, tzinfo=UTC))
     assert event_text(late) == "shop maintenance: FAILED, next try at 2026-01-02 00:00 UTC: full"
