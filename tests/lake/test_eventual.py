@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from alerts import alert_value
 from changefeed import ID, Changefeed, Source, V, at, ddl
 
 from ticdc_codec.errors import ConfigError
@@ -12,8 +13,10 @@ from ticdc_codec.event import Column
 from ticdc_lakehouse.catalog import Layer
 from ticdc_lakehouse.gold import views
 from ticdc_lakehouse.gold.overrides import Action, decide
+from ticdc_lakehouse.ops.status import feed_status
 from ticdc_lakehouse.ops.verify.verification import chosen_tables
 from ticdc_lakehouse.policy import Mode
+from ticdc_local.delta_reader import DeltaReader
 from ticdc_local.kafka import KafkaMessage
 
 if TYPE_CHECKING:
@@ -49,7 +52,10 @@ def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathF
     feed.send(0, T.delete(at(3), 2, "x"), T.insert(at(3), 3, "moved"))
     feed.send(1, T.insert(at(3), 4, "at once"), T.delete(at(3), 4, "at once"))  # one millisecond, in this order
     send_helper_table(feed)
-    feed.go()
+    feed.load()
+    unpublished = feed_status(DeltaReader(feed.folder), feed.name, feed.run.gold_config)
+    assert (unpublished.mode, unpublished.waiting_on) == (Mode.EVENTUAL, None), "it waits on no watermark"
+    feed.apply()
     return feed
 
 
@@ -65,6 +71,12 @@ def send_helper_table(feed: Changefeed) -> None:
 def test_newest_commit_of_each_key_is_shown_at_once(feed: Changefeed) -> None:
     assert feed.rows("t") == {1: ("b",), 3: ("moved",)}
     assert {str(name) for name in feed.state.tables} == {"shop.other", "shop.t"}
+
+
+def test_without_changes_it_sets_off_no_alert(feed: Changefeed) -> None:
+    """Its newest commit is years old, and a run without changes publishes no window."""
+    assert feed.spark.table(feed.lake.table(Layer.OPS, "feeds")).select("mode").collect() == [("eventual",)]
+    assert [alert_value(feed.lake, f"ticdc_{key}", feed.name) for key in ("behind", "no_watermark")] == [0, 0]
 
 
 def test_late_and_repeated_changes_never_replace_newer_ones(feed: Changefeed) -> None:

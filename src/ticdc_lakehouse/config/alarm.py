@@ -39,7 +39,7 @@ class Alarm(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Duration | None,
         Meta(
             description="The published watermark is older than this, or there is none. A changefeed without changes "
-            "still sends watermarks, a paused one sends none."
+            "still sends watermarks, a paused one sends none. In mode eventual: no change has come for so long."
         ),
     ] = None
     blocked: Annotated[bool, Meta(description="A table is blocked.")] = True

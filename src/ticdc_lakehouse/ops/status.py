@@ -42,6 +42,7 @@ _FEED_COLUMNS = """
     number COMMENT 'number of the newest published window',
     tso COMMENT 'published watermark: every change with commit_ts at or below it is applied',
     time COMMENT 'physical part of tso',
+    mode COMMENT 'watermarks; or eventual: time is that of the newest commit that was seen',
     published_at COMMENT 'when the window was published',
     seconds_to_publish COMMENT 'age of the watermark when it was published, in seconds',
     unapplied_seconds COMMENT 'time from the watermark to the newest change that arrived, in seconds',
@@ -193,7 +194,7 @@ def _show_feeds(lake: Lake) -> list[str]:
 def _feeds_sql(lake: Lake, landed: Sequence[str]) -> str:
     arrivals = " UNION ALL ".join(_arrivals_sql(lake, feed) for feed in landed)
     return f"""
-        SELECT feed, w.number, w.tso, w.time, w.published_at,
+        SELECT feed, w.number, w.tso, w.time, w.mode, w.published_at,
                timestampdiff(SECOND, w.time, w.published_at) AS seconds_to_publish,
                if(w IS NULL, NULL, greatest(0, timestampdiff(SECOND, w.time, newest_change))) AS unapplied_seconds,
                timestampdiff(SECOND, w.time, current_timestamp()) AS age_seconds,
@@ -226,11 +227,14 @@ def _arrivals_sql(lake: Lake, feed: str) -> str:
 
 
 def _newest_change_sql(lake: Lake, feed: str) -> str:
-    """The time of the newest change that silver has, as an expression."""
+    """The time of the newest change above the watermark that silver has, as an expression; NULL if there is none."""
     if not events_table.exists(lake, feed):
         return "CAST(NULL AS TIMESTAMP)"
     newest = f"timestamp_millis(shiftright(max({events_table.COMMIT_ORDER}), 18))"
-    return f"(SELECT {newest} FROM {events_table.full_name(lake, feed)} WHERE {_CHANGES})"
+    windows = lake.table(Layer.OPS, WINDOWS)
+    tso = f"coalesce((SELECT max_by(tso, number) FROM {windows} WHERE feed = {literal(feed)}), 0)"
+    above = f"(commit_ts > {tso} OR commit_ts IS NULL)"
+    return f"(SELECT {newest} FROM {events_table.full_name(lake, feed)} WHERE {_CHANGES} AND {above})"
 
 
 def create_feed(lake: Lake, feed: str) -> None:
@@ -248,7 +252,8 @@ def feed_status(lake: Reader, feed: str, config: GoldConfig | None = None) -> Fe
     in_silver = events_table.exists(lake, feed)
     missing = _NO_SILVER if is_landed else _NO_BRONZE
     known = config or GoldConfig(feed=feed, time_zone="UTC")
-    complete = _completeness(lake, current, known) if is_landed and in_silver else missing
+    mode = current.mode if current.number else known.mode
+    complete = _completeness(lake, current, known, mode) if is_landed and in_silver else missing
     status = FeedStatus(
         feed=feed,
         landed=landing.landed_messages(lake, feed),
@@ -261,7 +266,7 @@ def feed_status(lake: Reader, feed: str, config: GoldConfig | None = None) -> Fe
         asked_at=datetime.now(UTC),
         waiting_on=complete.waiting_on,
         tables=current.tables,
-        mode=current.mode,
+        mode=mode,
         pending=_pending(current),
         is_landed=is_landed,
         blocked_by=complete.blocked_by,
@@ -277,8 +282,8 @@ def _pending(current: Published) -> dict[TableName, tuple[str, ...]]:
     return {name: columns for name, columns in names.items() if columns}
 
 
-def _completeness(lake: Reader, current: Published, config: GoldConfig) -> Completeness:
-    if current.mode is Mode.EVENTUAL:
+def _completeness(lake: Reader, current: Published, config: GoldConfig, mode: Mode) -> Completeness:
+    if mode is Mode.EVENTUAL:
         return arrived(lake, config.feed, current)
     return completeness(lake, config.feed, current, config.matches, config.retired)
 
