@@ -146,7 +146,7 @@ class Run:
         with self._exclusive(Layer.GOLD), timed("ops", "maintained", feed=self.feed.name) as found:
             maintained = maintain(self.lake, self.gold_config)
             self._retain()
-            found |= {"since": maintained.since, "tables": maintained.kept, "dropped": len(maintained.dropped)}
+            found |= {"since": maintained.since, "tables": maintained.compacted, "dropped": len(maintained.dropped)}
             return maintained
 
     def _retain(self) -> None:

@@ -18,7 +18,7 @@ def test_a_feed_without_a_file_keeps_no_other_from_being_maintained(
     more: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def done(feed: str) -> Maintained:
-        return Maintained(feed=feed, since=datetime(2026, 11, 1, tzinfo=UTC), kept=3, dropped=())
+        return Maintained(feed=feed, since=datetime(2026, 11, 1, tzinfo=UTC), compacted=3, dropped=())
 
     for name, found in {
         "open_lake": lambda _: None,

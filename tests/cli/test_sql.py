@@ -157,7 +157,7 @@ def test_a_statement_that_could_change_a_table_is_not_run(statement: str, capsys
         "CACHE TABLE v",
     ],
 )
-def test_a_statement_that_reads_is_run(statement: str) -> None:
+def test_a_statement_that_reads_is_accepted(statement: str) -> None:
     check_reads(statement)
 
 

@@ -48,7 +48,7 @@ def published_lake(
         states = {table.name: _filled(commits.at(tso), config, table, rows, tso) for table, rows in tables.items()}
     found = [
         Definition(
-            table=table, commit_ts=0, source=Origin.FILE, name=states[table.name].name, data=states[table.name].data
+            table=table, commit_ts=0, origin=Origin.FILE, name=states[table.name].name, data=states[table.name].data
         )
         for table in tables
     ]

@@ -47,7 +47,7 @@ def table_state(name: str, tso: int, version: int = 1) -> TableState:
 
 def definition(name: str, commit_ts: int, columns: str = "id BIGINT PRIMARY KEY") -> Definition:
     (table,) = tables_from_sql(f"CREATE TABLE d.{name} ({columns})")
-    return Definition(table=table, commit_ts=commit_ts, source=Origin.DDL, name=f"shop_d_{name}", data=f"{name}__data")
+    return Definition(table=table, commit_ts=commit_ts, origin=Origin.DDL, name=f"shop_d_{name}", data=f"{name}__data")
 
 
 def window(before: Published, tso: int, *changed: str) -> Published:

@@ -63,9 +63,9 @@ def test_a_table_that_was_exported_after_its_drop_came_back() -> None:
         definition(T, 10, Published(tso=30, recoverable=gone))
 
 
-def known(name: TableName, data: str, source: Origin = Origin.DDL) -> Definition:
+def known(name: TableName, data: str, origin: Origin = Origin.DDL) -> Definition:
     table = TABLE.named(name)
-    return Definition(table=table, commit_ts=5, source=source, name=f"f_d_{name.table}", data=data, named_at=5)
+    return Definition(table=table, commit_ts=5, origin=origin, name=f"f_d_{name.table}", data=data, named_at=5)
 
 
 def renamed(old: str, new: str) -> DdlEvent:

@@ -31,7 +31,7 @@ def table(sql: str = "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARCHAR(9))") -
 
 def definition(commit_ts: int = 0, sql: str | None = None) -> Definition:
     return Definition(
-        table=table(sql) if sql else table(), commit_ts=commit_ts, source=Origin.DDL, name="f_d_t", data=DATA
+        table=table(sql) if sql else table(), commit_ts=commit_ts, origin=Origin.DDL, name="f_d_t", data=DATA
     )
 
 

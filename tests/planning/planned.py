@@ -96,7 +96,7 @@ class Planner:
         return Recoverable(name=plan.name, data=state.data, version=version, dropped_at=plan.dropped_at)
 
     def _publish(self, plan: TablePlan) -> TableState:
-        for found in plan.found:
+        for found in plan.new_definitions:
             self.known[found.data] = found
             self.taken.append(
                 NameInUse(feed="f", table=found.table.name, name=found.name, data=found.data, named_at=found.named_at)

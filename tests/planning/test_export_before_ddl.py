@@ -29,19 +29,19 @@ DATA = "f_d_t__data"
 
 
 def planned(
-    commit_ts: int, query: str, *rows: RowGroup, source: Origin = Origin.EXPORT, sql: str = CREATE
+    commit_ts: int, query: str, *rows: RowGroup, origin: Origin = Origin.EXPORT, sql: str = CREATE
 ) -> TablePlan:
     """The table, as exported or made at ``EXPORTED_AT``, after a window with the DDL."""
     ddl = DdlEvent(commit_ts=commit_ts, database="d", table="t", query=query, statements=statements_of(query, "d", "t"))
-    (plan,) = plan_tables(exported(ddl, *rows, source=source, sql=sql)).tables
+    (plan,) = plan_tables(exported(ddl, *rows, origin=origin, sql=sql)).tables
     return plan
 
 
-def exported(ddl: DdlEvent, *rows: RowGroup, source: Origin = Origin.EXPORT, sql: str = CREATE) -> PlanningInput:
+def exported(ddl: DdlEvent, *rows: RowGroup, origin: Origin = Origin.EXPORT, sql: str = CREATE) -> PlanningInput:
     """The window with the DDL, after which the table is as it was exported or made."""
     table = tables_from_sql(sql)[0]
     definition = Definition(
-        table=table, commit_ts=EXPORTED_AT, source=source, name="f_d_t", data=DATA, named_at=EXPORTED_AT
+        table=table, commit_ts=EXPORTED_AT, origin=origin, name="f_d_t", data=DATA, named_at=EXPORTED_AT
     )
     return PlanningInput(
         config=GoldConfig(feed="f", time_zone="UTC"),
@@ -79,7 +79,7 @@ def test_what_an_export_has_already_is_not_done_again(query: str, commit_ts: int
 
 @pytest.mark.parametrize("query", DONE)
 def test_of_any_other_time_or_table_it_contradicts_the_definition(query: str) -> None:
-    for plan in (planned(LATER, query), planned(SOON, query, source=Origin.DDL)):
+    for plan in (planned(LATER, query), planned(SOON, query, origin=Origin.DDL)):
         assert plan.stop is not None
         assert plan.stop.kind is StopKind.UNSUPPORTED_DDL
 

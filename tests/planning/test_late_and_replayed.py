@@ -56,14 +56,14 @@ def test_late_rows_of_a_table_that_gold_never_had_block_it_too() -> None:
 
 
 def test_rows_that_came_before_a_ddl_cannot_be_read_again() -> None:
-    known = replace(definition(7), source=Origin.DDL)
+    known = replace(definition(7), origin=Origin.DDL)
     made = plan(late(planning_input(ROWS, known=known, state=STATE), 5))
     assert (made.through, block_reason(made), needs_override(made)) == (10, "came late", True)
 
 
 def test_rows_that_came_before_a_table_had_its_name_are_not_read_again() -> None:
     """They are of the table that had it, as after a swap of names."""
-    made = plan(late(planning_input(ROWS, known=replace(KNOWN, source=Origin.FILE, named_at=7), state=STATE), 5))
+    made = plan(late(planning_input(ROWS, known=replace(KNOWN, origin=Origin.FILE, named_at=7), state=STATE), 5))
     assert (made.through, block_reason(made), needs_override(made)) == (10, "came late", True)
     replayed = plan(planning_input(replace(ROWS, replayed=True), known=replace(KNOWN, named_at=7), state=STATE))
     assert [step.since for step in replayed.steps if isinstance(step, MergeRows)] == [7]
@@ -264,8 +264,8 @@ def test_rows_under_a_former_name_are_missed_by_the_table_that_had_it() -> None:
 
 def swapped(*groups: RowGroup, stop: StopReason | None = None) -> PlanningInput:
     """The window (10, 20] after the tables t and u exchanged their names at 8: DATA, which was t before, is u now."""
-    former = replace(KNOWN, table=replace(KNOWN.table, table="u"), source=Origin.FILE, commit_ts=8, named_at=8)
-    other = replace(KNOWN, data="other", source=Origin.FILE, commit_ts=8, named_at=8)
+    former = replace(KNOWN, table=replace(KNOWN.table, table="u"), origin=Origin.FILE, commit_ts=8, named_at=8)
+    other = replace(KNOWN, data="other", origin=Origin.FILE, commit_ts=8, named_at=8)
     now = planning_input(*groups, known=KNOWN)
     tables = {NAME: replace(STATE, name="f_other", data="other"), U: replace(STATE, stop=stop)}
     now = replace(now, before=replace(now.before, tables=tables), known={DATA: former, "other": other})
@@ -393,7 +393,7 @@ def test_a_table_that_waits_for_an_override_tells_of_rows_under_its_former_name(
 
 def test_a_table_that_has_its_first_name_again_lacks_rows_of_before_itself() -> None:
     now = swapped(REPLAYED)
-    back = replace(KNOWN, source=Origin.FILE, commit_ts=8, named_at=8)
+    back = replace(KNOWN, origin=Origin.FILE, commit_ts=8, named_at=8)
     now = replace(now, before=replace(now.before, tables={NAME: STATE}), known={DATA: back})
     assert "under the name that it had before, d.t" in (block_reason(plan(now)) or "")
 
@@ -433,7 +433,7 @@ def test_a_ddl_that_came_late_while_a_table_was_blocked_is_told(since: int, thro
 
 def test_ddls_that_are_applied_already_are_not_applied_again_after_late_rows() -> None:
     """The table cannot go back behind its last DDL, which is of the commit_ts up to which it is applied."""
-    known = replace(definition(10), source=Origin.DDL)
+    known = replace(definition(10), origin=Origin.DDL)
     state = replace(STATE, ddls=("ALTER TABLE t ADD v VARCHAR(9)",))
     made = plan(late(planning_input(known=known, state=state), 5))
     assert (made.through, made.ddls, block_reason(made)) == (10, state.ddls, "came late")
@@ -469,6 +469,6 @@ def test_tables_come_and_go_late_too() -> None:
         arriving(OLD, ROWS, known=None, ddls=(coming_late(3, "CREATE TABLE t (id BIGINT PRIMARY KEY, v INT)"),))
     )
     assert made.definition is not None
-    assert (made.definition.source, made.definition.named_at) == ("ddl", 3)
+    assert (made.definition.origin, made.definition.named_at) == ("ddl", 3)
     older = arriving(ROWS, known=replace(KNOWN, named_at=9), ddls=(coming_late(8, "DROP TABLE t"),))
     assert block_reason(plan(older)) is None

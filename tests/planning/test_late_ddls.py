@@ -104,7 +104,7 @@ def test_a_table_that_went_on_without_it_is_blocked(query: str, tso: int) -> Non
     ("known", "state"),
     [
         (replace(KNOWN, named_at=5), STATE),
-        (replace(KNOWN, source=Origin.EXPORT, commit_ts=5), STATE),
+        (replace(KNOWN, origin=Origin.EXPORT, commit_ts=5), STATE),
         (definition(0, "CREATE TABLE d.t (id BIGINT PRIMARY KEY, v VARCHAR(9), w INT)"), STATE),
         (KNOWN, replace(STATE, applied_tso=5)),
         (KNOWN, replace(STATE, stop=StopReason(kind=StopKind.DROPPED, commit_ts=10, needs_override=True))),
@@ -137,7 +137,7 @@ def test_a_table_that_was_renamed_since_lacks_it() -> None:
     assert points(ddl(9, truncate), before=before, names=names) == {"t": 9}
     for query in (add, "TRUNCATE TABLE u", "CREATE TABLE t LIKE u"):
         assert points(ddl(5, query), before=before, names=names) == {}
-    exported = replace(before, definitions={**before.definitions, DATA: replace(renamed, source=Origin.EXPORT)})
+    exported = replace(before, definitions={**before.definitions, DATA: replace(renamed, origin=Origin.EXPORT)})
     assert points(ddl(5, truncate), before=exported, names=names) == {}
 
 

@@ -46,7 +46,7 @@ def test_renamed_table_keeps_its_rows_under_the_new_name() -> None:
         ("t", (ROWS,)),
         ("u", (later,)),
     ]
-    assert [(found.data, found.table.table) for found in made.found] == [(DATA, "u")]
+    assert [(found.data, found.table.table) for found in made.new_definitions] == [(DATA, "u")]
 
 
 @pytest.mark.parametrize("commit_ts", [16, 20])

@@ -44,7 +44,7 @@ def test_rows_before_and_after_a_ddl_are_merged_around_it() -> None:
     assert isinstance(last, MergeRows)
     assert (first.groups, last.groups) == ((ROWS,), (after,))
     assert (first.table, last.table.columns) == (table(), table().columns[:1])
-    assert [found.commit_ts for found in made.found] == [15]
+    assert [found.commit_ts for found in made.new_definitions] == [15]
 
 
 def test_ddl_that_changes_no_row_does_not_split_the_rows() -> None:
@@ -61,7 +61,7 @@ def test_create_index_does_not_split_the_rows_but_its_name_is_known() -> None:
     assert steps(made) == [("M", 20)]
     assert made.definition is not None
     assert made.definition.table.keys == (*keys, Key(name="i", columns=("v",), unique=False))
-    assert [found.commit_ts for found in made.found] == [KNOWN.commit_ts], "rows are of the definition before"
+    assert [found.commit_ts for found in made.new_definitions] == [KNOWN.commit_ts], "rows are of the definition before"
 
 
 @pytest.mark.parametrize("commit_ts", [16, 20])
@@ -135,7 +135,7 @@ def test_tables_of_the_schema_file_are_planned_and_filtered_ones_are_not() -> No
     hidden = replace(hidden, window=replace(hidden.window, rows={NAME: (ROWS,), TableName("d", "hidden"): (ROWS,)}))
     plans = plan_tables(hidden).tables
     assert [each.name for each in plans] == [NAME]
-    assert plans[0].definition == replace(KNOWN, source=Origin.FILE)
+    assert plans[0].definition == replace(KNOWN, origin=Origin.FILE)
 
 
 def test_create_table_knows_better_than_a_file() -> None:

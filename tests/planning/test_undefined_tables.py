@@ -82,7 +82,7 @@ def test_rows_of_a_reused_name_are_of_the_table_that_had_it(published: bool) -> 
     assert (merged(plan(now, U)), merged(plan(now))) == ([group(NAME, 15), group(U, 19)], [group(NAME, 18)])
     made = plan(now)
     assert made.definition is not None
-    assert (made.definition.source, made.definition.named_at) == ("wire", 16)
+    assert (made.definition.origin, made.definition.named_at) == ("wire", 16)
     assert [each.after for each in made.steps if isinstance(each, MergeRows)] == [16]
     new = plan(window(rows=(group(NAME, 15),)))
     assert new.definition is not None

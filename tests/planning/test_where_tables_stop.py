@@ -37,7 +37,7 @@ DEBEZIUM = GoldConfig(feed="f", time_zone="UTC", noncanonical_key_digits=True)
 DECIMAL_KEY = "CREATE TABLE d.t (id DECIMAL(9,2) PRIMARY KEY, v VARCHAR(9))"
 DECIMAL = definition(sql=DECIMAL_KEY)
 SIMPLE_TRUSTED = replace(SIMPLE, options=sink_options("simple", {"simple-column-order": "trust"}))
-WIRE = replace(definition(), table=table_from_wire("d", "t", ROWS.columns), source=Origin.WIRE)
+WIRE = replace(definition(), table=table_from_wire("d", "t", ROWS.columns), origin=Origin.WIRE)
 VIRTUAL = (
     "CREATE TABLE d.t (id BIGINT NOT NULL, v VARCHAR(9) NOT NULL, g BIGINT AS (id + 1) VIRTUAL NOT NULL, "
     "UNIQUE (id, g){})"

@@ -17,14 +17,14 @@ from ticdc_lakehouse.schema.names import TableName
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class TableOutcome:
     """What became of a table in a window."""
 
     name: TableName
     state: TableState
     definition: Definition | None = None
     """The definition that its rows have now."""
-    found: tuple[Definition, ...] = ()
+    new_definitions: tuple[Definition, ...] = ()
     """Definitions that are new."""
     merged: bool = False
     """Whether rows were merged into it."""
@@ -34,7 +34,7 @@ class Outcome:
     """The name of its live table until the window is published."""
 
 
-def apply_plans(run: GoldRun, plans: Sequence[TablePlan]) -> list[Outcome]:
+def apply_plans(run: GoldRun, plans: Sequence[TablePlan]) -> list[TableOutcome]:
     """Do the steps of plans, of tables that exchange rows in turns by commit_ts. A step that cannot be done leaves its
     table blocked at its last correct state."""
     tables = [begin(run, plan, plan.start, alone=len(plans) == 1) for plan in plans if plan.start is not None]
@@ -71,7 +71,7 @@ def _exchange(tables: Sequence[PlannedTable], step: ExchangeRows) -> None:
         table.end_exchange(step, reason)
 
 
-def _outcome(table: PlannedTable) -> Outcome:
+def _outcome(table: PlannedTable) -> TableOutcome:
     plan = table.end()
     state = TableState(
         name=plan.view,
@@ -82,20 +82,20 @@ def _outcome(table: PlannedTable) -> Outcome:
         stop=plan.stop,
     )
     assert plan.start is not None
-    planned = (plan.start, *plan.found)[-1]
+    planned = (plan.start, *plan.new_definitions)[-1]
     definition = replace(planned, table=settled(planned.table, table.learned))
-    return Outcome(
+    return TableOutcome(
         name=plan.name,
         state=state,
         definition=definition,
-        found=plan.found if definition == planned else (*plan.found, definition),
+        new_definitions=plan.new_definitions if definition == planned else (*plan.new_definitions, definition),
         merged=any(map(merges_rows, plan.steps)),
         dropped_at=plan.dropped_at,
         live=table.name,
     )
 
 
-def _outcome_without_table(plan: TablePlan) -> Outcome:
+def _outcome_without_table(plan: TablePlan) -> TableOutcome:
     """Of a table whose columns are unknown yet."""
     state = TableState(name="", data="", version=-1, applied_tso=plan.through, stop=plan.stop)
-    return Outcome(name=plan.name, state=state, dropped_at=plan.dropped_at)
+    return TableOutcome(name=plan.name, state=state, dropped_at=plan.dropped_at)

@@ -17,6 +17,7 @@ from uuid import uuid4
 
 from pyspark.sql import functions as F
 
+from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Lake, Layer, Reader
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.gold import views
@@ -58,14 +59,14 @@ class Maintained:
     feed: str
     since: datetime
     """States that another one replaced before this are gone."""
-    kept: int
+    compacted: int
     """Delta tables that were compacted and vacuumed."""
     dropped: tuple[str, ...]
     """Delta tables that no readable state has any more."""
 
     def __str__(self) -> str:
         dropped = f", dropped {', '.join(self.dropped)}" if self.dropped else ""
-        compacted = f"{counted(self.kept, 'table')} compacted"
+        compacted = f"{counted(self.compacted, 'table')} compacted"
         return f"{self.feed}: readable since {self.since:%Y-%m-%d %H:%M} UTC; {compacted}{dropped}"
 
 
@@ -95,7 +96,7 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
     _pin(lake, config, before, newest)
     forget_states(lake, feed, first)
     _compact_shared(lake, feed)
-    return Maintained(feed=feed, since=since, kept=len(needed), dropped=tuple(unreadable))
+    return Maintained(feed=feed, since=since, compacted=len(needed), dropped=tuple(unreadable))
 
 
 def _restore(commits: Commits, state: TableState) -> int:
@@ -120,14 +121,16 @@ def _compact(lake: Lake, name: str, properties: Mapping[str, str], days: int) ->
 
 def _compact_shared(lake: Lake, feed: str) -> None:
     """Compact the feed's rows in tables to which each run adds a small file, and delete the files that were compacted
-    as long ago as Delta keeps them for readers (``delta.deletedFileRetentionDuration``, else a week)."""
+    as long ago as Delta keeps them for readers (``delta.deletedFileRetentionDuration``, else a week). Bronze's messages
+    stay as they are: OPTIMIZE reads thousands of rows at once, and one may have 16 MB."""
     for table in (lake.table(Layer.OPS, name) for name in (WINDOWS, TABLE_STATES)):
         lake.spark.sql(f"OPTIMIZE {table} WHERE feed = {literal(feed)}")
         lake.spark.sql(f"VACUUM {table}")
-    if events_table.exists(lake, feed):
-        events = events_table.full_name(lake, feed)
-        lake.spark.sql(f"OPTIMIZE {events}")
-        lake.spark.sql(f"VACUUM {events}")
+    of_feed = ((Layer.BRONZE, landing.offsets_table(feed)), (Layer.SILVER, events_table.table_name(feed)))
+    for layer, name in of_feed:
+        if lake.exists(layer, name):
+            lake.spark.sql(f"OPTIMIZE {lake.table(layer, name)}")
+            lake.spark.sql(f"VACUUM {lake.table(layer, name)}")
 
 
 def _pin(lake: Lake, config: GoldConfig, before: Published, newest: Mapping[str, int]) -> None:

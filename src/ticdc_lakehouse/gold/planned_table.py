@@ -289,7 +289,7 @@ def _done_part(plan: TablePlan, done: list[Step], stop: Stop) -> TablePlan:
         through=through,
         ddls=tuple(step.query for step in done if not isinstance(step, MergeRows) and step.commit_ts == through),
         stop=stop.point.stop,
-        found=tuple(definition for definition in plan.found if definition.commit_ts < stop.first),
+        new_definitions=tuple(definition for definition in plan.new_definitions if definition.commit_ts < stop.first),
     )
 
 

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import irregular, state, views
-from ticdc_lakehouse.gold.apply_plan import Outcome
+from ticdc_lakehouse.gold.apply_plan import TableOutcome
 from ticdc_lakehouse.gold.live_table import live_name, live_names
 from ticdc_lakehouse.log import log
 from ticdc_lakehouse.planning.planning_input import GoldConfig
@@ -18,26 +18,31 @@ _PARALLEL = 4
 
 
 def publish(
-    lake: Lake, config: GoldConfig, before: Published, now: Published, outcomes: Sequence[Outcome], row_changes: int
+    lake: Lake,
+    config: GoldConfig,
+    before: Published,
+    now: Published,
+    outcomes: Sequence[TableOutcome],
+    row_changes: int,
 ) -> Published:
     """Publish the state ``now``, then rename live tables and renew the views that must change. Returns what is
     published. A run that dies in between leaves them to `views.finish_publishing`. Raises as `state.publish`."""
-    found = [definition for outcome in outcomes for definition in outcome.found]
+    new_definitions = [definition for outcome in outcomes for definition in outcome.new_definitions]
     renames = _renames(before, now, outcomes)
     kept = [outcome for outcome in outcomes if outcome.dropped_at is None]
-    shown = [o for o in kept if o.found or _view_changes(before.tables.get(o.name), o.state)]
+    shown = [o for o in kept if o.new_definitions or _view_changes(before.tables.get(o.name), o.state)]
     gone = {s.name for s in before.tables.values()} - {s.name for s in now.tables.values()} - {""}
     changes = bool(shown or gone or renames)
     if changes:
         views.mark_stale(lake, config.feed)
-    after = state.publish(lake, config.feed, before, now, found, row_changes)
+    after = state.publish(lake, config.feed, before, now, new_definitions, row_changes)
     log("gold", "window published", feed=config.feed, from_tso=before.tso, tso=now.tso, row_changes=row_changes)
     tables = [(o.definition.table.named(o.name), o.state) for o in shown if o.definition]
     views.take_names(lake, config, lake.leave_names(Layer.LIVE, renames), tables)
     with ThreadPoolExecutor(_PARALLEL) as pool:
         list(pool.map(lambda outcome: _renew_views(lake, config, before, outcome), shown))
     views.update_comments(lake, config, renames.values(), tables)
-    if gone or any(o.found or o.name not in before.tables for o in kept):
+    if gone or any(o.new_definitions or o.name not in before.tables for o in kept):
         irregular.create_view(lake, config, ((o.definition.table.named(o.name), o.state) for o in kept if o.definition))
     views.drop(lake, gone)
     if changes:
@@ -45,7 +50,7 @@ def publish(
     return after
 
 
-def _renames(before: Published, now: Published, outcomes: Iterable[Outcome]) -> dict[str, str]:
+def _renames(before: Published, now: Published, outcomes: Iterable[TableOutcome]) -> dict[str, str]:
     """The live tables whose names the window changes: of tables that were renamed or dropped, and of those that were
     made while another table had their name."""
     current = live_names(before.tables.values())
@@ -54,14 +59,14 @@ def _renames(before: Published, now: Published, outcomes: Iterable[Outcome]) -> 
     return {name: new for data, name in current.items() if (new := live_name(published, data)) != name}
 
 
-def _renew_views(lake: Lake, config: GoldConfig, before: Published, outcome: Outcome) -> None:
+def _renew_views(lake: Lake, config: GoldConfig, before: Published, outcome: TableOutcome) -> None:
     if outcome.definition is None:
         return
     name, table = outcome.state.name, outcome.definition.table.named(outcome.name)
     old = before.tables.get(outcome.name)
-    same = old is not None and (old.name, old.stop) == (name, outcome.state.stop) and not outcome.found
+    same = old is not None and (old.name, old.stop) == (name, outcome.state.stop) and not outcome.new_definitions
     views.gold_view(lake, config, table, outcome.state, same_comment=same)
-    if outcome.found or old is None or old.name != name:
+    if outcome.new_definitions or old is None or old.name != name:
         views.silver_view(lake, config, name, table)
 
 

@@ -141,18 +141,18 @@ def publish(
     feed: str,
     before: Published,
     now: Published,
-    found: Iterable[Definition],
+    new_definitions: Iterable[Definition],
     row_changes: int,
     *,
     run: str | None = None,
 ) -> Published:
-    """Publish ``now``, the state after ``before`` with the definitions ``found``; gives it as it is read from then on.
+    """Publish ``now``, the state after ``before``, with ``new_definitions``; gives it as it is read from then on.
 
     ``run`` is the identity of what this run wrote beforehand. Raises ConfigError if another run published since
     ``before`` was read.
     """
     identity = Identity(feed, before.number + 1, run or str(uuid4()))
-    after, rows = rows_to_publish(identity, before, now, found, row_changes)
+    after, rows = rows_to_publish(identity, before, now, new_definitions, row_changes)
     (window,) = rows.pop(WINDOWS)
     for name, some in rows.items():
         if some:
@@ -162,10 +162,10 @@ def publish(
 
 
 def rows_to_publish(
-    identity: Identity, before: Published, now: Published, found: Iterable[Definition], row_changes: int
+    identity: Identity, before: Published, now: Published, new_definitions: Iterable[Definition], row_changes: int
 ) -> tuple[Published, dict[str, list[dict[str, object]]]]:
     """The state as it is read once it is published, and the rows of each table that say so."""
-    new = [replace(definition, number=identity.number, run=identity.run) for definition in found]
+    new = [replace(definition, number=identity.number, run=identity.run) for definition in new_definitions]
     after = replace(now, number=identity.number, definitions=_kept(before, now, new))
     states, changed = _rows_of_states(identity, after), _changed_rows(identity, before, after)
     recent = before.base > 0 and identity.number - before.base < COMPLETE_EVERY

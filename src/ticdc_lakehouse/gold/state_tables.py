@@ -243,7 +243,7 @@ def definition_row(identity: Identity, place: int, definition: Definition) -> di
         database=table.database,
         table=table.table,
         commit_ts=definition.commit_ts,
-        source=definition.source.value,
+        source=definition.origin.value,
         name=definition.name,
         data=definition.data,
         definition=table_to_json(table),
@@ -256,7 +256,7 @@ def definition_from(row: Values) -> Definition:
     return Definition(
         table=table_from_json(row["definition"]),
         commit_ts=row["commit_ts"],
-        source=Origin(row["source"]),
+        origin=Origin(row["source"]),
         name=row["name"],
         data=row["data"],
         named_at=row["named_at"],

@@ -89,9 +89,12 @@ def completeness(
         landed = asked.result()
     of_tables = [message for message in blocking if message.table is not None]
     batch, gap = _decoded_through(since.batch, landed, progress)
-    confirmed = _confirmed(landed, progress, batch)
-    highest = _highest_watermarks(landed, progress, batch, retired)
-    highest = _without_retired(lake, feed, since, batch, highest, confirmed, blocking, matches)
+    watermarks = _Watermarks(
+        batch=batch,
+        highest=_highest_watermarks(landed, progress, batch, retired),
+        confirmed=_confirmed(landed, progress, batch),
+    )
+    highest = _without_retired(lake, feed, since, watermarks, blocking, matches)
     lowest = min(highest, key=lambda partition: highest[partition], default=None)
     tso = max(since.tso, highest[lowest] if lowest is not None else UNSEEN)
     has_ddls = any(entry.ddls for entry in progress)
@@ -119,6 +122,17 @@ class _Batch:
     """The end offsets were asked of Kafka when all batches before this one had been read."""
     messages: dict[Partition, int] = field(default_factory=dict)
     """By partition, including partitions with no messages."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Watermarks:
+    """The watermarks up to the bronze batch ``batch``."""
+
+    batch: int
+    highest: dict[Partition, int]
+    """Of each partition; UNSEEN without one."""
+    confirmed: int
+    """The highest that counts for all topics (`_confirmed`)."""
 
 
 def _landed(lake: Reader, feed: str, since: int) -> dict[int, _Batch]:
@@ -239,9 +253,7 @@ def _without_retired(
     lake: Reader,
     feed: str,
     since: Published,
-    batch: int,
-    highest: dict[Partition, int],
-    confirmed: int,
+    watermarks: _Watermarks,
     blocking: list[quarantine.BlockingMessage],
     matches: Matches,
 ) -> dict[Partition, int]:
@@ -249,12 +261,13 @@ def _without_retired(
     have none. A topic that never had a row nor a DDL of a table of the feed, nor a message that may have been one,
     counts with the watermark that is confirmed by the others: it may never get its own. A retired topic with a message
     that may have been anything is waited for: it may have been a row from before the RENAME."""
+    highest, confirmed = watermarks.highest, watermarks.confirmed
     behind = {topic for (topic, _), tso in highest.items() if tso <= since.tso}
     ahead = {topic for topic, _ in highest} - behind
     if not (behind and ahead):
         return highest
     partitions = [partition for partition in highest if partition[0] in behind]
-    topics = retired_topics(lake, feed, since, partitions, batch, confirmed, matches)
+    topics = retired_topics(lake, feed, since, partitions, watermarks.batch, confirmed, matches)
     empty = topics.empty - {message.topic for message in blocking}
     retired = topics.retired - {message.topic for message in blocking if message.table is None}
     raised = {partition: max(tso, confirmed) if partition[0] in empty else tso for partition, tso in highest.items()}

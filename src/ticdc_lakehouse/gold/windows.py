@@ -21,7 +21,7 @@ from uuid import uuid4
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold import state, state_tables, views
-from ticdc_lakehouse.gold.apply_plan import Outcome, apply_plans
+from ticdc_lakehouse.gold.apply_plan import TableOutcome, apply_plans
 from ticdc_lakehouse.gold.eventual import arrived
 from ticdc_lakehouse.gold.late_rows import late_ddls, late_rows
 from ticdc_lakehouse.gold.live_commits import Commits
@@ -159,7 +159,7 @@ def _gold_run(
 
 
 def _state_after(
-    before: Published, planning_input: PlanningInput, batch: int, outcomes: Sequence[Outcome]
+    before: Published, planning_input: PlanningInput, batch: int, outcomes: Sequence[TableOutcome]
 ) -> Published:
     """What is to be published after a window; ``batch`` is the newest bronze batch that it looked at."""
     window = planning_input.window
@@ -251,14 +251,14 @@ def _completeness(lake: Lake, config: GoldConfig, before: Published, until_tso: 
     return arrived(lake, config.feed, before)
 
 
-def _apply_plans(run: GoldRun, plan: WindowPlan) -> list[Outcome]:
+def _apply_plans(run: GoldRun, plan: WindowPlan) -> list[TableOutcome]:
     """Some at a time: much of a MERGE is planning, which keeps one core busy and the others idle."""
     with staged(run.lake, run.config, plan) as plan_with_stages, ThreadPoolExecutor(_PARALLEL) as pool:
         outcomes = pool.map(lambda together: _apply_group(run, together), plan_with_stages.groups())
         return [outcome for each in outcomes for outcome in each]
 
 
-def _apply_group(run: GoldRun, plans: Sequence[TablePlan]) -> list[Outcome]:
+def _apply_group(run: GoldRun, plans: Sequence[TablePlan]) -> list[TableOutcome]:
     """Apply the plans of tables that exchange rows, one table mostly, and log what changed."""
     started, feed = time.monotonic(), run.config.feed
     outcomes = apply_plans(run, plans)
@@ -266,7 +266,7 @@ def _apply_group(run: GoldRun, plans: Sequence[TablePlan]) -> list[Outcome]:
     known = {plan.state.data: plan.state.stop for plan in plans if plan.state is not None}
     for outcome in outcomes:
         table, state = ".".join(outcome.name), outcome.state
-        if outcome.merged or outcome.found:
+        if outcome.merged or outcome.new_definitions:
             log("gold", "table applied", feed=feed, table=table, tso=state.applied_tso, seconds=seconds)
         if state.blocked:
             # Once: a loop would warn of it every few seconds.
@@ -275,13 +275,13 @@ def _apply_group(run: GoldRun, plans: Sequence[TablePlan]) -> list[Outcome]:
     return outcomes
 
 
-def _with_definitions(outcomes: list[Outcome], definitions: Iterable[Definition]) -> list[Outcome]:
+def _with_definitions(outcomes: list[TableOutcome], definitions: Iterable[Definition]) -> list[TableOutcome]:
     """Outcomes, with definitions that are new though the window did not find them."""
     by_data = {definition.data: (definition,) for definition in definitions}
-    return [replace(o, found=(*by_data.get(o.state.data, ()), *o.found)) for o in outcomes]
+    return [replace(o, new_definitions=(*by_data.get(o.state.data, ()), *o.new_definitions)) for o in outcomes]
 
 
-def _recoverable(outcome: Outcome, dropped_at: int) -> Recoverable:
+def _recoverable(outcome: TableOutcome, dropped_at: int) -> Recoverable:
     state = outcome.state
     version = -1 if state.stop is not None else state.version
     return Recoverable(name=outcome.name, data=state.data, version=version, dropped_at=dropped_at)

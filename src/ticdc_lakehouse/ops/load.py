@@ -179,7 +179,7 @@ class _Loading:
         view, data = names.view(name), names.data(name, tso)
         if data in taken:
             raise ConfigError(f"{what} was loaded from an export of this TSO already: to load it again, {_AGAIN}")
-        return Definition(table=table, commit_ts=tso, source=Origin.EXPORT, name=view, data=data, named_at=tso)
+        return Definition(table=table, commit_ts=tso, origin=Origin.EXPORT, name=view, data=data, named_at=tso)
 
     def fill(self, definition: Definition) -> int:
         """Creates the Delta table and writes the rows; returns their number. Raises ApplyError for rows that it cannot

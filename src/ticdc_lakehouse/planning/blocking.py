@@ -102,7 +102,7 @@ def skip(ddl: DdlEvent, builder: TablePlanBuilder) -> None:
         return
     builder.record_ddl(ddl)
     if table != definition.table:
-        definition = replace(definition, table=table, commit_ts=ddl.commit_ts, source=Origin.DDL)
+        definition = replace(definition, table=table, commit_ts=ddl.commit_ts, origin=Origin.DDL)
     if keys != table.keys:
         definition = replace(definition, table=replace(table, keys=keys))
     if definition != builder.definition:

@@ -107,7 +107,7 @@ def _lacks(before: Published, name: TableName, ddl: DdlEvent, statement: Stateme
         return False
     if definition is None:
         return True
-    exported = definition.commit_ts if definition.source is Origin.EXPORT else 0
+    exported = definition.commit_ts if definition.origin is Origin.EXPORT else 0
     if ddl.commit_ts <= max(0 if renamed else definition.named_at, exported):
         return False
     return not (isinstance(statement, AlterTable) and _changes_nothing(definition.table, statement))

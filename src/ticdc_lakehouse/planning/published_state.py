@@ -106,11 +106,11 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Definition:
-    """A table's definition, the commit_ts since which it holds, its source, and the table's names in the lake."""
+    """A table's definition, the commit_ts since which it holds, its origin, and the table's names in the lake."""
 
     table: Table
     commit_ts: int
-    source: Origin
+    origin: Origin
     name: str
     """As in `TableState`."""
     data: str
@@ -125,13 +125,13 @@ class Definition:
     @property
     def since(self) -> int:
         """The commit_ts from which on all rows have this definition; 0 if that is not known."""
-        return self.commit_ts if self.source in (Origin.DDL, Origin.EXPORT) else 0
+        return self.commit_ts if self.origin in (Origin.DDL, Origin.EXPORT) else 0
 
     @property
     def empty_at(self) -> int:
         """The commit_ts at which a new table with this definition has no rows: those of a definition that is inferred
         from rows begin with the first of them."""
-        return self.commit_ts - 1 if self.source is Origin.WIRE else self.commit_ts
+        return self.commit_ts - 1 if self.origin is Origin.WIRE else self.commit_ts
 
     @property
     def own_since(self) -> int:
@@ -143,7 +143,7 @@ class Definition:
         """True if it is of an export that may have the effect of a DDL with this commit_ts: TiDB shows a new schema
         some time before (`schema.repeated`)."""
         after = commit_ts > self.commit_ts
-        return self.source is Origin.EXPORT and after and milliseconds(commit_ts - self.commit_ts) < _SEEN_EARLY_MS
+        return self.origin is Origin.EXPORT and after and milliseconds(commit_ts - self.commit_ts) < _SEEN_EARLY_MS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

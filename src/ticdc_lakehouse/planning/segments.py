@@ -103,7 +103,7 @@ def _define_from_wire(inputs: PlanningInput, builder: TablePlanBuilder, groups: 
 
 
 def define(
-    inputs: PlanningInput, builder: TablePlanBuilder, table: Table, commit_ts: int, source: Origin, *, named_at: int = 0
+    inputs: PlanningInput, builder: TablePlanBuilder, table: Table, commit_ts: int, origin: Origin, *, named_at: int = 0
 ) -> None:
     """Gives a builder its first definition. A table with a column that the lake cannot name is blocked
     and gets none. ``named_at``: `Definition.named_at`, where neither a DDL nor the builder tells it."""
@@ -111,8 +111,8 @@ def define(
         builder.block(StopReason(kind=StopKind.RESERVED_COLUMN, detail=clash))
         return
     view, data = inputs.naming.view(builder.name), inputs.naming.data(builder.name, commit_ts)
-    named_at = commit_ts if source is Origin.DDL else builder.named_at or named_at  # of a DDL that it awaits rows since
-    definition = Definition(table=table, commit_ts=commit_ts, source=source, name=view, data=data, named_at=named_at)
+    named_at = commit_ts if origin is Origin.DDL else builder.named_at or named_at  # of a DDL that it awaits rows since
+    definition = Definition(table=table, commit_ts=commit_ts, origin=origin, name=view, data=data, named_at=named_at)
     builder.define(definition)
 
 

@@ -127,7 +127,7 @@ class TablePlanBuilder:
     start: Definition | None = None
     """The definition at ``after``."""
     steps: list[Step] = field(default_factory=list)
-    found: list[Definition] = field(default_factory=list)
+    new_definitions: list[Definition] = field(default_factory=list)
     """Definitions that this window adds."""
     stop: StopReason | None = None
     """Why the table is blocked; None if it is not."""
@@ -147,7 +147,7 @@ class TablePlanBuilder:
     @property
     def defined(self) -> bool:
         """True if a statement defines the table; False if its definition is inferred from the wire."""
-        return self.definition is not None and self.definition.source is not Origin.WIRE
+        return self.definition is not None and self.definition.origin is not Origin.WIRE
 
     @property
     def named_at(self) -> int:
@@ -233,7 +233,7 @@ class TablePlanBuilder:
         if statement.of_indexes and changed.table != self.definition.table:
             self.define(replace(self.definition, table=changed.table))
         elif changed.effects or changed.table != self.definition.table:
-            self.define(replace(self.definition, table=changed.table, commit_ts=ddl.commit_ts, source=Origin.DDL))
+            self.define(replace(self.definition, table=changed.table, commit_ts=ddl.commit_ts, origin=Origin.DDL))
 
     def rename(self, ddl: DdlEvent, view: str) -> None:
         """Gives the definition the builder's new name, from the DDL on. A blocked table keeps the name of its
@@ -263,13 +263,13 @@ class TablePlanBuilder:
         self.steps.append(step)
         self.record_ddl(ddl)
         # Earlier rows are in the other table now.
-        self.define(replace(self.definition, commit_ts=ddl.commit_ts, source=Origin.DDL))
+        self.define(replace(self.definition, commit_ts=ddl.commit_ts, origin=Origin.DDL))
 
     def define(self, definition: Definition) -> None:
         """Replaces the definition."""
         self.definition = definition
         self.start = self.start or definition
-        self.found.append(definition)
+        self.new_definitions.append(definition)
 
 
 def name_clash(columns: Iterable[ColumnDefinition]) -> str | None:

@@ -41,7 +41,7 @@ class TablePlan:
     """The applied DDLs at exactly ``through``."""
     stop: StopReason | None = None
     """Why the table is blocked at ``through``, None if it is not."""
-    found: tuple[Definition, ...] = ()
+    new_definitions: tuple[Definition, ...] = ()
     """Definitions that this window adds."""
     dropped_at: int | None = None
     """commit_ts of the DROP; None for a table that gold shows (``on_drop: keep`` shows dropped tables)."""
@@ -104,7 +104,7 @@ def _without_repeats(ddls: Iterable[DdlEvent]) -> list[DdlEvent]:
 def _recoverable(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
     """The plan of a recoverable table; a blocked one has no steps, because its rows at the DROP are unknown."""
     plan = replace(_plan(inputs, builder), dropped_at=builder.dropped_at)
-    return plan if plan.stop is None else replace(plan, start=None, steps=(), found=())
+    return plan if plan.stop is None else replace(plan, start=None, steps=(), new_definitions=())
 
 
 def _plan(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
@@ -119,7 +119,7 @@ def _plan(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
         through=through,
         ddls=builder.seen[1] if builder.seen[0] == through else (),
         stop=builder.stop,
-        found=tuple(builder.found),
+        new_definitions=tuple(builder.new_definitions),
     )
 
 

@@ -188,7 +188,7 @@ class WindowTables:
         return not any(ddl.query in s.ddls for s in before.tables.values() if s.applied_tso == before.tso)
 
     def _begin(
-        self, name: TableName, table: Table | None, commit_ts: int, source: Origin, *, after: int = 0
+        self, name: TableName, table: Table | None, commit_ts: int, origin: Origin, *, after: int = 0
     ) -> TablePlanBuilder | None:
         """Adds and returns a builder; None if the feed's filter excludes the table. Rows of its name up to ``after``
         are of another table; 0 if none are known to be."""
@@ -196,10 +196,10 @@ class WindowTables:
             return None
         name = self.builders.spelled(name)
         table = None if table is None else without_old_rows(replace(table, database=name.database))
-        begin = commit_ts if source is Origin.DDL else max(after, self.inputs.before.tso)
+        begin = commit_ts if origin is Origin.DDL else max(after, self.inputs.before.tso)
         builder = TablePlanBuilder(name=name, definition=None, state=None, after=begin)
         if table is not None:
-            define(self.inputs, builder, table, commit_ts, source, named_at=after)
+            define(self.inputs, builder, table, commit_ts, origin, named_at=after)
         self.builders.add(builder)
         return builder
 
@@ -224,7 +224,7 @@ class WindowTables:
         """Lets a created, renamed or restored table replace the existing one of its name; False if it cannot. It
         replaces a blocked table, which TiDB must have dropped, a table whose columns are unknown, and a table of the
         schema_file without rows, whose definition the DDL supersedes. Any other existing table is blocked."""
-        untouched = existing.definition is not None and existing.definition.source is Origin.FILE and not existing.steps
+        untouched = existing.definition is not None and existing.definition.origin is Origin.FILE and not existing.steps
         untouched = untouched and not remaining_groups(self.inputs, existing, ddl.commit_ts)
         if existing.stop is not None or existing.definition is None or untouched:
             self.builders.remove(existing)

@@ -47,7 +47,7 @@ _ACTION_COLUMNS = """
 """
 
 
-class Action(StrEnum):
+class QuarantineAction(StrEnum):
     """What was done about a quarantined message."""
 
     REPLAYED = "replayed"
@@ -125,7 +125,7 @@ def open_messages(lake: Lake, feed: str) -> DataFrame:
     return lake.spark.sql(open_messages_sql(lake, feed))
 
 
-def open_messages_sql(lake: Reader, feed: str, done: Sequence[Action] = tuple(Action)) -> str:
+def open_messages_sql(lake: Reader, feed: str, done: Sequence[QuarantineAction] = tuple(QuarantineAction)) -> str:
     """Query: the quarantined messages of a feed on which none of these actions was taken."""
     errors = f"SELECT {events_table.QUARANTINE_COLUMNS} FROM {_errors(lake, feed)}"
     if not lake.exists(Layer.OPS, ACTIONS):
@@ -146,7 +146,7 @@ def dismissed_count(lake: Reader, feed: str) -> int:
     [row] = lake.rows(f"""
         SELECT count(*) AS messages FROM (
             SELECT topic, partition, offset FROM {lake.table(Layer.OPS, ACTIONS)} WHERE feed = {literal(feed)}
-            GROUP BY topic, partition, offset HAVING bool_and(action = '{Action.DISMISSED}')) AS dismissed""")
+            GROUP BY topic, partition, offset HAVING bool_and(action = '{QuarantineAction.DISMISSED}')) AS dismissed""")
     return int(row["messages"])
 
 
@@ -184,7 +184,7 @@ def first_open(lake: Reader, feed: str, positions: Sequence[Position], limit: in
 
 
 def absent(
-    lake: Reader, feed: str, positions: Sequence[Position], done: Sequence[Action] = tuple(Action)
+    lake: Reader, feed: str, positions: Sequence[Position], done: Sequence[QuarantineAction] = tuple(QuarantineAction)
 ) -> list[Position]:
     """Those of the positions that have no quarantined message on which none of these actions was taken."""
     if not positions or not events_table.exists(lake, feed):
@@ -231,13 +231,15 @@ def replay(
     done = lake.spark.table(events).where(F.col("replayed_at") == at).select(*_POSITION).distinct()
     if not done.head(1):
         return replay(lake, decoding, positions, reason=reason)
-    _record(lake, feed, done, Action.REPLAYED, "decoded again", at)
+    _record(lake, feed, done, QuarantineAction.REPLAYED, "decoded again", at)
     return Replayed(decoded=done.count(), still_open=waiting.count())
 
 
 def _replayable(lake: Lake, feed: str, positions: Sequence[Position], reason: str | None) -> DataFrame:
     """Position and batch of the messages to replay, as `replay` describes them."""
-    candidates = lake.spark.sql(open_messages_sql(lake, feed, (Action.REPLAYED,) if positions else tuple(Action)))
+    candidates = lake.spark.sql(
+        open_messages_sql(lake, feed, (QuarantineAction.REPLAYED,) if positions else tuple(QuarantineAction))
+    )
     if reason is not None:
         candidates = candidates.where(F.col("reason") == reason)
     return _selected(lake, candidates, positions).select(*_POSITION, "batch")
@@ -281,7 +283,7 @@ def dismiss(lake: Lake, feed: str, positions: Sequence[Position], note: str) -> 
     if not chosen.head(1):
         return 0
     at = F.lit(datetime.now(UTC))
-    _record(lake, feed, chosen, Action.DISMISSED, note, at)
+    _record(lake, feed, chosen, QuarantineAction.DISMISSED, note, at)
     recorded = lake.spark.table(lake.table(Layer.OPS, ACTIONS))
     return recorded.where((F.col("feed") == feed) & (F.col("acted_at") == at)).count()
 
@@ -293,7 +295,7 @@ def _selected(lake: Lake, messages: DataFrame, positions: Sequence[Position]) ->
     return messages.join(F.broadcast(chosen), _POSITION, "left_semi")
 
 
-def _record(lake: Lake, feed: str, positions: DataFrame, action: Action, note: str, at: Column) -> None:
+def _record(lake: Lake, feed: str, positions: DataFrame, action: QuarantineAction, note: str, at: Column) -> None:
     rows = positions.select(
         F.lit(feed).alias("feed"),
         *_POSITION,

@@ -50,6 +50,6 @@ def _object(feed: str, done: Maintained) -> dict[str, object]:
     return {
         "feed": feed,
         "readable_since": done.since.isoformat(),
-        "tables_compacted": done.kept,
+        "tables_compacted": done.compacted,
         "tables_dropped": [*done.dropped],
     }

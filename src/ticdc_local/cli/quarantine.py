@@ -14,7 +14,7 @@ from ticdc_lakehouse.config.feed import Feed
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.silver import events_table, quarantine
-from ticdc_lakehouse.silver.quarantine import ALL, Action, Position, fault_text, position_text, positions_of
+from ticdc_lakehouse.silver.quarantine import ALL, Position, QuarantineAction, fault_text, position_text, positions_of
 from ticdc_local.cli.arguments import feed_argument, in_same_place, place_arguments, refuse
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
 def _act(options: argparse.Namespace, feed: str, messages: list[str]) -> int:
     """Replay or dismiss; 1 if a message stays open, or a position has none. Spark starts where there is one."""
     dismisses, positions = options.action == "dismiss", positions_of(messages)
-    done = tuple(Action) if dismisses else (Action.REPLAYED,)  # a dismissed message may be replayed
+    done = tuple(QuarantineAction) if dismisses else (QuarantineAction.REPLAYED,)  # a dismissed message may be replayed
     absent = quarantine.absent(open_reader(options), feed, positions, done)
     code = 0
     if not absent or len(absent) < len(set(positions)):

@@ -172,7 +172,7 @@ def _tables(lake: DeltaReader, feed: str) -> tuple[TableFacts, ...]:
             name=name,
             view=current.tables[name].name,
             topics=tuple(sorted(topics.get(name, ()))),
-            source=definition.source,
+            source=definition.origin,
             columns=tuple(
                 ColumnFacts(name=column.name, type=column.spark_type, comment=column.comment)
                 for column in typed_columns(definition.table)
