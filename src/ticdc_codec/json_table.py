@@ -153,6 +153,17 @@ class TextImages:
         return wire, self._types.lines(images) if is_changed else wire
 
 
+def without_null(columns: Iterable[Iterable[Any]]) -> list[list[Any]]:
+    """The texts of each column of handle keys. Raises DecodeError for NULL, which no key has: ticdc 8.5.4 and 8.5.5
+    write some values so (docs/defects.md), and the row of another key would be changed."""
+    listed = [[*column] for column in columns]
+    if any(None in column for column in listed):
+        raise DecodeError(
+            "bad_value", "expected a value in each column of the handle key, found null (docs/defects.md)"
+        )
+    return listed
+
+
 def handle_key_lines(columns: Iterable[Iterable[Any]]) -> bytes:
     """Handle keys, given as the texts of each key column, as lines of JSON arrays; no line if there is no column."""
     return _ENCODE_LINES([*zip(*columns, strict=True)])

@@ -105,6 +105,8 @@ REFUSED = {
     "row in a DDL": (DDL.replace(b'"data":null', b'"data":[{}]'), "wrong_type"),
     "number": (UPDATE.replace(b'"1999"', b"1999"), "wrong_type"),
     "object": (UPDATE.replace(b'"1999"', b"{}"), "wrong_type"),
+    "null in the primary key": (written(data=[message()["data"][0] | {"id": None}]), "bad_value"),
+    "null in the primary key before": (written(old=[message()["old"][0] | {"id": None}]), "bad_value"),
     "column missing": (written(data=[{"id": "1", "b": "", "f": "1"}]), "wrong_columns"),
     "column too many": (written(data=[*[message()["data"][0] | {"x": "1"}]]), "wrong_columns"),
     "old has more": (written(old=[{"x": "1"}]), "wrong_columns"),

@@ -84,6 +84,23 @@ def test_the_messages_here_are_valid() -> None:
     assert [type(event) for event in batch] == [RowChange, RowChange, Ddl, Resolved]
 
 
+@pytest.mark.parametrize(
+    "p",
+    [
+        '"t":12,"f":65,"v":"2024-01-01 10:00:00"',
+        '"v":{"t":252,"f":0,"v":"Yg=="},"t":12,"f":65,"v":"2024-01-01 10:00:00"',
+    ],
+)
+def test_a_column_may_be_called_as_a_member_of_one_that_lost_its_name(p: str) -> None:
+    """wire.md 8.3: ``v`` is a text without flags, and what is left of ``n`` in ``p`` has a member of that name."""
+    columns = '"id":{"t":3,"h":true,"f":11,"v":1},"v":{"t":252,"f":0,"v":"YQ=="},"n":{"t":12,"f":65,"v":null}'
+    (update,) = decode(written((key(), f'{{"u":{{{columns}}},"p":{{{p}}}}}'.encode())))
+    assert isinstance(update, RowChange)
+    assert update.after == {"id": "1", "v": "a", "n": None}
+    assert (update.before or {}).get("v") == ("b" if "Yg" in p else None)
+    assert [column.name for column in update.columns if column.defect == "open-lost-name"] == ["n"]
+
+
 def u(**changed: Any) -> Pair:
     return written((key(), {"u": cells(**changed)}))
 
@@ -147,6 +164,9 @@ REFUSED = {
     "loose members of no column": (written((key(), {"u": cells(), "p": {"t": 9, "f": 65, "v": 1}})), "wrong_columns"),
     "loose members that are none": (written((key(), {"u": cells(), "p": {"t": 8, "v": 1}})), "wrong_type"),
     "a loose type that is none": (written((key(), {"u": cells(), "p": {"t": "x", "f": 65, "v": 1}})), "wrong_columns"),
+    "null in the key": (u(id=None), "bad_value"),
+    "null in the key of p": (written((key(), {"u": cells(), "p": cells(id=None)})), "bad_value"),
+    "null in the key of d": (written((key(), {"d": cells(id=None)})), "bad_value"),
     "text for a number": (u(id="1"), "wrong_type"),
     "fraction": (u(id=1.5), "wrong_type"),
     "true": (u(id=True), "wrong_type"),

@@ -19,7 +19,7 @@ from ticdc_codec.canal_json.table import CanalTableReader, RowMembers, TableRead
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
 from ticdc_codec.json_rows import JsonRows, MessageRowSpec, RowTexts, SingleRow, contents_of
-from ticdc_codec.json_table import handle_key_lines, old_handle_keys
+from ticdc_codec.json_table import handle_key_lines, old_handle_keys, without_null
 from ticdc_codec.json_text import Unreadable, check_replaced_bytes, names_of
 from ticdc_codec.message import stored_value
 from ticdc_codec.options import SinkOptions
@@ -123,14 +123,15 @@ class _CanalRows(MessageRowSpec[_Group, RowTexts]):
         check_replaced_bytes(texts.texts, wire, wire_old)
         commit_ts, commit_ms = self._commits(rows, commits)
         is_delete = op is Op.DELETE  # its data is the row before it (wire.md 1.4.1)
-        old_keys = old_handle_keys(table.key_columns(old), table.key_columns(data)) if op is Op.UPDATE else None
+        key = without_null(table.key_columns(data))
+        old_keys = old_handle_keys(without_null(table.key_columns(old)), key) if op is Op.UPDATE else None
         columns = RowColumns(
             messages=items,
             op=op,
             layout=table.layout,
             commit_ts=commit_ts,
             commit_ms=commit_ms,
-            handle_keys=handle_key_lines(table.key_columns(data)),
+            handle_keys=handle_key_lines(key),
             old_handle_keys=old_keys,
             before=after if is_delete else before,
             after=b"" if is_delete else after,

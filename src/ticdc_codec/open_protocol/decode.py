@@ -19,7 +19,7 @@ from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, checked_tso, 
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
 from ticdc_codec.json_rows import JsonRows, RowSpec, RowTexts, SingleRow
-from ticdc_codec.json_table import handle_key_lines, make_room, old_handle_keys
+from ticdc_codec.json_table import handle_key_lines, make_room, old_handle_keys, without_null
 from ticdc_codec.json_text import Unreadable, check_replaced_bytes, names_of, quotes_of_all, unreadable
 from ticdc_codec.message import MAX_DECOMPRESSED, decompress, stored_message
 from ticdc_codec.open_protocol.frame import DDL, RESOLVED, ROW, Key, key_texts, offset_of, read_key, texts_of
@@ -342,6 +342,7 @@ def _columns(
     chosen_texts = [texts[at] for at in chosen]
     _check_names(chosen_texts, quotes + old_quotes + 2 * len(chosen) * members)
     keys = [event.key for event in events]
+    new_key, old_key = without_null(table.key_columns(new)), without_null(table.key_columns(old)) if old else None
     images, old_images = table.lines(new), table.lines(old) if old else b""
     check_replaced_bytes(chosen_texts, images, old_images)
     return RowColumns(
@@ -350,8 +351,8 @@ def _columns(
         op=op,
         layout=table.layout,
         commit_ts=_checked_tsos([key.ts for key in keys]),
-        handle_keys=handle_key_lines(table.key_columns(new)),
-        old_handle_keys=old_handle_keys(table.key_columns(old), table.key_columns(new)) if old else None,
+        handle_keys=handle_key_lines(new_key),
+        old_handle_keys=None if old_key is None else old_handle_keys(old_key, new_key),
         before=images if op is Op.DELETE else old_images,
         after=b"" if op is Op.DELETE else images,
         # Only the handle key is in the value (wire.md 1.2.2); a row in claim-check storage is whole.

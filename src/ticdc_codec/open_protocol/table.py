@@ -95,14 +95,16 @@ def described(value: bytes) -> tuple[bytes, tuple[Cell, ...], frozenset[str]]:
         whole = images.get("u", images.get("d"))
         if not whole:
             raise DecodeError("wrong_columns", "expected columns in u or d of a row, found none")
-        cells = tuple(_cell(name, cell, [image.get(name) for image in images.values()]) for name, cell in whole.items())
+        lost: frozenset[str] = frozenset()
         if any(_is_loose(cell) for cell in images.get("p", {}).values()):
             value, lost = _without_loose(value)
-            return value, cells, lost
-        names_of(value)
+            images = read_images(value)
+        else:
+            names_of(value)
+        cells = tuple(_cell(name, cell, [image.get(name) for image in images.values()]) for name, cell in whole.items())
     except Unreadable as error:
         raise unreadable(error, value) from None
-    return value, cells, frozenset()
+    return value, cells, lost
 
 
 def _cell(name: str, cell: Raw, in_images: Iterable[Raw | None]) -> Cell:
