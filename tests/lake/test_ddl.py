@@ -200,6 +200,9 @@ def test_states_older_than_the_retention_are_deleted_and_refused(feed: Changefee
     versions = {name: state.version for name, state in feed.state.tables.items()}
     assert versions == {name: feed.data_versions()[state.data] for name, state in feed.state.tables.items()}
 
+    longer = maintain(feed.lake, replace(config, retention_days=30))
+    assert (longer.since, longer.dropped) == (done.since, ()), "what is gone stays gone"
+
 
 def test_unsupported_ddl_blocks_its_table_at_the_last_correct_state(feed: Changefeed) -> None:
     stopped = state(feed, "stuck")

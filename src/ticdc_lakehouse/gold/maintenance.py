@@ -71,13 +71,16 @@ class Maintained:
 
 
 def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Maintained:
-    """Keep what was the state within the retention time (before ``now``), compact it, and delete the rest."""
+    """Keep what was the state within the retention time (before ``now``), compact it, and delete the rest. What is gone
+    stays gone where the retention has been raised since."""
     create_tables(lake)  # of a feed that never ran they may be missing
     feed, days = config.feed, config.retention_days
     since = (now or datetime.now(UTC)) - timedelta(days=days)
+    since = max(since, kept_since(lake, feed) or since)
     first = _first_shown(lake, feed, since)
+    known = data_tables(lake, feed)  # first: what gold publishes meanwhile is none of it
     needed = _needed(lake, feed, first, days)
-    unneeded = sorted(data_tables(lake, feed) - needed)
+    unneeded = sorted(known - needed)
     before = published(lake, feed)
     names = live_names(before.tables.values())
     # Else, after a run that died before it renamed, one table would be put back to a version of another.
@@ -90,13 +93,14 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
         found = {state.data: _restore(commits, state) for state in before.tables.values() if state.version >= 0}
     for name in unreadable:
         lake.drop(Layer.LIVE, name)
-    for data in sorted(needed):
+    kept = [data for data in sorted(needed) if lake.exists(Layer.LIVE, live_name(names, data))]
+    for data in kept:
         _compact(lake, live_name(names, data), given.get(data, {}), days)
     newest = {data: own_version(lake, live_name(names, data), at, commits.run) for data, at in found.items()}
     _pin(lake, config, before, newest)
     forget_states(lake, feed, first)
     _compact_shared(lake, feed)
-    return Maintained(feed=feed, since=since, compacted=len(needed), dropped=tuple(unreadable))
+    return Maintained(feed=feed, since=since, compacted=len(kept), dropped=tuple(unreadable))
 
 
 def _restore(commits: Commits, state: TableState) -> int:
