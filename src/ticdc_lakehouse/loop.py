@@ -128,7 +128,7 @@ class _Feed:
             done = self.round()
         except _FAILURES as error:
             self.failures += 1
-            self.known = None
+            self.known, self.undecoded = None, True
             first = max(_LEAST_BETWEEN_TRIES, every_seconds)
             pause = min(LONGEST_PAUSE, first * 2.0 ** min(self.failures, _MOST_DOUBLINGS))
             self.not_before = time.monotonic() + pause

@@ -75,16 +75,13 @@ class Commit:
     tso: int | None
     run: str | None
     timestamp: str = ""
+    restored_to: int | None = None
+    """The earlier version to which it put the table back."""
 
     @property
     def merged(self) -> bool:
         """Whether it merged rows, rather than followed a DDL."""
         return self.operation == "MERGE"
-
-    @property
-    def restored(self) -> bool:
-        """Whether it put the table back to an earlier version."""
-        return self.operation == "RESTORE"
 
 
 def commits_since(lake: Lake, name: str, version: int) -> tuple[int, list[Commit]]:
@@ -95,8 +92,14 @@ def commits_since(lake: Lake, name: str, version: int) -> tuple[int, list[Commit
 
 
 def _commit(row: Row) -> Commit:
-    metadata = _metadata(row["userMetadata"])
-    return Commit(version=row["version"], operation=row["operation"], timestamp=str(row["timestamp"]), **metadata)
+    restored_to = (row["operationParameters"] or {}).get("version") if row["operation"] == "RESTORE" else None
+    return Commit(
+        version=row["version"],
+        operation=row["operation"],
+        timestamp=str(row["timestamp"]),
+        restored_to=None if restored_to is None else int(restored_to),
+        **_metadata(row["userMetadata"]),
+    )
 
 
 def _metadata(text: str | None) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pyspark.sql import DataFrame
 
 from ticdc_codec.errors import ApplyError
-from ticdc_lakehouse.catalog import Lake
+from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.alter_table import alter
 from ticdc_lakehouse.gold.eventual import purge
 from ticdc_lakehouse.gold.irregular import first_irregular
@@ -21,6 +21,7 @@ from ticdc_lakehouse.gold.merge import changes_sql, first_rows, merge
 from ticdc_lakehouse.gold.plain_bytes import first_unquoted_sql, unquoted_point
 from ticdc_lakehouse.gold.source_rows import needs_source, read_whole
 from ticdc_lakehouse.gold.staging import may_stop
+from ticdc_lakehouse.gold.state import check_is_newest
 from ticdc_lakehouse.log import log
 from ticdc_lakehouse.planning.naming import dropped_name
 from ticdc_lakehouse.planning.planning_input import GoldConfig
@@ -43,6 +44,8 @@ class GoldRun:
     commits: Commits
     names: Mapping[str, str]
     """Stable id to name of the live tables that are published, or about to be out of an export."""
+    number: int = 0
+    """Of the published window on which it began."""
     source: Sessions | None = None
     """Sessions in TiDB, for rows that no message has whole."""
     undisturbed: bool = False
@@ -108,6 +111,8 @@ class PlannedTable:
     """The TSO at which it is: of the last step that was done."""
     written: bool = False
     """Whether the table has versions after ``version`` that are to be looked up."""
+    created: bool = False
+    """Whether this run made it."""
     done: list[Step] = field(default_factory=list)
     learned: set[PendingDefault] = field(default_factory=set)
     """Values of old rows that became known on the way: the plan's definitions have them as pending."""
@@ -118,7 +123,9 @@ class PlannedTable:
         state, feed = self.plan.state, self.run.config.feed
         assert state is not None
         newest, commits = commits_since(self.run.lake, self.name, self.version)
-        restored = [at for at, c in enumerate(commits) if c.restored and (c.feed, c.tso) == (feed, state.applied_tso)]
+        restored = [
+            at for at, commit in enumerate(commits) if (commit.feed, commit.restored_to) == (feed, self.version)
+        ]
         commits = commits[restored[-1] + 1 :] if restored else commits
         done = steps_done(self.plan, commits, feed) if alone and self._goes_through() else None
         if done is None and commits:
@@ -191,6 +198,8 @@ class PlannedTable:
         """The plan as far as it was done. A table without a row is made now, and ``version`` is its newest one."""
         self._create_if_missing()
         self._read_version()
+        if self.created and self.run.lake.root is None:  # no lock kept another run from making it anew
+            own_version(self.run.lake, self.name, -1, self.run.commits.run)
         return self.plan if self.stop is None else _done_part(self.plan, self.done, self.stop)
 
     def _merge_rows(self, rows: MergeRows) -> Stop | None:
@@ -276,9 +285,11 @@ class PlannedTable:
     def _create(self, lake: Lake, rows: DataFrame | None = None) -> None:
         """Create the live table in one commit, empty or with its first rows."""
         config = self.run.config
-        drop_unpublished(self.run.lake, self.name, config.feed)
+        if self.run.lake.exists(Layer.LIVE, self.name):
+            check_is_newest(self.run.lake, config.feed, self.run.number)
+            drop_unpublished(self.run.lake, self.name, config.feed)
         create_live_table(lake, self.name, self.table, data=self.data, config=config, rows=rows)
-        self.version = 0
+        self.version, self.created = 0, True
 
 
 def _done_part(plan: TablePlan, done: list[Step], stop: Stop) -> TablePlan:

@@ -9,6 +9,7 @@ nothing: images stay texts. Segments that it cannot serve (`is_stageable`) are r
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -32,25 +33,35 @@ from ticdc_lakehouse.sql.text import folded_sql, rows_sql
 
 FEWEST = 8
 """Segments from which on one pass is faster than a scan for each."""
+_ABANDONED_AFTER_SECONDS = 86_400
 _SEGMENTS = "segment: INT, of_database: STRING, of_table: STRING, since: BIGINT, until: BIGINT"
 
 
 @contextmanager
 def staged(lake: Lake, config: GoldConfig, plan: WindowPlan) -> Iterator[WindowPlan]:
     """The plan whose row steps read what one pass staged, where that is worth it. The staged files are there within;
-    those of a run that died are removed first."""
+    those of runs that died are removed first."""
     folder = Path(lake.checkpoint(f"gold_{config.feed}")) / "stage"
-    shutil.rmtree(folder, ignore_errors=True)
+    _remove_abandoned(lake, folder)
     rows = [step for table in (*plan.tables, *plan.recoverable) for step in table.steps if is_stageable(config, step)]
     if len(rows) < FEWEST:
         yield plan
         return
-    path = str(folder / str(uuid4()))
+    path = str(folder / f"{int(time.time())}_{uuid4()}")
     try:
         write_stage(lake, config.feed, rows, path)
         yield _with_stages(config, plan, path)
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _remove_abandoned(lake: Lake, folder: Path) -> None:
+    """Remove what dead runs staged: on a laptop everything, since the lock keeps others out (`run_lock`); elsewhere
+    what is older than a day."""
+    for staged_files in folder.glob("*"):
+        begun = staged_files.name.partition("_")[0]
+        if lake.root is not None or not begun.isdecimal() or int(begun) < time.time() - _ABANDONED_AFTER_SECONDS:
+            shutil.rmtree(staged_files, ignore_errors=True)
 
 
 def is_stageable(config: GoldConfig, step: Step) -> bool:

@@ -49,6 +49,7 @@ from ticdc_lakehouse.sql.text import literal
 COMPLETE_EVERY = 50
 """Windows after which the states of all tables are written again: so many windows are read at most."""
 
+_NOTHING = "this one publishes nothing"
 _Key = tuple[TableName, int | None]
 """A row of ``ops.table_states``: the table's name, and the commit_ts of its end if it was dropped."""
 
@@ -71,6 +72,13 @@ def newest(lake: Reader, feed: str, known: Published) -> Published:
         return published(lake, feed)
     number = _largest_number(lake, feed, f"number >= {known.number}")
     return known if number in (None, known.number) else published(lake, feed)
+
+
+def check_is_newest(lake: Reader, feed: str, number: int) -> None:
+    """Raises ConfigError if another window than ``number`` is the newest: another run has published meanwhile."""
+    newest_number = _largest_number(lake, feed, "true") or 0
+    if newest_number != number:
+        raise ConfigError(f"feed {feed}: another run published window {newest_number} meanwhile; {_NOTHING}")
 
 
 def _largest_number(lake: Reader, feed: str, where: str) -> int | None:
@@ -229,7 +237,7 @@ def _commit(lake: Lake, identity: Identity, row: Mapping[str, object]) -> None:
     there = rows_of(lake, WINDOWS, identity.feed).where(F.col("number") == identity.number).collect()
     if [row["run"] for row in there] != [identity.run]:
         by = f" {with_time(there[0]['tso'])}" if there else ""
-        raise ConfigError(f"feed {identity.feed}: another run published{by} meanwhile; this one publishes nothing")
+        raise ConfigError(f"feed {identity.feed}: another run published{by} meanwhile; {_NOTHING}")
 
 
 def published_feeds(lake: Reader) -> list[str]:

@@ -188,10 +188,12 @@ def is_marker_view(name: str) -> bool:
 
 def refresh(lake: Lake, config: GoldConfig) -> None:
     """Let live tables have the names, and views show the versions, that are published: in a new session, or after a run
-    that died."""
-    now = published(lake, config.feed)
-    if not restore_names(lake, config, now):
-        show(lake, config, now)
+    that died. Again where another run publishes meanwhile, whose views would be put back."""
+    shown = -1
+    while (now := published(lake, config.feed)).number != shown:
+        if not restore_names(lake, config, now):
+            show(lake, config, now)
+        shown = now.number
 
 
 def restore_names(lake: Lake, config: GoldConfig, now: Published) -> bool:

@@ -153,6 +153,7 @@ def _gold_run(
         config=config,
         commits=Commits(lake=lake, feed=config.feed, run=str(uuid4())),
         names={**live_names(before.tables.values()), **{state.data: state.data for state in restart.tables.values()}},
+        number=before.number,
         source=source,
         undisturbed=undisturbed,
     )

@@ -1,0 +1,148 @@
+"""Two runs on one feed, which no lock keeps apart on Databricks: the one that publishes first is not harmed."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from changefeed import Changefeed, Source, at
+
+from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse.bronze import landing
+from ticdc_lakehouse.catalog import USER_METADATA, Lake, Layer
+from ticdc_lakehouse.gold import planned_table, staging, views, windows
+from ticdc_lakehouse.gold.live_commits import Commits, restore
+from ticdc_lakehouse.loop import FailedRound, Round, rounds
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from ticdc_local.broker import Broker
+
+pytestmark = pytest.mark.long
+
+A = Source(table="a")
+
+
+@pytest.fixture
+def feed(spark: SparkSession, broker: Broker, tmp_path: Path) -> Changefeed:
+    """One row has landed, and its watermark."""
+    feed = Changefeed(spark, broker, tmp_path / "lake")
+    feed.send(0, A.insert(at(1), 1, "first"))
+    feed.resolve(at(2))
+    feed.load()
+    return feed
+
+
+def test_a_table_that_was_published_meanwhile_is_not_made_anew(
+    feed: Changefeed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply_plans = windows._apply_plans
+
+    def beside_another(*arguments: Any) -> Any:
+        monkeypatch.setattr(windows, "_apply_plans", apply_plans)
+        windows.apply(feed.lake, feed.run.gold_config)
+        return apply_plans(*arguments)
+
+    monkeypatch.setattr(windows, "_apply_plans", beside_another)
+    with pytest.raises(ConfigError, match="another run published window 1 meanwhile; this one publishes nothing"):
+        windows.apply(feed.lake, feed.run.gold_config, until_tso=at(2))
+    assert feed.rows("a") == {1: ("first",)}
+    feed.send(0, A.insert(at(3), 2, "second"))
+    feed.resolve(at(4))
+    feed.go()
+    assert feed.rows("a") == {1: ("first",), 2: ("second",)}
+
+
+def test_a_new_table_that_another_run_made_anew_is_not_published(
+    feed: Changefeed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create, gold_run = planned_table.create_live_table, windows._gold_run
+
+    def create_and_lose(lake: Lake, name: str, *others: Any, **named: Any) -> None:
+        create(lake, name, *others, **named)
+        feed.lake.drop(Layer.LIVE, name)
+        lake.spark.conf.set(USER_METADATA, '{"run": "another"}')
+        create(lake, name, *others, **named)
+
+    def run_without_lock(*arguments: Any, **named: Any) -> planned_table.GoldRun:
+        return replace(gold_run(*arguments, **named), lake=replace(feed.lake, root=None))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(planned_table, "create_live_table", create_and_lose)
+        patch.setattr(windows, "_gold_run", run_without_lock)
+        with pytest.raises(ConfigError, match="another run wrote version 0 "):
+            feed.apply()
+    assert feed.state.number == 0
+    feed.apply()
+    assert feed.rows("a") == {1: ("first",)}
+
+
+def test_views_that_another_run_moved_on_are_not_put_back(feed: Changefeed, monkeypatch: pytest.MonkeyPatch) -> None:
+    feed.apply()
+    feed.send(0, A.update(at(3), (1, "first"), (1, "second")))
+    feed.resolve(at(4))
+    feed.load()
+    show = views.show
+
+    def beside_another(*arguments: Any) -> None:
+        monkeypatch.setattr(views, "show", show)
+        windows.apply(feed.lake, feed.run.gold_config)
+        show(*arguments)
+
+    views.mark_stale(feed.lake, feed.name)
+    monkeypatch.setattr(views, "show", beside_another)
+    views.refresh(feed.lake, feed.run.gold_config)
+    assert feed.state.tso == at(4)
+    assert feed.rows("a") == {1: ("second",)}
+
+
+def test_a_restore_to_an_older_version_than_the_published_one_is_undone(feed: Changefeed) -> None:
+    """As maintenance does that began before the window, and publishes nothing then."""
+    feed.apply()
+    feed.send(0, A.update(at(3), (1, "first"), (1, "second")))
+    feed.resolve(at(4))
+    feed.go()
+    state = feed.state.tables["shop", "a"]
+    maintenance = Commits(lake=feed.lake, feed=feed.name, run="maintenance")
+    restore(maintenance.at(state.applied_tso), state.name, state.version - 1)
+    feed.send(0, A.insert(at(5), 2, "third"))
+    feed.resolve(at(6))
+    feed.go()
+    assert feed.rows("a") == {1: ("second",), 2: ("third",)}
+
+
+def test_what_another_run_has_staged_stays_for_a_day(feed: Changefeed, tmp_path: Path) -> None:
+    names = {"dead": f"{int(time.time()) - 100_000}_x", "alive": f"{int(time.time())}_x", "of an earlier build": "x"}
+    for name in names.values():
+        (tmp_path / name).mkdir()
+    lake = replace(feed.lake, root=None)
+    staging._remove_abandoned(lake, tmp_path)
+    assert [folder.name for folder in tmp_path.glob("*x")] == [names["alive"]]
+    staging._remove_abandoned(feed.lake, tmp_path)
+    assert [*tmp_path.glob("*x")] == []
+
+
+def test_a_loop_decodes_what_a_failed_round_landed(feed: Changefeed, monkeypatch: pytest.MonkeyPatch) -> None:
+    landed, failed = landing._landed, []
+
+    def fail_once(*arguments: Any) -> Any:
+        if feed.state.number and not failed:
+            failed.append(True)
+            raise OSError("the disk is away")
+        return landed(*arguments)
+
+    monkeypatch.setattr(landing, "_landed", fail_once)
+    steps = rounds([feed.run], every_seconds=0, count=3)
+    assert isinstance(next(steps), Round)
+    feed.send(0, A.insert(at(3), 2, "second"))
+    feed.resolve(at(4))
+    assert isinstance(next(steps), FailedRound)
+    last = next(steps)
+    assert isinstance(last, Round)
+    assert (last.messages, last.tso) == (0, at(4))
+    assert feed.rows("a") == {1: ("first",), 2: ("second",)}
