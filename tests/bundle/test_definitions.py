@@ -71,6 +71,12 @@ def test_each_file_has_one_resource_and_its_name(file: Path) -> None:
     assert len(resources) == 1
 
 
+@pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)
+def test_decisions_cite_the_documentation(file: Path) -> None:
+    comments = [line.strip() for line in file.read_text().splitlines() if line.lstrip().startswith("#")]
+    assert any("https://docs.databricks.com/" in line for line in comments)
+
+
 def test_maintenance_does_not_begin_with_a_run_of_the_job() -> None:
     """Of the two, the one that publishes second publishes nothing."""
     job, maintenance = (MAIN["variables"][name]["default"].split()[1] for name in ("schedule", "maintenance_schedule"))
