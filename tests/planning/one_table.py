@@ -103,3 +103,16 @@ def after_window(now: PlanningInput, tso: int) -> PlanningInput:
     }
     known = {p.definition.data: p.definition for p in made if p.definition}
     return replace(now, before=Published(tso=now.tso, tables=tables), known=known, blocking_points={}, tso=tso)
+
+
+def check_stop(made: TablePlan, through: int, reason: str | None) -> None:
+    """Assert that a plan ends where expected, for this reason, and whether it stays so until an override."""
+    assert made.through == through
+    if reason is None:
+        assert block_reason(made) is None
+    else:
+        assert block_reason(made) is not None
+        assert reason in block_reason(made)
+    waits = any(word in (block_reason(made) or "") for word in ("nobody",))
+    unsupported = made.stop is not None and made.stop.kind is StopKind.UNSUPPORTED_DDL
+    assert needs_override(made) == (unsupported and not waits)
