@@ -47,7 +47,7 @@ class TableReader(Protocol):
         """Reads a row's text as an object of the table's Struct type. Raises DecodeError or one of ``Unreadable``."""
 
 
-class RowGroup(Protocol):
+class PrefixGroup(Protocol):
     """What rows with one prefix have in common."""
 
     @property
@@ -65,7 +65,7 @@ class RowTexts:
 
 Item = TypeVar("Item")
 """Where a row is in the batch: for protocols with one event a message the message's number."""
-Group = TypeVar("Group", bound=RowGroup)
+Group = TypeVar("Group", bound=PrefixGroup)
 Texts = TypeVar("Texts", bound=RowTexts)
 
 

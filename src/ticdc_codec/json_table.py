@@ -7,9 +7,9 @@ column that the message leaves out (what an update has not changed).
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import UNSET, Raw
@@ -227,3 +227,16 @@ def make_room(cache: dict[Any, Any] | set[bytes]) -> None:
     """Clears a cache that is full."""
     if len(cache) >= _MOST_KEPT:
         cache.clear()
+
+
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
+
+
+def cached(cache: dict[Key, Value], key: Key, make: Callable[[], Value]) -> Value:
+    """The cache's value of ``key``; one that is missing is made and added. Raises what ``make`` raises."""
+    value = cache.get(key)
+    if value is None:
+        make_room(cache)
+        value = cache[key] = make()
+    return value

@@ -88,8 +88,8 @@ def protocol_named(name: str) -> Protocol:
 class Decoder:
     """Decodes batches of messages of one feed; caches what repeats from batch to batch."""
 
-    def __init__(self, protocol: str, options: SinkOptions, known: DecoderContext = NO_CONTEXT) -> None:
-        self._decode = protocol_named(protocol).decoder(options, known)
+    def __init__(self, protocol: str, options: SinkOptions, context: DecoderContext = NO_CONTEXT) -> None:
+        self._decode = protocol_named(protocol).decoder(options, context)
 
     def decode(self, keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
         """The messages' events as EVENTS columns, in order; a message that is not valid is one row of kind

@@ -33,9 +33,9 @@ AFTER = {"id": "1", "b": "ff", "f": "0.5", "y": "0000", "t": "2024-01-01 00:00:0
          "u": "18446744073709551615", "s": "é"}  # fmt: skip
 
 
-def decode(*values: bytes | None, known: DecoderContext | None = None, **options: object) -> list[Event]:
+def decode(*values: bytes | None, context: DecoderContext | None = None, **options: object) -> list[Event]:
     given_options = ZONE | {name.replace("_", "-"): value for name, value in options.items()}
-    decoder = Decoder("simple", sink_options("simple", given_options), known or DecoderContext(schemas=KNOWN))
+    decoder = Decoder("simple", sink_options("simple", given_options), context or DecoderContext(schemas=KNOWN))
     batch = decoder.decode([None] * len(values), values)
     batch.validate(full=True)
     return [event for _, event in events_of(batch)]

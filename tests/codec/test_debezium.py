@@ -31,8 +31,8 @@ def options_of(file: str, **more: object) -> SinkOptions:
 @cache
 def decode(case: Case, *, declared: bool = True) -> list[Event]:
     """The events of a case, with the tables' definitions or without. No test may change them."""
-    known = definitions(case) if declared else NO_CONTEXT
-    batch = Decoder("debezium", options_of(case.file), known).decode(case.keys, case.values)
+    context = definitions(case) if declared else NO_CONTEXT
+    batch = Decoder("debezium", options_of(case.file), context).decode(case.keys, case.values)
     return [event for _, event in events_of(batch)]
 
 

@@ -76,10 +76,10 @@ VALID = (INSERT, UPDATE, DELETE, BARE, DDL, WATERMARK)
 
 
 def decode(
-    *messages: bytes | None, key: bytes | None = KEY, known: DecoderContext | None = None, **options: object
+    *messages: bytes | None, key: bytes | None = KEY, context: DecoderContext | None = None, **options: object
 ) -> list[Event]:
     given_options = {name.replace("_", "-"): option for name, option in options.items()}
-    decoder = Decoder("debezium", sink_options("debezium", given_options), known or DecoderContext())
+    decoder = Decoder("debezium", sink_options("debezium", given_options), context or DecoderContext())
     batch = decoder.decode([key] * len(messages), messages)
     batch.validate(full=True)
     return [event for _, event in events_of(batch)]
@@ -274,18 +274,18 @@ def test_white_space_and_order_mean_nothing() -> None:
 def test_a_definition_gives_digits_and_types() -> None:
     types = {"id": "int(11)", "b": "varbinary(9)", "u": "bigint(20) unsigned", "f": "double", "m": "decimal(10,2)",
              "d": "date", "t": "time(6)", "z": "timestamp(3)", "x": "bit(10)"}  # fmt: skip
-    known = DecoderContext(
+    context = DecoderContext(
         schemas={("d", "t", 0): tuple(Column(name=n, type=t, key=n == "id") for n, t in types.items())}
     )
-    typed, bare = (row(message, known=known) for message in (INSERT, BARE))
+    typed, bare = (row(message, context=context) for message in (INSERT, BARE))
     assert (typed.after, typed.handle_key) == (bare.after, bare.handle_key)
     assert (bare.after or {})["m"] == "1.50"
     assert [column.type for column in bare.columns] == [*types.values()]
-    assert row(BARE, key=None, known=known).handle_key == '["1"]'
+    assert row(BARE, key=None, context=context).handle_key == '["1"]'
     shorter = DecoderContext(
         schemas={("d", "t", 0): (Column(name="t", type="time"), Column(name="m", type="decimal(9,0)"))}
     )
-    assert failure(BARE, known=shorter).reason == "bad_value"
+    assert failure(BARE, context=shorter).reason == "bad_value"
 
 
 @pytest.mark.parametrize(
@@ -293,8 +293,8 @@ def test_a_definition_gives_digits_and_types() -> None:
 )
 def test_a_definition_of_another_type_than_the_message_says_is_not_used(name: str, older: str) -> None:
     """From before a DDL, and of the same Connect type: ``tidb_type`` is right."""
-    known = DecoderContext(schemas={("d", "t", 0): (Column(name=name, type=older),)})
-    assert (row(INSERT, known=known).after, row(INSERT, known=known).columns) == (
+    context = DecoderContext(schemas={("d", "t", 0): (Column(name=name, type=older),)})
+    assert (row(INSERT, context=context).after, row(INSERT, context=context).columns) == (
         row(INSERT).after,
         row(INSERT).columns,
     )

@@ -32,10 +32,10 @@ Values = dict[str, set[tuple[str, str]]]
 """For each type the texts of the wire, and what they are."""
 
 
-def rows(case: Case, known: DecoderContext) -> list[RowChange]:
+def rows(case: Case, context: DecoderContext) -> list[RowChange]:
     file_header = header(case.file)
     options = sink_options(file_header["protocol"], file_header["options"] | {"time-zone": ZONE})
-    decoder = Decoder(file_header["protocol"], options, known)
+    decoder = Decoder(file_header["protocol"], options, context)
     return [event for _, event in events_of(decoder.decode(case.keys, case.values)) if isinstance(event, RowChange)]
 
 

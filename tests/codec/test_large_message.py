@@ -207,8 +207,8 @@ def test_a_row_of_which_the_key_alone_is_known_is_written_so(base: str, option: 
     alone = replace(row(), before={"id": "1"}, after={"id": "1"}, columns=COLUMNS[:1], handle_only=True)
     for handling in ({}, HANDLING[option]):
         (message,) = encode(base, [alone], **handling)
-        known = DecoderContext(schemas={("d", "t", 3): COLUMNS})
-        batch = Decoder(base.split(maxsplit=1)[0], sink(base), known).decode([message.key], [message.value])
+        context = DecoderContext(schemas={("d", "t", 3): COLUMNS})
+        batch = Decoder(base.split(maxsplit=1)[0], sink(base), context).decode([message.key], [message.value])
         ((_, found),) = events_of(batch)
         assert isinstance(found, RowChange)
         assert (found.handle_only, found.before, found.after) == (True, {"id": "1"}, {"id": "1"})
@@ -263,8 +263,8 @@ def test_a_row_that_names_no_key() -> None:
         assert (said.get("data"), said.get("old")) == (image, image)
     for base in ("canal_json", "simple json", "simple avro"):
         (claim,) = encode(base, [bare], max_message_bytes=999, **HANDLING["claim-check"])
-        known = DecoderContext(objects=stored_by([claim]), schemas={("d", "t", 3): bare.columns})
-        batch = Decoder(base.split()[0], sink(base), known).decode([claim.key], [claim.value])
+        context = DecoderContext(objects=stored_by([claim]), schemas={("d", "t", 3): bare.columns})
+        batch = Decoder(base.split()[0], sink(base), context).decode([claim.key], [claim.value])
         ((_, found),) = events_of(batch)
         assert isinstance(found, RowChange)
         assert (found.after, found.handle_only) == (bare.after, False)

@@ -27,8 +27,8 @@ def options_of(file: str) -> SinkOptions:
 
 def decode(case: Case) -> list[Event]:
     protocol = header(case.file)["protocol"]
-    known = definitions(case) if protocol == "debezium" else NO_CONTEXT
-    batch = Decoder(protocol, options_of(case.file), known).decode(case.keys, case.values)
+    context = definitions(case) if protocol == "debezium" else NO_CONTEXT
+    batch = Decoder(protocol, options_of(case.file), context).decode(case.keys, case.values)
     return [event for _, event in events_of(batch)]
 
 

@@ -36,8 +36,8 @@ WRITTEN = [
 ]
 
 
-def decode(values: list[bytes | None], options: SinkOptions, known: DecoderContext | None = None) -> list[Event]:
-    batch = Decoder("simple", options, known or DecoderContext()).decode([None] * len(values), values)
+def decode(values: list[bytes | None], options: SinkOptions, context: DecoderContext | None = None) -> list[Event]:
+    batch = Decoder("simple", options, context or DecoderContext()).decode([None] * len(values), values)
     return [event for _, event in events_of(batch)]
 
 
@@ -97,8 +97,8 @@ def test_columns_are_all_that_rows_need(file: str) -> None:
         rows = [number for number, event in enumerate(events) if isinstance(event, RowChange)]
         if not schemas or len(rows) == len(events):
             continue
-        known = DecoderContext(objects=stored_of(case), schemas=schemas)
-        again = decode([case.values[number] for number in rows], options_of(file), known)
+        context = DecoderContext(objects=stored_of(case), schemas=schemas)
+        again = decode([case.values[number] for number in rows], options_of(file), context)
         assert again == [events[number] for number in rows], case.id
 
 

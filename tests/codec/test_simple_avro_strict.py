@@ -87,17 +87,17 @@ def test_map_of_one_column_many_times_is_not_read_to_its_end(monkeypatch: pytest
 def test_a_string_is_no_number() -> None:
     """wire.md 1.3.2; an ENUM was a string before v8.0."""
     types = {"id": "int(10) unsigned", "e": "enum('a','b')"}
-    known = DecoderContext(
+    context = DecoderContext(
         schemas={("d", "t", VERSION): tuple(Column(name=name, type=of) for name, of in types.items())}
     )
 
     def image(entry: bytes) -> bytes:
         return PREFIX + b"\x02\x02" + entry + b"\0\0"
 
-    assert row(image(b"\x02e\x08\x02b"), known=known, encoding_format="avro").after == {"e": "2"}
-    assert row(image(b"\x04id\x02\x02"), known=known, encoding_format="avro").after == {"id": "1"}
+    assert row(image(b"\x02e\x08\x02b"), context=context, encoding_format="avro").after == {"e": "2"}
+    assert row(image(b"\x04id\x02\x02"), context=context, encoding_format="avro").after == {"id": "1"}
     for text in (b"\x00", b"\x025"):
-        assert failure(image(b"\x04id\x08" + text), known=known, encoding_format="avro").reason == "wrong_type"
+        assert failure(image(b"\x04id\x08" + text), context=context, encoding_format="avro").reason == "wrong_type"
 
 
 def test_a_default_of_bits_is_no_text() -> None:

@@ -62,7 +62,7 @@ def test_what_is_encoded_decodes_to_the_same(events: list[RowChange], encoding: 
     options = sink_options("simple", ZONE | {"encoding-format": encoding, "integrity-check-level": "correctness"})
     values = [message.value for message in encode(events, options)]
     schemas = {(event.database, event.table, event.schema_version or 0): event.columns for event in events}
-    found = decode(*values, known=DecoderContext(schemas=schemas), encoding_format=encoding)
+    found = decode(*values, context=DecoderContext(schemas=schemas), encoding_format=encoding)
     keyless = [{name: getattr(event, name) for name in event.__slots__} for event in found]
     plain = {"handle_key": None, "old_handle_key": None}
     assert [RowChange(**members | plain) for members in keyless] == events
@@ -90,6 +90,6 @@ def test_a_type_without_names_is_written_without(encoding: str) -> None:
     event = RowChange(**members | other)
     options = sink_options("simple", ZONE | {"encoding-format": encoding})
     messages = [message.value for message in encode([event], options)]
-    found = decode(*messages, known=DecoderContext(), encoding_format=encoding)
+    found = decode(*messages, context=DecoderContext(), encoding_format=encoding)
     (read,) = (event for event in found if isinstance(event, RowChange))
     assert (read.after, {column.name: column.type for column in read.columns}) == (values, kinds)

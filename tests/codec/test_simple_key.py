@@ -79,8 +79,8 @@ def test_a_key_of_virtual_columns_is_none(encoding: str, key: tuple[str, ...]) -
     values = in_avro(*map(bytes, filter(None, messages))) if encoding == "avro" else messages
     schema, found = decode(*values, encoding_format=encoding)
     assert isinstance(schema, Bootstrap)
-    known = DecoderContext(schemas={("d", "t", VERSION): schema.columns})
-    assert row(values[1] or b"", known=known, encoding_format=encoding) == found
+    context = DecoderContext(schemas={("d", "t", VERSION): schema.columns})
+    assert row(values[1] or b"", context=context, encoding_format=encoding) == found
     assert found.after == {"id": "1", "w": "1"}
     assert found.handle_key is None
     assert not any(column.key for column in found.columns)

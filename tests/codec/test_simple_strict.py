@@ -196,7 +196,7 @@ def test_columns_may_have_any_name(encoding: str) -> None:
 
 
 def checked(value: bytes, change: tuple[bytes, bytes], **options: Any) -> Event:
-    return decode(value.replace(*change), known=DecoderContext(schemas=SUMMED_SCHEMAS), **options)[0]
+    return decode(value.replace(*change), context=DecoderContext(schemas=SUMMED_SCHEMAS), **options)[0]
 
 
 SUMMED = next(case for case in cases("ticdc-simple-json-checksum") if case.name == "defaults.update.to_null")
@@ -264,8 +264,8 @@ def test_claim_check_objects_that_are_not_right(file: str) -> None:
 
     def claimed(stored: dict[str, bytes], **options: object) -> Event:
         encoding = "avro" if "avro" in file else "json"
-        known = DecoderContext(objects={f"{PLACE}/{at}": value for at, value in stored.items()})
-        return decode(*case.values, known=known, encoding_format=encoding, **options)[-1]
+        context = DecoderContext(objects={f"{PLACE}/{at}": value for at, value in stored.items()})
+        return decode(*case.values, context=context, encoding_format=encoding, **options)[-1]
 
     def reason(content: bytes | None, **options: object) -> str:
         found = claimed({} if content is None else {name: content}, **options)

@@ -111,8 +111,8 @@ def findings(files: Sequence[str]) -> Findings:
     """What these files show."""
     found: Findings = defaultdict(Found)
     for file in files:
-        for known, run in groupby(cases(file), key=definitions):
-            _compare(file, [*run], known, found)
+        for defined, run in groupby(cases(file), key=definitions):
+            _compare(file, [*run], defined, found)
     found.pop(NO_TYPE, None)
     return dict(found)
 
@@ -133,12 +133,12 @@ def _compare(file: str, run: Sequence[Case], defined: DecoderContext, found: Fin
         found[VIRTUAL].at_best(Exactness.ABSENT)
 
 
-def _decoded(file: str, run: Sequence[Case], known: DecoderContext) -> list[Event]:
+def _decoded(file: str, run: Sequence[Case], context: DecoderContext) -> list[Event]:
     head = header(file)
     trust = {"craft-float": "trust"} if head["protocol"] == "craft" else {}
     options = sink_options(head["protocol"], head["options"] | {"time-zone": head["time_zone"]} | trust)
     keys, values = ([*chain(*(case.keys for case in run))], [*chain(*(case.values for case in run))])
-    return [event for _, event in events_of(Decoder(head["protocol"], options, known).decode(keys, values))]
+    return [event for _, event in events_of(Decoder(head["protocol"], options, context).decode(keys, values))]
 
 
 def _types(event: RowChange, kinds: Mapping[str, MysqlType], found: Findings) -> None:

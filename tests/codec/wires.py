@@ -58,7 +58,7 @@ class Wire:
         return [pair for pair in dict.fromkeys(pairs) if len(pair[1] or b"") < 6000]
 
     @cached_property
-    def known(self) -> DecoderContext:
+    def context(self) -> DecoderContext:
         """The schemas that rows of Simple need, and the objects of claim checks."""
         place = header(self.files[0])["options"].get("claim-check-storage-uri")
         stored = {
@@ -84,7 +84,7 @@ class Wire:
         sink = sink_options(
             self.protocol, file_header["options"] | {"time-zone": file_header["time_zone"]} | self.given | given
         )
-        return Decoder(self.protocol, sink, self.known)
+        return Decoder(self.protocol, sink, self.context)
 
     def decode(self, messages: Sequence[Pair], decoder: Decoder | None = None, **options: object) -> list[list[Event]]:
         """The events of each message; the columns are checked against their types."""

@@ -35,9 +35,9 @@ _NO_EXTENSION = Extension()
 _ENCODE = msgspec.json.Encoder().encode
 
 
-def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:
-    """A decoder of batches of messages, which reads claim-check objects of ``known``."""
-    protocol = _CanalRows(options, known.objects)
+def decoder(options: SinkOptions, context: DecoderContext) -> DecodeBatch:
+    """A decoder of batches of messages, which reads claim-check objects of ``context``."""
+    protocol = _CanalRows(options, context.objects)
     rows = JsonRows(protocol)
 
     def decode(_: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
@@ -65,9 +65,10 @@ class _Head(msgspec.Struct, forbid_unknown_fields=True, gc=False):
 _HEAD = msgspec.json.Decoder(_Head)
 
 
-def _head_of(value: bytes) -> bytes:
-    """What a message of either writer has before ``es``, without a bracket at its end; any bytes of another."""
-    return value[: value.find(b',"es":')]
+def _prefixes(values: Iterable[bytes]) -> list[bytes]:
+    """The heads: what a message of either writer has before ``es``, without a bracket at its end; any bytes of
+    another."""
+    return [value[: value.find(b',"es":')] for value in values]
 
 
 def _is_head(head: bytes) -> bool:
@@ -101,8 +102,7 @@ class _CanalRows(MessageRowSpec[_Group, RowTexts]):
 
     def prefixes(self, items: Sequence[int]) -> list[bytes]:
         """The heads."""
-        # _head_of, not called
-        return [value[: value.find(b',"es":')] for value in map(self.values.__getitem__, items)]
+        return _prefixes(map(self.values.__getitem__, items))
 
     def cut(self, group: _Group, items: Sequence[int]) -> RowTexts:
         """The members from ``es`` on."""
@@ -159,7 +159,7 @@ class _CanalRows(MessageRowSpec[_Group, RowTexts]):
         if location is not None:
             value, envelope = self._stored(envelope, location)
         table = self._tables.described(envelope)
-        head = _head_of(value)
+        head = _prefixes([value])[0]
         return SingleRow(
             item=item,
             group=_Group(table, _OPS[envelope.type], len(head)),

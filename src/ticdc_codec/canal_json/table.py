@@ -30,6 +30,7 @@ from ticdc_codec.json_table import (
     Image,
     ImageTypes,
     TextImages,
+    cached,
     check_names,
     make_room,
 )
@@ -194,12 +195,11 @@ class TableReaders:
             raise envelope.fault("unknown_type", f"expected types of TiDB in mysqlType, found {unknown[0][:80]!r}")
         ordered = {name: types[name] for name in names}  # mysqlType's own order is a Go map's (wire.md 1.4.1)
         description = (envelope.database, envelope.table, keys, *ordered.items())
-        table = self._by_description.get(description)
-        if table is None:
-            make_room(self._by_description)
-            table = self._by_description[description] = CanalTableReader(
-                envelope.database, envelope.table, keys, ordered
-            )
+        table = cached(
+            self._by_description,
+            description,
+            lambda: CanalTableReader(envelope.database, envelope.table, keys, ordered),
+        )
         make_room(table.sql_types)
         table.sql_types.add(bytes(envelope.sql_type))
         return table

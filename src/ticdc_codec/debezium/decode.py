@@ -40,10 +40,10 @@ _OPS_BY_CODE = {ord(letter): op for letter, op in _OPS.items()}
 _ENCODE = msgspec.json.Encoder().encode
 
 
-def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:
-    """A decoder of batches of messages; definitions are looked up in ``known`` with schema version 0."""
+def decoder(options: SinkOptions, context: DecoderContext) -> DecodeBatch:
+    """A decoder of batches of messages; definitions are looked up in ``context`` with schema version 0."""
     compression = options.large_message_handle_compression
-    protocol = _DebeziumRows(TableReaders(known, options.time_zone))
+    protocol = _DebeziumRows(TableReaders(context, options.time_zone))
     rows = JsonRows(protocol)
 
     def decode(keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
@@ -79,10 +79,9 @@ _AFTER_OP = len('",')
 _BEFORE_IMAGES = ["source", "ts_ms", "transaction", "op"]
 
 
-def prefix_of(value: bytes) -> bytes:
-    """What identifies the table in both writers: ``source.db`` and ``table``; no more than a hint."""
-    at = value.find(b',"db":')
-    return value[at : value.find(b',"server_id":', at)]
+def _prefixes(values: Iterable[bytes]) -> list[bytes]:
+    """What identifies each row's table in both writers: ``source.db`` and ``table``; no more than a hint."""
+    return [value[(at := value.find(b',"db":')) : value.find(b',"server_id":', at)] for value in values]
 
 
 def pattern_of(value: bytes) -> PrefixPattern | None:
@@ -126,12 +125,8 @@ class _DebeziumRows(MessageRowSpec[_Group, _Texts]):
         super().__init__()
 
     def prefixes(self, items: Sequence[int]) -> list[bytes]:
-        """``prefix_of`` of each."""
-        # prefix_of, not called
-        return [
-            value[(at := value.find(b',"db":')) : value.find(b',"server_id":', at)]
-            for value in map(self.values.__getitem__, items)
-        ]
+        """Database and table of each row."""
+        return _prefixes(map(self.values.__getitem__, items))
 
     def cut(self, group: _Group, items: Sequence[int]) -> _Texts | None:
         """What is between the head and the schema; None if one of the schemas differs from the table's."""
@@ -190,7 +185,7 @@ class _DebeziumRows(MessageRowSpec[_Group, _Texts]):
             item=item,
             group=_Group(table, pattern),
             texts=_Texts([_ENCODE(RowMembers(row.before, row.after))], [_OPS[row.op]], commits, [plain_key]),
-            prefix=None if pattern is None else prefix_of(value),
+            prefix=None if pattern is None else _prefixes([value])[0],
             value=plain,
             names_checked=True,
         )

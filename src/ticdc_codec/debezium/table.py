@@ -15,7 +15,7 @@ from ticdc_codec.debezium.envelope import columns_of
 from ticdc_codec.debezium.value import Texts, ValueFormat, texts
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text, key_positions
-from ticdc_codec.json_table import ColumnOrder, Image, ImageTypes, check_names, make_room
+from ticdc_codec.json_table import ColumnOrder, Image, ImageTypes, cached, check_names
 from ticdc_codec.json_text import quotes_of
 
 _ENCODE = msgspec.json.Encoder().encode
@@ -139,20 +139,18 @@ class Description(msgspec.Struct, frozen=True, kw_only=True):
 class TableReaders:
     """The tables of a feed that messages have described so far."""
 
-    __slots__ = ("_by_description", "_known", "_zone")
+    __slots__ = ("_by_description", "_context", "_zone")
 
-    def __init__(self, known: DecoderContext, zone: ZoneInfo) -> None:
-        self._known = known
+    def __init__(self, context: DecoderContext, zone: ZoneInfo) -> None:
+        self._context = context
         self._zone = zone
         self._by_description: dict[Description, DebeziumTableReader] = {}
 
     def described(self, description: Description) -> DebeziumTableReader:
         """The table as this row describes it. Raises DecodeError, or one of ``Unreadable``."""
-        table = self._by_description.get(description)
-        if table is None:
-            make_room(self._by_description)
-            table = self._by_description[description] = DebeziumTableReader(description, self._columns(description))
-        return table
+        return cached(
+            self._by_description, description, lambda: DebeziumTableReader(description, self._columns(description))
+        )
 
     def _columns(self, description: Description) -> dict[str, Described]:
         fields = columns_of(description.schema) if description.schema else {}
@@ -171,5 +169,5 @@ class TableReaders:
         }
 
     def _defined(self, description: Description) -> dict[str, Column]:
-        columns = self._known.schemas.get((description.database, description.table, 0), ())
+        columns = self._context.schemas.get((description.database, description.table, 0), ())
         return {column.name: column for column in columns}

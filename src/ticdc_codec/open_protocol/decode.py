@@ -19,7 +19,7 @@ from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, checked_tso, 
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Layout, Op
 from ticdc_codec.json_rows import JsonRows, RowSpec, RowTexts, SingleRow
-from ticdc_codec.json_table import handle_key_lines, make_room, old_handle_keys, without_null
+from ticdc_codec.json_table import cached, handle_key_lines, old_handle_keys, without_null
 from ticdc_codec.json_text import Unreadable, check_replaced_bytes, names_of, quotes_of_all, unreadable
 from ticdc_codec.message import MAX_DECOMPRESSED, decompress, stored_message
 from ticdc_codec.open_protocol.frame import DDL, RESOLVED, ROW, Key, key_texts, offset_of, read_key, texts_of
@@ -39,14 +39,14 @@ class _Ddl(msgspec.Struct, forbid_unknown_fields=True):
 _DDL = msgspec.json.Decoder(_Ddl).decode
 
 
-def decoder(options: SinkOptions, known: DecoderContext) -> DecodeBatch:
-    """A decoder of batches of messages, which reads claim-check objects of ``known``."""
+def decoder(options: SinkOptions, context: DecoderContext) -> DecodeBatch:
+    """A decoder of batches of messages, which reads claim-check objects of ``context``."""
     protocol = OpenRows()
     rows = JsonRows(protocol)
 
     def decode(keys: Iterable[bytes | None], values: Iterable[bytes | None]) -> pa.RecordBatch:
         messages = [*zip(keys, values, strict=True)]
-        batch = _Batch(messages, options.large_message_handle_compression, known.objects, rows)
+        batch = _Batch(messages, options.large_message_handle_compression, context.objects, rows)
         protocol.begin(batch.refuse)
         events = batch.decode()
         protocol.begin(None)  # forget the messages
@@ -297,7 +297,8 @@ class OpenRows(RowSpec[RowEvent, _Group, RowTexts]):
         """The row of a table that need not be known. Raises DecodeError."""
         prefix = _prefix_of(item.key, item.text)
         text, cells, lost = described(item.text)
-        table = self._table(Description(str(prefix[0]), str(prefix[1]), not prefix[2], cells, lost))
+        description = Description(str(prefix[0]), str(prefix[1]), not prefix[2], cells, lost)
+        table = cached(self._by_description, description, lambda: OpenTableReader(description))
         return SingleRow(
             item=item,
             group=_Group(table),
@@ -311,13 +312,6 @@ class OpenRows(RowSpec[RowEvent, _Group, RowTexts]):
         """Refuse the row, and with it its message."""
         if self._refuse is not None:
             self._refuse(item, error)
-
-    def _table(self, description: Description) -> OpenTableReader:
-        table = self._by_description.get(description)
-        if table is None:
-            make_room(self._by_description)
-            table = self._by_description[description] = OpenTableReader(description)
-        return table
 
 
 def _prefix_of(key: Key, text: bytes) -> _Prefix:

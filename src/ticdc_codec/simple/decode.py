@@ -19,7 +19,7 @@ from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, RowBatch, che
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import EVENTS, Layout, Op
 from ticdc_codec.json_rows import JsonRows, MessageRowSpec, RowTexts, SingleRow, contents_of
-from ticdc_codec.json_table import handle_key_lines, make_room, old_handle_keys
+from ticdc_codec.json_table import cached, handle_key_lines, old_handle_keys
 from ticdc_codec.json_text import PrefixPattern, Unreadable, check_replaced_bytes, names_of, unreadable
 from ticdc_codec.message import stored_value
 from ticdc_codec.options import Corruption, EncodingFormat, SinkOptions
@@ -113,10 +113,9 @@ class JsonMessages:
         return rows
 
 
-def prefix_of(value: bytes) -> bytes:
-    """The bytes that identify a row's table, type and schema version in both writers; no more than a hint."""
-    at = value.find(_COMMIT_TS)
-    return value[:at] + value[at + _TO_VERSION : at + _AFTER_VERSION]
+def _prefixes(values: Iterable[bytes]) -> list[bytes]:
+    """The bytes that identify each row's table, type and schema version in both writers; no more than a hint."""
+    return [value[: (at := value.find(_COMMIT_TS))] + value[at + _TO_VERSION : at + _AFTER_VERSION] for value in values]
 
 
 def pattern_of(value: bytes) -> PrefixPattern | None:
@@ -176,12 +175,8 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
         return envelope.is_row
 
     def prefixes(self, items: Sequence[int]) -> list[bytes]:
-        """``prefix_of`` of each."""
-        # prefix_of, not called
-        return [
-            value[: (at := value.find(_COMMIT_TS))] + value[at + _TO_VERSION : at + _AFTER_VERSION]
-            for value in map(self.values.__getitem__, items)
-        ]
+        """All before ``commitTs``, and the schema's version."""
+        return _prefixes(map(self.values.__getitem__, items))
 
     def cut(self, group: _Group, items: Sequence[int]) -> _Texts | None:
         """The members after the head; None if one has another head."""
@@ -243,7 +238,7 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
             item=item,
             group=_Group(schema, table, OPS[envelope.type], table_id, pattern),
             texts=_Texts([_after_head(envelope)], commits),
-            prefix=None if pattern is None else prefix_of(value),
+            prefix=None if pattern is None else _prefixes([value])[0],
             value=value,
         )
 
@@ -282,10 +277,7 @@ class _SimpleRows(MessageRowSpec[_Group, _Texts]):
         except Unreadable as error:
             fault = unreadable(error, value)
             raise envelope.fault(fault.reason, f"in a row image: {fault.detail}") from None
-        reader = self._tables.get(layout)
-        if reader is None:
-            make_room(self._tables)
-            reader = self._tables[layout] = SimpleTableReader(layout, self._options.time_zone)
+        reader = cached(self._tables, layout, lambda: SimpleTableReader(layout, self._options.time_zone))
         return schema, reader, envelope.table_id
 
 

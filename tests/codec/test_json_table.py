@@ -1,0 +1,24 @@
+"""The cache of what is compiled for tables."""
+
+from __future__ import annotations
+
+import pytest
+
+from ticdc_codec import json_table
+from ticdc_codec.json_table import cached
+
+
+def test_a_missing_value_is_made_once() -> None:
+    cache: dict[str, list[int]] = {}
+    first = cached(cache, "t", lambda: [1])
+    assert cached(cache, "t", lambda: [2]) is first
+    assert cache == {"t": [1]}
+
+
+def test_a_full_cache_is_cleared_for_a_missing_value_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_table, "_MOST_KEPT", 2)
+    cache = {"t": 1, "u": 2}
+    assert cached(cache, "u", lambda: 3) == 2
+    assert cache == {"t": 1, "u": 2}
+    assert cached(cache, "v", lambda: 3) == 3
+    assert cache == {"v": 3}
