@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.long
 
-NAMES = ("learned", "estimated", "moved", "quiet")
+NAMES = ("learned", "estimated", "moved", "quiet", "busy")
 SCHEMA = "".join(f"CREATE TABLE shop.{name} (id BIGINT PRIMARY KEY, first VARCHAR(9));" for name in NAMES)
 FIRST = Column(name="first", type="varchar")
 """Called as a column of the query that looks for the values."""
@@ -26,8 +26,13 @@ MADE = Column(name="made", type="datetime(3)")
 VALUE, OWN, OTHER = "2023-11-14 22:13:21.958", "2023-11-14 22:13:23.000", "2023-11-14 22:13:24.000"
 """The value of rows from before the ADD COLUMN: of some ms before its commit; and those of rows written since."""
 
-GAP, GAPS = at(2) - (5 << 18), "2023-11-14 22:13:21.990"
-"""A row that another session writes when the column is there and its DDL is not committed, and that row's own value."""
+EARLY = {
+    "quiet": (at(1) - (500 << 18), "2023-11-14 22:13:20.490"),
+    "busy": (at(2) - (5 << 18), "2001-01-01 00:00:00.000"),
+}
+"""A row that another session writes when the column is there and its DDL is not committed, and that row's own value: of
+a DDL that waits, and just before one."""
+
 
 
 def old(name: str) -> Source:
@@ -45,7 +50,7 @@ def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathF
     feed = Changefeed(spark, broker, tmp_path_factory.mktemp("default"), schema=SCHEMA, described={"gold": gold})
     for name in NAMES:
         feed.send(0, *(old(name).insert(at(1), key, "a") for key in (1, 2, 3)))
-        feed.send(0, *([old(name).insert(GAP, 6, "gap")] if name == "quiet" else []))
+        feed.send(0, *([old(name).insert(EARLY[name][0], 6, "early")] if name in EARLY else []))
         query = f"ALTER TABLE `shop`.`{name}` ADD COLUMN `made` DATETIME(3) NOT NULL DEFAULT CURRENT_TIMESTAMP(3)"
         feed.send(0, ddl(at(2), query, "shop", name, "ALTER"), new(name).insert(at(3), 4, "own", OWN))
     feed.resolve(at(4))
@@ -57,7 +62,8 @@ def feed(spark: SparkSession, broker: Broker, tmp_path_factory: pytest.TempPathF
     feed.send(
         0, new("quiet").update(at(5), (4, "own", OWN), (4, "other", OTHER)), new("quiet").insert(at(5), 5, "b", OTHER)
     )
-    feed.send(0, new("quiet").update(at(5), (6, "gap", GAPS), (6, "other", GAPS)))
+    for name, (_, own) in EARLY.items():
+        feed.send(0, new(name).update(at(5), (6, "early", own), (6, "other", own)))
     query = "ALTER TABLE `shop`.`moved` RENAME COLUMN `made` TO `since`"
     feed.send(0, ddl(at(5), query, "shop", "moved", "ALTER"))
     feed.send(0, new("moved", "since").update(at(6), (2, "a", VALUE), (2, "b", VALUE)))
@@ -111,9 +117,10 @@ def test_value_is_learned_between_ddls_of_its_table(feed: Changefeed) -> None:
 
 
 def test_rows_that_were_written_since_or_just_before_show_nothing(feed: Changefeed) -> None:
-    assert texts(feed, "quiet") == {1: None, 2: None, 3: None, 4: OTHER[:19], 5: OTHER[:19], 6: GAPS}
+    assert texts(feed, "quiet") == {1: None, 2: None, 3: None, 4: OTHER[:19], 5: OTHER[:19], 6: EARLY["quiet"][1]}
     assert f"pending: NULL in rows not written since TSO {at(2)}" in comment(feed, "quiet")
-    assert pending(feed) == {"quiet": ["made"]}
+    assert texts(feed, "busy") == {1: None, 2: None, 3: None, 4: OWN[:19], 6: EARLY["busy"][1][:19]}
+    assert pending(feed) == {"quiet": ["made"], "busy": ["made"]}
 
 
 def test_as_of_reads_an_earlier_state_as_it_was_published(feed: Changefeed) -> None:
@@ -126,8 +133,8 @@ def test_a_delete_shows_the_value_too(feed: Changefeed) -> None:
     feed.send(0, new("quiet").delete(at(9), 1, "a", VALUE))
     feed.resolve(at(10))
     feed.go()
-    assert texts(feed, "quiet") == {2: VALUE, 3: VALUE, 4: OTHER[:19], 5: OTHER[:19], 6: GAPS}
-    assert pending(feed) == {}
+    assert texts(feed, "quiet") == {2: VALUE, 3: VALUE, 4: OTHER[:19], 5: OTHER[:19], 6: EARLY["quiet"][1]}
+    assert pending(feed) == {"busy": ["made"]}
 
 
 def test_one_commit_fills_all_old_rows(feed: Changefeed) -> None:

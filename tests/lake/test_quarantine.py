@@ -231,12 +231,15 @@ def test_rows_cut_to_their_handle_key_block_their_table_or_come_with_null(
     feed.send(0, FINE.insert(at(1), 1, "a"), FINE.insert(at(1), 2, "b"), FINE.insert(at(1), 3, "c"))
     feed.send(0, replace(cut.update(at(2), (1,), (1,)), handle_only=True))
     feed.send(0, replace(cut.delete(at(2), 2), handle_only=True), replace(cut.insert(at(2), 4), handle_only=True))
+    # Sent again by a changefeed that was restarted with larger messages, or with smaller ones.
+    feed.send(0, replace(cut.insert(at(2), 5), handle_only=True), FINE.insert(at(2), 5, "e"))
+    feed.send(0, FINE.insert(at(2), 6, "f"), replace(cut.insert(at(2), 6), handle_only=True))
     feed.resolve(at(3))
     assert set(feed.go().blocked) == {("shop", "fine")}
     assert feed.rows("fine") == {1: ("a",), 2: ("b",), 3: ("c",)}
     feed.described = {"gold": {"on_handle_key_only": "null"}}
     assert feed.apply().blocked == {}
-    assert feed.rows("fine") == {1: (None,), 3: ("c",), 4: (None,)}
+    assert feed.rows("fine") == {1: (None,), 3: ("c",), 4: (None,), 5: ("e",), 6: ("f",)}
 
 
 @pytest.mark.long

@@ -200,9 +200,11 @@ def fill(lake: Lake, table: Table, values: str) -> None:
     lake.spark.sql(f"INSERT INTO {lake.table(Layer.LIVE, 't')} VALUES {values}")
 
 
-def alter_live_table(lake: Lake, table: Table, ddl: str, ddl_time_zone: str | None = None) -> str:
+def alter_live_table(
+    lake: Lake, table: Table, ddl: str, ddl_time_zone: str | None = None, time_zone: str = "UTC"
+) -> str:
     """Carry out a DDL; gives the live table's name."""
-    config = GoldConfig(feed="f", time_zone="UTC", ddl_time_zone=ddl_time_zone)
+    config = GoldConfig(feed="f", time_zone=time_zone, ddl_time_zone=ddl_time_zone)
     (statement,) = read_ddl(ddl, "d", "t")
     assert isinstance(statement, AlterTable)
     changed = change(table, statement)
@@ -258,6 +260,21 @@ def test_a_timestamp_becomes_what_its_session_shows(lake: Lake) -> None:
         wire_key("2024-07-01 16:00:00.124"),
         {"e": "0000-00-00 00:00:00.0"},
     )
+
+
+def test_a_timestamp_of_fewer_digits_is_rounded_as_an_instant(lake: Lake) -> None:
+    """Where clocks go back: in New York at 6:00 UTC, so that the hour from 1:00 to 2:00 comes twice."""
+    (table,) = tables_from_sql("CREATE TABLE d.t (id INT PRIMARY KEY, a TIMESTAMP(3), b TIMESTAMP(3))")
+    fill(
+        lake,
+        table,
+        "(1, TIMESTAMP'2021-11-07 05:59:59.6Z', TIMESTAMP'2021-11-07 06:30:00.4Z', 1, NULL, '[\"1\"]')",
+    )
+    ddl = "ALTER TABLE t MODIFY a TIMESTAMP, MODIFY b TIMESTAMP(1)"
+    name = alter_live_table(lake, table, ddl, time_zone="America/New_York")
+    (row,) = lake.spark.sql(f"SELECT unix_millis(a), unix_millis(b) FROM {name}").collect()
+    six = 1_636_264_800_000
+    assert tuple(row) == (six, six + 30 * 60_000 + 400)
 
 
 NO_TIMESTAMPS = [

@@ -81,6 +81,13 @@ def test_a_ddl_that_never_came_is_new(other: DdlEvent) -> None:
     assert new_ddls([ADD], [other]) == [ADD]
 
 
+def test_each_part_of_a_rename_of_several_tables_is_a_ddl_of_its_own() -> None:
+    away, here = ddl(5, "RENAME TABLE t TO tmp"), ddl(5, "RENAME TABLE u TO t", "u")
+    assert new_ddls([here], [away]) == [here]
+    assert new_ddls([away], [here]) == [away]
+    assert new_ddls([away, here], [ddl(5, "RENAME TABLE `d`.`t` TO `d`.`tmp`, `d`.`u` TO `d`.`T`")]) == []
+
+
 @pytest.mark.parametrize(
     ("query", "tso"),
     [

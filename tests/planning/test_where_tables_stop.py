@@ -23,6 +23,7 @@ from one_table import (
 
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 
+KEYLESS = definition(sql="CREATE TABLE d.t (id BIGINT NOT NULL, v VARCHAR(9))")
 STOPS = {
     "nothing in the way": (planning_input(ROWS, known=KNOWN, state=STATE), 20, None),
     "a new table, from the wire": (planning_input(ROWS), 20, None),
@@ -50,6 +51,35 @@ STOPS = {
         planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(17, UNFOLLOWED),)),
         17,
         "unsupported DDL at 17 (1970-01-01 00:00:00.000 UTC)",
+    ),
+    "a first key": (
+        planning_input(ROWS, known=KEYLESS, state=STATE, ddls=(ddl(14, "ALTER TABLE t ADD PRIMARY KEY (id)"),)),
+        14,
+        "it had no key that could be its handle key",
+    ),
+    "a column of a unique key may not be NULL any more": (
+        planning_input(
+            ROWS,
+            known=definition(sql="CREATE TABLE d.t (id BIGINT UNIQUE, v VARCHAR(9))"),
+            state=STATE,
+            ddls=(ddl(14, "ALTER TABLE t MODIFY id BIGINT NOT NULL"),),
+        ),
+        14,
+        "it had no key that could be its handle key",
+    ),
+    "a primary key beside one of virtual columns": (
+        planning_input(
+            known=definition(sql="CREATE TABLE d.t (id BIGINT NOT NULL, v VARCHAR(9), w INT AS (id), UNIQUE (id, w))"),
+            state=STATE,
+            ddls=(ddl(14, "ALTER TABLE t ADD PRIMARY KEY (id)"),),
+        ),
+        20,
+        None,
+    ),
+    "another column of a table without a key": (
+        planning_input(known=KEYLESS, state=STATE, ddls=(ddl(14, "ALTER TABLE t ADD w INT"),)),
+        20,
+        None,
     ),
     "at the window's end": (
         planning_input(ROWS, known=KNOWN, state=STATE, ddls=(ddl(20, UNFOLLOWED),)),

@@ -279,6 +279,8 @@ def _convert(
 
 def _conversion_zone(config: GoldConfig, before: ColumnDefinition, after: ColumnDefinition) -> str:
     """The zone of the wall-clock times that TiDB converts. Raises ApplyError if they depend on one that is unknown."""
+    if before.type.family is after.type.family is Family.TIMESTAMP:
+        return "UTC"  # instants, which no zone leaves out or has twice
     if not has_session_time(before.type, after.type):
         return config.time_zone
     if config.ddl_time_zone is None:

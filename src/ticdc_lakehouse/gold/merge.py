@@ -38,6 +38,9 @@ COMMIT_TS = "_ticdc_commit_ts"
 DELETED = "_ticdc_deleted"
 _EXACT = "_ticdc_exact"
 """Mode eventual: whether the wire has a change's commit_ts, rather than its millisecond."""
+NEWEST_IMAGE = "max_by(image, struct(commit_ts, coalesce(octet_length(image), -1)))"
+"""SQL aggregate over `changes_sql`'s columns: the image of the newest change. Of one commit_ts an upsert (the longest
+image, where one copy has the handle key only) comes after a delete."""
 WHOLE_COLUMNS = f"{KEY} STRING, commit_ts BIGINT, image STRING, error STRING"
 """SQL: the result for a row that is read from TiDB: its image, or why it has none."""
 STAGE_COLUMNS = f"segment INT, {KEY} STRING, commit_ts BIGINT, image STRING"
@@ -153,7 +156,7 @@ def latest_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
         return f"SELECT {KEY}, commit_ts AS {COMMIT_TS}, image {staged}"
     exact = "" if rows.batches is None else f", max_by({_EXACT}, commit_ts) AS {_EXACT}"
     return f"""
-        SELECT {KEY}, max(commit_ts) AS {COMMIT_TS}, max_by(image, struct(commit_ts, image IS NOT NULL)) AS image{exact}
+        SELECT {KEY}, max(commit_ts) AS {COMMIT_TS}, {NEWEST_IMAGE} AS image{exact}
         FROM ({_reduced_sql(lake, feed, rows, time_zone)}) GROUP BY {KEY}"""
 
 
@@ -175,8 +178,8 @@ def _reduced_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
 
 
 def changes_sql(lake: Lake, feed: str, rows: MergeRows, time_zone: str) -> str:
-    """Each change of a key: {KEY}, commit_ts, image (NULL for a delete); in mode eventual also {_EXACT}. An update that
-    moved the key is two changes."""
+    """Each change of a key: ``_ticdc_key``, commit_ts, image (NULL for a delete); in mode eventual also
+    ``_ticdc_exact``. An update that moved the key is two changes."""
     changes = _sent_changes_sql(lake, feed, rows, time_zone)
     if rows.whole_rows is None:
         return changes

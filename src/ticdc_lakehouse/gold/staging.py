@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake
-from ticdc_lakehouse.gold.merge import KEY, changed_keys_sql
+from ticdc_lakehouse.gold.merge import KEY, NEWEST_IMAGE, changed_keys_sql
 from ticdc_lakehouse.gold.source_rows import needs_source
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.table_plan import MergeRows, Stage, Step
@@ -111,8 +111,7 @@ def write_stage(lake: Lake, feed: str, rows: Sequence[Step], path: str) -> None:
     by = ["segment", KEY] if 2 * max(sizes) > sum(sizes) else ["segment"]
     # Without the repartition Spark sorts each side of the shuffle: texts are aggregated in sorted order.
     latest = changes.repartition(*by).groupBy("segment", KEY)
-    newest = F.max_by("image", F.struct("commit_ts", F.col("image").isNotNull())).alias("image")
-    reduced = latest.agg(F.max("commit_ts").alias("commit_ts"), newest)
+    reduced = latest.agg(F.max("commit_ts").alias("commit_ts"), F.expr(NEWEST_IMAGE).alias("image"))
     reduced.sortWithinPartitions("segment").write.parquet(path)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -18,7 +19,7 @@ from ticdc_lakehouse.gold.maintenance import kept_since
 from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.state_tables import WINDOWS
-from ticdc_lakehouse.planning.published_state import TableState
+from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.schema.names import by_text, fold
 
 
@@ -69,23 +70,33 @@ def as_of(spark: SparkSession, feed: str, tso: int | None = None, *, lake: Lake 
             f"as_of: no lake in {lake.catalog}.{lake.schemas[Layer.OPS]}: nothing was published there yet; "
             "in target dev pass lake=deployed_lake(spark, catalog, prefix)"
         )
-    now = published(lake, feed, at=tso)
-    earliest = _earliest_kept(lake, feed)
-    if now.tso < earliest:
-        raise ConfigError(
-            f"as_of: feed {feed} keeps no state at or before TSO {with_time(tso or 0)}; the earliest kept is "
-            f"{with_time(earliest)} (gold.retention_days of the feed)"
-        )
-    names = live_names((now if tso is None else published(lake, feed)).tables.values())
-    readable = {text: now.tables[name] for text, name in by_text(now.tables).items() if now.tables[name].version >= 0}
+    now, names = _state_and_names(lake, feed, tso)
+    readable = {text: now.tables[key] for text, key in by_text(now.tables).items() if now.tables[key].version >= 0}
+    with ThreadPoolExecutor() as pool:  # the catalog's answers, two or three a table, are waited for
+        rows = pool.map(lambda state: _rows(lake, feed, live_name(names, state.data), state), readable.values())
+        tables = dict(zip(readable, rows, strict=True))
     return AsOf(
         feed=feed,
         tso=now.tso,
         time=time_of(now.tso),
-        tables={name: _rows(lake, feed, live_name(names, s.data), s) for name, s in readable.items()},
+        tables=tables,
         names={name: s.name.replace(".", "_") for name, s in readable.items()},
         behind={name: s.applied_tso for name, s in readable.items() if s.applied_tso < now.tso},
     )
+
+
+def _state_and_names(lake: Lake, feed: str, tso: int | None) -> tuple[Published, Mapping[str, str]]:
+    """What the feed had published at the TSO, and today's names of its live tables. Raises ConfigError as `as_of`."""
+    with ThreadPoolExecutor() as pool:
+        asked = pool.submit(published, lake, feed, tso)
+        of_newest = asked if tso is None else pool.submit(published, lake, feed)
+        earliest, now = _earliest_kept(lake, feed), asked.result()
+        if now.tso < earliest:
+            raise ConfigError(
+                f"as_of: feed {feed} keeps no state at or before TSO {with_time(tso or 0)}; the earliest kept is "
+                f"{with_time(earliest)} (gold.retention_days of the feed)"
+            )
+        return now, live_names(of_newest.result().tables.values())
 
 
 def _earliest_kept(lake: Lake, feed: str) -> int:

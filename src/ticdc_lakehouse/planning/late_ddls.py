@@ -43,17 +43,31 @@ HadName = Callable[[TableName, int], Set[str]]
 def new_ddls(arrived: Iterable[DdlEvent], earlier: Iterable[DdlEvent]) -> list[DdlEvent]:
     """The DDLs that arrived of which no copy came ``earlier``: no DDL of the commit_ts that names one of their tables.
     The text may differ from one version of TiCDC to the next."""
-    seen = {subject for ddl in earlier for subject in _subjects(ddl)}
-    return [ddl for ddl in arrived if seen.isdisjoint(_subjects(ddl))]
+    came: dict[int, list[DdlEvent]] = {}
+    for ddl in earlier:
+        came.setdefault(ddl.commit_ts, []).append(ddl)
+    return [ddl for ddl in arrived if not any(_is_copy(ddl, other) for other in came.get(ddl.commit_ts, ()))]
 
 
-def _subjects(ddl: DdlEvent) -> Iterator[tuple[int, TableName | str]]:
+def _is_copy(ddl: DdlEvent, other: DdlEvent) -> bool:
+    """A RENAME of several tables comes as a DDL for each, all of one commit_ts: one may take the name that another gave
+    up, but no two the same one."""
+    both_rename = all(isinstance(statement, RenameTables) for statement in (*ddl.statements, *other.statements))
+    subjects = _new_names if both_rename else _subjects
+    return not {*subjects(ddl)}.isdisjoint(subjects(other))
+
+
+def _new_names(ddl: DdlEvent) -> Iterator[TableName]:
+    return (new for statement in ddl.statements if isinstance(statement, RenameTables) for _, new in statement.pairs)
+
+
+def _subjects(ddl: DdlEvent) -> Iterator[TableName | str]:
     for statement in ddl.statements:
-        yield from ((ddl.commit_ts, name) for name in names_of(statement))
+        yield from names_of(statement)
         if (database := database_of(statement)) is not None:
-            yield ddl.commit_ts, fold(database)
+            yield fold(database)
         if is_of_all_tables(statement):
-            yield ddl.commit_ts, ""
+            yield ""
 
 
 def late_ddl_points(

@@ -215,6 +215,14 @@ class TablePlanBuilder:
             )
             self.steps.append(rows)
 
+    def gets_first_key(self, statement: AlterTable) -> bool:
+        """True if the ALTER TABLE gives a key to a defined table without one: TiCDC has sent no row of it. Raises
+        ApplyError if gold does not support the statement."""
+        if self.stop is not None or self.definition is None or self.definition.origin is Origin.WIRE:
+            return False
+        table = self.definition.table
+        return not table.names_rows and bool(change(table, statement).table.key)
+
     def alter(self, ddl: DdlEvent, statement: AlterTable, rewrites_key: Callable[[MysqlType], bool]) -> None:
         """Adds a step that applies an ALTER TABLE. Raises ApplyError if gold does not support it."""
         if self.stop is not None or self.definition is None:

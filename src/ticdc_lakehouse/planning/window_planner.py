@@ -136,6 +136,8 @@ def _alter(tables: WindowTables, ddl: DdlEvent, statement: AlterTable) -> None:
             continue
         resolved = with_old_rows(statement, ddl.commit_ts, _old_rows(tables, builder.name))
         try:
+            if builder.gets_first_key(resolved):
+                builder.block(unsupported(ddl, _FIRST_KEY, can_skip=False))
             builder.alter(ddl, resolved, tables.inputs.config.rewrites_key)
         except ApplyError as error:
             if builder.has_effect_of(ddl, statement):
@@ -316,6 +318,11 @@ _UNCERTAIN = (
 _WITHOUT_KEY = (
     "gold did not know the table: it had no primary key, and TiCDC sends neither the CREATE TABLE nor the rows of a "
     "table without a key, so its rows from before are unknown"
+)
+
+_FIRST_KEY = (
+    "it had no key that could be its handle key, and TiCDC sends no row of such a table, so its rows from before are "
+    "unknown"
 )
 
 _MOVED_WHILE_BLOCKED = (

@@ -142,6 +142,12 @@ class Table:
         return any(key - self._virtual == names for key in self._unique_keys)
 
     @property
+    def names_rows(self) -> bool:
+        """Whether TiCDC can name rows by a key, and so sends them: by the handle key, or by what they have of a unique
+        key with virtual columns."""
+        return bool(self.key) or any(key & self._virtual for key in self._unique_keys)
+
+    @property
     def _unique_keys(self) -> list[Set[str]]:
         return [{fold(name) for name in key.columns} for key in self.keys or () if key.unique]
 
