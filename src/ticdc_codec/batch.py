@@ -156,6 +156,12 @@ class RowBatch:
     """None means False in all rows."""
 
 
+def numbered_from(first: int, batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Events whose messages are numbered from ``first`` instead of 0."""
+    at = EVENTS.get_field_index("message")
+    return batch.set_column(at, EVENTS.field(at), pc.add(batch["message"], pa.scalar(first, pa.int32())))
+
+
 def in_order(rows: RowBatch | None, others: Events, index: Sequence[int]) -> pa.RecordBatch:
     """Row changes and other events as EVENTS columns, in the order of message and index.
 

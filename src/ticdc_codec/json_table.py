@@ -219,6 +219,8 @@ class ColumnOrder:
         return positions == sorted(positions)
 
 
+SELECTED = "(do the sink's column-selectors leave out a key column?)"
+"""Of an error: ticdc names the whole key, whatever columns a row has."""
 _MOST_KEPT = 4096
 """Entries of a cache (tables, and texts that lead to them) before it is cleared: some MB."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby, islice
+from itertools import groupby
 from operator import itemgetter
 from types import MappingProxyType
 from typing import TYPE_CHECKING, overload
@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, overload
 import pyarrow as pa
 
 from ticdc_codec import canal_json, craft, debezium, open_protocol, simple
-from ticdc_codec.batch import NO_CONTEXT, DecodeBatch, DecoderContext
+from ticdc_codec.batch import NO_CONTEXT, DecodeBatch, DecoderContext, numbered_from
 from ticdc_codec.byte_map import ByteMap, whole_maps
 from ticdc_codec.claim_check_storage import StoredObjects
 from ticdc_codec.errors import ConfigError, DecodeError
-from ticdc_codec.event import Event, Failure, events_of
+from ticdc_codec.event import EVENTS, Event, Failure, events_of
 from ticdc_codec.message import Message
 from ticdc_codec.options import SinkOptions, sink_options
 
@@ -99,13 +99,19 @@ class Decoder:
 
 OneMessage = bytes | tuple[bytes | None, bytes | None] | Message
 """A message: its value alone (the key is null then), key and value, or ``Message``."""
+_Pair = tuple[bytes | None, bytes | None]
 MessageEvents = tuple[Event, ...]
 """The events of one message, in wire order."""
 
-_BATCH_SIZE = 512
-"""Messages that ``MessageDecoder`` decodes together."""
+_READ_AHEAD = 512
+"""Messages that ``MessageDecoder.decode`` decodes together."""
+_BATCH_SIZE = 4096
+"""Those that ``MessageDecoder.table`` does."""
 _BATCH_WITH_OBJECTS = 16
-"""The same where each may name a claim-check object, which is larger than a message may be."""
+"""The same of both where each may name a claim-check object, which is larger than a message may be."""
+_BATCH_BYTES = 8 << 20
+"""Bytes of such messages, of which the last one may exceed them: Arrow takes less than 2 GiB of text in a batch, and
+compressed messages grow."""
 
 
 class MessageDecoder:
@@ -130,7 +136,7 @@ class MessageDecoder:
     def __init__(self, protocol: str, options: Mapping[str, object] | None = None) -> None:
         protocol_named(protocol)
         sink = sink_options(protocol.replace("-", "_"), options or {})
-        self._together = _BATCH_SIZE if sink.claim_check_storage_uri is None else _BATCH_WITH_OBJECTS
+        self._most = _BATCH_SIZE if sink.claim_check_storage_uri is None else _BATCH_WITH_OBJECTS
         self._decoder = Decoder(protocol, sink, DecoderContext(objects=StoredObjects(sink.claim_check_storage_uri)))
 
     @overload
@@ -141,7 +147,7 @@ class MessageDecoder:
         """The events of one message (a tuple, in wire order), or an iterator of such tuples for many, in order.
 
         A message decodes whole or not at all. One message that is not valid raises DecodeError; among many it gives one
-        ``Failure`` in its place. Many messages are read lazily, up to 512 ahead.
+        ``Failure`` in its place. Many messages are read lazily, up to 512 or 8 MiB ahead.
         """
         if is_one(messages):
             return _raise_failure(next(self._each([messages])))
@@ -150,19 +156,34 @@ class MessageDecoder:
     def table(self, messages: Iterable[OneMessage]) -> pa.Table:
         """All events as one table with the columns ``event.EVENTS``: ``message`` numbers the messages from 0, a message
         that is not valid is one row of kind ``error``, images are JSON texts."""
-        return pa.Table.from_batches([self._columns([*messages])])
+        count, batches = 0, []
+        for chunk in self._chunks(messages, self._most):
+            batches.append(numbered_from(count, self._columns(chunk)))
+            count += len(chunk)
+        return pa.Table.from_batches(batches, EVENTS)
 
     def _each(self, messages: Iterable[OneMessage]) -> Iterator[MessageEvents]:
-        rest = iter(messages)
-        while chunk := [*islice(rest, self._together)]:
+        for chunk in self._chunks(messages, min(self._most, _READ_AHEAD)):
             numbered = groupby(events_of(self._columns(chunk)), key=itemgetter(0))
             events_of_message = {number: tuple(event for _, event in events) for number, events in numbered}
             # Open Protocol allows a message without any event.
             yield from (events_of_message.get(number, ()) for number in range(len(chunk)))
 
-    def _columns(self, messages: list[OneMessage]) -> pa.RecordBatch:
-        pairs = [pair_of(message) for message in messages]
-        return self._decoder.decode([key for key, _ in pairs], [value for _, value in pairs])
+    def _chunks(self, messages: Iterable[OneMessage], most: int) -> Iterator[list[_Pair]]:
+        """Keys and values of messages that are decoded together. Raises TypeError for what is not a message."""
+        chunk: list[_Pair] = []
+        size = 0
+        for key, value in map(pair_of, messages):
+            chunk.append((key, value))
+            size += len(key or b"") + len(value or b"")
+            if len(chunk) == most or size >= _BATCH_BYTES:
+                yield chunk
+                chunk, size = [], 0
+        if chunk:
+            yield chunk
+
+    def _columns(self, chunk: list[_Pair]) -> pa.RecordBatch:
+        return self._decoder.decode([key for key, _ in chunk], [value for _, value in chunk])
 
 
 @overload

@@ -134,6 +134,19 @@ def test_claim_check_objects_come_from_the_folder(tmp_path: Path) -> None:
     assert decoder.decode(json.dumps(named).encode()) == (INSERT,)
 
 
+def test_messages_of_a_table_are_decoded_in_batches_of_some_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Arrow takes less than 2 GiB of text in one."""
+    messages = [ROW, b"no message", *[ROW] * 3]
+    whole = MessageDecoder("craft").table(messages)
+    monkeypatch.setattr(protocols, "_BATCH_BYTES", 2 * len(ROW))
+    in_parts = MessageDecoder("craft").table(messages)
+    assert in_parts["message"].num_chunks == 2
+    assert in_parts.equals(whole)
+    assert in_parts["message"].to_pylist() == [0, 1, 2, 3, 4]
+    assert [*MessageDecoder("craft").decode(iter(messages))] == [*decode(messages, "craft")]
+    assert MessageDecoder("craft").table([]).schema == whole.schema
+
+
 def test_messages_are_read_as_they_are_asked_for() -> None:
     (message,) = encode([Resolved(commit_ts=5)], "craft")
     taken = count()

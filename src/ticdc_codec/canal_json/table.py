@@ -26,6 +26,7 @@ from ticdc_codec.canal_json.envelope import Envelope, Extension
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text, key_positions
 from ticdc_codec.json_table import (
+    SELECTED,
     Conversion,
     Image,
     ImageTypes,
@@ -190,7 +191,7 @@ class TableReaders:
                 "wrong_columns", f"expected equal names in sqlType {[*names]} and mysqlType {[*types]}"
             )
         if not names.keys() >= set(keys) or len(set(keys)) != len(keys):
-            raise envelope.fault("wrong_columns", f"expected pkNames among {[*names]}, found {[*keys]}")
+            raise envelope.fault("wrong_columns", f"expected pkNames among {[*names]}, found {[*keys]} {SELECTED}")
         if unknown := [*filterfalse(is_known, types.values())]:
             raise envelope.fault("unknown_type", f"expected types of TiDB in mysqlType, found {unknown[0][:80]!r}")
         ordered = {name: types[name] for name in names}  # mysqlType's own order is a Go map's (wire.md 1.4.1)

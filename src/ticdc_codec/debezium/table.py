@@ -15,7 +15,7 @@ from ticdc_codec.debezium.envelope import columns_of
 from ticdc_codec.debezium.value import Texts, ValueFormat, texts
 from ticdc_codec.errors import DecodeError
 from ticdc_codec.event import Column, Layout, columns_text, key_positions
-from ticdc_codec.json_table import ColumnOrder, Image, ImageTypes, cached, check_names
+from ticdc_codec.json_table import SELECTED, ColumnOrder, Image, ImageTypes, cached, check_names
 from ticdc_codec.json_text import quotes_of
 
 _ENCODE = msgspec.json.Encoder().encode
@@ -157,7 +157,9 @@ class TableReaders:
         if fields and not fields.keys() >= {*description.names}:
             raise DecodeError("wrong_columns", f"expected columns {[*fields]}, found {[*description.names]}")
         if fields and not fields.keys() >= {*(description.keys or ())}:
-            raise DecodeError("wrong_columns", f"expected key columns among {[*fields]}, found {description.keys}")
+            raise DecodeError(
+                "wrong_columns", f"expected key columns among {[*fields]}, found {description.keys} {SELECTED}"
+            )
         defined = self._defined(description)
         # Before v8.5 messages have no key (wire.md 1.5.1).
         keys = description.keys if description.keys is not None else [name for name in defined if defined[name].key]

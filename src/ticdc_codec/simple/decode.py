@@ -13,11 +13,10 @@ from typing import Any
 
 import msgspec
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, RowBatch, checked_tso, in_order
+from ticdc_codec.batch import DecodeBatch, DecoderContext, Events, RowBatch, checked_tso, in_order, numbered_from
 from ticdc_codec.errors import DecodeError
-from ticdc_codec.event import EVENTS, Layout, Op
+from ticdc_codec.event import Layout, Op
 from ticdc_codec.json_rows import JsonRows, MessageRowSpec, RowTexts, SingleRow, contents_of
 from ticdc_codec.json_table import cached, handle_key_lines, old_handle_keys
 from ticdc_codec.json_text import PrefixPattern, Unreadable, check_replaced_bytes, names_of, unreadable
@@ -55,7 +54,7 @@ class _Decoder:
         batch, count = self._decode(messages)
         while count < len(messages):
             rest, more = self._decode(messages[count:])
-            batch = pa.concat_batches([batch, _numbered_from(count, rest)])
+            batch = pa.concat_batches([batch, numbered_from(count, rest)])
             count += more
         return batch
 
@@ -71,11 +70,6 @@ class _Decoder:
             if out.message == 0:
                 self._schemas.replace(replaced.layout)
             return self._decode(messages[: out.message] or messages)
-
-
-def _numbered_from(first: int, batch: pa.RecordBatch) -> pa.RecordBatch:
-    at = EVENTS.get_field_index("message")
-    return batch.set_column(at, EVENTS.field(at), pc.add(batch["message"], pa.scalar(first, pa.int32())))
 
 
 _ROW_BEGIN = b'{"version":1,"database":'
