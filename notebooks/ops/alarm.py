@@ -24,12 +24,6 @@ dbutils.widgets.text("feeds_root", "../../resources/feeds", "Folder of feed file
 
 # COMMAND ----------
 
-states = {task: dbutils.widgets.get(task) for task in ("bronze", "silver", "gold")}
-if any(state != "success" for state in states.values()):
-    raise RuntimeError(", ".join(f"{task}: {state}" for task, state in states.items()))
+from ticdc_lakehouse.entry import alarm_from_widgets
 
-# COMMAND ----------
-
-from ticdc_lakehouse.entry import Run
-
-Run.from_widgets(spark, dbutils).alarm()
+alarm_from_widgets(spark, dbutils)

@@ -14,6 +14,7 @@ from ticdc_codec.batch import SchemaName
 from ticdc_codec.errors import AttentionError, ConfigError
 from ticdc_codec.event import Column
 from ticdc_codec.protocols import protocol_named
+from ticdc_lakehouse import job_parameters
 from ticdc_lakehouse.bronze.landing import Landed, Source, land, messages_table
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.config.feed import Feed, feed_file, load_feed, security_options
@@ -24,14 +25,13 @@ from ticdc_lakehouse.gold.overrides import Action, decide
 from ticdc_lakehouse.gold.time_travel import AsOf, as_of
 from ticdc_lakehouse.gold.time_zones import check_time_zones
 from ticdc_lakehouse.gold.windows import Applied, apply
-from ticdc_lakehouse.job_parameters import choice, given, lake_from, number, seconds
 from ticdc_lakehouse.log import configure_unless_done, timed
 from ticdc_lakehouse.ops import alarm, retention, status
 from ticdc_lakehouse.ops.load import Loaded, load
 from ticdc_lakehouse.ops.load_options import LoadOptions, read_load_options
 from ticdc_lakehouse.ops.selftest import Environment, Outcome, selftest
 from ticdc_lakehouse.ops.verify.results import Verified
-from ticdc_lakehouse.ops.verify.verification import Settings, verify
+from ticdc_lakehouse.ops.verify.verification import VerifySettings, verify
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.run_lock import exclusive_run
@@ -64,16 +64,16 @@ class Run:
     @classmethod
     def from_parameters(cls, spark: SparkSession, parameters: Mapping[str, str], secret: Secret) -> Run:
         """The run that job parameters describe: the names of ``resources/ticdc_feed.job.yml``."""
-        path = feed_file(Path(given(parameters, "feeds_root")), given(parameters, "feed"))
+        path = feed_file(Path(job_parameters.given(parameters, "feeds_root")), job_parameters.given(parameters, "feed"))
         feed = load_feed(path, bootstrap_servers=parameters.get("bootstrap_servers") or None)
-        lake = lake_from(spark, parameters)
+        lake = job_parameters.lake_from(spark, parameters)
         return cls(
             lake=lake,
             feed=feed,
             secret=secret,
-            continuous=choice(parameters, "trigger", ("available_now", "continuous")) == "continuous",
-            max_offsets_per_trigger=number(parameters, "max_offsets_per_trigger"),
-            until_tso=number(parameters, "until_tso"),
+            continuous=job_parameters.choice(parameters, "trigger", ("available_now", "continuous")) == "continuous",
+            max_offsets_per_trigger=job_parameters.number(parameters, "max_offsets_per_trigger"),
+            until_tso=job_parameters.number(parameters, "until_tso"),
         )
 
     def bronze(self) -> Landed:
@@ -88,7 +88,7 @@ class Run:
             starting_offsets=self.feed.starting_offsets,
             servers_place=self.feed.servers_place,
         )
-        with self._exclusive(Layer.BRONZE), timed("bronze", "landed", feed=self.feed.name) as found:
+        with self._exclusive(Layer.BRONZE), timed("bronze", "landed", feed=self.feed.name) as fields:
             check_feed_name(self.lake, self.feed.name)
             is_new = not self.lake.exists(Layer.BRONZE, messages_table(self.feed.name))
             landed = land(
@@ -97,7 +97,7 @@ class Run:
                 continuous=self.continuous,
                 max_offsets_per_trigger=self.max_offsets_per_trigger,
             )
-            found |= {"batches": landed.batches, "messages": landed.messages}
+            fields |= {"batches": landed.batches, "messages": landed.messages}
             if is_new:
                 status.show_landed_feeds(self.lake)
             return landed
@@ -110,9 +110,9 @@ class Run:
                 f"feed {self.feed.name}: silver of protocol {self.feed.protocol} runs with trigger available_now: "
                 "between runs it learns the schemas that rows need"
             )
-        with self._exclusive(Layer.SILVER), timed("silver", "decoded", feed=self.feed.name) as found:
+        with self._exclusive(Layer.SILVER), timed("silver", "decoded", feed=self.feed.name) as fields:
             decoded = self._decode()
-            found |= {"batches": decoded.batches, "events": decoded.events, "quarantined": decoded.quarantined}
+            fields |= {"batches": decoded.batches, "events": decoded.events, "quarantined": decoded.quarantined}
             return decoded
 
     def _decode(self) -> Decoded:
@@ -124,15 +124,15 @@ class Run:
     def gold(self, known: Published | None = None) -> Applied:
         """Apply what is complete. ``known`` is the state that this process published last (`Applied.state`), if
         no run failed since."""
-        with self._exclusive(Layer.GOLD), timed("gold", "applied", feed=self.feed.name) as found:
+        with self._exclusive(Layer.GOLD), timed("gold", "applied", feed=self.feed.name) as fields:
             if known is None:
                 check_time_zones(self.lake, self.gold_config)
             applied = apply(
                 self.lake, self.gold_config, until_tso=self.until_tso, known=known, source=self._row_sessions()
             )
             status.create_views(self.lake, self.feed.name)
-            found |= {"from_tso": applied.from_tso, "tso": applied.tso, "row_changes": applied.row_changes}
-            found |= {"tables": applied.merged, "blocked": len(applied.blocked), "waiting_on": applied.waiting_on}
+            fields |= {"from_tso": applied.from_tso, "tso": applied.tso, "row_changes": applied.row_changes}
+            fields |= {"tables": applied.merged, "blocked": len(applied.blocked), "waiting_on": applied.waiting_on}
             return applied
 
     def alarm(self) -> None:
@@ -143,10 +143,10 @@ class Run:
 
     def maintain(self) -> Maintained:
         """Delete what is older than the feed's retention, compact what stays."""
-        with self._exclusive(Layer.GOLD), timed("ops", "maintained", feed=self.feed.name) as found:
+        with self._exclusive(Layer.GOLD), timed("ops", "maintained", feed=self.feed.name) as fields:
             maintained = maintain(self.lake, self.gold_config)
             self._retain()
-            found |= {"since": maintained.since, "tables": maintained.compacted, "dropped": len(maintained.dropped)}
+            fields |= {"since": maintained.since, "tables": maintained.compacted, "dropped": len(maintained.dropped)}
             return maintained
 
     def _retain(self) -> None:
@@ -173,9 +173,9 @@ class Run:
         """
         chosen = positions_of(messages)
         status.create_feed(self.lake, self.feed.name)
-        with timed("ops", "replayed", feed=self.feed.name) as found:
+        with timed("ops", "replayed", feed=self.feed.name) as fields:
             replayed = quarantine.replay(self.lake, self.decoding, chosen)
-            found |= {"decoded": replayed.decoded, "still_open": replayed.still_open}
+            fields |= {"decoded": replayed.decoded, "still_open": replayed.still_open}
             return replayed
 
     def dismiss(self, messages: Sequence[str], reason: str) -> int:
@@ -185,8 +185,8 @@ class Run:
         """
         chosen = positions_of(messages)
         status.create_feed(self.lake, self.feed.name)
-        with timed("ops", "dismissed", feed=self.feed.name, reason=reason) as found:
-            found["messages"] = dismissed = quarantine.dismiss(self.lake, self.feed.name, chosen, reason)
+        with timed("ops", "dismissed", feed=self.feed.name, reason=reason) as fields:
+            fields["messages"] = dismissed = quarantine.dismiss(self.lake, self.feed.name, chosen, reason)
             return dismissed
 
     def decide(self, table: str, action: str, reason: str) -> TableState:
@@ -196,9 +196,9 @@ class Run:
         if action not in tuple(Action):
             raise ConfigError(f"action: expected one of {', '.join(Action)}, found {action!r}")
         override = timed("ops", "override", feed=self.feed.name, table=table, action=action, reason=reason)
-        with self._exclusive(Layer.GOLD), override as found:
+        with self._exclusive(Layer.GOLD), override as fields:
             state = decide(self.lake, self.feed.name, table, Action(action), reason)
-            found["tso"] = state.applied_tso
+            fields["tso"] = state.applied_tso
             return state
 
     def load(self, folder: str, options: LoadOptions | None = None) -> Loaded:
@@ -209,11 +209,11 @@ class Run:
         if not folder:
             raise ConfigError("folder: expected that of an export, found none")
         status.create_feed(self.lake, self.feed.name)
-        with self._exclusive(Layer.GOLD), timed("ops", "loaded", feed=self.feed.name, folder=folder) as found:
+        with self._exclusive(Layer.GOLD), timed("ops", "loaded", feed=self.feed.name, folder=folder) as fields:
             loaded = load(
                 self.lake, self.gold_config, folder, options, until_tso=self.until_tso, source=self._row_sessions()
             )
-            found |= {"tso": loaded.tso, "tables": len(loaded.rows), "rows": sum(loaded.rows.values())}
+            fields |= {"tso": loaded.tso, "tables": len(loaded.rows), "rows": sum(loaded.rows.values())}
             return loaded
 
     def verify_source(
@@ -231,12 +231,12 @@ class Run:
         into ``ops.differences``; ``repair`` puts it in place as TiDB has it. Raises ConfigError as
         `ops.verify.verification.verify`, and if no TiDB is named.
         """
-        settings = Settings(tables=tuple(tables), threads=threads, sleep=sleep, repair=repair)
+        settings = VerifySettings(tables=tuple(tables), threads=threads, sleep=sleep, repair=repair)
         sessions = self._sessions(dsn, "UTC")
-        alone = self._exclusive(Layer.GOLD) if repair else nullcontext()
-        with alone, timed("ops", "verified", feed=self.feed.name, repair=repair) as found:
+        lock = self._exclusive(Layer.GOLD) if repair else nullcontext()
+        with lock, timed("ops", "verified", feed=self.feed.name, repair=repair) as fields:
             verified = verify(self.lake, self.gold_config, sessions, settings)
-            found |= {"tso": verified.tso, "tables": len(verified.tables), "different": len(verified.different)}
+            fields |= {"tso": verified.tso, "tables": len(verified.tables), "different": len(verified.different)}
             return verified
 
     def verify_from_parameters(self, parameters: Mapping[str, str]) -> Verified:
@@ -246,9 +246,9 @@ class Run:
         return self.verify_source(
             parameters.get("dsn") or None,
             [table] if table else [],
-            threads=number(parameters, "threads", least=1) or 4,
-            sleep=seconds(parameters, "sleep"),
-            repair=choice(parameters, "repair", ("no", "repair")) == "repair",
+            threads=job_parameters.number(parameters, "threads", least=1) or 4,
+            sleep=job_parameters.seconds(parameters, "sleep"),
+            repair=job_parameters.choice(parameters, "repair", ("no", "repair")) == "repair",
         )
 
     def _row_sessions(self) -> Sessions | None:
@@ -288,6 +288,24 @@ class Run:
         return gold_config_of(self.feed)
 
 
+def alarm_from_widgets(spark: SparkSession, dbutils: Any) -> None:
+    """Make the run of a notebook's widgets fail if it needs somebody: ``bronze``, ``silver``, ``gold`` say how each
+    layer's task ended.
+
+    Raises ConfigError if one did not succeed, before the feed file is read, which may be why; else as `Run.alarm`.
+    """
+    _check_tasks(dbutils.widgets.getAll())
+    Run.from_widgets(spark, dbutils).alarm()
+
+
+def _check_tasks(parameters: Mapping[str, str]) -> None:
+    """Raises ConfigError that says how each layer's task ended, unless all succeeded."""
+    states = {task: job_parameters.given(parameters, task) for task in (Layer.BRONZE, Layer.SILVER, Layer.GOLD)}
+    if any(state != "success" for state in states.values()):
+        ended = ", ".join(f"{task}: {state}" for task, state in states.items())
+        raise ConfigError(f"feed {job_parameters.given(parameters, 'feed')}: a task did not succeed: {ended}")
+
+
 def source_address(feed: Feed, dsn: str | None, secret: Secret) -> Address:
     """The TiDB that ``dsn`` or the feed names. Raises ConfigError if none is named, or the secret does not exist."""
     given = dsn or feed.source
@@ -308,14 +326,15 @@ def snapshot_from_widgets(spark: SparkSession, dbutils: Any) -> AsOf:
     Reads the lake alone: the widgets need name no feed files and no checkpoints.
     """
     parameters = {"checkpoint_root": "", **dbutils.widgets.getAll()}
-    return as_of(spark, given(parameters, "feed"), number(parameters, "tso"), lake=lake_from(spark, parameters))
+    feed, tso = job_parameters.given(parameters, "feed"), job_parameters.number(parameters, "tso")
+    return as_of(spark, feed, tso, lake=job_parameters.lake_from(spark, parameters))
 
 
 def selftest_from_widgets(spark: SparkSession, dbutils: Any) -> DataFrame:
     """The checks of `ops.selftest` in the lake that a notebook's widgets describe: check, outcome, detail, meaning."""
     parameters = dbutils.widgets.getAll()
     env = Environment(
-        lake=lake_from(spark, parameters),
+        lake=job_parameters.lake_from(spark, parameters),
         principal=parameters.get("principal", ""),
         secret=parameters.get("secret", ""),
         read_secret=dbutils.secrets.get,

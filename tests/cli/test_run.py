@@ -95,7 +95,8 @@ def failed(task: str, error: BaseException) -> TaskResult:
 
 def test_a_run_ends_with_each_feeds_first_cause_and_what_was_not_run_because_of_it() -> None:
     skipped = TaskResult(task="silver[shop]", state=TaskState.UPSTREAM_FAILED)
-    chain = (failed("bronze[shop]", ConfigError("no topic t")), skipped, failed("alarm[shop]", RuntimeError("bronze")))
+    alarm = failed("alarm[shop]", ConfigError("feed shop: a task did not succeed: bronze: failed"))
+    chain = (failed("bronze[shop]", ConfigError("no topic t")), skipped, alarm)
     feed = TaskResult(task="feeds[shop]", state=TaskState.FAILED, tasks=chain)
     good = TaskResult(task="feeds[other]", state=TaskState.SUCCESS, tasks=())
     feeds = TaskResult(task="feeds", state=TaskState.FAILED, iterations=(feed, good))
@@ -105,6 +106,7 @@ def test_a_run_ends_with_each_feeds_first_cause_and_what_was_not_run_because_of_
         "  not run because of it: silver",
         "job j: failed in 2.0 s",
     ]
+    assert not result.needs_attention, "a layer failed"
 
 
 def test_a_run_whose_alarms_alone_failed_ran_and_says_which_feed_needs_attention() -> None:

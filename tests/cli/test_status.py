@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from pseudo_terminal import on_a_terminal
 
+from ticdc_lakehouse.config import feed
+from ticdc_lakehouse.config.document import Document
 from ticdc_local.cli import main, status
 
 PROJECT = Path(__file__).parents[2]
@@ -18,6 +20,15 @@ import os
 from ticdc_local.cli import main, watch
 watch.time.sleep = lambda _: os._exit(0)
 main(["status", "--watch"])
+"""
+READS = """
+from ticdc_lakehouse.config import feed
+read = feed.document_of
+def noted(path):
+    with open("reads", "a") as reads:
+        print(path.stem, file=reads)
+    return read(path)
+feed.document_of = noted
 """
 WRONG = "protocol: crafty\ntime_zone: Nowhere\nkafka: {bootstrap_servers: 'h:1', topics: [t]}\n"
 
@@ -90,3 +101,25 @@ def test_a_wrong_feed_file_is_broken_and_the_other_feeds_are_watched() -> None:
 @pytest.mark.usefixtures("project")
 def test_a_terminal_that_cannot_erase_lines_is_refused() -> None:
     assert "--watch: expected a terminal that can erase lines" in on_a_terminal(WATCH, TERM="dumb")
+
+
+@pytest.mark.parametrize(
+    "command", [("status",), ("status", "--check"), ("status", "--json"), ("report", "--output", "-")], ids=" ".join
+)
+@pytest.mark.usefixtures("project")
+def test_each_feed_file_is_read_once(command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    document_of = feed.document_of
+
+    def noted(path: Path) -> Document:
+        read.append(path.stem)
+        return document_of(path)
+
+    monkeypatch.setattr(feed, "document_of", noted)
+    main([*command])
+    assert read == ["a", "b", "c"]
+
+
+def test_each_feed_file_is_read_once_for_a_look_of_watch(project: Path) -> None:
+    assert "b: attention: " in on_a_terminal(READS + WATCH, TERM="xterm")
+    assert (project / "reads").read_text().split() == ["a", "b", "c"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ticdc_lakehouse.schema.names import TableName, by_text, fold, spark_names
+from ticdc_lakehouse.schema.names import TableName, by_text, fold, named, spark_names, texts_of
 
 # Each group was one name for TiDB v8.5.6, and no two groups were.
 SAME = [
@@ -57,3 +57,14 @@ def test_table_name_keeps_its_spelling_and_unpacks_like_a_pair() -> None:
 def test_names_that_would_be_one_text_stand_in_backquotes() -> None:
     names = [TableName("a", "b"), TableName("A.b", "c"), TableName("a", "B.c"), TableName("x.y", "z`")]
     assert by_text(names) == dict(zip(["a.b", "`A.b`.`c`", "`a`.`B.c`", "x.y.z`"], names, strict=True))
+
+
+def test_every_table_has_a_text_of_its_own_by_which_it_is_known() -> None:
+    names = [TableName("a", "b"), TableName("A.b", "c"), TableName("a", "B.c")]
+    names += [TableName("`a", "b`.`C`"), TableName("a", "b`.`c")]  # what the second looks like in backquotes
+    texts = texts_of(names)
+    assert [*texts] == names
+    assert len({*map(fold, texts.values())}) == len(names)
+    assert [named(text.upper(), names) for text in texts.values()] == names
+    assert named("a.b.c", names) is None, "two tables have this text"
+    assert named("a.d", names) is None

@@ -22,9 +22,9 @@ from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.overrides import Action, decide
 from ticdc_lakehouse.gold.state import publish, published
 from ticdc_lakehouse.ops.verify import verification as verification_module
-from ticdc_lakehouse.ops.verify.differences import Kind
+from ticdc_lakehouse.ops.verify.differences import DifferenceKind
 from ticdc_lakehouse.ops.verify.results import Result, TableResult, last_verification, verification_text
-from ticdc_lakehouse.ops.verify.verification import Settings, verify
+from ticdc_lakehouse.ops.verify.verification import VerifySettings, verify
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
@@ -86,7 +86,7 @@ class Verification:
         connection.close()
 
     def verify(self, *tables: str, user: str = "root", **settings: Any) -> dict[str, TableResult]:
-        chosen = Settings(**{"tables": tables, "chunk_rows": 8, **settings})
+        chosen = VerifySettings(**{"tables": tables, "chunk_rows": 8, **settings})
         verified = verify(self.lake, CONFIG, Sessions(self.port, user), chosen)  # type: ignore[arg-type]
         return {table.name.table: table for table in verified.tables}
 
@@ -148,7 +148,7 @@ def test_every_changed_cell_is_found(verification: Verification) -> None:
         *(f"UPDATE shop.typed SET `{name}` = NULL WHERE k = {row}" for name, row in nulls.items()),
     )
     differences = verification.verify("shop.typed")["typed"].differences
-    assert {each.kind for each in differences} == {Kind.CHANGED}
+    assert {each.kind for each in differences} == {DifferenceKind.CHANGED}
     assert {each.column for each in differences if each.key == '["50","key 1 "]'} == set(other)
     found = {(each.column, (each.key or "")[2:4]) for each in differences if each.source is None}
     assert found == {(name, str(row)) for name, row in nulls.items()}
@@ -165,18 +165,18 @@ def test_missing_and_extra_rows_are_found(verification: Verification) -> None:
     )
     found = verification.verify()
     assert {(each.kind, each.key) for each in found["typed"].differences} == {
-        (Kind.EXTRA, '["0","key 0 "]'),
-        (Kind.EXTRA, '["33","key 5 "]'),
-        (Kind.MISSING, '["-5","before all"]'),
-        (Kind.MISSING, '["1000","after all"]'),
-        (Kind.MISSING, '["33","another t"]'),
+        (DifferenceKind.EXTRA, '["0","key 0 "]'),
+        (DifferenceKind.EXTRA, '["33","key 5 "]'),
+        (DifferenceKind.MISSING, '["-5","before all"]'),
+        (DifferenceKind.MISSING, '["1000","after all"]'),
+        (DifferenceKind.MISSING, '["33","another t"]'),
     }
     assert {(each.kind, each.key, each.source, each.lake) for each in found["named"].differences} == {
-        (Kind.EXTRA, '["Name 7"]', None, None),
-        (Kind.MISSING, '["a name"]', None, None),
-        (Kind.EXTRA, '["Name 8"]', None, None),
-        (Kind.MISSING, '["NAME 8"]', None, None),
-        (Kind.CHANGED, '["Name 9"]', "", "v9"),
+        (DifferenceKind.EXTRA, '["Name 7"]', None, None),
+        (DifferenceKind.MISSING, '["a name"]', None, None),
+        (DifferenceKind.EXTRA, '["Name 8"]', None, None),
+        (DifferenceKind.MISSING, '["NAME 8"]', None, None),
+        (DifferenceKind.CHANGED, '["Name 9"]', "", "v9"),
     }
     assert (found["typed"].different_rows, found["named"].different_rows) == (5, 5)
 
@@ -186,22 +186,27 @@ def test_more_rows_than_are_listed_are_counted(verification: Verification) -> No
     verification.execute(f"INSERT INTO shop.typed (k, t) VALUES {rows}")
     typed = verification.verify("shop.typed")["typed"]
     (many,) = typed.differences
-    assert (many.kind, typed.rows) == (Kind.MANY, ROWS + 100)
+    assert (many.kind, typed.rows) == (DifferenceKind.MANY, ROWS + 100)
     assert 90 <= typed.different_rows <= 100
 
 
 def test_columns_and_tables_of_one_side_are_found(verification: Verification) -> None:
     verification.execute("ALTER TABLE shop.named ADD COLUMN w int, DROP COLUMN v", "DROP TABLE shop.typed")
     found = verification.verify()
-    assert {(each.kind, each.column) for each in found["named"].differences} == {(Kind.COLUMN, "w"), (Kind.COLUMN, "v")}
-    assert [each.kind for each in found["typed"].differences] == [Kind.TABLE]
+    assert {(each.kind, each.column) for each in found["named"].differences} == {
+        (DifferenceKind.COLUMN, "w"),
+        (DifferenceKind.COLUMN, "v"),
+    }
+    assert [each.kind for each in found["typed"].differences] == [DifferenceKind.TABLE]
 
 
 def test_a_table_without_a_column_in_common_is_different(verification: Verification) -> None:
     verification.execute("ALTER TABLE shop.named CHANGE n a varchar(20), CHANGE v b varchar(20)")
     named = verification.verify("shop.named")["named"]
     assert named.result is Result.DIFFERENT
-    assert {(each.kind, each.column) for each in named.differences} == {(Kind.COLUMN, each) for each in "nvab"}
+    assert {(each.kind, each.column) for each in named.differences} == {
+        (DifferenceKind.COLUMN, each) for each in "nvab"
+    }
 
 
 def test_differences_are_recorded_and_shown_by_status(verification: Verification) -> None:

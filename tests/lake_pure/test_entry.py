@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.entry import Run
+from ticdc_local.runner.notebook import Surroundings, run_notebook
+
+ALARM = Path(__file__).parents[2] / "notebooks" / "ops" / "alarm.py"
 
 
 @pytest.mark.parametrize(
@@ -30,3 +34,25 @@ def test_a_comparison_without_threads_is_refused() -> None:
     untouched = Run(lake=None, feed=None, secret=lambda *_: "")  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="parameter threads: expected 1 or more, or nothing, found 0"):
         untouched.verify_from_parameters({"threads": "0"})
+
+
+@pytest.mark.parametrize(
+    ("states", "said"),
+    [
+        (
+            {"bronze": "failed", "silver": "upstream_failed", "gold": "upstream_failed"},
+            "feed shop: a task did not succeed: bronze: failed, silver: upstream_failed, gold: upstream_failed",
+        ),
+        ({"gold": "timedout"}, "feed shop: a task did not succeed: bronze: success, silver: success, gold: timedout"),
+        ({}, "shop.yml: protocol: expected one of craft"),
+    ],
+    ids=["bronze", "gold", "none"],
+)
+def test_the_alarm_says_which_task_failed_before_it_reads_a_feed_file_that_may_be_why(
+    tmp_path: Path, states: dict[str, str], said: str
+) -> None:
+    (tmp_path / "shop.yml").write_text("protocol: nonsense\n")
+    with pytest.raises(ConfigError) as raised:
+        run_notebook(ALARM, {"feed": "shop", "feeds_root": str(tmp_path), **states}, Surroundings(spark=None))
+    assert said in str(raised.value)
+    assert ("protocol" in str(raised.value)) == (not states)

@@ -23,9 +23,15 @@ from ticdc_lakehouse.ops.verify.comparison import (
     together,
     without_moved,
 )
-from ticdc_lakehouse.ops.verify.differences import Difference, Differences, Kind, column_differences, row_differences
+from ticdc_lakehouse.ops.verify.differences import (
+    Difference,
+    DifferenceKind,
+    Differences,
+    column_differences,
+    row_differences,
+)
 from ticdc_lakehouse.ops.verify.results import Result, TableResult, Verified
-from ticdc_lakehouse.ops.verify.verification import Settings, _unrepairable, _verify_table
+from ticdc_lakehouse.ops.verify.verification import VerifySettings, _unrepairable, _verify_table
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState
 from ticdc_lakehouse.schema.definition import Table, table_from_wire
@@ -250,7 +256,7 @@ def test_cells_are_compared_by_value(kind: str, source: str | None, lake: str | 
     compared = table(f"CREATE TABLE t (k int PRIMARY KEY, v {kind})")
     found = list(row_differences(compared, [("1", source)], [("1", lake)]))
     changed = Difference(
-        table=TableName("d", "t"), kind=Kind.CHANGED, key='["1"]', column="v", source=source, lake=lake
+        table=TableName("d", "t"), kind=DifferenceKind.CHANGED, key='["1"]', column="v", source=source, lake=lake
     )
     assert found == ([] if same else [changed])
 
@@ -259,9 +265,9 @@ def test_missing_and_extra_rows_are_differences() -> None:
     keyed, keyless = table("CREATE TABLE t (k int PRIMARY KEY, v int)"), table("CREATE TABLE t (v int, w int)")
     (missing,) = row_differences(keyed, [("1", "2")], [])
     (extra,) = row_differences(keyed, [], [("1", "2")])
-    assert (missing.kind, extra.kind, extra.key) == (Kind.MISSING, Kind.EXTRA, '["1"]')
+    assert (missing.kind, extra.kind, extra.key) == (DifferenceKind.MISSING, DifferenceKind.EXTRA, '["1"]')
     found = list(row_differences(keyless, [("1", None)] * 3, [("1", None)]))
-    assert [(each.kind, each.key) for each in found] == [(Kind.MISSING, '["1",null]')] * 2
+    assert [(each.kind, each.key) for each in found] == [(DifferenceKind.MISSING, '["1",null]')] * 2
 
 
 def test_column_of_one_side_alone_is_a_difference() -> None:
@@ -317,7 +323,7 @@ def test_a_table_whose_columns_are_all_virtual_is_not_compared() -> None:
         Answering([VIRTUAL]),  # type: ignore[arg-type]
         before,
         defined.name,
-        Settings(repair=True),
+        VerifySettings(repair=True),
     )
     assert (result.result, result.tso, work) == (Result.SKIPPED, 7, None)
     assert "virtual" in (result.detail or "")

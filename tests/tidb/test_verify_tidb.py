@@ -23,7 +23,7 @@ from ticdc_codec.mysql_type import Family, parse_type
 from ticdc_lakehouse.ops.verify.chunk import Chunk, key_ranges
 from ticdc_lakehouse.ops.verify.compared_table import ComparedTable, compared_table
 from ticdc_lakehouse.ops.verify.results import Result, TableResult, Verified
-from ticdc_lakehouse.ops.verify.verification import Settings, verify
+from ticdc_lakehouse.ops.verify.verification import VerifySettings, verify
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_lakehouse.tidb.columns import source_columns
 from ticdc_lakehouse.tidb.session import Source as AskedTiDB
@@ -159,7 +159,7 @@ def test_recorded_values_of_every_type_compare_as_equal(
     last = list(answers(stream.folder))[-1]
     for name, table in last.tables.items():
         database.execute(*inserted(name, table, stream.time_zone))
-    settings = Settings(chunk_rows=8)
+    settings = VerifySettings(chunk_rows=8)
     now = database.tso()
     equal = by_name(verify(run.lake, run.gold_config, lambda _: database.at(now), settings))
     assert [str(each) for table in equal.values() for each in table.differences] == []

@@ -13,6 +13,7 @@ from ticdc_lakehouse.catalog import Reader
 from ticdc_lakehouse.counted import counted, duration
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.schema.names import texts_of
 from ticdc_lakehouse.silver import events_table, quarantine
 
 _MOST_NAMES = 5
@@ -66,9 +67,10 @@ def _behind(current: Published, landed: int, tolerated: int | None, at: datetime
 def _blocked(current: Published) -> Iterator[str]:
     blocked = {name: state.stop for name, state in current.tables.items() if state.blocked}
     if blocked:
-        named = [f"{name.database}.{name.table} ({stop})" for name, stop in sorted(blocked.items())[:_MOST_NAMES]]
-        more = f", and {len(blocked) - len(named)} more" if len(blocked) > len(named) else ""
-        yield f"{counted(len(blocked), 'table is', 'tables are')} blocked: {', '.join(named)}{more}"
+        texts = texts_of(current.tables)
+        listed = [f"{texts[name]} ({stop})" for name, stop in sorted(blocked.items())[:_MOST_NAMES]]
+        more = f", and {len(blocked) - len(listed)} more" if len(blocked) > len(listed) else ""
+        yield f"{counted(len(blocked), 'table is', 'tables are')} blocked: {', '.join(listed)}{more}"
 
 
 def _in_quarantine(quarantined: Mapping[str, int], least: int) -> Iterator[str]:

@@ -164,7 +164,7 @@ class _Loading:
         taken: Collection[str],
         names: Naming,
     ) -> Definition:
-        tso, what = self.export.tso, f"{self.export.folder}: table {'.'.join(name)}"
+        tso, what = self.export.tso, f"{self.export.folder}: table {name}"
         newest = before.definition_of(name)
         named_at = max(renames.get(name, 0), 0 if newest is None else newest.named_at)
         if named_at > tso:
@@ -202,7 +202,7 @@ class _Loading:
 
     def _checked(self, definition: Definition) -> int:
         rows = self.lake.spark.table(self.lake.table(Layer.LIVE, definition.data))
-        what = f"{self.export.folder}: table {definition.table.database}.{definition.table.table}"
+        what = f"{self.export.folder}: table {definition.table.name}"
         counted = rows.agg(F.count("*").alias("rows"), F.count_distinct(KEY).alias("keys")).collect()[0]
         if counted["rows"] != counted["keys"]:
             raise ApplyError(

@@ -13,7 +13,7 @@ from ticdc_lakehouse.ops.load_options import LoadOptions
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.table_plan import name_clash
 from ticdc_lakehouse.policy import Mode
-from ticdc_lakehouse.schema.names import TableName, by_text, fold
+from ticdc_lakehouse.schema.names import TableName, by_text, fold, named
 
 _T = TypeVar("_T")
 
@@ -54,12 +54,15 @@ def _chosen(export: Export, config: GoldConfig, wanted: Iterable[str]) -> list[T
     if not carried:
         exported = ", ".join(map(str, names))
         raise ConfigError(f"{export.folder}: feed {config.feed} includes none of its tables: {exported}")
-    texts = by_text(carried)
-    by_name = {fold(text): name for text, name in texts.items()}
-    unknown = [text for text in wanted if fold(text) not in by_name]
-    if unknown:
-        raise ConfigError(f"{export.folder}: --table {unknown[0]}: expected one of {', '.join(texts)}")
-    return list(dict.fromkeys(by_name[fold(text)] for text in wanted)) or carried
+    return list(dict.fromkeys(_exported(text, carried, export.folder) for text in wanted)) or carried
+
+
+def _exported(text: str, carried: Iterable[TableName], folder: str) -> TableName:
+    """The table that an option ``--table`` names. Raises ConfigError."""
+    name = named(text, carried)
+    if name is None:
+        raise ConfigError(f"{folder}: --table {text}: expected one of {', '.join(by_text(carried))}")
+    return name
 
 
 def _check(export: Export, name: TableName, config: GoldConfig, options: LoadOptions) -> None:

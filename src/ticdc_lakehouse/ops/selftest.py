@@ -39,7 +39,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Result:
+class CheckResult:
     """One check."""
 
     check: str
@@ -85,7 +85,7 @@ class _NotHereError(Exception):
     """A check that does not apply here; the text says why."""
 
 
-def selftest(env: Environment) -> Iterator[Result]:
+def selftest(env: Environment) -> Iterator[CheckResult]:
     """Run every check, one after the other."""
     given = replace(env, name=f"selftest_{uuid4().hex[:12]}")
     try:
@@ -97,14 +97,14 @@ def selftest(env: Environment) -> Iterator[Result]:
         rmtree(given.folder, ignore_errors=True)
 
 
-def _result(check: str, run: Callable[[Environment], str], meaning: str, env: Environment) -> Result:
+def _result(check: str, run: Callable[[Environment], str], meaning: str, env: Environment) -> CheckResult:
     try:
         outcome, detail = Outcome.OK, run(env)
     except _NotHereError as reason:
         outcome, detail = Outcome.SKIPPED, str(reason)
     except (PySparkException, Py4JError, OSError, ValueError, LakehouseError) as error:
         outcome, detail = Outcome.FAILED, first_line(error)
-    return Result(check=check, outcome=outcome, detail=detail, meaning=meaning)
+    return CheckResult(check=check, outcome=outcome, detail=detail, meaning=meaning)
 
 
 def _expect(found: object, expected: object) -> None:

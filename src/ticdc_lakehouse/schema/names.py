@@ -84,15 +84,31 @@ class TableName(NamedTuple):
 
 
 def by_text(names: Iterable[TableName]) -> dict[str, TableName]:
-    """The tables by ``database.table``. Either part may have dots: those that would have one text, as TiDB compares
-    it, stand in backquotes.
+    """The tables by ``database.table``, in the order of ``names``. Either part may have dots: those that would have one
+    text, as TiDB compares it, stand in backquotes. So does a name that begins with a backquote.
 
     >>> [*by_text([TableName("a", "b"), TableName("a.b", "c"), TableName("a", "b.c")])]
     ['a.b', '`a.b`.`c`', '`a`.`b.c`']
     """
-    names = tuple(names)
+    names = tuple(dict.fromkeys(names))
     tables = Counter(fold(str(name)) for name in names)
-    return {str(name) if tables[fold(str(name))] == 1 else _in_backquotes(name): name for name in names}
+    # Else the text of a table in database `a.b could be that of another one in backquotes.
+    plain = {name for name in names if tables[fold(str(name))] == 1 and not str(name).startswith("`")}
+    return {str(name) if name in plain else _in_backquotes(name): name for name in names}
+
+
+def texts_of(names: Iterable[TableName]) -> dict[TableName, str]:
+    """The text of each table among these, as `by_text` has it."""
+    return {name: text for text, name in by_text(names).items()}
+
+
+def named(text: str, names: Iterable[TableName]) -> TableName | None:
+    """The table among these that ``text`` names as `by_text` does, compared without case; None if there is none.
+
+    >>> named("SHOP.orders", [TableName("shop", "orders")])
+    TableName(database='shop', table='orders')
+    """
+    return {fold(known): name for known, name in by_text(names).items()}.get(fold(text))
 
 
 def _in_backquotes(name: TableName) -> str:

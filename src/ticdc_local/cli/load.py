@@ -11,12 +11,15 @@ from ticdc_lakehouse.config.layer_settings import gold_config_of
 from ticdc_lakehouse.counted import counted
 from ticdc_lakehouse.ops.dumpling.export import read_export
 from ticdc_lakehouse.ops.dumpling.folder import LocalFolder
+from ticdc_lakehouse.ops.load import Loaded
 from ticdc_lakehouse.ops.load_options import add_load_options, load_options
 from ticdc_lakehouse.ops.loadable import loadable_tables
+from ticdc_lakehouse.schema.names import by_text
 from ticdc_local.cli.arguments import feed_argument, path_or_uri, place_arguments
 from ticdc_local.cli.notice import progress
 from ticdc_local.cli.open_lake import feed_run
 from ticdc_local.cli.project import feed_named
+from ticdc_local.runner.display import without_controls
 
 EXAMPLES = """examples:
   ticdc-lake load export/ --feed crm
@@ -44,9 +47,25 @@ def run(options: argparse.Namespace) -> int:
     with progress(f"loading {folder}"):
         loaded = opened.load(folder, given)
     if options.json:
-        print(json.dumps({"tso": loaded.tso, "rows": {".".join(name): rows for name, rows in loaded.rows.items()}}))
+        print(json.dumps(loaded_object(loaded)))
         return 0
-    since = f"as of {with_time(loaded.tso)}, and what the changefeed sent since"
-    for name, rows in loaded.rows.items():
-        print(f"{'.'.join(name)}: {counted(rows, 'row')} {since}")
+    for line in loaded_lines(loaded):
+        print(line)
     return 0
+
+
+def loaded_object(loaded: Loaded) -> dict[str, object]:
+    """What was loaded as a JSON object."""
+    return {"tso": loaded.tso, "rows": _rows_by_text(loaded)}
+
+
+def loaded_lines(loaded: Loaded) -> list[str]:
+    """A line for each table."""
+    since = f"as of {with_time(loaded.tso)}, and what the changefeed sent since"
+    return [
+        without_controls(f"{table}: {counted(rows, 'row')} {since}") for table, rows in _rows_by_text(loaded).items()
+    ]
+
+
+def _rows_by_text(loaded: Loaded) -> dict[str, int]:
+    return {table: loaded.rows[name] for table, name in by_text(loaded.rows).items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from ticdc_codec.errors import ConfigError
@@ -34,6 +34,23 @@ def feed_files(options: argparse.Namespace) -> dict[str, Path]:
     """The file of each feed, by the feed's name: those of the project, and those that verify-stream left in a lake."""
     folders = (lake_root(options) / "feeds", feeds_folder(options))
     return {path.stem: path for folder in folders for path in sorted(folder.glob("*.yml"))}
+
+
+FeedFile = Feed | ConfigError | None
+"""What a feed's file describes, or what is wrong with it; None where a feed has no file."""
+
+
+def read_feed_files(options: argparse.Namespace, feeds: Iterable[str]) -> dict[str, FeedFile]:
+    """The file of each of these feeds, read once."""
+    paths = feed_files(options)
+    return {feed: _read_feed_file(paths[feed]) if feed in paths else None for feed in feeds}
+
+
+def _read_feed_file(path: Path) -> Feed | ConfigError:
+    try:
+        return load_feed(path)
+    except ConfigError as error:
+        return error
 
 
 def feeds_folder(options: argparse.Namespace) -> Path:

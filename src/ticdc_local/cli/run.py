@@ -9,8 +9,8 @@ from io import StringIO
 from pathlib import Path
 
 from ticdc_codec.errors import ConfigError
+from ticdc_lakehouse import job_parameters
 from ticdc_lakehouse.config.feed import Feed, load_feeds
-from ticdc_lakehouse.job_parameters import lake_from, names
 from ticdc_local.cli.arguments import (
     in_same_place,
     lake_root,
@@ -134,7 +134,7 @@ def _run_notebook(options: argparse.Namespace, given: Mapping[str, str]) -> int:
     check_parameters(notebook, asked)
     own = local_parameters(project, lake)
     session = quiet_session(lake)
-    lake_from(session, own)
+    job_parameters.lake_from(session, own)
     value = run_notebook(notebook.path, {**own, **asked}, Surroundings(spark=session))
     if value is not None:
         print(value)
@@ -169,6 +169,6 @@ def check_feeds(parameters: Mapping[str, str]) -> tuple[Feed, ...]:
         return ()
     if parameters.get("feed") == "":
         raise ConfigError("--feed: this job takes one, found none")
-    feeds = [parameters["feed"]] if "feed" in parameters else names(parameters, "feeds")
+    feeds = [parameters["feed"]] if "feed" in parameters else job_parameters.names(parameters, "feeds")
     servers = parameters.get("bootstrap_servers") or None
     return load_feeds(Path(parameters["feeds_root"]), feeds, bootstrap_servers=servers)

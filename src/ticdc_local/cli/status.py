@@ -6,13 +6,12 @@ import argparse
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.tso import time_text
-from ticdc_lakehouse.config.feed import load_feed
+from ticdc_lakehouse.config.feed import Feed
 from ticdc_lakehouse.config.layer_settings import gold_config_of, thresholds_of
 from ticdc_lakehouse.counted import counted, duration
 from ticdc_lakehouse.ops import retention
@@ -21,10 +20,10 @@ from ticdc_lakehouse.ops.status import NOTHING_LEFT, FeedStatus, Health, feed_st
 from ticdc_lakehouse.ops.verify.results import last_verification, verification_text
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode
-from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.names import TableName, texts_of
 from ticdc_local.cli.arguments import age, feed_argument, place_arguments, refuse, seconds
 from ticdc_local.cli.notice import can_erase, progress
-from ticdc_local.cli.project import chosen_feeds, feed_files, open_reader
+from ticdc_local.cli.project import FeedFile, chosen_feeds, open_reader, read_feed_files
 from ticdc_local.delta_reader import DeltaReader
 from ticdc_local.runner.display import without_controls
 
@@ -72,13 +71,14 @@ def run(options: argparse.Namespace) -> int:
     lake = open_reader(options)
     try:
         with progress("reading the lake"):
-            found = [status_of(options, lake, feed) for feed in chosen_feeds(options, lake)]
+            files = read_feed_files(options, chosen_feeds(options, lake))
+            found = [status_of(lake, feed, file) for feed, file in files.items()]
     except OSError as error:  # as what else keeps from reading it: exit code 2
         raise ConfigError(f"the lake cannot be read: {error}") from None
     if not (options.json or options.check):
-        print("\n\n".join("\n".join(_lines(options, lake, each)) for each in found))
+        print("\n\n".join("\n".join(_lines(lake, each, files[each.feed])) for each in found))
         return 0
-    checked = [health_of(options, each, options.max_age) for each in found]
+    checked = [health_of(files, each, options.max_age) for each in found]
     if options.json:
         print(json.dumps([status_object(each, *found) for each, found in zip(found, checked, strict=True)]))
     else:
@@ -86,22 +86,14 @@ def run(options: argparse.Namespace) -> int:
     return max((health for health, _ in checked), default=Health.FINE) if options.check else 0
 
 
-def _lines(options: argparse.Namespace, lake: DeltaReader, status: FeedStatus) -> list[str]:
+def _lines(lake: DeltaReader, status: FeedStatus, file: FeedFile) -> list[str]:
     """What is printed of a feed, for people."""
-    mistakes = file_mistakes(options, status.feed)
-    wrong = [f"  feed file    broken: {mistakes}"] if mistakes else []
+    wrong = [f"  feed file    broken: {_on_one_line(file)}"] if isinstance(file, ConfigError) else []
     return [feed_text(status), *wrong, *records_text(lake, status.feed)]
 
 
-def file_mistakes(options: argparse.Namespace, feed: str) -> str:
-    """What is wrong with a feed's file, on one line; empty if nothing is, or if there is no file."""
-    path = feed_files(options).get(feed)
-    try:
-        if path is not None:
-            load_feed(path)
-    except ConfigError as error:
-        return "; ".join(str(error).splitlines())
-    return ""
+def _on_one_line(mistakes: ConfigError) -> str:
+    return "; ".join(str(mistakes).splitlines())
 
 
 def records_text(lake: DeltaReader, feed: str) -> list[str]:
@@ -116,32 +108,31 @@ def _watch(options: argparse.Namespace) -> None:
     """Show the feeds until Ctrl-C. Raises ConfigError without a terminal for it."""
     if not can_erase(sys.stdout):
         raise ConfigError("--watch: expected a terminal that can erase lines; --json or --check are for scripts")
-    from ticdc_local.cli.watch import watch  # the others need no rich
+    from ticdc_local.cli.watch import Check, watch  # the others need no rich
 
     feeds = chosen_feeds(options, open_reader(options))
 
-    def look() -> list[FeedStatus]:
+    def look() -> tuple[list[FeedStatus], Check]:
         lake = open_reader(options)  # a reader keeps the tables as it found them
-        return [status_of(options, lake, feed) for feed in feeds]
+        files = read_feed_files(options, feeds)
+        statuses = [status_of(lake, feed, file) for feed, file in files.items()]
+        return statuses, partial(health_of, files, max_age=options.max_age)
 
-    watch(look, partial(health_of, options, max_age=options.max_age), options.watch)
-
-
-def status_of(options: argparse.Namespace, lake: DeltaReader, feed: str) -> FeedStatus:
-    """A feed's status, by its file if there is one that can be read."""
-    path, config = feed_files(options).get(feed), None
-    with suppress(ConfigError):  # `health_of` says what is wrong with it
-        config = None if path is None else gold_config_of(load_feed(path))
-    return feed_status(lake, feed, config)
+    watch(look, options.watch)
 
 
-def health_of(options: argparse.Namespace, status: FeedStatus, max_age: float | None = None) -> tuple[Health, str]:
+def status_of(lake: DeltaReader, feed: str, file: FeedFile) -> FeedStatus:
+    """A feed's status, by its file if there is one that is right."""
+    return feed_status(lake, feed, gold_config_of(file) if isinstance(file, Feed) else None)
+
+
+def health_of(files: Mapping[str, FeedFile], status: FeedStatus, max_age: float | None = None) -> tuple[Health, str]:
     """As `checked_status`, by what the feed's file tolerates in its section ``alarm``; ``max_age`` is in place of its
     ``behind``. A feed whose file is wrong is broken, and says nothing about the others."""
-    if mistakes := file_mistakes(options, status.feed):
-        return Health.BROKEN, f"{Health.BROKEN.name.lower()}: {mistakes}"
-    files = feed_files(options)
-    tolerated = thresholds_of(load_feed(files[status.feed])) if status.feed in files else NOTHING_LEFT
+    file = files[status.feed]
+    if isinstance(file, ConfigError):
+        return Health.BROKEN, f"{Health.BROKEN.name.lower()}: {_on_one_line(file)}"
+    tolerated = NOTHING_LEFT if file is None else thresholds_of(file)
     if max_age is not None:
         tolerated = replace(tolerated, behind_seconds=round(max_age))
     return checked_status(status, tolerated)
@@ -227,7 +218,7 @@ def tables_text(
     tables: Mapping[TableName, TableState], tso: int, pending: Mapping[TableName, Sequence[str]]
 ) -> list[str]:
     """A line a table: at the watermark, or since when it is blocked and why; and its pending columns."""
-    shown = {name: without_controls(".".join(name)) for name in sorted(tables)}
+    shown = {name: without_controls(text) for name, text in texts_of(sorted(tables)).items()}
     width = max(map(len, shown.values()), default=0)
     states = {name: f"{_state(tables[name], tso)}{_pending(pending.get(name, ()))}" for name in shown}
     return [f"  {text:{width}}  {without_controls(states[name])}" for name, text in shown.items()]

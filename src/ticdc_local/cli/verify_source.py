@@ -69,12 +69,13 @@ def _check(options: argparse.Namespace) -> None:
 
 def verified_object(verified: Verified) -> dict[str, object]:
     """What was compared as a JSON object."""
+    texts = verified.texts
     return {
         "feed": verified.feed,
         "tso": verified.tso,
         "tables": [
             {
-                "table": ".".join(table.name),
+                "table": texts[table.name],
                 "tso": table.tso,
                 "result": table.result.value,
                 "detail": table.detail,
@@ -90,10 +91,11 @@ def verified_object(verified: Verified) -> dict[str, object]:
 
 def verified_lines(verified: Verified) -> list[str]:
     """A line for each table, and below it what differs."""
-    width = max((len(".".join(table.name)) for table in verified.tables), default=0)
+    texts = verified.texts
+    width = max(map(len, texts.values()), default=0)
     lines = [f"{verified.feed} at {with_time(verified.tso)}"]
     for table in verified.tables:
-        lines.append(f"  {'.'.join(table.name):{width}}  {_summary(table, verified.tso)}")
+        lines.append(f"  {texts[table.name]:{width}}  {_summary(table, verified.tso)}")
         lines.extend(f"    {difference}" for difference in table.differences[:_SHOWN])
         if len(table.differences) > _SHOWN:
             lines.append(f"    … {len(table.differences) - _SHOWN} more are in ops.differences")

@@ -20,13 +20,14 @@ Check = Callable[[FeedStatus], tuple[Health, str]]
 """Gives a feed's health, and a line that says it and why."""
 
 
-def watch(look: Callable[[], Sequence[FeedStatus]], check: Check, every: float) -> None:
-    """Show what ``look`` gives, every so many seconds, until a signal ends the process."""
+def watch(look: Callable[[], tuple[Sequence[FeedStatus], Check]], every: float) -> None:
+    """Show what ``look`` gives, every so many seconds, until a signal ends the process: the feeds' statuses, and what
+    checks them."""
     landed: dict[str, tuple[float, int]] = {}
     with Live(auto_refresh=False) as live:
         live.console.show_cursor()  # a signal ends the process without the end of this block, which would show it
         while True:
-            statuses = look()
+            statuses, check = look()
             live.update(watch_view(statuses, rates(statuses, landed, time.monotonic()), check), refresh=True)
             time.sleep(every)
 

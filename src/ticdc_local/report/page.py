@@ -9,6 +9,7 @@ from html import escape
 from ticdc_codec.tso import time_text
 from ticdc_lakehouse.counted import counted, duration
 from ticdc_lakehouse.ops.status import FeedStatus, Health
+from ticdc_lakehouse.schema.names import by_text, texts_of
 from ticdc_local.report import plots
 from ticdc_local.report.facts import FeedFacts, TableFacts
 from ticdc_local.report.plots import SECONDS, Line, bars, lines, stacks
@@ -102,9 +103,9 @@ def _plots(facts: FeedFacts) -> Iterable[tuple[str, str]]:
         Line("gold: decoded to published", _points(facts, "gold_seconds")),
     ]
     yield "Durations by layer", lines([line for line in layers if line.points], SECONDS)
-    names = sorted({name for _, name in facts.rows})
+    tables = by_text(sorted({name for _, name in facts.rows}))
     columns = [f"window {each.number}" for each in windows]
-    parts = {".".join(name): [facts.rows.get((each.number, name), 0) for each in windows] for name in names}
+    parts = {text: [facts.rows.get((each.number, name), 0) for each in windows] for text, name in tables.items()}
     yield "Row changes by table and window", stacks(columns, parts, "row changes") if parts else ""
     none = '<span class="fine">none</span>' if windows else ""
     yield "Open messages in quarantine by reason", bars(facts.status.reasons, "message") or none
@@ -118,7 +119,8 @@ def _points(facts: FeedFacts, name: str) -> list[tuple[datetime, float]]:
 def _blocked(status: FeedStatus) -> str:
     if not status.blocked:
         return ""
-    rows = [(".".join(name), str(state.applied_tso), str(state.stop)) for name, state in sorted(status.blocked.items())]
+    texts = texts_of(status.tables)
+    rows = [(texts[name], str(state.applied_tso), str(state.stop)) for name, state in sorted(status.blocked.items())]
     return f'<h3 class="broken">Blocked tables</h3>{_table(("table", "at TSO", "why"), rows)}'
 
 
@@ -130,18 +132,19 @@ def _ddls(facts: FeedFacts) -> str:
 
 
 def _catalogue(facts: FeedFacts) -> str:
-    return "".join(_table_entry(facts.status.feed, table) for table in facts.tables)
+    texts = texts_of(facts.status.tables)
+    return "".join(_table_entry(facts.status.feed, texts[table.name], table) for table in facts.tables)
 
 
 _DEFINED_BY = {"file": "the schema file", "ddl": "a DDL", "export": "an export", "wire": "its messages"}
 
 
-def _table_entry(feed: str, table: TableFacts) -> str:
+def _table_entry(feed: str, name: str, table: TableFacts) -> str:
     topics = ", ".join(table.topics) or "no row yet"
     lineage = f"topic {topics} → bronze.{feed}_messages → silver.{feed}_events → live.{table.view} → gold.{table.view}"
     columns = [(column.name, column.type, column.comment) for column in table.columns]
     return (
-        f"<details><summary>{escape('.'.join(table.name))}: {counted(len(columns), 'column')}, "
+        f"<details><summary>{escape(name)}: {counted(len(columns), 'column')}, "
         f"defined by {_DEFINED_BY[table.source]}</summary>"
         f"<p><code>{escape(lineage)}</code></p>{_table(('column', 'type', 'comment'), columns)}</details>"
     )

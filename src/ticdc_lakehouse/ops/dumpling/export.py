@@ -21,7 +21,7 @@ from ticdc_lakehouse.ops.dumpling.contents import COPY_AGAIN, HOLDS_NOTHING, con
 from ticdc_lakehouse.ops.dumpling.dialect import GIVE_OPTIONS, Dialect, DumplingOptions
 from ticdc_lakehouse.ops.dumpling.folder import Folder
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
-from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.names import TableName, by_text
 from ticdc_lakehouse.schema.script import tables_from_sql
 
 _COMPRESSED = r"(\.(gz|zst|snappy))?"
@@ -160,9 +160,7 @@ def _schemas(folder: str, names: Iterable[str], files: Mapping[TableName, tuple[
     if unknown and any(TableName(name.table, name.database) in schemas for name in unknown):
         raise ConfigError(f"{folder}: {unquote(files[unknown[0]][0])}: {_OTHER_TEMPLATE}")
     if unknown:
-        raise ConfigError(
-            f"{folder}: rows of {'.'.join(unknown[0])} without its CREATE TABLE: export without --no-schemas"
-        )
+        raise ConfigError(f"{folder}: rows of {unknown[0]} without its CREATE TABLE: export without --no-schemas")
     if not schemas:
         raise ConfigError(f"{folder}: expected tables (<database>.<table>-schema.sql), found none")
     return schemas
@@ -234,8 +232,8 @@ def _table(name: TableName, text: str, file: str, files: tuple[str, ...]) -> Exp
 def _definition(name: TableName, text: str, file: str) -> Table:
     tables = {table.name: table for table in tables_from_sql(text, name[0], file)}
     if tables.keys() != {name}:
-        found = ", ".join(map(".".join, tables)) or "none"
-        raise ConfigError(f"{file}: expected CREATE TABLE of {'.'.join(name)} alone, found {found}")
+        found = ", ".join(by_text(tables)) or "none"
+        raise ConfigError(f"{file}: expected CREATE TABLE of {name} alone, found {found}")
     return tables[name]
 
 
@@ -277,7 +275,6 @@ def _odd_names(folder: str, tables: Mapping[TableName, ExportedTable], dialect: 
         odd = [text for text in (name.table, *(column.name for column in table.columns)) if "'" in text]
         if odd and table.files:
             problems[name] = (
-                f"{folder}: table {'.'.join(name)}: the name {odd[0]} has a quote: export without "
-                "--escape-backslash=false"
+                f"{folder}: table {name}: the name {odd[0]} has a quote: export without --escape-backslash=false"
             )
     return problems

@@ -24,7 +24,7 @@ _SHOWN = 60
 """Characters of a value that are printed."""
 
 
-class Kind(StrEnum):
+class DifferenceKind(StrEnum):
     """In what gold and TiDB differ."""
 
     CHANGED = "changed"
@@ -46,7 +46,7 @@ class Difference:
     """One thing in which the lake is not what TiDB held."""
 
     table: TableName
-    kind: Kind
+    kind: DifferenceKind
     key: str | None = None
     """JSON array of the key's texts; of the whole row where there is no key."""
     column: str | None = None
@@ -56,12 +56,15 @@ class Difference:
 
     def __str__(self) -> str:
         place = " ".join(each for each in (self.kind.value, self.key, self.column) if each is not None)
-        if self.kind in (Kind.MISSING, Kind.EXTRA):
+        if self.kind in (DifferenceKind.MISSING, DifferenceKind.EXTRA):
             return f"{place}: {_MEANING[self.kind]}"
         return f"{place}: TiDB has {_shown(self.source)}, the lake has {_shown(self.lake)}"
 
 
-_MEANING = {Kind.MISSING: "TiDB has the row, the lake has not", Kind.EXTRA: "the lake has the row, TiDB has not"}
+_MEANING = {
+    DifferenceKind.MISSING: "TiDB has the row, the lake has not",
+    DifferenceKind.EXTRA: "the lake has the row, TiDB has not",
+}
 
 
 def _shown(text: str | None) -> str:
@@ -165,7 +168,7 @@ def row_differences(table: ComparedTable, source: Sequence[Texts], lake: Sequenc
         yield from _cells(table, source[0], lake[0])
         return
     left, over = Counter(source) - Counter(lake), Counter(lake) - Counter(source)
-    for kind, rows in ((Kind.MISSING, left), (Kind.EXTRA, over)):
+    for kind, rows in ((DifferenceKind.MISSING, left), (DifferenceKind.EXTRA, over)):
         for row in rows.elements():
             yield Difference(table=table.name, kind=kind, key=key_text(table, row))
 
@@ -175,7 +178,7 @@ def _cells(table: ComparedTable, source: Texts, lake: Texts) -> Iterator[Differe
         if not column.same(expected, found):
             yield Difference(
                 table=table.name,
-                kind=Kind.CHANGED,
+                kind=DifferenceKind.CHANGED,
                 key=key_text(table, source),
                 column=column.name,
                 source=expected,
@@ -191,7 +194,7 @@ def key_text(table: ComparedTable, texts: Texts) -> str:
 def _many(table: ComparedTable, chunk: Unlisted) -> Difference:
     return Difference(
         table=table.name,
-        kind=Kind.MANY,
+        kind=DifferenceKind.MANY,
         key=chunk.chunk.source,
         source=f"{chunk.source.rows} rows",
         lake=f"{chunk.lake.rows} rows",
@@ -200,6 +203,8 @@ def _many(table: ComparedTable, chunk: Unlisted) -> Difference:
 
 def column_differences(name: TableName, only_lake: Iterable[str], only_source: Iterable[str]) -> list[Difference]:
     """Columns that one side alone has."""
-    lake = (Difference(table=name, kind=Kind.COLUMN, column=each, lake="a column") for each in only_lake)
-    source = (Difference(table=name, kind=Kind.COLUMN, column=each, source="a column") for each in only_source)
+    lake = (Difference(table=name, kind=DifferenceKind.COLUMN, column=each, lake="a column") for each in only_lake)
+    source = (
+        Difference(table=name, kind=DifferenceKind.COLUMN, column=each, source="a column") for each in only_source
+    )
     return list(chain(lake, source))

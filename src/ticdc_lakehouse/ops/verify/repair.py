@@ -74,7 +74,7 @@ def _check_published(lake: Lake, work: Repair) -> None:
     newest, commits = commits_since(lake, work.state.name, work.state.version)
     if commits:
         raise ConfigError(
-            f"{'.'.join(work.name)}: the live table is at version {newest}, published is {work.state.version}: "
+            f"{work.name}: the live table is at version {newest}, published is {work.state.version}: "
             "run gold, then repair"
         )
 

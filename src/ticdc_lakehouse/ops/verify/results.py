@@ -18,7 +18,7 @@ from ticdc_codec.tso import with_time
 from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
 from ticdc_lakehouse.gold.state_tables import append
 from ticdc_lakehouse.ops.verify.differences import Difference
-from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.schema.names import TableName, texts_of
 from ticdc_lakehouse.sql.text import literal
 
 VERIFICATIONS = "verifications"
@@ -95,7 +95,13 @@ class Verified:
     @property
     def different(self) -> list[str]:
         """The tables that differ and were not repaired, or could not be compared."""
-        return [".".join(t.name) for t in self.tables if t.result in (Result.DIFFERENT, Result.FAILED)]
+        texts = self.texts
+        return [texts[t.name] for t in self.tables if t.result in (Result.DIFFERENT, Result.FAILED)]
+
+    @property
+    def texts(self) -> dict[TableName, str]:
+        """Each compared table as ``database.table``."""
+        return texts_of(table.name for table in self.tables)
 
     def raise_if_different(self) -> None:
         """Raise ApplyError if there are `different` tables: so that a job fails."""

@@ -16,13 +16,19 @@ from ticdc_lakehouse.log import log
 from ticdc_lakehouse.ops.verify import results
 from ticdc_lakehouse.ops.verify.compared_table import ComparedTable, compared_table
 from ticdc_lakehouse.ops.verify.comparison import CHUNK_ROWS, Comparison, compare
-from ticdc_lakehouse.ops.verify.differences import Difference, Differences, Kind, column_differences, differences
+from ticdc_lakehouse.ops.verify.differences import (
+    Difference,
+    DifferenceKind,
+    Differences,
+    column_differences,
+    differences,
+)
 from ticdc_lakehouse.ops.verify.repair import Repair, repair
 from ticdc_lakehouse.ops.verify.results import Result, TableResult, Verified
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.policy import Mode
-from ticdc_lakehouse.schema.names import TableName, by_text, fold
+from ticdc_lakehouse.schema.names import TableName, by_text, named
 from ticdc_lakehouse.tidb.columns import source_columns
 from ticdc_lakehouse.tidb.session import Sessions, Source
 
@@ -31,7 +37,7 @@ MOST_DIFFERENCES = 1_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class VerifySettings:
     """How to compare."""
 
     tables: tuple[str, ...] = ()
@@ -44,7 +50,7 @@ class Settings:
     chunk_rows: int = CHUNK_ROWS
 
 
-def verify(lake: Lake, config: GoldConfig, sessions: Sessions, settings: Settings) -> Verified:
+def verify(lake: Lake, config: GoldConfig, sessions: Sessions, settings: VerifySettings) -> Verified:
     """Compares, writes what differs into ``ops.differences``, and repairs it on request (``settings.repair``). A table
     that cannot be compared has the result ``failed``, and the others are compared.
 
@@ -68,7 +74,7 @@ def verify(lake: Lake, config: GoldConfig, sessions: Sessions, settings: Setting
         if work is not None:
             repairs.append(work)
         fields = {"tso": state.applied_tso, "result": result.result, "detail": result.detail}
-        log("ops", "verified", feed=config.feed, table=".".join(name), **fields)
+        log("ops", "verified", feed=config.feed, table=str(name), **fields)
     if repairs:
         tables = _repaired(lake, config, before, sessions, tables, repairs)
     results.record(lake, config.feed, run, began, tables)
@@ -94,18 +100,22 @@ def _repaired(
 
 
 def chosen_tables(before: Published, config: GoldConfig, wanted: Sequence[str]) -> dict[TableName, TableState]:
-    """The tables to compare; ``wanted`` as `Settings.tables`. Raises ConfigError as `verify`."""
+    """The tables to compare; ``wanted`` as `VerifySettings.tables`. Raises ConfigError as `verify`."""
     if Mode.EVENTUAL in (config.mode, before.mode):
         raise ConfigError(f"feed {config.feed}: in gold mode eventual no table is at one TSO, to compare it at")
     if not before.tso:
         raise ConfigError(f"feed {config.feed}: gold has published nothing yet")
-    texts = by_text(sorted(before.tables))
-    by_name = {fold(text): name for text, name in texts.items()}
-    if unknown := [table for table in wanted if fold(table) not in by_name]:
-        known = ", ".join(texts)
-        raise ConfigError(f"table {unknown[0]}: expected one of {known or 'none'}")
-    names = [by_name[fold(table)] for table in wanted] if wanted else sorted(before.tables)
-    return {name: before.tables[name] for name in names}
+    names = sorted(before.tables)
+    chosen = [_table_named(text, names) for text in wanted] if wanted else names
+    return {name: before.tables[name] for name in chosen}
+
+
+def _table_named(text: str, names: Sequence[TableName]) -> TableName:
+    """The table that ``text`` names. Raises ConfigError."""
+    name = named(text, names)
+    if name is None:
+        raise ConfigError(f"table {text}: expected one of {', '.join(by_text(names)) or 'none'}")
+    return name
 
 
 def _verify_table(
@@ -114,7 +124,7 @@ def _verify_table(
     source: Source,
     before: Published,
     name: TableName,
-    settings: Settings,
+    settings: VerifySettings,
 ) -> tuple[TableResult, Repair | None]:
     """What the comparison of a table gave, and its repair if one is wanted and possible."""
     state = before.tables[name]
@@ -124,14 +134,15 @@ def _verify_table(
     table = before.definitions[state.data].table
     columns = source_columns(source, table.name)  # the name at its TSO, if it was renamed while it was blocked
     if columns is None:
-        missing = Difference(table=name, kind=Kind.TABLE, lake="a table")
+        missing = Difference(table=name, kind=DifferenceKind.TABLE, lake="a table")
         result = _result(name, state, Result.DIFFERENT, "TiDB has no such table")
         return replace(result, differences=(missing,)), None
     if not (columns or table.sent):
         return _result(name, state, Result.SKIPPED, "all its columns are virtual: no message has their values"), None
     compared, only_lake, only_source = compared_table(table, _rows(lake, name, state), columns)
-    apart = column_differences(name, only_lake, only_source)
-    result, rows = _compared(lake, source, compared, _result(name, state, Result.EQUAL), apart, settings.chunk_rows)
+    equal = _result(name, state, Result.EQUAL)
+    one_sided = column_differences(name, only_lake, only_source)
+    result, rows = _compared(lake, source, compared, equal, one_sided, settings.chunk_rows)
     if not (settings.repair and result.differences):
         return result, None
     if (unrepairable := _unrepairable(config, compared, rows, only_lake or only_source)) is not None:
@@ -182,5 +193,5 @@ def _unrepairable(config: GoldConfig, table: ComparedTable, rows: Differences, c
 def _rows(lake: Lake, name: TableName, state: TableState) -> str:
     """The live table at its published version, for a FROM."""
     if id_of(lake, state.name) != state.data:
-        raise ConfigError(f"{'.'.join(name)}: its live table has not got its published name yet: run gold of the feed")
+        raise ConfigError(f"{name}: its live table has not got its published name yet: run gold of the feed")
     return f"{lake.table(Layer.LIVE, state.name)} VERSION AS OF {state.version}"
