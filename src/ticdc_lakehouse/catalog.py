@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -34,6 +35,8 @@ _FREE_SESSIONS: WeakKeyDictionary[SparkSession, list[SparkSession]] = WeakKeyDic
 """A session to the idle sessions that were made from it."""
 _COPIED: WeakKeyDictionary[SparkSession, Mapping[str, str]] = WeakKeyDictionary()
 """Such a session to its latest settings: reading all settings of a session takes 200 calls of Java."""
+_ABANDONED_AFTER_SECONDS = 60
+"""Age from which on a folder whose table has no commit is that of a run that was killed."""
 _LOCK = Lock()
 _CURRENT_VIEWS: set[tuple[str, str]] = set()
 """Views that this process knows, with the version that made them: a loop does not ask in every round."""
@@ -47,6 +50,12 @@ class Layer(StrEnum):
     LIVE = "live"
     GOLD = "gold"
     OPS = "ops"
+
+
+def holds_table(folder: Path) -> bool:
+    """Whether a Delta table lies in a folder: its log has a commit. The log of one that is being created has none yet,
+    nor has it if the run that created it was killed."""
+    return any((folder / "_delta_log").glob("*.json"))
 
 
 Values = Mapping[str, Any]
@@ -144,11 +153,21 @@ class Lake:
         ``columns`` is the SQL column list; ``properties`` more clauses such as CLUSTER BY and TBLPROPERTIES.
         """
         name_sql = self.table(layer, name)
+        self.remove_abandoned(layer, name)
         self.spark.sql(
             f"CREATE TABLE IF NOT EXISTS {name_sql} ({columns}) USING delta COMMENT {literal(comment)} "
             f"{properties} {self.location(layer, name)}"
         )
         return name_sql
+
+    def remove_abandoned(self, layer: Layer, name: str) -> None:
+        """On a laptop: remove the folder that a killed run left of a table which it was creating. Delta creates no
+        table in a folder that has files."""
+        if self.root is None or holds_table(folder := self.root / layer / name) or not folder.is_dir():
+            return
+        newest = max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
+        if newest < time.time() - _ABANDONED_AFTER_SECONDS:
+            shutil.rmtree(folder, ignore_errors=True)
 
     def drop(self, layer: Layer, name: str) -> None:
         """Drop a Delta table with its files, also a table in a folder."""
@@ -296,7 +315,7 @@ class Lake:
         if self.root is None:
             return
         for layer in self.schemas:
-            names = [log.parent.name for log in sorted((self.root / layer).glob("*/_delta_log"))]
+            names = sorted(folder.name for folder in (self.root / layer).glob("*") if holds_table(folder))
             for part in sorted({"", *(name.rpartition(".")[0] for name in names)}):
                 self.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {self.schema(layer, part)}")
             for name in names:

@@ -21,12 +21,13 @@ from pyspark.sql import SparkSession
 from ticdc_codec.errors import ConfigError, LakehouseError
 from ticdc_codec.tso import time_of, with_time
 from ticdc_lakehouse import job_parameters
-from ticdc_lakehouse.counted import counted
+from ticdc_lakehouse.counted import counted, duration
 from ticdc_lakehouse.entry import Run
 from ticdc_lakehouse.error_text import first_line, reported_cause
 from ticdc_lakehouse.gold.maintenance import Maintained, last_maintained
 from ticdc_lakehouse.log import configure_unless_done
 from ticdc_lakehouse.planning.published_state import Published
+from ticdc_lakehouse.schema.names import by_text
 
 _LEAST_BETWEEN_TRIES = 1.0
 """Seconds from which the pauses of a feed that fails grow, where rounds follow each other at once."""
@@ -35,6 +36,9 @@ LONGEST_PAUSE = 300.0
 _MAINTENANCE_PAUSE = timedelta(hours=1)
 """After maintenance that failed, unless the next one is due before."""
 _FAILURES = (LakehouseError, PySparkException, Py4JError, OSError)
+_HOUR = 3600.0
+_SHOWN = 3
+"""Blocked tables that a round's line names."""
 _MOST_DOUBLINGS = 64
 """Of a pause. A feed that fails for days fails more than 1,023 times, and 2 to that power is no float."""
 
@@ -49,6 +53,8 @@ class Round:
     row_changes: int
     tables: int
     """Tables that were merged into."""
+    blocked: tuple[str, ...]
+    """Tables that are blocked, as ``database.table``."""
     tso: int
     """The published watermark; 0 before the first."""
     waiting_on: str | None
@@ -115,6 +121,7 @@ class _Feed:
             messages=landed.messages,
             row_changes=applied.row_changes,
             tables=applied.merged,
+            blocked=tuple(by_text(sorted(applied.blocked))),
             tso=applied.tso,
             waiting_on=applied.waiting_on,
             behind_seconds=None if age is None else max(0.0, age),
@@ -227,11 +234,21 @@ def event_text(done: LoopEvent) -> str:
             if done.behind_seconds is None:
                 parts.append("no watermark yet")
             else:
-                parts.append(f"watermark {with_time(done.tso)}, {done.behind_seconds:.1f} s behind")
+                parts.append(f"watermark {with_time(done.tso)}, {_age(done.behind_seconds)} behind")
             parts.append(f"took {done.seconds:.1f} s")
+            if done.blocked:
+                parts.append(f"blocked: {', '.join(done.blocked[:_SHOWN])}{_and_more(done.blocked)}")
             if done.waiting_on:
                 parts.append(f"waiting on: {done.waiting_on}")
             return f"{done.feed} round {done.number}: {', '.join(parts)}"
+
+
+def _age(seconds: float) -> str:
+    return f"{seconds:.1f} s" if seconds < _HOUR else duration(seconds)
+
+
+def _and_more(names: Sequence[str]) -> str:
+    return f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
 
 
 def _cause(error: Exception) -> str:

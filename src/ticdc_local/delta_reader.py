@@ -15,7 +15,7 @@ from deltalake import DeltaTable, QueryBuilder
 from deltalake.exceptions import DeltaError
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.catalog import Layer, Values
+from ticdc_lakehouse.catalog import Layer, Values, holds_table
 from ticdc_lakehouse.error_text import first_line
 from ticdc_lakehouse.sql.text import quoted
 
@@ -39,7 +39,7 @@ class DeltaReader:
 
     def exists(self, layer: Layer, name: str) -> bool:
         """Whether the Delta table exists."""
-        return (self._root / layer / name / "_delta_log").is_dir()
+        return holds_table(self._root / layer / name)
 
     def table(self, layer: Layer, name: str) -> str:
         """A table's name, as SQL takes it. Raises ConfigError for one that does not exist or cannot be read."""

@@ -20,7 +20,7 @@ from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPar
 
 from ticdc_codec.errors import ConfigError, suggestion
 from ticdc_lakehouse.bronze.landing import messages_table
-from ticdc_lakehouse.catalog import Layer
+from ticdc_lakehouse.catalog import Layer, holds_table
 from ticdc_lakehouse.config.feed import Feed, security_options
 from ticdc_lakehouse.config.layer_settings import decoding_of
 from ticdc_lakehouse.silver.first_messages import MESSAGES, Pair, mistake
@@ -117,7 +117,7 @@ def _check_kafka(feed: Feed, client: Mapping[str, object], lake: Path) -> None:
     """Raises ConfigError if a topic does not exist, or the first messages are of another protocol."""
     with _consumer(feed, client) as consumer:
         partitions = _partitions(feed, consumer)
-        if not (lake / Layer.BRONZE / messages_table(feed.name) / "_delta_log").exists():
+        if not holds_table(lake / Layer.BRONZE / messages_table(feed.name)):
             _check_protocol(feed, _messages(consumer, partitions))
 
 

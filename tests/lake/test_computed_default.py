@@ -34,7 +34,6 @@ EARLY = {
 a DDL that waits, and just before one."""
 
 
-
 def old(name: str) -> Source:
     return Source(table=name, columns=(ID, FIRST))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +20,7 @@ from ticdc_lakehouse.gold import maintenance, planned_table, state, views, windo
 from ticdc_lakehouse.gold.maintenance import maintain
 from ticdc_lakehouse.gold.state_tables import DEFINITIONS
 from ticdc_lakehouse.gold.time_travel import as_of
+from ticdc_local.delta_reader import DeltaReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -221,6 +223,38 @@ def test_a_run_that_died_beside_a_loop_is_seen_at_the_next_commit(
     feed.load()
     feed.run.gold(known)
     check(feed, 4)
+
+
+def test_folders_of_tables_that_a_killed_run_was_creating_are_no_tables(
+    spark: SparkSession, broker: Broker, tmp_path: Path
+) -> None:
+    """Delta makes a table's log, without a commit, before it writes the rows of a CREATE TABLE AS SELECT."""
+    feed = Changefeed(spark, broker, tmp_path)
+    assert feed.lake.root is not None
+    name = f"{feed.name}_shop_a"
+    tables = (Layer.LIVE, name), (Layer.BRONZE, f"{feed.name}_messages")
+    for layer, table in tables:
+        folder = feed.lake.root / layer / table
+        (folder / "_delta_log" / "_staged_commits").mkdir(parents=True)
+        (folder / "part-00000.parquet").touch()
+        for path in (folder, *folder.rglob("*")):
+            os.utime(path, (0, 0))
+    feed.lake.register()
+    assert not any(feed.lake.exists(*table) for table in tables)
+    assert not any(DeltaReader(feed.lake.root).exists(*table) for table in tables)
+    write(feed, 1)
+    feed.go()
+    check(feed, 1)
+    assert not (feed.lake.root / Layer.LIVE / name / "part-00000.parquet").exists()
+
+
+def test_a_table_that_another_run_is_creating_is_left_alone(spark: SparkSession, lake_root: Path) -> None:
+    lake = Lake(spark=spark, catalog="spark_catalog", schemas={Layer.OPS: "ops"}, checkpoints="", root=lake_root)
+    log = lake_root / Layer.OPS / "being_created" / "_delta_log"
+    log.mkdir(parents=True)
+    lake.register()
+    lake.remove_abandoned(Layer.OPS, "being_created")
+    assert log.exists()
 
 
 def test_bronze_dies_between_its_two_appends(

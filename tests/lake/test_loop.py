@@ -147,7 +147,7 @@ def test_a_feed_is_maintained_between_two_rounds_once_that_is_due(feed: Changefe
 
 def test_a_round_and_maintenance_are_one_line_each() -> None:
     done = Round(
-        feed="shop", number=7, messages=9, row_changes=8, tables=2, tso=0, waiting_on="the first watermark",
+        feed="shop", number=7, messages=9, row_changes=8, tables=2, blocked=(), tso=0, waiting_on="the first watermark",
         behind_seconds=None, seconds=1.25,
     )  # fmt: skip
     assert event_text(done) == (
@@ -155,6 +155,9 @@ def test_a_round_and_maintenance_are_one_line_each() -> None:
     )
     published = replace(done, tso=at(1), waiting_on=None, behind_seconds=3.21)
     assert event_text(published).endswith(f"watermark {at(1)} (2023-11-14 22:13:21.000 UTC), 3.2 s behind, took 1.2 s")
+    assert "), 1:02:05 behind, took" in event_text(replace(published, behind_seconds=3725.4))
+    blocked = replace(done, blocked=("d.a", "d.b", "d.c", "d.d"), waiting_on=None)
+    assert event_text(blocked).endswith("took 1.2 s, blocked: d.a, d.b, d.c and 1 more")
     failed = FailedRound(feed="shop", number=8, error=ConfigError("no broker\nmore"), next_try_seconds=20)
     assert event_text(failed) == "shop round 8: FAILED, next try in 20 s: no broker"
     reported = replace(failed, error=ValueError("[X] Traceback (most recent call last):\nOSError: full"))

@@ -110,13 +110,14 @@ def feed_file(folder: Path, name: str) -> Path:
     path = folder / f"{name}.yml"
     if path.is_file():
         return path
-    if path.with_suffix(".yaml").is_file():
-        raise ConfigError(f"{path.with_suffix('.yaml')}: expected the ending .yml")
     raise no_such_feed(path, (each.stem for each in folder.glob("*.yml")))
 
 
 def no_such_feed(path: Path, known: Iterable[str]) -> ConfigError:
-    """The error for a feed without a file. It suggests the most similar name, or lists all feeds."""
+    """The error for a feed without a file. It names one with the ending .yaml, suggests the most similar name, or lists
+    all feeds."""
+    if path.with_suffix(".yaml").is_file():
+        return ConfigError(f"{path.with_suffix('.yaml')}: expected the ending .yml; rename it to {path.name}")
     names = sorted(known)
     return ConfigError(
         f"{path}: no such feed; {suggestion(path.stem, names) if names else 'no feed files in this folder'}"

@@ -128,6 +128,7 @@ def create_live_table(
     """Create a table's live table in one commit: with these rows, which have its columns, or empty."""
     columns = live_columns(table, tombstones=config.mode is Mode.EVENTUAL)
     clauses = layout_sql(table, columns, _first_properties(table, data, config))
+    lake.remove_abandoned(Layer.LIVE, name)
     created, where = f"CREATE TABLE {lake.table(Layer.LIVE, name)}", lake.location(Layer.LIVE, name)
     if rows is None:
         declared = ", ".join(column.declaration for column in columns)

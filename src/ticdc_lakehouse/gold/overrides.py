@@ -16,8 +16,8 @@ from ticdc_lakehouse.catalog import Lake, Layer, Reader, Values
 from ticdc_lakehouse.gold.state import publish, published
 from ticdc_lakehouse.gold.state_tables import OVERRIDES, WINDOWS, Identity, append, create_tables, values_of
 from ticdc_lakehouse.planning.published_state import Published, TableState
-from ticdc_lakehouse.planning.stop_reason import StopReason
-from ticdc_lakehouse.schema.names import TableName, by_text, fold
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.schema.names import TableName, by_text, named
 from ticdc_lakehouse.silver.retention import retention_floor
 
 
@@ -64,6 +64,8 @@ def blocked_table(
         raise ConfigError(f"{feed}: table {name} is not blocked by a DDL: {stop}")
     if state.dropped:
         raise ConfigError(f"{feed}: table {name} is not blocked: {stop}")
+    if stop.kind is StopKind.QUARANTINED:
+        raise ConfigError(f"{feed}: table {name} needs no override; the next run goes on after that: {stop}")
     _check_kept(lake, feed, name, state)
     _check_not_repaired(lake, feed, name, state)
     return name, state, stop
@@ -105,10 +107,9 @@ def override_row(
 
 def _blocked(before: Published, feed: str, table: str) -> tuple[TableName, TableState, StopReason]:
     """A table by its name's text (`by_text`)."""
-    texts = by_text(sorted(before.tables))
-    name = {fold(text): name for text, name in texts.items()}.get(fold(table))
+    name = named(table, before.tables)
     if name is None:
-        names = ", ".join(texts)
+        names = ", ".join(by_text(sorted(before.tables)))
         raise ConfigError(f"{feed}: expected one of {names or 'none'}, found {table!r}")
     state = before.tables[name]
     if state.stop is None:
