@@ -81,8 +81,8 @@ def _outcome(table: PlannedTable) -> TableOutcome:
         ddls=plan.ddls,
         stop=plan.stop,
     )
-    assert plan.start is not None
-    planned = (plan.start, *plan.new_definitions)[-1]
+    planned = plan.definition
+    assert planned is not None
     definition = replace(planned, table=settled(planned.table, table.learned))
     return TableOutcome(
         name=plan.name,

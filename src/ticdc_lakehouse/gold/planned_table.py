@@ -27,7 +27,7 @@ from ticdc_lakehouse.planning.naming import dropped_name
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition
 from ticdc_lakehouse.planning.table_plan import AlterRows, ExchangeRows, MergeRows, Step, unsupported_ddl
-from ticdc_lakehouse.planning.window import BlockingPoint
+from ticdc_lakehouse.planning.window import BlockingPoint, earliest
 from ticdc_lakehouse.planning.window_plan import TablePlan
 from ticdc_lakehouse.policy import Mode, OnIrregular
 from ticdc_lakehouse.schema.computed_default import pending_columns, settled
@@ -240,7 +240,7 @@ class PlannedTable:
     def _unmergeable(self, rows: MergeRows, unread: BlockingPoint | None) -> BlockingPoint | None:
         """The point before the first row that the table must not take."""
         points = [point for point in (unread, self._irregular(rows), self._unquoted(rows)) if point is not None]
-        return min(points, key=lambda point: point.tso, default=None)
+        return earliest(points)
 
     def _irregular(self, rows: MergeRows) -> BlockingPoint | None:
         config = self.run.config

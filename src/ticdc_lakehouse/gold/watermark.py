@@ -20,7 +20,7 @@ from ticdc_lakehouse.gold.retired_topics import UNSEEN, Matches, Partition, lowe
 from ticdc_lakehouse.gold.window_reader import first_unapplied, replayed_since
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.window import BlockingPoint
+from ticdc_lakehouse.planning.window import BlockingPoint, keep_earliest
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import events_table, external_schemas, quarantine
 from ticdc_lakehouse.sql.text import literal
@@ -320,7 +320,7 @@ def _blocking_points(
         stop = StopReason(kind=StopKind.QUARANTINED, detail=table_reason(message))
         point = BlockingPoint(tso=row["tso"] or UNSEEN, stop=stop)
         name = TableName(str(message.database), str(message.table))
-        found[name] = min(found.get(name, point), point, key=lambda each: each.tso)
+        keep_earliest(found, name, point)
     return found
 
 

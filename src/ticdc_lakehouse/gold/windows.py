@@ -37,7 +37,7 @@ from ticdc_lakehouse.log import log, warn
 from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Published, Recoverable, Restart
-from ticdc_lakehouse.planning.window import BlockingPoint
+from ticdc_lakehouse.planning.window import BlockingPoint, keep_earliest
 from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan, plan_tables
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName
@@ -238,7 +238,7 @@ def _late(
     points = late_ddls(lake, feed, before, complete.batch, names.data_at) if complete.late_ddls else {}
     rows = late_rows(lake, feed, before, complete.batch) if complete.late_rows else {}
     for name, point in rows.items():
-        points[name] = min(points.get(name, point), point, key=lambda each: each.tso)
+        keep_earliest(points, name, point)
     return points
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.planning.published_state import Origin, Published
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.window import NO_EARLIER_STATE, BlockingPoint, DdlEvent
+from ticdc_lakehouse.planning.window import NO_EARLIER_STATE, BlockingPoint, DdlEvent, keep_earliest
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.schema.repeated import is_done
@@ -83,7 +83,7 @@ def late_ddl_points(
     for ddl in late:
         for statement in ddl.statements:
             for name, point in _points(before, ddl, statement, since, had_name):
-                found[name] = min(found.get(name, point), point, key=lambda each: each.tso)
+                keep_earliest(found, name, point)
     return found
 
 

@@ -11,7 +11,7 @@ from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import TablePlanBuilder
-from ticdc_lakehouse.planning.window import BlockingPoint
+from ticdc_lakehouse.planning.window import BlockingPoint, earliest
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import names_of
 
@@ -29,7 +29,7 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
         builder.awaits_rows = state.stop
     points = (*_late_points(inputs, name, current), *_missed_points(inputs, builder, name, state))
     below = (point for point in points if point.tso < state.applied_tso)  # the others are read
-    late = min(below, key=lambda point: point.tso, default=None)
+    late = earliest(below)
     lacks_rows = lacks_former_rows(builder, state)
     keeps_reason = late is None or state.dropped or lacks_rows or is_ambiguous(builder)
     if state.stop is not None and keeps_reason and (state.stop.needs_override or lacks_rows):

@@ -19,7 +19,7 @@ from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Origin
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.table_plan import TablePlanBuilder, name_clash
-from ticdc_lakehouse.planning.window import BlockingPoint, RowGroup
+from ticdc_lakehouse.planning.window import BlockingPoint, RowGroup, earliest
 from ticdc_lakehouse.schema.definition import Table
 
 
@@ -65,7 +65,7 @@ def merge_until(inputs: PlanningInput, builder: TablePlanBuilder, through: int) 
     if misplaced is not None:
         builder.block(misplaced)
         return
-    stop = min(_blocking_points(inputs, builder, table, groups, through), key=lambda stop: stop.tso, default=None)
+    stop = earliest(_blocking_points(inputs, builder, table, groups, through))
     if table is not None:
         until = through if stop is None else max(builder.at, stop.tso)
         merged = [group for group in groups if group.first <= until]

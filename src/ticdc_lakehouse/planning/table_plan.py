@@ -23,7 +23,7 @@ from ticdc_lakehouse.schema.partitioned import exchanged
 from ticdc_lakehouse.schema.repeated import is_done
 from ticdc_lakehouse.schema.statement import AlterTable
 
-OWN_COLUMNS = "_ticdc_"
+RESERVED_PREFIX = "_ticdc_"
 """Prefix of the columns that gold adds to a table."""
 
 
@@ -285,8 +285,8 @@ def name_clash(columns: Iterable[ColumnDefinition]) -> str | None:
     others: dict[tuple[int, str], str] = {}
     for name in dict.fromkeys(column.name for column in columns):
         same = [*enumerate(spark_names(name))]
-        if same[0][1].startswith(OWN_COLUMNS):
-            return f"column `{name}`: names that begin with {OWN_COLUMNS} are reserved for gold"
+        if same[0][1].startswith(RESERVED_PREFIX):
+            return f"column `{name}`: names that begin with {RESERVED_PREFIX} are reserved for gold"
         for other in filter(None, map(others.get, same)):
             if fold(other) != fold(name):
                 return (

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from operator import attrgetter
 
 from ticdc_codec.event import Column
 from ticdc_lakehouse.planning.stop_reason import StopReason
@@ -22,6 +23,16 @@ class BlockingPoint:
 
     tso: int
     stop: StopReason
+
+
+def earliest(points: Iterable[BlockingPoint]) -> BlockingPoint | None:
+    """The blocking point with the smallest TSO, of several the first; None if there is none."""
+    return min(points, key=attrgetter("tso"), default=None)
+
+
+def keep_earliest(points: dict[TableName, BlockingPoint], name: TableName, point: BlockingPoint) -> None:
+    """Adds a blocking point of a table, unless it has an earlier one."""
+    points[name] = min(points.get(name, point), point, key=attrgetter("tso"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

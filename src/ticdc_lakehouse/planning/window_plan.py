@@ -33,8 +33,6 @@ class TablePlan:
     """As published, None if the table is new."""
     start: Definition | None
     """The definition before the steps; None if the columns are unknown."""
-    definition: Definition | None
-    """The definition after them."""
     steps: tuple[Step, ...]
     through: int
     ddls: tuple[str, ...] = ()
@@ -45,6 +43,11 @@ class TablePlan:
     """Definitions that this window adds."""
     dropped_at: int | None = None
     """commit_ts of the DROP; None for a table that gold shows (``on_drop: keep`` shows dropped tables)."""
+
+    @property
+    def definition(self) -> Definition | None:
+        """The definition after the steps; None if the columns are unknown."""
+        return self.new_definitions[-1] if self.new_definitions else self.start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,7 +117,6 @@ def _plan(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
         view=_view(inputs, builder),
         state=builder.state,
         start=builder.start,
-        definition=builder.definition,
         steps=tuple(builder.steps),
         through=through,
         ddls=builder.seen[1] if builder.seen[0] == through else (),

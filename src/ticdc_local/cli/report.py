@@ -9,7 +9,7 @@ from pathlib import Path
 from ticdc_local.cli.arguments import feed_argument, local_path, place_arguments, writing
 from ticdc_local.cli.notice import progress
 from ticdc_local.cli.project import chosen_feeds, open_reader, read_feed_files
-from ticdc_local.cli.status import health_of
+from ticdc_local.cli.status import health_of, status_of
 from ticdc_local.report.facts import feed_facts, now
 from ticdc_local.report.page import page
 
@@ -38,7 +38,7 @@ def run(options: argparse.Namespace) -> int:
     lake = open_reader(options)
     with progress("reading the lake"):
         files = read_feed_files(options, chosen_feeds(options, lake))
-        feeds = [feed_facts(lake, feed) for feed in files]
+        feeds = [feed_facts(lake, status_of(lake, feed, file)) for feed, file in files.items()]
     html = page(lake.name, now(), feeds, partial(health_of, files))
     if options.output == STANDARD_OUTPUT:
         print(html, end="")

@@ -12,7 +12,7 @@ from ticdc_lakehouse.bronze import landing
 from ticdc_lakehouse.catalog import Layer, Values
 from ticdc_lakehouse.gold.state import published
 from ticdc_lakehouse.gold.state_tables import WINDOWS, values_of
-from ticdc_lakehouse.ops.status import FeedStatus, feed_status
+from ticdc_lakehouse.ops.status import FeedStatus
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.typed_columns import typed_columns
@@ -97,9 +97,9 @@ class FeedFacts:
     tables: tuple[TableFacts, ...]
 
 
-def feed_facts(lake: DeltaReader, feed: str) -> FeedFacts:
-    """Read a feed's facts; one that never ran has none but its status."""
-    status = feed_status(lake, feed)
+def feed_facts(lake: DeltaReader, status: FeedStatus) -> FeedFacts:
+    """Read the facts of the feed with this status; one that never ran has no others."""
+    feed = status.feed
     in_silver = events_table.exists(lake, feed)
     windows = _windows(lake, feed) if status.tso else ()
     return FeedFacts(
