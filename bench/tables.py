@@ -23,7 +23,7 @@ from ticdc_lakehouse.gold.merge import latest_typed_sql
 from ticdc_lakehouse.gold.staging import write_stage
 from ticdc_lakehouse.gold.window_reader import read_window
 from ticdc_lakehouse.planning.published_state import Published
-from ticdc_lakehouse.planning.table_plan import MergeRows, Stage
+from ticdc_lakehouse.planning.steps import MergeRows, Stage
 from ticdc_lakehouse.planning.window import Window
 from ticdc_lakehouse.silver import decode_stream
 

@@ -10,7 +10,7 @@ from pyspark.errors import AnalysisException
 
 from ticdc_codec.event import Column
 from ticdc_lakehouse.gold.key_range import key_range_sql, remember_new
-from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.schema.script import tables_from_sql
 

@@ -15,7 +15,7 @@ from planned import Planner
 from ticdc_codec.event import Image, Op, RowChange, key_order
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_lakehouse.planning.published_state import TableState
-from ticdc_lakehouse.planning.table_plan import AlterRows, ExchangeRows, MergeRows, Step
+from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows, MergeRows, Step
 from ticdc_lakehouse.planning.window_plan import TablePlan
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.effect import Added, ConvertedColumn, Dropped, Effect, Rekeyed, Renamed, RowsGone

@@ -11,8 +11,8 @@ from ticdc_codec.tso import first_of
 from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Origin, Published, TableState
+from ticdc_lakehouse.planning.steps import AlterRows
 from ticdc_lakehouse.planning.stop_reason import StopKind
-from ticdc_lakehouse.planning.table_plan import AlterRows
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup, Window, statements_of
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.schema.names import TableName

@@ -28,7 +28,7 @@ from one_table import (
 from ticdc_lakehouse.planning.naming import NameInUse
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Origin, Published
-from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.window_plan import plan_tables
 from ticdc_lakehouse.schema.definition import Key
 from ticdc_lakehouse.schema.names import TableName

@@ -22,7 +22,7 @@ from ticdc_lakehouse.planning.barriers import barriers
 from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Published
-from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup, Window
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.policy import Mode

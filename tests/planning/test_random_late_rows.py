@@ -14,8 +14,8 @@ from test_random_blocks import OverriddenPlanner
 from test_random_windows import windows
 
 from ticdc_codec.event import RowChange
+from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.table_plan import MergeRows
 from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent
 from ticdc_lakehouse.planning.window_plan import TablePlan
 from ticdc_lakehouse.schema.names import TableName

@@ -15,7 +15,7 @@ from random_script import Script
 from ticdc_lakehouse.planning.naming import Naming
 from ticdc_lakehouse.planning.planning_input import GoldConfig, PlanningInput
 from ticdc_lakehouse.planning.published_state import Published
-from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.schema.names import TableName

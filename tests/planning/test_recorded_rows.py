@@ -11,7 +11,7 @@ from odd_names import with_odd_names
 from planned_rows import RowPlanner, merged
 
 from ticdc_codec.event import Column, Op, RowChange
-from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.schema.script import tables_from_sql
 from ticdc_testkit.recorded_streams import RecordedStream, answers, recorded_streams
 from ticdc_testkit.respelled_streams import commit_order, respelled

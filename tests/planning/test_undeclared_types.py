@@ -24,7 +24,7 @@ from ticdc_codec.options import sink_options
 from ticdc_codec.writer_defects import DEBEZIUM_DECIMAL
 from ticdc_lakehouse.planning.compatibility import refusal, with_wire_types
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.table_plan import MergeRows
+from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.schema.definition import table_from_json, table_to_json
 from ticdc_lakehouse.sql.typed_columns import typed_columns

@@ -24,7 +24,7 @@ from ticdc_lakehouse.gold.live_table import (
 )
 from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY, key_text_sql
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.table_plan import AlterRows, ExchangeRows
+from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
 from ticdc_lakehouse.schema.effect import Added, ConvertedColumn, Dropped, Effect, Filled, Rekeyed, Renamed, RowsGone
 from ticdc_lakehouse.schema.names import fold, spark_names

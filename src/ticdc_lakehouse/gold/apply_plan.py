@@ -10,7 +10,7 @@ from ticdc_codec.errors import ApplyError
 from ticdc_lakehouse.gold.alter_table import exchange
 from ticdc_lakehouse.gold.planned_table import GoldRun, PlannedTable, begin, merges_rows, turn_of
 from ticdc_lakehouse.planning.published_state import Definition, TableState
-from ticdc_lakehouse.planning.table_plan import ExchangeRows
+from ticdc_lakehouse.planning.steps import ExchangeRows
 from ticdc_lakehouse.planning.window_plan import TablePlan
 from ticdc_lakehouse.schema.computed_default import settled
 from ticdc_lakehouse.schema.names import TableName

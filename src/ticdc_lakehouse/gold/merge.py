@@ -17,7 +17,7 @@ from ticdc_codec.event import Kind
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold.key_range import key_range_sql
 from ticdc_lakehouse.gold.plain_bytes import with_bytes_sql
-from ticdc_lakehouse.planning.table_plan import MergeRows, Stage
+from ticdc_lakehouse.planning.steps import MergeRows, Stage
 from ticdc_lakehouse.schema.definition import ColumnDefinition
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import is_table_sql, literal, quoted

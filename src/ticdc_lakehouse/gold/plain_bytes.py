@@ -7,8 +7,8 @@ flag: BINARY and VARBINARY are quoted as Go quotes bytes, BLOBs are base64, whic
 
 from __future__ import annotations
 
+from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.table_plan import MergeRows
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.sql.text import literal
 from ticdc_lakehouse.sql.typed_columns import IMAGE_OPTIONS

@@ -24,9 +24,10 @@ from ticdc_lakehouse.gold.staging import may_stop
 from ticdc_lakehouse.gold.state import check_is_newest
 from ticdc_lakehouse.log import log
 from ticdc_lakehouse.planning.naming import dropped_name
+from ticdc_lakehouse.planning.plan_builder import unsupported_ddl
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Definition
-from ticdc_lakehouse.planning.table_plan import AlterRows, ExchangeRows, MergeRows, Step, unsupported_ddl
+from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows, MergeRows, Step
 from ticdc_lakehouse.planning.window import BlockingPoint, earliest
 from ticdc_lakehouse.planning.window_plan import TablePlan
 from ticdc_lakehouse.policy import Mode, OnIrregular

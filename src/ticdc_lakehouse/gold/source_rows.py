@@ -31,8 +31,8 @@ from ticdc_lakehouse.gold.merge import (
     whole_rows_view,
 )
 from ticdc_lakehouse.planning.planning_input import GoldConfig
+from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.table_plan import MergeRows
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.policy import OnHandleKeyOnly
 from ticdc_lakehouse.schema.definition import Table

@@ -24,7 +24,7 @@ from ticdc_lakehouse.catalog import Lake
 from ticdc_lakehouse.gold.merge import KEY, NEWEST_IMAGE, changed_keys_sql
 from ticdc_lakehouse.gold.source_rows import needs_source
 from ticdc_lakehouse.planning.planning_input import GoldConfig
-from ticdc_lakehouse.planning.table_plan import MergeRows, Stage, Step
+from ticdc_lakehouse.planning.steps import MergeRows, Stage, Step
 from ticdc_lakehouse.planning.window_plan import TablePlan, WindowPlan
 from ticdc_lakehouse.policy import OnIrregular
 from ticdc_lakehouse.schema.names import fold

@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder, unsupported_ddl
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Origin, TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.table_plan import TablePlanBuilder, unsupported_ddl
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.policy import OnUnsupportedDdl
 from ticdc_lakehouse.schema.change import renumbered, undeclared_retyped

@@ -7,10 +7,10 @@ from dataclasses import replace
 
 from ticdc_lakehouse.planning.blocking import is_ambiguous, lacks_former_rows
 from ticdc_lakehouse.planning.late_ddls import late_ddl_points
+from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.table_plan import TablePlanBuilder
 from ticdc_lakehouse.planning.window import BlockingPoint, earliest
 from ticdc_lakehouse.schema.names import TableName
 from ticdc_lakehouse.schema.statement import names_of

@@ -15,10 +15,10 @@ from ticdc_lakehouse.planning.compatibility import (
     refusal,
     with_wire_types,
 )
+from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder, name_clash
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, Origin
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.table_plan import TablePlanBuilder, name_clash
 from ticdc_lakehouse.planning.window import BlockingPoint, RowGroup, earliest
 from ticdc_lakehouse.schema.definition import Table
 

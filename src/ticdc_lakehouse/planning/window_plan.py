@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 
+from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, TableState
 from ticdc_lakehouse.planning.rename_order import in_execution_order
+from ticdc_lakehouse.planning.steps import ExchangeRows, Step
 from ticdc_lakehouse.planning.stop_reason import StopReason
-from ticdc_lakehouse.planning.table_plan import ExchangeRows, Step, TablePlanBuilder
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.planning.window_planner import apply_ddl
 from ticdc_lakehouse.planning.window_tables import WindowTables

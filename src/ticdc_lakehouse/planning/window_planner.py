@@ -18,10 +18,10 @@ from ticdc_lakehouse.planning.blocking import (
     unsupported,
 )
 from ticdc_lakehouse.planning.naming import schema_part
+from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder, exchange_step
 from ticdc_lakehouse.planning.recovery import end_table, last_recoverable, recoverable_of, unknown_table
 from ticdc_lakehouse.planning.segments import merge_until
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.table_plan import TablePlanBuilder, exchange_step
 from ticdc_lakehouse.planning.window import DdlEvent
 from ticdc_lakehouse.planning.window_tables import WindowTables
 from ticdc_lakehouse.policy import OnDrop

@@ -9,6 +9,8 @@ from dataclasses import replace
 from ticdc_lakehouse.planning.barriers import names_after, unapplied_after
 from ticdc_lakehouse.planning.blocking import block_unless_ignored, block_unless_skipped, unsupported
 from ticdc_lakehouse.planning.compatibility import definition_from_wire
+from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
+from ticdc_lakehouse.planning.plan_builders import PlanBuilders
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Origin
 from ticdc_lakehouse.planning.published_tables import published_builder
@@ -22,8 +24,6 @@ from ticdc_lakehouse.planning.recovery import (
 )
 from ticdc_lakehouse.planning.segments import define, merge_rest, merge_until, remaining_groups
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
-from ticdc_lakehouse.planning.table_plan import TablePlanBuilder
-from ticdc_lakehouse.planning.table_plans import TablePlans
 from ticdc_lakehouse.planning.window import BlockingPoint, DdlEvent
 from ticdc_lakehouse.schema.computed_default import without_old_rows
 from ticdc_lakehouse.schema.definition import Table
@@ -38,7 +38,7 @@ class WindowTables:
 
     def __init__(self, inputs: PlanningInput) -> None:
         self.inputs = inputs
-        self.builders = TablePlans()
+        self.builders = PlanBuilders()
         for name, state in inputs.before.tables.items():
             self.builders.add(published_builder(inputs, name, state))
         self._from_files = {table.name: table for table in inputs.config.tables}

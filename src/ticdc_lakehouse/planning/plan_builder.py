@@ -1,4 +1,4 @@
-"""The steps of one table in a window: rows to merge and DDLs to apply, in commit order.
+"""Builds the plan of one table in a window, while DDLs are followed in commit order.
 
 A plan follows one table from its CREATE to its DROP. RENAME changes the table's name and keeps the plan; TRUNCATE and a
 CREATE TABLE under a used name end the plan and begin another one.
@@ -6,18 +6,18 @@ CREATE TABLE under a used name end the plan and begin another one.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import MysqlType
-from ticdc_lakehouse.planning.compatibility import is_plain_bytes, names_key
 from ticdc_lakehouse.planning.published_state import Definition, Origin, TableState
+from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows, MergeRows, Step
 from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
 from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
-from ticdc_lakehouse.schema.effect import Changed, ConvertedColumn, Effect, Rekeyed, RowsGone
+from ticdc_lakehouse.schema.effect import Changed, ConvertedColumn, Rekeyed
 from ticdc_lakehouse.schema.names import TableName, fold, spark_names
 from ticdc_lakehouse.schema.partitioned import exchanged
 from ticdc_lakehouse.schema.repeated import is_done
@@ -25,91 +25,6 @@ from ticdc_lakehouse.schema.statement import AlterTable
 
 RESERVED_PREFIX = "_ticdc_"
 """Prefix of the columns that gold adds to a table."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stage:
-    """One segment in a set of temporary files that hold the latest change of each key of many segments."""
-
-    path: str
-    segment: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class MergeRows:
-    """Merges the rows of a table with commit_ts in (after, through]."""
-
-    table: Table
-    """The definition of these rows, with the name that their messages carry."""
-    after: int
-    through: int
-    groups: tuple[RowGroup, ...]
-    since: int = 0
-    """All rows from this commit_ts on have this definition. Replayed rows below it are not merged again."""
-    batches: tuple[int, int] | None = None
-    """Eventual mode: the bronze batches (after, through] whose rows are merged, of any commit_ts."""
-    stage: Stage | None = None
-    """The staged latest changes of these rows; None if the step reads the window's events."""
-    whole_rows: str | None = None
-    """Folder of files with the rows read whole from TiDB; None if none was read."""
-
-    @property
-    def wire_keys(self) -> bool:
-        """True if the rows carry their keys as MySQL's texts; otherwise the keys are built from the definition's
-        columns."""
-        if not self.table.key:
-            return True
-        undeclared = any(column.open for column in self.table.columns if column.name in self.table.key)
-        return not undeclared and all(names_key(self.table, group) for group in self.groups)
-
-    @property
-    def plain_bytes(self) -> Mapping[str, frozenset[str]]:
-        """Binary columns whose values some rows carry as texts, each with the types that those rows declare."""
-        types = {column.name: column.type for column in self.table.columns}
-        sent = {column for group in self.groups for column in group.columns if column.name in types}
-        plain = [column for column in sent if is_plain_bytes(column, types[column.name])]
-        return {each.name: frozenset(c.type for c in plain if c.name == each.name) for each in plain}
-
-    @property
-    def has_cut_rows(self) -> bool:
-        """True if messages hold the handle key of some rows alone."""
-        return any(group.handle_only and group.whole for group in self.groups)
-
-    @property
-    def replayed(self) -> bool:
-        """True if the step also merges rows at or below ``after`` that were replayed from quarantine."""
-        return any(group.replayed for group in self.groups)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlterRows:
-    """Applies a DDL at ``commit_ts`` to the columns and rows of a table."""
-
-    commit_ts: int
-    query: str
-    effects: tuple[Effect, ...]
-    table: Table
-    """The definition after the DDL."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ExchangeRows:
-    """Exchanges the rows of a partition with all rows of a plain table (EXCHANGE PARTITION). Both tables have this
-    step."""
-
-    commit_ts: int
-    query: str
-    part: RowsGone
-    """The partition's rows."""
-    table: Table
-    """The definition of both tables apart from the name: TiDB requires equal columns and keys."""
-    partitioned: str
-    """Stable id of the partitioned table."""
-    plain: str
-    """Stable id of the plain table."""
-
-
-Step = MergeRows | AlterRows | ExchangeRows
 
 
 @dataclass(slots=True, eq=False)
