@@ -272,7 +272,7 @@ def test_a_feed_file_needs_the_right_ending(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / "one.yaml").write_text("")
     given = ["--feed", "one", "--param", f"feeds_root={tmp_path}"]
     assert main(["run", "--project", str(PROJECT), *given]) == 2
-    assert f"{tmp_path}/one.yaml: expected the ending .yml\n" in capsys.readouterr().err
+    assert f"{tmp_path}/one.yaml: expected the ending .yml; rename it to one.yml\n" in capsys.readouterr().err
 
 
 def test_a_job_needs_no_parameters(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

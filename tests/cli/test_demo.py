@@ -52,6 +52,27 @@ def test_what_the_demo_did_not_make_is_left_alone(tmp_path: Path) -> None:
     assert (tmp_path / "bronze").is_dir()
 
 
+def test_a_lake_that_another_feed_has_tables_in_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / MARK).touch()
+    for feed in (*FEEDS, "orders", "crm"):
+        (tmp_path / "bronze" / f"{feed}_messages").mkdir(parents=True)
+        (tmp_path / "bronze" / f"{feed}_offsets").mkdir()
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(ConfigError) as refused:
+        clean(tmp_path)
+    found = "holds 2 feeds that the demo did not make (crm, orders)"
+    assert str(refused.value) == f"{tmp_path}: {found}; move the folder away, or give --lake FOLDER"
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_lake_with_the_tables_of_all_feeds_of_the_demo_is_made_anew(tmp_path: Path) -> None:
+    (tmp_path / MARK).touch()
+    for feed in FEEDS:
+        (tmp_path / "bronze" / f"{feed}_messages").mkdir(parents=True)
+    clean(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [MARK]
+
+
 @pytest.mark.parametrize("lock", ["kafka/broker.log", "locks/shop_craft.gold"])
 def test_a_lake_that_another_process_works_in_is_left_alone(lock: str, tmp_path: Path) -> None:
     (tmp_path / MARK).touch()

@@ -100,10 +100,53 @@ def test_what_does_not_decode_is_exit_code_1(
 
 
 @pytest.mark.parametrize(
+    ("wrong", "found"),
+    [
+        (b"[]", "found a list"),
+        (b"7", "found a number"),
+        (b'{"key": null}', 'found no "value"'),
+        (b'{"key": null, "value": 7}', 'found a number as "value"'),
+        (b'{"key": {}, "value": null}', 'found an object as "key"'),
+        (b'{"key": null, "value": "a?\\n"}', """found "value" that is no base64: 'a?\\n'"""),
+        (b'{"key": null, "value": "\xc3\xa4"}', """found "value" that is no base64: '\u00e4'"""),
+    ],
+)
+def test_a_line_that_is_no_message_is_told_with_what_was_expected_and_found(
+    wrong: bytes, found: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_bytes(line(CRAFT) + b"\n" + wrong)
+    assert main(["inspect", str(tmp_path / "file")]) == 2
+    expected = '{"key": base64 or null, "value": base64 or null}'
+    assert capsys.readouterr().err == f"ticdc-lake inspect: line 2: expected {expected}; {found}\n"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "found"),
+    [
+        (b"[]", "found a list"),
+        (b'{"topic": "t", "key": null}', 'found no "payload"'),
+        (b'{"payload": ["a"]}', 'found a list as "payload"'),
+        (b'{"key": true, "payload": "a"}', 'found a boolean as "key"'),
+    ],
+)
+def test_a_line_that_kcat_does_not_print_is_told_with_what_was_expected_and_found(
+    wrong: bytes, found: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_bytes(printed(CANAL) + b"\n" + wrong)
+    assert main(["inspect", str(tmp_path / "file")]) == 2
+    expected = "what kcat -J prints, with key and payload"
+    assert capsys.readouterr().err == f"ticdc-lake inspect: line 2: expected {expected}; {found}\n"
+
+
+@pytest.mark.parametrize(
     ("content", "arguments", "said"),
     [
         (line(CRAFT) + b"\n{}", [], "line 2: expected {"),
-        (line(CRAFT) + b"\nx", [], "line 2: expected {"),
+        (
+            line(CRAFT) + b"\nx",
+            [],
+            'line 2: expected {"key": base64 or null, "value": base64 or null}; found no JSON: ',
+        ),
         (printed(CANAL) + b"\n[]", [], "line 2: expected what kcat -J prints"),
         (CRAFT.value, ["--protocol", "crafty"], "expected one of craft"),
         (CRAFT.value, ["--option", "encoding-format"], "--option: expected name=value"),

@@ -56,7 +56,7 @@ with interrupt.cancelled_by_interrupt(cancelled.set):
 print("cancelled")
 threading.Event().wait()
 """
-"""A statement that takes long, then a prompt."""
+"""A statement that takes long, then a process that runs none and reads no line."""
 
 pytestmark = pytest.mark.skipif(not (PROC / "self").exists(), reason="looks at processes through /proc")
 
@@ -158,7 +158,7 @@ def test_a_statement_that_runs_in_spark_ends_with_java(tmp_path: Path) -> None:
     assert [*temporary.glob("ticdc-lake-*")] == []
 
 
-def test_an_interrupt_cancels_a_statement_at_the_prompt_and_ends_the_prompt_itself() -> None:
+def test_an_interrupt_cancels_a_statement_and_ends_a_process_that_runs_none() -> None:
     process = started(CANCELLED)
     assert process.stdout is not None
     assert next(process.stdout) == "begun\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from delta_lake import NOW, write
@@ -65,6 +66,30 @@ def test_open_messages_are_listed_as_text_and_as_json(project: Path, capsys: pyt
     [message] = json.loads(capsys.readouterr().out)
     assert (message["feed"], message["offset"], message["reason"]) == ("crm", 2, "bad_json")
     assert message["timestamp"] == "2026-11-21T08:00:00+00:00"
+
+
+@pytest.mark.parametrize("layer", ["silver", "bronze"])
+def test_the_command_that_runs_a_new_feed_is_for_the_same_place(
+    project: Path, capsys: pytest.CaptureFixture[str], layer: str
+) -> None:
+    shutil.rmtree(project / ".lake" / layer)
+    (project / ".lake" / "bronze").mkdir(exist_ok=True)
+    assert quarantine(project, "list") == 0
+    command = f"ticdc-lake run --feed crm --project {project}"
+    assert capsys.readouterr().out == f"crm: {layer} has not run for this feed: {command}\n"
+
+
+@pytest.mark.parametrize("count", [1, 0])
+def test_a_dismissal_ends_with_the_run_that_goes_on_without_the_messages(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    run = SimpleNamespace(feed=SimpleNamespace(name="crm"), dismiss=lambda *_: count)
+    monkeypatch.setattr(quarantine_command, "feed_run", lambda *_: run)
+    assert quarantine(project, "dismiss", "--at", "t/0/1", "--reason", "made up") == 0
+    out, notes = capsys.readouterr()
+    assert out == f"crm: {count} dismissed\n"
+    command = f"ticdc-lake run --feed crm --project {project}"
+    assert notes == (f"The next run of gold goes on without them: {command}\n" if count else "")
 
 
 def test_a_message_stays_on_its_line_whatever_its_table_is_called() -> None:

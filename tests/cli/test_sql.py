@@ -6,7 +6,9 @@ import argparse
 import csv
 import io
 import json
+from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pyspark.sql.types import BooleanType, DoubleType, LongType, StringType, StructField
@@ -17,6 +19,8 @@ from ticdc_local.cli.sql import MORE, PROMPT, execute, run_all, typed
 from ticdc_local.cli.sql_result import Format, Printing, csv_line, json_line, markdown_lines, table_lines
 from ticdc_local.cli.sql_statement import check_reads, complete
 from ticdc_local.runner.notebook import sql_statements
+
+EXPECTED = "expected a query, SHOW, DESCRIBE, EXPLAIN, SET, USE or CREATE TEMPORARY VIEW"
 
 
 def statements(*lines: str) -> tuple[list[str], list[str]]:
@@ -40,6 +44,24 @@ def test_two_statements_on_one_line_both_run() -> None:
 
 def test_the_end_of_input_ends_the_last_statement() -> None:
     assert statements("select 1")[0] == ["select 1"]
+
+
+def test_an_interrupt_drops_the_lines_of_a_statement_that_is_not_complete() -> None:
+    lines = iter(["select", KeyboardInterrupt(), KeyboardInterrupt(), "select 2;"])
+    prompts = []
+
+    def read_line(prompt: str) -> str | None:
+        prompts.append(prompt)
+        line = next(lines, None)
+        if isinstance(line, KeyboardInterrupt):
+            raise line
+        return line
+
+    found: list[str] = []
+    with suppress(KeyboardInterrupt):  # which would end the tests
+        found.extend(typed(read_line))
+    assert found == ["select 2"]
+    assert prompts == [PROMPT, MORE, PROMPT, PROMPT, PROMPT]
 
 
 @pytest.mark.parametrize("word", ["quit", "QUIT;", " exit ", "exit ;"])
@@ -161,6 +183,24 @@ def test_a_statement_that_reads_is_accepted(statement: str) -> None:
     check_reads(statement)
 
 
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("SELEC 1", "SELEC: no such statement; did you mean SELECT?"),
+        ("(selct 1)", "selct: no such statement; did you mean SELECT?"),
+        ("-- which\ndelet from live.t", "delet: no such statement; did you mean DELETE?"),
+        ("help", f"help: no such statement; {EXPECTED}"),
+        (r"\d t", rf"\d: no such statement; {EXPECTED}"),
+    ],
+)
+def test_a_first_word_of_no_statement_is_told_as_that(
+    statement: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake = Lake(spark=None, catalog="c", schemas={}, checkpoints="")  # type: ignore[arg-type]  # it is not asked
+    assert not execute(lake, statement)
+    assert capsys.readouterr().err == f"error: {said}\n"
+
+
 def test_a_table_is_a_box_in_full_width_unless_it_is_cut() -> None:
     rows = [("1", "x" * 50), (None, "two\nlines")]
     assert [*table_lines(["n", "long"], rows, None)] == [
@@ -239,3 +279,18 @@ def test_the_statements_after_one_that_fails_are_named(capsys: pytest.CaptureFix
     lake = Lake(spark=None, catalog="c", schemas={}, checkpoints="")  # type: ignore[arg-type]  # it is not asked
     assert run_all(lake, iter([f"AS OF f {2**63}", "SELECT\n 2", "SELECT 3", "quit", "SELECT 4"])) == 1
     assert capsys.readouterr().err.splitlines()[1:] == ["not run: SELECT 2", "not run: SELECT 3"]
+
+
+def test_the_command_that_finishes_what_a_run_left_is_for_the_same_place(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sql, "feed_files", lambda _: {"crm": tmp_path / "crm.yml"})
+    monkeypatch.setattr(sql, "open_reader", lambda _: None)
+    monkeypatch.setattr(sql, "published_feeds", lambda _: ["crm"])
+    monkeypatch.setattr(sql, "published", lambda *_: SimpleNamespace(tables={}))
+    monkeypatch.setattr(sql, "has_published_names", lambda *_: False)
+    for module in (sql.status, sql.events_table):
+        monkeypatch.setattr(module, "create_views", lambda *_: None)
+    lake = Lake(spark=None, catalog="c", schemas={}, checkpoints="")  # type: ignore[arg-type]  # it is not asked
+    sql.refresh_views(argparse.Namespace(project=Path(), lake=Path("else where")), lake)
+    assert capsys.readouterr().err.endswith("finishes that: ticdc-lake run --feed crm --lake 'else where'\n")

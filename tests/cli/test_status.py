@@ -82,6 +82,15 @@ def test_a_lake_that_cannot_be_read_is_broken(
     )
 
 
+def test_the_command_that_runs_a_new_feed_is_for_the_same_place(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lake = project / ".lake"
+    assert main(["status", "--feed", "b", "--project", str(project), "--lake", str(lake)]) == 0
+    command = f"ticdc-lake run --feed b --project {project} --lake {lake}"
+    assert capsys.readouterr().out == f"b\n  bronze has not run for this feed: {command}\n"
+
+
 @pytest.mark.usefixtures("project")
 def test_json_has_the_feeds_beside_a_wrong_file(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["status", "--json"]) == 0

@@ -43,13 +43,16 @@ def test_a_feeds_file_is_the_machines_matter_and_its_broker_is_not(tmp_path: Pat
     kafka = f"kafka: {{bootstrap_servers: '{servers}', topics: [t]}}"
     (feeds / "away.yml").write_text(f"protocol: craft\ntime_zone: UTC\n{kafka}\n")
     (feeds / "odd.yml").write_text("protocol: crafty\n")
+    (feeds / "other.yaml").write_text("protocol: craft\n")
     secret = "security: {security.protocol: SASL_SSL, sasl.jaas.config: {secret: no/such}}"
     (feeds / "secret.yml").write_text(f"protocol: craft\ntime_zone: UTC\n{kafka.replace(']}', f'], {secret}}}')}\n")
     options = argparse.Namespace(project=tmp_path, lake=None)
-    away, odd, secret_missing = doctor.examine_feeds(options)
+    away, odd, other, secret_missing = doctor.examine_feeds(options)
     assert (away.good, away.is_of_machine, odd.good, odd.is_of_machine) == (False, False, False, True)
     assert "brokers do not answer (127.0.0.1:" in away.detail
     assert "odd.yml: protocol: expected one of" in odd.detail
+    assert (other.subject, other.good, other.is_of_machine) == ("feed other", False, True)
+    assert other.detail == f"{feeds}/other.yaml: expected the ending .yml; rename it to other.yml"
     assert "LAKEHOUSE_SECRET_NO_SUCH" in secret_missing.detail
     assert doctor.text_of([away]).startswith("note  feed away  brokers do not answer")
 

@@ -61,6 +61,15 @@ def test_a_new_feed_without_watermarks_has_the_mode_that_needs_none(project: Pat
         assert (made.gold.mode, made.sink_options.enable_tidb_extension) == (Mode.EVENTUAL, False)
 
 
+def test_a_check_names_a_file_with_another_ending(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    feeds = project / "resources" / "feeds"
+    (feeds / "crm.yml").write_text("")
+    (feeds / "crm2.yaml").write_text("")
+    assert feed(project, "check", "crm2") == 2
+    said = capsys.readouterr().err
+    assert said == f"ticdc-lake feed: {feeds}/crm2.yaml: expected the ending .yml; rename it to crm2.yml\n"
+
+
 def test_a_feed_file_is_not_written_over_without_force(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert feed(project, "new", "crm", "--protocol", "craft") == 0
     assert feed(project, "new", "crm", "--protocol", "simple") == 2

@@ -22,6 +22,7 @@ from pyspark.sql import SparkSession
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.protocols import spelling
 from ticdc_codec.tso import time_text
+from ticdc_lakehouse.bronze.landing import messages_table
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.config.feed import Feed, load_feed
 from ticdc_lakehouse.counted import counted
@@ -62,6 +63,7 @@ NEXT = ("ticdc-lake sql", "ticdc-lake report", f"ticdc-lake run notebooks/tour.i
 """What to type on the lake that stays."""
 _SHOWN = 20
 MARK = "made-by-demo"
+_MARK_TEXT = "The demo deletes this folder when it starts, unless another feed has tables in it.\n"
 _LEFT_BY_PROMPT = {"scratch", "warehouse"}
 
 _COLUMNS = "order_id, customer_id, qty, status, placed, note"
@@ -168,11 +170,14 @@ def _prepared(options: argparse.Namespace, open_session: Callable[[Path], SparkS
 
 
 def clean(lake: Path) -> None:
-    """Make the lake's folder empty. Raises ConfigError, and deletes nothing, if the demo did not make what is in it, or
-    another process is at work there."""
+    """Make the lake's folder empty. Raises ConfigError, and deletes nothing, if the demo did not make what is in it,
+    another feed has tables in it, or another process is at work there."""
     names = {path.name for path in lake.iterdir()} if lake.is_dir() else set()
     if MARK not in names and not names <= _LEFT_BY_PROMPT:
         raise ConfigError(f"{lake}: holds something that the demo did not make; move it away, or give --lake FOLDER")
+    if others := _feeds_of_others(lake):
+        found = f"{counted(len(others), 'feed')} that the demo did not make ({', '.join(others)})"
+        raise ConfigError(f"{lake}: holds {found}; move the folder away, or give --lake FOLDER")
     for lock in (lake / "kafka" / "broker.log", *(lake / "locks").glob("*")):
         if _is_held(lock):
             raise ConfigError(
@@ -182,7 +187,13 @@ def clean(lake: Path) -> None:
         shutil.rmtree(lake)
     with writing("--lake", lake):
         lake.mkdir(parents=True)
-    (lake / MARK).write_text("The demo deletes this folder when it starts.\n", encoding="utf-8")
+    (lake / MARK).write_text(_MARK_TEXT, encoding="utf-8")
+
+
+def _feeds_of_others(lake: Path) -> list[str]:
+    """The feeds with messages in the lake that are none of `FEEDS`: a feed of one's own goes into the same folder."""
+    suffix = messages_table("")
+    return sorted({path.name.removesuffix(suffix) for path in (lake / Layer.BRONZE).glob(f"*{suffix}")} - {*FEEDS})
 
 
 def _is_held(lock: Path) -> bool:

@@ -19,7 +19,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]
 from pyspark.errors import PySparkException
 
 from ticdc_codec.errors import ConfigError
-from ticdc_lakehouse.config.feed import Feed, load_feed
+from ticdc_lakehouse.config.feed import Feed, feed_file, load_feed
 from ticdc_local.broker import free_ports
 from ticdc_local.cli.arguments import lake_root, place_arguments
 from ticdc_local.cli.feed import topics_text
@@ -33,6 +33,8 @@ from ticdc_local.session import local_session
 
 PYTHONS = ((3, 11), (3, 12))
 FREE_BYTES = 2 * 1024**3
+FEED_ENDINGS = (".yml", ".yaml")
+"""Of the files that are looked at; what is wrong with the second one is its ending."""
 EXAMPLES = """examples:
   ticdc-lake doctor
   ticdc-lake doctor --spark --json"""
@@ -99,7 +101,8 @@ def examine(folder: Path, *, start_spark: bool = False) -> list[Finding]:
 def examine_feeds(options: argparse.Namespace) -> list[Finding]:
     """Each feed of the project: its file, its secrets, its brokers, its topics; or that there is no project."""
     try:
-        files = sorted(feeds_folder(options).glob("*.yml"))
+        folder = feeds_folder(options)
+        files = sorted({path.with_suffix(".yml") for ending in FEED_ENDINGS for path in folder.glob(f"*{ending}")})
     except ConfigError as error:
         return [Finding(subject="feeds", good=False, is_of_machine=False, detail=str(error))]
     with ThreadPoolExecutor(max(1, len(files))) as pool:  # a broker that does not answer takes two seconds
@@ -109,7 +112,7 @@ def examine_feeds(options: argparse.Namespace) -> list[Finding]:
 def _feed(path: Path) -> Finding:
     subject = f"feed {path.stem}"
     try:
-        feed = load_feed(path)
+        feed = load_feed(feed_file(path.parent, path.stem))
     except ConfigError as error:
         return Finding(subject=subject, good=False, detail=str(error))
     return replace(_finding(subject, partial(_source, feed)), is_of_machine=False)

@@ -1,5 +1,5 @@
-"""SIGINT and SIGTERM end a command: one line, exit code 130, Java and broker gone, nothing begun after it. The first
-SIGINT cancels a statement at the prompt of ``sql``.
+"""SIGINT and SIGTERM end a command: one line, exit code 130, Java and broker gone, nothing begun after it. At the
+prompt of ``sql`` SIGINT drops the text that is typed, and the first one during a statement cancels it.
 
 The signal wakes a thread of its own, because the main thread may be waiting for Java or in a library of C, where Python
 handles no signal. Layers that are at work may finish what they commit; the next run repairs what is cut off.
@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 
 from ticdc_lakehouse.run_lock import RUNS
@@ -30,13 +31,26 @@ _CANCELS: list[Callable[[], object]] = []
 """What the next SIGINT calls, instead of ending the process."""
 
 
+@dataclass(slots=True)
+class _Prompt:
+    """A prompt for statements. Flags without a lock: the handler would wait for ever for one of the main thread's."""
+
+    is_idle: bool = False
+    """Whether a prompt is open and runs no statement: SIGINT ends nothing."""
+    is_reading: bool = False
+    """Whether the next SIGINT raises KeyboardInterrupt in the main thread, which reads a line."""
+
+
+_PROMPT = _Prompt()
+
+
 def end_on_signals(command: str) -> None:
     """From now on SIGINT and SIGTERM end the process; ``command`` is what the line names. For the main thread."""
     read, write = os.pipe()
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     for number in SIGNALS:
-        signal.signal(number, _leave_to_the_thread)
+        signal.signal(number, _handle)
     waiting = threading.Thread(target=_wait, args=(read, command, _terminal()), name="interrupt", daemon=True)
     waiting.start()
 
@@ -45,10 +59,31 @@ def end_on_signals(command: str) -> None:
 def cancelled_by_interrupt(cancel: Callable[[], object]) -> Iterator[None]:
     """Within it the first SIGINT calls ``cancel``; another one ends the process, and so does SIGTERM."""
     _CANCELS.append(cancel)
+    was_idle, _PROMPT.is_idle = _PROMPT.is_idle, False
     try:
         yield
     finally:
+        _PROMPT.is_idle = was_idle
         _CANCELS.clear()
+
+
+@contextmanager
+def open_prompt() -> Iterator[None]:
+    """Within it SIGINT ends nothing but a statement (`cancelled_by_interrupt`) or a line (`read_until_interrupt`)."""
+    _PROMPT.is_idle = True
+    try:
+        yield
+    finally:
+        _PROMPT.is_idle = False
+
+
+def read_until_interrupt(read_line: Callable[[], str]) -> str:
+    """What ``read_line`` returns. Raises KeyboardInterrupt if SIGINT comes first; for the main thread."""
+    _PROMPT.is_reading = True
+    try:
+        return read_line()
+    finally:
+        _PROMPT.is_reading = False
 
 
 def wait_if_ending() -> None:
@@ -57,8 +92,12 @@ def wait_if_ending() -> None:
         threading.Event().wait()
 
 
-def _leave_to_the_thread(*_: object) -> None:
-    """A handler must be there for the signal to be written into the pipe."""
+def _handle(number: int, _frame: object) -> None:
+    """Leaves the signal to the thread, through the pipe into which Python writes it where there is a handler; a line
+    that is being read ends here, in the main thread."""
+    if number == signal.SIGINT and _PROMPT.is_reading:
+        _PROMPT.is_reading = False  # raised once a line, also where it comes as the line ends
+        raise KeyboardInterrupt
 
 
 def _terminal() -> Callable[[], None]:
@@ -70,7 +109,7 @@ def _terminal() -> Callable[[], None]:
 
 
 def _wait(pipe: int, command: str, restore_terminal: Callable[[], None]) -> None:
-    while (number := os.read(pipe, 1)[0]) not in SIGNALS or (number == signal.SIGINT and _has_cancelled()):
+    while (number := os.read(pipe, 1)[0]) not in SIGNALS or (number == signal.SIGINT and _goes_on()):
         pass
     _ENDING.set()
     say_interrupted(command)
@@ -83,6 +122,11 @@ def _wait(pipe: int, command: str, restore_terminal: Callable[[], None]) -> None
     remove_temporary_folders()
     restore_terminal()
     os._exit(INTERRUPTED)
+
+
+def _goes_on() -> bool:
+    """Whether SIGINT ends no process: a prompt is idle, or it cancels a statement."""
+    return _has_cancelled() or _PROMPT.is_idle
 
 
 def _has_cancelled() -> bool:

@@ -15,6 +15,8 @@ from ticdc_codec.errors import ConfigError
 
 Pair = tuple[bytes | None, bytes | None]
 """Key and value."""
+_SHOWN = 40
+_KINDS = {dict: "an object", list: "a list", str: "a text", bool: "a boolean", type(None): "null"}
 
 
 def opened(file: str | None) -> AbstractContextManager[BinaryIO]:
@@ -52,21 +54,52 @@ def messages_in(content: bytes, key: bytes | None = None) -> Iterable[Pair]:
 
 def message_in(line: bytes, place: str) -> Pair:
     """The message of a JSON line. Raises ConfigError, which names ``place``."""
-    try:
-        record = orjson.loads(line)
-        return _bytes(record["key"]), _bytes(record["value"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise ConfigError(f'{place}: expected {{"key": base64 or null, "value": base64 or null}}: {error}') from None
+    expected = f'{place}: expected {{"key": base64 or null, "value": base64 or null}}'
+    record = _record(line, expected)
+    return _bytes(record, "key", expected), _bytes(record, "value", expected)
 
 
 def _printed(line: bytes, number: int) -> Pair:
     """What ``kcat -J`` printed. Raises ConfigError."""
+    expected = f"line {number}: expected what kcat -J prints, with key and payload"
+    record = {"key": None, **_record(line, expected)}
+    key, value = _text(record, "key", expected), _text(record, "payload", expected)
+    return None if key is None else key.encode(), None if value is None else value.encode()
+
+
+def _record(line: bytes, expected: str) -> dict[str, Any]:
+    """The object of a JSON line. Raises ConfigError, which begins with ``expected``."""
     try:
         record = orjson.loads(line)
-        key, value = record.get("key"), record["payload"]
-        return key and key.encode(), value and value.encode()
-    except (ValueError, KeyError, AttributeError) as error:
-        raise ConfigError(f"line {number}: expected what kcat -J prints, with key and payload: {error}") from None
+    except orjson.JSONDecodeError as error:
+        raise ConfigError(f"{expected}; found no JSON: {error}") from None
+    if not isinstance(record, dict):
+        raise ConfigError(f"{expected}; found {_kind(record)}")
+    return record
+
+
+def _text(record: dict[str, Any], name: str, expected: str) -> str | None:
+    if name not in record:
+        raise ConfigError(f'{expected}; found no "{name}"')
+    text = record[name]
+    if not isinstance(text, str | None):
+        raise ConfigError(f'{expected}; found {_kind(text)} as "{name}"')
+    return text
+
+
+def _bytes(record: dict[str, Any], name: str, expected: str) -> bytes | None:
+    text = _text(record, name, expected)
+    if text is None:
+        return None
+    try:
+        return b64decode(text, validate=True)
+    except ValueError:
+        raise ConfigError(f'{expected}; found "{name}" that is no base64: {text[:_SHOWN]!r}') from None
+
+
+def _kind(value: object) -> str:
+    """What a JSON value is called."""
+    return _KINDS.get(type(value), "a number")
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
@@ -75,7 +108,3 @@ def _object(line: bytes) -> dict[str, Any] | None:
     except orjson.JSONDecodeError:
         return None
     return record if isinstance(record, dict) else None
-
-
-def _bytes(text: str | None) -> bytes | None:
-    return None if text is None else b64decode(text, validate=True)

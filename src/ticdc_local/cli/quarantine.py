@@ -72,7 +72,7 @@ def run(options: argparse.Namespace) -> int:
             if options.json:
                 print(json.dumps([each for feed in feeds for each in open_objects(lake, feed, positions)]))
                 return 0
-            print("\n".join(list_text(lake, feed, positions) for feed in feeds))
+            print("\n".join(list_text(options, lake, feed, positions) for feed in feeds))
             return 0
         case "show":
             feed = feed_named(options, _one(feeds))
@@ -91,7 +91,7 @@ def _act(options: argparse.Namespace, feed: str, messages: list[str]) -> int:
     code = 0
     if not absent or len(absent) < len(set(positions)):
         run = feed_run(options, feed)
-        code = _dismiss(run, messages, options.reason) if dismisses else _replay(options, run, messages)
+        code = _dismiss(options, run, messages) if dismisses else _replay(options, run, messages)
     print_absent(feed, absent)
     return 1 if absent else code
 
@@ -118,15 +118,19 @@ def _one(feeds: list[str]) -> str:
     return feeds[0]
 
 
-def list_text(lake: DeltaReader, feed: str, positions: list[Position]) -> str:
+def list_text(options: argparse.Namespace, lake: DeltaReader, feed: str, positions: list[Position]) -> str:
     """How many messages are open for which reason, and the first of them with position and detail."""
     if not lake.exists(Layer.BRONZE, landing.offsets_table(feed)):
-        return f"{feed}: bronze has not run for this feed: ticdc-lake run --feed {feed}"
+        return f"{feed}: bronze has not run for this feed: {_run_command(options, feed)}"
     if not events_table.exists(lake, feed):
-        return f"{feed}: silver has not run for this feed: ticdc-lake run --feed {feed}"
+        return f"{feed}: silver has not run for this feed: {_run_command(options, feed)}"
     reasons = Counter(quarantine.reasons(lake, feed, positions))
     first = quarantine.first_open(lake, feed, positions, _SHOWN)
     return "\n".join([summary(feed, reasons), *map(message_text, first), *_rest(feed, reasons.total())])
+
+
+def _run_command(options: argparse.Namespace, feed: str) -> str:
+    return in_same_place(options, f"ticdc-lake run --feed {feed}")
 
 
 def open_objects(lake: DeltaReader, feed: str, positions: list[Position]) -> list[dict[str, object]]:
@@ -189,13 +193,15 @@ def _replay(options: argparse.Namespace, run: Run, messages: list[str]) -> int:
         done = run.replay(messages)
     print(f"{feed}: {done.decoded} decoded, {done.still_open} still open")
     if done.decoded:
-        command = in_same_place(options, f"ticdc-lake run --feed {feed}")
-        note(f"The next run of gold puts their rows in place: {command}")
+        note(f"The next run of gold puts their rows in place: {_run_command(options, feed)}")
     return 1 if done.still_open else 0
 
 
-def _dismiss(run: Run, messages: list[str], reason: str) -> int:
+def _dismiss(options: argparse.Namespace, run: Run, messages: list[str]) -> int:
+    feed = run.feed.name
     with progress("dismissing"):
-        count = run.dismiss(messages, reason)
-    print(f"{run.feed.name}: {count} dismissed")
+        count = run.dismiss(messages, options.reason)
+    print(f"{feed}: {count} dismissed")
+    if count:
+        note(f"The next run of gold goes on without them: {_run_command(options, feed)}")
     return 0

@@ -26,8 +26,8 @@ from ticdc_lakehouse.ops import status
 from ticdc_lakehouse.planning.naming import is_internal
 from ticdc_lakehouse.planning.published_state import Published
 from ticdc_lakehouse.silver import events_table
-from ticdc_local.cli.arguments import one_of, place_arguments, positive
-from ticdc_local.cli.interrupt import cancelled_by_interrupt
+from ticdc_local.cli.arguments import in_same_place, one_of, place_arguments, positive
+from ticdc_local.cli.interrupt import cancelled_by_interrupt, open_prompt, read_until_interrupt
 from ticdc_local.cli.notice import note, progress
 from ticdc_local.cli.open_lake import feed_run, open_lake
 from ticdc_local.cli.project import existing_lake, feed_files, open_reader
@@ -44,7 +44,8 @@ _BEGINS_AS_OF = re.compile(r"as\s+of\b", re.IGNORECASE)
 _COMMENT = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _HINT = (
     "For a table's changes read silver.NAME instead of gold.NAME. For an earlier state: AS OF <feed> <tso>; then NAME "
-    "without a schema. End statements with ; cancel one with Ctrl-C, and leave with quit."
+    "without a schema. End statements with ; and leave with quit or Ctrl-D. Ctrl-C drops what is typed, or cancels the "
+    "statement that runs; a second Ctrl-C during one statement leaves, too."
 )
 
 
@@ -94,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
     if is_script:
         return run_all(lake, iter(statements), printing)
     note("\n".join([*(feed_line(lake, feed, now) for feed, now in feeds.items()), _HINT]))
-    with line_editing(names(lake)):
+    with line_editing(names(lake)), open_prompt():
         for statement in typed(_read_line):
             with cancelled_by_interrupt(lake.spark.sparkContext.cancelAllJobs):
                 execute(lake, statement, printing)
@@ -137,7 +138,7 @@ def refresh_views(options: argparse.Namespace, lake: Lake) -> dict[str, Publishe
             continue
         events_table.create_views(lake, feed)
         if not has_published_names(reader, live_names(now.tables.values())):
-            note(f"{feed}: {_UNSETTLED} ticdc-lake run --feed {feed}")
+            note(f"{feed}: {_UNSETTLED} {in_same_place(options, f'ticdc-lake run --feed {feed}')}")
             continue
         views.show(lake, feed_run(options, feed, lake).gold_config, now)
     return feeds
@@ -200,9 +201,17 @@ def as_of_line(lake: Lake, feed: str, tso: int) -> str:
 
 
 def typed(read_line: Callable[[str], str | None]) -> Iterator[str]:
-    """Statements from lines, each once its ``;`` is read, until ``quit`` or the end (``read_line`` returns None)."""
+    """Statements from lines, each once its ``;`` is read, until ``quit`` or the end (``read_line`` returns None).
+    KeyboardInterrupt of ``read_line`` drops the lines of a statement that is not complete."""
     text = ""
-    while (line := read_line(MORE if text.strip() else PROMPT)) is not None:
+    while True:
+        try:
+            line = read_line(MORE if text.strip() else PROMPT)
+        except KeyboardInterrupt:
+            text = ""
+            continue
+        if line is None:
+            break
         if not text.strip() and not _is_sql(line):
             return
         text += line + "\n"
@@ -243,8 +252,12 @@ _HISTORY = Path("~/.ticdc_lake_history")
 
 
 def _read_line(prompt: str) -> str | None:
+    """A line that is typed; None at the end of input. Raises KeyboardInterrupt on Ctrl-C."""
     try:
-        return input(prompt)
+        return read_until_interrupt(lambda: input(prompt))
     except EOFError:
         print()
         return None
+    except KeyboardInterrupt:
+        print()
+        raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 
 from ticdc_codec.errors import ConfigError
 
@@ -18,6 +19,18 @@ _READS = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 """The beginning of a statement that changes no table: at most the session, which ends with the prompt."""
+_FIRST_WORD = re.compile(r"[\s(]*(\w+|\S+)")
+_FIRST_WORDS = frozenset(
+    re.findall(
+        r"\w+",
+        """ADD ALTER ANALYZE APPLY BEGIN CACHE CALL CLEAR COMMENT COMMIT CONVERT COPY CREATE DECLARE DELETE DENY DESC
+        DESCRIBE DFS DROP EXECUTE EXPLAIN EXPORT FROM FSCK GENERATE GET GRANT IMPORT INSERT LIST LOAD LOCK MAP MERGE
+        MSCK OPTIMIZE PUT REDUCE REFRESH REMOVE REORG REPAIR REPLACE RESET RESTORE REVOKE ROLLBACK SELECT SET SHOW START
+        SYNC TABLE TRUNCATE UNCACHE UNDROP UNLOCK UPDATE USE VACUUM VALUES WITH""",
+    )
+)
+"""Of the statements of Spark, Delta Lake and Databricks, those that write among them."""
+_EXPECTED = "expected a query, SHOW, DESCRIBE, EXPLAIN, SET, USE or CREATE TEMPORARY VIEW"
 _BEGINS_AS_QUERY = re.compile(r"[\s(]*(?:WITH|FROM)\b", re.IGNORECASE)
 _WRITES = re.compile(
     r"\b(?:INSERT\s+(?:WITH|INTO|OVERWRITE)|MERGE\s+(?:WITH|INTO)|DELETE\s+FROM|UPDATE\b[^()]*\bSET)\b", re.IGNORECASE
@@ -33,10 +46,12 @@ def complete(text: str) -> bool:
 
 def check_reads(statement: str) -> None:
     """Raises ConfigError for a statement that could change a table: a live table is TiDB's table only as long as none
-    but gold writes to it."""
+    but gold writes to it. Raises it for a first word of no statement, too."""
     text = _CLOSED.sub(" ", statement)
+    if (first := _FIRST_WORD.match(text)) and first[1].upper() not in _FIRST_WORDS:
+        close = get_close_matches(first[1].upper(), sorted(_FIRST_WORDS), n=1)
+        raise ConfigError(f"{first[1]}: no such statement; {f'did you mean {close[0]}?' if close else _EXPECTED}")
     if not _READS.match(text) or (_BEGINS_AS_QUERY.match(text) and _WRITES.search(text)):
-        raise ConfigError(
-            "this prompt only reads; expected a query, SHOW, DESCRIBE, EXPLAIN, SET, USE or CREATE TEMPORARY VIEW, "
-            f"found {' '.join(statement.split())[:60]}. Tables of your own: from a notebook, in a schema of their own"
-        )
+        found = " ".join(statement.split())[:60]
+        own = "Tables of your own: from a notebook, in a schema of their own"
+        raise ConfigError(f"this prompt only reads; {_EXPECTED}, found {found}. {own}")

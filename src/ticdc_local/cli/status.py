@@ -21,7 +21,7 @@ from ticdc_lakehouse.ops.verify.results import last_verification, verification_t
 from ticdc_lakehouse.planning.published_state import TableState
 from ticdc_lakehouse.policy import Mode
 from ticdc_lakehouse.schema.names import TableName, texts_of
-from ticdc_local.cli.arguments import age, feed_argument, place_arguments, refuse, seconds
+from ticdc_local.cli.arguments import age, feed_argument, in_same_place, place_arguments, refuse, seconds
 from ticdc_local.cli.notice import can_erase, progress
 from ticdc_local.cli.project import FeedFile, chosen_feeds, open_reader, read_feed_files
 from ticdc_local.delta_reader import DeltaReader
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     except OSError as error:  # as what else keeps from reading it: exit code 2
         raise ConfigError(f"the lake cannot be read: {error}") from None
     if not (options.json or options.check):
-        print("\n\n".join("\n".join(_lines(lake, each, files[each.feed])) for each in found))
+        print("\n\n".join("\n".join(_lines(options, lake, each, files[each.feed])) for each in found))
         return 0
     checked = [health_of(files, each, options.max_age) for each in found]
     if options.json:
@@ -86,10 +86,12 @@ def run(options: argparse.Namespace) -> int:
     return max((health for health, _ in checked), default=Health.FINE) if options.check else 0
 
 
-def _lines(lake: DeltaReader, status: FeedStatus, file: FeedFile) -> list[str]:
+def _lines(options: argparse.Namespace, lake: DeltaReader, status: FeedStatus, file: FeedFile) -> list[str]:
     """What is printed of a feed, for people."""
     wrong = [f"  feed file    broken: {_on_one_line(file)}"] if isinstance(file, ConfigError) else []
-    return [feed_text(status), *wrong, *records_text(lake, status.feed)]
+    command = in_same_place(options, f"ticdc-lake run --feed {status.feed}")
+    never_ran = f"{status.feed}\n  bronze has not run for this feed: {command}"
+    return [feed_text(status) if status.is_landed else never_ran, *wrong, *records_text(lake, status.feed)]
 
 
 def _on_one_line(mistakes: ConfigError) -> str:
@@ -178,9 +180,7 @@ def _table_object(name: TableName, state: TableState) -> dict[str, object]:
 
 
 def feed_text(status: FeedStatus) -> str:
-    """A feed's name, its counts of messages, its watermark, and a line a table."""
-    if not status.is_landed:
-        return f"{status.feed}\n  bronze has not run for this feed: ticdc-lake run --feed {status.feed}"
+    """The name of a feed that bronze has run for, its counts of messages, its watermark, and a line a table."""
     facts = {
         "landed": counted(status.landed, "message"),
         "decoded": counted(status.decoded, "message"),
