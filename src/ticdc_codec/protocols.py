@@ -6,6 +6,7 @@ functions of bytes and events: no Spark, no clock. Only ``MessageDecoder`` reads
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -103,15 +104,15 @@ _Pair = tuple[bytes | None, bytes | None]
 MessageEvents = tuple[Event, ...]
 """The events of one message, in wire order."""
 
-_READ_AHEAD = 512
+_BATCH_SIZE = 512
 """Messages that ``MessageDecoder.decode`` decodes together."""
-_BATCH_SIZE = 4096
-"""Those that ``MessageDecoder.table`` does."""
 _BATCH_WITH_OBJECTS = 16
-"""The same of both where each may name a claim-check object, which is larger than a message may be."""
+"""The same where each may name a claim-check object, which is larger than a message may be."""
 _BATCH_BYTES = 8 << 20
 """Bytes of such messages, of which the last one may exceed them: Arrow takes less than 2 GiB of text in a batch, and
 compressed messages grow."""
+_PART_BYTES = 256 << 20
+"""Bytes of the messages that ``MessageDecoder.table`` decodes together."""
 
 
 class MessageDecoder:
@@ -136,7 +137,7 @@ class MessageDecoder:
     def __init__(self, protocol: str, options: Mapping[str, object] | None = None) -> None:
         protocol_named(protocol)
         sink = sink_options(protocol.replace("-", "_"), options or {})
-        self._most = _BATCH_SIZE if sink.claim_check_storage_uri is None else _BATCH_WITH_OBJECTS
+        self._together = _BATCH_SIZE if sink.claim_check_storage_uri is None else _BATCH_WITH_OBJECTS
         self._decoder = Decoder(protocol, sink, DecoderContext(objects=StoredObjects(sink.claim_check_storage_uri)))
 
     @overload
@@ -155,28 +156,29 @@ class MessageDecoder:
 
     def table(self, messages: Iterable[OneMessage]) -> pa.Table:
         """All events as one table with the columns ``event.EVENTS``: ``message`` numbers the messages from 0, a message
-        that is not valid is one row of kind ``error``, images are JSON texts."""
+        that is not valid is one row of kind ``error``, images are JSON texts. A row of Simple may come before its
+        schema, within 256 MiB."""
         count, batches = 0, []
-        for chunk in self._chunks(messages, self._most):
+        for chunk in self._chunks(messages, sys.maxsize, _PART_BYTES):
             batches.append(numbered_from(count, self._columns(chunk)))
             count += len(chunk)
         return pa.Table.from_batches(batches, EVENTS)
 
     def _each(self, messages: Iterable[OneMessage]) -> Iterator[MessageEvents]:
-        for chunk in self._chunks(messages, min(self._most, _READ_AHEAD)):
+        for chunk in self._chunks(messages, self._together, _BATCH_BYTES):
             numbered = groupby(events_of(self._columns(chunk)), key=itemgetter(0))
             events_of_message = {number: tuple(event for _, event in events) for number, events in numbered}
             # Open Protocol allows a message without any event.
             yield from (events_of_message.get(number, ()) for number in range(len(chunk)))
 
-    def _chunks(self, messages: Iterable[OneMessage], most: int) -> Iterator[list[_Pair]]:
+    def _chunks(self, messages: Iterable[OneMessage], most: int, most_bytes: int) -> Iterator[list[_Pair]]:
         """Keys and values of messages that are decoded together. Raises TypeError for what is not a message."""
         chunk: list[_Pair] = []
         size = 0
         for key, value in map(pair_of, messages):
             chunk.append((key, value))
             size += len(key or b"") + len(value or b"")
-            if len(chunk) == most or size >= _BATCH_BYTES:
+            if len(chunk) == most or size >= most_bytes:
                 yield chunk
                 chunk, size = [], 0
         if chunk:

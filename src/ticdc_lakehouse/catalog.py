@@ -36,7 +36,8 @@ _FREE_SESSIONS: WeakKeyDictionary[SparkSession, list[SparkSession]] = WeakKeyDic
 _COPIED: WeakKeyDictionary[SparkSession, Mapping[str, str]] = WeakKeyDictionary()
 """Such a session to its latest settings: reading all settings of a session takes 200 calls of Java."""
 _ABANDONED_AFTER_SECONDS = 60
-"""Age from which on a folder whose table has no commit is that of a run that was killed."""
+"""Age from which on a folder whose table has no commit is that of a run that was killed, where another run may be
+creating the table: no lock of a layer keeps runs of other feeds, or a replay, from it."""
 _LOCK = Lock()
 _CURRENT_VIEWS: set[tuple[str, str]] = set()
 """Views that this process knows, with the version that made them: a loop does not ask in every round."""
@@ -165,8 +166,8 @@ class Lake:
         table in a folder that has files."""
         if self.root is None or holds_table(folder := self.root / layer / name) or not folder.is_dir():
             return
-        newest = max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
-        if newest < time.time() - _ABANDONED_AFTER_SECONDS:
+        age = 0 if layer in (Layer.BRONZE, Layer.LIVE) else _ABANDONED_AFTER_SECONDS
+        if _last_change(folder) < time.time() - age:
             shutil.rmtree(folder, ignore_errors=True)
 
     def drop(self, layer: Layer, name: str) -> None:
@@ -323,6 +324,14 @@ class Lake:
 
     def _register_table(self, layer: Layer, name: str) -> None:
         self.spark.sql(f"CREATE TABLE IF NOT EXISTS {self.table(layer, name)} USING delta {self.location(layer, name)}")
+
+
+def _last_change(folder: Path) -> float:
+    """When something in a folder was last written, in seconds; now, if something goes away meanwhile."""
+    try:
+        return max(path.stat().st_mtime for path in (folder, *folder.rglob("*")))
+    except FileNotFoundError:
+        return time.time()
 
 
 def _another_session(spark: SparkSession) -> SparkSession:

@@ -27,7 +27,7 @@ from ticdc_lakehouse.error_text import first_line, reported_cause
 from ticdc_lakehouse.gold.maintenance import Maintained, last_maintained
 from ticdc_lakehouse.log import configure_unless_done
 from ticdc_lakehouse.planning.published_state import Published
-from ticdc_lakehouse.schema.names import by_text
+from ticdc_lakehouse.schema.names import texts_of
 
 _LEAST_BETWEEN_TRIES = 1.0
 """Seconds from which the pauses of a feed that fails grow, where rounds follow each other at once."""
@@ -121,7 +121,7 @@ class _Feed:
             messages=landed.messages,
             row_changes=applied.row_changes,
             tables=applied.merged,
-            blocked=tuple(by_text(sorted(applied.blocked))),
+            blocked=tuple(texts_of(applied.state.tables)[name] for name in sorted(applied.blocked)),
             tso=applied.tso,
             waiting_on=applied.waiting_on,
             behind_seconds=None if age is None else max(0.0, age),

@@ -138,6 +138,7 @@ def test_messages_of_a_table_are_decoded_in_batches_of_some_bytes(monkeypatch: p
     """Arrow takes less than 2 GiB of text in one."""
     messages = [ROW, b"no message", *[ROW] * 3]
     whole = MessageDecoder("craft").table(messages)
+    monkeypatch.setattr(protocols, "_PART_BYTES", 2 * len(ROW))
     monkeypatch.setattr(protocols, "_BATCH_BYTES", 2 * len(ROW))
     in_parts = MessageDecoder("craft").table(messages)
     assert in_parts["message"].num_chunks == 2
@@ -145,6 +146,12 @@ def test_messages_of_a_table_are_decoded_in_batches_of_some_bytes(monkeypatch: p
     assert in_parts["message"].to_pylist() == [0, 1, 2, 3, 4]
     assert [*MessageDecoder("craft").decode(iter(messages))] == [*decode(messages, "craft")]
     assert MessageDecoder("craft").table([]).schema == whole.schema
+
+
+def test_rows_of_a_table_may_come_before_their_schema() -> None:
+    bootstrap, row = simple(BOOTSTRAP, INSERT)
+    kinds = MessageDecoder("simple").table([*[row] * 5000, bootstrap])["kind"].to_pylist()
+    assert (kinds.count("row"), kinds.count("bootstrap")) == (5000, 1)
 
 
 def test_messages_are_read_as_they_are_asked_for() -> None:

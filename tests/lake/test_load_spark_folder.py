@@ -33,6 +33,14 @@ def test_files_of_a_folder_and_of_its_subfolders(spark: SparkSession, tmp_path: 
     assert nested.endswith(f"{tmp_path}/data/deep/a%2Eb.csv")
 
 
+@pytest.mark.parametrize("scheme", ["", "file:", "file://"])
+def test_a_file_that_spark_passes_over_is_refused(spark: SparkSession, tmp_path: Path, scheme: str) -> None:
+    for name in ("_price.shop.000000000.csv", "orders.shop.000000000.csv", "_SUCCESS", ".hidden"):
+        (tmp_path / name).write_text("x")
+    with pytest.raises(ConfigError, match=r"does not read files whose names begin with _: _price\.shop"):
+        SparkFolder(spark=spark, path=f"{scheme}{tmp_path}").sizes()
+
+
 CREATE = "CREATE TABLE `t` (`id` BIGINT PRIMARY KEY, `v` VARCHAR(9))"
 CSV = csv_bytes(("id", "v"), [(number, "x" * 9) for number in range(999)])
 SQL = b"/*!40101 SET NAMES binary*/;\nINSERT INTO `t` VALUES\n" + b"(1,'x,\\n'),\n" * 999 + b"(2,'x');\n"

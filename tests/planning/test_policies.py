@@ -109,6 +109,14 @@ def test_an_ignored_ddl_changes_nothing(query: str) -> None:
     assert block_reason(plan(replace(now, config=KEEP))) is not None
 
 
+def test_a_first_key_that_is_ignored_blocks_the_table_at_its_first_row() -> None:
+    keyless = definition(sql="CREATE TABLE d.t (id BIGINT NOT NULL, v VARCHAR(9))")
+    first_key = ddl(11, "ALTER TABLE t ADD PRIMARY KEY (id)")
+    made = plan(planning_input(ROWS, known=keyless, state=STATE, ddls=(first_key,), config=IGNORE))
+    assert made.through == ROWS.first - 1
+    assert "handle key of its rows" in (block_reason(made) or "")
+
+
 def test_an_ignored_ddl_does_not_keep_rows_that_do_not_fit() -> None:
     wider = replace(LATER, columns=(*ROWS.columns, replace(V, name="w")))
     made = plan(planning_input(ROWS, wider, known=KNOWN, state=STATE, ddls=(ddl(17, UNFOLLOWED),), config=IGNORE))

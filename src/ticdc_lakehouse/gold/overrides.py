@@ -62,6 +62,8 @@ def blocked_table(
     name, state, stop = _blocked(before, feed, table)
     if action is Action.SKIP_DDL and not stop.of_ddl:
         raise ConfigError(f"{feed}: table {name} is not blocked by a DDL: {stop}")
+    if action is Action.SKIP_DDL and not stop.can_skip:
+        raise ConfigError(f"{feed}: table {name}: skipping the DDL does not help: {stop}")
     if state.dropped:
         raise ConfigError(f"{feed}: table {name} is not blocked: {stop}")
     if stop.kind is StopKind.QUARANTINED:

@@ -49,10 +49,15 @@ def is_skipped(inputs: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder) 
 
 def block_unless_ignored(inputs: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder, stop: StopReason) -> None:
     """Blocks a table before an unsupported DDL, unless the policy is to ignore it or an override skips it."""
-    if inputs.config.policy(*builder.name).on_unsupported_ddl is OnUnsupportedDdl.IGNORE:
+    if is_ignored(inputs, builder):
         skip(ddl, builder)
     else:
         block_unless_skipped(inputs, ddl, builder, stop)
+
+
+def is_ignored(inputs: PlanningInput, builder: TablePlanBuilder) -> bool:
+    """True if the table's policy is to ignore unsupported DDLs."""
+    return inputs.config.policy(*builder.name).on_unsupported_ddl is OnUnsupportedDdl.IGNORE
 
 
 def block_unless_skipped(inputs: PlanningInput, ddl: DdlEvent, builder: TablePlanBuilder, stop: StopReason) -> None:

@@ -12,6 +12,7 @@ from ticdc_lakehouse.planning.blocking import (
     block_unless_ignored,
     block_unless_skipped,
     is_ambiguous,
+    is_ignored,
     is_skipped,
     leave_former_rows,
     skip,
@@ -137,13 +138,22 @@ def _alter(tables: WindowTables, ddl: DdlEvent, statement: AlterTable) -> None:
         resolved = with_old_rows(statement, ddl.commit_ts, _old_rows(tables, builder.name))
         try:
             if builder.gets_first_key(resolved):
-                builder.block(unsupported(ddl, _FIRST_KEY, can_skip=False))
+                _add_first_key(tables, ddl, builder)
+                continue
             builder.alter(ddl, resolved, tables.inputs.config.rewrites_key)
         except ApplyError as error:
             if builder.has_effect_of(ddl, statement):
                 builder.record_ddl(ddl)
             else:
                 block_unless_ignored(tables.inputs, ddl, builder, unsupported(ddl, str(error)))
+
+
+def _add_first_key(tables: WindowTables, ddl: DdlEvent, builder: TablePlanBuilder) -> None:
+    """TiCDC has sent no row of the table. Skipping the DDL does not help: the next rows have a key that it lacks."""
+    if is_ignored(tables.inputs, builder):
+        skip(ddl, builder)
+    else:
+        builder.block(unsupported(ddl, _FIRST_KEY, can_skip=False))
 
 
 def _old_rows(tables: WindowTables, name: TableName) -> OldRows:

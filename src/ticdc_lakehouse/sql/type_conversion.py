@@ -87,8 +87,19 @@ def _real_to_decimal(before: MysqlType, after: MysqlType, text: str) -> str:
     return _rounded_to(after, shortest_sql(_double(before, text), "DOUBLE"))
 
 
+_BEYOND = 1 << 63
+"""The first whole number that no BIGINT has."""
+
+
 def _real_to_whole(before: MysqlType, _after: MysqlType, text: str) -> str:
-    return f"CAST(try_cast(rint({_double(before, text)}) AS DECIMAL(20,0)) AS STRING)"
+    """All digits of the binary number, as TiDB has them. A DECIMAL would be made of the shortest text that is read back
+    as the number, so it goes by way of a BIGINT; above its range, by way of what is beyond it."""
+    whole = f"rint({_double(before, text)})"
+    near = f"CAST(try_cast({whole} AS BIGINT) AS DECIMAL(20,0))"
+    far = f"CAST(try_cast({whole} - {_BEYOND}D AS BIGINT) AS DECIMAL(20,0)) + {_BEYOND}BD"
+    # Spark casts the first number beyond a BIGINT to the last one in it.
+    number = f"CASE WHEN {whole} < {_BEYOND}D THEN {near} WHEN {whole} < {2 * _BEYOND}D THEN {far} END"
+    return f"CAST(CAST({number} AS DECIMAL(20,0)) AS STRING)"
 
 
 def _to_real(before: MysqlType, after: MysqlType, text: str) -> str:

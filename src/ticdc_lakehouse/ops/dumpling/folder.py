@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,11 +65,7 @@ class LocalFolder:
             sizes = {quote(file.name): file.stat().st_size for file in sorted(files)}
         except OSError as error:
             raise ConfigError(f"{self.path}: cannot be read: {error.strerror}") from None
-        hidden = [name for name in sizes if name.startswith(("_", ".")) and name.count(".") > 1]
-        if hidden:
-            raise ConfigError(
-                f"{self.path}: Spark does not read files whose names begin with {hidden[0][0]}: {hidden[0]}"
-            )
+        _check_none_hidden(self.path, sizes)
         return sizes
 
     def nested(self) -> list[str]:
@@ -101,7 +97,11 @@ class SparkFolder:
     path: str
 
     def sizes(self) -> dict[str, int]:
-        """As `Folder.sizes`. Raises ConfigError if Spark cannot read the folder."""
+        """As `Folder.sizes`. Raises ConfigError if Spark cannot read the folder and, where this process can see it too,
+        for a file that Spark would pass over."""
+        here = Path(self.path.removeprefix("file:"))
+        if here.is_absolute() and here.is_dir():
+            _check_none_hidden(self.path, sorted(quote(file.name) for file in here.iterdir()))
         try:
             files = self.spark.read.format("binaryFile").load(self.path)
             # As rows Spark has no files of zero bytes.
@@ -134,6 +134,12 @@ class SparkFolder:
         with damage_named(self.path, [name]):
             line = begin.first()
         return b"" if line is None else bytes(line[0])
+
+
+def _check_none_hidden(folder: str, names: Iterable[str]) -> None:
+    hidden = [name for name in names if name.startswith(("_", ".")) and name.count(".") > 1]
+    if hidden:
+        raise ConfigError(f"{folder}: Spark does not read files whose names begin with {hidden[0][0]}: {hidden[0]}")
 
 
 @contextmanager
