@@ -20,8 +20,8 @@ print("result")
 WATCH = """
 import os
 from ticdc_local.cli.watch import watch
-looks = iter([[]])
-watch(lambda: next(looks, None) if looks.__length_hint__() else os._exit(0), None, 0)
+looks = iter([([], None)])
+watch(lambda: next(looks, None) if looks.__length_hint__() else os._exit(0), 0)
 """
 PAGED = "from ticdc_local.cli.sql_result import show_paged; show_paged({!r})"
 

@@ -95,7 +95,10 @@ def test_first_messages_of_another_protocol_are_refused(broker: Broker, tmp_path
     said = problem(feed, tmp_path)
     assert said is not None
     assert said.startswith("f.yml: protocol: the first messages do not decode as canal-json")
-    (tmp_path / "bronze" / "f_messages" / "_delta_log").mkdir(parents=True)
+    log = tmp_path / "bronze" / "f_messages" / "_delta_log"
+    log.mkdir(parents=True)
+    assert problem(feed, tmp_path) == said, "of a run that was killed while it created the table"
+    (log / f"{0:020}.json").touch()
     assert problem(feed, tmp_path) is None, "what bronze has landed silver looks at"
 
 
