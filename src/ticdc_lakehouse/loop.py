@@ -121,7 +121,7 @@ class _Feed:
             messages=landed.messages,
             row_changes=applied.row_changes,
             tables=applied.merged,
-            blocked=tuple(texts_of(applied.state.tables)[name] for name in sorted(applied.blocked)),
+            blocked=tuple(text for name, text in texts_of(applied.state.tables).items() if name in applied.blocked),
             tso=applied.tso,
             waiting_on=applied.waiting_on,
             behind_seconds=None if age is None else max(0.0, age),
