@@ -134,7 +134,10 @@ def write(producer: Producer, topic: str, messages: Iterable[KafkaMessage]) -> i
 def _enqueue(
     producer: Producer, topic: str, message: KafkaMessage, delivered: Callable[[KafkaError | None, object], None]
 ) -> None:
-    """Hand one message over, waiting while the producer's queue is full."""
+    """Hand one message over, waiting while the producer's queue is full.
+
+    One that the client itself refuses (too large, a partition that it knows not to exist) is a failed delivery.
+    """
     while True:
         try:
             producer.produce(
@@ -149,7 +152,8 @@ def _enqueue(
         except BufferError:
             producer.poll(1)
         except KafkaException as error:
-            raise ConfigError(f"topic {topic}: a message of {len(message.value or b'')} bytes: {error}") from error
+            delivered(error.args[0], None)
+            return
         else:
             return
 

@@ -91,8 +91,12 @@ def test_order_within_a_partition_is_kept(broker: Broker) -> None:
     assert [int(each.value() or b"") for each in found] == list(range(20_000))
 
 
-def test_a_message_that_is_not_taken_raises(broker: Broker) -> None:
+@pytest.mark.parametrize("partitions_known", [False, True])
+def test_a_message_that_is_not_taken_raises(broker: Broker, partitions_known: bool) -> None:
+    """By the client at once where it knows the topic's partitions, else when Kafka has told it of them."""
     topic = new_topic(broker)
+    if partitions_known:
+        broker.produce(topic, [KafkaMessage(partition=0, key=None, value=b"a")])
     with pytest.raises(ConfigError, match="2 of 2 messages were not accepted"):
         broker.produce(topic, [KafkaMessage(partition=9, key=None, value=b"")] * 2)
 
