@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import irregular, state, views
@@ -47,6 +48,20 @@ def publish(
     views.drop(lake, gone)
     if changes:
         views.mark_current(lake, config, now.tables)
+    return after
+
+
+def publish_versions(
+    lake: Lake, config: GoldConfig, before: Published, versions: Mapping[str, int], *, run: str | None = None
+) -> Published:
+    """Publish other versions of live tables, by stable id, at the same watermark, and refresh the views. Returns what
+    is published. ``run`` and the errors are those of `state.publish`."""
+    tables = {
+        name: replace(table, version=versions.get(table.data, table.version)) for name, table in before.tables.items()
+    }
+    views.mark_stale(lake, config.feed)
+    after = state.publish(lake, config.feed, before, replace(before, tables=tables), (), 0, run=run)
+    views.refresh(lake, config)
     return after
 
 
