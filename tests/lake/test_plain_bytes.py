@@ -16,10 +16,11 @@ from ticdc_codec.open_protocol.frame import framed
 from ticdc_codec.open_protocol.value import quoted, unquoted
 from ticdc_codec.writer_defects import OPEN_FLAGS
 from ticdc_lakehouse.gold.learned_defaults import _shown_sql
-from ticdc_lakehouse.gold.plain_bytes import unquoted_sql, value_sql
+from ticdc_lakehouse.gold.plain_bytes import value_sql
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.schema.script import tables_from_sql
+from ticdc_lakehouse.sql.go_quoted import unquoted_sql
 from ticdc_lakehouse.sql.text import literal
 from ticdc_local.broker import KafkaMessage
 

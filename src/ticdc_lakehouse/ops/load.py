@@ -24,7 +24,6 @@ from ticdc_codec.mysql_type import Family
 from ticdc_codec.tso import with_time
 from ticdc_lakehouse.catalog import Lake, Layer
 from ticdc_lakehouse.gold import views, windows
-from ticdc_lakehouse.gold.alter_table import stored_key_sql
 from ticdc_lakehouse.gold.live_commits import Commits, version_of
 from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY
@@ -48,6 +47,7 @@ from ticdc_lakehouse.schema.names import TableName, fold
 from ticdc_lakehouse.schema.statement import RenameTables, names_of
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.silver.retention import retention_floor
+from ticdc_lakehouse.sql.key_text import stored_key_sql
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.sql.typed_columns import (
     IRREGULAR,

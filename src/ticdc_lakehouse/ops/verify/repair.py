@@ -17,7 +17,6 @@ from pyspark.sql import functions as F
 
 from ticdc_codec.errors import ConfigError
 from ticdc_lakehouse.catalog import Lake, Layer
-from ticdc_lakehouse.gold.alter_table import stored_key_sql
 from ticdc_lakehouse.gold.live_commits import Commits, commits_since, own_version
 from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED, KEY
 from ticdc_lakehouse.gold.overrides import REPAIR, override_row
@@ -31,6 +30,7 @@ from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.schema.definition import Table
 from ticdc_lakehouse.schema.names import TableName
+from ticdc_lakehouse.sql.key_text import stored_key_sql
 from ticdc_lakehouse.sql.text import quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, by_name, typed_column
 from ticdc_lakehouse.tidb.session import Snapshot, Source, text_of
