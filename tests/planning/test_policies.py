@@ -37,7 +37,7 @@ from ticdc_lakehouse.planning.window import RowGroup
 from ticdc_lakehouse.planning.window_plan import TablePlan, plan_tables
 from ticdc_lakehouse.policy import OnComputedDefault, OnDrop, OnHandleKeyOnly, OnUnsupportedDdl, Policy
 from ticdc_lakehouse.schema.definition import PendingDefault
-from ticdc_lakehouse.schema.effect import Added
+from ticdc_lakehouse.schema.effect import ColumnAdded
 
 
 def config_of(policy: Policy) -> GoldConfig:
@@ -351,7 +351,7 @@ def test_computed_default_is_followed_as_the_policy_says(policy: OnComputedDefau
     assert (block_reason(made), pending(made)) == (None, [None, None, expected])
     (alter,) = (step for step in made.steps if isinstance(step, AlterRows))
     (added,) = alter.effects
-    assert isinstance(added, Added)
+    assert isinstance(added, ColumnAdded)
     assert (added.value is None) == (policy is OnComputedDefault.LEARN)
 
 

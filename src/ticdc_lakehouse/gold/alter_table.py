@@ -27,7 +27,16 @@ from ticdc_lakehouse.gold.merge import COMMIT_TS, DELETED
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
-from ticdc_lakehouse.schema.effect import Added, ConvertedColumn, Dropped, Effect, Filled, Rekeyed, Renamed, RowsGone
+from ticdc_lakehouse.schema.effect import (
+    ColumnAdded,
+    ColumnConverted,
+    ColumnDropped,
+    ColumnFilled,
+    ColumnRenamed,
+    Effect,
+    KeyChanged,
+    RowsRemoved,
+)
 from ticdc_lakehouse.schema.names import fold, spark_names
 from ticdc_lakehouse.sql.partition_rows import partition_condition_sql
 from ticdc_lakehouse.sql.text import literal, quoted
@@ -47,12 +56,12 @@ def alter(lake: Lake, config: GoldConfig, name: str, step: AlterRows, version: i
     target = live_columns(step.table, tombstones=tombstones)
     if _renames_alone(lake, table, step, stored):
         (effect,) = step.effects
-        assert isinstance(effect, Renamed)
+        assert isinstance(effect, ColumnRenamed)
         lake.spark.sql(f"ALTER TABLE {table} RENAME COLUMN {quoted(effect.old)} TO {quoted(effect.new)}")
         return True
     rows = AlteredRows(query=f"SELECT * FROM {table} VERSION AS OF {version}", columns=stored)
     for effect in step.effects:
-        rows = _after(lake, config, rows, effect, step)
+        rows = _apply_effect(lake, config, rows, effect, step)
     if not rows.same or _adds_and_drops(step.effects):
         replace_rows(lake, table, rows.query, step.table, target)
         return True
@@ -106,14 +115,14 @@ def replace_rows(lake: Lake, table: str, query: str, definition: Table, columns:
 def _adds_and_drops(effects: Sequence[Effect]) -> bool:
     """Whether columns are dropped and others added: Delta cannot tell that from a change of their types, and a new
     column under a dropped one's name has other values."""
-    return any(isinstance(e, Added) for e in effects) and any(isinstance(e, Dropped) for e in effects)
+    return any(isinstance(e, ColumnAdded) for e in effects) and any(isinstance(e, ColumnDropped) for e in effects)
 
 
 def _renames_alone(lake: Lake, table: str, step: AlterRows, stored: Sequence[str]) -> bool:
     """Whether the DDL only renames one column, to a name that is another one to Spark, and of which no irregular
     value is kept by name."""
     match step.effects:
-        case (Renamed(old=old, new=new),):
+        case (ColumnRenamed(old=old, new=new),):
             order = [column.name for column in live_columns(step.table, tombstones=DELETED in stored)]
             is_same = any(map(eq, spark_names(old), spark_names(new)))
             in_place = [new if name == old else name for name in stored] == order
@@ -122,22 +131,22 @@ def _renames_alone(lake: Lake, table: str, step: AlterRows, stored: Sequence[str
             return False
 
 
-def _after(lake: Lake, config: GoldConfig, rows: AlteredRows, effect: Effect, step: AlterRows) -> AlteredRows:
+def _apply_effect(lake: Lake, config: GoldConfig, rows: AlteredRows, effect: Effect, step: AlterRows) -> AlteredRows:
     """The rows after one effect of the DDL."""
     match effect:
-        case Added(column=column, value=value):
+        case ColumnAdded(column=column, value=value):
             return _add(rows, by_name(column), value, config.time_zone)
-        case Filled(column=column, value=value):
+        case ColumnFilled(column=column, value=value):
             return _fill(rows, column, value, config.time_zone)
-        case Dropped(column=column):
+        case ColumnDropped(column=column):
             return _drop(lake, rows, column)
-        case Renamed(old=old, new=new):
+        case ColumnRenamed(old=old, new=new):
             return _rename(rows, old, new)
-        case ConvertedColumn(before=before, after=after):
+        case ColumnConverted(before=before, after=after):
             return convert_column(lake, config, rows, before, by_name(after), step)
-        case Rekeyed():
+        case KeyChanged():
             return rekey(rows, step, config.time_zone)
-        case RowsGone():
+        case RowsRemoved():
             _check_readable(lake, rows.query, effect)
             return rows.where(f"NOT coalesce({partition_condition_sql(effect, config.time_zone)}, false)")
 
@@ -176,7 +185,7 @@ def _rename(rows: AlteredRows, old: str, new: str) -> AlteredRows:
     return rows.select({new: quoted(old), IRREGULAR: irregular}, columns=columns)
 
 
-def _check_readable(lake: Lake, rows: str, gone: RowsGone) -> None:
+def _check_readable(lake: Lake, rows: str, gone: RowsRemoved) -> None:
     """A zero or partial date is NULL in its column, which does not show the partition of its row."""
     if (gone.low, gone.high, gone.values, gone.remainder) == (None, None, None, None):
         return

@@ -21,7 +21,7 @@ from ticdc_lakehouse.gold.plain_bytes import value_sql
 from ticdc_lakehouse.planning.steps import MergeRows
 from ticdc_lakehouse.schema.computed_default import pending_columns
 from ticdc_lakehouse.schema.definition import ColumnDefinition, PendingDefault
-from ticdc_lakehouse.schema.effect import Filled
+from ticdc_lakehouse.schema.effect import ColumnFilled
 from ticdc_lakehouse.silver import events_table
 from ticdc_lakehouse.sql.text import is_table_sql, literal, quoted
 from ticdc_lakehouse.sql.typed_columns import IMAGE_OPTIONS
@@ -34,7 +34,7 @@ _OWN_CLOCK_US = 60 * 1_000_000
 """From the start of a statement that writes a row to its commit, in µs, at most."""
 
 
-def fills(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> tuple[Filled, ...]:
+def fills(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> tuple[ColumnFilled, ...]:
     """The values of pending columns that the rows show, which the live table has not merged yet.
 
     A value counts if all rows that show one show the same.
@@ -45,7 +45,7 @@ def fills(lake: Lake, feed: str, name: str, rows: MergeRows, time_zone: str) -> 
     found = lake.spark.sql(_learned_sql(lake, feed, name, rows, columns, time_zone)).first()
     assert found is not None
     pairs = ((column, found[f"low{i}"], found[f"high{i}"]) for i, (column, _) in enumerate(columns))
-    return tuple(Filled(column=c, value=low) for c, low, high in pairs if low is not None and low == high)
+    return tuple(ColumnFilled(column=c, value=low) for c, low, high in pairs if low is not None and low == high)
 
 
 def _learned_sql(

@@ -9,7 +9,15 @@ from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family, same_type
 from ticdc_lakehouse.schema.computed_default import pending_columns
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Key, Table, handle_key
-from ticdc_lakehouse.schema.effect import Added, Changed, ConvertedColumn, Dropped, Effect, Rekeyed, Renamed
+from ticdc_lakehouse.schema.effect import (
+    Changed,
+    ColumnAdded,
+    ColumnConverted,
+    ColumnDropped,
+    ColumnRenamed,
+    Effect,
+    KeyChanged,
+)
 from ticdc_lakehouse.schema.key import (
     added,
     free_name,
@@ -61,7 +69,7 @@ def change(table: Table, statement: AlterTable) -> Changed:
     if key != table.key or positions != _key_positions(table):
         table = replace(table, key=key)
         _check_known(table, key)
-        effects.append(Rekeyed(key=key))
+        effects.append(KeyChanged(key=key))
     if not all_keys_known:  # an ADD PRIMARY KEY does not say which other keys there are
         table = replace(table, keys=None)
     return Changed(table=table, effects=tuple(effects))
@@ -177,7 +185,7 @@ def _add_column(table: Table, action: AddColumn) -> _Step:
         if action.lenient:  # another action of the statement added it
             return table, ()
         raise ApplyError(f"ADD COLUMN `{column.name}`: the table has that column already")
-    effects = () if column.virtual else (Added(column=column, value=_first_value(action)),)
+    effects = () if column.virtual else (ColumnAdded(column=column, value=_first_value(action)),)
     first = f"of {column.pending.since}" if column.pending else effects[0].value if effects else None
     columns = _placed(table.columns, replace(column, first=first), action.position, len(table.columns))
     return replace(table, columns=columns), effects
@@ -209,7 +217,7 @@ def _drop_column(table: Table, action: DropColumn) -> _Step:
         )
     keys = None if table.keys is None else tuple(_keys_without(table.keys, column.name))
     columns = table.columns[:at] + table.columns[at + 1 :]
-    return replace(table, columns=columns, keys=keys), () if column.virtual else (Dropped(column=column),)
+    return replace(table, columns=columns, keys=keys), () if column.virtual else (ColumnDropped(column=column),)
 
 
 def _keys_without(keys: tuple[Key, ...], column: str) -> Iterator[Key]:
@@ -229,7 +237,7 @@ def _rename_column(table: Table, action: RenameColumn) -> _Step:
         return table, ()
     renamed = _renamed(table, column.name, action.new)
     columns = _replaced(table.columns, at, replace(column, name=action.new))
-    effects = () if column.virtual else (Renamed(old=column.name, new=action.new),)
+    effects = () if column.virtual else (ColumnRenamed(old=column.name, new=action.new),)
     return replace(renamed, columns=columns), effects
 
 
@@ -258,7 +266,7 @@ def _modify_column(table: Table, action: ModifyColumn) -> _Step:
     )
     columns = _placed(table.columns[:at] + table.columns[at + 1 :], after, action.position, at)
     if not after.virtual and not (before.sized and same_type(before.type, after.type)):
-        effects = (*effects, ConvertedColumn(before=before, after=after))
+        effects = (*effects, ColumnConverted(before=before, after=after))
     return replace(table, columns=columns), effects
 
 

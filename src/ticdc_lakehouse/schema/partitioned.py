@@ -10,7 +10,7 @@ from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import Family, same_type
 from ticdc_lakehouse.schema.computed_default import pending_columns
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Partition, Partitioning, Table
-from ticdc_lakehouse.schema.effect import Effect, RowsGone
+from ticdc_lakehouse.schema.effect import Effect, RowsRemoved
 from ticdc_lakehouse.schema.literal import stored
 from ticdc_lakehouse.schema.names import fold
 from ticdc_lakehouse.schema.partition import hash_partitions
@@ -25,7 +25,7 @@ _COMPARABLE = (Family.INTEGER, Family.DATE, Family.DATETIME)
 def drop_partitions(table: Table, action: DropPartitions) -> tuple[Table, tuple[Effect, ...]]:
     """The table after DROP or TRUNCATE PARTITION, and the rows that go. Raises ApplyError if nothing shows which."""
     if not action.names:
-        return table, (RowsGone(column=table.sent[0], function=None),)
+        return table, (RowsRemoved(column=table.sent[0], function=None),)
     partitioning = table.partitioning
     by_rows = () if partitioning is None else _BY_ROWS if action.keep else ("range", "list")
     if partitioning is None or partitioning.method not in by_rows or not partitioning.partitions:
@@ -64,7 +64,7 @@ def resize_hash(table: Table, by: int) -> Table:
     return replace(table, partitioning=replace(partitioning, partitions=partitions))
 
 
-def exchanged(table: Table, plain: Table, partition: str) -> RowsGone:
+def exchanged(table: Table, plain: Table, partition: str) -> RowsRemoved:
     """The rows of a partition that EXCHANGE PARTITION puts into a plain table. Raises ApplyError if they are
     unknown, or if the tables are not of the same columns and key."""
     pairs = zip(table.sent, plain.sent, strict=False)
@@ -80,7 +80,7 @@ def exchanged(table: Table, plain: Table, partition: str) -> RowsGone:
             "values: what old rows have in the other one is not known"
         )
     _, (gone,) = drop_partitions(table, DropPartitions(names=(partition,), keep=True))
-    assert isinstance(gone, RowsGone)
+    assert isinstance(gone, RowsRemoved)
     return gone
 
 
@@ -93,7 +93,7 @@ def _verb(action: DropPartitions) -> str:
     return "TRUNCATE PARTITION" if action.keep else "DROP PARTITION"
 
 
-def _rows_of(table: Table, partitioning: Partitioning, at: int) -> RowsGone:
+def _rows_of(table: Table, partitioning: Partitioning, at: int) -> RowsRemoved:
     partition = partitioning.partitions[at]
     name = fold(partitioning.column or "")
     column = next((column for column in table.sent if fold(column.name) == name), None)
@@ -108,14 +108,14 @@ def _rows_of(table: Table, partitioning: Partitioning, at: int) -> RowsGone:
     try:
         bounds = _bounds(partition, column, partitioning.function)
         if partitioning.method == "list":
-            return RowsGone(column=column, function=partitioning.function, values=bounds)
+            return RowsRemoved(column=column, function=partitioning.function, values=bounds)
         below = _bounds(partitioning.partitions[at - 1], column, partitioning.function) if at else ()
     except ValueError as error:
         raise ApplyError(f"partition {partition.name}: its bound is not understood: {error}") from None
-    return RowsGone(column=column, function=partitioning.function, low=_first(below), high=_first(bounds))
+    return RowsRemoved(column=column, function=partitioning.function, low=_first(below), high=_first(bounds))
 
 
-def _hash_rows(partitioning: Partitioning, column: ColumnDefinition, at: int) -> RowsGone:
+def _hash_rows(partitioning: Partitioning, column: ColumnDefinition, at: int) -> RowsRemoved:
     """TiDB takes the 64 bits of a BIGINT UNSIGNED for a signed number."""
     is_number = partitioning.function is not None or column.type.family is Family.INTEGER
     if not is_number or (column.type.unsigned and column.type.name == "bigint"):
@@ -123,7 +123,7 @@ def _hash_rows(partitioning: Partitioning, column: ColumnDefinition, at: int) ->
             f"partition {partitioning.partitions[at].name}: which rows it had is unknown for {column.type.text}"
         )
     count = len(partitioning.partitions)
-    return RowsGone(column=column, function=partitioning.function, remainder=(at, count))
+    return RowsRemoved(column=column, function=partitioning.function, remainder=(at, count))
 
 
 def _bounds(partition: Partition, column: ColumnDefinition, function: str | None) -> tuple[str | None, ...]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ticdc_codec.mysql_type import Family
-from ticdc_lakehouse.schema.effect import RowsGone
+from ticdc_lakehouse.schema.effect import RowsRemoved
 from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import by_name, typed_column
 
 
-def partition_condition_sql(gone: RowsGone, time_zone: str) -> str:
+def partition_condition_sql(gone: RowsRemoved, time_zone: str) -> str:
     """The condition of the rows that go with a partition."""
     typed = typed_column(by_name(gone.column))
     column = quoted(typed.name)
