@@ -6,7 +6,7 @@
 ``apply`` takes the window (W_prev, W] as a whole: each table's newest change per handle key in one MERGE, a DDL in one
 commit. Then W and the Delta version of every table are published (``state.publish``), then live tables get their new
 names and views their new versions (``publication``). A run that dies in between leaves the published state as it was;
-the next run goes on from what the dead one wrote (``planned_table.steps_done``), or puts it back.
+the next run goes on from what the dead one wrote (``interrupted_run.resume``), or puts it back.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from ticdc_lakehouse.gold.live_commits import Commits
 from ticdc_lakehouse.gold.live_table import live_names
 from ticdc_lakehouse.gold.naming import check_schemas, naming
 from ticdc_lakehouse.gold.overrides import skipped
-from ticdc_lakehouse.gold.planned_table import GoldRun
 from ticdc_lakehouse.gold.publication import publish
+from ticdc_lakehouse.gold.run import GoldRun
 from ticdc_lakehouse.gold.staging import staged
 from ticdc_lakehouse.gold.watermark import Completeness, completeness
 from ticdc_lakehouse.gold.window_reader import read_arrivals, read_window
