@@ -117,7 +117,7 @@ def test_gold_continues_wherever_it_died(
     check(feed, 2)
 
     # Before publishing.
-    apply_and_die(feed, monkeypatch, windows.state, "publish", after=0)
+    apply_and_die(feed, monkeypatch, windows.state, "commit_window", after=0)
     check(feed, 2)
     feed.apply()
     check(feed, 3)

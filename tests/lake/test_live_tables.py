@@ -269,7 +269,7 @@ def test_maintenance_after_a_run_that_died_before_it_renamed(
     ("module", "function"),
     [
         pytest.param(table_execution, "merge", id="after a DDL"),
-        pytest.param(windows.state, "publish", id="before publishing"),
+        pytest.param(windows.state, "commit_window", id="before publishing"),
     ],
 )
 def test_a_ddl_of_a_run_that_died_is_not_done_again(
