@@ -184,7 +184,7 @@ def after_skipping(query: str, policy: Policy | None = None) -> tuple[int, str |
 )
 def test_after_a_skipped_change_of_keys_rows_with_another_one_stop_the_table(change: str) -> None:
     """Each would be a second row: the other key may not be unique any more."""
-    why = "the handle key of its rows was id and is v: `ticdc-lake load` an export taken since"
+    why = "the handle key of its rows was id and is v; ways out: `ticdc-lake load` goes on from an export taken since"
     assert after_skipping(f"ALTER TABLE t {change}, {STORED}") == (14, why)
     ignore = Policy(on_unsupported_ddl=OnUnsupportedDdl.IGNORE)
     assert after_skipping(f"ALTER TABLE t {change}, {STORED}", ignore) == (14, why)
