@@ -127,8 +127,11 @@ def _mismatch(table: Table, group: RowGroup, *, signs: bool) -> str | None:
 
 
 def is_plain_bytes(column: Column, defined: MysqlType) -> bool:
-    """True if rows came without flags and carry a binary column's values as texts (wire.md 8.4)."""
-    unflagged = writer_defects.OPEN_FLAGS in (column.defect or "").split()
+    """True if rows came without flags and carry a binary column's values as texts (wire.md 8.4).
+
+    Only the definition shows that of a table without partitions: a NOT NULL text has no flags either.
+    """
+    unflagged = column.flags == 0 or writer_defects.OPEN_FLAGS in (column.defect or "").split()
     return unflagged and defined.family is Family.BINARY and parse_type(column.type).family is Family.TEXT
 
 
