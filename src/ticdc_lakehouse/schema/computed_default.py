@@ -1,7 +1,7 @@
 """ADD COLUMN with a DEFAULT whose value the text does not show.
 
 TiDB gives all old rows one value, of the moment at which the statement ran or in the zone of its session, and sends
-neither. What gold does is a policy (`OnComputedDefault`); docs/ddl.md has the whole of it.
+neither. What gold does is a policy (`OnComputedDefault`); docs/computed-defaults.md describes it.
 """
 
 from __future__ import annotations

@@ -27,9 +27,10 @@ _DATABASE = ("DATABASE", "SCHEMA")
 _INDEX_KINDS = ("UNIQUE", "INDEX", "FULLTEXT", "SPATIAL", "VECTOR", "COLUMNAR", "HYBRID")
 _OTHER_THINGS = (
     *("ALGORITHM", "BINDING", "DEFINER", "MASKING", "PLACEMENT", "RESOURCE", "ROLE", "SEQUENCE", "SQL", "STATISTICS"),
-    *("STATS", "USER", "VIEW"),
+    *("STATS", "TEMPORARY", "USER", "VIEW"),
 )
-"""What CREATE, ALTER and DROP may make that is no table. ALGORITHM, DEFINER and SQL SECURITY stand before VIEW."""
+"""What CREATE, ALTER and DROP may name that is no table of the feed. ALGORITHM, DEFINER and SQL SECURITY stand before
+VIEW. Rows of a (GLOBAL) TEMPORARY TABLE are a session's own: TiCDC sends none."""
 _NO_DDL = ("ADMIN", "ANALYZE", "FLUSH", "GRANT", "KILL", "LOCK", "REVOKE", "SET", "SPLIT", "UNLOCK", "USE")
 
 
