@@ -86,7 +86,7 @@ CountOrZero = Annotated[int, Meta(ge=0)]
 
 
 def option(description: str, *protocols: str, default: Any) -> Any:
-    """A field of SinkOptions that these protocols have, or all of them where none is named."""
+    """Returns a field of SinkOptions that these protocols have, or all of them where none is named."""
     return field(default=default, metadata={"description": description, "protocols": protocols})
 
 
@@ -224,7 +224,7 @@ class Option:
 
 @cache
 def options_of(protocol: str | None = None) -> Mapping[str, Option]:
-    """The options of a protocol, or all, by their names."""
+    """Returns the options of a protocol, or all, by their names."""
     kinds = get_type_hints(SinkOptions, include_extras=True)
     options = (
         Option(name=member.name.replace("_", "-"), kind=kinds[member.name], default=member.default, **member.metadata)
@@ -234,7 +234,7 @@ def options_of(protocol: str | None = None) -> Mapping[str, Option]:
 
 
 def sink_options(protocol: str, given: Mapping[str, object]) -> SinkOptions:
-    """The options of one feed. Values may be typed or text, as a sink-uri has them.
+    """Returns the options of one feed. Values may be typed or text, as a sink-uri has them.
 
     Raises ConfigError for an option that the protocol does not have and for an invalid value.
     """
@@ -255,12 +255,12 @@ def _typed(option: Option, value: object) -> Any:
 
 
 def option_names(protocol: str) -> frozenset[str]:
-    """The names of the options that a protocol has."""
+    """Returns the names of the options that a protocol has."""
     return frozenset(options_of(protocol))
 
 
 def has_watermarks(protocol: str, options: SinkOptions) -> bool:
-    """Whether a changefeed with these options sends watermarks."""
+    """True if a changefeed with these options sends watermarks."""
     return options.enable_tidb_extension or "enable-tidb-extension" not in option_names(protocol)
 
 
@@ -279,11 +279,11 @@ class Parsed(Protocol):
 
     @classmethod
     def parse(cls, value: object) -> object:
-        """The value. Raises ValueError, which may say more exactly what is expected."""
+        """Returns the value. Raises ValueError, which may say more exactly what is expected."""
 
 
 def typed(kind: Any, value: object, *, strict: bool = True) -> Any:
-    """The value as ``kind``: a type of msgspec, a time zone, or a type that is ``Parsed``.
+    """Returns the value as ``kind``: a type of msgspec, a time zone, or a type that is ``Parsed``.
 
     ``strict=False`` also takes numbers and booleans that are written as text. None is no value but the word ``null`` of
     an enum that has it, since YAML reads it so. Raises ConfigError.
@@ -300,13 +300,13 @@ def typed(kind: Any, value: object, *, strict: bool = True) -> Any:
 
 
 def is_word(kind: Any, word: str) -> bool:
-    """Whether ``kind`` is an enum that has this word."""
+    """True if ``kind`` is an enum that has this word."""
     info, _ = _described(kind)
     return isinstance(info, inspect.EnumType) and word in [member.value for member in info.cls]
 
 
 def expected(kind: Any) -> str:
-    """What a value of this type is, in words."""
+    """Returns what a value of this type is, in words."""
     info, description = _described(kind)
     if description:
         return description
@@ -328,7 +328,7 @@ def expected(kind: Any) -> str:
 
 
 def bare(kind: Any) -> Any:
-    """The type without annotations and without ``| None``."""
+    """Returns the type without annotations and without ``| None``."""
     if get_origin(kind) is Annotated:
         return bare(get_args(kind)[0])
     alternatives = [each for each in get_args(kind) if each is not type(None)]
@@ -336,7 +336,7 @@ def bare(kind: Any) -> Any:
 
 
 def _described(kind: Any) -> tuple[inspect.Type, str]:
-    """What msgspec knows of a type, without metadata and ``| None``; and what its metadata says is expected."""
+    """Returns what msgspec knows of a type, without metadata and ``| None``; and what its metadata says is expected."""
     info, description = inspect.type_info(kind), ""
     while isinstance(info, inspect.Metadata | inspect.UnionType):
         if isinstance(info, inspect.Metadata):

@@ -37,7 +37,8 @@ _FRAME = 16
 
 
 def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
-    """Row changes in batches, also those that are cut to their handle key (wire.md 1.2.6), DDLs and watermarks alone.
+    """Encodes row changes in batches, also those that are cut to their handle key (wire.md 1.2.6), and each DDL and
+    watermark as a message of its own.
 
     Raises ConfigError for an option that is not supported and for an event that Open Protocol cannot carry.
     """
@@ -66,12 +67,12 @@ def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
 
 
 def _texts(key: Key, value: str, options: SinkOptions) -> tuple[bytes, bytes]:
-    """An event's texts as they stand behind their lengths."""
+    """Returns an event's texts as they stand behind their lengths."""
     return _ENCODE(key), compress(value.encode(), options.large_message_handle_compression)
 
 
 def _alone(key: bytes, value: bytes) -> Message:
-    """The message of one event."""
+    """Returns the message of one event."""
     return Message(key=VERSION + framed([key]), value=framed([value]))
 
 
@@ -88,7 +89,7 @@ class _Writer:
         self._size = len(VERSION)
 
     def add(self, key: bytes, value: bytes, stored: tuple[StoredObject, ...] = ()) -> None:
-        """Add an event to the message that is being collected, or to a new one if it has no room there."""
+        """Adds an event to the message that is being collected, or to a new one if it has no room there."""
         size = len(key) + len(value) + _FRAME
         if len(self._keys) >= self._most or self._size + size > self._most_bytes:
             self.flush()
@@ -99,17 +100,17 @@ class _Writer:
         self._size += size
 
     def add_of(self, message: Message) -> None:
-        """``add`` of the event of a message that has one."""
+        """Adds the event of a message that has one, as ``add`` does."""
         (key,), (value,) = key_texts(message.key), texts_of(message.value or b"")
         self.add(key, value, message.stored if isinstance(message, ClaimCheck) else ())
 
     def add_alone(self, message: Message) -> None:
-        """Add a message that is not collected."""
+        """Adds a message that is not collected."""
         self.flush()
         self.messages.append(message)
 
     def flush(self) -> None:
-        """Close the message that is being collected."""
+        """Closes the message that is being collected."""
         if self._keys:
             key, value, stored = VERSION + framed(self._keys), framed(self._values), self._stored
             message = ClaimCheck(key=key, value=value, stored=stored) if stored else Message(key=key, value=value)
@@ -171,7 +172,7 @@ class _Plan:
         self._cells = {column.name: _cell(column) for column in columns}
 
     def written(self, image: Image) -> str:
-        """The image as JSON. Raises ConfigError."""
+        """Returns the image as JSON. Raises ConfigError."""
         members = []
         for name, text in image.items():
             head, written = self._cells[name]
@@ -189,7 +190,7 @@ class _Plans:
         self._by_id: dict[int, _Plan] = {}
 
     def of(self, columns: tuple[Column, ...]) -> _Plan:
-        """The plan of these columns."""
+        """Returns the plan of these columns."""
         plan = self._by_id.get(id(columns))
         if plan is None:
             # The plan holds the tuple, so that no other can have its id.
@@ -198,7 +199,7 @@ class _Plans:
 
 
 def _cell(column: Column) -> tuple[str, Callable[[str], str]]:
-    """A cell's JSON as far as its value, and what writes the value."""
+    """Returns a cell's JSON as far as its value, and what writes the value."""
     try:
         code, flags = code_of(column.type), flags_of(column)
     except ValueError as error:

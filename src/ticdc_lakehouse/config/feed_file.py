@@ -58,7 +58,7 @@ class ProtocolName(str):
 
     @classmethod
     def parse(cls, value: object) -> ProtocolName:
-        """The name. Raises ValueError."""
+        """Returns the name. Raises ValueError."""
         if not isinstance(value, str) or value.replace("-", "_") not in PROTOCOLS:
             raise ValueError
         return cls(value.replace("-", "_"))

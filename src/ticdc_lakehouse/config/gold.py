@@ -164,7 +164,7 @@ class Gold(TableKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def reads_source(self) -> bool:
-        """Whether the policy of some table is that rows are read from TiDB."""
+        """True if the policy of some table is that rows are read from TiDB."""
         return OnHandleKeyOnly.SOURCE in (
             self.on_handle_key_only,
             *(keys.on_handle_key_only for keys in self.tables.values()),
@@ -172,11 +172,11 @@ class Gold(TableKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
     @property
     def shows_texts(self) -> bool:
-        """Whether the policy of some table is that its view shows irregular values as texts."""
+        """True if the policy of some table is that its view shows irregular values as texts."""
         return OnIrregular.TEXT in (self.on_irregular, *(keys.on_irregular for keys in self.tables.values()))
 
     def policy(self, database: str, table: str) -> Policy:
-        """The policy of one table."""
+        """Returns the policy of one table."""
         own = next((keys for pattern, keys in self.tables.items() if fits(pattern, database, table)), self)
         given = {name: getattr(own, name) or getattr(self, name) for name in TableKeys.__struct_fields__}
         return Policy(**{name: value for name, value in given.items() if value is not None})

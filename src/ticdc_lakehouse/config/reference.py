@@ -110,7 +110,7 @@ has these classes under other packages (`kafkashaded.`, `shadedmskiam.`); one fi
 
 
 def page() -> str:
-    """The page ``docs/feeds.md``."""
+    """Returns the page ``docs/feeds.md``."""
     options = [option for name, option in options_of().items() if name != "time-zone"]
     alone = ", ".join(f"`{name}`" for name in OF_TICDC_ALONE if name not in options_of())
     secret = ", ".join(f"`{name}`" for name in SECRETS)
@@ -135,7 +135,8 @@ def page() -> str:
 
 
 def schema() -> dict[str, Any]:
-    """The JSON Schema of a feed file. What no schema can say, such as which options go together, it leaves open."""
+    """Returns the JSON Schema of a feed file. What no schema can say, such as which options go together, it leaves
+    open."""
     (whole,), definitions = msgspec.json.schema_components([FeedFile], schema_hook=_schema_of)
     definitions["FeedFile"]["properties"]["options"] |= _options_schema()
     definitions["FeedFile"]["allOf"] = [_options_of_protocol(name) for name in PROTOCOLS]
@@ -157,7 +158,7 @@ def _section(title: str, kind: type[msgspec.Struct]) -> Iterator[str]:
 
 
 def _own_first(kind: type[msgspec.Struct]) -> list[FieldInfo]:
-    """The fields of a Struct, those last that it inherits."""
+    """Returns the fields of a Struct, those last that it inherits."""
     return sorted(msgspec.structs.fields(kind), key=lambda field: field.name not in kind.__annotations__)
 
 
@@ -208,7 +209,7 @@ def _options_schema() -> dict[str, Any]:
 
 
 def _options_of_protocol(protocol: str) -> dict[str, Any]:
-    """A file of this protocol has the options of this protocol."""
+    """Returns the schema's rule that a file of this protocol has the options of this protocol."""
     spellings = {"enum": [protocol, protocol.replace("_", "-")]}
     names = sorted((option_names(protocol) | {*OF_TICDC_ALONE}) - {"time-zone"})
     return {
@@ -248,7 +249,7 @@ def main() -> None:
 
 
 def schema_text() -> str:
-    """The JSON Schema as its file holds it."""
+    """Returns the JSON Schema as its file holds it."""
     return json.dumps(schema(), indent=2, default=list) + "\n"
 
 

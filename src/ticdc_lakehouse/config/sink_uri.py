@@ -47,7 +47,8 @@ SECRETS = ("sasl-password", "sasl-gssapi-password", "sasl-oauth-client-secret")
 
 
 def read_options(given: Mapping[str, object], protocol: str | None, zone: Zone | None, key: Key) -> SinkOptions:
-    """The options and the time zone. Each is tried alone, so that all mistakes are found and not the first one.
+    """Reads the options and the time zone. Each is tried by itself, so that all mistakes are found and not only the
+    first one.
 
     ``protocol`` is None where it is a mistake itself: an option is then checked as the protocols have it that do.
     """
@@ -58,7 +59,7 @@ def read_options(given: Mapping[str, object], protocol: str | None, zone: Zone |
 
 
 def _is_right(name: str, value: object, protocol: str | None, key: Key) -> bool:
-    """Whether the option decides how messages are decoded, and has one of its values; notes what is wrong with it."""
+    """True if the option decides how messages are decoded, and has one of its values; notes what is wrong with it."""
     if name == "time-zone":
         key.note("no option here; expected as the key time_zone")
     elif name in SECRETS:

@@ -47,7 +47,7 @@ class ConvertedColumn:
 
     before: ColumnDefinition
     after: ColumnDefinition
-    """Of the same name: a CHANGE that renames as well is a Renamed, then a ConvertedColumn."""
+    """The new column, of the same name: a CHANGE that renames as well is a Renamed, then a ConvertedColumn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
