@@ -103,7 +103,7 @@ class RowChange:
     table_id: int | None = None
     """Physical table (partition) id, where the wire carries it."""
     handle_only: bool = False
-    """True if the images hold the handle key alone because the row was too large for a message."""
+    """True if the images hold only the handle key because the row was too large for a message."""
     schema_version: int | None = None
     """Version of the schema with which the row was decoded, where the protocol sends one."""
 

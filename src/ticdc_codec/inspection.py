@@ -36,11 +36,11 @@ class Inspection:
     reason: str
     """Why this protocol, or why none."""
     events: MessageEvents = ()
-    """Its events; one ``Failure`` alone if it does not decode."""
+    """Its events; only one ``Failure`` if it does not decode."""
     maps: tuple[ByteMap, ...] = ()
     """What the bytes of key and value are; none of a message that does not decode, unless it is explained."""
     explain: bool = False
-    """True if to show every byte, or the parts of the message alone."""
+    """True if every byte is shown, else only the parts of the message."""
 
     @property
     def decoded(self) -> bool:

@@ -157,8 +157,8 @@ class JsonRows(Generic[Item, Group, Texts]):
         return builder.rows(without)
 
     def _add_chunk(self, items: Sequence[Item]) -> None:
-        # waiting: rows by prefix. The first row of a prefix that is not known yet is read alone, at once: the others of
-        # the chunk find its group.
+        # waiting: rows by prefix. The first row of a prefix that is not known yet is read by itself, at once: the
+        # others of the chunk find its group.
         waiting: dict[Hashable, list[Item]] = {}
         for item, prefix in zip(items, self._protocol.prefixes(items), strict=True):
             group = waiting.get(prefix)

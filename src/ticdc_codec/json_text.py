@@ -50,7 +50,7 @@ Unreadable = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 def unreadable(error: BaseException, value: bytes) -> DecodeError:
     """Returns the DecodeError that one of ``Unreadable``, raised for ``value``, means."""
     if isinstance(error, UnicodeDecodeError):
-        # The error has the string alone: all of it stands in the value if it has no escapes.
+        # The error has only the string: all of it stands in the value if it has no escapes.
         begin = value.find(error.object)
         offset = None if begin < 0 else begin + error.start
         return DecodeError("bad_json", f"expected UTF-8, found byte 0x{error.object[error.start]:02x}", offset=offset)

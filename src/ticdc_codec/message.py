@@ -154,7 +154,7 @@ def checked(message: Message, event: Event, options: SinkOptions) -> Message:
     return message
 
 
-def key_alone(row: RowChange) -> RowChange:
+def with_handle_key_only(row: RowChange) -> RowChange:
     """Returns the row with images that have its handle key columns only."""
     keys = {column.name for column in row.columns if column.key}
     return replace(row, before=_only(keys, row.before), after=_only(keys, row.after), handle_only=True)

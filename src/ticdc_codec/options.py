@@ -119,7 +119,7 @@ class SinkOptions:
         default=False,
     )
     delete_only_output_handle_key_columns: bool = option(
-        "Whether a DELETE has the columns of the handle key alone.", default=False
+        "Whether a DELETE has only the handle key columns.", default=False
     )
     output_raw_change_event: bool = option(
         "Whether an UPDATE that changes a key is one event, not DELETE and INSERT.", default=False
@@ -134,7 +134,7 @@ class SinkOptions:
         "Whether messages name full MySQL types; it turns only-output-updated-columns on.", "canal_json", default=False
     )
     only_output_updated_columns: bool = option(
-        "Whether the image before an UPDATE has changed columns alone.", "canal_json", "open_protocol", default=False
+        "Whether the image before an UPDATE has only the changed columns.", "canal_json", "open_protocol", default=False
     )
     output_old_value: bool = option(
         "Whether an UPDATE has the image before it.", "debezium", "open_protocol", default=True
@@ -151,7 +151,7 @@ class SinkOptions:
         "After how many messages a table's schema is sent again (wire.md 1.3.5); 0: never.", "simple", default=10_000
     )
     send_bootstrap_to_all_partition: bool = option(
-        "Whether every partition gets a table's schema, or the first alone.", "simple", default=True
+        "Whether every partition gets a table's schema, or only the first.", "simple", default=True
     )
     send_all_bootstrap_at_start: bool = option(
         "Whether the schemas of all tables are sent when the changefeed starts.", "simple", default=False

@@ -100,7 +100,7 @@ class Decoder:
 
 
 OneMessage = bytes | tuple[bytes | None, bytes | None] | Message
-"""A message: its value alone (the key is null then), key and value, or ``Message``."""
+"""A message: only its value (the key is null then), key and value, or ``Message``."""
 _Pair = tuple[bytes | None, bytes | None]
 MessageEvents = tuple[Event, ...]
 """The events of one message, in wire order."""

@@ -9,7 +9,7 @@ from ticdc_codec.mysql_type import Family, parse_type
 
 
 class Flag(IntFlag):
-    """Column flags. How a value reads depends on BINARY, HANDLE_KEY and UNSIGNED alone."""
+    """Column flags. How a value reads depends only on BINARY, HANDLE_KEY and UNSIGNED."""
 
     BINARY = 0x01
     """Charset ``binary``: set on numbers too, so it means bytes only together with a string type."""

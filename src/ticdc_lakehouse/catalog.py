@@ -271,7 +271,7 @@ class Lake:
         if self.root is None:
             self.spark.sql(f"ALTER TABLE {self.table(layer, old)} RENAME TO {self.table(layer, new)}")
             return
-        self.spark.sql(f"DROP TABLE IF EXISTS {self.table(layer, old)}")  # of the catalog alone: the folder stays
+        self.spark.sql(f"DROP TABLE IF EXISTS {self.table(layer, old)}")  # only of the catalog: the folder stays
         (self.root / layer / old).rename(self.root / layer / new)
         self._forget_folders()
         self._register_table(layer, new)

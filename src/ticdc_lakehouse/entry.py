@@ -328,7 +328,7 @@ def snapshot_from_widgets(spark: SparkSession, dbutils: Any) -> AsOf:
     """Returns the tables of the feed that a notebook's widgets name, as of their ``tso``, or the newest if that is
     empty.
 
-    Reads the lake alone: the widgets need name no feed files and no checkpoints.
+    Reads only the lake: the widgets need name no feed files and no checkpoints.
     """
     parameters = {"checkpoint_root": "", **dbutils.widgets.getAll()}
     feed, tso = job_parameters.given(parameters, "feed"), job_parameters.number(parameters, "tso")

@@ -86,9 +86,9 @@ class _Spelling:
             for name in [new for _, new in pairs] or [TableName(str(ddl.database), str(ddl.table))]:
                 changes[name][commit_order(ddl)] = bool(pairs)
         # Several tables of one RENAME come as several DDLs of one commit_ts, and keep their spelling.
-        alone = {commit_ts for commit_ts, queries in renames.items() if len(queries) == 1}
+        single = {commit_ts for commit_ts, queries in renames.items() if len(queries) == 1}
         self._changes = {
-            name: [(at, is_rename and at in alone) for at, is_rename in sorted(of_table.items())]
+            name: [(at, is_rename and at in single) for at, is_rename in sorted(of_table.items())]
             for name, of_table in changes.items()
         }
 

@@ -18,7 +18,7 @@ from ticdc_codec.canal_json.table import Convert, promoted, sql_type, to_wire
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Column, Ddl, Event, Image, Op, Resolved, RowChange
 from ticdc_codec.json_text import JSON, NUMBER
-from ticdc_codec.message import Cut, Message, checked, commit_ts_of, compress, key_alone, limited
+from ticdc_codec.message import Cut, Message, checked, commit_ts_of, compress, limited, with_handle_key_only
 from ticdc_codec.mysql_type import MysqlType, parse_type
 from ticdc_codec.number_text import number_of_names
 from ticdc_codec.options import LargeMessage, SinkOptions
@@ -51,7 +51,11 @@ def _messages(events: Sequence[Event], options: SinkOptions) -> Iterator[Message
         return Message(key=None, value=compress(_ENCODE(members), compression))
 
     def write(row: RowChange, cut: Cut | None = None) -> Message:
-        text = _row(row, options, templates) if cut is None else _row(key_alone(row), options, templates, cut.location)
+        text = (
+            _row(row, options, templates)
+            if cut is None
+            else _row(with_handle_key_only(row), options, templates, cut.location)
+        )
         return Message(key=None, value=compress(text, compression))
 
     row = limited(write, options)

@@ -75,9 +75,9 @@ class _Writer:
             case Ddl():
                 query = event.query.encode()
                 body = uvarint(_ddl_type(event)) + uvarint(len(query)) + query
-                self._add_alone(EventType.DDL, commit_ts_of(event, "craft"), body, event.database, event.table)
+                self._add_single(EventType.DDL, commit_ts_of(event, "craft"), body, event.database, event.table)
             case Resolved(commit_ts=commit_ts):
-                self._add_alone(EventType.RESOLVED, commit_ts)
+                self._add_single(EventType.RESOLVED, commit_ts)
             case Bootstrap():
                 pass
             case Failure():
@@ -89,12 +89,12 @@ class _Writer:
             self.messages.append(self._composer.rows(_header(self._rows), self._groups))
         self._rows, self._groups, self._size = [], [], 0
 
-    def _add_alone(
+    def _add_single(
         self, kind: EventType, commit_ts: int, body: bytes = b"", database: str | None = None, table: str | None = None
     ) -> None:
         self.flush()
         header = Header(kind=kind, commit_ts=[commit_ts], partitions=[NO_TERM], databases=[database], tables=[table])
-        self.messages.append(self._composer.alone(header, body))
+        self.messages.append(self._composer.single_event(header, body))
 
     def _add_row(self, row: RowChange, groups: EncodedGroups) -> None:
         self._rows.append(row)
@@ -162,7 +162,7 @@ class MessageComposer:
         body = b"".join([piece for groups in rows for plan, values in groups for piece in (heads[plan], values)])
         return _message(header, vocabulary, body, [*map(sum, sizes)], b"".join(map(_size_table, sizes)))
 
-    def alone(self, header: Header, body: bytes) -> Message:
+    def single_event(self, header: Header, body: bytes) -> Message:
         """Returns a message of one DDL or watermark."""
         return _message(header, self._vocabulary(header, ()), body, [len(body)], b"")
 
@@ -257,7 +257,7 @@ class ImagePlans:
         self._plans: dict[tuple[GroupType, int, tuple[str, ...], bool], ImagePlan] = {}
 
     def of(self, kind: GroupType, columns: tuple[Column, ...], image: tuple[str, ...], *, deleted: bool) -> ImagePlan:
-        """Returns the plan of an image with these names; of a deleted row perhaps the handle key alone (wire.md
+        """Returns the plan of an image with these names; of a deleted row perhaps only the handle key (wire.md
         1.6)."""
         # By identity: hashing the columns of every row would cost more than writing it. The plan keeps them alive.
         key = (kind, id(columns), image, deleted)

@@ -39,7 +39,7 @@ from ticdc_codec.number_text import float_text, is_plain, single_text
 Texts = list[str | None]
 
 _OF_NUMBERS = b"+-.0123456789Eenul,"
-"""The characters of numbers, ``null`` and commas: no other JSON value consists of these alone."""
+"""The characters of numbers, ``null`` and commas: no other JSON value consists of only these."""
 _STRINGS = msgspec.json.Decoder(Texts)
 _SCALARS = msgspec.json.Decoder(list[str | bool | int | None])
 _PLAIN_DIGITS = 21

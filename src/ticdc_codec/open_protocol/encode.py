@@ -20,9 +20,9 @@ from ticdc_codec.message import (
     StoredObject,
     checked,
     compress,
-    key_alone,
     limited,
     named,
+    with_handle_key_only,
 )
 from ticdc_codec.mysql_type import parse_type
 from ticdc_codec.number_text import number_of_names
@@ -47,7 +47,7 @@ def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
 
     def write(row: RowChange, cut: Cut | None = None) -> Message:
         members = _row(row, options, plans) if cut is None else _cut(row, options, plans, cut)
-        return _alone(*_texts(*members, options))
+        return _single_message(*_texts(*members, options))
 
     fitting = limited(write, options)
     for event in events:
@@ -57,9 +57,9 @@ def encode(events: Sequence[Event], options: SinkOptions) -> list[Message]:
             case RowChange():
                 writer.add_of(fitting(event))
             case Ddl():
-                writer.add_alone(checked(_alone(*_texts(*_ddl(event), options)), event, options))
+                writer.add_single(checked(_single_message(*_texts(*_ddl(event), options)), event, options))
             case Resolved(commit_ts=watermark):
-                writer.add_alone(_alone(_ENCODE(Key(ts=watermark, t=RESOLVED)), b""))
+                writer.add_single(_single_message(_ENCODE(Key(ts=watermark, t=RESOLVED)), b""))
             case _:
                 raise ConfigError(f"open_protocol carries rows, DDL and watermarks, found {type(event).__name__}")
     writer.flush()
@@ -71,7 +71,7 @@ def _texts(key: Key, value: str, options: SinkOptions) -> tuple[bytes, bytes]:
     return _ENCODE(key), compress(value.encode(), options.large_message_handle_compression)
 
 
-def _alone(key: bytes, value: bytes) -> Message:
+def _single_message(key: bytes, value: bytes) -> Message:
     """Returns the message of one event."""
     return Message(key=VERSION + framed([key]), value=framed([value]))
 
@@ -104,7 +104,7 @@ class _Writer:
         (key,), (value,) = key_texts(message.key), texts_of(message.value or b"")
         self.add(key, value, message.stored if isinstance(message, ClaimCheck) else ())
 
-    def add_alone(self, message: Message) -> None:
+    def add_single(self, message: Message) -> None:
         """Adds a message that is not collected."""
         self.flush()
         self.messages.append(message)
@@ -148,7 +148,7 @@ def _cut(row: RowChange, options: SinkOptions, plans: _Plans, cut: Cut) -> tuple
     if not plans.of(row.columns).keys:
         option = options.large_message_handle_option
         raise ConfigError(f"large-message-handle-option={option}: {named(row)} is too large and names no handle key")
-    key, value = _row(key_alone(row), options, plans)
+    key, value = _row(with_handle_key_only(row), options, plans)
     if cut.location is not None:
         key = replace(key, ohk=UNSET, ccl=cut.location)  # never both in tiflow (wire.md 1.2.2)
     return key, value

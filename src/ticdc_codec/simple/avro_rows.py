@@ -158,7 +158,7 @@ def _check_sums(cursors: Cursors, headers: Headers, images: Images, zone: ZoneIn
     for message, checksum in headers.checksums.items():
         if message not in valid:
             continue
-        # The checksum is of the whole row: one of its handle key alone may be corrupted, and shows no more.
+        # The checksum is of the whole row: one of its handle key only may be corrupted, and shows no more.
         numbers = (message, message + count)
         data, old = (None if headers.handle_only[message] else images.texts_of(number) for number in numbers)
         columns = images.layouts_found[

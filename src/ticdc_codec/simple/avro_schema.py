@@ -120,7 +120,7 @@ def _row_schema() -> Schema:
 
 
 PARSED, PARSED_ROW = fastavro.parse_schema(SCHEMA), _row_schema()
-"""SCHEMA, and that of a row's payload alone, as fastavro expects them."""
+"""SCHEMA, and that of only a row's payload, as fastavro expects them."""
 
 
 def byte_maps(key: bytes | None, value: bytes | None, options: SinkOptions) -> tuple[ByteMap, ...]:

@@ -13,7 +13,7 @@ import msgspec
 
 from ticdc_codec.errors import ConfigError
 from ticdc_codec.event import Bootstrap, Column, Ddl, Event, Image, Resolved, RowChange
-from ticdc_codec.message import Cut, Message, checked, commit_ts_of, compress, key_alone, limited
+from ticdc_codec.message import Cut, Message, checked, commit_ts_of, compress, limited, with_handle_key_only
 from ticdc_codec.mysql_type import Family, MysqlType, parse_type
 from ticdc_codec.options import EncodingFormat, IntegrityCheck, SinkOptions
 from ticdc_codec.simple.avro_message import AvroWriter
@@ -80,7 +80,7 @@ class _Encoder:
         if cut is None:
             return self._message(self._writer.row(row, commit_ts_of(row, "simple"), version, checksum, None))
         return self._message(
-            self._writer.row(key_alone(row), commit_ts_of(row, "simple"), version, checksum, cut.location)
+            self._writer.row(with_handle_key_only(row), commit_ts_of(row, "simple"), version, checksum, cut.location)
         )
 
     def _checksum(self, row: RowChange) -> Checksum | None:

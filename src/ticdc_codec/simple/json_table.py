@@ -73,7 +73,7 @@ class SimpleTableReader:
         """Checks rows with checksums, which have been converted to the texts of ``event``. Raises DecodeError."""
         for row in rows:
             if row.checksum is not None:
-                # The checksum is of the whole row: one of its handle key alone may be corrupted, and shows no more.
+                # The checksum is of the whole row: one of its handle key only may be corrupted, and shows no more.
                 images = (None, None) if row.handle_key_only else (self._values(row.data), self._values(row.old))
                 check(row.checksum, self.layout.columns, *images, self._zone)
 

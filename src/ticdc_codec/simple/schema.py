@@ -3,7 +3,7 @@
     {"schema": "d", "table": "t", "tableID": 7, "version": tso, "columns": [{"name": "id", "dataType": {…},
      "nullable": false, "default": null}], "indexes": [{"name": "primary", "unique": true, "primary": true, …}]}
 
-Rows are read by ``Column`` alone: its type text has all that they need.
+Rows are read only by ``Column``: its type text has all that they need.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ Partition = tuple[str, int]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MicroBatches:
-    """Appends the micro-batches of one query. Holds values alone: Spark Connect runs ``append`` in another process."""
+    """Appends the micro-batches of one query. Holds only values: Spark Connect runs ``append`` in another process."""
 
     messages_table: str
     """Quoted name, as that of the other table."""

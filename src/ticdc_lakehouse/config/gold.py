@@ -90,7 +90,7 @@ class TableKeys(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             description="What happens to a row that was too large for a message, which holds its handle key columns "
             "only (`large-message-handle-option: handle-key-only`). `block`: the table is blocked before it; `source`: "
             "it is read from TiDB, the feed's `source`, as it was at its commit_ts; `null`: its other columns are NULL "
-            "until a whole image comes (`handle_only` in silver's events). A DELETE needs the key alone."
+            "until a whole image comes (`handle_only` in silver's events). A DELETE needs only the key."
         ),
     ] = None
 
@@ -110,8 +110,8 @@ class Gold(TableKeys, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Meta(
             ge=1,
             le=LONGEST_DAYS,
-            description="Mode `eventual` alone: for how many days a deleted row is remembered, so that an older change "
-            "does not bring it back.",
+            description="Only in mode `eventual`: for how many days a deleted row is remembered, so that an older "
+            "change does not bring it back.",
         ),
     ] = TOMBSTONE_DAYS
     retention_days: Annotated[

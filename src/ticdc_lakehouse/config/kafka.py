@@ -60,7 +60,7 @@ _Topic = Annotated[
     str,
     Meta(
         pattern=r"^(?!\.{1,2}$)[a-zA-Z0-9._-]{1,249}$(?!\n)",
-        extra={"expected": "topic names of letters, digits, '.', '_' and '-', not . or .. alone"},
+        extra={"expected": "topic names of letters, digits, '.', '_' and '-', but not `.` or `..`"},
     ),
 ]
 

@@ -104,7 +104,7 @@ def client_options(
         elif on_databricks:
             options[name] = text
         else:
-            raise ConfigError(f"kafka.security.{name}: expected on Databricks alone: a laptop has no Unity Catalog")
+            raise ConfigError(f"kafka.security.{name}: expected only on Databricks: a laptop has no Unity Catalog")
     return options
 
 

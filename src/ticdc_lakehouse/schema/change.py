@@ -330,7 +330,7 @@ def _apart(actions: Sequence[Action]) -> tuple[Action, ...]:
     In the text old names are those of the table before it. So a column whose name another action takes before its own
     action is reached goes out of the way first: ``RENAME COLUMN a TO b, RENAME COLUMN b TO a``.
 
-    TiDB leaves a name alone that would change in case alone (``RenameColumn`` of its executor); CHANGE and MODIFY
+    TiDB keeps a name that would change only in case (``RenameColumn`` of its executor); CHANGE and MODIFY
     spell it anew.
     """
     actions = [a for a in actions if not (isinstance(a, RenameColumn) and _same(a.old, a.new))]

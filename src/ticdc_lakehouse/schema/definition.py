@@ -45,10 +45,10 @@ class ColumnDefinition:
     """Set while the value of rows from before its ADD COLUMN is not known."""
     first: str | None = None
     """What TiDB shows in rows from before its ADD COLUMN that were not written since (the column's origin default),
-    where that is not NULL: a value's text, or of one that is not known a mark which CREATE TABLE … LIKE alone copies.
+    where that is not NULL: a value's text, or of one that is not known a mark which only CREATE TABLE … LIKE copies.
     None also where messages, an export or the ``schema_file`` made the definition: they do not tell."""
     sized: bool = True
-    """False if messages alone tell its type, and not how many digits its values have after the point, or how long they
+    """False if only messages tell its type, and not how many digits its values have after the point, or how long they
     are: most protocols call a DATETIME(3) ``datetime``, and a CHAR(9) ``char``, which is CHAR(1) in a statement."""
 
     @property

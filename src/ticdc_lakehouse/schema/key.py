@@ -63,7 +63,7 @@ def _read_foreign_key(tokens: Tokens, constraint: str | None) -> AddForeignKey:
 def read_key_columns(tokens: Tokens, key: AddKey) -> AddKey:
     """Passes ``(column, …) options`` and returns ``key`` with its columns. One of expressions can be nobody's handle.
 
-    Raises UnreadableError for a unique key of some rows alone (``WHERE``): TiCDC may take it for the handle key.
+    Raises UnreadableError for a unique key of only some rows (``WHERE``): TiCDC may take it for the handle key.
     """
     parts = tokens.brackets().parts()
     tokens.skip_until(",", "WHERE", "PARTITION", "REMOVE")

@@ -111,7 +111,7 @@ class Unread:
     names: tuple[TableName, ...]
     """The tables that it names; none if it is about a whole database, or names nothing."""
     database: str | None
-    """The database whose every table it may change, None if it is about ``names`` alone, or names nothing."""
+    """The database whose every table it may change, None if it is only about ``names``, or names nothing."""
     reason: str
 
 

@@ -21,7 +21,7 @@ from ticdc_lakehouse.silver import retention
 from ticdc_lakehouse.sql.text import commented_sql
 
 COMMIT_ORDER = "coalesce(commit_ts, shiftleft(unix_millis(commit_time), 18))"
-"""SQL: commit_ts, or the first TSO of the commit's millisecond where the wire has that alone."""
+"""SQL: commit_ts, or the first TSO of the commit's millisecond where the wire has only that."""
 _STATISTICS = "topic,partition,offset,index,batch,replayed_at,kind,commit_ts,database,table,reason"
 """Columns by which readers skip files; the images would cost a write more than they could ever save."""
 

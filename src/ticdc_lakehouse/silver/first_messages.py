@@ -25,7 +25,7 @@ from ticdc_lakehouse.silver import decode_stream, events_table
 MESSAGES = 48
 """Messages that are compared: those that bronze returns first."""
 ENOUGH = 2
-"""Messages that must fail: one alone is poison."""
+"""Messages that must fail: a single one is poison."""
 _MOST_BYTES = 256 * 1024
 """Longer values are skipped: the driver reads these messages."""
 

@@ -43,7 +43,7 @@ COMMANDS = {
     "doctor": "check Python, Java, jars, ports, and each feed's file, secrets, brokers and topics",
 }
 LOCAL = {"confluent_kafka", "delta", "deltalake", "pandas", "py4j", "pyspark", "rich", "shtab"}
-"""What the extra ``local`` in pyproject.toml brings; ``decode`` does without, ``inspect`` needs rich of it alone."""
+"""What the extra ``local`` in pyproject.toml brings; ``decode`` does without, ``inspect`` needs only rich of it."""
 _BEFORE_COMMAND = ("-h", "--help", "--version")
 _READER_GONE = 128 + 13
 """The exit code of shells for SIGPIPE."""

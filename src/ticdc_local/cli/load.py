@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     """Loads it and says how many rows each table got. A folder of this machine is checked before Spark starts."""
     given, feed, folder = load_options(options), feed_named(options, options.feed), options.folder
     if ":/" not in folder:
-        # Spark takes a name with a colon, as dumpling makes them (export-2026-11-23T10:00:00Z), in a whole path alone.
+        # Spark takes a name with a colon, as dumpling makes them (export-2026-11-23T10:00:00Z), only in a whole path.
         folder = str(Path(folder).absolute())
         export = read_export(LocalFolder(path=folder), given.dumpling)
         loadable_tables(export, gold_config_of(feed), given)

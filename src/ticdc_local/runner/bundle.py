@@ -23,7 +23,7 @@ from ticdc_local.runner.yaml_file import Definition, read_as, read_yaml
 
 FILE = "databricks.yml"
 OBSERVING = ("dashboards", "alerts")
-"""Kinds of resources that a target may have alone; a laptop has none of them."""
+"""Kinds of resources that only one target may have; a laptop has none of them."""
 
 
 class _Settings(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -59,15 +59,15 @@ class _Main(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class _Additions(Definition, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What an included file adds to a target: values of variables, keys of resources, or dashboards and alerts that are
-    of it alone."""
+    """What an included file adds to a target: values of variables, keys of resources, or dashboards and alerts that
+    only this target has."""
 
     variables: dict[str, Any] = field(default_factory=dict)
     resources: dict[str, dict[str, dict[str, Any]]] = field(default_factory=dict)
 
 
 class _Keyed(msgspec.Struct, frozen=True, kw_only=True):
-    """A task, of which its key alone is looked at."""
+    """A task, of which only the key is looked at."""
 
     task_key: str
 

@@ -1,6 +1,6 @@
 """The bundle's jobs as dbx's ``conf/deployment.yml``, for teams that still deploy with dbx 0.8 (docs/dbx.md).
 
-dbx knows jobs alone, in the form of the Jobs API 2.1 and without for-each and run-job tasks. So a job that runs another
+dbx knows only jobs, in the form of the Jobs API 2.1 and without for-each and run-job tasks. So a job that runs another
 one, or a notebook, for each feed becomes a job, or a task, for each feed. dbx itself builds the wheel and adds it to
 every task.
 """

@@ -14,7 +14,7 @@ from ticdc_lakehouse.config.document import document_of
 
 
 class Definition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A mapping of the YAML of which every key is known; a key typed ``Any`` matters on the platform alone."""
+    """A mapping of the YAML of which every key is known; a key typed ``Any`` matters only on the platform."""
 
 
 _T = TypeVar("_T")
