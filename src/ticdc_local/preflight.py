@@ -73,7 +73,7 @@ def check_writable(lake: Path) -> None:
 
 
 def problems(feeds: Sequence[Feed], lake: Path, secret: Callable[[str, str], str]) -> dict[str, str]:
-    """Why a feed cannot be landed now, by its name, for the feeds that cannot."""
+    """Returns why a feed cannot be landed now, by its name, for the feeds that cannot."""
     with ThreadPoolExecutor(max(1, len(feeds))) as pool:
         results = pool.map(lambda feed: _problem(feed, lake, secret), feeds)
         return {feed.name: problem for feed, problem in zip(feeds, results, strict=True) if problem is not None}
@@ -92,15 +92,16 @@ def _problem(feed: Feed, lake: Path, secret: Callable[[str, str], str]) -> str |
 
 
 def _security(feed: Feed, secret: Callable[[str, str], str]) -> dict[str, str]:
-    """The Kafka client's options. Raises ConfigError for a missing secret, also that of a TiDB which gold reads."""
+    """Returns the Kafka client's options. Raises ConfigError for a missing secret, also that of a TiDB which gold
+    reads."""
     if feed.gold.reads_source and feed.source is not None:
         address_of(feed.source, secret)
     return security_options(feed, secret)
 
 
 def _client(feed: Feed, security: Mapping[str, str]) -> dict[str, object] | None:
-    """This machine's Kafka client's options for those of the Java client; None if one has no equivalent, such as a
-    Java key store or a Kerberos login: then only Spark can connect."""
+    """Returns the options of this machine's Kafka client for those of the Java client; None if one has no equivalent,
+    such as a Java key store or a Kerberos login: then only Spark can connect."""
     options = {name.removeprefix("kafka."): value for name, value in security.items()}
     login = dict(_JAAS.findall(options.pop("sasl.jaas.config", "")))
     has_login = len(login) == 2 and options.get("sasl.mechanism") in _WITH_PASSWORD
@@ -122,7 +123,7 @@ def _check_kafka(feed: Feed, client: Mapping[str, object], lake: Path) -> None:
 
 
 def look(feed: Feed, secret: Callable[[str, str], str]) -> Sample | None:
-    """The feed's partitions and first messages; None where its security is one that only Java can do.
+    """Returns the feed's partitions and first messages; None where its security is one that only Java can do.
 
     Raises ConfigError if its brokers cannot be read, or a topic does not exist.
     """
@@ -139,7 +140,7 @@ def look(feed: Feed, secret: Callable[[str, str], str]) -> Sample | None:
 
 @contextmanager
 def _consumer(feed: Feed, client: Mapping[str, object]) -> Iterator[Consumer]:
-    """Raises ConfigError where the broker does not let it read."""
+    """Opens a consumer. Raises ConfigError where the broker does not let it read."""
     own = {"group.id": "ticdc-lake-preflight", "enable.auto.commit": False, "error_cb": lambda _: None}
     try:
         with closing(Consumer({**client, **own}, logger=SILENT)) as consumer:
@@ -152,7 +153,7 @@ def _consumer(feed: Feed, client: Mapping[str, object]) -> Iterator[Consumer]:
 
 
 def _partitions(feed: Feed, consumer: Consumer) -> list[TopicPartition]:
-    """The beginnings of all partitions of the feed's topics. Raises ConfigError for an unknown topic."""
+    """Returns the beginnings of all partitions of the feed's topics. Raises ConfigError for an unknown topic."""
     topics = consumer.list_topics(timeout=_METADATA_SECONDS).topics
     known = sorted(name for name in topics if not name.startswith("__"))
     names = feed.topics or [name for name in known if re.fullmatch(feed.topic_pattern or "", name)]
@@ -170,7 +171,7 @@ def _partitions(feed: Feed, consumer: Consumer) -> list[TopicPartition]:
 
 
 def _messages(consumer: Consumer, partitions: list[TopicPartition]) -> list[Pair]:
-    """The first messages, as far as they come in a moment."""
+    """Returns the first messages, as far as they come in a moment."""
     consumer.assign(partitions)
     deadline = time.monotonic() + _MESSAGE_SECONDS
     messages: list[Pair] = []

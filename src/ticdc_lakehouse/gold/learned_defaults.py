@@ -1,7 +1,8 @@
-"""The value that an ADD COLUMN gave to old rows, learned from the first change of such a row (docs/ddl.md).
+"""The value that an ADD COLUMN gave to old rows, learned from the first change of such a row.
 
 TiDB gives all rows from before the ADD COLUMN one value and sends none of them. A change of a row that was not written
-since shows it: in its image from before, or in the new one where the column stayed as it was.
+since shows it: in its image from before, or in the new one where the column stayed as it was
+(docs/computed-defaults.md).
 
 A row that another session wrote moments before the DDL's commit_ts looks like an old one, and shows a value of its own:
 rows of the last second do not count. Nor does, since a DDL may wait, a value that is just below its row's own commit

@@ -7,8 +7,8 @@ flag: BINARY and VARBINARY are quoted as Go quotes bytes, BLOBs are base64, whic
 
 from __future__ import annotations
 
+from ticdc_lakehouse.planning.compatibility import incompatible
 from ticdc_lakehouse.planning.steps import MergeRows
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
 from ticdc_lakehouse.planning.window import BlockingPoint
 from ticdc_lakehouse.sql.go_quoted import unquoted_sql
 from ticdc_lakehouse.sql.text import literal
@@ -74,6 +74,6 @@ def unquoted_point(rows: MergeRows, commit_ts: int) -> BlockingPoint:
     """Where a table is blocked before a row whose bytes are not known."""
     detail = (
         f"column {', '.join(sorted(rows.plain_bytes))}: a row at {commit_ts} came without its columns' flags, and with "
-        "a text that is not quoted as TiCDC quotes bytes: `ticdc-lake load` an export taken since"
+        "a text that is not quoted as TiCDC quotes bytes"
     )
-    return BlockingPoint(tso=commit_ts - 1, stop=StopReason(kind=StopKind.INCOMPATIBLE_ROWS, detail=detail))
+    return BlockingPoint(tso=commit_ts - 1, stop=incompatible(detail))

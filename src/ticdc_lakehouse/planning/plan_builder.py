@@ -13,7 +13,7 @@ from ticdc_codec.errors import ApplyError
 from ticdc_codec.mysql_type import MysqlType
 from ticdc_lakehouse.planning.published_state import Definition, Origin, TableState
 from ticdc_lakehouse.planning.steps import AlterRows, ExchangeRows, MergeRows, Step
-from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason
+from ticdc_lakehouse.planning.stop_reason import StopKind, StopReason, WayOut
 from ticdc_lakehouse.planning.window import DdlEvent, RowGroup
 from ticdc_lakehouse.schema.change import change
 from ticdc_lakehouse.schema.definition import ColumnDefinition, Table
@@ -257,6 +257,6 @@ def unsupported_ddl(
         commit_ts=commit_ts,
         query=query,
         detail=detail,
-        can_skip=can_skip,
+        ways_out=(*((WayOut.SKIP_DDL,) if can_skip else ()), WayOut.LOAD_EXPORT, WayOut.RECREATE),
         needs_override=needs_override,
     )

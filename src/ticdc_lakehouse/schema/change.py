@@ -52,7 +52,7 @@ _Step = tuple[Table, tuple[Effect, ...]]
 
 
 def change(table: Table, statement: AlterTable) -> Changed:
-    """The table after the statement, and what becomes of its rows.
+    """Returns the table after the statement, and what becomes of its rows.
 
     Names are compared as MySQL does, without regard to case. Raises ApplyError, with the reason, for what cannot be
     followed: a value that TiDB computed, rows of a partition that are unknown, a column that is not there.
@@ -76,23 +76,23 @@ def change(table: Table, statement: AlterTable) -> Changed:
 
 
 def renumbered(table: Table, statement: AlterTable) -> Table:
-    """The table with the names that a statement gives the numbers of an ENUM or SET, and nothing else of it: rows that
-    follow have the numbers alone."""
+    """Returns the table with the names that a statement defines for the numbers of an ENUM or SET, and nothing else of
+    it: rows that follow have only the numbers."""
     for given in _given(statement):
         table = replace(table, columns=tuple(_with_names(column, given) for column in table.columns))
     return table
 
 
 def undeclared_retyped(table: Table, statement: AlterTable) -> str | None:
-    """The first column whose type messages do not declare and to which a statement gives another one: rows that follow
-    are read by it. None if there is none."""
+    """Returns the first column whose type messages do not declare and to which a statement gives another one: rows that
+    follow are read by it. None if there is none."""
     types = {fold(column.name): column.type for column in table.columns if column.open}
     other = (c.name for c in _given(statement) if fold(c.name) in types and not same_type(types[fold(c.name)], c.type))
     return next(other, None)
 
 
 def _given(statement: AlterTable) -> list[ColumnDefinition]:
-    """The columns that a statement describes."""
+    """Returns the columns that a statement describes."""
     return [action.column for action in statement.actions if isinstance(action, AddColumn | ModifyColumn)]
 
 
@@ -103,8 +103,8 @@ def _with_names(column: ColumnDefinition, given: ColumnDefinition) -> ColumnDefi
 
 
 def _resolved(table: Table, actions: Sequence[Action]) -> list[Action]:
-    """The actions as TiDB takes them when the statement begins: without those that IF EXISTS or IF NOT EXISTS makes
-    idle, and keys with their names, which the other actions do not change; foreign keys likewise."""
+    """Returns the actions as TiDB takes them when the statement begins: without those that IF EXISTS or IF NOT EXISTS
+    makes idle, and keys with their names, which the other actions do not change; foreign keys likewise."""
     if (unknown := unknown_index(table, actions)) is not None:
         raise ApplyError(
             f"index `{unknown}`: the table's definition has none of this name, and the handle key may depend on it: "
@@ -139,14 +139,14 @@ def _has_column(table: Table, name: str) -> bool:
 
 
 def _indexes(table: Table) -> list[Key]:
-    """The keys and indexes that TiDB looks through for a foreign key of ALTER TABLE: a clustered primary key of one
-    integer column is not among them."""
+    """Returns the keys and indexes that TiDB looks through for a foreign key of ALTER TABLE: a clustered primary key of
+    one integer column is not among them."""
     integers = {fold(column.name) for column in table.columns if column.type.family is Family.INTEGER}
     return [k for k in table.keys or () if not (k.primary and len(k.columns) == 1 and fold(k.columns[0]) in integers)]
 
 
 def _key_positions(table: Table) -> list[int]:
-    """For each value in a key's text the position of its column in the key."""
+    """Returns the position in the key of each value's column, in the order of the values in a key's text."""
     return [table.key.index(name) for name in table.key_text_columns]
 
 
@@ -192,7 +192,7 @@ def _add_column(table: Table, action: AddColumn) -> _Step:
 
 
 def _first_value(action: AddColumn) -> str | None:
-    """What rows have in the column that were there before it."""
+    """Returns what rows have in the column that were there before it."""
     column = action.column
     if action.computed is not None:
         raise ApplyError(f"ADD COLUMN `{column.name}`: its value in old rows is not known: {action.computed.reason}")
@@ -221,7 +221,7 @@ def _drop_column(table: Table, action: DropColumn) -> _Step:
 
 
 def _keys_without(keys: tuple[Key, ...], column: str) -> Iterator[Key]:
-    """A key goes with its last column."""
+    """Yields the keys without the column. A key goes with its last column."""
     for key in keys:
         names = tuple(name for name in key.columns if not _same(name, column))
         if names or not key.columns:
@@ -242,7 +242,7 @@ def _rename_column(table: Table, action: RenameColumn) -> _Step:
 
 
 def _renamed(table: Table, old: str, new: str) -> Table:
-    """Keys and partitions with a column's new name."""
+    """Returns the table whose keys and partitions have a column's new name."""
 
     def names(columns: tuple[str, ...]) -> tuple[str, ...]:
         return tuple(new if _same(name, old) else name for name in columns)
@@ -271,7 +271,8 @@ def _modify_column(table: Table, action: ModifyColumn) -> _Step:
 
 
 def _change_key(table: Table, action: AddKey | AddForeignKey | DropKey | RenameKey) -> Table:
-    """Of a table whose keys are not known only a primary key says what the handle key is."""
+    """Adds, drops or renames a key. Where a table's keys are not known, only a primary key shows what the handle key
+    is."""
     match action:
         case AddKey():
             return _add_key(table, action)
@@ -307,7 +308,7 @@ def _add_key(table: Table, action: AddKey) -> Table:
 def _placed(
     columns: tuple[ColumnDefinition, ...], column: ColumnDefinition, position: Position | None, at: int
 ) -> tuple[ColumnDefinition, ...]:
-    """The columns with one more: where ``position`` says, else at the place ``at``."""
+    """Returns the columns with one more: where ``position`` says, else at the place ``at``."""
     if position is not None:
         names = [fold(other.name) for other in columns]
         if position.after is not None and fold(position.after) not in names:
@@ -332,12 +333,12 @@ def _same(one: str, other: str) -> bool:
 
 
 def _apart(actions: Sequence[Action]) -> tuple[Action, ...]:
-    """The actions so that they can be done one after the other.
+    """Returns the actions so that they can be done one after the other.
 
     In the text old names are those of the table before it. So a column whose name another action takes before its own
     action is reached goes out of the way first: ``RENAME COLUMN a TO b, RENAME COLUMN b TO a``.
 
-    TiDB leaves a name alone that would change in case alone (``RenameColumn`` of its executor); CHANGE and MODIFY
+    TiDB keeps a name that would change only in case (``RenameColumn`` of its executor); CHANGE and MODIFY
     spell it anew.
     """
     actions = [a for a in actions if not (isinstance(a, RenameColumn) and _same(a.old, a.new))]

@@ -47,7 +47,7 @@ class ColumnConverted:
 
     before: ColumnDefinition
     after: ColumnDefinition
-    """Of the same name: a CHANGE that renames as well is a ColumnRenamed, then a ColumnConverted."""
+    """The new column, of the same name: a CHANGE that renames as well is a ColumnRenamed, then a ColumnConverted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,7 +23,8 @@ _COMPARABLE = (Family.INTEGER, Family.DATE, Family.DATETIME)
 
 
 def drop_partitions(table: Table, action: DropPartitions) -> tuple[Table, tuple[Effect, ...]]:
-    """The table after DROP or TRUNCATE PARTITION, and the rows that go. Raises ApplyError if nothing shows which."""
+    """Returns the table after DROP or TRUNCATE PARTITION, and the rows that go. Raises ApplyError if nothing shows
+    which."""
     if not action.names:
         return table, (RowsRemoved(column=table.sent[0], function=None),)
     partitioning = table.partitioning
@@ -40,7 +41,7 @@ def drop_partitions(table: Table, action: DropPartitions) -> tuple[Table, tuple[
 
 
 def add_partitions(table: Table, action: AddPartitions) -> Table:
-    """The table after ADD or REORGANIZE PARTITION. One whose partitions are not known stays so."""
+    """Returns the table after ADD or REORGANIZE PARTITION. One whose partitions are not known stays so."""
     partitioning = table.partitioning
     if partitioning is None or not partitioning.partitions:
         return table
@@ -55,7 +56,7 @@ def add_partitions(table: Table, action: AddPartitions) -> Table:
 
 
 def resize_hash(table: Table, by: int) -> Table:
-    """The table with so many HASH partitions more, or fewer. One whose partitions are not known stays so."""
+    """Returns the table with so many HASH partitions more, or fewer. One whose partitions are not known stays so."""
     partitioning = table.partitioning
     if partitioning is None or partitioning.method != "hash" or not partitioning.partitions:
         return table
@@ -65,7 +66,7 @@ def resize_hash(table: Table, by: int) -> Table:
 
 
 def exchanged(table: Table, plain: Table, partition: str) -> RowsRemoved:
-    """The rows of a partition that EXCHANGE PARTITION puts into a plain table. Raises ApplyError if they are
+    """Returns the rows of a partition that EXCHANGE PARTITION puts into a plain table. Raises ApplyError if they are
     unknown, or if the tables are not of the same columns and key."""
     pairs = zip(table.sent, plain.sent, strict=False)
     are_same = len(table.sent) == len(plain.sent) and all(starmap(_is_same_column, pairs)) and table.key == plain.key
@@ -116,7 +117,8 @@ def _rows_of(table: Table, partitioning: Partitioning, at: int) -> RowsRemoved:
 
 
 def _hash_rows(partitioning: Partitioning, column: ColumnDefinition, at: int) -> RowsRemoved:
-    """TiDB takes the 64 bits of a BIGINT UNSIGNED for a signed number."""
+    """Returns the rows of a HASH partition. Raises ApplyError where they are unknown: TiDB takes the 64 bits of a
+    BIGINT UNSIGNED for a signed number."""
     is_number = partitioning.function is not None or column.type.family is Family.INTEGER
     if not is_number or (column.type.unsigned and column.type.name == "bigint"):
         raise ApplyError(
@@ -127,7 +129,7 @@ def _hash_rows(partitioning: Partitioning, column: ColumnDefinition, at: int) ->
 
 
 def _bounds(partition: Partition, column: ColumnDefinition, function: str | None) -> tuple[str | None, ...]:
-    """The bounds as canonical texts; those of a function are integers."""
+    """Returns the bounds as canonical texts; those of a function are integers."""
     if function is not None:
         return tuple(None if bound is None else str(int(bound)) for bound in partition.bounds)
     if column.type.family not in _COMPARABLE:
