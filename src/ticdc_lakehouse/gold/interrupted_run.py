@@ -25,8 +25,8 @@ class ResumePoint:
 
 
 def resume(run: GoldRun, plan: TablePlan, name: str, *, alone: bool) -> ResumePoint:
-    """Go on from what a run that died did, or put the live table back to its published version. Returns the version
-    that the table is at then, and the steps of the plan that are done.
+    """Keeps what a run that died did, or puts the live table back to its published version. Returns the version that
+    the table is at then, and the steps of the plan that are done.
 
     ``alone``: no other table takes part in the plan's steps.
     """
@@ -43,7 +43,7 @@ def resume(run: GoldRun, plan: TablePlan, name: str, *, alone: bool) -> ResumePo
 
 
 def _merges_all_rows(config: GoldConfig, plan: TablePlan) -> bool:
-    """Whether the plan's rows are merged in any case: no row may block the table before what a dead run merged."""
+    """True if the plan's rows are merged in any case: no row may block the table before what a dead run merged."""
     rows = (step for step in plan.steps if isinstance(step, MergeRows))
     return config.mode is Mode.WATERMARKS and not any(may_stop(config, step) for step in rows)
 

@@ -54,8 +54,8 @@ def publish(
 def publish_versions(
     lake: Lake, config: GoldConfig, before: Published, versions: Mapping[str, int], *, run: str | None = None
 ) -> Published:
-    """Publish other versions of live tables, by stable id, at the same watermark, and refresh the views. Returns what
-    is published. ``run`` and the errors are those of `state.commit_window`."""
+    """Publishes other versions of live tables, by stable id, at the same watermark, and refreshes the views. Returns
+    what is published. ``run`` and the errors are those of `state.commit_window`."""
     tables = {
         name: replace(table, version=versions.get(table.data, table.version)) for name, table in before.tables.items()
     }

@@ -92,7 +92,7 @@ class TableExecution:
     """The step at which the table is blocked; no later one is done."""
 
     def continue_from(self, point: ResumePoint) -> None:
-        """Begin after the steps that an interrupted run has done."""
+        """Begins after the steps that an interrupted run has done."""
         self.version = point.version
         for step in point.done:
             self._finish(step)
@@ -105,7 +105,7 @@ class TableExecution:
         self.done.append(step)
 
     def apply(self, step: MergeRows | AlterRows) -> None:
-        """Do one step, or as much of it as can be done: ``incomplete`` is set if that is not all of it. Does nothing
+        """Does one step, or as much of it as can be done: ``incomplete`` is set if that is not all of it. Does nothing
         if the step is done already, or one before it is incomplete."""
         if self.incomplete is not None or any(step is done for done in self.done):
             return

@@ -63,7 +63,7 @@ class _WindowStart:
 
     @property
     def can_publish(self) -> bool:
-        """False while nothing is complete. Late rows and tables of an export are published at the same watermark."""
+        """True if anything is complete. Late rows and tables of an export are published at the same watermark."""
         return self.tso >= self.before.tso and self.tso > 0
 
 
@@ -151,7 +151,7 @@ def _apply_window(
 
 
 def _begin_window(lake: Lake, config: GoldConfig, known: Published | None, until_tso: int | None) -> _WindowStart:
-    """Read what is published and how far the feed is complete, and finish what a run that died has published."""
+    """Reads what is published and how far the feed is complete; finishes what a run that died has published."""
     if known is None:
         create_tables(lake)
     before, complete = _state_and_completeness(lake, config, known or Published(), until_tso)
@@ -170,7 +170,7 @@ def _nothing_applied(config: GoldConfig, start: _WindowStart, restart: Restart) 
 def _publish_changes(
     lake: Lake, start: _WindowStart, planning_input: PlanningInput, outcomes: Sequence[TableOutcome]
 ) -> Published:
-    """Publish the window if it changes anything. Returns what is published."""
+    """Publishes the window if it changes anything. Returns what is published."""
     before, config, window = start.before, planning_input.config, planning_input.window
     now = _state_after(before, planning_input, start.completeness.batch, outcomes)
     return now if now == before else publish(lake, config, before, now, outcomes, window.row_changes)

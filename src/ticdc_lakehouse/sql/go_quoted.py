@@ -13,15 +13,15 @@ _LETTERS = {"a": "07", "b": "08", "f": "0c", "n": "0a", "r": "0d", "t": "09", "v
 
 
 def unquoted_sql(value: str) -> str:
-    r"""The bytes, in hex, behind a text of Go's strconv.Quote without its outer quotes (``\x89PNG``); NULL of a text
-    that is none."""
+    r"""SQL of the bytes, in hex, behind a text of Go's strconv.Quote without its outer quotes (``\x89PNG``); NULL of a
+    text that is none."""
     parts = f"named_struct('whole', {value}, 'parts', regexp_extract_all({value}, {literal(_PARTS)}, 0))"
     joined = f"array_join(transform(s.parts, e -> {_PART}), '')"
     return f"transform(array({parts}), s -> CASE WHEN array_join(s.parts, '') = s.whole THEN {joined} END)[0]"
 
 
 def _utf8_sql(point: str) -> str:
-    """The bytes of a code point above 0x7f in UTF-8, in hex."""
+    """SQL of the bytes of a code point above 0x7f in UTF-8, in hex."""
 
     def following(bits: int) -> str:
         return f"hex(128 | (shiftright({point}, {bits}) & 63))"

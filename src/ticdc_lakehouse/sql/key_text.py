@@ -18,8 +18,8 @@ _LETTERED = tuple(f"\\u{code:04X}" for code in (0x0B, 0x0E, 0x0F, *range(0x1A, 0
 
 
 def key_text_sql(texts: Sequence[str]) -> str:
-    """A handle key's JSON text, of its values' texts, as codecs write it: to_json alone writes the digits of control
-    characters in capitals."""
+    """SQL of a handle key's JSON text, as codecs write it; ``texts`` is SQL of its values' texts. to_json writes the
+    digits of control characters in capitals, codecs do not."""
     escaped = f"replace(to_json(array({', '.join(texts)})), {literal(_BACKSLASH)}, char(1))"
     for code in _LETTERED:
         escaped = f"replace({escaped}, {literal(code)}, {literal(code.lower())})"
@@ -27,14 +27,15 @@ def key_text_sql(texts: Sequence[str]) -> str:
 
 
 def stored_key_sql(table: Table, time_zone: str) -> str:
-    """The text of a stored row's key, as the feed's messages have it. Raises ApplyError for a column whose texts are
-    not known."""
+    """SQL of the text of a stored row's key, as the feed's messages have it. Raises ApplyError for a column whose texts
+    are not known."""
     columns = {fold(column.name): column for column in table.columns}
     return key_text_sql([wire_text_sql(columns[fold(name)], time_zone) for name in table.key_text_columns])
 
 
 def wire_text_sql(column: ColumnDefinition, time_zone: str) -> str:
-    """A stored value's text in the feed's keys: ENUM and SET are stored by name, and most protocols send numbers.
+    """SQL of a stored value's text in the feed's keys: ENUM and SET are stored by name, and most protocols send
+    numbers.
 
     Raises ApplyError for a column whose texts are not known.
     """

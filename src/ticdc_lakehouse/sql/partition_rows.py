@@ -9,7 +9,7 @@ from ticdc_lakehouse.sql.typed_columns import by_name, typed_column
 
 
 def partition_condition_sql(gone: RowsRemoved, time_zone: str) -> str:
-    """The condition of the rows that go with a partition."""
+    """SQL condition of the rows that a partition holds."""
     typed = typed_column(by_name(gone.column))
     column = quoted(typed.name)
     # Spark has MySQL's functions of a date under the same names, but for this one: 1 is the first day of the year 0.
