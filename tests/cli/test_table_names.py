@@ -39,7 +39,7 @@ STATUS = FeedStatus(
     asked_at=time_of(TSO),
     waiting_on=None,
     tables={
-        name: TableState(name=f"shop_{number}", data=f"d{number}", version=1, applied_tso=TSO, stop=STOP)
+        name: TableState(name=f"shop_{number}", stable_id=f"d{number}", version=1, applied_tso=TSO, stop=STOP)
         for number, name in enumerate(TEXTS)
     },
 )

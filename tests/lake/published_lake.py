@@ -48,7 +48,11 @@ def published_lake(
         states = {table.name: _filled(commits.at(tso), config, table, rows, tso) for table, rows in tables.items()}
     found = [
         Definition(
-            table=table, commit_ts=0, origin=Origin.FILE, name=states[table.name].name, data=states[table.name].data
+            table=table,
+            commit_ts=0,
+            origin=Origin.FILE,
+            name=states[table.name].name,
+            stable_id=states[table.name].stable_id,
         )
         for table in tables
     ]
@@ -72,4 +76,4 @@ def _filled(lake: Lake, config: GoldConfig, table: Table, rows: Sequence[Texts],
     writer = converted.selectExpr(*own, *shown).write.format("delta").mode("append")
     metadata = lake.spark.conf.get(USER_METADATA)
     writer.option("userMetadata", metadata).saveAsTable(lake.table(Layer.LIVE, name))
-    return TableState(name=name, data=name, version=version_of(lake, name), applied_tso=tso)
+    return TableState(name=name, stable_id=name, version=version_of(lake, name), applied_tso=tso)

@@ -18,8 +18,8 @@ def naming(*taken: NameInUse) -> Naming:
     return Naming(feed="f", history=lambda: taken)
 
 
-def taken(table: TableName, name: str, data: str = "", feed: str = "f") -> NameInUse:
-    return NameInUse(feed=feed, table=table, name=name, data=data or f"{name}__data")
+def taken(table: TableName, name: str, stable_id: str = "", feed: str = "f") -> NameInUse:
+    return NameInUse(feed=feed, table=table, name=name, stable_id=stable_id or f"{name}__data")
 
 
 def test_plain_names_are_joined_and_stay() -> None:
@@ -41,7 +41,7 @@ def test_no_two_tables_share_a_name(tables: tuple[tuple[str, str], ...]) -> None
     """Catalogs take letters, digits and ``_``, and ignore case."""
     names = naming()
     views = [names.view(TableName(*table)) for table in tables]
-    found = [*views, *(names.data(TableName(*table), 0) for table in tables)]
+    found = [*views, *(names.new_stable_id(TableName(*table), 0) for table in tables)]
     assert len({name.lower() for name in found}) == len(found)
     assert all(set(name) <= set("abcdefghijklmnopqrstuvwxyz0123456789_") for name in found)
 
@@ -74,23 +74,23 @@ def test_no_view_stands_where_rows_lie(name: str) -> None:
 
 
 def test_rows_of_a_new_table_lie_where_none_lay() -> None:
-    assert naming().data(T, 9) == "f_d_t__data"
-    assert naming(taken(T, "f_d_t")).data(T, 9) == "f_d_t__data_9"
+    assert naming().new_stable_id(T, 9) == "f_d_t__data"
+    assert naming(taken(T, "f_d_t")).new_stable_id(T, 9) == "f_d_t__data_9"
     names = naming()
-    assert [names.data(T, 9), names.data(T, 10)] == ["f_d_t__data", "f_d_t__data_10"]
+    assert [names.new_stable_id(T, 9), names.new_stable_id(T, 10)] == ["f_d_t__data", "f_d_t__data_10"]
 
 
 def test_a_table_that_was_renamed_leaves_its_rows_where_they_lie() -> None:
-    assert naming(taken(TableName("d", "u"), "f_d_u", "f_d_t__data")).data(T, 9) == "f_d_t__data_9"
+    assert naming(taken(TableName("d", "u"), "f_d_u", "f_d_t__data")).new_stable_id(T, 9) == "f_d_t__data_9"
 
 
 def test_a_table_has_its_last_name() -> None:
     """Whose it is at a commit_ts: that of one which it has just got is not."""
     used = [("t", "one", 0), ("tmp", "one", 5), ("u", "one", 5), ("t", "two", 7), ("t", "three", 9)]
-    history = [NameInUse(feed="f", table=TableName("d", t), name="", data=d, named_at=at) for t, d, at in used]
-    found = [naming(*history).data_at(T, commit_ts) for commit_ts in (1, 5, 6, 7, 8, 10)]
+    history = [NameInUse(feed="f", table=TableName("d", t), name="", stable_id=d, named_at=at) for t, d, at in used]
+    found = [naming(*history).ids_named_at(T, commit_ts) for commit_ts in (1, 5, 6, 7, 8, 10)]
     assert found == [{"one"}, {"one"}, set(), set(), {"two"}, {"two", "three"}]
-    assert naming(*history).data_at(TableName("d", "u"), 6) == {"one"}
+    assert naming(*history).ids_named_at(TableName("d", "u"), 6) == {"one"}
 
 
 def test_the_history_is_asked_once_and_only_if_a_name_is_needed() -> None:
@@ -103,7 +103,7 @@ def test_the_history_is_asked_once_and_only_if_a_name_is_needed() -> None:
     names = Naming(feed="f", history=history)
     assert asked == []
     names.view(T)
-    names.data(T, 9)
+    names.new_stable_id(T, 9)
     assert asked == [1]
 
 
@@ -111,7 +111,7 @@ def test_a_template_gives_the_names() -> None:
     names = Naming(feed="f", history=tuple, template="{database}_{table}")
     assert names.view(T) == "d_t"
     assert names.view(TableName("d", "a b")).startswith("d_a_b_d_a_b_")
-    assert names.data(T, 7) == "d_t__data"
+    assert names.new_stable_id(T, 7) == "d_t__data"
 
 
 def test_a_template_that_gives_two_tables_one_name_is_refused() -> None:
@@ -127,7 +127,7 @@ def test_a_template_that_gives_two_tables_one_name_is_refused() -> None:
 def test_a_schema_of_a_database_holds_its_tables() -> None:
     names = Naming(feed="f", history=tuple, template="{table}", schema_template="{database}")
     assert [names.view(T), names.view(TableName("e", "t"))] == ["d.t", "e.t"]
-    assert names.data(T, 7) == "d.t__data"
+    assert names.new_stable_id(T, 7) == "d.t__data"
     assert dropped_name("d.t__data_7") == "d.t__dropped_7"
     odd = names.view(TableName("a b", "t"))
     assert re.fullmatch(r"a_b_a_b_[0-9a-f]{8}\.t", odd)

@@ -75,7 +75,7 @@ def _outcome(table: PlannedTable) -> TableOutcome:
     plan = table.end()
     state = TableState(
         name=plan.view,
-        data=table.data,
+        stable_id=table.data,
         version=table.version,
         applied_tso=plan.through,
         ddls=plan.ddls,
@@ -97,5 +97,5 @@ def _outcome(table: PlannedTable) -> TableOutcome:
 
 def _outcome_without_table(plan: TablePlan) -> TableOutcome:
     """Of a table whose columns are unknown yet."""
-    state = TableState(name="", data="", version=-1, applied_tso=plan.through, stop=plan.stop)
+    state = TableState(name="", stable_id="", version=-1, applied_tso=plan.through, stop=plan.stop)
     return TableOutcome(name=plan.name, state=state, dropped_at=plan.dropped_at)

@@ -34,7 +34,7 @@ from ticdc_lakehouse.sql.text import literal, quoted
 from ticdc_lakehouse.sql.typed_columns import IRREGULAR, TypedColumn, typed_columns
 
 ID, FEED = "ticdc.id", "ticdc.feed"
-"""Properties of a live table: its stable id (``TableState.data``) and its feed, which a RENAME does not change."""
+"""Properties of a live table: its stable id (``TableState.stable_id``) and its feed, which a RENAME does not change."""
 
 _ABANDONED_AFTER = timedelta(days=1)
 _MOST_CLUSTERING_COLUMNS = 4
@@ -242,12 +242,12 @@ def properties_sql(properties: Mapping[str, str]) -> str:
 
 def live_names(tables: Iterable[TableState]) -> dict[str, str]:
     """Stable id to name of the live tables that are published; another one is called `dropped_name`."""
-    return {state.data: state.name for state in tables if state.version >= 0}
+    return {state.stable_id: state.name for state in tables if state.version >= 0}
 
 
-def live_name(names: Mapping[str, str], data: str) -> str:
-    """The name that the live table with the id ``data`` has where ``names`` are published."""
-    return names.get(data, dropped_name(data))
+def live_name(names: Mapping[str, str], stable_id: str) -> str:
+    """The name that the live table with this stable id has where ``names`` are published."""
+    return names.get(stable_id, dropped_name(stable_id))
 
 
 def misnamed(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[str]) -> dict[str, str]:
@@ -260,8 +260,8 @@ def misnamed(lake: Lake, feed: str, names: Mapping[str, str], known: Iterable[st
     published = set(known)
     parts = {schema_part(name) for name in (*names.values(), *published)}
     found = [name for part in sorted(parts) for name in lake.tables(Layer.LIVE, part)]
-    places = {name: data for name in found if (data := id_of(lake, name, feed)) is not None}
-    targets = {name: live_name(names, data) for name, data in places.items() if data in published}
+    places = {name: stable_id for name in found if (stable_id := id_of(lake, name, feed)) is not None}
+    targets = {name: live_name(names, each) for name, each in places.items() if each in published}
     renames = {old: new for old, new in targets.items() if old != new}
     for name in places.keys() - targets.keys():
         if name in renames.values() or _is_abandoned(lake, name):
@@ -282,7 +282,7 @@ def _is_abandoned(lake: Lake, name: str) -> bool:
 
 def has_published_names(lake: Reader, names: Mapping[str, str]) -> bool:
     """Whether the live tables have their published names; not after a run that died between publishing and renaming."""
-    return all(id_of(lake, name) == data for data, name in names.items())
+    return all(id_of(lake, name) == stable_id for stable_id, name in names.items())
 
 
 def id_of(lake: Reader, name: str, feed: str | None = None) -> str | None:

@@ -23,7 +23,9 @@ def naming(lake: Lake, feed: str, template: str = NAME_TEMPLATE, schema_template
     def history() -> Iterable[NameInUse]:
         rows = lake.spark.sql(definitions_sql(lake)).select("feed", "database", "table", "name", "data", "named_at")
         for row in rows.distinct().collect():
-            yield NameInUse(feed=row[0], table=TableName(row[1], row[2]), name=row[3], data=row[4], named_at=row[5])
+            yield NameInUse(
+                feed=row[0], table=TableName(row[1], row[2]), name=row[3], stable_id=row[4], named_at=row[5]
+            )
 
     def is_feed(name: str) -> bool:
         return lake.exists(Layer.BRONZE, messages_table(name))

@@ -127,7 +127,7 @@ def skipped(lake: Lake, feed: str, before: Published) -> frozenset[tuple[str, in
     decided = [row for row in _published_overrides(lake, feed) if row["action"] != REPAIR]
     newest = {(_name(row), row["commit_ts"]): row["action"] for row in decided}
     skips = [key for key, action in newest.items() if action == Action.SKIP_DDL.value]
-    return frozenset((blocked[name].data, commit_ts) for name, commit_ts in skips if name in blocked)
+    return frozenset((blocked[name].stable_id, commit_ts) for name, commit_ts in skips if name in blocked)
 
 
 def _name(row: Values) -> TableName:

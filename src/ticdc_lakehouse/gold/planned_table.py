@@ -85,8 +85,8 @@ def begin(run: GoldRun, plan: TablePlan, start: Definition, *, alone: bool) -> P
     table = PlannedTable(
         run=run,
         plan=plan,
-        data=start.data,
-        name=run.live(plan, start.data),
+        data=start.stable_id,
+        name=run.live(plan, start.stable_id),
         table=start.table,
         version=version,
         tso=start.empty_at,

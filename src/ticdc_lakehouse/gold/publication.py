@@ -54,9 +54,9 @@ def _renames(before: Published, now: Published, outcomes: Iterable[TableOutcome]
     """The live tables whose names the window changes: of tables that were renamed or dropped, and of those that were
     made while another table had their name."""
     current = live_names(before.tables.values())
-    current |= {outcome.state.data: outcome.live for outcome in outcomes if outcome.state.version >= 0}
+    current |= {outcome.state.stable_id: outcome.live for outcome in outcomes if outcome.state.version >= 0}
     published = live_names(now.tables.values())
-    return {name: new for data, name in current.items() if (new := live_name(published, data)) != name}
+    return {name: new for stable_id, name in current.items() if (new := live_name(published, stable_id)) != name}
 
 
 def _renew_views(lake: Lake, config: GoldConfig, before: Published, outcome: TableOutcome) -> None:
@@ -71,4 +71,5 @@ def _renew_views(lake: Lake, config: GoldConfig, before: Published, outcome: Tab
 
 
 def _view_changes(old: TableState | None, new: TableState) -> bool:
-    return old is None or (old.name, old.data, old.version, old.stop) != (new.name, new.data, new.version, new.stop)
+    shown = None if old is None else (old.name, old.stable_id, old.version, old.stop)
+    return shown != (new.name, new.stable_id, new.version, new.stop)

@@ -14,7 +14,7 @@ from ticdc_lakehouse.catalog import VERSION, Lake, Layer
 from ticdc_lakehouse.gold import irregular, live_table
 from ticdc_lakehouse.gold.live_table import OWN_COLUMNS, live_names, misnamed
 from ticdc_lakehouse.gold.merge import DELETED
-from ticdc_lakehouse.gold.state import data_tables, names_ever, published
+from ticdc_lakehouse.gold.state import names_ever, published, published_ids
 from ticdc_lakehouse.planning.planning_input import GoldConfig
 from ticdc_lakehouse.planning.published_state import Published, TableState
 from ticdc_lakehouse.policy import Mode, OnIrregular, Views
@@ -202,7 +202,7 @@ def restore_names(lake: Lake, config: GoldConfig, now: Published) -> bool:
 
     The views are still those of before: so all live tables that have another name step aside first.
     """
-    renames = misnamed(lake, config.feed, live_names(now.tables.values()), data_tables(lake, config.feed))
+    renames = misnamed(lake, config.feed, live_names(now.tables.values()), published_ids(lake, config.feed))
     if not renames:
         return False
     config = replace(config, mode=now.mode)
@@ -238,7 +238,7 @@ def update_comments(
 def _with_rows(now: Published) -> list[tuple[Table, TableState]]:
     """The published tables that have a live table, as they are named now."""
     return [
-        (now.definitions[state.data].table.named(name), state)
+        (now.definitions[state.stable_id].table.named(name), state)
         for name, state in now.tables.items()
         if state.version >= 0
     ]

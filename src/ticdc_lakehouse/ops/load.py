@@ -29,7 +29,7 @@ from ticdc_lakehouse.gold.live_commits import Commits, version_of
 from ticdc_lakehouse.gold.live_table import create_live_table
 from ticdc_lakehouse.gold.merge import COMMIT_TS, KEY
 from ticdc_lakehouse.gold.naming import naming
-from ticdc_lakehouse.gold.state import data_tables, published
+from ticdc_lakehouse.gold.state import published, published_ids
 from ticdc_lakehouse.gold.time_zones import check_time_zones
 from ticdc_lakehouse.ops.clock_turns import is_ambiguous_sql, turned_back
 from ticdc_lakehouse.ops.dumpling.ends import check_ends
@@ -136,7 +136,7 @@ class _Loading:
         """The exported tables' definitions. Raises ConfigError for an export at another TSO than gold needs, and one
         for all tables whose rows have no place in gold."""
         self._check_reached(before)
-        taken = data_tables(self.lake, self.config.feed)
+        taken = published_ids(self.lake, self.config.feed)
         names = naming(self.lake, self.config.feed, self.config.name_template, self.config.schema_template)
         renames = self._renames(before)
         return all_problems(tables, lambda name: self._definition(name, before, renames, taken, names))
@@ -170,21 +170,23 @@ class _Loading:
         if named_at > tso:
             at = with_time(named_at)
             raise ConfigError(f"{what} was created, renamed or truncated later, at {at}: {_AGAIN}")
-        if newest is None and not _awaits_export(before, name, tso) and names.data_of_name(name):
+        if newest is None and not _awaits_export(before, name, tso) and names.ids_named(name):
             raise ConfigError(f"{what} was renamed or dropped since, or another table had its name: {_AGAIN}")
         table = _with_forms(self.export.tables[name].definition, newest)
         for column in table.columns:
             if fold(column.name) in map(fold, table.key) and column.type.elements and column.by is None:
                 raise ConfigError(unknown_key(what, column.name, column.type.text))
-        view, data = names.view(name), names.data(name, tso)
-        if data in taken:
+        view, stable_id = names.view(name), names.new_stable_id(name, tso)
+        if stable_id in taken:
             raise ConfigError(f"{what} was loaded from an export of this TSO already: to load it again, {_AGAIN}")
-        return Definition(table=table, commit_ts=tso, origin=Origin.EXPORT, name=view, data=data, named_at=tso)
+        return Definition(
+            table=table, commit_ts=tso, origin=Origin.EXPORT, name=view, stable_id=stable_id, named_at=tso
+        )
 
     def fill(self, definition: Definition) -> int:
         """Creates the Delta table and writes the rows; returns their number. Raises ApplyError for rows that it cannot
         hold."""
-        config, data, table = self.config, definition.data, definition.table
+        config, data, table = self.config, definition.stable_id, definition.table
         self.lake.drop(Layer.LIVE, data)  # of a run that died before it published
         lake = self.commits.at(self.export.tso)
         rows, exported = None, self.export.tables[table.name]
@@ -201,7 +203,7 @@ class _Loading:
         return rows.selectExpr(f"{key} AS {KEY}", f"{self.export.tso}L AS {COMMIT_TS}", "*")
 
     def _checked(self, definition: Definition) -> int:
-        rows = self.lake.spark.table(self.lake.table(Layer.LIVE, definition.data))
+        rows = self.lake.spark.table(self.lake.table(Layer.LIVE, definition.stable_id))
         what = f"{self.export.folder}: table {definition.table.name}"
         counted = rows.agg(F.count("*").alias("rows"), F.count_distinct(KEY).alias("keys")).collect()[0]
         if counted["rows"] != counted["keys"]:
@@ -233,8 +235,8 @@ class _Loading:
         ddls = events.where((F.col("kind") == Kind.DDL.value) & (F.col("commit_ts") == self.export.tso))
         return TableState(
             name=definition.name,
-            data=definition.data,
-            version=version_of(self.lake, definition.data),
+            stable_id=definition.stable_id,
+            version=version_of(self.lake, definition.stable_id),
             applied_tso=self.export.tso,
             ddls=tuple(row["query"] for row in ddls.select("query").distinct().collect()),
         )

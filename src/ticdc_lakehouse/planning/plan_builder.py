@@ -241,8 +241,8 @@ def exchange_step(ddl: DdlEvent, partition: str, builders: Sequence[TablePlanBui
         query=ddl.query,
         part=exchanged(partitioned.table, plain.table, partition),
         table=partitioned.table,
-        partitioned=partitioned.data,
-        plain=plain.data,
+        partitioned=partitioned.stable_id,
+        plain=plain.stable_id,
     )
 
 

@@ -22,7 +22,7 @@ class TableState:
 
     name: str
     """The name of its views."""
-    data: str
+    stable_id: str
     """Stable id of its Delta table. TRUNCATE and CREATE TABLE give a new id, RENAME keeps it."""
     version: int
     """Delta version of its data."""
@@ -61,7 +61,7 @@ class Recoverable:
 
     name: TableName
     """Its name at the DROP."""
-    data: str
+    stable_id: str
     version: int
     """Delta version of its rows at the DROP; -1 if they are unknown because the table was blocked."""
     dropped_at: int
@@ -89,7 +89,7 @@ class Published:
 
     def definition_of(self, name: TableName) -> Definition | None:
         """The newest definition of the table that has the name; None if none has it, or its columns are unknown."""
-        return self.definitions.get(self.tables[name].data) if name in self.tables else None
+        return self.definitions.get(self.tables[name].stable_id) if name in self.tables else None
 
 
 class Origin(StrEnum):
@@ -113,7 +113,7 @@ class Definition:
     origin: Origin
     name: str
     """As in `TableState`."""
-    data: str
+    stable_id: str
     """As in `TableState`."""
     named_at: int = 0
     """commit_ts of the CREATE, TRUNCATE or RENAME since which rows of this name belong to the table; 0 if always."""

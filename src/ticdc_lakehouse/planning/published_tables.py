@@ -20,7 +20,7 @@ _UNMERGEABLE = "it cannot be merged, since a later DDL changed the table; `ticdc
 
 def published_builder(inputs: PlanningInput, name: TableName, state: TableState) -> TablePlanBuilder:
     """A builder for a published table, under its name at ``applied_tso``."""
-    current, definition = name, inputs.known.get(state.data)
+    current, definition = name, inputs.known.get(state.stable_id)
     if definition is not None:
         name = definition.table.name
     builder = TablePlanBuilder(name=name, definition=definition, start=definition, state=state, after=state.applied_tso)

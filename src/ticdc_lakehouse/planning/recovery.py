@@ -30,10 +30,12 @@ def still_recoverable(published: Published, tso: int, days: int) -> list[Recover
 
 
 def _recoverable_builder(inputs: PlanningInput, dropped: Recoverable) -> TablePlanBuilder:
-    definition = inputs.known.get(dropped.data)
+    definition = inputs.known.get(dropped.stable_id)
     if dropped.version < 0 or definition is None:
         return unknown_table(dropped.name, dropped.dropped_at)
-    state = TableState(name=definition.name, data=dropped.data, version=dropped.version, applied_tso=dropped.dropped_at)
+    state = TableState(
+        name=definition.name, stable_id=dropped.stable_id, version=dropped.version, applied_tso=dropped.dropped_at
+    )
     builder = TablePlanBuilder(
         name=dropped.name, definition=definition, start=definition, state=state, after=dropped.dropped_at
     )

@@ -110,9 +110,11 @@ def define(
     if (clash := name_clash(table.sent)) is not None:
         builder.block(StopReason(kind=StopKind.RESERVED_COLUMN, detail=clash))
         return
-    view, data = inputs.naming.view(builder.name), inputs.naming.data(builder.name, commit_ts)
+    view, stable_id = inputs.naming.view(builder.name), inputs.naming.new_stable_id(builder.name, commit_ts)
     named_at = commit_ts if origin is Origin.DDL else builder.named_at or named_at  # of a DDL that it awaits rows since
-    definition = Definition(table=table, commit_ts=commit_ts, origin=origin, name=view, data=data, named_at=named_at)
+    definition = Definition(
+        table=table, commit_ts=commit_ts, origin=origin, name=view, stable_id=stable_id, named_at=named_at
+    )
     builder.define(definition)
 
 
