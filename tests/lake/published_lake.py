@@ -63,7 +63,7 @@ def published_lake(
 
 def _filled(lake: Lake, config: GoldConfig, table: Table, rows: Sequence[Texts], tso: int) -> TableState:
     name = f"{config.feed}_{table.database}_{table.table}"
-    create_live_table(lake, name, table, data=name, config=config)
+    create_live_table(lake, name, table, stable_id=name, config=config)
     typed = tuple(typed_column(by_name(column)) for column in table.sent)
     texts, values = [f"t{i}" for i in range(len(typed))], [f"v{i}" for i in range(len(typed))]
     given = pa.table({text: pa.array([row[i] for row in rows], pa.string()) for i, text in enumerate(texts)})

@@ -38,11 +38,11 @@ def apply_plans(run: GoldRun, plans: Sequence[TablePlan]) -> list[TableOutcome]:
     """Do the steps of plans, of tables that exchange rows in turns by commit_ts. A step that cannot be done leaves its
     table blocked at its last correct state."""
     tables = [begin(run, plan, plan.start, alone=len(plans) == 1) for plan in plans if plan.start is not None]
-    by_id = {table.data: table for table in tables}
+    by_id = {table.stable_id: table for table in tables}
     turns = [(turn_of(step), table, step) for table in tables for step in table.plan.steps]
     for _, table, step in sorted(turns, key=itemgetter(0)):
         if isinstance(step, ExchangeRows):
-            _exchange([by_id[data] for data in (step.partitioned, step.plain) if data in by_id], step)
+            _exchange([by_id[each] for each in (step.partitioned, step.plain) if each in by_id], step)
         else:
             table.apply(step)
     without_table = [_outcome_without_table(plan) for plan in plans if plan.start is None]
@@ -75,7 +75,7 @@ def _outcome(table: PlannedTable) -> TableOutcome:
     plan = table.end()
     state = TableState(
         name=plan.view,
-        stable_id=table.data,
+        stable_id=table.stable_id,
         version=table.version,
         applied_tso=plan.through,
         ddls=plan.ddls,

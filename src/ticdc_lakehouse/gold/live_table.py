@@ -121,13 +121,13 @@ def create_live_table(
     name: str,
     table: Table,
     *,
-    data: str,
+    stable_id: str,
     config: GoldConfig,
     rows: DataFrame | None = None,
 ) -> None:
     """Create a table's live table in one commit: with these rows, which have its columns, or empty."""
     columns = live_columns(table, tombstones=config.mode is Mode.EVENTUAL)
-    clauses = layout_sql(table, columns, _first_properties(table, data, config))
+    clauses = layout_sql(table, columns, _first_properties(table, stable_id, config))
     lake.remove_abandoned(Layer.LIVE, name)
     created, where = f"CREATE TABLE {lake.table(Layer.LIVE, name)}", lake.location(Layer.LIVE, name)
     if rows is None:
@@ -150,7 +150,7 @@ def update_comment(lake: Lake, config: GoldConfig, name: str, table: Table) -> N
         _tag(lake, live, config.feed, table)
 
 
-def _first_properties(table: Table, data: str, config: GoldConfig) -> dict[str, str]:
+def _first_properties(table: Table, stable_id: str, config: GoldConfig) -> dict[str, str]:
     """The properties with which a live table is created."""
     return {
         "delta.columnMapping.mode": "name",
@@ -160,7 +160,7 @@ def _first_properties(table: Table, data: str, config: GoldConfig) -> dict[str, 
         "delta.feature.timestampNtz": "supported",
         **config.table_properties(table.database, table.table),
         **retention_properties(config.retention_days),
-        ID: data,
+        ID: stable_id,
         FEED: config.feed,
     }
 

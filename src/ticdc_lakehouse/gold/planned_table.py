@@ -53,14 +53,14 @@ class GoldRun:
     """Whether this process wrote the published state and nothing failed since: then no run has died on a live table, or
     the first commit to it shows that one has (`own_version`)."""
 
-    def live(self, plan: TablePlan, data: str) -> str:
+    def live(self, plan: TablePlan, stable_id: str) -> str:
         """The name of a plan's live table until the window is published. One whose name another table has now is made
         under its id."""
-        if data in self.names or (plan.state is not None and plan.state.version >= 0):
-            return live_name(self.names, data)
+        if stable_id in self.names or (plan.state is not None and plan.state.version >= 0):
+            return live_name(self.names, stable_id)
         if plan.dropped_at is not None:
-            return dropped_name(data)
-        return data if plan.view in self.names.values() else plan.view
+            return dropped_name(stable_id)
+        return stable_id if plan.view in self.names.values() else plan.view
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,7 +85,7 @@ def begin(run: GoldRun, plan: TablePlan, start: Definition, *, alone: bool) -> P
     table = PlannedTable(
         run=run,
         plan=plan,
-        data=start.stable_id,
+        stable_id=start.stable_id,
         name=run.live(plan, start.stable_id),
         table=start.table,
         version=version,
@@ -102,8 +102,7 @@ class PlannedTable:
 
     run: GoldRun
     plan: TablePlan
-    data: str
-    """Its stable id."""
+    stable_id: str
     name: str
     table: Table
     version: int
@@ -289,7 +288,7 @@ class PlannedTable:
         if self.run.lake.exists(Layer.LIVE, self.name):
             check_is_newest(self.run.lake, config.feed, self.run.number)
             drop_unpublished(self.run.lake, self.name, config.feed)
-        create_live_table(lake, self.name, self.table, data=self.data, config=config, rows=rows)
+        create_live_table(lake, self.name, self.table, stable_id=self.stable_id, config=config, rows=rows)
         self.version, self.created = 0, True
 
 

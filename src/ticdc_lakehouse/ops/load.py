@@ -186,8 +186,8 @@ class _Loading:
     def fill(self, definition: Definition) -> int:
         """Creates the Delta table and writes the rows; returns their number. Raises ApplyError for rows that it cannot
         hold."""
-        config, data, table = self.config, definition.stable_id, definition.table
-        self.lake.drop(Layer.LIVE, data)  # of a run that died before it published
+        config, stable_id, table = self.config, definition.stable_id, definition.table
+        self.lake.drop(Layer.LIVE, stable_id)  # of a run that died before it published
         lake = self.commits.at(self.export.tso)
         rows, exported = None, self.export.tables[table.name]
         with _worker_errors():
@@ -195,7 +195,7 @@ class _Loading:
                 texts = exported_rows(lake.spark, self.export, exported)
                 rows = self._keyed(table, _typed(texts, table, self.time_zone or config.time_zone))
             # Under its id until it is published: the table whose place it takes has the name.
-            create_live_table(lake, data, table, data=data, config=config, rows=rows)
+            create_live_table(lake, stable_id, table, stable_id=stable_id, config=config, rows=rows)
         return self._checked(definition)
 
     def _keyed(self, table: Table, rows: DataFrame) -> DataFrame:
