@@ -35,7 +35,7 @@ def wrong_versions(run: Run, watermarks: Iterable[int]) -> Iterator[str]:
         for state in published(lake, feed, at=watermark).tables.values():
             newest = max(version for tso, version in histories[state.stable_id] if tso <= state.applied_tso)
             if newest != state.version:
-                yield f"{state.name}: {state.version} is published at {watermark}, {newest} is its state"
+                yield f"{state.lake_name}: {state.version} is published at {watermark}, {newest} is its state"
 
 
 _OF_ROWS = ("MERGE", "CREATE TABLE AS SELECT")

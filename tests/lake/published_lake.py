@@ -51,7 +51,7 @@ def published_lake(
             table=table,
             commit_ts=0,
             origin=Origin.FILE,
-            name=states[table.name].name,
+            lake_name=states[table.name].lake_name,
             stable_id=states[table.name].stable_id,
         )
         for table in tables
@@ -76,4 +76,4 @@ def _filled(lake: Lake, config: GoldConfig, table: Table, rows: Sequence[Texts],
     writer = converted.selectExpr(*own, *shown).write.format("delta").mode("append")
     metadata = lake.spark.conf.get(USER_METADATA)
     writer.option("userMetadata", metadata).saveAsTable(lake.table(Layer.LIVE, name))
-    return TableState(name=name, stable_id=name, version=version_of(lake, name), applied_tso=tso)
+    return TableState(lake_name=name, stable_id=name, version=version_of(lake, name), applied_tso=tso)

@@ -35,9 +35,9 @@ def lake(spark: SparkSession, lake_root: Path) -> Lake:
 
 
 def test_a_table_gets_another_name_than_what_a_feed_has(lake: Lake) -> None:
-    assert naming(lake, "shop").view(EVENTS) == "shop_crm_events"
+    assert naming(lake, "shop").lake_name(EVENTS) == "shop_crm_events"
     landing.create_tables(lake, "shop_crm")
-    assert naming(lake, "shop").view(EVENTS).startswith("shop_crm_events_")
+    assert naming(lake, "shop").lake_name(EVENTS).startswith("shop_crm_events_")
 
 
 def test_no_feed_drops_a_live_table_of_another(lake: Lake) -> None:
@@ -77,8 +77,8 @@ def test_a_table_that_another_run_may_be_about_to_publish_stays(lake: Lake, monk
 
 def test_a_new_feed_does_not_take_the_names_of_another_ones_views(lake: Lake) -> None:
     (table,) = tables_from_sql("CREATE TABLE crm.events (id BIGINT PRIMARY KEY)")
-    view = naming(lake, "shop").view(EVENTS)
-    found = state.Definition(table=table, commit_ts=1, origin=Origin.DDL, name=view, stable_id=f"{view}__data")
+    view = naming(lake, "shop").lake_name(EVENTS)
+    found = state.Definition(table=table, commit_ts=1, origin=Origin.DDL, lake_name=view, stable_id=f"{view}__data")
     state.publish(lake, "shop", state.Published(), state.Published(tso=1), [found], 0)
     with pytest.raises(ConfigError, match="shop_crm_events in silver is the view of table"):
         check_feed_name(lake, "shop_crm")

@@ -42,13 +42,13 @@ def lake(spark: SparkSession, lake_root: Path) -> Lake:
 
 
 def table_state(name: str, tso: int, version: int = 1) -> TableState:
-    return TableState(name=f"shop_d_{name}", stable_id=f"{name}__data", version=version, applied_tso=tso)
+    return TableState(lake_name=f"shop_d_{name}", stable_id=f"{name}__data", version=version, applied_tso=tso)
 
 
 def definition(name: str, commit_ts: int, columns: str = "id BIGINT PRIMARY KEY") -> Definition:
     (table,) = tables_from_sql(f"CREATE TABLE d.{name} ({columns})")
     return Definition(
-        table=table, commit_ts=commit_ts, origin=Origin.DDL, name=f"shop_d_{name}", stable_id=f"{name}__data"
+        table=table, commit_ts=commit_ts, origin=Origin.DDL, lake_name=f"shop_d_{name}", stable_id=f"{name}__data"
     )
 
 

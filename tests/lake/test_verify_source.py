@@ -268,7 +268,7 @@ def test_repair_puts_rows_in_place_in_one_commit(verification: Verification) -> 
         "DELETE FROM shop.named WHERE n = 'Name 4'",
     )
     before = verification.state
-    live = verification.lake.table(Layer.LIVE, before.tables["shop", "named"].name)
+    live = verification.lake.table(Layer.LIVE, before.tables["shop", "named"].lake_name)
     verification.lake.spark.sql(f"ALTER TABLE {live} SET TBLPROPERTIES ('team' = 'sales')")  # upkeep is in no way
     found = verification.verify(repair=True)
     assert {name: (table.result, table.different_rows) for name, table in found.items()} == {
@@ -283,11 +283,11 @@ def test_repair_puts_rows_in_place_in_one_commit(verification: Verification) -> 
     }
     again = verification.verify()
     assert [str(each) for table in again.values() for each in table.differences] == []
-    shown = {row["n"]: row["v"] for row in verification.rows(Layer.GOLD, after.tables["shop", "named"].name)}
+    shown = {row["n"]: row["v"] for row in verification.rows(Layer.GOLD, after.tables["shop", "named"].lake_name)}
     assert (shown["Name 3"], len(shown)) == ("other", ROWS - 1)
     overrides = {(row["table"], row["action"], row["commit_ts"]) for row in verification.rows(Layer.OPS, "overrides")}
     assert overrides == {("typed", "repair", TSO), ("named", "repair", TSO)}
-    keys = {row["_ticdc_key"] for row in verification.rows(Layer.LIVE, after.tables["shop", "typed"].name)}
+    keys = {row["_ticdc_key"] for row in verification.rows(Layer.LIVE, after.tables["shop", "typed"].lake_name)}
     assert '["2000","new"]' in keys
 
     late = StopReason(kind=StopKind.LATE_ROWS, detail="came late", needs_override=True)

@@ -22,7 +22,7 @@ from ticdc_lakehouse.schema.script import tables_from_sql
 
 T, U = TableName("d", "t"), TableName("d", "u")
 (TABLE,) = tables_from_sql("CREATE TABLE d.t (id BIGINT PRIMARY KEY)")
-OF_T = NameInUse(feed="f", table=T, name="f_d_t", stable_id="f_d_t__data")
+OF_T = NameInUse(feed="f", table=T, lake_name="f_d_t", stable_id="f_d_t__data")
 
 
 def definition(name: TableName, tso: int, before: Published, *ddls: DdlEvent) -> Definition:
@@ -38,7 +38,9 @@ def definition(name: TableName, tso: int, before: Published, *ddls: DdlEvent) ->
 
 def blocked(kind: StopKind, data: str = "") -> TableState:
     stop = StopReason(kind=kind, commit_ts=10, needs_override=True)
-    return TableState(name=data and "f_d_t", stable_id=data, version=-1 if data == "" else 3, applied_tso=10, stop=stop)
+    return TableState(
+        lake_name=data and "f_d_t", stable_id=data, version=-1 if data == "" else 3, applied_tso=10, stop=stop
+    )
 
 
 @pytest.mark.parametrize("kind", [StopKind.RESTORED, StopKind.UNSUPPORTED_DDL])
@@ -65,7 +67,9 @@ def test_a_table_that_was_exported_after_its_drop_came_back() -> None:
 
 def known(name: TableName, data: str, origin: Origin = Origin.DDL) -> Definition:
     table = TABLE.named(name)
-    return Definition(table=table, commit_ts=5, origin=origin, name=f"f_d_{name.table}", stable_id=data, named_at=5)
+    return Definition(
+        table=table, commit_ts=5, origin=origin, lake_name=f"f_d_{name.table}", stable_id=data, named_at=5
+    )
 
 
 def renamed(old: str, new: str) -> DdlEvent:
@@ -73,7 +77,7 @@ def renamed(old: str, new: str) -> DdlEvent:
     return DdlEvent(commit_ts=20, database="d", table=old, query=query, statements=statements_of(query, "d", old))
 
 
-CURRENT = TableState(name="f_d_u", stable_id="current", version=1, applied_tso=30)
+CURRENT = TableState(lake_name="f_d_u", stable_id="current", version=1, applied_tso=30)
 
 
 @pytest.mark.parametrize("of_rows", [False, True])

@@ -102,13 +102,13 @@ class Planner:
                 NameInUse(
                     feed="f",
                     table=found.table.name,
-                    name=found.name,
+                    lake_name=found.lake_name,
                     stable_id=found.stable_id,
                     named_at=found.named_at,
                 )
             )
         return TableState(
-            name=plan.view,
+            lake_name=plan.lake_name,
             stable_id="" if plan.definition is None else plan.definition.stable_id,
             version=0,
             applied_tso=plan.through,

@@ -41,13 +41,13 @@ def exported(ddl: DdlEvent, *rows: RowGroup, origin: Origin = Origin.EXPORT, sql
     """The window with the DDL, after which the table is as it was exported or made."""
     table = tables_from_sql(sql)[0]
     definition = Definition(
-        table=table, commit_ts=EXPORTED_AT, origin=origin, name="f_d_t", stable_id=DATA, named_at=EXPORTED_AT
+        table=table, commit_ts=EXPORTED_AT, origin=origin, lake_name="f_d_t", stable_id=DATA, named_at=EXPORTED_AT
     )
     return PlanningInput(
         config=GoldConfig(feed="f", time_zone="UTC"),
         before=Published(
             tso=EXPORTED_AT,
-            tables={NAME: TableState(name="f_d_t", stable_id=DATA, version=1, applied_tso=EXPORTED_AT)},
+            tables={NAME: TableState(lake_name="f_d_t", stable_id=DATA, version=1, applied_tso=EXPORTED_AT)},
         ),
         known={DATA: definition},
         window=Window(rows={NAME: rows} if rows else {}, ddls=(ddl,), replays_seen=None, row_changes=0),

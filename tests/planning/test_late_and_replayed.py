@@ -110,7 +110,7 @@ def test_a_table_that_was_renamed_while_it_was_blocked_goes_on_from_its_old_name
     held = planning_input(ROWS, known=KNOWN, state=STATE, ddls=(rename,), hold=quarantined(12))
     (stopped,) = plan_tables(held).tables
     assert (stopped.name, stopped.through, block_reason(stopped)) == (U, 12, "in quarantine")
-    state = replace(STATE, name=stopped.view, applied_tso=12, stop=quarantined(12).stop)
+    state = replace(STATE, lake_name=stopped.lake_name, applied_tso=12, stop=quarantined(12).stop)
     (made,) = plan_tables(
         replace(held, before=Published(tso=20, tables={stopped.name: state}), blocking_points={})
     ).tables
@@ -130,7 +130,7 @@ def lagging(name: TableName, other: TableName, *ddls: DdlEvent) -> PlanningInput
     rows = {name: (LATER,), other: (replace(ROWS, first=9, last=9), LATER)}
     return replace(
         now,
-        before=replace(now.before, tables={other: replace(STATE, name="f_other", stable_id="other"), name: old}),
+        before=replace(now.before, tables={other: replace(STATE, lake_name="f_other", stable_id="other"), name: old}),
         known={DATA: KNOWN, "other": new},
         window=replace(now.window, rows=rows),
     )
@@ -258,7 +258,7 @@ def test_rows_under_a_former_name_are_missed_by_the_table_that_had_it() -> None:
     now = arriving(OLD)
     renamed = replace(KNOWN, table=replace(KNOWN.table, table="u"), named_at=7)
     now = replace(now, before=replace(now.before, tables={U: STATE}), known={DATA: renamed})
-    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, name="f_d_t", stable_id=DATA)]
+    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)]
     (made,) = plan_tables(now).tables
     assert (made.name, needs_override(made)) == (U, True)
     assert (block_reason(made) or "").startswith("rows arrived late under the name that it had before, d.t: ")
@@ -269,10 +269,10 @@ def swapped(*groups: RowGroup, stop: StopReason | None = None) -> PlanningInput:
     former = replace(KNOWN, table=replace(KNOWN.table, table="u"), origin=Origin.FILE, commit_ts=8, named_at=8)
     other = replace(KNOWN, stable_id="other", origin=Origin.FILE, commit_ts=8, named_at=8)
     now = planning_input(*groups, known=KNOWN)
-    tables = {NAME: replace(STATE, name="f_other", stable_id="other"), U: replace(STATE, stop=stop)}
+    tables = {NAME: replace(STATE, lake_name="f_other", stable_id="other"), U: replace(STATE, stop=stop)}
     now = replace(now, before=replace(now.before, tables=tables), known={DATA: former, "other": other})
     now.naming.history = lambda: [
-        NameInUse(feed="f", table=name, name=f"f_d_{name.table}", stable_id=data, named_at=named_at)
+        NameInUse(feed="f", table=name, lake_name=f"f_d_{name.table}", stable_id=data, named_at=named_at)
         for name, data, named_at in ((NAME, DATA, 0), (U, "other", 0), (NAME, "other", 8), (U, DATA, 8))
     ]
     return now
@@ -293,7 +293,7 @@ def test_replayed_rows_from_before_a_swap_of_names_are_missed_by_the_table_that_
 def had_the_name(**since: int) -> Naming:
     """The tables that had d.t's name, ``own`` being DATA, each since a commit_ts."""
     named = [
-        NameInUse(feed="f", table=NAME, name="f_d_t", stable_id=DATA if data == "own" else data, named_at=at)
+        NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA if data == "own" else data, named_at=at)
         for data, at in since.items()
     ]
     return Naming(feed="f", history=lambda: named)
@@ -354,12 +354,12 @@ def test_a_table_that_lags_behind_takes_late_rows_of_its_name_itself() -> None:
     now = replace(now, before=replace(now.before, tables={U: behind}), known={DATA: KNOWN})
     assert block_reason(plan(now)) is None
     named = [
-        NameInUse(feed="f", table=NAME, name="f_d_t", stable_id=data, named_at=at)
+        NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=data, named_at=at)
         for data, at in ((DATA, 0), ("other", 6))
     ]
     now = replace(now, naming=Naming(feed="f", history=lambda: named))
     other = replace(KNOWN, table=replace(KNOWN.table, table="w"), stable_id="other", named_at=8)
-    tables = {U: behind, W: replace(STATE, name="f_d_w", stable_id="other")}
+    tables = {U: behind, W: replace(STATE, lake_name="f_d_w", stable_id="other")}
     now = replace(now, before=replace(now.before, tables=tables), known={DATA: KNOWN, "other": other})
     assert "under the name that it had before, d.t" in (block_reason(plan(now, W)) or "")
     late_rows = late(replace(now, window=replace(now.window, rows={})), 7)
@@ -369,7 +369,7 @@ def test_a_table_that_lags_behind_takes_late_rows_of_its_name_itself() -> None:
 def test_rows_from_before_a_table_that_awaits_its_rows_are_not_its_own() -> None:
     like = ddl(16, "CREATE TABLE t LIKE nobody")
     now = planning_input(REPLAYED, ddls=(like,))
-    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, name="f_d_t", stable_id="gone")]
+    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id="gone")]
     made = plan(now)
     assert (made.definition, made.stop and made.stop.kind) == (None, StopKind.AWAITS_ROWS)
 
@@ -381,7 +381,7 @@ def test_a_renamed_table_that_awaits_its_rows_lacks_those_under_its_former_name(
     """It is CREATE TABLE t LIKE nobody at 3, and u since 8."""
     awaits = StopReason(kind=StopKind.AWAITS_ROWS, detail="nobody is unknown", commit_ts=3, named_at=8)
     now = planning_input(replace(REPLAYED, first=at, last=at))
-    awaiting = replace(STATE, name="f_d_u", stable_id="", version=-1, stop=awaits)
+    awaiting = replace(STATE, lake_name="f_d_u", stable_id="", version=-1, stop=awaits)
     made = plan(replace(now, before=replace(now.before, tables={U: awaiting})), U)
     assert (made.stop and made.stop.kind) is kind
 
@@ -403,7 +403,7 @@ def test_a_table_that_has_its_first_name_again_lacks_rows_of_before_itself() -> 
 
 def test_rows_of_a_table_that_is_gone_do_not_bring_it_back() -> None:
     now = arriving(OLD, known=None)
-    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, name="f_d_t", stable_id=DATA)]
+    now.naming.history = lambda: [NameInUse(feed="f", table=NAME, lake_name="f_d_t", stable_id=DATA)]
     assert plan_tables(now).tables == ()
     now = replace(now, naming=Naming(feed="f", history=list))
     assert [each.name for each in plan_tables(now).tables] == [NAME]

@@ -137,7 +137,8 @@ def test_a_table_that_was_renamed_since_lacks_it() -> None:
     before = Published(tso=10, tables={U: STATE, NAME: other}, definitions={DATA: renamed, "other": younger})
     used = [(NAME, DATA, 0), (U, DATA, 7), (NAME, "other", 8)]
     names = Naming(
-        feed="f", history=lambda: [NameInUse(feed="f", table=t, name="", stable_id=d, named_at=at) for t, d, at in used]
+        feed="f",
+        history=lambda: [NameInUse(feed="f", table=t, lake_name="", stable_id=d, named_at=at) for t, d, at in used],
     )
     truncate, add = "TRUNCATE TABLE t", "ALTER TABLE t ADD COLUMN v VARCHAR(9)"
     assert points(ddl(5, truncate), before=before, names=names) == {"u": NO_EARLIER_STATE}
@@ -217,7 +218,9 @@ def test_an_unknown_table_is_blocked_until_it_is_resumed() -> None:
     made = plan(now, U)
     assert (made.through, needs_override(made), made.definition) == (5, True, None)
     assert made.stop is not None
-    state = TableState(name="", stable_id="", version=-1, applied_tso=5, stop=replace(made.stop, needs_override=False))
+    state = TableState(
+        lake_name="", stable_id="", version=-1, applied_tso=5, stop=replace(made.stop, needs_override=False)
+    )
     then = replace(now, late={}, before=Published(tso=20, tables={U: state}), tso=30)
     made = plan(replace(then, window=replace(then.window, ddls=(create,))), U)
     assert made.stop is None

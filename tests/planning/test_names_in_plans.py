@@ -41,7 +41,7 @@ def test_renamed_table_keeps_its_rows_under_the_new_name() -> None:
     now = replace(now, window=replace(now.window, rows={NAME: (ROWS,), U: (later,)}))
     made = plan(now, U)
     assert [each.name for each in plan_tables(now).tables] == [U]
-    assert (made.state, made.view) == (STATE, "f_d_u")
+    assert (made.state, made.lake_name) == (STATE, "f_d_u")
     assert [(s.table.table, s.groups) for s in made.steps if isinstance(s, MergeRows)] == [
         ("t", (ROWS,)),
         ("u", (later,)),
@@ -53,16 +53,18 @@ def test_renamed_table_keeps_its_rows_under_the_new_name() -> None:
 def test_swapped_names_are_swapped_once(commit_ts: int) -> None:
     """The next window sees DDLs at exactly the watermark again."""
     ddls = tuple(ddl(commit_ts, f"RENAME TABLE {a} TO {b};") for a, b in (("t", "tmp"), ("u", "t"), ("tmp", "u")))
-    other = replace(definition(), table=replace(table(), table="u"), name="f_d_u", stable_id="f_d_u__data")
+    other = replace(definition(), table=replace(table(), table="u"), lake_name="f_d_u", stable_id="f_d_u__data")
     now = planning_input(known=KNOWN, state=STATE, ddls=ddls)
-    before = replace(now.before, tables={NAME: STATE, U: replace(STATE, name="f_d_u", stable_id="f_d_u__data")})
+    before = replace(now.before, tables={NAME: STATE, U: replace(STATE, lake_name="f_d_u", stable_id="f_d_u__data")})
     now = replace(now, before=before, known={DATA: KNOWN, "f_d_u__data": other})
     assert {p.name: p.state.stable_id for p in plan_tables(now).tables if p.state} == {
         NAME: "f_d_u__data",
         U: DATA,
     }
     seen = {
-        p.name: replace(p.state, name=p.view, ddls=p.ddls, applied_tso=20) for p in plan_tables(now).tables if p.state
+        p.name: replace(p.state, lake_name=p.lake_name, ddls=p.ddls, applied_tso=20)
+        for p in plan_tables(now).tables
+        if p.state
     }
     found = {p.definition.stable_id: p.definition for p in plan_tables(now).tables if p.definition}
     again = replace(now, before=Published(tso=20, tables=seen), known=found, tso=30)
@@ -75,9 +77,9 @@ def test_swapped_names_are_swapped_once(commit_ts: int) -> None:
 def test_rename_of_a_swap_that_arrives_after_its_watermark_is_applied() -> None:
     """Also to a table that a message in quarantine blocks meanwhile."""
     ddls = tuple(ddl(20, f"RENAME TABLE {a} TO {b};") for a, b in (("t", "tmp"), ("u", "t"), ("tmp", "u")))
-    other = replace(definition(), table=replace(table(), table="u"), name="f_d_u", stable_id="f_d_u__data")
+    other = replace(definition(), table=replace(table(), table="u"), lake_name="f_d_u", stable_id="f_d_u__data")
     now = planning_input(known=KNOWN, state=STATE, ddls=ddls[:1])
-    before = replace(now.before, tables={NAME: STATE, U: replace(STATE, name="f_d_u", stable_id="f_d_u__data")})
+    before = replace(now.before, tables={NAME: STATE, U: replace(STATE, lake_name="f_d_u", stable_id="f_d_u__data")})
     first = replace(now, before=before, known={DATA: KNOWN, "f_d_u__data": other})
     second = replace(after_window(first, 30), window=replace(now.window, ddls=ddls))
     blocked = replace(second, blocking_points={TableName("d", "tmp"): quarantined(19)})
@@ -94,13 +96,13 @@ def test_rename_of_a_swap_that_arrives_after_its_watermark_is_applied() -> None:
 
 def by_database(*ddls: DdlEvent) -> PlanningInput:
     """A window of a feed with one schema a database."""
-    now = planning_input(ROWS, ddls=ddls, known=replace(KNOWN, name="d.t"), state=replace(STATE, name="d.t"))
+    now = planning_input(ROWS, ddls=ddls, known=replace(KNOWN, lake_name="d.t"), state=replace(STATE, lake_name="d.t"))
     return replace(now, naming=Naming(feed="f", history=list, template="{table}", schema_template="{database}"))
 
 
 def test_a_table_keeps_its_rows_while_its_schema_is_the_same() -> None:
     renamed = plan(by_database(ddl(12, "RENAME TABLE t TO u")), U)
-    assert (renamed.view, renamed.start, renamed.stop) == ("d.u", replace(KNOWN, name="d.t"), None)
+    assert (renamed.lake_name, renamed.start, renamed.stop) == ("d.u", replace(KNOWN, lake_name="d.t"), None)
 
 
 @pytest.mark.parametrize("query", ["RENAME TABLE t TO other.t", "ALTER TABLE t RENAME other.t"])
@@ -112,9 +114,9 @@ def test_a_table_that_goes_to_another_schema_has_no_rows_there(query: str) -> No
     assert (moved.start, moved.through) == (None, 12)
     assert needs_override(moved)
     assert "`ticdc-lake load` an export taken since" in str(block_reason(moved))
-    assert (new.view, new.stop, new.start and new.start.commit_ts) == ("d.t", None, 13)
+    assert (new.lake_name, new.stop, new.start and new.start.commit_ts) == ("d.t", None, 13)
     again = replace(now, before=replace(now.before, tso=20), window=replace(now.window, rows={}, ddls=()))
-    state = TableState(name="", stable_id="", version=-1, applied_tso=12, stop=moved.stop)
+    state = TableState(lake_name="", stable_id="", version=-1, applied_tso=12, stop=moved.stop)
     later = {moved.name: (replace(ROWS, name=moved.name, first=25),)}
     again = replace(again, before=replace(again.before, tables={moved.name: state}), tso=30)
     assert plan(replace(again, window=replace(again.window, rows=later)), moved.name).start is None
@@ -184,11 +186,11 @@ SWAP = ("RENAME TABLE `d`.`t` TO `d`.`aaa`", "RENAME TABLE `d`.`u` TO `d`.`t`", 
 @pytest.mark.parametrize("arrived", [(0, 1, 2), (2, 0, 1), (1, 2, 0), (2, 1, 0)])
 def test_a_swap_through_several_topics_is_done_in_the_order_that_is_possible(arrived: tuple[int, ...]) -> None:
     other = replace(
-        KNOWN, table=table("CREATE TABLE d.u (id BIGINT PRIMARY KEY)"), name="f_d_u", stable_id="f_d_u__data"
+        KNOWN, table=table("CREATE TABLE d.u (id BIGINT PRIMARY KEY)"), lake_name="f_d_u", stable_id="f_d_u__data"
     )
     now = planning_input(known=KNOWN, state=STATE)
     ddls = tuple(replace(ddl(15, SWAP[number]), topic=f"topic {number}") for number in arrived)
-    tables = {NAME: STATE, U: replace(STATE, name="f_d_u", stable_id=other.stable_id)}
+    tables = {NAME: STATE, U: replace(STATE, lake_name="f_d_u", stable_id=other.stable_id)}
     now = replace(
         now,
         known={DATA: KNOWN, other.stable_id: other},
@@ -221,10 +223,10 @@ def test_renames_of_one_topic_are_done_in_its_order() -> None:
 def swapped(*ddls: DdlEvent, tso: int = 20) -> PlanningInput:
     """A window of two tables."""
     other = replace(
-        KNOWN, table=table("CREATE TABLE d.u (id BIGINT PRIMARY KEY)"), name="f_d_u", stable_id="f_d_u__data"
+        KNOWN, table=table("CREATE TABLE d.u (id BIGINT PRIMARY KEY)"), lake_name="f_d_u", stable_id="f_d_u__data"
     )
     now = planning_input(known=KNOWN, state=STATE, ddls=ddls)
-    before = replace(now.before, tables={NAME: STATE, U: replace(STATE, name="f_d_u", stable_id=other.stable_id)})
+    before = replace(now.before, tables={NAME: STATE, U: replace(STATE, lake_name="f_d_u", stable_id=other.stable_id)})
     return replace(now, known={DATA: KNOWN, other.stable_id: other}, before=before, tso=tso)
 
 
@@ -262,7 +264,7 @@ def test_a_ddl_that_comes_again_in_another_text_is_done_once(query: str) -> None
 
 def test_blocked_table_without_columns_keeps_the_name_that_it_got_in_a_swap() -> None:
     """A window reads the DDLs again since any table was blocked. This one's state has its newest name alone."""
-    unknown = TableState(name="", stable_id="", version=-1, applied_tso=5, stop=DDL_STOP)
+    unknown = TableState(lake_name="", stable_id="", version=-1, applied_tso=5, stop=DDL_STOP)
     rows = replace(ROWS, name=U)
     now = planning_input(known=KNOWN, state=STATE, ddls=tuple(ddl(8, query) for query in SWAP))
     now = replace(now, before=replace(now.before, tables={NAME: STATE, U: unknown}))

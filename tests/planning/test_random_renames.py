@@ -46,9 +46,11 @@ def chain(random: Random) -> tuple[list[DdlEvent], dict[str, str]]:
 
 def before() -> PlanningInput:
     now = planning_input()
-    tables = {TableName("d", name): replace(STATE, name=f"f_d_{name}", stable_id=name) for name in NAMES}
+    tables = {TableName("d", name): replace(STATE, lake_name=f"f_d_{name}", stable_id=name) for name in NAMES}
     known = {
-        name: replace(KNOWN, table=table(f"CREATE TABLE d.{name} (id INT KEY)"), name=f"f_d_{name}", stable_id=name)
+        name: replace(
+            KNOWN, table=table(f"CREATE TABLE d.{name} (id INT KEY)"), lake_name=f"f_d_{name}", stable_id=name
+        )
         for name in NAMES
     }
     return replace(now, known=known, before=replace(now.before, tables=tables))

@@ -40,7 +40,7 @@ COLUMNS = "(id BIGINT PRIMARY KEY, v VARCHAR(9))"
 PARTED = f"CREATE TABLE d.t {COLUMNS} PARTITION BY RANGE (id) (PARTITION p VALUES LESS THAN (9))"
 KEYED = f"CREATE TABLE d.t {COLUMNS} PARTITION BY KEY (id) PARTITIONS 4"
 U = TableName("d", "u")
-PLAIN = replace(definition(sql=f"CREATE TABLE d.u {COLUMNS}"), name="f_d_u", stable_id="f_d_u__data")
+PLAIN = replace(definition(sql=f"CREATE TABLE d.u {COLUMNS}"), lake_name="f_d_u", stable_id="f_d_u__data")
 OTHER_SIZE = replace(PLAIN, table=table(f"CREATE TABLE d.u {COLUMNS}".replace("9", "10")))
 OTHER_KEY = replace(PLAIN, table=replace(PLAIN.table, key=("v",)))
 EXCHANGED = "ALTER TABLE t EXCHANGE PARTITION p WITH TABLE u"
@@ -97,7 +97,9 @@ def test_rows_after_a_drop_without_a_create_are_of_a_table_with_older_rows() -> 
 def test_they_stay_blocked_when_the_table_is_resumed_and_until_it_is_made_anew() -> None:
     now = dropped()
     stop = restored(9)
-    resumed = TableState(name="", stable_id="", version=-1, applied_tso=9, stop=replace(stop, needs_override=False))
+    resumed = TableState(
+        lake_name="", stable_id="", version=-1, applied_tso=9, stop=replace(stop, needs_override=False)
+    )
     now = replace(now, before=replace(now.before, tables={NAME: resumed}))
     now = replace(now, window=replace(now.window, rows={NAME: (ROWS,)}))
     assert plan(now).stop == stop
@@ -221,7 +223,7 @@ def test_dropped_table_is_not_recoverable_after_the_retention() -> None:
 
 def exchange(sql: str = PARTED, plain: Definition = PLAIN, query: str = EXCHANGED, **more: object) -> PlanningInput:
     """The window (10, 20] of a partitioned table t and a plain one, u, whose rows they exchange at 17."""
-    other = TableState(name="f_d_u", stable_id=plain.stable_id, version=2, applied_tso=10)
+    other = TableState(lake_name="f_d_u", stable_id=plain.stable_id, version=2, applied_tso=10)
     now = planning_input(ROWS, known=definition(sql=sql), state=STATE, ddls=(ddl(17, query),), **more)  # type: ignore[arg-type]
     return replace(
         now,

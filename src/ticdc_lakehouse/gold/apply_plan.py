@@ -74,7 +74,7 @@ def _exchange(tables: Sequence[PlannedTable], step: ExchangeRows) -> None:
 def _outcome(table: PlannedTable) -> TableOutcome:
     plan = table.end()
     state = TableState(
-        name=plan.view,
+        lake_name=plan.lake_name,
         stable_id=table.stable_id,
         version=table.version,
         applied_tso=plan.through,
@@ -97,5 +97,5 @@ def _outcome(table: PlannedTable) -> TableOutcome:
 
 def _outcome_without_table(plan: TablePlan) -> TableOutcome:
     """Of a table whose columns are unknown yet."""
-    state = TableState(name="", stable_id="", version=-1, applied_tso=plan.through, stop=plan.stop)
+    state = TableState(lake_name="", stable_id="", version=-1, applied_tso=plan.through, stop=plan.stop)
     return TableOutcome(name=plan.name, state=state, dropped_at=plan.dropped_at)

@@ -242,7 +242,7 @@ def properties_sql(properties: Mapping[str, str]) -> str:
 
 def live_names(tables: Iterable[TableState]) -> dict[str, str]:
     """Stable id to name of the live tables that are published; another one is called `dropped_name`."""
-    return {state.stable_id: state.name for state in tables if state.version >= 0}
+    return {state.stable_id: state.lake_name for state in tables if state.version >= 0}
 
 
 def live_name(names: Mapping[str, str], stable_id: str) -> str:

@@ -106,9 +106,9 @@ def maintain(lake: Lake, config: GoldConfig, now: datetime | None = None) -> Mai
 def _restore(commits: Commits, state: TableState) -> int:
     """Put a live table back to its published version, and return the one that was the newest. What a dead run wrote
     since goes first: VACUUM may delete the files that it replaced, which a blocked table shows for long."""
-    newest, others = commits_since(commits.lake, state.name, state.version)
+    newest, others = commits_since(commits.lake, state.lake_name, state.version)
     if others:
-        restore(commits.at(state.applied_tso), state.name, state.version)
+        restore(commits.at(state.applied_tso), state.lake_name, state.version)
     return newest
 
 

@@ -60,7 +60,7 @@ class GoldRun:
             return live_name(self.names, stable_id)
         if plan.dropped_at is not None:
             return dropped_name(stable_id)
-        return stable_id if plan.view in self.names.values() else plan.view
+        return stable_id if plan.lake_name in self.names.values() else plan.lake_name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

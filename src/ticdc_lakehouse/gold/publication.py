@@ -31,7 +31,7 @@ def publish(
     renames = _renames(before, now, outcomes)
     kept = [outcome for outcome in outcomes if outcome.dropped_at is None]
     shown = [o for o in kept if o.new_definitions or _view_changes(before.tables.get(o.name), o.state)]
-    gone = {s.name for s in before.tables.values()} - {s.name for s in now.tables.values()} - {""}
+    gone = {s.lake_name for s in before.tables.values()} - {s.lake_name for s in now.tables.values()} - {""}
     changes = bool(shown or gone or renames)
     if changes:
         views.mark_stale(lake, config.feed)
@@ -62,14 +62,14 @@ def _renames(before: Published, now: Published, outcomes: Iterable[TableOutcome]
 def _renew_views(lake: Lake, config: GoldConfig, before: Published, outcome: TableOutcome) -> None:
     if outcome.definition is None:
         return
-    name, table = outcome.state.name, outcome.definition.table.named(outcome.name)
+    name, table = outcome.state.lake_name, outcome.definition.table.named(outcome.name)
     old = before.tables.get(outcome.name)
-    same = old is not None and (old.name, old.stop) == (name, outcome.state.stop) and not outcome.new_definitions
+    same = old is not None and (old.lake_name, old.stop) == (name, outcome.state.stop) and not outcome.new_definitions
     views.gold_view(lake, config, table, outcome.state, same_comment=same)
-    if outcome.new_definitions or old is None or old.name != name:
+    if outcome.new_definitions or old is None or old.lake_name != name:
         views.silver_view(lake, config, name, table)
 
 
 def _view_changes(old: TableState | None, new: TableState) -> bool:
-    shown = None if old is None else (old.name, old.stable_id, old.version, old.stop)
-    return shown != (new.name, new.stable_id, new.version, new.stop)
+    shown = None if old is None else (old.lake_name, old.stable_id, old.version, old.stop)
+    return shown != (new.lake_name, new.stable_id, new.version, new.stop)

@@ -182,7 +182,7 @@ def state_row(
         database=name[0],
         table=name[1],
         removed=False,
-        name=state.name,
+        name=state.lake_name,
         data=state.stable_id,
         version=state.version,
         applied_tso=None if state.applied_tso == tso else state.applied_tso,
@@ -220,7 +220,7 @@ def _defined(definition: Definition | None) -> dict[str, object]:
 def state_from(row: Values, tso: int) -> TableState:
     """Inverse of `state_row`."""
     return TableState(
-        name=row["name"],
+        lake_name=row["name"],
         stable_id=row["data"],
         version=row["version"],
         applied_tso=tso if row["applied_tso"] is None else row["applied_tso"],
@@ -244,7 +244,7 @@ def definition_row(identity: Identity, place: int, definition: Definition) -> di
         table=table.table,
         commit_ts=definition.commit_ts,
         source=definition.origin.value,
-        name=definition.name,
+        name=definition.lake_name,
         data=definition.stable_id,
         definition=table_to_json(table),
         named_at=definition.named_at,
@@ -257,7 +257,7 @@ def definition_from(row: Values) -> Definition:
         table=table_from_json(row["definition"]),
         commit_ts=row["commit_ts"],
         origin=Origin(row["source"]),
-        name=row["name"],
+        lake_name=row["name"],
         stable_id=row["data"],
         named_at=row["named_at"],
         number=row["number"],

@@ -80,7 +80,7 @@ def as_of(spark: SparkSession, feed: str, tso: int | None = None, *, lake: Lake 
         tso=now.tso,
         time=time_of(now.tso),
         tables=tables,
-        names={name: s.name.replace(".", "_") for name, s in readable.items()},
+        names={name: s.lake_name.replace(".", "_") for name, s in readable.items()},
         behind={name: s.applied_tso for name, s in readable.items() if s.applied_tso < now.tso},
     )
 

@@ -134,7 +134,7 @@ def _apply_window(
     planning_input = _planning_input(lake, config, start, tso, complete, restart.definitions)
     run = _gold_run(lake, config, before, restart, source, undisturbed=before is known)
     plan, window = plan_tables(planning_input), planning_input.window
-    lake.make_schemas(table.view for table in plan.tables)
+    lake.make_schemas(table.lake_name for table in plan.tables)
     with closing(run.commits), generated_code(lake.spark, window.row_changes):
         outcomes = _with_definitions(_apply_plans(run, plan), restart.definitions)
     now = _state_after(before, planning_input, complete.batch, outcomes)

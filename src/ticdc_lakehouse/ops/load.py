@@ -100,7 +100,7 @@ def load(
         loading = _Loading(lake=lake, config=config, export=export, time_zone=options.time_zone, commits=commits)
         definitions = loading.definitions(tables, before)
         check_ends(lake.spark, export, [export.tables[name] for name in tables])
-        lake.make_schemas(definition.name for definition in definitions)
+        lake.make_schemas(definition.lake_name for definition in definitions)
         rows = {definition.table.name: loading.fill(definition) for definition in definitions}
         states = {definition.table.name: loading.state(definition) for definition in definitions}
     restart = Restart(tables=states, definitions=tuple(definitions))
@@ -176,11 +176,11 @@ class _Loading:
         for column in table.columns:
             if fold(column.name) in map(fold, table.key) and column.type.elements and column.by is None:
                 raise ConfigError(unknown_key(what, column.name, column.type.text))
-        view, stable_id = names.view(name), names.new_stable_id(name, tso)
+        lake_name, stable_id = names.lake_name(name), names.new_stable_id(name, tso)
         if stable_id in taken:
             raise ConfigError(f"{what} was loaded from an export of this TSO already: to load it again, {_AGAIN}")
         return Definition(
-            table=table, commit_ts=tso, origin=Origin.EXPORT, name=view, stable_id=stable_id, named_at=tso
+            table=table, commit_ts=tso, origin=Origin.EXPORT, lake_name=lake_name, stable_id=stable_id, named_at=tso
         )
 
     def fill(self, definition: Definition) -> int:
@@ -234,7 +234,7 @@ class _Loading:
         events = events_table.events(self.lake, self.config.feed)
         ddls = events.where((F.col("kind") == Kind.DDL.value) & (F.col("commit_ts") == self.export.tso))
         return TableState(
-            name=definition.name,
+            lake_name=definition.lake_name,
             stable_id=definition.stable_id,
             version=version_of(self.lake, definition.stable_id),
             applied_tso=self.export.tso,

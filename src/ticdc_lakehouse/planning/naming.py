@@ -28,7 +28,7 @@ class NameInUse:
 
     feed: str
     table: TableName
-    name: str
+    lake_name: str
     stable_id: str
     named_at: int = 0
     """commit_ts since which the table has its name in TiDB; 0 if always."""
@@ -48,26 +48,27 @@ class Naming:
     """The part of the layers' schemas that contains them: text with {feed} and {database}; may be empty."""
     is_feed: Callable[[str], bool] = lambda _name: False
     """True if a feed of this name exists."""
-    _views: dict[str, tuple[str, TableName]] = field(default_factory=dict)
+    _tables_by_lake_name: dict[str, tuple[str, TableName]] = field(default_factory=dict)
+    """The table that uses each name of the lake: its feed, and its name in TiDB."""
     _ids_by_name: dict[TableName, set[tuple[int, str]]] = field(default_factory=dict)
     """The feed's tables by name, each with the commit_ts since which it had it."""
     _ids: set[str] = field(default_factory=set)
     _history_read: bool = False
 
-    def view(self, table: TableName) -> str:
+    def lake_name(self, table: TableName) -> str:
         """Returns the name of the table's live table and views, by the feed's template. If another table uses it, the
         default template adds a hash, and a feed's own template raises ConfigError."""
         self._read_history()
-        plain = lake_name(self.schema_template, self.template, self.feed, table)
+        plain = templated_lake_name(self.schema_template, self.template, self.feed, table)
         own = (self.feed, table)
         name = plain if self._is_free(plain, own) else self._other_name(plain, table)
-        self._views[name] = own
+        self._tables_by_lake_name[name] = own
         return name
 
     def _other_name(self, plain: str, table: TableName) -> str:
         if self.template == NAME_TEMPLATE:
             return _in_part(plain.rpartition(".")[0], object_name(self.feed, *table, "\0"))
-        other = self._views.get(plain)
+        other = self._tables_by_lake_name.get(plain)
         taken_by = f"has table {other[1]} of feed {other[0]}" if other else "is reserved"
         raise ConfigError(
             f"feed {self.feed}: gold.name: table {table} would be called {plain}, which {taken_by}: "
@@ -75,8 +76,8 @@ class Naming:
         )
 
     def _is_free(self, plain: str, own: tuple[str, TableName]) -> bool:
-        if plain in self._views:
-            return self._views[plain] == own
+        if plain in self._tables_by_lake_name:
+            return self._tables_by_lake_name[plain] == own
         if is_internal(plain):
             return False
         feed, _, last = plain.rpartition("_")
@@ -84,7 +85,7 @@ class Naming:
 
     def new_stable_id(self, table: TableName, commit_ts: int) -> str:
         """Returns a new stable id for the rows that ``table`` has from ``commit_ts`` on."""
-        first = f"{self.view(table)}__data"
+        first = f"{self.lake_name(table)}__data"
         stable_id = f"{first}_{commit_ts}" if first in self._ids else first
         self._ids.add(stable_id)
         return stable_id
@@ -122,7 +123,7 @@ class Naming:
             return
         self._history_read = True
         for taken in self.history():
-            self._views[taken.name] = (taken.feed, taken.table)
+            self._tables_by_lake_name[taken.lake_name] = (taken.feed, taken.table)
             self._ids.add(taken.stable_id)
             if taken.feed == self.feed:
                 self._ids_by_name.setdefault(taken.table, set()).add((taken.named_at, taken.stable_id))
@@ -160,10 +161,10 @@ LONGEST = 150
 """Characters of a name; Unity Catalog takes 255, and gold adds to some."""
 
 
-def lake_name(schema_template: str, template: str, feed: str, table: TableName) -> str:
+def templated_lake_name(schema_template: str, template: str, feed: str, table: TableName) -> str:
     """The name that a feed's templates give a table.
 
-    >>> lake_name("{database}", "{table}", "crm", TableName("Shop", "orders"))
+    >>> templated_lake_name("{database}", "{table}", "crm", TableName("Shop", "orders"))
     'shop.orders'
     """
     return _in_part(templated_part(schema_template, feed, table[0]), templated_name(template, feed, *table))

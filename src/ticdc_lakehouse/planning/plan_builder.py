@@ -158,7 +158,7 @@ class TablePlanBuilder:
         elif changed.effects or changed.table != self.definition.table:
             self.define(replace(self.definition, table=changed.table, commit_ts=ddl.commit_ts, origin=Origin.DDL))
 
-    def rename(self, ddl: DdlEvent, view: str) -> None:
+    def rename(self, ddl: DdlEvent, lake_name: str) -> None:
         """Gives the definition the builder's new name, from the DDL on. A blocked table keeps the name of its
         definition, from which it is followed again; the state of one without columns has its newest name alone."""
         to = self.name
@@ -169,14 +169,16 @@ class TablePlanBuilder:
                 self.awaits_rows = replace(self.awaits_rows, named_at=ddl.commit_ts)
         elif self.stop is None:
             table = replace(self.definition.table, database=to[0], table=to[1])
-            renamed = replace(self.definition, table=table, commit_ts=ddl.commit_ts, name=view, named_at=ddl.commit_ts)
+            renamed = replace(
+                self.definition, table=table, commit_ts=ddl.commit_ts, lake_name=lake_name, named_at=ddl.commit_ts
+            )
             self.define(renamed)
             self.record_ddl(ddl)
 
-    def restore(self, ddl: DdlEvent, view: str) -> None:
+    def restore(self, ddl: DdlEvent, lake_name: str) -> None:
         """Restores a dropped table with the rows that it had at its DROP, under its current name."""
         self.dropped_at, self.stop = None, None
-        self.rename(ddl, view)
+        self.rename(ddl, lake_name)
         assert self.definition is not None
         self.steps.append(AlterRows(commit_ts=ddl.commit_ts, query=ddl.query, effects=(), table=self.definition.table))
 

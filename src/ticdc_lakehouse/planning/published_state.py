@@ -20,8 +20,8 @@ _SEEN_EARLY_MS = 10_000
 class TableState:
     """State of one table at a published watermark."""
 
-    name: str
-    """The name of its views."""
+    lake_name: str
+    """The name of its live table and views."""
     stable_id: str
     """Stable id of its Delta table. TRUNCATE and CREATE TABLE give a new id, RENAME keeps it."""
     version: int
@@ -111,7 +111,7 @@ class Definition:
     table: Table
     commit_ts: int
     origin: Origin
-    name: str
+    lake_name: str
     """As in `TableState`."""
     stable_id: str
     """As in `TableState`."""

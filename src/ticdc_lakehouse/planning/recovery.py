@@ -34,7 +34,10 @@ def _recoverable_builder(inputs: PlanningInput, dropped: Recoverable) -> TablePl
     if dropped.version < 0 or definition is None:
         return unknown_table(dropped.name, dropped.dropped_at)
     state = TableState(
-        name=definition.name, stable_id=dropped.stable_id, version=dropped.version, applied_tso=dropped.dropped_at
+        lake_name=definition.lake_name,
+        stable_id=dropped.stable_id,
+        version=dropped.version,
+        applied_tso=dropped.dropped_at,
     )
     builder = TablePlanBuilder(
         name=dropped.name, definition=definition, start=definition, state=state, after=dropped.dropped_at

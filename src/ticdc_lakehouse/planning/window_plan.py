@@ -28,8 +28,8 @@ class TablePlan:
     """The steps of one table, and its state after them."""
 
     name: TableName
-    view: str
-    """The name of its views."""
+    lake_name: str
+    """The name of its live table and views."""
     state: TableState | None
     """As published, None if the table is new."""
     start: Definition | None
@@ -115,7 +115,7 @@ def _plan(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
     through = builder.at
     return TablePlan(
         name=builder.name,
-        view=_view(inputs, builder),
+        lake_name=_lake_name(inputs, builder),
         state=builder.state,
         start=builder.start,
         steps=tuple(builder.steps),
@@ -126,11 +126,11 @@ def _plan(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
     )
 
 
-def _view(inputs: PlanningInput, builder: TablePlanBuilder) -> str:
+def _lake_name(inputs: PlanningInput, builder: TablePlanBuilder) -> str:
     """The name of a table's live table and views. A table that was renamed after it was blocked has its new name too:
     another table may have the old one since."""
     if builder.definition is None:
         return ""
     if builder.stop is None or builder.dropped_at is not None or builder.name == builder.definition.table.name:
-        return builder.definition.name
-    return inputs.naming.view(builder.name)
+        return builder.definition.lake_name
+    return inputs.naming.lake_name(builder.name)

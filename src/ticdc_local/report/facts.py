@@ -170,7 +170,7 @@ def _tables(lake: DeltaReader, feed: str) -> tuple[TableFacts, ...]:
     return tuple(
         TableFacts(
             name=name,
-            view=current.tables[name].name,
+            view=current.tables[name].lake_name,
             topics=tuple(sorted(topics.get(name, ()))),
             source=definition.origin,
             columns=tuple(

@@ -71,7 +71,7 @@ def repair(
 
 
 def _check_published(lake: Lake, work: Repair) -> None:
-    newest, commits = commits_since(lake, work.state.name, work.state.version)
+    newest, commits = commits_since(lake, work.state.lake_name, work.state.version)
     if commits:
         raise ConfigError(
             f"{work.name}: the live table is at version {newest}, published is {work.state.version}: "
@@ -81,7 +81,7 @@ def _check_published(lake: Lake, work: Repair) -> None:
 
 def _merge(commits: Commits, config: GoldConfig, snapshot: Snapshot, work: Repair) -> int:
     """Replaces the rows of the live table by TiDB's; returns the table's new version."""
-    lake, name = commits.at(work.state.applied_tso), work.state.name
+    lake, name = commits.at(work.state.applied_tso), work.state.lake_name
     rows = _source_rows(lake, config, snapshot, work).join(_lake_keys(lake, work), _KEY_HASH, "full")
     stored = [COMMIT_TS, IRREGULAR, *(quoted(column.name) for column in work.table.sent)]
     rows.selectExpr(

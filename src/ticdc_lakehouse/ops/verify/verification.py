@@ -192,6 +192,6 @@ def _unrepairable(config: GoldConfig, table: ComparedTable, rows: Differences, c
 
 def _rows(lake: Lake, name: TableName, state: TableState) -> str:
     """The live table at its published version, for a FROM."""
-    if id_of(lake, state.name) != state.stable_id:
+    if id_of(lake, state.lake_name) != state.stable_id:
         raise ConfigError(f"{name}: its live table has not got its published name yet: run gold of the feed")
-    return f"{lake.table(Layer.LIVE, state.name)} VERSION AS OF {state.version}"
+    return f"{lake.table(Layer.LIVE, state.lake_name)} VERSION AS OF {state.version}"
