@@ -72,6 +72,11 @@ class TablePlanBuilder:
             return 0 if awaits is None else awaits.named_at or awaits.commit_ts or 0
         return self.definition.named_at
 
+    @property
+    def own_since(self) -> int:
+        """As in `Definition`; 0 while the table's columns are unknown."""
+        return 0 if self.definition is None else self.definition.own_since
+
     def awaited_rows_at(self, commit_ts: int) -> bool:
         """True if the table, which still awaits its first rows, had another name at this commit_ts."""
         awaits = self.awaits_rows
@@ -122,7 +127,7 @@ class TablePlanBuilder:
     ) -> None:
         """Adds a step that merges the row groups up to ``through``. With ``batches``, the first step also merges late
         rows that have this definition."""
-        since = 0 if self.definition is None else self.definition.own_since
+        since = self.own_since
         after = self.at if batches is None or self.steps else max(self.named_at, since)
         if through > self.at or groups:
             rows = MergeRows(

@@ -37,9 +37,8 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
         builder.block(replace(state.stop, needs_override=True))
         builder.dropped_at = state.applied_tso if state.dropped else None
     elif late is not None:
-        changed = 0 if definition is None else definition.own_since
         # A resumed table continues from what came late; rows before its last DDL cannot be merged again.
-        if late.tso >= changed:
+        if late.tso >= builder.own_since:
             builder.after, builder.seen = late.tso, (0, ())
         builder.block(late.stop)
     elif (missed := _missed_ddl(inputs, builder)) is not None:
@@ -63,9 +62,9 @@ def _missed_points(
     replayed from quarantine; in eventual mode late DDLs, and rows that cannot be merged (it reads all others again)."""
     if not state.needs_override:
         return
-    is_eventual, changed = inputs.batches is not None, 0 if builder.definition is None else builder.definition.own_since
+    is_eventual = inputs.batches is not None
     groups = [group for group in inputs.window.rows.get(builder.name, ()) if group.last > builder.named_at]
-    missed = [g.first for g in groups if (g.first <= changed if is_eventual else g.replayed)]
+    missed = [g.first for g in groups if (g.first <= builder.own_since if is_eventual else g.replayed)]
     if missed:
         came = "a late row came" if is_eventual else "rows were replayed"
         outcome = _UNMERGEABLE if is_eventual else "`ticdc-lake table resume` puts them in their place"

@@ -164,7 +164,8 @@ def _spelling_conflict(inputs: PlanningInput, builder: TablePlanBuilder, groups:
 def _unmergeable_late_rows(
     inputs: PlanningInput, builder: TablePlanBuilder, table: Table | None, groups: Sequence[RowGroup]
 ) -> Iterator[StopReason]:
-    """Late rows that the table cannot merge, although no earlier state is left to block it at."""
+    """Late rows that the table cannot merge, although no earlier state is left to block it at. Rows from before it had
+    its name are another table's and are not merged, so `Definition.since` counts here, not `own_since`."""
     changed = 0 if builder.definition is None else builder.definition.since
     for group in groups:
         reason = refusal(table, group, inputs.config, defined=builder.defined)
