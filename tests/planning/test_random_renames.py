@@ -129,4 +129,6 @@ def test_a_table_that_waits_before_renames_of_unknown_order_has_done_none() -> N
 
 
 def builder(name: str, seen: tuple[int, tuple[str, ...]] = (0, ())) -> TablePlanBuilder:
-    return TablePlanBuilder(name=TableName("d", name), definition=None, state=None, after=10, seen=seen)
+    return TablePlanBuilder(
+        name=TableName("d", name), definition=None, state=None, complete_through=10, applied_ddls=seen
+    )

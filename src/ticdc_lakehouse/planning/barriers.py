@@ -89,7 +89,7 @@ def unapplied_after(
         definition = before.definitions.get(state.stable_id) if in_any_order and state.overridden else None
         own = None if definition is None else definition.table.name
         if definition is not None:
-            yield definition.table.name, definition.own_since
+            yield definition.table.name, definition.mergeable_since
         yield from ((each, state.applied_tso) for each in sorted(lagging.get(name, ())) if each != own)
 
 

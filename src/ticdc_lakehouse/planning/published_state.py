@@ -134,7 +134,7 @@ class Definition:
         return self.commit_ts - 1 if self.origin is Origin.WIRE else self.commit_ts
 
     @property
-    def own_since(self) -> int:
+    def mergeable_since(self) -> int:
         """The commit_ts from which on rows under the table's name are its own and have this definition, as far as
         known: those from before may be of another table."""
         return max(self.since, self.named_at)

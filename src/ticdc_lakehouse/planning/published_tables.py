@@ -23,8 +23,10 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
     current, definition = name, inputs.known.get(state.stable_id)
     if definition is not None:
         name = definition.table.name
-    builder = TablePlanBuilder(name=name, definition=definition, start=definition, state=state, after=state.applied_tso)
-    builder.seen = (state.applied_tso, state.ddls)
+    builder = TablePlanBuilder(
+        name=name, definition=definition, start=definition, state=state, complete_through=state.applied_tso
+    )
+    builder.applied_ddls = (state.applied_tso, state.ddls)
     if state.stop is not None and state.stop.kind in (StopKind.AWAITS_ROWS, StopKind.RESERVED_COLUMN):
         builder.awaits_rows = state.stop
     points = (*_late_points(inputs, name, current), *_missed_points(inputs, builder, name, state))
@@ -38,11 +40,11 @@ def published_builder(inputs: PlanningInput, name: TableName, state: TableState)
         builder.dropped_at = state.applied_tso if state.dropped else None
     elif late is not None:
         # A resumed table continues from what came late; rows before its last DDL cannot be merged again.
-        if late.tso >= builder.own_since:
-            builder.after, builder.seen = late.tso, (0, ())
+        if late.tso >= builder.mergeable_since:
+            builder.complete_through, builder.applied_ddls = late.tso, (0, ())
         builder.block(late.stop)
     elif (missed := _missed_ddl(inputs, builder)) is not None:
-        builder.after, builder.seen = missed, (0, ())
+        builder.complete_through, builder.applied_ddls = missed, (0, ())
     return builder
 
 
@@ -64,7 +66,7 @@ def _missed_points(
         return
     is_eventual = inputs.batches is not None
     groups = [group for group in inputs.window.rows.get(builder.name, ()) if group.last > builder.named_at]
-    missed = [g.first for g in groups if (g.first <= builder.own_since if is_eventual else g.replayed)]
+    missed = [g.first for g in groups if (g.first <= builder.mergeable_since if is_eventual else g.replayed)]
     if missed:
         came = "a late row came" if is_eventual else "rows were replayed"
         outcome = _UNMERGEABLE if is_eventual else "`ticdc-lake table resume` puts them in their place"

@@ -40,7 +40,7 @@ def _recoverable_builder(inputs: PlanningInput, dropped: Recoverable) -> TablePl
         applied_tso=dropped.dropped_at,
     )
     builder = TablePlanBuilder(
-        name=dropped.name, definition=definition, start=definition, state=state, after=dropped.dropped_at
+        name=dropped.name, definition=definition, start=definition, state=state, complete_through=dropped.dropped_at
     )
     builder.dropped_at = dropped.dropped_at
     return builder
@@ -61,7 +61,9 @@ def end_table(builder: TablePlanBuilder, ddl: DdlEvent) -> TablePlanBuilder:
 def unknown_table(name: TableName, dropped_at: int) -> TablePlanBuilder:
     """A dropped table whose rows are unknown, so that it cannot come back: TiDB finds it by that DROP, and not an older
     one of the name."""
-    builder = TablePlanBuilder(name=name, definition=None, state=None, after=dropped_at, dropped_at=dropped_at)
+    builder = TablePlanBuilder(
+        name=name, definition=None, state=None, complete_through=dropped_at, dropped_at=dropped_at
+    )
     builder.block(StopReason(kind=StopKind.NOT_IN_GOLD, commit_ts=dropped_at, needs_override=True))
     return builder
 

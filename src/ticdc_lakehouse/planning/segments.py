@@ -26,7 +26,7 @@ from ticdc_lakehouse.schema.definition import Table
 def remaining_groups(inputs: PlanningInput, builder: TablePlanBuilder, through: int) -> tuple[RowGroup, ...]:
     """The row groups up to ``through`` that no step of the plan merges yet."""
     groups = inputs.window.rows.get(builder.name, ())
-    first_new, end = (bisect_right(groups, tso, key=attrgetter("first")) for tso in (builder.at, through))
+    first_new, end = (bisect_right(groups, tso, key=attrgetter("first")) for tso in (builder.planned_through, through))
     late = (
         ()
         if builder.steps
@@ -38,7 +38,7 @@ def remaining_groups(inputs: PlanningInput, builder: TablePlanBuilder, through: 
 def _late(inputs: PlanningInput, builder: TablePlanBuilder, group: RowGroup) -> bool:
     """True for rows at or below the applied commit_ts that are still to be merged: replayed rows, and in eventual mode
     all late rows. Rows from before the table had its name belong to another table."""
-    old = group.first <= builder.after and group.last > builder.named_at and not builder.steps
+    old = group.first <= builder.complete_through and group.last > builder.named_at and not builder.steps
     return old and (group.replayed or inputs.batches is not None)
 
 
@@ -67,22 +67,22 @@ def merge_until(inputs: PlanningInput, builder: TablePlanBuilder, through: int) 
         return
     stop = earliest(_blocking_points(inputs, builder, table, groups, through))
     if table is not None:
-        until = through if stop is None else max(builder.at, stop.tso)
+        until = through if stop is None else max(builder.planned_through, stop.tso)
         merged = [group for group in groups if group.first <= until]
         builder.merge_rows(until, merged, table, _batches(inputs, builder, merged))
     if stop is not None:
         builder.block(stop.stop)
     elif table is None:  # and it has no rows
-        builder.after = through
+        builder.complete_through = through
 
 
 def merge_rest(inputs: PlanningInput, builder: TablePlanBuilder) -> None:
     """Merges the remaining rows of the window. A table that has neither columns nor rows is blocked where it is, until
     its first rows tell its columns."""
-    at = builder.at
+    at = builder.planned_through
     merge_until(inputs, builder, inputs.tso)
     if builder.definition is None and builder.stop is None:
-        builder.after = at
+        builder.complete_through = at
         builder.block(builder.awaits_rows or _incompatible(at, UNKNOWN_COLUMNS).stop)
 
 
@@ -131,10 +131,10 @@ def _blocking_points(
             yield _incompatible(group.first - 1, reason)
     conflict = _spelling_conflict(inputs, builder, groups)
     if conflict is not None:
-        yield _incompatible(builder.at, conflict)
+        yield _incompatible(builder.planned_through, conflict)
     mixed = None if table is None else inconsistent_declarations(table, groups)
     if mixed is not None:
-        yield _incompatible(builder.at, mixed)
+        yield _incompatible(builder.planned_through, mixed)
 
 
 def _incompatible(tso: int, detail: str) -> BlockingPoint:
@@ -165,7 +165,7 @@ def _unmergeable_late_rows(
     inputs: PlanningInput, builder: TablePlanBuilder, table: Table | None, groups: Sequence[RowGroup]
 ) -> Iterator[StopReason]:
     """Late rows that the table cannot merge, although no earlier state is left to block it at. Rows from before it had
-    its name are another table's and are not merged, so `Definition.since` counts here, not `own_since`."""
+    its name are another table's and are not merged, so `Definition.since` counts here, not `mergeable_since`."""
     changed = 0 if builder.definition is None else builder.definition.since
     for group in groups:
         reason = refusal(table, group, inputs.config, defined=builder.defined)

@@ -112,7 +112,7 @@ def _recoverable(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
 
 
 def _plan(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
-    through = builder.at
+    through = builder.planned_through
     return TablePlan(
         name=builder.name,
         lake_name=_lake_name(inputs, builder),
@@ -120,7 +120,7 @@ def _plan(inputs: PlanningInput, builder: TablePlanBuilder) -> TablePlan:
         start=builder.start,
         steps=tuple(builder.steps),
         through=through,
-        ddls=builder.seen[1] if builder.seen[0] == through else (),
+        ddls=builder.applied_ddls[1] if builder.applied_ddls[0] == through else (),
         stop=builder.stop,
         new_definitions=tuple(builder.new_definitions),
     )

@@ -74,7 +74,7 @@ class WindowTables:
         """True if a table that has this name includes its rows at a commit_ts. One whose columns and rows are unknown
         may have got the name later."""
         known = (b for b in self.builders.all_named(name) if b.definition is not None or b.awaits_rows is not None)
-        return any(builder.named_at < commit_ts <= builder.after for builder in known)
+        return any(builder.named_at < commit_ts <= builder.complete_through for builder in known)
 
     def _had_name(self, name: TableName, tso: int) -> bool:
         """True if a published table had this name, or may have had it after ``tso``, where it is blocked."""
@@ -199,7 +199,7 @@ class WindowTables:
         name = self.builders.spelled(name)
         table = None if table is None else without_old_rows(replace(table, database=name.database))
         begin = commit_ts if origin is Origin.DDL else max(after, self.inputs.before.tso)
-        builder = TablePlanBuilder(name=name, definition=None, state=None, after=begin)
+        builder = TablePlanBuilder(name=name, definition=None, state=None, complete_through=begin)
         if table is not None:
             define(self.inputs, builder, table, commit_ts, origin, named_at=after)
         self.builders.add(builder)
