@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import attrgetter
 
+from ticdc_lakehouse.planning.connected import connected
 from ticdc_lakehouse.planning.plan_builder import TablePlanBuilder
 from ticdc_lakehouse.planning.planning_input import PlanningInput
 from ticdc_lakehouse.planning.published_state import Definition, TableState
@@ -61,15 +62,9 @@ class WindowPlan:
     """One plan for each recoverable table, up to its DROP in this window or before."""
 
     def groups(self) -> list[list[TablePlan]]:
-        """Lists of plans to execute together: tables that exchange rows are in one list, every other table is alone."""
-        alone = [[plan] for plan in (*self.tables, *self.recoverable) if not _exchanging(plan)]
-        together: list[list[TablePlan]] = []
-        for plan in (*self.tables, *self.recoverable):
-            if others := _exchanging(plan):
-                joined = [group for group in together if any(others & _exchanging(member) for member in group)]
-                together = [group for group in together if group not in joined]
-                together.append([*(member for group in joined for member in group), plan])
-        return [*together, *alone]
+        """Lists of plans to execute together, the longest first: tables that exchange rows are in one list, every other
+        table is in its own."""
+        return sorted(connected((*self.tables, *self.recoverable), _exchanging), key=len, reverse=True)
 
 
 def _exchanging(plan: TablePlan) -> set[str]:
